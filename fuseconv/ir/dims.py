@@ -1,0 +1,200 @@
+"""Symbolic dimensions: integer polynomials over unknown sizes.
+
+A dimension is a Python int where it is known, else a `Sym`. Equal expressions compare equal, so that a shape that is
+taken apart and put together again over a dynamic batch is recognised as the shape it was.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Union
+
+Dim = Union[int, "Sym"]
+Shape = tuple[Dim, ...]
+
+# A monomial is a sorted tuple of atoms, an atom a symbol's name or ("//", numerator, denominator).
+_Monomial = tuple
+_fresh = itertools.count()
+
+
+class Sym:
+    """A polynomial with at least one unknown. Immutable and hashable; supports + - * // % with ints and others."""
+
+    __slots__ = ("_hash", "terms")
+
+    def __init__(self, terms: tuple[tuple[_Monomial, int], ...]) -> None:
+        self.terms = terms
+        self._hash = hash(terms)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sym) and self._hash == other._hash and self.terms == other.terms
+
+    def __add__(self, other: Dim) -> Dim:
+        return _combine(self, other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Dim) -> Dim:
+        return _combine(self, other, -1)
+
+    def __rsub__(self, other: Dim) -> Dim:
+        return _combine(_lift(other), self, -1)
+
+    def __neg__(self) -> Dim:
+        return self * -1
+
+    def __mul__(self, other: Dim) -> Dim:
+        sums: dict[_Monomial, int] = {}
+        for (m1, c1), (m2, c2) in itertools.product(self.terms, _lift(other).terms):
+            monomial = tuple(sorted(m1 + m2, key=repr))
+            sums[monomial] = sums.get(monomial, 0) + c1 * c2
+        return _normal(sums)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Dim) -> Dim:
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: Dim) -> Dim:
+        return floordiv(other, self)
+
+    def __truediv__(self, other: Dim) -> Dim:
+        return floordiv(self, other)
+
+    def __mod__(self, other: Dim) -> Dim:
+        return self - floordiv(self, other) * other
+
+    def __repr__(self) -> str:
+        return " + ".join(_term_text(m, c) for m, c in self.terms).replace("+ -", "- ")
+
+    def symbols(self) -> set[str]:
+        """The names of the unknowns in this expression."""
+        names: set[str] = set()
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                if isinstance(atom, str):
+                    names.add(atom)
+                else:
+                    for part in atom[1:]:
+                        if isinstance(part, Sym):
+                            names |= part.symbols()
+        return names
+
+    def substitute(self, sizes: dict[str, int], default: int | None = None) -> Dim:
+        """This expression with unknowns replaced by sizes; unknowns not named get `default`, or stay."""
+        total: Dim = 0
+        for monomial, coefficient in self.terms:
+            product: Dim = coefficient
+            for atom in monomial:
+                if isinstance(atom, str):
+                    size = sizes.get(atom, default)
+                    product = product * (size if size is not None else symbol(atom))
+                else:
+                    top, bottom = (substitute_dim(part, sizes, default) for part in atom[1:])
+                    product = product * floordiv(top, bottom)
+            total = total + product
+        return total
+
+
+def symbol(name: str) -> Sym:
+    """The unknown size with this name."""
+    return Sym((((name,), 1),))
+
+
+def fresh(hint: str = "u") -> Sym:
+    """An unknown that equals no other: a size that depends on data."""
+    return symbol(f"?{hint}{next(_fresh)}")
+
+
+def floordiv(a: Dim, b: Dim) -> Dim:
+    """a // b, exact where the polynomials allow it."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b if b else 0
+    if b == 1 or a == 0:
+        return a
+    if a == b:
+        return 1
+    left, right = _lift(a), _lift(b)
+    if len(right.terms) == 1:
+        (m2, c2) = right.terms[0]
+        quotient: dict[_Monomial, int] = {}
+        rest: dict[_Monomial, int] = {}
+        for m1, c1 in left.terms:
+            reduced = _without(m1, m2)
+            if reduced is not None and c1 % c2 == 0:
+                quotient[reduced] = c1 // c2
+            elif reduced is not None and not m1 and not m2:
+                # A constant over a constant: floor((k*n + r) / k) == n + floor(r / k) for integers.
+                quotient[()] = c1 // c2
+                rest[()] = c1 % c2
+            else:
+                rest[m1] = c1
+        remaining = _normal(rest)
+        if isinstance(remaining, int) and isinstance(b, int) and 0 <= remaining < abs(b):
+            return _normal(quotient)
+        if remaining == 0:
+            return _normal(quotient)
+    return Sym((((("//", a, b),), 1),))
+
+
+def ceildiv(a: Dim, b: Dim) -> Dim:
+    """a / b, rounded up."""
+    return floordiv(a + b - 1, b)
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """The number of elements of a shape."""
+    total: Dim = 1
+    for dim in dims:
+        total = total * dim
+    return total
+
+
+def substitute_dim(dim: Dim, sizes: dict[str, int], default: int | None = None) -> Dim:
+    """`dim` with its unknowns replaced; an int stays as it is."""
+    return dim.substitute(sizes, default) if isinstance(dim, Sym) else dim
+
+
+def is_static(shape: Shape | None) -> bool:
+    """True if the rank and every dimension are known."""
+    return shape is not None and all(isinstance(dim, int) for dim in shape)
+
+
+def _lift(dim: Dim) -> Sym:
+    return dim if isinstance(dim, Sym) else Sym((((), int(dim)),))
+
+
+def _normal(sums: dict[_Monomial, int]) -> Dim:
+    terms = tuple(sorted(((m, c) for m, c in sums.items() if c), key=lambda t: (-len(t[0]), repr(t[0]))))
+    if not terms:
+        return 0
+    if len(terms) == 1 and terms[0][0] == ():
+        return terms[0][1]
+    return Sym(terms)
+
+
+def _combine(a: Sym, b: Dim, sign: int) -> Dim:
+    sums = dict(a.terms)
+    for monomial, coefficient in _lift(b).terms:
+        sums[monomial] = sums.get(monomial, 0) + sign * coefficient
+    return _normal(sums)
+
+
+def _without(monomial: _Monomial, divisor: _Monomial) -> _Monomial | None:
+    rest = list(monomial)
+    for atom in divisor:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
+
+
+def _term_text(monomial: _Monomial, coefficient: int) -> str:
+    atoms = [a if isinstance(a, str) else f"(({a[1]})//({a[2]}))" for a in monomial]
+    if coefficient != 1 or not atoms:
+        atoms.insert(0, str(coefficient))
+    return "*".join(atoms)

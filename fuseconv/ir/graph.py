@@ -1,0 +1,268 @@
+"""The intermediate representation: values, ops, graphs and the module that holds them.
+
+One IR serves both dialects: an op's kind is "tf.<OpName>" or "tfl.<BUILTIN_NAME>". A graph is a list of ops in an order
+in which they can run, which is also the order of side effects. A constant is a value with `data` and no op; it may be
+read from any graph of the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, Shape, is_static
+from fuseconv.ir.types import DType
+
+
+@dataclass(frozen=True)
+class Quantisation:
+    """Affine quantisation: real = scale * (stored - zero_point), per tensor or along `axis`."""
+
+    scale: tuple[float, ...]
+    zero_point: tuple[int, ...]
+    axis: int = 0
+
+
+@dataclass(frozen=True)
+class FuncRef:
+    """An attribute that names a function of the module."""
+
+    name: str
+
+
+class Value:
+    """What an op makes or a graph takes: a tensor, or a handle.
+
+    shape: None if not even the rank is known; dimensions are ints or `Sym`s.
+    data: the array of a constant, possibly memory-mapped; never written to.
+    content: for a small integer tensor, its elements as ints and `Sym`s (an object array); None if not known.
+    variable: a TFLite variable tensor, which keeps its contents from one invoke to the next.
+    """
+
+    __slots__ = ("content", "data", "dtype", "index", "name", "op", "quantisation", "shape", "uses", "variable")
+
+    def __init__(
+        self, dtype: DType, shape: Shape | None, name: str = "", op: Op | None = None, index: int = 0
+    ) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.name = name
+        self.op = op
+        self.index = index
+        self.data: np.ndarray | None = None
+        self.content: np.ndarray | None = None
+        self.quantisation: Quantisation | None = None
+        self.variable = False
+        self.uses: dict[Op, int] = {}
+
+    @property
+    def is_const(self) -> bool:
+        return self.data is not None
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        return is_static(self.shape)
+
+    def __repr__(self) -> str:
+        shape = "*" if self.shape is None else ",".join(map(str, self.shape))
+        return f"<{self.name or '?'}: {self.dtype}[{shape}]{' const' if self.is_const else ''}>"
+
+
+def constant(data: np.ndarray | Any, dtype: DType | None = None, name: str = "") -> Value:
+    """A constant value. Data that is no array is converted to `dtype`'s numpy type."""
+    array = data if isinstance(data, np.ndarray) else np.array(data, dtype.numpy if dtype else None)
+    value = Value(dtype or types.of_array(array), array.shape, name)
+    value.data = array
+    return value
+
+
+class Op:
+    """One operation. Operands may be None where the op allows it to be left out.
+
+    attrs: the attributes that differ from the op's defaults (type attributes, which the operands tell, are left out).
+    sources: the names of the nodes of the model that this op stands for.
+    """
+
+    __slots__ = ("attrs", "kind", "name", "operands", "results", "sources")
+
+    def __init__(
+        self,
+        kind: str,
+        operands: Sequence[Value | None] = (),
+        attrs: dict[str, Any] | None = None,
+        name: str = "",
+        sources: tuple[str, ...] = (),
+    ) -> None:
+        self.kind = kind
+        self.operands: list[Value | None] = []
+        self.attrs = attrs if attrs is not None else {}
+        self.results: list[Value] = []
+        self.name = name
+        self.sources = sources
+        self.set_operands(operands)
+
+    @property
+    def dialect(self) -> str:
+        return self.kind.partition(".")[0]
+
+    @property
+    def type(self) -> str:
+        """The kind without its dialect: "Conv2D", "CONV_2D"."""
+        return self.kind.partition(".")[2]
+
+    @property
+    def result(self) -> Value:
+        """The only, or first, result."""
+        return self.results[0]
+
+    def add_result(self, dtype: DType, shape: Shape | None, name: str | None = None) -> Value:
+        index = len(self.results)
+        if name is None:
+            name = self.name if index == 0 else f"{self.name}:{index}"
+        value = Value(dtype, shape, name, self, index)
+        self.results.append(value)
+        return value
+
+    def set_operands(self, operands: Sequence[Value | None]) -> None:
+        for value in self.operands:
+            if value is not None:
+                _drop_use(value, self)
+        self.operands = list(operands)
+        for value in self.operands:
+            if value is not None:
+                value.uses[self] = value.uses.get(self, 0) + 1
+
+    def set_operand(self, index: int, value: Value | None) -> None:
+        old = self.operands[index]
+        if old is not None:
+            _drop_use(old, self)
+        self.operands[index] = value
+        if value is not None:
+            value.uses[self] = value.uses.get(self, 0) + 1
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}>"
+
+
+def _drop_use(value: Value, op: Op) -> None:
+    count = value.uses[op] - 1
+    if count:
+        value.uses[op] = count
+    else:
+        del value.uses[op]
+
+
+def replace_uses(old: Value, new: Value) -> None:
+    """Makes every reader of `old` (outputs of graphs too) read `new`."""
+    if old is new:
+        return
+    for op in list(old.uses):
+        for index, operand in enumerate(op.operands):
+            if operand is old:
+                op.set_operand(index, new)
+
+
+def detach(op: Op) -> None:
+    """Takes an op out of the use lists of its operands. The caller takes it out of the graph's list."""
+    op.set_operands(())
+
+
+class Graph:
+    """A function, or the subgraph of a signature.
+
+    attrs: the function's own attributes, its annotations (`_implements`, `api_implements`) among them.
+    The outputs are the operands of a terminator op, so that a use list names every reader.
+    """
+
+    def __init__(self, name: str, attrs: dict[str, Any] | None = None) -> None:
+        self.name = name
+        self.attrs = attrs if attrs is not None else {}
+        self.inputs: list[Value] = []
+        self.ops: list[Op] = []
+        self.terminator = Op("ir.return", name=name)
+
+    @property
+    def outputs(self) -> list[Value]:
+        return self.terminator.operands  # type: ignore[return-value]
+
+    @outputs.setter
+    def outputs(self, values: Sequence[Value]) -> None:
+        self.terminator.set_operands(values)
+
+    def add_input(self, dtype: DType, shape: Shape | None, name: str) -> Value:
+        value = Value(dtype, shape, name)
+        self.inputs.append(value)
+        return value
+
+    def constants(self) -> Iterator[Value]:
+        """Each constant that is read, once, in the order of first use."""
+        seen: set[int] = set()
+        for op in (*self.ops, self.terminator):
+            for value in op.operands:
+                if value is not None and value.is_const and id(value) not in seen:
+                    seen.add(id(value))
+                    yield value
+
+
+@dataclass
+class Signature:
+    """An entry point: its names (several if the model exports one function under several), its graph, and the model's
+    own names of inputs and outputs, in the order of the graph's inputs and outputs."""
+
+    names: list[str]
+    graph: Graph
+    inputs: list[str]
+    outputs: list[str]
+
+
+@dataclass
+class Variable:
+    """A variable of the model with its value in the checkpoint (None if the checkpoint has none)."""
+
+    name: str
+    dtype: DType
+    shape: Shape | None
+    data: np.ndarray | None = None
+
+
+@dataclass
+class Table:
+    """A hash table: its keys and values, as the model's initialiser leaves them."""
+
+    name: str
+    key_dtype: DType
+    value_dtype: DType
+    keys: np.ndarray | None = None
+    values: np.ndarray | None = None
+
+
+@dataclass
+class Module:
+    """A whole model: signatures, the functions that they call, and what their handles refer to.
+
+    variables and tables: by the name that a handle op carries in its attribute `shared_name`.
+    """
+
+    signatures: list[Signature] = field(default_factory=list)
+    functions: dict[str, Graph] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+
+    def graphs(self) -> Iterable[Graph]:
+        """The graphs of the signatures, then the functions."""
+        yield from (signature.graph for signature in self.signatures)
+        yield from self.functions.values()
+
+
+__all__ = [
+    "Dim", "FuncRef", "Graph", "Module", "Op", "Quantisation", "Shape", "Signature", "Table", "Value", "Variable",
+    "constant", "detach", "replace_uses",
+]  # fmt: skip
