@@ -1,0 +1,120 @@
+"""Builds TFLite ops: `tfl.conv_2d(x, w, b, padding="SAME")` for each operator of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Union
+
+import numpy as np
+
+import fuseconv.tfl.ops  # noqa: F401  (fills the table)
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, Shape, Sym, is_static
+from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.ir.types import DType
+from fuseconv.tfl.opdef import KERNELS, TABLE
+
+Operand = Union[Value, np.ndarray, int, float, bool, list, tuple, None]
+
+# A fold that would make a constant much larger than what it is made from is left to the runtime.
+FOLD_GROWTH_BYTES = 1 << 20
+
+
+class Builder:
+    """Appends ops to `out`; each is stamped with `name` and `sources`.
+
+    An operand may be a Value, a numpy array, a Python number (it takes the type of the first Value among the operands)
+    or a list of ints (an int32 vector). A method returns the result, or the list of results where the op has several.
+    Ops on constants are computed at once where a numpy kernel is known.
+    """
+
+    def __init__(self, out: list[Op], name: str = "", sources: tuple[str, ...] = ()) -> None:
+        self.out = out
+        self.name = name
+        self.sources = sources
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        kind = name.rstrip("_").upper()
+        if kind not in TABLE:
+            raise AttributeError(f"TFLite has no operator {kind} in the table of fuseconv.tfl.ops")
+
+        def build(*operands: Operand, **attrs: Any) -> Any:
+            results = self.op(kind, operands, attrs)
+            return results[0] if len(results) == 1 else results
+
+        return build
+
+    def op(self, kind: str, operands: tuple[Operand, ...], attrs: dict[str, Any]) -> list[Value]:
+        """Builds one op of the table and returns its results."""
+        definition = TABLE[kind]
+        values = self._values(operands)
+        result_types = definition.result_types(values, attrs)
+        folded = self._fold(kind, values, attrs, result_types)
+        if folded is not None:
+            return [folded]
+        attrs = {key: value for key, value in attrs.items() if value != definition.defaults[key]}
+        op = Op(f"tfl.{kind}", values, attrs, self.name, self.sources)
+        for dtype, shape in result_types:
+            op.add_result(dtype, shape)
+        self.out.append(op)
+        return op.results
+
+    def custom(
+        self,
+        code: str,
+        operands: list[Value | None],
+        result_types: list[tuple[DType, Shape | None]],
+        options: bytes | dict[str, Any] = b"",
+    ) -> list[Value]:
+        """Builds a CUSTOM op: `options` are its raw bytes, or a map that is written as a flexbuffer."""
+        op = Op("tfl.CUSTOM", operands, {"custom_code": code, "custom_options": options}, self.name, self.sources)
+        for dtype, shape in result_types:
+            op.add_result(dtype, shape)
+        self.out.append(op)
+        return op.results
+
+    def const(self, data: Any, dtype: DType | None = None, name: str = "") -> Value:
+        """A constant; what is not an array is converted to `dtype`."""
+        return constant(data, dtype, name or self.name)
+
+    def ints(self, dims: list[Dim] | tuple[Dim, ...]) -> Value:
+        """An int32 vector of known sizes."""
+        return constant(np.array(dims, np.int32), types.INT32, self.name)
+
+    def static_shape(self, shape: Shape | None) -> list[int] | None:
+        """The shape as a RESHAPE takes it, with at most one unknown dimension as -1; None if there are more."""
+        if shape is None or sum(isinstance(dim, Sym) for dim in shape) > 1:
+            return None
+        if not is_static(shape) and 0 in shape:
+            return None
+        return [dim if isinstance(dim, int) else -1 for dim in shape]
+
+    def _values(self, operands: tuple[Operand, ...]) -> list[Value | None]:
+        like = next((o.dtype for o in operands if isinstance(o, Value)), None)
+        values: list[Value | None] = []
+        for operand in operands:
+            if operand is None or isinstance(operand, Value):
+                values.append(operand)
+            elif isinstance(operand, np.ndarray):
+                values.append(constant(operand, None, self.name))
+            elif isinstance(operand, (list, tuple)):
+                values.append(self.ints(operand))
+            else:
+                values.append(constant(operand, like, self.name))
+        return values
+
+    def _fold(
+        self, kind: str, values: list[Value | None], attrs: dict[str, Any], result_types: list
+    ) -> Value | None:
+        compute = KERNELS.get(kind)
+        if compute is None or len(result_types) != 1:
+            return None
+        arrays = [None if value is None else value.data for value in values]
+        if any(array is None and value is not None for array, value in zip(arrays, values)):
+            return None
+        dtype, shape = result_types[0]
+        size = int(np.prod(shape)) * dtype.numpy.itemsize if is_static(shape) else 0
+        if size > FOLD_GROWTH_BYTES and size > 4 * sum(a.nbytes for a in arrays if a is not None):
+            return None
+        name = next((value.name for value in values if value is not None and value.name), self.name)
+        return constant(compute(*arrays, **attrs), dtype, name)

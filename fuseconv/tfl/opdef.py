@@ -1,0 +1,82 @@
+"""How the table of TFLite ops is written: one function an op, in the modules of `fuseconv.tfl.ops`.
+
+The function's name is the builtin operator's, in lower case. Its positional parameters are the operands (a default of
+None: may be left out; `*xs`: any number), its keyword parameters the fields of the op's option table in TFLite's
+schema, with the schema's names and defaults; enums are strings ("SAME", "RELU"). It returns the type of the result, or
+a list of them, as (dtype, shape) pairs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+import numpy as np
+
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Value
+from fuseconv.ir.types import DType
+
+ResultType = tuple[DType, Union[Shape, None]]
+Kernel = Callable[..., np.ndarray]
+
+
+@dataclass(frozen=True)
+class OpDef:
+    """A TFLite builtin operator.
+
+    options: the name of its option table in the schema, None if it has none.
+    defaults: the option fields with the values that hold where an op does not carry the attribute.
+    """
+
+    name: str
+    options: str | None
+    operands: tuple[str, ...]
+    required: int
+    variadic: bool
+    defaults: dict[str, Any]
+    infer: Callable[..., ResultType | list[ResultType]]
+
+    def result_types(self, operands: Sequence[Value | None], attrs: dict[str, Any]) -> list[ResultType]:
+        """The types of the results for these operands. Raises TypeError if their number or an attribute is wrong."""
+        if len(operands) < self.required or (not self.variadic and len(operands) > len(self.operands)):
+            raise TypeError(f"{self.name} takes {self.required} to {len(self.operands)} operands, not {len(operands)}")
+        types = self.infer(*operands, **attrs)
+        return types if isinstance(types, list) else [types]
+
+
+TABLE: dict[str, OpDef] = {}
+KERNELS: dict[str, Kernel] = {}
+
+
+def op(options: str | None = None) -> Callable[[Callable], Callable]:
+    """Declares the decorated function as the definition of the builtin operator that it is named for."""
+
+    def declare(function: Callable) -> Callable:
+        name = function.__name__.rstrip("_").upper()
+        operands: list[str] = []
+        required = 0
+        variadic = False
+        defaults: dict[str, Any] = {}
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                variadic = True
+            elif parameter.kind is parameter.KEYWORD_ONLY:
+                defaults[parameter.name] = parameter.default
+            else:
+                operands.append(parameter.name)
+                required += parameter.default is parameter.empty
+        assert name not in TABLE, f"{name} is declared twice"
+        TABLE[name] = OpDef(name, options, tuple(operands), required, variadic, defaults, function)
+        return function
+
+    return declare
+
+
+def kernel(function: Kernel) -> Kernel:
+    """Declares the decorated function as the numpy form of the operator that it is named for: arrays and attributes in,
+    an array out. An op whose operands are all constant is computed with it as soon as it is built."""
+    KERNELS[function.__name__.rstrip("_").upper()] = function
+    return function
