@@ -1,0 +1,99 @@
+"""What happened to each op of the model, and where each op of the file comes from."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from fuseconv.ir.graph import Module, Op
+
+# From the strongest claim to the weakest: an op that was fused and whose remains were removed counts as fused.
+KINDS = ("unsupported", "fused", "lowered", "folded", "removed", "refused")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One thing that happened to ops of the model.
+
+    kind: `fused` into a TFLite op by a fusion, `lowered` by a rule, `folded` into a constant, `removed` without a
+        trace, `unsupported`; `refused` says that a fusion was not made and does not account for an op.
+    rule: the fusion, rule or pass that did it. sources: names of nodes of the model. emitted: types of TFLite ops.
+    why: a sentence for a person; empty where the kind says all.
+    """
+
+    kind: str
+    rule: str
+    sources: tuple[str, ...]
+    emitted: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class EmittedOp:
+    """An op of the file: its subgraph and index there, and the nodes of the model that it stands for."""
+
+    subgraph: int
+    index: int
+    type: str
+    sources: tuple[str, ...]
+
+
+@dataclass
+class Report:
+    """Collects records while a model is converted. `sources` maps each node of the model to its op type."""
+
+    model: str = ""
+    sources: dict[str, str] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    emitted: list[EmittedOp] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    output_bytes: int = 0
+
+    def source(self, name: str, type: str) -> None:
+        """Registers a node of the model, which must be accounted for."""
+        self.sources[name] = type
+
+    def record(self, kind: str, rule: str, sources: Iterable[str], emitted: Iterable[str] = (), why: str = "") -> None:
+        self.records.append(Record(kind, rule, tuple(sources), tuple(emitted), why))
+
+    def removed(self, op: Op, rule: str, why: str) -> None:
+        """Records that an op of the model is gone; says nothing for an op that stands for no node."""
+        if op.sources:
+            self.record("removed", rule, op.sources, why=why)
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Adds the time that the block takes to the stage's."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+    def account(self) -> dict[str, str]:
+        """The fate of each node of the model: the strongest kind among its records; "" if there is none."""
+        fates = dict.fromkeys(self.sources, "")
+        rank = {kind: index for index, kind in enumerate(KINDS)} | {"": len(KINDS)}
+        for record in self.records:
+            if record.kind == "refused":
+                continue
+            for name in record.sources:
+                if name in fates and rank[record.kind] < rank[fates[name]]:
+                    fates[name] = record.kind
+        return fates
+
+    def totals(self) -> Counter[str]:
+        """How many nodes of the model met each fate."""
+        return Counter(self.account().values())
+
+    def finish(self, module: Module) -> None:
+        """Notes the ops that are about to be written."""
+        self.emitted = [
+            EmittedOp(number, index, op.attrs.get("custom_code", op.type), op.sources)
+            for number, graph in enumerate(module.graphs())
+            for index, op in enumerate(graph.ops)
+        ]
