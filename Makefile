@@ -1,0 +1,36 @@
+# Needs python3 (3.10 or later) with venv and pip, and make; everything else goes into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+.PHONY: help demo test check bench
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    convert a small Keras LSTM from testdata/ to build/demo.tflite and look into the file"
+	@echo "make test    run the tests (ARGS='-k lstm' goes to pytest)"
+	@echo "make check   ruff and mypy"
+	@echo "make bench   measure against TFLiteConverter (ONLY=MobileNetV2,ResNet50 for some models; ARGS for options)"
+
+# pip is asked again when the declared dependencies change.
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)
+	@mkdir -p build
+	$(BIN)/fuseconv convert testdata/keras2_lstm -o build/demo.tflite
+	$(BIN)/fuseconv inspect build/demo.tflite
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m tests.bench.run $(if $(ONLY),--only $(ONLY)) $(ARGS)
