@@ -1,0 +1,63 @@
+"""What a lowering rule is: a function named for a TF op that builds the TFLite ops that compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.types import DType
+from fuseconv.tfl.builder import Builder
+
+
+class Unsupported(Exception):
+    """Raised by a rule that cannot express an op in TFLite. The message says why, and what to do if there is a way."""
+
+
+class Lowering(Builder):
+    """The builder that a rule gets as its first argument, `tfl`; it knows the op that is being lowered.
+
+    `tfl.source` is that op; `tfl.dtype` and `tfl.shape` are those of its first result.
+    """
+
+    def __init__(self, out: list[Op], op: Op) -> None:
+        super().__init__(out, op.name, op.sources)
+        self.source = op
+
+    @property
+    def dtype(self) -> DType:
+        return self.source.result.dtype
+
+    @property
+    def shape(self):  # noqa: ANN201
+        return self.source.result.shape
+
+
+def lowers(*names: str) -> Callable[[Callable], Callable]:
+    """Marks a function as the lowering rule of the TF ops named (by default: of the op that it is named for).
+
+        @lowers()
+        def Relu6(tfl, x):
+            return tfl.relu6(x)
+
+    The rule takes the op's operands as Values and its attributes as keyword parameters with TensorFlow's names and
+    defaults; an op with an attribute that the rule does not name is refused. It returns the result, or a list with one
+    value (or None where nobody reads it) for each result. Importing registers nothing: `Registry` collects.
+    """
+
+    def mark(function: Callable) -> Callable:
+        function.lowers = names or (function.__name__,)  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def require(condition: bool, why: str) -> None:
+    """Refuses the op with `why` unless the condition holds."""
+    if not condition:
+        raise Unsupported(why)
+
+
+def constant_of(value: Value | None, what: str):  # noqa: ANN201
+    """The array of an operand that must be constant, such as the axes of a reduction."""
+    require(value is not None and value.is_const, f"{what} is not a constant")
+    return value.data  # type: ignore[union-attr]

@@ -1,0 +1,60 @@
+"""Calls functions that are written with a TF op's own signature: shape functions, numpy kernels, lowering rules.
+
+Such a function carries the op's name; its positional parameters (after the context) are the operands, its keyword
+parameters the attributes with TensorFlow's defaults. An attribute that the function does not name must hold its
+default, which the IR tells by leaving it out; so nothing is ignored.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fuseconv.ir.graph import Op
+
+# Attributes that change how TensorFlow runs an op, not what it computes.
+IRRELEVANT = frozenset({
+    "use_cudnn_on_gpu", "validate_indices", "validate_shape", "parallel_iterations", "config", "config_proto",
+    "executor_type", "container", "shared_name", "debug_name", "allowed_devices", "swap_memory", "message",
+    "is_constant", "_output_shapes", "use_inter_op_parallelism", "is_stateless", "batch_matmul_fusion",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OpFunction:
+    """A function with an op's signature. `attrs` are the attributes that it names."""
+
+    op: str
+    function: Callable[..., Any]
+    attrs: frozenset[str]
+    required: int
+    most: float
+
+    def unhandled(self, op: Op) -> str | None:
+        """Why the function does not serve this op: an attribute that it does not name, or a number of operands."""
+        for name, value in op.attrs.items():
+            if name not in self.attrs and name not in IRRELEVANT and not name.startswith("_"):
+                return f"the attribute {name}={value!r} is not supported"
+        if not self.required <= len(op.operands) <= self.most:
+            return f"{len(op.operands)} operands are not supported"
+        return None
+
+    def __call__(self, context: Any, op: Op, operands: Any) -> Any:
+        attrs = {name: value for name, value in op.attrs.items() if name in self.attrs}
+        return self.function(context, *operands, **attrs)
+
+
+def op_function(function: Callable[..., Any], name: str | None = None) -> OpFunction:
+    """Reads an op's signature off a function whose first parameter is the context."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return OpFunction(
+        name or function.__name__,
+        function,
+        frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
+        sum(p.default is p.empty for p in positional),
+        float("inf") if variadic else len(positional),
+    )
