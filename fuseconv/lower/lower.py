@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fuseconv.errors import UnsupportedError
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.lower.rules import Lowering, Unsupported
-from fuseconv.passes.signature import OpFunction
+from fuseconv.ir.signature import OpFunction
 from fuseconv.report.records import Report
 
 

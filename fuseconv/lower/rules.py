@@ -32,10 +32,10 @@ class Lowering(Builder):
         return self.source.result.shape
 
 
-def lowers(*names: str) -> Callable[[Callable], Callable]:
-    """Marks a function as the lowering rule of the TF ops named (by default: of the op that it is named for).
+def lowers(*names: str | Callable) -> Callable:
+    """Marks a function as the lowering rule of the TF op that it is named for, or of the ops named.
 
-        @lowers()
+        @lowers
         def Relu6(tfl, x):
             return tfl.relu6(x)
 
@@ -43,6 +43,8 @@ def lowers(*names: str) -> Callable[[Callable], Callable]:
     defaults; an op with an attribute that the rule does not name is refused. It returns the result, or a list with one
     value (or None where nobody reads it) for each result. Importing registers nothing: `Registry` collects.
     """
+    if len(names) == 1 and callable(names[0]):
+        return lowers()(names[0])
 
     def mark(function: Callable) -> Callable:
         function.lowers = names or (function.__name__,)  # type: ignore[attr-defined]

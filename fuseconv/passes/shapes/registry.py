@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Union
 
 from fuseconv.ir.dims import Shape
-from fuseconv.passes.signature import OpFunction, op_function
+from fuseconv.ir.signature import OpFunction, op_function
 
 # One shape, or one for each result; None for a result whose rank is not known.
 Shapes = Union[Shape, None, Sequence[Union[Shape, None]]]
