@@ -1,0 +1,66 @@
+"""Collects fusions and lowering rules from converter modules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+
+from fuseconv.errors import InputError
+from fuseconv.fuse.match import Fusion
+from fuseconv.ir.signature import OpFunction, op_function
+
+
+@dataclass(frozen=True)
+class Owned:
+    """A fusion or rule, with the module that it comes from."""
+
+    origin: str
+    item: Fusion | OpFunction
+
+
+class Registry:
+    """The converter modules of one conversion: `Registry(*modules)`.
+
+    A module offers fusions in a list `FUSIONS`, lowering rules as functions marked with `@lowers`. Two that claim one
+    name are an InputError that names both owners.
+    """
+
+    def __init__(self, *modules: ModuleType) -> None:
+        self._fusions: dict[str, Owned] = {}
+        self._rules: dict[str, Owned] = {}
+        for module in modules:
+            self.add(module)
+
+    @classmethod
+    def builtin(cls) -> Registry:
+        """The modules that come with fuseconv."""
+        from fuseconv import fusions, lower
+
+        return cls(*fusions.MODULES, *lower.MODULES)
+
+    def add(self, module: ModuleType) -> None:
+        """Collects what a module offers. Rules that it has imported from elsewhere are not its own."""
+        for fusion in getattr(module, "FUSIONS", ()):
+            self._claim(self._fusions, fusion.name, fusion, module)
+        for function in vars(module).values():
+            if callable(function) and getattr(function, "__module__", None) == module.__name__:
+                for name in getattr(function, "lowers", ()):
+                    self._claim(self._rules, name, op_function(function, name), module)
+
+    @property
+    def fusions(self) -> list[Fusion]:
+        return [owned.item for owned in self._fusions.values()]  # type: ignore[misc]
+
+    @property
+    def rules(self) -> dict[str, OpFunction]:
+        return {name: owned.item for name, owned in self._rules.items()}  # type: ignore[misc]
+
+    def origin(self, name: str) -> str:
+        """The module that owns a fusion or a rule."""
+        owned = self._fusions.get(name) or self._rules[name]
+        return owned.origin
+
+    def _claim(self, table: dict[str, Owned], name: str, item: Fusion | OpFunction, module: ModuleType) -> None:
+        if name in table:
+            raise InputError(f"{name} is claimed by both {table[name].origin} and {module.__name__}; leave one out")
+        table[name] = Owned(module.__name__, item)

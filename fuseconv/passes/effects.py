@@ -1,0 +1,67 @@
+"""What ops do besides computing their results, and which functions they run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op
+
+# Ops that stay though nobody reads their results: they write to variables, tables and other state.
+_WRITES = re.compile(
+    r"tf\.(Assign|Resource(Apply|SparseApply|Scatter|StridedSliceAssign)|StridedSliceAssign|Scatter(?!Nd$)|CountUpTo"
+    r"|LookupTable(Insert|Import|Remove)|InitializeTable|Queue|Stack|Barrier|TensorArray(Write|Scatter|Close)|Write|Save)"
+    r"|tfl\.(ASSIGN_VARIABLE|CALL_ONCE|HASHTABLE_IMPORT)"
+)
+# Ops that only check, log or order; a converted model has no use for them.
+_IDLE = re.compile(r"tf\.(Assert|NoOp|Print(V2)?|\w*Summary(V2)?|Timestamp)$")
+# Ops whose results differ from one run to the next, or that make or read state which others write.
+_VARYING = re.compile(
+    r"tf\.(Random(?!Shuffle$)|Parameterized|TruncatedNormal|Multinomial|StatefulRandom|StatefulUniform|StatefulTruncated"
+    r"|Stateful(?!PartitionedCall)|RandomShuffle|ReadVariableOp|ResourceGather|Variable|LookupTable|TensorArray|Stack"
+    r"|Queue|Iterator|PyFunc|EagerPyFunc|VarIsInitialized|IsVariable|Placeholder|Enter|Merge|Switch|NextIteration|Exit"
+    r"|LoopCond|RngReadAndSkip|NonDeterministicInts)"
+    r"|tfl\.(RANDOM|MULTINOMIAL|READ_VARIABLE|VAR_HANDLE|HASHTABLE|CUSTOM|CALL|WHILE|IF)"
+)
+
+
+def references(op: Op) -> Iterator[str]:
+    """The names of the functions that an op refers to."""
+    for value in op.attrs.values():
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, FuncRef):
+                yield item.name
+
+
+def bodies(op: Op, module: Module) -> Iterator[tuple[Graph, int]]:
+    """The functions that an op runs, with the index of the operand that is their first argument."""
+    offset = 1 if op.type in ("If", "StatelessIf", "Case", "StatelessCase", "IF") else 0
+    for name in references(op):
+        if name in module.functions:
+            yield module.functions[name], offset
+
+
+def is_idle(op: Op) -> bool:
+    """True of an op that a converted model can do without."""
+    return _IDLE.match(op.kind) is not None
+
+
+def is_repeatable(op: Op) -> bool:
+    """True if the op gives the same results whenever it gets the same operands."""
+    return not _VARYING.match(op.kind) and not _WRITES.match(op.kind) and not any(True for _ in references(op))
+
+
+def has_effect(op: Op, module: Module, known: dict[str, bool]) -> bool:
+    """True if running the op changes state that outlives it, itself or in a function that it runs.
+
+    `known` remembers the answer for functions from one call to the next.
+    """
+    if _WRITES.match(op.kind) or any(result.variable for result in op.results):
+        return True
+    for graph, _ in bodies(op, module):
+        if graph.name not in known:
+            known[graph.name] = False
+            known[graph.name] = any(has_effect(inner, module, known) for inner in graph.ops)
+        if known[graph.name]:
+            return True
+    return False

@@ -1,0 +1,138 @@
+"""Turns variables that nothing writes into constants."""
+
+from __future__ import annotations
+
+from fuseconv.errors import InputError
+from fuseconv.ir.graph import Module, Op, Value, Variable, constant, detach, replace_uses
+from fuseconv.ir.types import INT32
+from fuseconv.passes.effects import bodies
+from fuseconv.report.records import Report
+
+_HANDLES = frozenset({"tf.VarHandleOp", "tf.VariableV2", "tf.Variable"})
+# Ops that take a variable's handle and leave the variable as it was.
+_READS = frozenset({
+    "tf.ReadVariableOp", "tf.ResourceGather", "tf.ResourceGatherNd", "tf.VariableShape", "tf.VarIsInitializedOp",
+    "tf.IsVariableInitialized",
+})  # fmt: skip
+_FORWARDS = frozenset({"tf.Identity", "tf.IdentityN", "tf.Snapshot", "tf.StopGradient"})
+
+
+def freeze(module: Module, report: Report) -> None:
+    """Replaces reads of variables that no reachable op writes by constants; other variables stay as they are.
+
+    Handles are followed through calls, loops and branches into the functions that they are handed to. Functions are
+    expected to have one user each, as `inline` leaves them.
+    """
+    variables = _flow(module)
+    written = _written(module, variables)
+    frozen: dict[str, Value] = {}
+    for graph in module.graphs():
+        kept: list[Op] = []
+        for op in graph.ops:
+            if not _freeze_op(op, variables, written, module, frozen, report, kept):
+                kept.append(op)
+        graph.ops = kept
+
+
+def _flow(module: Module) -> dict[Value, set[str]]:
+    """The variables that each handle value can refer to."""
+    variables: dict[Value, set[str]] = {}
+    pending: list[Value] = []
+
+    def add(value: Value, names: set[str]) -> None:
+        known = variables.setdefault(value, set())
+        if not names <= known:
+            known |= names
+            pending.append(value)
+
+    for graph in module.graphs():
+        for op in graph.ops:
+            if op.kind in _HANDLES:
+                add(op.result, {op.attrs["shared_name"]})
+    callers = {body.terminator: op for graph in module.graphs() for op in graph.ops for body, _ in bodies(op, module)}
+    while pending:
+        value = pending.pop()
+        names = variables[value]
+        for op in value.uses:
+            if op in callers:
+                for output, result in zip(op.operands, callers[op].results):
+                    if output is value:
+                        add(result, names)
+            if op.kind in _FORWARDS and value.dtype.is_handle:
+                for operand, result in zip(op.operands, op.results):
+                    if operand is value:
+                        add(result, names)
+            for body, offset in bodies(op, module):
+                for index, operand in enumerate(op.operands[offset:]):
+                    if operand is value:
+                        add(body.inputs[index], names)
+    return variables
+
+
+def _written(module: Module, variables: dict[Value, set[str]]) -> set[str]:
+    written: set[str] = set()
+    for value, names in variables.items():
+        reference = value.op is not None and value.op.kind in ("tf.VariableV2", "tf.Variable")
+        for op in value.uses:
+            if op.kind in _READS or op.kind in _FORWARDS or op.kind == "ir.return":
+                continue
+            if any(True for _ in bodies(op, module)):
+                continue
+            if reference and not op.type.startswith(("Assign", "Scatter", "Apply", "SparseApply", "CountUpTo")):
+                continue
+            written |= names
+    return written
+
+
+def _freeze_op(
+    op: Op,
+    variables: dict[Value, set[str]],
+    written: set[str],
+    module: Module,
+    frozen: dict[str, Value],
+    report: Report,
+    out: list[Op],
+) -> bool:
+    """Deals with an op that reads a frozen variable; False if the op is no such op and stays."""
+    reference = op.kind in ("tf.VariableV2", "tf.Variable")
+    handle = op.result if reference else op.operands[0] if op.kind in _READS and op.operands else None
+    names = variables.get(handle, set()) if handle is not None else set()
+    if len(names) != 1 or names & written:
+        return False
+    (name,) = names
+    value = frozen.get(name)
+    if value is None:
+        value = frozen[name] = _constant(module.variables.get(name), name)
+    if op.kind in ("tf.ReadVariableOp", "tf.VariableV2", "tf.Variable"):
+        replace_uses(op.result, value)
+        report.record("folded", "freeze", op.sources, why=f"the variable {name} is never written")
+    elif op.kind in ("tf.VarIsInitializedOp", "tf.IsVariableInitialized"):
+        replace_uses(op.result, constant(True, op.result.dtype, op.name))
+        report.record("folded", "freeze", op.sources, why=f"the variable {name} has its value from the checkpoint")
+    else:
+        out.append(_on_constant(op, value))
+        return True
+    detach(op)
+    return True
+
+
+def _on_constant(op: Op, value: Value) -> Op:
+    """The form of a reading op that takes the variable's value in place of its handle."""
+    op.set_operand(0, value)
+    if op.kind == "tf.ResourceGather":
+        batch_dims = op.attrs.get("batch_dims", 0)
+        op.kind, op.attrs = "tf.GatherV2", {"batch_dims": batch_dims} if batch_dims else {}
+        op.set_operands([*op.operands, constant(batch_dims, INT32, op.name)])
+    elif op.kind == "tf.ResourceGatherNd":
+        op.kind, op.attrs = "tf.GatherNd", {}
+    else:
+        op.kind = "tf.Shape"
+    return op
+
+
+def _constant(variable: Variable | None, name: str) -> Value:
+    if variable is None or variable.data is None:
+        raise InputError(
+            f"the variable {name} has no value in the checkpoint; export the model again with its variables initialised"
+        )
+    return constant(variable.data, variable.dtype, name)

@@ -1,0 +1,95 @@
+"""Replaces calls by the bodies of the functions that they call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.report.records import Report
+
+CALLS = frozenset({"tf.PartitionedCall", "tf.StatefulPartitionedCall"})
+
+
+def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambda function: False) -> None:
+    """Inlines every call but those of functions that `keep` holds, to any depth and in one walk.
+
+    A function that stays (kept, or the body of a loop or branch) is copied for each op that refers to it, so that every
+    function left has one user: shapes and constants can flow into it. An op of a body is named "call/op".
+    """
+    inliner = _Inliner(module.functions, report, keep)
+    for signature in module.signatures:
+        inliner.expand(signature.graph)
+    module.functions = inliner.instances
+
+
+def implements(graph: Graph) -> bool:
+    """True of a function that says which composite it is."""
+    return bool(graph.attrs.get("_implements") or graph.attrs.get("api_implements"))
+
+
+class _Inliner:
+    def __init__(self, functions: dict[str, Graph], report: Report, keep: Callable[[Graph], bool]) -> None:
+        self.functions = functions
+        self.report = report
+        self.keep = keep
+        self.instances: dict[str, Graph] = {}
+
+    def expand(self, graph: Graph) -> None:
+        ops, graph.ops = graph.ops, []
+        for op in ops:
+            for old, new in zip(op.results, self.place(op, graph.ops)):
+                replace_uses(old, new)
+
+    def place(self, op: Op, out: list[Op]) -> list[Value]:
+        """Puts an op into the graph that is being built: as it is, or the body of the function that it calls.
+
+        Returns what stands for its results.
+        """
+        self.report.source(op.name, op.type)
+        callee = self.callee(op)
+        if callee is None or self.keep(callee):
+            op.attrs = {name: self.instantiate(value, op) for name, value in op.attrs.items()}
+            out.append(op)
+            return op.results
+        results = self.copy_body(callee, op.name, op.operands, out)
+        self.report.removed(op, "inline", f"the body of {callee.name} stands in its place")
+        detach(op)
+        return results
+
+    def callee(self, op: Op) -> Graph | None:
+        reference = op.attrs.get("f") if op.kind in CALLS else None
+        return self.functions.get(reference.name) if isinstance(reference, FuncRef) else None
+
+    def copy_body(self, body: Graph, prefix: str, arguments: Sequence[Value | None], out: list[Op]) -> list[Value]:
+        """Builds the ops of `body` in `out`, on these arguments; returns what the body returns."""
+        values: dict[Value, Value | None] = dict(zip(body.inputs, arguments))
+        for op in body.ops:
+            name = f"{prefix}/{op.name}"
+            copy = Op(op.kind, [_map(values, v) for v in op.operands], dict(op.attrs), name, (name,))
+            for old in op.results:
+                copy.add_result(old.dtype, old.shape)
+            values.update(zip(op.results, self.place(copy, out)))
+        return [_map(values, v) for v in body.outputs]  # type: ignore[misc]
+
+    def instantiate(self, value: Any, op: Op) -> Any:
+        """A reference to a function becomes one to a copy that only this op uses."""
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.instantiate(item, op) for item in value)
+        if not isinstance(value, FuncRef) or value.name not in self.functions:
+            return value
+        body = self.functions[value.name]
+        name = f"{value.name}@{op.name}"
+        while name in self.instances:
+            name += "'"
+        graph = Graph(name, dict(body.attrs))
+        self.instances[name] = graph
+        arguments = [graph.add_input(v.dtype, v.shape, v.name) for v in body.inputs]
+        graph.outputs = self.copy_body(body, op.name, arguments, graph.ops)
+        return FuncRef(name)
+
+
+def _map(values: dict[Value, Value | None], value: Value | None) -> Value | None:
+    if value is None or value.is_const:
+        return value
+    return values[value]

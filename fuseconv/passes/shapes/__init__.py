@@ -1,0 +1,40 @@
+"""Shapes of the results of TF ops, from the shapes and contents of their operands."""
+
+from __future__ import annotations
+
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Op
+from fuseconv.passes.shapes import (  # noqa: F401  (fill the table)
+    array,
+    control,
+    elementwise,
+    linalg,
+    nn,
+    random,
+    reduction,
+    slicing,
+    strings,
+)
+from fuseconv.passes.shapes.operands import UnknownShape
+from fuseconv.passes.shapes.registry import TABLE
+
+
+def infer(op: Op) -> list[Shape | None] | None:
+    """A shape for each result of a TF op (None for a result whose rank cannot be told).
+
+    None if no shape function serves the op. Sizes that depend on data are fresh symbols, different at every call.
+    """
+    function = TABLE.get(op.type) if op.dialect == "tf" else None
+    if function is None or not function.required <= len(op.operands) <= function.most:
+        return None
+    count = len(op.results)
+    try:
+        made = function(op, op, op.operands)
+    except UnknownShape:
+        return [None] * count
+    if made is None:
+        return [None] * count
+    shapes = list(made) if isinstance(made, list) else [made]
+    if len(shapes) != count:
+        raise TypeError(f"the shape function of {op.type} made {len(shapes)} shapes where the op has {count} results")
+    return [None if shape is None else tuple(shape) for shape in shapes]

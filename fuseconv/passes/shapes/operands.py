@@ -1,0 +1,142 @@
+"""What shape functions ask of operands: shapes, and the elements of small integer tensors, unknown sizes among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fuseconv.ir import dims
+from fuseconv.ir.dims import Dim, Shape, Sym
+from fuseconv.ir.graph import Value
+
+# A content is followed only through tensors as small as those that hold shapes.
+CONTENT_LIMIT = 64
+
+
+class UnknownShape(Exception):
+    """Raised by a shape function that cannot tell even the rank of its results."""
+
+
+def content_of(value: Value | None) -> np.ndarray | None:
+    """The elements of a small integer (or bool) tensor as an object array of ints and Syms, None if not known."""
+    if value is None:
+        return None
+    if value.content is not None:
+        return value.content
+    data = value.data
+    if data is None or data.dtype.kind not in "iub" or data.size > CONTENT_LIMIT:
+        return None
+    return data.astype(object)
+
+
+def shape_of(value: Value) -> Shape:
+    """The shape of an operand whose rank is needed. Raises UnknownShape."""
+    if value.shape is None:
+        raise UnknownShape
+    return value.shape
+
+
+def with_rank(value: Value, rank: int) -> Shape:
+    """The shape of an operand that must have this rank; unknown dimensions if its rank is not known."""
+    if value.shape is None:
+        return tuple(dims.fresh() for _ in range(rank))
+    if len(value.shape) != rank:
+        raise UnknownShape
+    return value.shape
+
+
+def elements(value: Value) -> list[Dim]:
+    """The elements of an operand, flat. Raises UnknownShape if they are not known."""
+    content = content_of(value)
+    if content is not None:
+        return list(content.reshape(-1))
+    if value.data is not None and value.dtype.is_integer:
+        return [int(element) for element in value.data.reshape(-1)]
+    raise UnknownShape
+
+
+def ints(value: Value) -> list[int]:
+    """The elements of an operand, all of them known integers, such as axes. Raises UnknownShape."""
+    known = [element for element in elements(value) if isinstance(element, int)]
+    if len(known) != len(elements(value)):
+        raise UnknownShape
+    return known
+
+
+def scalar(value: Value, hint: str = "u") -> Dim:
+    """The single element of an operand that is a size, else an unknown."""
+    content = content_of(value)
+    if content is None or content.size != 1:
+        return dims.fresh(hint)
+    return content.reshape(-1)[0]
+
+
+def sizes(value: Value, hint: str = "u") -> list[Dim]:
+    """The elements of a vector of sizes; an unknown for each where only its length is known. Raises UnknownShape."""
+    if content_of(value) is not None or value.data is not None:
+        return elements(value)
+    if value.shape is None or len(value.shape) != 1 or not isinstance(value.shape[0], int):
+        raise UnknownShape
+    return [dims.fresh(hint) for _ in range(value.shape[0])]
+
+
+def axis_in(axis: int, rank: int) -> int:
+    """An axis counted from the front. Raises UnknownShape if it is out of range."""
+    if not -rank <= axis < rank:
+        raise UnknownShape
+    return axis % rank
+
+
+def nonnegative(dim: Dim) -> bool:
+    """True if an expression over sizes (which are never negative) cannot be negative."""
+    if isinstance(dim, int):
+        return dim >= 0
+    return all(c >= 0 and all(_atom_nonnegative(atom) for atom in monomial) for monomial, c in dim.terms)
+
+
+def _atom_nonnegative(atom: object) -> bool:
+    return isinstance(atom, str) or (isinstance(atom, tuple) and all(nonnegative(part) for part in atom[1:]))
+
+
+def same(a: Dim, b: Dim) -> Dim:
+    """The size of a dimension that two operands must agree on."""
+    return b if isinstance(a, Sym) and isinstance(b, int) else a
+
+
+def same_shape(shapes: Sequence[Shape | None]) -> Shape | None:
+    """The shape of operands that must all have one shape: the most that any of them tells."""
+    known = [shape for shape in shapes if shape is not None]
+    if not known:
+        return None
+    if any(len(shape) != len(known[0]) for shape in known):
+        raise UnknownShape
+    result = known[0]
+    for shape in known[1:]:
+        result = tuple(same(a, b) for a, b in zip(result, shape))
+    return result
+
+
+def broadcast_dim(a: Dim, b: Dim) -> Dim:
+    """The size that two sizes broadcast to; a fresh unknown where it may be either."""
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if isinstance(a, int):
+        if isinstance(b, int):
+            raise UnknownShape
+        return a
+    return b if isinstance(b, int) else dims.fresh()
+
+
+def broadcast(*shapes: Shape | None) -> Shape:
+    """The shape that shapes broadcast to, by NumPy's rules. Raises UnknownShape if a rank is not known."""
+    result: Shape = ()
+    for shape in shapes:
+        if shape is None:
+            raise UnknownShape
+        rank = max(len(result), len(shape))
+        padded = [(1,) * (rank - len(s)) + tuple(s) for s in (result, shape)]
+        result = tuple(broadcast_dim(a, b) for a, b in zip(*padded))
+    return result

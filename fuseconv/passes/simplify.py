@@ -1,0 +1,200 @@
+"""One walk in order of execution: shapes, constant folding, common subexpressions, and ops that only forward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir import dims
+from fuseconv.ir.dims import Shape, is_static
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.passes import shapes
+from fuseconv.passes.dce import remove_dead_code
+from fuseconv.passes.effects import bodies, is_repeatable
+from fuseconv.passes.kernels import evaluate
+from fuseconv.passes.kernels.tensorflow import evaluate_with_tensorflow
+from fuseconv.passes.shapes.content import content
+from fuseconv.report.records import Report
+
+_FORWARDS = frozenset({
+    "tf.Identity", "tf.IdentityN", "tf.StopGradient", "tf.PreventGradient", "tf.Snapshot", "tf.CheckNumerics",
+    "tf.EnsureShape", "tf.PlaceholderWithDefault",
+})  # fmt: skip
+# A fold that would make a constant much larger than what it is made from is left to the runtime.
+_GROWTH_BYTES = 1 << 20
+# Constants up to this size are compared by their contents, larger ones by identity.
+_SMALL_BYTES = 256
+
+
+def simplify(module: Module, report: Report) -> None:
+    """Infers shapes, folds constants, merges equal ops and removes dead code, in all graphs.
+
+    The body of a loop, branch or call is walked where the op that runs it stands, so that it knows its operands' shapes.
+    """
+    walk = _Walk(module, report)
+    for signature in module.signatures:
+        walk.graph(signature.graph)
+    remove_dead_code(module, report)
+
+
+class _Walk:
+    def __init__(self, module: Module, report: Report) -> None:
+        self.module = module
+        self.report = report
+        self.only_infer = False
+
+    def graph(self, graph: Graph) -> None:
+        seen: dict[Any, Op] = {}
+        kept: list[Op] = []
+        for op in graph.ops:
+            if self.only_infer:
+                self.infer(op)
+                kept.append(op)
+                continue
+            if op.dialect == "tf":
+                if self.forward(op):
+                    continue
+                self.infer(op)
+                if self.fold(op):
+                    continue
+            if self.merge(op, seen):
+                continue
+            kept.append(op)
+        graph.ops = kept
+
+    def replace(self, op: Op, values: list[Value], kind: str, rule: str, why: str) -> bool:
+        for old, new in zip(op.results, values):
+            replace_uses(old, new)
+        if op.sources:
+            self.report.record(kind, rule, op.sources, why=why)
+        detach(op)
+        return True
+
+    def forward(self, op: Op) -> bool:
+        same_type = op.kind == "tf.Cast" and op.operands[0].dtype is op.result.dtype  # type: ignore[union-attr]
+        if op.kind not in _FORWARDS and not same_type:
+            return False
+        operands = [value for value in op.operands if value is not None]
+        for operand, result in zip(operands, op.results):
+            operand.shape = more_known(operand.shape, result.shape)
+        return self.replace(op, operands, "removed", "forward", "it hands its operand on")
+
+    def infer(self, op: Op) -> None:
+        if any(True for _ in bodies(op, self.module)):
+            inferred = self.run(op)
+        else:
+            inferred = shapes.infer(op)
+        for result, shape in zip(op.results, inferred or (None,) * len(op.results)):
+            result.shape = shape if self.only_infer else more_known(shape, result.shape)
+        for result, known in zip(op.results, content(op)):
+            result.content = known
+
+    def run(self, op: Op) -> list[Shape | None]:
+        """Walks the bodies of an op that runs functions; returns the shapes of its results."""
+        operands: list[Shape | None] = [None if v is None else v.shape for v in op.operands]
+        if op.type not in ("While", "StatelessWhile"):
+            first, *others = self.walk_bodies(op, operands)
+            return [_join([a, *b]) for a, b in zip(first, zip(*others))] if others else first
+        # Nothing may be folded in a loop's body before the shapes hold for every iteration.
+        outer, self.only_infer = self.only_infer, True
+        carried = self.invariant_shapes(op, operands)
+        self.only_infer = outer
+        if not outer:
+            self.walk_bodies(op, carried)
+        return carried
+
+    def invariant_shapes(self, op: Op, carried: list[Shape | None]) -> list[Shape | None]:
+        while True:
+            bodies_made = [made for made in self.walk_bodies(op, carried) if len(made) == len(carried)]
+            joined = [_join([a, *b]) for a, b in zip(carried, zip(*bodies_made))]
+            if joined == carried:
+                return joined
+            carried = joined
+
+    def walk_bodies(self, op: Op, operands: list[Shape | None]) -> list[list[Shape | None]]:
+        made: list[list[Shape | None]] = []
+        for body, offset in bodies(op, self.module):
+            for value, shape in zip(body.inputs, operands[offset:]):
+                value.shape = shape
+            self.graph(body)
+            made.append([value.shape for value in body.outputs])
+        return made
+
+    def fold(self, op: Op) -> bool:
+        known = [_constant_content(result) for result in op.results]
+        if known and all(array is not None for array in known):
+            arrays: list[np.ndarray] | None = known  # type: ignore[assignment]
+        elif not op.operands or not all(value is not None and value.is_const for value in op.operands):
+            return False
+        elif not is_repeatable(op) or any(r.dtype.is_handle for r in op.results) or _grows(op):
+            return False
+        else:
+            operands = [value.data for value in op.operands]  # type: ignore[union-attr]
+            arrays = evaluate(op, operands)
+            if arrays is None:
+                arrays = evaluate_with_tensorflow(op, operands)
+        if arrays is None:
+            return False
+        values = [constant(array, r.dtype, r.name) for array, r in zip(arrays, op.results)]
+        return self.replace(op, values, "folded", "constant folding", "all that it needs is known")
+
+    def merge(self, op: Op, seen: dict[Any, Op]) -> bool:
+        if not is_repeatable(op) or any(r.variable for r in op.results):
+            return False
+        if any(v is not None and v.variable for v in op.operands):
+            return False
+        key = (op.kind, tuple(_value_key(v) for v in op.operands), _attrs_key(op.attrs))
+        first = seen.setdefault(key, op)
+        if first is op:
+            return False
+        first.sources += op.sources
+        return self.replace(op, first.results, "removed", "common subexpression", f"it equals {first.name}")
+
+
+def more_known(a: Shape | None, b: Shape | None) -> Shape | None:
+    """Two descriptions of one shape, put together; where both know a dimension as an expression, `a`'s holds."""
+    if a is None or b is None or len(a) != len(b):
+        return b if a is None else a
+    return tuple(y if isinstance(y, int) and not isinstance(x, int) else x for x, y in zip(a, b))
+
+
+def _join(alternatives: list[Shape | None]) -> Shape | None:
+    """The shape that covers all alternatives: what differs is unknown."""
+    first, *others = alternatives
+    for other in others:
+        if first is None or other is None or len(first) != len(other):
+            return None
+        first = tuple(x if x == y else dims.fresh() if not _fresh(x) else x for x, y in zip(first, other))
+    return first
+
+
+def _fresh(dim: dims.Dim) -> bool:
+    return isinstance(dim, dims.Sym) and repr(dim).startswith("?")
+
+
+def _constant_content(value: Value) -> np.ndarray | None:
+    known = value.content
+    if known is None or not all(isinstance(element, int) for element in known.flat):
+        return None
+    return known.astype(value.dtype.numpy)
+
+
+def _grows(op: Op) -> bool:
+    made = sum(int(np.prod(r.shape)) * r.dtype.numpy.itemsize for r in op.results if is_static(r.shape))
+    return made > _GROWTH_BYTES and made > 4 * sum(v.data.nbytes for v in op.operands)  # type: ignore[union-attr]
+
+
+def _value_key(value: Value | None) -> Any:
+    if value is not None and value.data is not None and value.data.nbytes <= _SMALL_BYTES:
+        data = tuple(value.data.flat) if value.data.dtype == object else value.data.tobytes()
+        return (value.dtype.name, value.data.shape, data)
+    return id(value)
+
+
+def _attrs_key(attrs: dict[str, Any]) -> Any:
+    return tuple(sorted((name, _hashable(value)) for name, value in attrs.items())) if attrs else ()
+
+
+def _hashable(value: Any) -> Any:
+    return repr(value.tolist()) if isinstance(value, np.ndarray) else repr(value)
