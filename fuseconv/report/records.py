@@ -43,9 +43,14 @@ class EmittedOp:
 
 @dataclass
 class Report:
-    """Collects records while a model is converted. `sources` maps each node of the model to its op type."""
+    """Collects records while a model is converted.
+
+    model and output: the paths as they were given; output is empty where the bytes are returned instead.
+    sources: each node of the model with its op type. seconds: by stage.
+    """
 
     model: str = ""
+    output: str = ""
     sources: dict[str, str] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     emitted: list[EmittedOp] = field(default_factory=list)

@@ -1,0 +1,197 @@
+"""What the terminal shows: tables for a person, drawn from the same data as the JSON.
+
+Names come from the model, which may be anybody's: they are printed without markup and without control characters.
+Output that is not a terminal gets neither colours nor wrapped cells, so that it can be searched.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fuseconv.report.records import Record, Report
+
+_WIDE = 10_000  # columns: no cell is wrapped
+_NAMES = 3  # nodes named in a row before "and 5 more"
+
+
+def console(file: TextIO | None = None) -> Console:
+    """A console for results on `file` (standard output by default)."""
+    file = file if file is not None else sys.stdout
+    width = None if file.isatty() else _WIDE
+    return Console(file=file, width=width, markup=False, emoji=False, highlight=False)
+
+
+def clean(text: str) -> str:
+    """`text` with everything that could move the cursor or start an escape sequence spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def show_conversion(out: Console, report: Report, verbose: bool = False) -> None:
+    """What a conversion did: the fusions, what was removed, totals, size and times; with `verbose` everything else."""
+    by_kind: dict[str, list[Record]] = defaultdict(list)
+    for record in report.records:
+        by_kind[record.kind].append(record)
+    _show_fused(out, by_kind["fused"])
+    _show_refused(out, by_kind["refused"], verbose)
+    if verbose:
+        _show_rules(out, "Lowered", by_kind["lowered"])
+        _show_rules(out, "Folded", by_kind["folded"])
+        _show_rules(out, "Removed", by_kind["removed"])
+        _show_emitted(out, report)
+    elif by_kind["removed"]:
+        counts = _nodes_by_rule(by_kind["removed"])
+        _line(out, "Removed", " · ".join(f"{n} {clean(rule)}" for rule, n in counts.most_common()))
+    totals = report.totals()
+    parts = [f"{totals[fate]} {fate}" for fate in ("fused", "lowered", "folded", "removed", "unsupported")]
+    _line(out, "Ops", f"{len(report.sources)} -> {len(report.emitted)}  ({', '.join(parts)})")
+    if report.output_bytes:
+        _line(out, "File", f"{clean(report.output)}  {size(report.output_bytes)}".strip())
+    if report.seconds:
+        stages = " · ".join(f"{stage} {_seconds(s)}" for stage, s in report.seconds.items())
+        _line(out, "Time", f"{_seconds(sum(report.seconds.values()))}  ({stages})")
+
+
+def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]], verbose: bool = False) -> None:
+    """The ops that stopped a conversion: (op, node names, why) for each."""
+    table = _table("Unsupported op", ">Count", "Nodes", "Why")
+    for op, nodes, why in ops:
+        table.add_row(clean(op), str(len(nodes)), _names(nodes, verbose), clean(why))
+    out.print(table)
+
+
+def show_fusions(out: Console, fusions: Iterable[Any]) -> None:
+    """The converter modules: what each makes, and where it was loaded from."""
+    table = _table("Fusion", "Into", "What it does", "From")
+    for fusion in fusions:
+        table.add_row(clean(fusion.name), clean(fusion.emits), clean(fusion.summary), clean(fusion.origin))
+    out.print(table)
+
+
+def show_rules(out: Console, rules: Mapping[str, Any]) -> None:
+    """The TensorFlow ops that have a lowering rule."""
+    table = _table("TensorFlow op", "What it becomes", "From")
+    for op, rule in sorted(rules.items()):
+        table.add_row(clean(op), clean(rule.summary), clean(rule.origin))
+    out.print(table)
+
+
+def show_verification(out: Console, document: Mapping[str, Any]) -> None:
+    """The largest differences of each output, from `Verification.to_json`."""
+    table = _table("Signature", "Output", "Type", "Shapes", ">Largest difference", ">Relative", "")
+    for row in document["outputs"]:
+        shapes = " ".join(_shape(shape) for shape in row["shapes"])
+        absolute, relative = (_number(row[key]) for key in ("absolute", "relative"))
+        verdict = Text("ok", "green") if row["passed"] else Text(clean(row["why"]), "bold red")
+        table.add_row(
+            clean(row["signature"]), clean(row["output"]), row["type"], shapes, absolute, relative, verdict
+        )
+    out.print(table)
+    for run in document["runs"]:
+        shapes = ", ".join(f"{clean(name)}{_shape(shape)}" for name, shape in run["inputs"].items())
+        _line(out, "Run", f"{clean(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
+    _line(out, "Allowed", f"{document['atol']:g} + {document['rtol']:g} of the largest expected value")
+
+
+def size(count: int) -> str:
+    """A number of bytes for a person: "512 B", "3.4 kB", "12.0 MB"."""
+    value, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 999.95:
+            break
+        value, unit = value / 1000, larger
+    return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def _show_fused(out: Console, records: Sequence[Record]) -> None:
+    if not records:
+        return
+    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in records:
+        groups[record.rule, _counted(record.emitted)].append(record)
+    table = _table("Fused", ">Count", "Into", "For example")
+    for (rule, into), group in groups.items():
+        table.add_row(clean(rule), str(len(group)), clean(into), _names(group[0].sources[:1]))
+    out.print(table)
+
+
+def _show_refused(out: Console, records: Sequence[Record], verbose: bool) -> None:
+    if not records:
+        return
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for record in records:
+        groups[record.rule, record.why].extend(record.sources[:1])
+    table = _table("Not fused", ">Count", "Why", "Nodes")
+    for (rule, why), nodes in groups.items():
+        table.add_row(clean(rule), str(len(nodes)), clean(why), _names(nodes, verbose))
+    out.print(table)
+
+
+def _show_rules(out: Console, title: str, records: Sequence[Record]) -> None:
+    if not records:
+        return
+    groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for record in records:
+        groups[record.rule, _counted(record.emitted), record.why].extend(record.sources)
+    table = _table(title, ">Nodes", "Into", "Why", "For example")
+    for (rule, into, why), nodes in groups.items():
+        table.add_row(clean(rule), str(len(set(nodes))), clean(into), clean(why), _names(nodes[:1]))
+    out.print(table)
+
+
+def _show_emitted(out: Console, report: Report) -> None:
+    table = _table(">Op", "Type", "Stands for")
+    several = len({op.subgraph for op in report.emitted}) > 1
+    for op in report.emitted:
+        place = f"{op.subgraph}:{op.index}" if several else str(op.index)
+        table.add_row(place, clean(op.type), _names(op.sources))
+    out.print(table)
+
+
+def _nodes_by_rule(records: Iterable[Record]) -> Counter[str]:
+    nodes: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        nodes[record.rule].update(record.sources)
+    return Counter({rule: len(names) for rule, names in nodes.items()})
+
+
+def _counted(types: Iterable[str]) -> str:
+    """ "CONV_2D, 2 RESHAPE" """
+    return ", ".join(type if n == 1 else f"{n} {type}" for type, n in Counter(types).items())
+
+
+def _names(names: Sequence[str], every: bool = False) -> str:
+    shown = names if every or len(names) <= _NAMES + 1 else names[:_NAMES]
+    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    return ", ".join(map(clean, shown)) + more
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "[" + ",".join(map(str, shape)) + "]"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2e}" if value else "0"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.1f} ms"
+
+
+def _line(out: Console, title: str, text: str) -> None:
+    out.print(Text.assemble((f"{title:<8}", "bold"), text), soft_wrap=not out.is_terminal)
+
+
+def _table(*headers: str) -> Table:
+    """An unframed table; ">" before a header aligns its column to the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for header in headers:
+        justify = "right" if header.startswith(">") else "left"
+        table.add_column(header.removeprefix(">"), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return table

@@ -1,0 +1,212 @@
+"""The two sides of a verification, as functions on arrays: the model in TensorFlow, and the file in LiteRT."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuseconv.errors import InputError, VerificationError
+
+Arrays = Mapping[str, np.ndarray]
+Dims = tuple[int | None, ...]  # None: not known
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What an input takes: numpy's type (object for strings), and the shape; None if not even the rank is known."""
+
+    dtype: np.dtype
+    shape: Dims | None
+
+
+@dataclass(frozen=True)
+class Function:
+    """A signature of the original model, as something to call with arrays by input name."""
+
+    inputs: dict[str, Spec]
+    run: Callable[[Arrays], dict[str, np.ndarray]]
+
+
+class TFLiteFile:
+    """A TensorFlow Lite file in an interpreter, run by the names of its signatures; "" is a file without any."""
+
+    def __init__(self, tflite: str | os.PathLike | bytes) -> None:
+        if isinstance(tflite, bytes):
+            head = tflite[:8]
+            source: dict[str, Any] = {"model_content": tflite}
+            self.name = "the converted model"
+        else:
+            self.name = os.fspath(tflite)
+            try:
+                with open(tflite, "rb") as stream:
+                    head = stream.read(8)
+            except OSError as error:
+                raise InputError(f"cannot read {self.name}: {error.strerror}") from error
+            source = {"model_path": self.name}
+        if head[4:8] != b"TFL3":
+            raise InputError(f"{self.name} is not a TensorFlow Lite file")
+        from ai_edge_litert.interpreter import Interpreter
+
+        with self._runtime("load the file"):
+            self._interpreter = Interpreter(**source)
+        # The public SignatureRunner allocates before each invoke, which clears the state that must be seen to leak;
+        # and only the wrapper beneath it reaches the subgraphs of other signatures than the first.
+        self._wrapper = self._interpreter._interpreter
+        self.signatures: dict[str, tuple[int, dict[str, int], dict[str, int]]] = {
+            name: (self._wrapper.GetSubgraphIndexFromSignature(name), tensors["inputs"], tensors["outputs"])
+            for name, tensors in self._wrapper.GetSignatureDefs().items()
+        }
+        if not self.signatures:
+            ends = self._interpreter.get_input_details(), self._interpreter.get_output_details()
+            ins, outs = ({_plain(d["name"]): d["index"] for d in details} for details in ends)
+            self.signatures = {"": (0, ins, outs)}
+        self._allocated: set[int] = set()
+
+    def inputs(self, signature: str) -> dict[str, Spec]:
+        subgraph, tensors, _ = self.signatures[signature]
+        specs = {}
+        for name, index in tensors.items():
+            dtype = np.dtype(self._wrapper.TensorType(index, subgraph))
+            shape = self._wrapper.TensorSizeSignature(index, subgraph)
+            dims = tuple(None if n < 0 else int(n) for n in shape)
+            specs[name] = Spec(np.dtype(object) if dtype.kind == "S" else dtype, dims)
+        return specs
+
+    def run(self, signature: str, feed: Arrays) -> dict[str, np.ndarray]:
+        """One invoke. Tensors are allocated again only if a shape changes."""
+        subgraph, inputs, outputs = self.signatures[signature]
+        wrapper = self._wrapper
+        with self._runtime(f"run the signature {signature!r} of the file" if signature else "run the file"):
+            for name, array in feed.items():
+                if tuple(wrapper.TensorSize(inputs[name], subgraph)) != array.shape:
+                    wrapper.ResizeInputTensor(inputs[name], np.array(array.shape, np.int32), False, subgraph)
+                    self._allocated.discard(subgraph)
+            if subgraph not in self._allocated:
+                wrapper.AllocateTensors(subgraph)
+                self._allocated.add(subgraph)
+            for name, array in feed.items():
+                if array.size:
+                    wrapper.SetTensor(inputs[name], array, subgraph)
+            wrapper.Invoke(subgraph)
+            return {name: self._output(index, subgraph) for name, index in outputs.items()}
+
+    def _output(self, index: int, subgraph: int) -> np.ndarray:
+        shape = tuple(int(n) for n in self._wrapper.TensorSize(index, subgraph))
+        if 0 in shape:  # the wrapper has no buffer to give
+            return np.empty(shape, self._wrapper.TensorType(index, subgraph))
+        return self._wrapper.GetTensor(index, subgraph)
+
+    @contextlib.contextmanager
+    def _runtime(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (RuntimeError, ValueError) as error:
+            raise VerificationError(f"LiteRT cannot {what}: {first_line(error)}") from error
+
+def original_functions(
+    model: Path,
+    file: TFLiteFile,
+    *,
+    tags: Sequence[str] = (),
+    plugins: Sequence[str | os.PathLike] = (),
+    trust_model: bool = False,
+) -> dict[str, Function]:
+    """The original for each signature of the file, by its name. Raises InputError if TensorFlow cannot load the model,
+    VerificationError if it has no such signature."""
+    if not model.exists():
+        raise InputError(f"there is no model {model}")
+    if model.is_dir():
+        return _saved_model(model, list(file.signatures), tags)
+    if model.suffix == ".pb":
+        return {name: _frozen_graph(model, name, file) for name in file.signatures}
+    function = _keras_model(model, plugins, trust_model)
+    return dict.fromkeys(file.signatures, function)
+
+
+def _saved_model(model: Path, names: Sequence[str], tags: Sequence[str]) -> dict[str, Function]:
+    import tensorflow as tf
+
+    with _loading(model):
+        loaded = tf.saved_model.load(str(model), tags=list(tags) or None)
+    there = {name: _signature(loaded, concrete) for name, concrete in loaded.signatures.items()}
+    functions: dict[str, Function] = {}
+    for name in names:
+        # A file without signatures was made from the one there is, or the one that is served.
+        if not name and there:
+            functions[name] = there.get("serving_default") or next(iter(there.values()))
+        elif name in there:
+            functions[name] = there[name]
+    return functions
+
+
+def _signature(loaded: Any, concrete: Any) -> Function:
+    import tensorflow as tf
+
+    def run(feed: Arrays) -> dict[str, np.ndarray]:
+        with tf.device("/CPU:0"):
+            results = concrete(**{name: tf.constant(array, specs[name].dtype) for name, array in feed.items()})
+        return {name: tensor.numpy() for name, tensor in results.items()}
+
+    specs = concrete.structured_input_signature[1]
+    # The signature holds the variables weakly.
+    run.keep_alive = loaded  # type: ignore[attr-defined]
+    return Function({name: _spec(spec) for name, spec in specs.items()}, run)
+
+
+def _frozen_graph(model: Path, signature: str, file: TFLiteFile) -> Function:
+    """The part of a frozen graph between the tensors that the file's inputs and outputs are named after."""
+    import tensorflow as tf
+
+    def run(feed: Arrays) -> dict[str, np.ndarray]:
+        with tf.device("/CPU:0"):
+            results = concrete(*[tf.constant(feed[name], spec.dtype) for name, spec in specs.items()])
+        return {name: tensor.numpy() for name, tensor in results.items()}
+
+    with _loading(model):
+        graph = tf.compat.v1.GraphDef.FromString(model.read_bytes())
+        wrapped = tf.compat.v1.wrap_function(lambda: tf.compat.v1.import_graph_def(graph, name=""), [])
+    _, inputs, outputs = file.signatures[signature]
+    tensors = {}
+    for name in (*inputs, *outputs):
+        try:
+            tensors[name] = wrapped.graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+        except (KeyError, ValueError) as error:
+            raise VerificationError(f"{model} has no tensor {name!r}, which {file.name} names") from error
+    specs = {name: tf.TensorSpec.from_tensor(tensors[name]) for name in inputs}
+    concrete = wrapped.prune([tensors[name] for name in inputs], {name: tensors[name] for name in outputs})
+    return Function({name: _spec(spec) for name, spec in specs.items()}, run)
+
+
+def _spec(spec: Any) -> Spec:
+    """numpy's words for a TensorSpec."""
+    dtype = np.dtype(object) if spec.dtype.name == "string" else np.dtype(spec.dtype.as_numpy_dtype)
+    return Spec(dtype, None if spec.shape.rank is None else tuple(spec.shape.as_list()))
+
+
+@contextlib.contextmanager
+def _loading(model: Path) -> Iterator[None]:
+    """Turns what TensorFlow raises for an unusable model into a sentence."""
+    import tensorflow as tf
+    from google.protobuf.message import DecodeError
+
+    try:
+        yield
+    except (OSError, ValueError, KeyError, RuntimeError, DecodeError, tf.errors.OpError) as error:
+        raise InputError(f"TensorFlow cannot load {model}: {first_line(error)}") from error
+
+
+def _plain(tensor: str) -> str:
+    """An input's name from a tensor's: without the output number and the prefix that exporters add."""
+    return tensor.partition(":")[0].removeprefix("serving_default_")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error that has something to say."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    return next(filter(None, lines), type(error).__name__).rstrip(".")
