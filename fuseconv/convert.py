@@ -1,0 +1,133 @@
+"""The conversion, from a model on disk to a .tflite file and a report."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuseconv.errors import InputError, UnsupportedError
+from fuseconv.fuse.engine import fuse, fuse_patterns
+from fuseconv.fuse.plugins import load_registry
+from fuseconv.ir.graph import Module
+from fuseconv.ir.verifier import check
+from fuseconv.load import load
+from fuseconv.lower.lower import lower
+from fuseconv.passes.control_flow import lower_control_flow
+from fuseconv.passes.freeze import freeze
+from fuseconv.passes.inline import implements, inline
+from fuseconv.passes.inputs import fix_shapes
+from fuseconv.passes.simplify import simplify
+from fuseconv.report.records import Report
+from fuseconv.tfl.tidy import tidy
+from fuseconv.write.flatbuffer import write
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What `convert` returns: the report, and the file's path if one was asked for, else its bytes."""
+
+    report: Report
+    path: Path | None = None
+    data: bytes | None = None
+
+
+def convert(
+    model: str | os.PathLike,
+    out: str | os.PathLike | None = None,
+    *,
+    signatures: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    input_shapes: Mapping[str, Sequence[int | None]] | None = None,
+    batch_size: int | None = None,
+    plugins: Sequence[str] = (),
+    trust_model: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Conversion:
+    """Converts a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen GraphDef (.pb) to TFLite.
+
+    signatures: the signatures to convert, each to a subgraph (default: every distinct one). tags: those of the meta
+    graph. inputs, outputs: names of a frozen graph's tensors. input_shapes: shapes of inputs by name, None for a
+    dimension that stays dynamic; batch_size: the size of every unknown first dimension. plugins: converter modules
+    (files or module names) besides the built-in ones. trust_model: load Lambda layers, which run the model's code.
+    progress: called with the name of each stage as it starts.
+
+    Raises InputError for what cannot be read, UnsupportedError for what cannot be converted. Nothing is written then.
+    """
+    report = Report(os.fspath(model))
+    registry = load_registry(plugins)
+
+    @contextmanager
+    def stage(name: str, module: Module | None = None) -> Iterator[None]:
+        if progress:
+            progress(name)
+        with report.stage(name):
+            yield
+
+    try:
+        with stage("load"):
+            module = load(
+                model, signatures=signatures, tags=tags, inputs=inputs, outputs=outputs,
+                trust_model=trust_model, plugins=plugins, warn=report.warnings.append,
+            )  # fmt: skip
+            fix_shapes(module, input_shapes or {}, batch_size)
+        with stage("simplify"):
+            inline(module, report, keep=implements)
+            freeze(module, report)
+            simplify(module, report)
+        with stage("fuse"):
+            fuse(module, registry.fusions, report)
+            inline(module, report)
+            simplify(module, report)
+            fuse_patterns(module, registry.fusions, report, "tf")
+        with stage("lower"):
+            simplify(module, report)
+            lower_control_flow(module, report)
+            lower(module, registry.rules, report)
+            fuse_patterns(module, registry.fusions, report, "tfl")
+            tidy(module, report)
+        with stage("write"):
+            check(module)
+            report.finish(module)
+            return _write(module, report, out)
+    except UnsupportedError as error:
+        error.report = report
+        raise
+
+
+def _write(module: Module, report: Report, out: str | os.PathLike | None) -> Conversion:
+    if out is None:
+        buffer = io.BytesIO()
+        write(module, buffer)
+        report.output_bytes = buffer.tell()
+        return Conversion(report, data=buffer.getvalue())
+    path = Path(out)
+    try:
+        with replacing(path) as file:
+            write(module, file)
+            report.output_bytes = file.tell()
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}; choose another --output") from error
+    return Conversion(report, path=path)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[io.BufferedWriter]:
+    """A temporary file beside `path` that takes its place when the block ends well, and goes away when it does not."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

@@ -1,0 +1,59 @@
+"""Finds converter modules: the built-in ones, files, importable modules, and entry points of installed packages."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from fuseconv.errors import InputError
+from fuseconv.fuse.registry import Registry
+
+ENTRY_POINTS = "fuseconv.plugins"
+
+
+def load_registry(plugins: Sequence[str] = ()) -> Registry:
+    """The registry of one conversion: built-in modules, installed plug-ins, and those named (a .py file or a module)."""
+    registry = Registry.builtin()
+    for entry_point in sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda e: e.name):
+        registry.add(_guarded(entry_point.value, entry_point.load))
+    for plugin in plugins:
+        registry.add(load_module(plugin))
+    return registry
+
+
+def load_module(plugin: str) -> ModuleType:
+    """Imports a plug-in given as a path of a .py file or as a module's name. Raises InputError that says where it broke."""
+    if plugin.endswith(".py"):
+        path = Path(plugin)
+        if not path.is_file():
+            raise InputError(f"there is no plug-in file {plugin}")
+        return _guarded(plugin, lambda: _load_file(path))
+    return _guarded(plugin, lambda: importlib.import_module(plugin))
+
+
+def _load_file(path: Path) -> ModuleType:
+    name = f"fuseconv_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Registered as importing does, so that what the module defines can be found again by its module's name.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _guarded(plugin: str, load) -> ModuleType:  # noqa: ANN001
+    try:
+        return load()
+    except Exception as error:
+        # A plug-in is code of the user's and may raise anything; the error says which line of it did.
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        raise InputError(
+            f"the plug-in {plugin} cannot be loaded: {type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
+        ) from error

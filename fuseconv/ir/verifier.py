@@ -1,0 +1,46 @@
+"""Checks that IR is well formed: what every stage takes and leaves."""
+
+from __future__ import annotations
+
+from fuseconv.errors import FuseconvError
+from fuseconv.ir.graph import Graph, Module, Op, Value
+
+
+class MalformedError(FuseconvError):
+    """A stage left IR that breaks a rule; a defect of ours (or of a plug-in)."""
+
+
+def check(module: Module, dialect: str | None = None) -> None:
+    """Raises MalformedError unless each operand is made before it is read, the use lists are true, constants have the
+    type of their array, and (if `dialect` is given) each op is of that dialect."""
+    names = {graph.name for graph in module.graphs()}
+    if len(names) != len(list(module.graphs())):
+        raise MalformedError("two graphs have the same name")
+    for graph in module.graphs():
+        _check_graph(graph, dialect)
+
+
+def _check_graph(graph: Graph, dialect: str | None) -> None:
+    made: set[Value] = set(graph.inputs)
+    for op in (*graph.ops, graph.terminator):
+        if dialect is not None and op is not graph.terminator and op.dialect != dialect:
+            raise MalformedError(f"{op} in {graph.name} is not of the dialect {dialect}")
+        for operand in op.operands:
+            if operand is not None:
+                _check_operand(graph, op, operand, made)
+        for index, result in enumerate(op.results):
+            if result.op is not op or result.index != index:
+                raise MalformedError(f"result {index} of {op} in {graph.name} names another op as its maker")
+            made.add(result)
+
+
+def _check_operand(graph: Graph, op: Op, operand: Value, made: set[Value]) -> None:
+    if operand.uses.get(op) != sum(other is operand for other in op.operands):
+        raise MalformedError(f"the use list of {operand} does not tell how often {op} in {graph.name} reads it")
+    if operand.data is not None:
+        if operand.data.shape != operand.shape:
+            raise MalformedError(f"the constant {operand} holds an array of shape {operand.data.shape}")
+        if operand.data.dtype != operand.dtype.numpy:
+            raise MalformedError(f"the constant {operand} holds an array of {operand.data.dtype}")
+    elif operand not in made:
+        raise MalformedError(f"{op} in {graph.name} reads {operand} before anything makes it")

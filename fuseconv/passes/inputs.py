@@ -1,0 +1,42 @@
+"""Fixes the shapes of a model's inputs as the user asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fuseconv.errors import InputError
+from fuseconv.ir import dims
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Module, Value
+
+
+def fix_shapes(module: Module, shapes: Mapping[str, Sequence[int | None]], batch_size: int | None) -> None:
+    """Gives inputs the shapes in `shapes` (by the signature's names; None stays unknown), and every first dimension
+    that is still unknown the size `batch_size`. Raises InputError for a name or a shape that does not fit."""
+    if batch_size is not None and batch_size < 1:
+        raise InputError(f"a batch size of {batch_size} makes no sense; it must be at least 1")
+    known: list[str] = []
+    for signature in module.signatures:
+        known += signature.inputs
+        for name, value in zip(signature.inputs, signature.graph.inputs):
+            if name in shapes:
+                value.shape = _fixed(name, value, shapes[name])
+            if batch_size is not None and value.shape and not isinstance(value.shape[0], int):
+                value.shape = (batch_size, *value.shape[1:])
+    for name in shapes:
+        if name not in known:
+            raise InputError(f"the model has no input named {name}; it has {', '.join(dict.fromkeys(known)) or 'none'}")
+
+
+def _fixed(name: str, value: Value, wanted: Sequence[int | None]) -> Shape:
+    text = ",".join("?" if dim is None else str(dim) for dim in wanted)
+    if any(dim is not None and dim < 0 for dim in wanted):
+        raise InputError(f"the shape {text} for {name} has a negative size")
+    declared = value.shape if value.shape is not None else tuple(dims.symbol(f"{name}.{i}") for i in range(len(wanted)))
+    clash = len(declared) != len(wanted) or any(
+        isinstance(have, int) and want is not None and have != want for have, want in zip(declared, wanted)
+    )
+    if clash:
+        have = ",".join(str(dim) if isinstance(dim, int) else "?" for dim in declared)
+        raise InputError(f"the shape {text} does not fit the input {name}, which the model declares as {have}")
+    return tuple(have if want is None else want for have, want in zip(declared, wanted))
