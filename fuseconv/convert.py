@@ -17,7 +17,7 @@ from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
 from fuseconv.load import load
 from fuseconv.lower.lower import lower
-from fuseconv.passes.control_flow import lower_control_flow
+from fuseconv.passes.control_flow import prune_control_flow
 from fuseconv.passes.freeze import freeze
 from fuseconv.passes.inline import implements, inline
 from fuseconv.passes.inputs import fix_shapes
@@ -80,6 +80,7 @@ def convert(
         with stage("simplify"):
             inline(module, report, keep=implements)
             freeze(module, report)
+            prune_control_flow(module, report)
             simplify(module, report)
         with stage("fuse"):
             fuse(module, registry.fusions, report)
@@ -88,7 +89,6 @@ def convert(
             fuse_patterns(module, registry.fusions, report, "tf")
         with stage("lower"):
             simplify(module, report)
-            lower_control_flow(module, report)
             lower(module, registry.rules, report)
             fuse_patterns(module, registry.fusions, report, "tfl")
             tidy(module, report)

@@ -28,6 +28,17 @@ def implements(graph: Graph) -> bool:
     return bool(graph.attrs.get("_implements") or graph.attrs.get("api_implements"))
 
 
+def move_body(body: Graph, arguments: Sequence[Value | None], out: list[Op]) -> list[Value]:
+    """Moves the ops of a function that nothing else uses to `out`, on these arguments; returns what it returns."""
+    for inner, argument in zip(body.inputs, arguments):
+        if argument is not None:
+            replace_uses(inner, argument)
+    results = list(body.outputs)
+    out.extend(body.ops)
+    body.ops, body.outputs = [], []
+    return results
+
+
 class _Inliner:
     def __init__(self, functions: dict[str, Graph], report: Report, keep: Callable[[Graph], bool]) -> None:
         self.functions = functions

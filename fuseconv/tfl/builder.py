@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -62,12 +62,22 @@ class Builder:
     def custom(
         self,
         code: str,
-        operands: list[Value | None],
-        result_types: list[tuple[DType, Shape | None]],
+        operands: Sequence[Value | None],
+        result_types: Sequence[tuple[DType, Shape | None]],
         options: bytes | dict[str, Any] = b"",
     ) -> list[Value]:
         """Builds a CUSTOM op: `options` are its raw bytes, or a map that is written as a flexbuffer."""
-        op = Op("tfl.CUSTOM", operands, {"custom_code": code, "custom_options": options}, self.name, self.sources)
+        return self.typed_op("CUSTOM", operands, result_types, {"custom_code": code, "custom_options": options})
+
+    def typed_op(
+        self,
+        kind: str,
+        operands: Sequence[Value | None],
+        result_types: Sequence[tuple[DType, Shape | None]],
+        attrs: dict[str, Any],
+    ) -> list[Value]:
+        """Builds an op whose result types the table cannot tell: a loop, a branch, a custom op."""
+        op = Op(f"tfl.{kind}", operands, attrs, self.name, self.sources)
         for dtype, shape in result_types:
             op.add_result(dtype, shape)
         self.out.append(op)
