@@ -1,0 +1,146 @@
+"""TensorProto, TensorShapeProto and AttrValue -> Python."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fuseconv.errors import InputError
+from fuseconv.ir import types
+from fuseconv.ir.graph import FuncRef
+from fuseconv.ir.types import DType
+
+# The largest array that a constant's repeated last value may be spread to. Protobuf itself stops at this size.
+_MAX_BYTES = 1 << 31
+
+_VALUE_FIELDS = {
+    types.FLOAT32: "float_val",
+    types.FLOAT64: "double_val",
+    types.INT64: "int64_val",
+    types.BOOL: "bool_val",
+    types.STRING: "string_val",
+    types.UINT32: "uint32_val",
+    types.UINT64: "uint64_val",
+    types.FLOAT16: "half_val",
+    types.BFLOAT16: "half_val",
+    types.COMPLEX64: "scomplex_val",
+    types.COMPLEX128: "dcomplex_val",
+}  # the other integer types: int_val
+
+
+def dtype(number: int) -> DType:
+    """The element type with this number in types.proto (a reference type is its element type).
+
+    Raises InputError for one that fuseconv does not know."""
+    found = types.BY_TF.get(number)
+    if found is None:
+        raise InputError(f"The model uses TensorFlow's element type number {number}, which fuseconv does not know.")
+    return found
+
+
+def shape(proto: Any) -> tuple[int | None, ...] | None:
+    """A shape with None for each unknown dimension; None if not even the rank is known."""
+    if proto.unknown_rank:
+        return None
+    return tuple([size if (size := dim.size) >= 0 else None for dim in proto.dim])
+
+
+def tensor(proto: Any, name: str) -> np.ndarray:
+    """The array that a TensorProto holds, without a copy where it holds plain bytes.
+
+    A list of values that is too short repeats its last value. Strings become an object array of bytes.
+    `name` is told in the InputError that a malformed tensor raises."""
+    kind = dtype(proto.dtype)
+    dims = shape(proto.tensor_shape)
+    if dims is None or any(dim is None for dim in dims):
+        raise InputError(f"The constant '{name}' has no complete shape: the model file is damaged.")
+    count = math.prod(dims)  # type: ignore[arg-type]
+    if kind.is_handle:
+        raise InputError(f"The constant '{name}' is a {kind.name}; such constants cannot be read.")
+    content = proto.tensor_content
+    if content:
+        if kind is types.STRING or len(content) != count * kind.numpy.itemsize:
+            raise InputError(
+                f"The constant '{name}' holds {len(content)} bytes, which do not fit {kind.name}{list(dims)}: "
+                "the model file is damaged."
+            )
+        return np.frombuffer(content, kind.numpy).reshape(dims)  # type: ignore[arg-type]
+    return _spread(_values(proto, kind), dims, count, name)  # type: ignore[arg-type]
+
+
+def _values(proto: Any, kind: DType) -> np.ndarray:
+    values = getattr(proto, _VALUE_FIELDS.get(kind, "int_val"))
+    if kind in (types.FLOAT16, types.BFLOAT16):
+        return np.array(values, np.uint16).view(kind.numpy)
+    if kind is types.COMPLEX64:
+        return np.array(values, np.float32).view(kind.numpy)
+    if kind is types.COMPLEX128:
+        return np.array(values, np.float64).view(kind.numpy)
+    if kind is types.STRING:
+        array = np.empty(len(values), object)
+        array[:] = values
+        return array
+    if kind.numpy.itemsize < 4 and kind is not types.BOOL:
+        return np.array(values, np.int32).astype(kind.numpy)
+    return np.array(values, kind.numpy)
+
+
+def _spread(values: np.ndarray, dims: tuple[int, ...], count: int, name: str) -> np.ndarray:
+    given = len(values)
+    if given == count:
+        return values.reshape(dims)
+    if given > count:
+        raise InputError(f"The constant '{name}' holds {given} values for {count} elements: the model file is damaged.")
+    if count * values.itemsize > _MAX_BYTES:
+        raise InputError(f"The constant '{name}' claims {count} elements and holds {given}: it is not loaded.")
+    if given == 0:
+        nothing = b"" if values.dtype == object else 0
+        return np.full(dims, nothing, values.dtype)
+    spread = np.empty(count, values.dtype)
+    spread[:given] = values
+    spread[given:] = values[-1]
+    return spread.reshape(dims)
+
+
+def text(data: bytes) -> str | bytes:
+    """Bytes as text where they are UTF-8, else as they are."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
+
+
+def func(proto: Any) -> FuncRef:
+    return FuncRef(proto.name)
+
+
+_CONVERT: dict[str, Any] = {
+    "s": text,
+    "i": int,
+    "f": float,
+    "b": bool,
+    "type": dtype,
+    "shape": shape,
+    "tensor": lambda proto: tensor(proto, "of an attribute"),
+    "func": func,
+}
+
+
+def attr(value: Any) -> Any:
+    """An attribute's value: int, float, bool, str (bytes if not UTF-8), DType, a shape (a tuple with None for unknown
+    dimensions, or None), an array, a FuncRef, or a list of these."""
+    kind = value.WhichOneof("kind")
+    if kind is None:
+        return None
+    if kind == "list":
+        fields = value.list.ListFields()
+        if not fields:
+            return []
+        descriptor, items = fields[0]
+        convert = _CONVERT[descriptor.name]
+        return [convert(item) for item in items]
+    if kind == "placeholder":
+        raise InputError("The model holds a function whose attributes are not bound to values; it cannot be converted.")
+    return _CONVERT[kind](getattr(value, kind))

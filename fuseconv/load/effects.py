@@ -1,0 +1,133 @@
+"""What a model's restore and initialisation graphs do to its variables and tables, found by reading them.
+
+Nothing runs. A reference is followed through identities and function calls to the node that made it, in its scope;
+the ops that assign are found, and told with what they assign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fuseconv.errors import InputError
+from fuseconv.load.functions import CALLS, Nodes
+
+ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
+TABLE_WRITES = frozenset({
+    "InitializeTable", "InitializeTableV2", "LookupTableImport", "LookupTableImportV2",
+    "InitializeTableFromTextFile", "InitializeTableFromTextFileV2",
+})  # fmt: skip
+_IDENTITIES = frozenset({"Identity", "IdentityN", "StopGradient"})
+# No restore or init graph of TensorFlow's own comes near these; a malicious one could make us walk for ever.
+_MAX_CALLS = 10_000
+_MAX_STEPS = 100_000
+
+
+class Scope:
+    """The nodes of the main graph, or of a function as one call sees it."""
+
+    def __init__(self, nodes: Nodes, function: Any = None, caller: Scope | None = None, call: str = "") -> None:
+        self.nodes = nodes
+        self.function = function
+        self.caller = caller
+        self.call = call
+        self.calls: dict[str, Scope] = {}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A node that makes a value, and which of its outputs: `output` by name in functions, `index` within it."""
+
+    scope: Scope
+    node: str
+    output: str = ""
+    index: int = 0
+
+    @property
+    def op(self) -> str:
+        return self.scope.nodes.op(self.node)
+
+    @property
+    def proto(self) -> Any:
+        return self.scope.nodes.by_name[self.node]
+
+    def operand(self, index: int) -> str:
+        return self.scope.nodes.inputs(self.node)[0][index]
+
+
+class Effects:
+    """library: the model's FunctionDefs by name."""
+
+    def __init__(self, library: dict[str, Any]) -> None:
+        self.library = library
+        self._bodies: dict[str, Nodes] = {}
+        self._calls = 0
+
+    def of(self, main: Scope, root: str) -> Iterator[Source]:
+        """The nodes that write a variable or table when the node `root` of the main graph runs."""
+        stack = [(main, root)]
+        seen: set[str] = set()
+        while stack:
+            scope, name = stack.pop()
+            if scope is main:
+                if name in seen:
+                    continue
+                seen.add(name)
+                if name not in main.nodes:
+                    raise InputError(f"The model has no node '{name}', which its restore or init graph names.")
+                data, control = main.nodes.inputs(name)
+                stack += [(main, ref.partition(":")[0]) for ref in (*data, *control)]
+            op = scope.nodes.op(name)
+            if op in ASSIGNMENTS or op in TABLE_WRITES:
+                yield Source(scope, name)
+            elif op in CALLS or op in self.library:
+                inner = self._enter(scope, name)
+                stack += [(inner, node) for node in inner.nodes.by_name]
+
+    def source(self, scope: Scope, ref: str) -> Source | None:
+        """The node that makes what `ref` names in `scope`; None if it is an argument of the outermost graph."""
+        for _ in range(_MAX_STEPS):
+            name, *rest = ref.split(":")
+            output = rest[0] if scope.function is not None and rest else ""
+            index = int(rest[-1]) if rest and rest[-1].isdigit() else 0
+            if name not in scope.nodes:
+                caller = scope.caller
+                if caller is None:
+                    return None
+                position = [arg.name for arg in scope.function.signature.input_arg].index(name)
+                scope, ref = caller, caller.nodes.inputs(scope.call)[0][position]
+                continue
+            op = scope.nodes.op(name)
+            if op in _IDENTITIES:
+                ref = scope.nodes.inputs(name)[0][index]
+            elif op in CALLS or op in self.library:
+                inner = self._enter(scope, name)
+                if op in CALLS or not output:
+                    output = inner.function.signature.output_arg[index].name
+                ref = inner.function.ret[output]
+                scope = inner
+            else:
+                return Source(scope, name, output, index)
+        raise InputError(f"The model's references form a cycle through '{ref}'.")
+
+    def operand(self, source: Source, index: int) -> Source | None:
+        """What makes operand `index` of a node."""
+        return self.source(source.scope, source.operand(index))
+
+    def _enter(self, scope: Scope, name: str) -> Scope:
+        inner = scope.calls.get(name)
+        if inner is None:
+            self._calls += 1
+            if self._calls > _MAX_CALLS:
+                raise InputError(f"The functions that restore the model call each other without end ('{name}').")
+            node = scope.nodes.by_name[name]
+            function = node.op if node.op in self.library else node.attr["f"].func.name
+            proto = self.library.get(function)
+            if proto is None:
+                raise InputError(f"The node '{name}' calls the function '{function}', which the model lacks.")
+            body = self._bodies.get(function)
+            if body is None:
+                body = self._bodies[function] = Nodes(proto.node_def)
+            inner = scope.calls[name] = Scope(body, proto, scope, name)
+        return inner

@@ -1,0 +1,343 @@
+"""GraphDef and FunctionDef -> `ir` graphs.
+
+A node becomes an op of kind "tf.<its op>", a Const a constant value. Only what the outputs need is built, through data
+and control edges, in an order in which it can run that stays as close to the file's as it may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from fuseconv.errors import InputError
+from fuseconv.ir import dims, types
+from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
+from fuseconv.ir.types import DType
+from fuseconv.load import attrs
+from fuseconv.load.op_defs import Arg, OpDef, OpDefs
+
+CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+_MERGES = frozenset({"Merge", "RefMerge"})
+_NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
+# Where and how TensorFlow runs a node, as its device; never what it computes.
+_PLACEMENT = {
+    "PartitionedCall": frozenset({"config", "config_proto", "executor_type"}),
+    "StatefulPartitionedCall": frozenset({"config", "config_proto", "executor_type"}),
+    "VarHandleOp": frozenset({"allowed_devices", "debug_name"}),
+}
+# What an op that nobody knows may say about its results, in the order of trust.
+_RESULT_TYPES = ("_output_types", "Tout", "T", "dtype")
+
+
+class Nodes:
+    """The nodes of one GraphDef or FunctionDef by name, in the file's order, each field read once."""
+
+    def __init__(self, nodes: Iterable[Any]) -> None:
+        self.by_name = {node.name: node for node in nodes}
+        self.constants: dict[str, Value] = {}
+        self._inputs: dict[str, tuple[list[str], list[str]]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.by_name
+
+    def op(self, name: str) -> str:
+        return self.by_name[name].op
+
+    def inputs(self, name: str) -> tuple[list[str], list[str]]:
+        """What a node reads: references to tensors, and the names of the nodes that must run before."""
+        found = self._inputs.get(name)
+        if found is None:
+            data, control = [], []
+            for ref in self.by_name[name].input:
+                if ref[0] == "^":
+                    control.append(ref[1:])
+                else:
+                    data.append(ref)
+            found = self._inputs[name] = (data, control)
+        return found
+
+
+class Importer:
+    """Builds graphs from the nodes of one model.
+
+    library: its FunctionDefs. `functions` are the graphs of those that something built here refers to, as soon as
+    `build_functions` ran; `handles` the ops that make a variable or a table."""
+
+    HANDLES = frozenset({
+        "VarHandleOp", "VariableV2", "Variable", "HashTableV2", "HashTable", "MutableHashTableV2", "MutableHashTable",
+    })  # fmt: skip
+
+    def __init__(self, library: Iterable[Any], op_defs: OpDefs) -> None:
+        self.op_defs = op_defs
+        self.library: dict[str, Any] = {function.signature.name: function for function in library}
+        self.functions: dict[str, Graph] = {}
+        self.handles: list[Op] = []
+        self._wanted: list[str] = []
+
+    def build_functions(self) -> None:
+        """Builds the functions that the graphs built so far refer to, and those which these refer to."""
+        while self._wanted:
+            name = self._wanted.pop()
+            if name not in self.functions:
+                self.functions[name] = self._function(name)
+
+    def build_graph(
+        self, name: str, nodes: Nodes, inputs: Mapping[str, Value], outputs: Sequence[str], run: Sequence[str] = ()
+    ) -> Graph:
+        """A graph of a GraphDef's nodes.
+
+        inputs: the values that stand for the tensors "node:index". outputs: the same way. run: names of nodes that must
+        run though no output needs them."""
+        graph = Graph(name)
+        graph.inputs = list(inputs.values())
+        _Builder(self, nodes, graph, dict(inputs), _graph_ref).build(outputs, run)
+        return graph
+
+    def want(self, ref: FuncRef, node: str) -> None:
+        if ref.name not in self.library:
+            raise InputError(f"The node '{node}' calls the function '{ref.name}', which the model does not contain.")
+        self._wanted.append(ref.name)
+
+    def _function(self, name: str) -> Graph:
+        proto = self.library[name]
+        signature = proto.signature
+        graph = Graph(name, {key: attrs.attr(value) for key, value in proto.attr.items()})
+        nodes = Nodes(proto.node_def)
+        feeds: dict[str, Value] = {}
+        for index, arg in enumerate(signature.input_arg):
+            if arg.number_attr or arg.type_list_attr or arg.type_attr:
+                raise InputError(f"The function '{name}' has arguments of no certain type; it cannot be converted.")
+            feeds[f"{arg.name}:0"] = _function_input(graph, proto, index, arg)
+        results = dict(proto.ret)
+        outputs = [results[arg.name] for arg in signature.output_arg]
+        run = list(proto.control_ret.values())
+        if not run and signature.is_stateful:
+            # Functions older than control outputs run all that has an effect.
+            run = [node for node in nodes.by_name if self._stateful(nodes.op(node))]
+        _Builder(self, nodes, graph, feeds, _function_ref).build(outputs, run)
+        return graph
+
+    def _stateful(self, op: str) -> bool:
+        if op in self.library:
+            return self.library[op].signature.is_stateful
+        op_def = self.op_defs.get(op)
+        return op_def is not None and op_def.stateful
+
+
+def _function_input(graph: Graph, proto: Any, index: int, arg: Any) -> Value:
+    shape = None
+    if index in proto.arg_attr:
+        shapes = proto.arg_attr[index].attr.get("_output_shapes")
+        if shapes is not None and len(shapes.list.shape):
+            shape = attrs.shape(shapes.list.shape[0])
+    return graph.add_input(attrs.dtype(arg.type), symbolic(shape, f"{graph.name}/{arg.name}"), arg.name)
+
+
+def symbolic(shape: tuple[int | None, ...] | None, name: str) -> dims.Shape | None:
+    """A shape with each unknown dimension a symbol of its own, `name.axis`."""
+    if shape is None:
+        return None
+    return tuple(dims.symbol(f"{name}.{axis}") if dim is None else dim for axis, dim in enumerate(shape))
+
+
+_Ref = tuple[str, str, int]  # node, name of the output (in functions), index
+
+
+def _graph_ref(text: str) -> _Ref:
+    node, _, index = text.partition(":")
+    return node, "", int(index) if index else 0
+
+
+def _function_ref(text: str) -> _Ref:
+    node, *rest = text.split(":")
+    return node, rest[0] if rest else "", int(rest[1]) if len(rest) > 1 else 0
+
+
+class _Builder:
+    """Builds one graph. `feeds` are the values that stand for tensors, by reference."""
+
+    def __init__(
+        self, importer: Importer, nodes: Nodes, graph: Graph, feeds: dict[str, Value], parse: Callable[[str], _Ref]
+    ) -> None:
+        self.importer = importer
+        self.nodes = nodes
+        self.graph = graph
+        self.parse = parse
+        self.feeds = feeds | {ref[:-2]: value for ref, value in feeds.items() if ref.endswith(":0")}
+        self.results: dict[str, list[Value]] = {}
+        self.starts: dict[str, dict[str, int]] = {}
+
+    def build(self, outputs: Sequence[str], run: Sequence[str]) -> None:
+        roots = [self.parse(ref)[0] for ref in outputs if ref not in self.feeds]
+        reached = self._reach((*roots, *run))
+        ops = []
+        for name in self._order(reached):
+            op = self._add(name, reached)
+            if op is not None:
+                ops.append(op)
+        for op in ops:
+            data, _ = self.nodes.inputs(op.name)
+            op.set_operands([self._value(ref, op.name) for ref in data])
+        self.graph.ops = ops
+        self.graph.outputs = [self._value(ref, self.graph.name) for ref in outputs]
+
+    def _reach(self, roots: Iterable[str]) -> dict[str, list[str]]:
+        """The nodes that the roots need, each with the nodes that come before it."""
+        nodes, feeds, parse = self.nodes, self.feeds, self.parse
+        reached: dict[str, list[str]] = {}
+        stack = list(roots)
+        while stack:
+            name = stack.pop()
+            if name in reached:
+                continue
+            if name not in nodes:
+                raise InputError(f"'{self.graph.name}' reads the node '{name}', which the model does not contain.")
+            data, control = nodes.inputs(name)
+            before = [parse(ref)[0] for ref in data if ref not in feeds]
+            before += [node for node in control if node not in feeds]
+            stack += before
+            if nodes.op(name) in _MERGES:
+                # The back edge of a loop of TF1: what it brings is made after the merge ran.
+                before = [node for node in before if node not in nodes or nodes.op(node) not in _NEXT_ITERATIONS]
+            reached[name] = before
+        return reached
+
+    def _order(self, reached: Mapping[str, list[str]]) -> list[str]:
+        """The reached nodes, each after those it needs, else in the file's order."""
+        order: list[str] = []
+        entered: set[str] = set()
+        done: set[str] = set()
+        for root in self.nodes.by_name:
+            if root not in reached or root in done:
+                continue
+            entered.add(root)
+            stack = [(root, iter(reached[root]))]
+            while stack:
+                name, rest = stack[-1]
+                for before in rest:
+                    if before not in done:
+                        if before in entered:
+                            raise InputError(f"The nodes of '{self.graph.name}' form a cycle through '{before}'.")
+                        entered.add(before)
+                        stack.append((before, iter(reached[before])))
+                        break
+                else:
+                    stack.pop()
+                    done.add(name)
+                    order.append(name)
+        return order
+
+    def _add(self, name: str, reached: Mapping[str, list[str]]) -> Op | None:
+        node = self.nodes.by_name[name]
+        kind = node.op
+        if kind == "Const":
+            known = self.nodes.constants.get(name)
+            if known is None:
+                proto = node.attr["value"].tensor
+                known = constant(attrs.tensor(proto, name), attrs.dtype(proto.dtype), name)
+                self.nodes.constants[name] = known
+            self.results[name] = [known]
+            return None
+        if kind in self.importer.library:
+            op = Op("tf.PartitionedCall", (), {"f": FuncRef(kind)}, name, (name,))
+            self.importer.want(op.attrs["f"], name)
+            outputs = tuple(
+                Arg(arg.name, attrs.dtype(arg.type)) for arg in self.importer.library[kind].signature.output_arg
+            )
+            self._add_results(op, outputs, {})
+            return op
+        op_def = self.importer.op_defs.get(kind)
+        op = Op(f"tf.{kind}", (), {}, name, (name,))
+        if op_def is None:
+            self._add_unknown_results(op, node, reached)
+        else:
+            self._set_attrs(op, node, op_def)
+        for value in op.attrs.values():
+            for item in value if isinstance(value, list) else (value,):
+                if isinstance(item, FuncRef):
+                    self.importer.want(item, name)
+        if kind in Importer.HANDLES:
+            self.importer.handles.append(op)
+        return op
+
+    def _set_attrs(self, op: Op, node: Any, op_def: OpDef) -> None:
+        structural = op_def.structural
+        dropped = _PLACEMENT.get(op_def.name, ())
+        types_and_counts: dict[str, Any] = {}
+        for key, value in node.attr.items():
+            if key in structural:
+                types_and_counts[key] = value
+            elif key[0] == "_":
+                if key == "_implements":
+                    op.attrs[key] = attrs.attr(value)
+            elif key not in dropped:
+                decoded = attrs.attr(value)
+                if key not in op_def.defaults or not _same(decoded, op_def.defaults[key]):
+                    op.attrs[key] = decoded
+        try:
+            self._add_results(op, op_def.outputs, _Lazy(types_and_counts, op_def.defaults))
+        except KeyError as missing:
+            raise InputError(f"The node '{op.name}' ({op_def.name}) lacks its attribute {missing}.") from None
+
+    def _add_results(self, op: Op, outputs: Sequence[Arg], values: Mapping[str, Any]) -> None:
+        if len(outputs) == 1 and not (arg := outputs[0]).number_attr and not arg.list_attr:
+            op.add_result(arg.dtype or values[arg.type_attr], None)
+        else:
+            starts = self.starts[op.name] = {}
+            for arg in outputs:
+                starts[arg.name] = len(op.results)
+                for dtype in _arg_types(arg, values):
+                    op.add_result(dtype, None)
+        self.results[op.name] = op.results
+
+    def _add_unknown_results(self, op: Op, node: Any, reached: Mapping[str, list[str]]) -> None:
+        """Results for an op of which nothing is known but who reads it."""
+        op.attrs |= {key: attrs.attr(value) for key, value in node.attr.items() if key[0] != "_"}
+        refs = [ref for reader in reached for ref in self.nodes.inputs(reader)[0]]
+        used = sorted({(output, index) for n, output, index in map(self.parse, refs) if n == op.name})
+        count = len(used) if self.parse is _function_ref else max((index + 1 for _, index in used), default=1)
+        self.starts[op.name] = {}
+        for position, (output, index) in enumerate(used):
+            self.starts[op.name].setdefault(output, position - index)
+        said = next((attrs.attr(node.attr[key]) for key in _RESULT_TYPES if key in node.attr), types.VARIANT)
+        for index in range(max(count, 1)):
+            dtype = said[min(index, len(said) - 1)] if isinstance(said, list) and said else said
+            op.add_result(dtype if isinstance(dtype, DType) else types.VARIANT, None)
+        self.results[op.name] = op.results
+
+    def _value(self, ref: str, reader: str) -> Value:
+        fed = self.feeds.get(ref)
+        if fed is not None:
+            return fed
+        name, output, index = self.parse(ref)
+        results = self.results[name]
+        if output and name in self.starts:
+            index += self.starts[name].get(output, len(results))
+        if index >= len(results):
+            raise InputError(f"'{reader}' reads '{ref}', but '{name}' has {len(results)} results: the file is damaged.")
+        return results[index]
+
+
+class _Lazy(dict):
+    """AttrValues, decoded when they are asked for, with defaults behind them."""
+
+    def __init__(self, protos: dict[str, Any], defaults: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.protos = protos
+        self.defaults = defaults
+
+    def __missing__(self, key: str) -> Any:
+        if key in self.protos:
+            return attrs.attr(self.protos[key])
+        return self.defaults[key]
+
+
+def _arg_types(arg: Arg, values: Mapping[str, Any]) -> list[DType]:
+    if arg.list_attr:
+        return values[arg.list_attr]
+    dtype = arg.dtype or values[arg.type_attr]
+    return [dtype] * values[arg.number_attr] if arg.number_attr else [dtype]
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and not hasattr(a, "__array__") and a == b
