@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
-import fuseconv.tfl.ops  # noqa: F401  (fills the table)
+import fuseconv.tfl.kernels
+import fuseconv.tfl.ops  # noqa: F401  (both fill the table)
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, Sym, is_static
 from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.ir.types import DType
-from fuseconv.tfl.opdef import KERNELS, TABLE
+from fuseconv.tfl.opdef import KERNELS, TABLE, ResultType
 
-Operand = Union[Value, np.ndarray, int, float, bool, list, tuple, None]
+Operand = Value | np.ndarray | int | float | bool | list | tuple | None
 
 # A fold that would make a constant much larger than what it is made from is left to the runtime.
 FOLD_GROWTH_BYTES = 1 << 20
@@ -38,17 +39,24 @@ class Builder:
         if kind not in TABLE:
             raise AttributeError(f"TFLite has no operator {kind} in the table of fuseconv.tfl.ops")
 
-        def build(*operands: Operand, **attrs: Any) -> Any:
-            results = self.op(kind, operands, attrs)
-            return results[0] if len(results) == 1 else results
+        def build(*operands: Operand, results: list[ResultType] | None = None, **attrs: Any) -> Any:
+            built = self.op(kind, operands, attrs, results)
+            return built[0] if len(built) == 1 else built
 
         return build
 
-    def op(self, kind: str, operands: tuple[Operand, ...], attrs: dict[str, Any]) -> list[Value]:
-        """Builds one op of the table and returns its results."""
+    def op(
+        self,
+        kind: str,
+        operands: tuple[Operand, ...],
+        attrs: dict[str, Any],
+        results: list[ResultType] | None = None,
+    ) -> list[Value]:
+        """Builds one op of the table and returns its results. `results` are their types, for an op whose operands do
+        not tell them."""
         definition = TABLE[kind]
         values = self._values(operands)
-        result_types = definition.result_types(values, attrs)
+        result_types = definition.result_types(values, attrs, results)
         folded = self._fold(kind, values, attrs, result_types)
         if folded is not None:
             return [folded]
@@ -117,14 +125,15 @@ class Builder:
         self, kind: str, values: list[Value | None], attrs: dict[str, Any], result_types: list
     ) -> Value | None:
         compute = KERNELS.get(kind)
-        if compute is None or len(result_types) != 1:
+        if compute is None:
+            return None
+        if any(value is not None and (value.data is None or value.quantisation) for value in values):
             return None
         arrays = [None if value is None else value.data for value in values]
-        if any(array is None and value is not None for array, value in zip(arrays, values)):
-            return None
         dtype, shape = result_types[0]
         size = int(np.prod(shape)) * dtype.numpy.itemsize if is_static(shape) else 0
         if size > FOLD_GROWTH_BYTES and size > 4 * sum(a.nbytes for a in arrays if a is not None):
             return None
         name = next((value.name for value in values if value is not None and value.name), self.name)
-        return constant(compute(*arrays, **attrs), dtype, name)
+        result = compute(*arrays, **attrs)
+        return None if result is None else constant(result, dtype, name)

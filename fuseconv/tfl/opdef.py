@@ -2,8 +2,9 @@
 
 The function's name is the builtin operator's, in lower case. Its positional parameters are the operands (a default of
 None: may be left out; `*xs`: any number), its keyword parameters the fields of the op's option table in TFLite's
-schema, with the schema's names and defaults; enums are strings ("SAME", "RELU"). It returns the type of the result, or
-a list of them, as (dtype, shape) pairs.
+schema, with the schema's names; enums are strings ("SAME", "RELU"). Defaults are the schema's, save where no kernel
+takes the schema's. It returns the type of the result, or a list of them, as (dtype, shape) pairs. Where the operands do
+not tell the result, the function takes a keyword `results`, the list of result types, which is no option of the op.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
 from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import Value
+from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.types import DType
 
-ResultType = tuple[DType, Union[Shape, None]]
-Kernel = Callable[..., np.ndarray]
+ResultType = tuple[DType, Shape | None]
+Kernel = Callable[..., np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class OpDef:
 
     options: the name of its option table in the schema, None if it has none.
     defaults: the option fields with the values that hold where an op does not carry the attribute.
+    derived: option fields that restate what the operands and results tell; the writer computes them.
+    told: the operands do not tell the results; whoever builds the op does.
     """
 
     name: str
@@ -37,13 +40,20 @@ class OpDef:
     required: int
     variadic: bool
     defaults: dict[str, Any]
+    derived: dict[str, Callable[[Op], Any]]
+    told: bool
     infer: Callable[..., ResultType | list[ResultType]]
 
-    def result_types(self, operands: Sequence[Value | None], attrs: dict[str, Any]) -> list[ResultType]:
-        """The types of the results for these operands. Raises TypeError if their number or an attribute is wrong."""
+    def result_types(
+        self, operands: Sequence[Value | None], attrs: dict[str, Any], results: list[ResultType] | None = None
+    ) -> list[ResultType]:
+        """The types of the results for these operands. Raises TypeError if their number or an attribute is wrong.
+
+        results: what they are, for an op whose operands do not tell (`told`)."""
         if len(operands) < self.required or (not self.variadic and len(operands) > len(self.operands)):
             raise TypeError(f"{self.name} takes {self.required} to {len(self.operands)} operands, not {len(operands)}")
-        types = self.infer(*operands, **attrs)
+        told = {"results": results} if self.told and results is not None else {}
+        types = self.infer(*operands, **attrs, **told)
         return types if isinstance(types, list) else [types]
 
 
@@ -51,7 +61,9 @@ TABLE: dict[str, OpDef] = {}
 KERNELS: dict[str, Kernel] = {}
 
 
-def op(options: str | None = None) -> Callable[[Callable], Callable]:
+def op(
+    options: str | None = None, derived: dict[str, Callable[[Op], Any]] | None = None
+) -> Callable[[Callable], Callable]:
     """Declares the decorated function as the definition of the builtin operator that it is named for."""
 
     def declare(function: Callable) -> Callable:
@@ -60,16 +72,22 @@ def op(options: str | None = None) -> Callable[[Callable], Callable]:
         required = 0
         variadic = False
         defaults: dict[str, Any] = {}
-        for parameter in inspect.signature(function).parameters.values():
+        parameters = inspect.signature(function).parameters
+        for parameter in parameters.values():
+            if parameter.name == "results":
+                continue
             if parameter.kind is parameter.VAR_POSITIONAL:
                 variadic = True
             elif parameter.kind is parameter.KEYWORD_ONLY:
-                defaults[parameter.name] = parameter.default
+                defaults[parameter.name] = None if parameter.default is parameter.empty else parameter.default
             else:
                 operands.append(parameter.name)
                 required += parameter.default is parameter.empty
         assert name not in TABLE, f"{name} is declared twice"
-        TABLE[name] = OpDef(name, options, tuple(operands), required, variadic, defaults, function)
+        told = "results" in parameters
+        TABLE[name] = OpDef(
+            name, options, tuple(operands), required, variadic, defaults, derived or {}, told, function
+        )
         return function
 
     return declare
@@ -77,6 +95,7 @@ def op(options: str | None = None) -> Callable[[Callable], Callable]:
 
 def kernel(function: Kernel) -> Kernel:
     """Declares the decorated function as the numpy form of the operator that it is named for: arrays and attributes in,
-    an array out. An op whose operands are all constant is computed with it as soon as it is built."""
+    an array out, exactly the one that TFLite's kernel computes, or None where it does not promise that. An op whose
+    operands are all constant is computed with it as soon as it is built."""
     KERNELS[function.__name__.rstrip("_").upper()] = function
     return function

@@ -1,9 +1,11 @@
-"""Convolutions, pooling, dense layers, normalisation and resizing."""
+"""Convolutions, pooling, dense layers, normalisation, resizing and lookups."""
 
 from __future__ import annotations
 
-from fuseconv.ir.dims import Dim, ceildiv
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, Shape, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
+from fuseconv.tfl.infer import broadcast, content, ints, same, shape_of, unknown
 from fuseconv.tfl.opdef import ResultType, op
 
 
@@ -35,3 +37,282 @@ def conv_2d(
     out, kh, kw, _ = filter.shape
     height = window(h, kh, stride_h, dilation_h_factor, padding)
     return x.dtype, (n, height, window(w, kw, stride_w, dilation_w_factor, padding), out)
+
+
+@op("DepthwiseConv2DOptions")
+def depthwise_conv_2d(
+    x: Value,
+    filter: Value,
+    bias: Value | None = None,
+    *,
+    padding: str = "SAME",
+    stride_w: int = 0,
+    stride_h: int = 0,
+    depth_multiplier: int = 0,
+    fused_activation_function: str = "NONE",
+    dilation_w_factor: int = 1,
+    dilation_h_factor: int = 1,
+) -> ResultType:
+    """x [n,h,w,c], filter [1,kh,kw,c*depth_multiplier] -> [n,h',w',c*depth_multiplier]."""
+    if x.shape is None or filter.shape is None:
+        return x.dtype, None
+    n, h, w, _ = x.shape
+    _, kh, kw, out = filter.shape
+    height = window(h, kh, stride_h, dilation_h_factor, padding)
+    return x.dtype, (n, height, window(w, kw, stride_w, dilation_w_factor, padding), out)
+
+
+@op("TransposeConvOptions")
+def transpose_conv(
+    output_shape: Value,
+    filter: Value,
+    x: Value,
+    bias: Value | None = None,
+    *,
+    padding: str = "SAME",
+    stride_w: int = 0,
+    stride_h: int = 0,
+    fused_activation_function: str = "NONE",
+    quantized_bias_type: str = "FLOAT32",
+) -> ResultType:
+    """output_shape [4] of ints, filter [out,kh,kw,in], x [n,h,w,in] -> [output_shape]."""
+    return x.dtype, shape_of(output_shape)
+
+
+@op("Conv3DOptions")
+def conv_3d(
+    x: Value,
+    filter: Value,
+    bias: Value | None = None,
+    *,
+    padding: str = "SAME",
+    stride_d: int = 0,
+    stride_w: int = 0,
+    stride_h: int = 0,
+    fused_activation_function: str = "NONE",
+    dilation_d_factor: int = 1,
+    dilation_w_factor: int = 1,
+    dilation_h_factor: int = 1,
+) -> ResultType:
+    """x [n,d,h,w,c], filter [kd,kh,kw,in,out] -> [n,d',h',w',out]."""
+    if x.shape is None or filter.shape is None:
+        return x.dtype, None
+    n, d, h, w, _ = x.shape
+    kd, kh, kw, _, out = filter.shape
+    depth = window(d, kd, stride_d, dilation_d_factor, padding)
+    height = window(h, kh, stride_h, dilation_h_factor, padding)
+    return x.dtype, (n, depth, height, window(w, kw, stride_w, dilation_w_factor, padding), out)
+
+
+@op("Conv3DOptions")
+def conv_3d_transpose(
+    output_shape: Value,
+    filter: Value,
+    x: Value,
+    bias: Value | None = None,
+    *,
+    padding: str = "SAME",
+    stride_d: int = 0,
+    stride_w: int = 0,
+    stride_h: int = 0,
+    fused_activation_function: str = "NONE",
+    dilation_d_factor: int = 1,
+    dilation_w_factor: int = 1,
+    dilation_h_factor: int = 1,
+) -> ResultType:
+    """output_shape [5] of ints, filter [kd,kh,kw,out,in], x [n,d,h,w,in] -> [output_shape]."""
+    return x.dtype, shape_of(output_shape)
+
+
+@op("FullyConnectedOptions")
+def fully_connected(
+    x: Value,
+    weights: Value,
+    bias: Value | None = None,
+    *,
+    fused_activation_function: str = "NONE",
+    weights_format: str = "DEFAULT",
+    keep_num_dims: bool = False,
+    asymmetric_quantize_inputs: bool = False,
+    quantized_bias_type: str = "FLOAT32",
+) -> ResultType:
+    """x [...,in], weights [out,in] -> [...,out] if keep_num_dims, else [elements of x / in, out]."""
+    if x.shape is None or weights.shape is None:
+        return x.dtype, None
+    out, depth = weights.shape
+    if keep_num_dims:
+        return x.dtype, (*x.shape[:-1], out)
+    return x.dtype, (floordiv(product(x.shape), depth), out)
+
+
+@op("BatchMatMulOptions")
+def batch_matmul(
+    x: Value, y: Value, *, adj_x: bool = False, adj_y: bool = False, asymmetric_quantize_inputs: bool = False
+) -> ResultType:
+    """x [...,m,k], y [...,k,n] -> [...,m,n]; the leading dimensions broadcast; adj swaps the last two of an operand."""
+    if x.shape is None or y.shape is None:
+        return x.dtype, None
+    batch = broadcast(x.shape[:-2], y.shape[:-2])
+    assert batch is not None
+    return x.dtype, (*batch, x.shape[-1 if adj_x else -2], y.shape[-2 if adj_y else -1])
+
+
+def pooled(x: Value, padding: str, stride: tuple[int, int], filter: tuple[int, int]) -> ResultType:
+    """x [n,h,w,c] -> [n,h',w',c]; stride and filter are (height, width)."""
+    if x.shape is None:
+        return x.dtype, None
+    n, h, w, c = x.shape
+    return x.dtype, (n, window(h, filter[0], stride[0], 1, padding), window(w, filter[1], stride[1], 1, padding), c)
+
+
+@op("Pool2DOptions")
+def average_pool_2d(
+    x: Value,
+    *,
+    padding: str = "SAME",
+    stride_w: int = 0,
+    stride_h: int = 0,
+    filter_width: int = 0,
+    filter_height: int = 0,
+    fused_activation_function: str = "NONE",
+) -> ResultType:
+    """Padding does not count."""
+    return pooled(x, padding, (stride_h, stride_w), (filter_height, filter_width))
+
+
+@op("Pool2DOptions")
+def max_pool_2d(
+    x: Value,
+    *,
+    padding: str = "SAME",
+    stride_w: int = 0,
+    stride_h: int = 0,
+    filter_width: int = 0,
+    filter_height: int = 0,
+    fused_activation_function: str = "NONE",
+) -> ResultType:
+    return pooled(x, padding, (stride_h, stride_w), (filter_height, filter_width))
+
+
+@op("Pool2DOptions")
+def l2_pool_2d(
+    x: Value,
+    *,
+    padding: str = "SAME",
+    stride_w: int = 0,
+    stride_h: int = 0,
+    filter_width: int = 0,
+    filter_height: int = 0,
+    fused_activation_function: str = "NONE",
+) -> ResultType:
+    return pooled(x, padding, (stride_h, stride_w), (filter_height, filter_width))
+
+
+@op("L2NormOptions")
+def l2_normalization(x: Value, *, fused_activation_function: str = "NONE") -> ResultType:
+    """Along the last dimension."""
+    return same(x)
+
+
+@op("LocalResponseNormalizationOptions")
+def local_response_normalization(
+    x: Value, *, radius: int = 0, bias: float = 0.0, alpha: float = 0.0, beta: float = 0.0
+) -> ResultType:
+    return same(x)
+
+
+@op("SoftmaxOptions")
+def softmax(x: Value, *, beta: float = 0.0) -> ResultType:
+    """softmax(beta * x) along the last dimension."""
+    return same(x)
+
+
+@op("LogSoftmaxOptions")
+def log_softmax(x: Value) -> ResultType:
+    return same(x)
+
+
+def resized(x: Value, size: Value) -> Shape | None:
+    """x [n,h,w,c], size [height, width] -> [n,height,width,c]."""
+    if x.shape is None:
+        return None
+    height, width = content(size) or unknown(2)
+    return x.shape[0], height, width, x.shape[3]
+
+
+@op("ResizeBilinearOptions")
+def resize_bilinear(
+    x: Value, size: Value, *, align_corners: bool = False, half_pixel_centers: bool = False
+) -> ResultType:
+    return x.dtype, resized(x, size)
+
+
+@op("ResizeNearestNeighborOptions")
+def resize_nearest_neighbor(
+    x: Value, size: Value, *, align_corners: bool = False, half_pixel_centers: bool = False
+) -> ResultType:
+    return x.dtype, resized(x, size)
+
+
+@op()
+def embedding_lookup(ids: Value, table: Value) -> ResultType:
+    """ids [n] of int32, table [rows, ...] -> [n, ...]. Rows of quantised tables come out as floats."""
+    dtype = types.FLOAT32 if table.quantisation is not None else table.dtype
+    return dtype, None if ids.shape is None or table.shape is None else (*ids.shape, *table.shape[1:])
+
+
+@op("EmbeddingLookupSparseOptions")
+def embedding_lookup_sparse(
+    ids: Value, indices: Value, dense_shape: Value, weights: Value, table: Value, *, combiner: str = "SUM"
+) -> ResultType:
+    """ids [n], indices [n, rank], dense_shape [rank], weights [n], table [rows, ...] -> [dense_shape[:-1], ...]."""
+    shape = shape_of(dense_shape)
+    return types.FLOAT32, None if shape is None or table.shape is None else (*shape[:-1], *table.shape[1:])
+
+
+@op()
+def hashtable_lookup(lookup: Value, key: Value, value: Value) -> list[ResultType]:
+    """lookup [n], key [rows], value [rows, ...] -> the rows [n, ...], and which were found [n]."""
+    rows = None if lookup.shape is None or value.shape is None else (*lookup.shape, *value.shape[1:])
+    return [(value.dtype, rows), (types.UINT8, lookup.shape)]
+
+
+@op("LSHProjectionOptions")
+def lsh_projection(hash: Value, x: Value, weight: Value | None = None, *, type: str = "UNKNOWN") -> ResultType:
+    """hash [functions, bits] -> [functions] if SPARSE, [functions * bits] if DENSE."""
+    if hash.shape is None:
+        return types.INT32, None
+    functions, bits = hash.shape
+    return types.INT32, (functions if type == "SPARSE" else functions * bits,)
+
+
+@op("SkipGramOptions")
+def skip_gram(
+    x: Value, *, ngram_size: int = 0, max_skip_size: int = 0, include_all_ngrams: bool = False
+) -> ResultType:
+    return types.STRING, (fresh(),)
+
+
+@op("DilateOptions")
+def dilate(x: Value, dilations: Value, padding_value: Value) -> ResultType:
+    """dilations [rank]: a dimension d becomes (d - 1) * dilation + 1, the elements between hold padding_value."""
+    if x.shape is None:
+        return x.dtype, None
+    factors = ints(dilations)
+    if factors is None:
+        return x.dtype, unknown(len(x.shape))
+    return x.dtype, tuple((dim - 1) * factor + 1 for dim, factor in zip(x.shape, factors, strict=True))
+
+
+@op("DensifyOptions")
+def densify(x: Value) -> ResultType:
+    return same(x)
+
+
+@op("Rfft2dOptions")
+def rfft2d(x: Value, fft_length: Value) -> ResultType:
+    """x [...,h,w], fft_length [height, width] -> complex64 [..., height, width // 2 + 1]."""
+    if x.shape is None:
+        return types.COMPLEX64, None
+    height, width = content(fft_length) or unknown(2)
+    return types.COMPLEX64, (*x.shape[:-2], height, floordiv(width, 2) + 1)

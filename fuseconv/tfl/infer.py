@@ -1,0 +1,95 @@
+"""What the functions of the table share to infer result types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fuseconv.ir.dims import Dim, Shape, fresh
+from fuseconv.ir.graph import Value
+from fuseconv.tfl.opdef import ResultType
+
+
+def same(x: Value) -> ResultType:
+    """The result is of the operand's type and shape."""
+    return x.dtype, x.shape
+
+
+def content(value: Value | None) -> list[Dim] | None:
+    """The elements of an integer operand, flattened, as far as all are known as ints or symbolic dimensions."""
+    if value is None:
+        return None
+    if value.data is not None:
+        return [int(item) for item in value.data.reshape(-1)]
+    if value.content is not None:
+        return list(value.content.reshape(-1))
+    return None
+
+
+def ints(value: Value | None) -> list[int] | None:
+    """The elements of an integer operand, flattened, if all are known numbers."""
+    items = content(value)
+    if items is None:
+        return None
+    known = [item for item in items if isinstance(item, int)]
+    return known if len(known) == len(items) else None
+
+
+def scalar(value: Value | None) -> Dim | None:
+    """The only element of an integer operand, if it is known."""
+    items = content(value)
+    return items[0] if items is not None and len(items) == 1 else None
+
+
+def unknown(rank: int) -> Shape:
+    """A shape of which only the rank is known."""
+    return tuple(fresh() for _ in range(rank))
+
+
+def shape_of(value: Value | None) -> Shape | None:
+    """The shape that a shape operand holds; only its rank, if the operand is not known but has a known length."""
+    items = content(value)
+    if items is not None:
+        return tuple(items)
+    if value is not None and value.shape is not None and len(value.shape) == 1 and isinstance(value.shape[0], int):
+        return unknown(value.shape[0])
+    return None
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """An axis counted from the front. Raises ValueError if there is none such."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} of a tensor of {rank} dimensions")
+    return axis % rank
+
+
+def merge(dims: Iterable[Dim]) -> Dim:
+    """One dimension for several that must be equal when the op runs: a known size if there is one."""
+    dims = list(dims)
+    return next((dim for dim in dims if isinstance(dim, int)), dims[0])
+
+
+def broadcast_dim(a: Dim, b: Dim) -> Dim:
+    """The dimension that two broadcast to. Raises ValueError if they do not."""
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if isinstance(a, int) and isinstance(b, int):
+        raise ValueError(f"dimensions {a} and {b} do not broadcast")
+    # An unknown beside a known size is 1 or that size, and gives that size.
+    if isinstance(a, int) or isinstance(b, int):
+        return a if isinstance(a, int) else b
+    return fresh()
+
+
+def broadcast(*shapes: Shape | None) -> Shape | None:
+    """The shape that all of these broadcast to; None if one is not known. Raises ValueError if they do not."""
+    result: Shape = ()
+    for shape in shapes:
+        if shape is None:
+            return None
+        rank = max(len(result), len(shape))
+        left = (1,) * (rank - len(result)) + result
+        right = (1,) * (rank - len(shape)) + shape
+        result = tuple(broadcast_dim(a, b) for a, b in zip(left, right, strict=True))
+    return result

@@ -1,0 +1,123 @@
+"""Control flow, variables, tables, random numbers and box selection."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, fresh
+from fuseconv.ir.graph import FuncRef, Value
+from fuseconv.tfl.infer import scalar, shape_of
+from fuseconv.tfl.opdef import ResultType, op
+
+
+@op("IfOptions")
+def if_(
+    condition: Value,
+    *xs: Value,
+    then_subgraph_index: FuncRef,
+    else_subgraph_index: FuncRef,
+    results: list[ResultType],
+) -> list[ResultType]:
+    """Runs one of two functions on xs."""
+    return results
+
+
+@op("WhileOptions")
+def while_(
+    *xs: Value,
+    cond_subgraph_index: FuncRef,
+    body_subgraph_index: FuncRef,
+    results: list[ResultType] | None = None,
+) -> list[ResultType]:
+    """Runs body on the values while cond of them holds. `results` are needed if the shapes change on the way."""
+    return [(x.dtype, x.shape) for x in xs] if results is None else results
+
+
+@op("CallOnceOptions")
+def call_once(*, init_subgraph_index: FuncRef) -> list[ResultType]:
+    """Runs a function without operands and results, on the first invoke only."""
+    return []
+
+
+@op("VarHandleOptions")
+def var_handle(*, container: str | None = None, shared_name: str | None = None) -> ResultType:
+    return types.RESOURCE, ()
+
+
+@op("ReadVariableOptions")
+def read_variable(handle: Value, *, results: list[ResultType]) -> ResultType:
+    return results[0]
+
+
+@op("AssignVariableOptions")
+def assign_variable(handle: Value, value: Value) -> list[ResultType]:
+    return []
+
+
+@op("HashtableOptions")
+def hashtable(*, table_id: int = 0, key_dtype: str = "FLOAT32", value_dtype: str = "FLOAT32") -> ResultType:
+    return types.RESOURCE, (1,)
+
+
+@op("HashtableFindOptions")
+def hashtable_find(table: Value, keys: Value, default_value: Value) -> ResultType:
+    return default_value.dtype, keys.shape
+
+
+@op("HashtableImportOptions")
+def hashtable_import(table: Value, keys: Value, values: Value) -> list[ResultType]:
+    return []
+
+
+@op("HashtableSizeOptions")
+def hashtable_size(table: Value) -> ResultType:
+    return types.INT64, (1,)
+
+
+@op("RandomOptions")
+def random_uniform(shape: Value, *, seed: int = 0, seed2: int = 0) -> ResultType:
+    return types.FLOAT32, shape_of(shape)
+
+
+@op("RandomOptions")
+def random_standard_normal(shape: Value, *, seed: int = 0, seed2: int = 0) -> ResultType:
+    return types.FLOAT32, shape_of(shape)
+
+
+@op("RandomOptions")
+def multinomial(
+    logits: Value, num_samples: Value, *, seed: int = 0, seed2: int = 0, results: list[ResultType] | None = None
+) -> ResultType:
+    """logits [batch, classes] -> [batch, num_samples] of int64; of int32 if `results` say so."""
+    if results is not None:
+        return results[0]
+    if logits.shape is None:
+        return types.INT64, None
+    return types.INT64, (logits.shape[0], known(num_samples))
+
+
+def known(value: Value) -> Dim:
+    """What a scalar operand says, or an unknown size."""
+    size = scalar(value)
+    return fresh() if size is None else size
+
+
+@op("NonMaxSuppressionV4Options")
+def non_max_suppression_v4(
+    boxes: Value, scores: Value, max_output_size: Value, iou_threshold: Value, score_threshold: Value
+) -> list[ResultType]:
+    """boxes [n, 4], scores [n] -> indices of the selected [max_output_size], padded with 0, and how many they are."""
+    return [(types.INT32, (known(max_output_size),)), (types.INT32, ())]
+
+
+@op("NonMaxSuppressionV5Options")
+def non_max_suppression_v5(
+    boxes: Value,
+    scores: Value,
+    max_output_size: Value,
+    iou_threshold: Value,
+    score_threshold: Value,
+    soft_nms_sigma: Value,
+) -> list[ResultType]:
+    """As V4, with the scores of the selected [max_output_size] as the second of three results."""
+    shape = (known(max_output_size),)
+    return [(types.INT32, shape), (types.FLOAT32, shape), (types.INT32, ())]

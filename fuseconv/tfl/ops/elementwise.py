@@ -1,0 +1,336 @@
+"""Ops that work element by element: arithmetic, comparison, logic, activations, casts, selection."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import fresh
+from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.types import DType
+from fuseconv.tfl.infer import broadcast, merge, same
+from fuseconv.tfl.opdef import ResultType, op
+
+
+def binary(x: Value, y: Value) -> ResultType:
+    """Both operands are of the result's type and broadcast."""
+    return x.dtype, broadcast(x.shape, y.shape)
+
+
+def comparison(x: Value, y: Value) -> ResultType:
+    return types.BOOL, broadcast(x.shape, y.shape)
+
+
+def real_part(dtype: DType) -> DType:
+    """The type of the parts of a complex number."""
+    return types.FLOAT64 if dtype is types.COMPLEX128 else types.FLOAT32
+
+
+@op("AddOptions")
+def add(x: Value, y: Value, *, fused_activation_function: str = "NONE", pot_scale_int16: bool = True) -> ResultType:
+    return binary(x, y)
+
+
+@op("SubOptions")
+def sub(x: Value, y: Value, *, fused_activation_function: str = "NONE", pot_scale_int16: bool = True) -> ResultType:
+    return binary(x, y)
+
+
+@op("MulOptions")
+def mul(x: Value, y: Value, *, fused_activation_function: str = "NONE") -> ResultType:
+    return binary(x, y)
+
+
+@op("DivOptions")
+def div(x: Value, y: Value, *, fused_activation_function: str = "NONE") -> ResultType:
+    """Integers are divided towards zero."""
+    return binary(x, y)
+
+
+@op("FloorDivOptions")
+def floor_div(x: Value, y: Value) -> ResultType:
+    return binary(x, y)
+
+
+@op("FloorModOptions")
+def floor_mod(x: Value, y: Value) -> ResultType:
+    return binary(x, y)
+
+
+@op("PowOptions")
+def pow_(x: Value, y: Value) -> ResultType:
+    return binary(x, y)
+
+
+@op("MaximumMinimumOptions")
+def maximum(x: Value, y: Value) -> ResultType:
+    return binary(x, y)
+
+
+@op("MaximumMinimumOptions")
+def minimum(x: Value, y: Value) -> ResultType:
+    return binary(x, y)
+
+
+@op("SquaredDifferenceOptions")
+def squared_difference(x: Value, y: Value) -> ResultType:
+    return binary(x, y)
+
+
+@op("ATan2Options")
+def atan2(y: Value, x: Value) -> ResultType:
+    return same(y)
+
+
+@op("BitwiseXorOptions")
+def bitwise_xor(x: Value, y: Value) -> ResultType:
+    return binary(x, y)
+
+
+@op("RightShiftOptions")
+def right_shift(x: Value, y: Value) -> ResultType:
+    return binary(x, y)
+
+
+@op("AddNOptions")
+def add_n(*xs: Value) -> ResultType:
+    """All operands have one shape."""
+    shapes = [x.shape for x in xs if x.shape is not None]
+    return xs[0].dtype, tuple(merge(dims) for dims in zip(*shapes, strict=True)) if shapes else None
+
+
+@op("EqualOptions")
+def equal(x: Value, y: Value) -> ResultType:
+    return comparison(x, y)
+
+
+@op("NotEqualOptions")
+def not_equal(x: Value, y: Value) -> ResultType:
+    return comparison(x, y)
+
+
+@op("LessOptions")
+def less(x: Value, y: Value) -> ResultType:
+    return comparison(x, y)
+
+
+@op("LessEqualOptions")
+def less_equal(x: Value, y: Value) -> ResultType:
+    return comparison(x, y)
+
+
+@op("GreaterOptions")
+def greater(x: Value, y: Value) -> ResultType:
+    return comparison(x, y)
+
+
+@op("GreaterEqualOptions")
+def greater_equal(x: Value, y: Value) -> ResultType:
+    return comparison(x, y)
+
+
+@op("LogicalAndOptions")
+def logical_and(x: Value, y: Value) -> ResultType:
+    return binary(x, y)
+
+
+@op("LogicalOrOptions")
+def logical_or(x: Value, y: Value) -> ResultType:
+    return binary(x, y)
+
+
+@op("LogicalNotOptions")
+def logical_not(x: Value) -> ResultType:
+    return same(x)
+
+
+@op("AbsOptions")
+def abs_(x: Value) -> ResultType:
+    return same(x)
+
+
+@op("NegOptions")
+def neg(x: Value) -> ResultType:
+    return same(x)
+
+
+@op("SignOptions")
+def sign(x: Value) -> ResultType:
+    return same(x)
+
+
+@op("SquareOptions")
+def square(x: Value) -> ResultType:
+    return same(x)
+
+
+@op("ExpOptions")
+def exp(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def log(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def sqrt(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def rsqrt(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def sin(x: Value) -> ResultType:
+    return same(x)
+
+
+@op("CosOptions")
+def cos(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def floor(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def ceil(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def round_(x: Value) -> ResultType:
+    """Halves go to the even neighbour."""
+    return same(x)
+
+
+@op()
+def tanh(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def logistic(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def relu(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def relu6(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def relu_n1_to_1(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def relu_0_to_1(x: Value) -> ResultType:
+    return same(x)
+
+
+@op()
+def elu(x: Value) -> ResultType:
+    return same(x)
+
+
+@op("LeakyReluOptions")
+def leaky_relu(x: Value, *, alpha: float = 0.0) -> ResultType:
+    return same(x)
+
+
+@op()
+def prelu(x: Value, alpha: Value) -> ResultType:
+    """alpha broadcasts to x."""
+    return same(x)
+
+
+@op("HardSwishOptions")
+def hard_swish(x: Value) -> ResultType:
+    return same(x)
+
+
+@op("GeluOptions")
+def gelu(x: Value, *, approximate: bool = False) -> ResultType:
+    return same(x)
+
+
+def operand_type(cast: Op) -> str:
+    (x,) = cast.operands
+    assert x is not None
+    return x.dtype.name.upper()
+
+
+@op("CastOptions", derived={"in_data_type": operand_type})
+def cast(x: Value, *, in_data_type: str | None = None, out_data_type: str = "FLOAT32") -> ResultType:
+    """in_data_type need not be given: it is the operand's."""
+    return types.BY_NAME[out_data_type.lower()], x.shape
+
+
+@op("BitcastOptions")
+def bitcast(x: Value, *, results: list[ResultType]) -> ResultType:
+    return results[0]
+
+
+@op("QuantizeOptions")
+def quantize(x: Value, *, results: list[ResultType]) -> ResultType:
+    """The result's quantisation is that of the value, which the caller sets."""
+    return results[0]
+
+
+@op("DequantizeOptions")
+def dequantize(x: Value) -> ResultType:
+    return types.FLOAT32, x.shape
+
+
+@op("FakeQuantOptions")
+def fake_quant(
+    x: Value, *, min: float = 0.0, max: float = 0.0, num_bits: int = 0, narrow_range: bool = False
+) -> ResultType:
+    return same(x)
+
+
+@op()
+def real(x: Value) -> ResultType:
+    return real_part(x.dtype), x.shape
+
+
+@op()
+def imag(x: Value) -> ResultType:
+    return real_part(x.dtype), x.shape
+
+
+@op()
+def complex_abs(x: Value) -> ResultType:
+    return real_part(x.dtype), x.shape
+
+
+@op("SelectOptions")
+def select(condition: Value, x: Value, y: Value) -> ResultType:
+    """x and y have one shape; the condition has it too, or is a scalar, or has x's first dimension."""
+    return x.dtype, x.shape if x.shape is not None else y.shape
+
+
+@op("SelectV2Options")
+def select_v2(condition: Value, x: Value, y: Value) -> ResultType:
+    return x.dtype, broadcast(condition.shape, x.shape, y.shape)
+
+
+@op("WhereOptions")
+def where(condition: Value) -> ResultType:
+    """The indices of the elements that are not zero: [how many, rank]."""
+    return types.INT64, None if condition.shape is None else (fresh(), len(condition.shape))
+
+
+@op("BucketizeOptions")
+def bucketize(x: Value, *, boundaries: tuple[float, ...] | None = None) -> ResultType:
+    return types.INT32, x.shape

@@ -1,0 +1,114 @@
+"""Reductions, scans and segment ops."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Shape, fresh
+from fuseconv.ir.graph import Value
+from fuseconv.tfl.infer import axis_of, ints, same, scalar, unknown
+from fuseconv.tfl.opdef import ResultType, op
+
+
+def reduced(x: Value, axes: Value, keep_dims: bool) -> Shape | None:
+    """The shape that is left when the axes are reduced."""
+    if x.shape is None:
+        return None
+    rank = len(x.shape)
+    known = ints(axes)
+    if known is None:
+        return unknown(rank) if keep_dims else None
+    gone = {axis_of(axis, rank) for axis in known}
+    if keep_dims:
+        return tuple(1 if axis in gone else dim for axis, dim in enumerate(x.shape))
+    return tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone)
+
+
+@op("ReducerOptions")
+def sum_(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+    return x.dtype, reduced(x, axes, keep_dims)
+
+
+@op("ReducerOptions")
+def mean(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+    return x.dtype, reduced(x, axes, keep_dims)
+
+
+@op("ReducerOptions")
+def reduce_prod(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+    return x.dtype, reduced(x, axes, keep_dims)
+
+
+@op("ReducerOptions")
+def reduce_max(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+    return x.dtype, reduced(x, axes, keep_dims)
+
+
+@op("ReducerOptions")
+def reduce_min(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+    return x.dtype, reduced(x, axes, keep_dims)
+
+
+@op("ReducerOptions")
+def reduce_any(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+    return x.dtype, reduced(x, axes, keep_dims)
+
+
+@op("ReducerOptions")
+def reduce_all(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+    return x.dtype, reduced(x, axes, keep_dims)
+
+
+@op("ArgMaxOptions")
+def arg_max(x: Value, axis: Value, *, output_type: str = "INT64") -> ResultType:
+    return types.BY_NAME[output_type.lower()], reduced(x, axis, False)
+
+
+@op("ArgMinOptions")
+def arg_min(x: Value, axis: Value, *, output_type: str = "INT64") -> ResultType:
+    return types.BY_NAME[output_type.lower()], reduced(x, axis, False)
+
+
+@op("CumsumOptions")
+def cumsum(x: Value, axis: Value, *, exclusive: bool = False, reverse: bool = False) -> ResultType:
+    return same(x)
+
+
+@op("TopKV2Options")
+def topk_v2(x: Value, k: Value) -> list[ResultType]:
+    """The k largest of the last dimension, and their indices."""
+    size = scalar(k)
+    shape = None if x.shape is None else (*x.shape[:-1], fresh() if size is None else size)
+    return [(x.dtype, shape), (types.INT16 if k.dtype is types.INT16 else types.INT32, shape)]
+
+
+@op("SegmentSumOptions")
+def segment_sum(x: Value, segment_ids: Value) -> ResultType:
+    return x.dtype, None if x.shape is None else (fresh(), *x.shape[1:])
+
+
+def unsorted(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
+    """x [ids..., rest...] -> [num_segments, rest...]."""
+    if x.shape is None or segment_ids.shape is None:
+        return x.dtype, None
+    count = scalar(num_segments)
+    return x.dtype, (fresh() if count is None else count, *x.shape[len(segment_ids.shape) :])
+
+
+@op("UnsortedSegmentSumOptions")
+def unsorted_segment_sum(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
+    return unsorted(x, segment_ids, num_segments)
+
+
+@op("UnsortedSegmentProdOptions")
+def unsorted_segment_prod(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
+    return unsorted(x, segment_ids, num_segments)
+
+
+@op("UnsortedSegmentMaxOptions")
+def unsorted_segment_max(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
+    return unsorted(x, segment_ids, num_segments)
+
+
+@op("UnsortedSegmentMinOptions")
+def unsorted_segment_min(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
+    return unsorted(x, segment_ids, num_segments)

@@ -1,0 +1,122 @@
+"""TFLite's flatbuffer schema as data: tables with the slot, wire type and default of each field, and the enums.
+
+The facts are read from the schema's generated Python, whose functions that add a field to a builder tell all three; so
+this follows the schema that is installed, and names fields as schema.fbs does ("stride_w").
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ai_edge_litert import schema_py_generated as generated
+
+# Which enum an integer field of an option table holds. A field's name means the same in every table.
+ENUM_FIELDS: dict[str, type] = {
+    "combiner": generated.CombinerType,
+    "fused_activation_function": generated.ActivationFunctionType,
+    "idx_out_type": generated.TensorType,
+    "in_data_type": generated.TensorType,
+    "kernel_type": generated.LSTMKernelType,
+    "key_dtype": generated.TensorType,
+    "mode": generated.MirrorPadMode,
+    "out_data_type": generated.TensorType,
+    "out_type": generated.TensorType,
+    "output_type": generated.TensorType,
+    "padding": generated.Padding,
+    "quantized_bias_type": generated.TensorType,
+    "type": generated.LSHProjectionType,
+    "value_dtype": generated.TensorType,
+    "weights_format": generated.FullyConnectedOptionsWeightsFormat,
+}
+
+# The struct code of each scalar of the flatbuffer format; None is an offset to a string, vector or table.
+_CODES = {
+    "Bool": "?", "Int8": "b", "Uint8": "B", "Int16": "h", "Uint16": "H", "Int32": "i", "Uint32": "I", "Int64": "q",
+    "Uint64": "Q", "Float32": "f", "Float64": "d", "UOffsetTRelative": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a table: its number in the vtable, its struct code (None: an offset) and its default."""
+
+    name: str
+    camel: str
+    slot: int
+    code: str | None
+    default: Any
+
+
+class _Recorder:
+    """Stands in for a flatbuffer builder and remembers what it is told about a field."""
+
+    heard: tuple[int, str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        kind = name.removeprefix("Prepend").removesuffix("Slot")
+
+        def prepend(slot: int, _value: object, default: Any) -> None:
+            self.heard = slot, kind, default
+
+        return prepend
+
+
+@functools.cache
+def _adders() -> dict[str, list[str]]:
+    """For each table, its fields in camel case."""
+    fields: dict[str, list[str]] = {}
+    names = vars(generated)
+    for name in names:
+        for match in re.finditer("Add", name):
+            table = name[: match.start()]
+            if f"{table}T" in names and callable(names[name]) and not isinstance(names[name], type):
+                fields.setdefault(table, []).append(name[match.end() :])
+    return fields
+
+
+@functools.cache
+def table(name: str) -> dict[str, Field]:
+    """The fields of a table of the schema by their names, in the schema's order."""
+    fields = []
+    for camel in _adders().get(name, ()):
+        recorder = _Recorder()
+        getattr(generated, f"{name}Add{camel}")(recorder, 0)
+        slot, kind, default = recorder.heard
+        snake = re.sub(r"(?<!^)(?=[A-Z])", "_", camel).lower()
+        code = _CODES[kind]
+        if code is None:
+            default = None
+        elif code == "?":
+            default = bool(default)
+        fields.append(Field(snake, camel, slot, code, default))
+    return {field.name: field for field in sorted(fields, key=lambda field: field.slot)}
+
+
+@functools.cache
+def _names(enum: type) -> dict[int, str]:
+    return {number: name for name, number in vars(enum).items() if isinstance(number, int)}
+
+
+def enum_name(enum: type, number: int) -> str:
+    """The name of an enum's number; "UNKNOWN_<number>" where this schema has none."""
+    return _names(enum).get(number, f"UNKNOWN_{number}")
+
+
+def enum_number(enum: type, name: str) -> int:
+    """The number of an enum's name. Raises ValueError on a name that the schema does not have."""
+    number = vars(enum).get(name)
+    if not isinstance(number, int):
+        raise ValueError(f"{name!r} is no {enum.__name__}; there are {', '.join(_names(enum).values())}")
+    return number
+
+
+def options_number(table_name: str) -> tuple[int, bool]:
+    """The union number of an option table, and whether it stands in the second union, `builtin_options_2`."""
+    for enum, second in ((generated.BuiltinOptions, False), (generated.BuiltinOptions2, True)):
+        number = vars(enum).get(table_name)
+        if isinstance(number, int):
+            return number, second
+    raise ValueError(f"the schema has no option table {table_name}")

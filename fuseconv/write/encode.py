@@ -1,0 +1,146 @@
+"""Encodes flatbuffer tables front to back, parents before children.
+
+The format wants children behind their parents only because offsets are unsigned; written in this order, nothing needs
+to be known beforehand, each table is packed with one struct call, and what belongs at the end of a file (the weights)
+can be put there.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fuseconv.tfl import schema
+
+_U32 = struct.Struct("<I")
+
+
+class Table(NamedTuple):
+    """A table to encode. Values: scalars, str, bytes (a byte vector), lists of ints (an int32 vector), numpy arrays,
+    Tables, lists of Tables, `Later`. None and a scalar's default are left out."""
+
+    name: str
+    fields: dict[str, Any]
+
+
+class Later:
+    """A field whose value is set after the table is written: `position` is where it stands."""
+
+    position: int = -1
+
+
+class _Layout(NamedTuple):
+    pack: struct.Struct
+    align: int
+    vtable: bytes
+    scalars: list[str | None]
+    children: list[tuple[str, int]]
+
+
+class Encoder:
+    """Collects the bytes of one flatbuffer in `data`."""
+
+    def __init__(self, root: Table, identifier: bytes) -> None:
+        self.data = bytearray(4) + identifier
+        self._layouts: dict[tuple, tuple[_Layout, int]] = {}
+        self._patch(0, self._table(root))
+
+    def _patch(self, position: int, target: int) -> None:
+        _U32.pack_into(self.data, position, target - position)
+
+    def _pad(self, align: int, ahead: int = 0) -> None:
+        """Pads so that what comes `ahead` bytes later is aligned."""
+        self.data.extend(bytes(-(len(self.data) + ahead) % align))
+
+    def _child(self, value: Any) -> int:
+        """Writes a string, vector or table and returns its position."""
+        if isinstance(value, Table):
+            return self._table(value)
+        if isinstance(value, str):
+            return self._vector(value.encode(), 1, terminator=b"\0")
+        if isinstance(value, (bytes, bytearray)):
+            return self._vector(value, 1)
+        if isinstance(value, np.ndarray):
+            return self._vector(value.astype(value.dtype.newbyteorder("<")).tobytes(), value.dtype.itemsize)
+        if value and isinstance(value[0], Table):
+            return self._tables(value)
+        return self._vector(struct.pack(f"<{len(value)}i", *value), 4)
+
+    def _vector(self, content: bytes | bytearray, item_size: int, terminator: bytes = b"") -> int:
+        self._pad(4)
+        if item_size > 4:
+            self._pad(item_size, ahead=4)
+        position = len(self.data)
+        self.data += _U32.pack(len(content) // item_size)
+        self.data += content
+        self.data += terminator
+        return position
+
+    def _tables(self, tables: list[Table]) -> int:
+        self._pad(4)
+        position = len(self.data)
+        self.data += _U32.pack(len(tables))
+        self.data += bytes(4 * len(tables))
+        for index, table in enumerate(tables):
+            self._patch(position + 4 + 4 * index, self._table(table))
+        return position
+
+    def _table(self, table: Table) -> int:
+        known = schema.table(table.name)
+        present = []
+        for name, value in table.fields.items():
+            # Identity of type: a numpy array has no single truth value to compare with the default.
+            if value is not None and not (type(value) in (int, bool, float) and value == known[name].default):
+                present.append(name)
+        key = (table.name, *present)
+        if key not in self._layouts:
+            layout = _layout([known[name] for name in present])
+            self._pad(2)
+            self._layouts[key] = layout, len(self.data)
+            self.data += layout.vtable
+        layout, vtable = self._layouts[key]
+        self._pad(layout.align)
+        position = len(self.data)
+        fields = table.fields
+        values = []
+        for scalar in layout.scalars:
+            value = fields[scalar] if scalar is not None else 0
+            values.append(0 if isinstance(value, Later) else value)
+        self.data += layout.pack.pack(position - vtable, *values)
+        for name, offset in layout.children:
+            value = fields[name]
+            if isinstance(value, Later):
+                value.position = position + offset
+            elif known[name].code is None:
+                self._patch(position + offset, self._child(value))
+        return position
+
+
+def _layout(fields: list[schema.Field]) -> _Layout:
+    """Where the fields stand in a table: the widest first, so that none needs padding before it."""
+    width = {field.name: struct.calcsize(field.code or "I") for field in fields}
+    ordered = sorted(fields, key=lambda field: -width[field.name])
+    align = max([4, *width.values()])
+    offset = 4
+    codes = ["<i"]
+    offsets: dict[str, int] = {}
+    if align == 8:
+        codes.append("4x")
+        offset = 8
+    for field in ordered:
+        codes.append(field.code or "I")
+        offsets[field.name] = offset
+        offset += width[field.name]
+    slots = [0] * (max((field.slot for field in fields), default=-1) + 1)
+    for field in fields:
+        slots[field.slot] = offsets[field.name]
+    vtable = struct.pack(f"<{2 + len(slots)}H", 4 + 2 * len(slots), offset, *slots)
+    return _Layout(
+        struct.Struct("".join(codes)),
+        align,
+        vtable,
+        [field.name if field.code is not None else None for field in ordered],
+        [(field.name, offsets[field.name]) for field in fields],
+    )

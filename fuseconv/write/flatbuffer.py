@@ -1,0 +1,360 @@
+"""Module of "tfl" ops -> .tflite file.
+
+The description of the model (tensors, ops, signatures) is encoded first, with the places of the weights left open;
+then each distinct constant is appended, 16-byte aligned, and its place filled in. So a weight is read once, on its way
+to the file, and a transposed view takes memory only while it is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from typing import Any, BinaryIO
+
+import numpy as np
+from flatbuffers import flexbuffers
+
+from fuseconv.errors import FuseconvError, InputError
+from fuseconv.ir import types
+from fuseconv.ir.dims import Sym, substitute_dim
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
+from fuseconv.tfl import schema
+from fuseconv.tfl.opdef import TABLE
+from fuseconv.tfl.versions import min_runtime_version, op_version
+from fuseconv.write.encode import Encoder, Later, Table
+
+ALIGNMENT = 16
+# Flatbuffer offsets reach 2 GB. Beyond it, with room for the description of the model, weights are found by `offset`
+# and `size`, counted from the start of the file.
+INLINE_LIMIT = (1 << 31) - (1 << 26)
+_METADATA_BUFFER = 1
+
+
+def to_bytes(module: Module) -> bytes:
+    """The .tflite file of a module; see `write`."""
+    out = BytesIO()
+    write(module, out)
+    return out.getvalue()
+
+
+def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: int = INLINE_LIMIT) -> None:
+    """Writes a module whose ops are all of the "tfl" dialect to a path or a binary file, from its current position on.
+
+    Signatures become subgraphs in the order of the module (the first is what a runtime runs by default), each function
+    that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
+    Tensors are named as their values, with a number where a name is taken. The same module gives the same bytes.
+
+    Raises FuseconvError on an op of another dialect, InputError where the format cannot hold the model.
+    """
+    if not hasattr(out, "write"):
+        with open(out, "wb") as file:
+            write(module, file, inline_limit)
+        return
+    buffers = _Buffers(module)
+    weights = [*buffers.weights()]
+    model = _Model(module, buffers)
+    inline = sum(_nbytes(weight) + ALIGNMENT for weight in weights) < inline_limit
+    places = [Later() for _ in weights]
+    root = model.root([_buffer(weight, place, inline) for weight, place in zip(weights, places, strict=True)])
+    data = Encoder(root, b"TFL3").data
+
+    # Everything's place follows from the sizes, so that the description is complete before it is written.
+    ahead = 4 if inline else 0
+    end = len(data)
+    starts = []
+    for weight, place in zip(weights, places, strict=True):
+        start = end + ahead
+        start += -start % ALIGNMENT
+        if inline:
+            data[place.position : place.position + 4] = (start - ahead - place.position).to_bytes(4, "little")
+        else:
+            data[place.position : place.position + 8] = start.to_bytes(8, "little")
+        starts.append(start)
+        end = start + _nbytes(weight)
+    out.write(data)
+    end = len(data)
+    for weight, start in zip(weights, starts, strict=True):
+        content = _content(weight)
+        out.write(bytes(start - ahead - end))
+        if inline:
+            out.write(len(content).to_bytes(4, "little"))
+        out.write(content)
+        end = start + len(content)
+
+
+def _buffer(weight: Value, place: Later, inline: bool) -> Table:
+    if inline:
+        return Table("Buffer", {"data": place})
+    return Table("Buffer", {"offset": place, "size": _nbytes(weight)})
+
+
+def _nbytes(value: Value) -> int:
+    """The size of a constant in the file."""
+    assert value.data is not None
+    if value.dtype is types.STRING:
+        return len(_strings(value.data))
+    return value.data.size * value.dtype.numpy.itemsize
+
+
+def _content(value: Value) -> memoryview | bytes:
+    """The bytes of a constant; a view is made contiguous only here."""
+    assert value.data is not None
+    if value.dtype is types.STRING:
+        return _strings(value.data)
+    array = np.ascontiguousarray(value.data, value.dtype.numpy.newbyteorder("<"))
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _strings(data: np.ndarray) -> bytes:
+    """TFLite's string tensor: the number of strings, where each begins and the last ends, then their bytes."""
+    items = [item.encode() if isinstance(item, str) else bytes(item) for item in data.reshape(-1)]
+    ends = np.cumsum([4 * (len(items) + 2), *map(len, items)])
+    if ends[-1] > INLINE_LIMIT:
+        raise InputError("a string tensor of more than 2 GB cannot be stored in a .tflite file")
+    return np.array([len(items), *ends], "<i4").tobytes() + b"".join(items)
+
+
+class _Buffers:
+    """The distinct constants of a module. Buffer 0 is empty and buffer 1 the metadata's; constants follow in the order
+    of first use. Constants with equal types and bytes share one buffer, whatever their shapes."""
+
+    def __init__(self, module: Module) -> None:
+        self.graphs = list(_graphs(module))
+        self._index: dict[int, int] = {}
+        self._unique: list[Value] = []
+        by_head: dict[tuple, list[Value]] = {}
+        constants = _distinct(value for graph in self.graphs for value in graph.constants())
+        for value in constants:
+            by_head.setdefault(_head(value), []).append(value)
+        seen: dict[tuple, int] = {}
+        for value in constants:
+            head = _head(value)
+            # Only constants that begin alike are read as a whole to be told apart.
+            key = (*head, _digest(value)) if len(by_head[head]) > 1 else head
+            if key not in seen:
+                seen[key] = _METADATA_BUFFER + 1 + len(self._unique)
+                self._unique.append(value)
+            self._index[id(value)] = seen[key]
+
+    def index(self, value: Value) -> int:
+        return self._index[id(value)] if value.is_const else 0
+
+    def weights(self) -> Iterator[Value]:
+        return iter(self._unique)
+
+
+def _distinct(values: Iterable[Value]) -> list[Value]:
+    return list({id(value): value for value in values}.values())
+
+
+def _head(value: Value) -> tuple:
+    """A cheap key: equal constants have equal heads."""
+    assert value.data is not None
+    first = value.data.flat[:64]
+    return value.dtype.name, value.data.size, tuple(first) if value.dtype is types.STRING else first.tobytes()
+
+
+def _digest(value: Value) -> bytes:
+    return hashlib.blake2b(_content(value), digest_size=20).digest()
+
+
+def _graphs(module: Module) -> Iterator[Graph]:
+    """The signatures' graphs, each once, then the functions that ops refer to, in the order of the first reference."""
+    found: list[Graph] = []
+    for signature in module.signatures:
+        if signature.graph not in found:
+            found.append(signature.graph)
+    for graph in found:
+        yield graph
+        for op in graph.ops:
+            for name in _references(op):
+                if name not in module.functions:
+                    raise FuseconvError(f"the op {op.name} ({op.kind}) refers to a function {name} that is not there")
+                if module.functions[name] not in found:
+                    found.append(module.functions[name])
+
+
+def _references(op: Op) -> Iterator[str]:
+    for attribute in op.attrs.values():
+        if isinstance(attribute, FuncRef):
+            yield attribute.name
+
+
+class _Model:
+    """Makes the tables of the schema."""
+
+    def __init__(self, module: Module, buffers: _Buffers) -> None:
+        self.module = module
+        self.buffers = buffers
+        self.codes: dict[tuple[str, str, int], int] = {}
+        self.tensor_of: dict[Graph, dict[int, int]] = {}
+
+    def root(self, weights: list[Table]) -> Table:
+        """The Model table. `weights` are the buffers of the constants."""
+        subgraphs = [self._subgraph(graph) for graph in self.buffers.graphs]
+        signatures = [
+            self._signature(signature, name) for signature in self.module.signatures for name in signature.names
+        ]
+        runtime = min_runtime_version((kind, version) for kind, _, version in self.codes)
+        fields = {
+            "version": 3,
+            "operator_codes": [_operator_code(*code) for code in self.codes],
+            "subgraphs": subgraphs,
+            "description": "Converted by fuseconv",
+            "buffers": [Table("Buffer", {}), Table("Buffer", {"data": runtime.encode().ljust(16, b"\0")}), *weights],
+            "metadata": [Table("Metadata", {"name": "min_runtime_version", "buffer": _METADATA_BUFFER})],
+            "signature_defs": signatures,
+        }
+        return Table("Model", fields)
+
+    def _signature(self, signature: Signature, name: str) -> Table:
+        tensors = self.tensor_of[signature.graph]
+
+        def tensor_maps(names: list[str], values: list[Value]) -> list[Table]:
+            pairs = zip(names, values, strict=True)
+            return [Table("TensorMap", {"name": n, "tensor_index": tensors[id(value)]}) for n, value in pairs]
+
+        fields = {
+            "inputs": tensor_maps(signature.inputs, signature.graph.inputs),
+            "outputs": tensor_maps(signature.outputs, signature.graph.outputs),
+            "signature_key": name,
+            "subgraph_index": self.buffers.graphs.index(signature.graph),
+        }
+        return Table("SignatureDef", fields)
+
+    def _subgraph(self, graph: Graph) -> Table:
+        values = _values(graph)
+        names = _tensor_names(graph, values)
+        tensors = {id(value): index for index, value in enumerate(values)}
+        self.tensor_of[graph] = tensors
+        fields = {
+            "tensors": [self._tensor(value, name) for value, name in zip(values, names, strict=True)],
+            "inputs": [tensors[id(value)] for value in graph.inputs],
+            "outputs": [tensors[id(value)] for value in graph.outputs],
+            "operators": [self._operator(op, tensors) for op in graph.ops],
+            "name": graph.name,
+        }
+        return Table("SubGraph", fields)
+
+    def _tensor(self, value: Value, name: str) -> Table:
+        if value.dtype.tflite is None:
+            raise FuseconvError(f"the tensor {name} has the type {value.dtype}, which TFLite does not have")
+        shape = value.shape
+        static: list[int] = []
+        signature: list[int] | None = None
+        if shape is not None:
+            for dim in shape:
+                size = substitute_dim(dim, {}, 1)
+                assert isinstance(size, int)
+                static.append(size)
+            if any(isinstance(dim, Sym) for dim in shape):
+                signature = [-1 if isinstance(dim, Sym) else dim for dim in shape]
+        fields = {
+            "shape": static,
+            "type": value.dtype.tflite,
+            "buffer": self.buffers.index(value),
+            "name": name,
+            "quantization": _quantisation(value),
+            "is_variable": value.variable,
+            "shape_signature": signature,
+            "has_rank": shape is not None,
+        }
+        return Table("Tensor", fields)
+
+    def _operator(self, op: Op, tensors: dict[int, int]) -> Table:
+        if op.dialect != "tfl":
+            raise FuseconvError(f"{op.kind} ({op.name}) cannot be written: it was not lowered to TFLite")
+        custom = op.type == "CUSTOM"
+        code = (op.type, op.attrs["custom_code"] if custom else "", 1 if custom else op_version(op))
+        fields: dict[str, Any] = {
+            "opcode_index": self.codes.setdefault(code, len(self.codes)),
+            "inputs": [-1 if value is None else tensors[id(value)] for value in op.operands],
+            "outputs": [tensors[id(value)] for value in op.results],
+        }
+        if custom:
+            options = op.attrs.get("custom_options", b"")
+            fields["custom_options"] = options if isinstance(options, bytes) else bytes(flexbuffers.Dumps(options))
+            return Table("Operator", fields)
+        if "intermediates" in op.attrs:
+            fields["intermediates"] = [tensors[id(value)] for value in op.attrs["intermediates"]]
+        definition = TABLE[op.type]
+        if definition.options is not None:
+            number, second = schema.options_number(definition.options)
+            slot = "builtin_options2" if second else "builtin_options"
+            fields[f"{slot}_type"] = number
+            fields[slot] = self._options(definition.options, op)
+        return Table("Operator", fields)
+
+    def _options(self, table: str, op: Op) -> Table:
+        definition = TABLE[op.type]
+        derived = {name: compute(op) for name, compute in definition.derived.items()}
+        known = schema.table(table)
+        fields: dict[str, Any] = {}
+        for name, value in (definition.defaults | derived | op.attrs).items():
+            if name == "intermediates":
+                continue
+            if name not in known:
+                raise FuseconvError(f"the attribute {name} of {op.kind} ({op.name}) is no option of the operator")
+            if isinstance(value, FuncRef):
+                value = self.buffers.graphs.index(self.module.functions[value.name])
+            elif isinstance(value, str) and known[name].code is not None:
+                value = schema.enum_number(schema.ENUM_FIELDS[name], value)
+            elif isinstance(value, (list, tuple)):
+                is_float = any(isinstance(item, float) for item in value)
+                value = np.array(value, np.float32 if is_float else np.int32)
+            fields[name] = value
+        return Table(table, fields)
+
+
+def _operator_code(kind: str, custom_code: str, version: int) -> Table:
+    number = schema.enum_number(schema.generated.BuiltinOperator, kind)
+    fields = {
+        # Readers from before there were more than 127 operators know this field only.
+        "deprecated_builtin_code": min(number, 127),
+        "custom_code": custom_code or None,
+        "version": version,
+        "builtin_code": number,
+    }
+    return Table("OperatorCode", fields)
+
+
+def _quantisation(value: Value) -> Table | None:
+    quantisation = value.quantisation
+    if quantisation is None:
+        return None
+    fields = {
+        "scale": np.array(quantisation.scale, np.float32),
+        "zero_point": np.array(quantisation.zero_point, np.int64),
+        "quantized_dimension": quantisation.axis,
+    }
+    return Table("QuantizationParameters", fields)
+
+
+def _values(graph: Graph) -> list[Value]:
+    """The tensors of a subgraph: its inputs, then operands and results in the order of the ops."""
+    found = {id(value): value for value in graph.inputs}
+    for op in graph.ops:
+        for value in (*op.operands, *op.attrs.get("intermediates", ()), *op.results):
+            if value is not None:
+                found[id(value)] = value
+    for value in graph.outputs:
+        found[id(value)] = value
+    return list(found.values())
+
+
+def _tensor_names(graph: Graph, values: list[Value]) -> list[str]:
+    """A name of its own for each tensor. Inputs and outputs are first to get the name that they ask for."""
+    taken: set[str] = set()
+    names: dict[int, str] = {}
+    repeats: dict[str, int] = {}
+    for value in _distinct((*graph.inputs, *graph.outputs, *values)):
+        wanted = value.name or "tensor"
+        name = wanted
+        while name in taken:
+            repeats[wanted] = repeats.get(wanted, 0) + 1
+            name = f"{wanted};{repeats[wanted]}"
+        taken.add(name)
+        names[id(value)] = name
+    return [names[id(value)] for value in values]
