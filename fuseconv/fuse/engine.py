@@ -93,8 +93,8 @@ def _fuse_call(fusion: Fusion, op: Op, callee: Graph, graph: Graph, module: Modu
     if not len(wanted) <= len(op.operands) <= len(root.operands) or len(op.results) > len(root.results):
         report.record(
             "refused", fusion.name, op.sources,
-            why=f"{callee.name} takes {len(op.operands)} operands and gives {len(op.results)} results where the contract "
-            f"of {root.name} has {len(root.operands)} and {len(root.results)}",
+            why=f"{callee.name} takes {len(op.operands)} operands and gives {len(op.results)} results where the "
+            f"contract of {root.name} has {len(root.operands)} and {len(root.results)}",
         )  # fmt: skip
         return False
     operands: dict[str, Value | None] = {name.rstrip("?"): None for name in root.operands}

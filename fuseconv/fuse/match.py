@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, Union
+from typing import Any, NoReturn
 
 from fuseconv.fuse.pattern import Pattern
 from fuseconv.ir.graph import Op, Value
@@ -87,7 +87,7 @@ class Fusion:
 
     name: str
     emits: str
-    root: Union[Composite, Pattern, Sequence[Pattern]]
+    root: Composite | Pattern | Sequence[Pattern]
     rewrite: Callable[..., Any]
     check: Callable[[Match], None] = _accept
 

@@ -26,7 +26,8 @@ COMMUTATIVE = frozenset({
     "tf.Add", "tf.AddV2", "tf.Mul", "tf.Maximum", "tf.Minimum", "tf.SquaredDifference", "tf.Equal", "tf.NotEqual",
     "tf.LogicalAnd", "tf.LogicalOr", "tfl.ADD", "tfl.MUL", "tfl.MAXIMUM", "tfl.MINIMUM", "tfl.SQUARED_DIFFERENCE",
 })  # fmt: skip
-_SYNONYMS = {"tf.Add": ("tf.Add", "tf.AddV2"), "tf.AddV2": ("tf.Add", "tf.AddV2"), "tf.RealDiv": ("tf.RealDiv", "tf.Div")}
+_ADD = ("tf.Add", "tf.AddV2")
+_SYNONYMS = {"tf.Add": _ADD, "tf.AddV2": _ADD, "tf.RealDiv": ("tf.RealDiv", "tf.Div")}
 # Constants are compared with what the author wrote in decimal, or computed in another precision.
 _RELATIVE_TOLERANCE = 1e-5
 
@@ -170,6 +171,5 @@ def _attrs_match(node: Node, op: Op) -> bool:
 
 def _inner_values_are_private(bindings: Bindings, root: Op) -> bool:
     matched = set(bindings.matched)
-    return all(
-        reader in matched for op in bindings.matched if op is not root for result in op.results for reader in result.uses
-    )
+    inner = [result for op in bindings.matched if op is not root for result in op.results]
+    return all(reader in matched for result in inner for reader in result.uses)

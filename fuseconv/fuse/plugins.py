@@ -18,7 +18,7 @@ ENTRY_POINTS = "fuseconv.plugins"
 
 
 def load_registry(plugins: Sequence[str] = ()) -> Registry:
-    """The registry of one conversion: built-in modules, installed plug-ins, and those named (a .py file or a module)."""
+    """The registry of one conversion: built-in modules, installed plug-ins, and those named (.py files or modules)."""
     registry = Registry.builtin()
     for entry_point in sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda e: e.name):
         registry.add(_guarded(entry_point.value, entry_point.load))
@@ -28,7 +28,7 @@ def load_registry(plugins: Sequence[str] = ()) -> Registry:
 
 
 def load_module(plugin: str) -> ModuleType:
-    """Imports a plug-in given as a path of a .py file or as a module's name. Raises InputError that says where it broke."""
+    """Imports a plug-in: the path of a .py file, or a module's name. Raises an InputError that says where it broke."""
     if plugin.endswith(".py"):
         path = Path(plugin)
         if not path.is_file():
@@ -48,7 +48,7 @@ def _load_file(path: Path) -> ModuleType:
     return module
 
 
-def _guarded(plugin: str, load) -> ModuleType:  # noqa: ANN001
+def _guarded(plugin: str, load) -> ModuleType:
     try:
         return load()
     except Exception as error:

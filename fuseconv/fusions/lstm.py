@@ -39,7 +39,15 @@ def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
 
 
 def lstm(
-    tfl: Builder, x: Value, h0: Value, c0: Value, kernel: Value, recurrent: Value, bias: Value, time_axis: int, cell: bool
+    tfl: Builder,
+    x: Value,
+    h0: Value,
+    c0: Value,
+    kernel: Value,
+    recurrent: Value,
+    bias: Value,
+    time_axis: int,
+    cell: bool,
 ) -> tuple[Value, Value | None]:
     """Builds the op and the writes of its state; returns all outputs [batch, time, u] and, if asked, the last cell
     state [batch, u].
@@ -47,7 +55,7 @@ def lstm(
     The state tensors are variables, which the runtime clears only when it allocates: without a write on every invoke,
     one sequence would begin where the one before it ended.
     """
-    units = recurrent.shape[0]  # type: ignore[index]
+    units = int(recurrent.shape[0])  # type: ignore[index,arg-type]
     weights, recurrent_weights = (_gates(tfl, tfl.transpose(w, [1, 0]), units) for w in (kernel, recurrent))
     biases = _gates(tfl, bias, units)
     h, c = variable_state(tfl, h0), variable_state(tfl, c0)
@@ -83,10 +91,9 @@ def variable_state(tfl: Builder, initial: Value) -> Value:
 def last_step(tfl: Builder, sequence: Value, time_axis: int) -> Value:
     """The last step of a sequence: [batch, u]."""
     begin = [-1, 0, 0] if time_axis == 0 else [0, -1, 0]
-    end = [0, 0, 0]
-    mask = 0b111
+    time, every = 1 << time_axis, 0b111
     return tfl.strided_slice(
-        sequence, begin, end, [1, 1, 1], begin_mask=mask & ~(1 << time_axis), end_mask=mask, shrink_axis_mask=1 << time_axis
+        sequence, begin, [0, 0, 0], [1, 1, 1], begin_mask=every & ~time, end_mask=every, shrink_axis_mask=time
     )
 
 

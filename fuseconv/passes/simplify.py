@@ -30,7 +30,7 @@ _SMALL_BYTES = 256
 def simplify(module: Module, report: Report) -> None:
     """Infers shapes, folds constants, merges equal ops and removes dead code, in all graphs.
 
-    The body of a loop, branch or call is walked where the op that runs it stands, so that it knows its operands' shapes.
+    The body of a loop, branch or call is walked where the op that runs it stands: that is where its operands are known.
     """
     walk = _Walk(module, report)
     for signature in module.signatures:
@@ -81,10 +81,7 @@ class _Walk:
         return self.replace(op, operands, "removed", "forward", "it hands its operand on")
 
     def infer(self, op: Op) -> None:
-        if any(True for _ in bodies(op, self.module)):
-            inferred = self.run(op)
-        else:
-            inferred = shapes.infer(op)
+        inferred = self.run(op) if any(True for _ in bodies(op, self.module)) else shapes.infer(op)
         for result, shape in zip(op.results, inferred or (None,) * len(op.results)):
             result.shape = shape if self.only_infer else more_known(shape, result.shape)
         for result, known in zip(op.results, content(op)):
@@ -125,9 +122,7 @@ class _Walk:
         known = [_constant_content(result) for result in op.results]
         if known and all(array is not None for array in known):
             arrays: list[np.ndarray] | None = known  # type: ignore[assignment]
-        elif not op.operands or not all(value is not None and value.is_const for value in op.operands):
-            return False
-        elif not is_repeatable(op) or any(r.dtype.is_handle for r in op.results) or _grows(op):
+        elif not _foldable(op):
             return False
         else:
             operands = [value.data for value in op.operands]  # type: ignore[union-attr]
@@ -178,6 +173,16 @@ def _constant_content(value: Value) -> np.ndarray | None:
     if known is None or not all(isinstance(element, int) for element in known.flat):
         return None
     return known.astype(value.dtype.numpy)
+
+
+def _foldable(op: Op) -> bool:
+    return (
+        bool(op.operands)
+        and all(value is not None and value.is_const for value in op.operands)
+        and not any(result.dtype.is_handle for result in op.results)
+        and is_repeatable(op)
+        and not _grows(op)
+    )
 
 
 def _grows(op: Op) -> bool:
