@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class FuseconvError(Exception):
     """A sentence that says what is wrong and what to do. The command line prints it without a traceback."""
@@ -16,13 +18,15 @@ class InputError(FuseconvError):
 
 
 class UnsupportedError(FuseconvError):
-    """The model holds operations that cannot be converted. `ops` lists (op, node names, why) for each kind of op."""
+    """The model holds operations that cannot be converted. `ops` lists (op, node names, why) for each kind of op;
+    `report` tells how far the conversion came, once `convert` has raised it."""
 
     exit_code = 3
 
     def __init__(self, message: str, ops: list[tuple[str, list[str], str]]) -> None:
         super().__init__(message)
         self.ops = ops
+        self.report: Any = None
 
 
 class VerificationError(FuseconvError):

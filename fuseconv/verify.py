@@ -81,15 +81,22 @@ class Verification:
     def passed(self) -> bool:
         return all(output.passed for output in self.outputs)
 
-    def check(self) -> None:
-        """Raises VerificationError if any output differs by more than the tolerance."""
+    @property
+    def failure(self) -> VerificationError | None:
+        """What to raise if an output differs by more than the tolerance."""
         failed = [output for output in self.outputs if not output.passed]
-        if failed:
-            first = failed[0]
-            where = f"the output {first.output!r} of the signature {first.signature!r}"
-            raise VerificationError(
-                f"{len(failed)} of {len(self.outputs)} outputs differ from the model: {where} has {first.why}"
-            )
+        if not failed:
+            return None
+        first = failed[0]
+        where = f"the output {first.output!r} of the signature {first.signature!r}"
+        return VerificationError(
+            f"{len(failed)} of {len(self.outputs)} outputs differ from the model: {where} has {first.why}"
+        )
+
+    def check(self) -> None:
+        """Raises VerificationError if an output differs by more than the tolerance."""
+        if self.failure:
+            raise self.failure
 
     def to_json(self) -> dict[str, Any]:
         """A document of JSON's own types.

@@ -22,7 +22,8 @@ in the order in which things happened, so that the same conversion gives the sam
 - `warnings`: sentences for the user.
 - `seconds`: the time of each stage. This alone differs from one run to the next.
 - `verification`: only after `convert --verify`: what `fuseconv verify --json` prints, see `Verification.to_json`.
-- `error`: only after a failure: `{"message", "exit_code"}`.
+- `error`: only after a failure: `{"message", "exit_code"}`, the sentence that is printed and the command's exit code.
+  Where the conversion did not come to the model's operations, there are only `schema_version` and `generator` besides.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ Output that is not a terminal gets neither colours nor wrapped cells, so that it
 
 from __future__ import annotations
 
-import sys
+import contextlib
+import io
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -21,11 +22,24 @@ _WIDE = 10_000  # columns: no cell is wrapped
 _NAMES = 3  # nodes named in a row before "and 5 more"
 
 
-def console(file: TextIO | None = None) -> Console:
-    """A console for results on `file` (standard output by default)."""
-    file = file if file is not None else sys.stdout
-    width = None if file.isatty() else _WIDE
-    return Console(file=file, width=width, markup=False, emoji=False, highlight=False)
+def text(show: Callable[[Console], None], stream: TextIO) -> str:
+    """What `show` prints, as text for `stream`: with colours and wrapped cells if it is a terminal, else plain."""
+    terminal = stream.isatty()
+    out = Console(
+        file=io.StringIO(), force_terminal=terminal, width=None if terminal else _WIDE, markup=False, emoji=False,
+        highlight=False,
+    )  # fmt: skip
+    show(out)
+    lines = out.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    return "".join(f"{line if terminal else line.rstrip()}\n" for line in lines)
+
+
+@contextlib.contextmanager
+def progress(stream: TextIO) -> Iterator[Callable[[str], None]]:
+    """Shows a stage's name on a terminal while it lasts, and leaves nothing behind."""
+    out = Console(file=stream, markup=False, emoji=False, highlight=False)
+    with out.status("start") as status:
+        yield status.update
 
 
 def clean(text: str) -> str:
@@ -66,19 +80,21 @@ def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]]
     out.print(table)
 
 
-def show_fusions(out: Console, fusions: Iterable[Any]) -> None:
-    """The converter modules: what each makes, and where it was loaded from."""
-    table = _table("Fusion", "Into", "What it does", "From")
-    for fusion in fusions:
-        table.add_row(clean(fusion.name), clean(fusion.emits), clean(fusion.summary), clean(fusion.origin))
-    out.print(table)
+def show_fusions(out: Console, rows: Iterable[Mapping[str, str]]) -> None:
+    """The fusions: `{"name", "emits", "summary", "origin"}` for each."""
+    _show_rows(out, rows, {"name": "Fusion", "emits": "Into", "summary": "What it does", "origin": "From"})
 
 
-def show_rules(out: Console, rules: Mapping[str, Any]) -> None:
-    """The TensorFlow ops that have a lowering rule."""
-    table = _table("TensorFlow op", "What it becomes", "From")
-    for op, rule in sorted(rules.items()):
-        table.add_row(clean(op), clean(rule.summary), clean(rule.origin))
+def show_rules(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
+    """The lowering rules: `{"op", "emits", "origin"}` for each."""
+    lines = ({**row, "emits": ", ".join(row["emits"])} for row in rows)
+    _show_rows(out, lines, {"op": "TensorFlow op", "emits": "TFLite ops", "origin": "From"})
+
+
+def _show_rows(out: Console, rows: Iterable[Mapping[str, str]], headers: Mapping[str, str]) -> None:
+    table = _table(*headers.values())
+    for row in rows:
+        table.add_row(*(clean(row[key]) for key in headers))
     out.print(table)
 
 

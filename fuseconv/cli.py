@@ -1,0 +1,431 @@
+"""The command line. Results go to standard output, progress, logs and errors to standard error.
+
+Exit codes: 0 done; 1 a defect of fuseconv; 2 bad usage or unreadable input; 3 operations that cannot be converted;
+4 the file differs from the model; 130 interrupted.
+
+Nothing but click is imported before a command runs, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fuseconv.errors import FuseconvError, InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fuseconv.verify import Verification
+
+EXIT_DEFECT = 1
+EXIT_INTERRUPTED = 130
+
+
+@dataclass
+class Terminal:
+    """How a command talks to its user: the options that every command has, and whether JSON was printed already."""
+
+    json: bool
+    quiet: bool
+    verbose: bool
+    debug: bool
+    answered: bool = False
+
+    def result(
+        self, document: dict[str, Any], show: Callable[[Console], None], failure: FuseconvError | None = None
+    ) -> None:
+        """Prints the result of a command: the document with --json, else what `show` prints, nothing with --quiet.
+
+        Raises `failure` afterwards; its sentence is in the document."""
+        if self.json:
+            self.answer(document | ({"error": _error_entry(failure)} if failure else {}))
+        elif not self.quiet:
+            from fuseconv.report.terminal import text
+
+            _write(text(show, sys.stdout))
+        if failure:
+            raise failure
+
+    def answer(self, document: dict[str, Any]) -> None:
+        from fuseconv.report.json import dumps
+
+        _write(dumps(document))
+        self.answered = True
+
+    def warn(self, sentence: str) -> None:
+        if not self.quiet:
+            _say("warning", sentence)
+
+    @contextlib.contextmanager
+    def progress(self) -> Iterator[Callable[[str], None]]:
+        """A function to call with the name of each stage as it starts. Shows it if somebody is looking."""
+        if self.quiet or sys.stderr is None or not sys.stderr.isatty():
+            yield lambda stage: None
+            return
+        from fuseconv.report.terminal import progress
+
+        with progress(sys.stderr) as update:
+            yield update
+
+    def fail(self, error: Exception) -> int:
+        """Prints why a command ended, and returns its exit code."""
+        entry = _error_entry(error)
+        if self.debug:
+            import traceback
+
+            traceback.print_exception(error)
+        if self.json and not self.answered:
+            self.answer(_failure_document(error) | {"error": entry})
+        _say("error", entry["message"])
+        if isinstance(error, UnsupportedError) and sys.stderr is not None:
+            from fuseconv.report.terminal import show_unsupported, text
+
+            click.echo(text(lambda out: show_unsupported(out, error.ops, self.verbose), sys.stderr), err=True, nl=False)
+        return entry["exit_code"]
+
+
+def _error_entry(error: Exception) -> dict[str, Any]:
+    """`{"message", "exit_code"}` for an error."""
+    if isinstance(error, FuseconvError):
+        return {"message": str(error), "exit_code": error.exit_code}
+    if isinstance(error, OSError) and error.strerror:
+        # The machine's answer, such as a full disk or a file that may not be read.
+        message = ": ".join(filter(None, (str(error.filename or ""), error.strerror)))
+        return {"message": message, "exit_code": InputError.exit_code}
+    what = f"{type(error).__name__}: {error}"
+    message = f"this is a defect of fuseconv, please report it with what the command prints under --debug: {what}"
+    return {"message": message, "exit_code": EXIT_DEFECT}
+
+
+def _failure_document(error: Exception) -> dict[str, Any]:
+    """What is known after a failure: the report of a conversion that came to its operations, else who speaks."""
+    from fuseconv.report.json import SCHEMA_VERSION, generator, to_json
+
+    if isinstance(error, UnsupportedError) and error.report is not None:
+        return to_json(error.report)
+    return {"schema_version": SCHEMA_VERSION, "generator": generator()}
+
+
+def _say(what: str, sentence: str) -> None:
+    # A sentence may quote the model, so nothing in it may reach the terminal as a command.
+    click.echo(f"fuseconv: {what}: {''.join(c if c.isprintable() else ' ' for c in sentence)}", err=True)
+
+
+def _write(text: str) -> None:
+    """Writes to standard output. A reader that has left, as `head` does, changes nothing about what was done."""
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        # Python flushes once more at exit, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextlib.contextmanager
+def _native_logs_muted() -> Iterator[None]:
+    """Silences what the C++ of TensorFlow and LiteRT writes to descriptor 2; our own text still gets through."""
+    try:
+        ours = sys.stderr.fileno() if sys.stderr is not None else None
+        saved = os.dup(2)
+    except OSError:  # there is no standard error, or it is no file
+        ours, saved = None, None
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    python_stderr = sys.stderr
+    if ours == 2:
+        # Never closed: TensorFlow's loggers keep the stream that they find.
+        sys.stderr = os.fdopen(os.dup(2), "w", 1, encoding=python_stderr.encoding, errors="backslashreplace")
+    if saved is not None:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 2)
+        os.close(null)
+    try:
+        yield
+    finally:
+        sys.stderr = python_stderr
+        if saved is not None:
+            os.dup2(saved, 2)
+            os.close(saved)
+
+
+class Command(click.Command):
+    """A command with the options that all have; turns errors into a sentence and an exit code."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += [
+            click.Option(["--json"], is_flag=True, help="Print one JSON document instead of tables."),
+            click.Option(["-q", "--quiet"], is_flag=True, help="Print nothing but errors (and JSON)."),
+            click.Option(["-v", "--verbose"], is_flag=True, help="Print every detail, and what the runtimes log."),
+            click.Option(["--debug"], is_flag=True, help="Print a traceback with an error."),
+        ]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        common = {name: ctx.params.pop(name) for name in ("json", "quiet", "verbose", "debug")}
+        ctx.obj = terminal = Terminal(**common)
+        logs = terminal.verbose or terminal.debug
+        try:
+            with contextlib.nullcontext() if logs else _native_logs_muted():
+                return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            click.echo("fuseconv: interrupted", err=True)
+            ctx.exit(EXIT_INTERRUPTED)
+        except Exception as error:  # the one place where a defect of ours becomes a sentence
+            ctx.exit(terminal.fail(error))
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="fuseconv")
+def main() -> None:
+    """Converts TensorFlow models to TensorFlow Lite, and fuses compositions of operations on the way."""
+
+
+_model = click.argument("model", type=click.Path())
+_shape = click.option("--input-shape", "input_shape", metavar="NAME=1,28,28", multiple=True,
+                      help="The shape of an input; ? for a dimension that stays dynamic. Repeatable.")  # fmt: skip
+_signature = click.option("--signature", "signatures", metavar="NAME", multiple=True,
+                          help="A signature to take; all of them by default. Repeatable.")  # fmt: skip
+_tags = click.option("--tags", metavar="TAG,...", multiple=True, help="The tags of a SavedModel's meta graph.")
+_plugin = click.option("--plugin", "plugins", metavar="FILE.py", multiple=True,
+                       help="A module with fusions, rules or custom Keras objects. Repeatable.")  # fmt: skip
+_trust = click.option("--trust-model", is_flag=True, help="Load Lambda layers, which run code from the model.")
+_data = click.option("--data", type=click.Path(), metavar="FILE.npz", help="Arrays by input name to verify with.")
+
+
+_atol = click.option("--atol", type=click.FloatRange(min=0), help="A difference that is tolerated; by default 1e-6.")
+_rtol = click.option("--rtol", type=click.FloatRange(min=0),
+                     help="Tolerated on top, as a part of the largest expected value; by default 1e-4.")  # fmt: skip
+
+
+@main.command(cls=Command)
+@_model
+@click.option("-o", "--output", type=click.Path(), required=True, help="The .tflite file to write.")
+@_signature
+@_tags
+@click.option("--inputs", metavar="NAME,...", multiple=True, help="The input tensors of a frozen graph.")
+@click.option("--outputs", metavar="NAME,...", multiple=True, help="The output tensors of a frozen graph.")
+@_shape
+@click.option("--batch-size", type=click.IntRange(min=1), help="The size of every unknown first dimension.")
+@_plugin
+@click.option("--fuse", metavar="GLOB", multiple=True, help="Only fusions of this name. Repeatable.")
+@click.option("--no-fuse", metavar="GLOB", multiple=True, help="No fusions of this name. Repeatable.")
+@_trust
+@click.option("--allow-custom-ops", is_flag=True, help="Write operations that TFLite does not know as custom ones.")
+@click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")
+@click.option("--select-tf-ops", is_flag=True, help="Let TensorFlow's own kernels run what TFLite has no op for.")
+@click.option("--report", "report_path", type=click.Path(), metavar="FILE.json", help="Write the full report.")
+@click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what the model does.")
+@_data
+@_atol
+@_rtol
+@click.pass_obj
+def convert(
+    terminal: Terminal,
+    model: str,
+    output: str,
+    input_shape: tuple[str, ...],
+    report_path: str | None,
+    verifies: bool,
+    data: str | None,
+    atol: float | None,
+    rtol: float | None,
+    **options: Any,
+) -> None:
+    """Convert MODEL to a .tflite file.
+
+    MODEL is a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen graph (.pb).
+    """
+    if not verifies and (data, atol, rtol) != (None, None, None):
+        raise InputError("--data, --atol and --rtol say how to verify: add --verify")
+    for path, option in ((output, "--output"), (report_path, "--report")):
+        if path is not None:
+            _check_writable(Path(path), Path(model), option)
+    for several in ("tags", "inputs", "outputs"):
+        options[several] = _split(options[several])
+    options["input_shapes"] = shapes = _shapes(input_shape)
+
+    from fuseconv.convert import convert as run
+    from fuseconv.report.json import to_json
+    from fuseconv.report.terminal import show_conversion, show_verification
+
+    target = Path(output)
+    # Until it is verified the file has another name, which goes away if it is not.
+    written = target.with_name(f".{target.name}.unverified") if verifies else target
+    verification: Verification | None = None
+    failure: FuseconvError | None = None
+    with contextlib.ExitStack() as cleanup:
+        if verifies:
+            cleanup.callback(written.unlink, missing_ok=True)
+        update = cleanup.enter_context(terminal.progress())
+        try:
+            report = run(model, written, progress=update, **options).report
+        except UnsupportedError as error:
+            # Why a conversion failed is what a report is for.
+            if report_path and error.report is not None:
+                _write_report(report_path, to_json(error.report) | {"error": _error_entry(error)})
+            raise
+        report.output = output
+        if verifies:
+            from fuseconv.verify import verify as compare
+
+            update("verify")
+            with report.stage("verify"):
+                verification = compare(
+                    model, written, data=data, signatures=(), tags=options["tags"], input_shapes=shapes,
+                    plugins=options["plugins"], trust_model=options["trust_model"], **_given(atol=atol, rtol=rtol),
+                )  # fmt: skip
+            verification.file, failure = output, verification.failure
+            if failure:
+                report.output, report.output_bytes = "", 0
+            else:
+                os.replace(written, target)
+
+    document = to_json(report)
+    if verification:
+        document["verification"] = verification.to_json()
+    if report_path:
+        _write_report(report_path, document)
+    for warning in report.warnings:
+        terminal.warn(warning)
+
+    def show(out: Console) -> None:
+        show_conversion(out, report, terminal.verbose)
+        if verification:
+            show_verification(out, document["verification"])
+
+    terminal.result(document, show, failure)
+
+
+@main.command(cls=Command)
+@click.argument("file", type=click.Path())
+@click.pass_obj
+def inspect(terminal: Terminal, file: str) -> None:
+    """Show what is in a .tflite FILE: signatures, operations, tensors, sizes."""
+    from fuseconv.inspect import inspect as look
+    from fuseconv.report.terminal import show_inspection
+
+    document = look(file)
+    terminal.result(document, lambda out: show_inspection(out, document, terminal.verbose))
+
+
+@main.command(cls=Command)
+@_model
+@click.argument("file", type=click.Path())
+@_data
+@_atol
+@_rtol
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seeds the random inputs.")
+@_signature
+@_tags
+@_shape
+@_plugin
+@_trust
+@click.pass_obj
+def verify(
+    terminal: Terminal,
+    model: str,
+    file: str,
+    tags: tuple[str, ...],
+    input_shape: tuple[str, ...],
+    atol: float | None,
+    rtol: float | None,
+    **options: Any,
+) -> None:
+    """Run MODEL in TensorFlow and FILE in LiteRT on the same inputs, and compare the outputs.
+
+    Every signature runs twice in a row, and where the batch is dynamic twice more with another batch. The inputs are
+    random unless --data gives them. This runs the model: verify only models that you would run.
+    """
+    shapes = _shapes(input_shape)
+
+    from fuseconv.report.terminal import show_verification
+    from fuseconv.verify import verify as compare
+
+    with terminal.progress() as update:
+        update("verify")
+        verification = compare(
+            model, file, tags=_split(tags), input_shapes=shapes, **_given(atol=atol, rtol=rtol), **options
+        )
+    document = verification.to_json()
+    terminal.result(document, lambda out: show_verification(out, document), verification.failure)
+
+
+@main.command(cls=Command)
+@_plugin
+@click.pass_obj
+def fusions(terminal: Terminal, plugins: tuple[str, ...]) -> None:
+    """List the fusions that are loaded, and where they come from."""
+    from fuseconv.fuse.plugins import load_registry
+    from fuseconv.report.listing import fusion_rows
+    from fuseconv.report.terminal import show_fusions
+
+    rows = fusion_rows(load_registry(plugins))
+    terminal.result({"fusions": rows}, lambda out: show_fusions(out, rows))
+
+
+@main.command(cls=Command)
+@_plugin
+@click.pass_obj
+def ops(terminal: Terminal, plugins: tuple[str, ...]) -> None:
+    """List the TensorFlow operations that can be converted, and what they become."""
+    from fuseconv.fuse.plugins import load_registry
+    from fuseconv.report.listing import rule_rows
+    from fuseconv.report.terminal import show_rules
+
+    rows = rule_rows(load_registry(plugins))
+    terminal.result({"ops": rows}, lambda out: show_rules(out, rows))
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """The options that were given; the others keep the default of the function that takes them."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _split(values: tuple[str, ...]) -> tuple[str, ...]:
+    """("a,b", "c") -> ("a", "b", "c")"""
+    return tuple(name for value in values for name in value.split(",") if name)
+
+
+def _shapes(values: tuple[str, ...]) -> dict[str, tuple[int | None, ...]]:
+    """("x=1,?,3",) -> {"x": (1, None, 3)}. A name may hold an equals sign; a scalar's shape is empty."""
+    shapes: dict[str, tuple[int | None, ...]] = {}
+    for value in values:
+        name, equals, dims = value.rpartition("=")
+        try:
+            shape = tuple(None if dim.strip() in ("?", "-1") else int(dim) for dim in dims.split(",") if dims.strip())
+        except ValueError:
+            shape = (-1,)
+        if not equals or not name or any(dim is not None and dim < 0 for dim in shape):
+            raise InputError(f"--input-shape {value} is no shape: write NAME=1,28,28, with ? where it stays dynamic")
+        if name in shapes:
+            raise InputError(f"--input-shape gives {name} twice")
+        shapes[name] = shape
+    return shapes
+
+
+def _check_writable(path: Path, model: Path, option: str) -> None:
+    """Refuses a path that cannot be written before the work is done rather than after."""
+    if path.is_dir():
+        raise InputError(f"{option} {path} is a directory: name a file in it")
+    if not path.parent.is_dir():
+        raise InputError(f"{option} {path}: there is no directory {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{option} {path}: the directory {path.parent} cannot be written")
+    if path.exists() and model.exists() and path.samefile(model):
+        raise InputError(f"{option} {path} would overwrite the model")
+
+
+def _write_report(path: str, document: dict[str, Any]) -> None:
+    from fuseconv.convert import replacing
+    from fuseconv.report.json import dumps
+
+    with replacing(Path(path)) as file:
+        file.write(dumps(document).encode())
