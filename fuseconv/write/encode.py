@@ -19,7 +19,7 @@ _U32 = struct.Struct("<I")
 
 class Table(NamedTuple):
     """A table to encode. Values: scalars, str, bytes (a byte vector), lists of ints (an int32 vector), numpy arrays,
-    Tables, lists of Tables, `Later`. None and a scalar's default are left out."""
+    Tables, lists of Tables, `Later`. None is left out."""
 
     name: str
     fields: dict[str, Any]
@@ -32,6 +32,9 @@ class Later:
 
 
 class _Layout(NamedTuple):
+    """How a table with certain fields is packed: after the offset of its vtable come `scalars` (None: a place that is
+    filled in afterwards); `children` are what fills these, and where it is from the table's start."""
+
     pack: struct.Struct
     align: int
     vtable: bytes
@@ -88,38 +91,32 @@ class Encoder:
         return position
 
     def _table(self, table: Table) -> int:
-        known = schema.table(table.name)
-        present = []
-        for name, value in table.fields.items():
-            # Identity of type: a numpy array has no single truth value to compare with the default.
-            if value is not None and not (type(value) in (int, bool, float) and value == known[name].default):
-                present.append(name)
-        key = (table.name, *present)
+        fields = table.fields
+        key = (table.name, *(name for name, value in fields.items() if value is not None))
         if key not in self._layouts:
-            layout = _layout([known[name] for name in present])
+            layout = _layout(table)
             self._pad(2)
             self._layouts[key] = layout, len(self.data)
             self.data += layout.vtable
         layout, vtable = self._layouts[key]
         self._pad(layout.align)
         position = len(self.data)
-        fields = table.fields
-        values = []
-        for scalar in layout.scalars:
-            value = fields[scalar] if scalar is not None else 0
-            values.append(0 if isinstance(value, Later) else value)
-        self.data += layout.pack.pack(position - vtable, *values)
+        scalars = [0 if name is None else fields[name] for name in layout.scalars]
+        self.data += layout.pack.pack(position - vtable, *scalars)
         for name, offset in layout.children:
             value = fields[name]
             if isinstance(value, Later):
                 value.position = position + offset
-            elif known[name].code is None:
+            else:
                 self._patch(position + offset, self._child(value))
         return position
 
 
-def _layout(fields: list[schema.Field]) -> _Layout:
-    """Where the fields stand in a table: the widest first, so that none needs padding before it."""
+def _layout(table: Table) -> _Layout:
+    """Where the fields that are given stand in a table: the widest first, so that none needs padding before it."""
+    known = schema.table(table.name)
+    fields = [known[name] for name, value in table.fields.items() if value is not None]
+    later = {name for name, value in table.fields.items() if isinstance(value, Later)}
     width = {field.name: struct.calcsize(field.code or "I") for field in fields}
     ordered = sorted(fields, key=lambda field: -width[field.name])
     align = max([4, *width.values()])
@@ -141,6 +138,6 @@ def _layout(fields: list[schema.Field]) -> _Layout:
         struct.Struct("".join(codes)),
         align,
         vtable,
-        [field.name if field.code is not None else None for field in ordered],
-        [(field.name, offsets[field.name]) for field in fields],
+        [None if field.code is None or field.name in later else field.name for field in ordered],
+        [(field.name, offsets[field.name]) for field in fields if field.code is None or field.name in later],
     )

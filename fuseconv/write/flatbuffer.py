@@ -18,7 +18,7 @@ from flatbuffers import flexbuffers
 
 from fuseconv.errors import FuseconvError, InputError
 from fuseconv.ir import types
-from fuseconv.ir.dims import Sym, substitute_dim
+from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
 from fuseconv.tfl import schema
 from fuseconv.tfl.opdef import TABLE
@@ -241,16 +241,9 @@ class _Model:
     def _tensor(self, value: Value, name: str) -> Table:
         if value.dtype.tflite is None:
             raise FuseconvError(f"the tensor {name} has the type {value.dtype}, which TFLite does not have")
-        shape = value.shape
-        static: list[int] = []
-        signature: list[int] | None = None
-        if shape is not None:
-            for dim in shape:
-                size = substitute_dim(dim, {}, 1)
-                assert isinstance(size, int)
-                static.append(size)
-            if any(isinstance(dim, Sym) for dim in shape):
-                signature = [-1 if isinstance(dim, Sym) else dim for dim in shape]
+        shape = value.shape or ()
+        static = [dim if isinstance(dim, int) else _placeholder(dim) for dim in shape]
+        signature = [-1 if isinstance(dim, Sym) else dim for dim in shape] if not value.is_static else None
         fields = {
             "shape": static,
             "type": value.dtype.tflite,
@@ -259,7 +252,7 @@ class _Model:
             "quantization": _quantisation(value),
             "is_variable": value.variable,
             "shape_signature": signature,
-            "has_rank": shape is not None,
+            "has_rank": value.shape is not None,
         }
         return Table("Tensor", fields)
 
@@ -306,6 +299,13 @@ class _Model:
                 value = np.array(value, np.float32 if is_float else np.int32)
             fields[name] = value
         return Table(table, fields)
+
+
+def _placeholder(dim: Sym) -> int:
+    """The size that stands for an unknown one: what it is if all unknowns are 1, but never nothing."""
+    size = dim.substitute({}, 1)
+    assert isinstance(size, int)
+    return max(size, 1)
 
 
 def _operator_code(kind: str, custom_code: str, version: int) -> Table:
