@@ -23,7 +23,7 @@ from fuseconv.passes.inline import implements, inline
 from fuseconv.passes.inputs import fix_shapes
 from fuseconv.passes.simplify import simplify
 from fuseconv.report.records import Report
-from fuseconv.tfl.tidy import tidy
+from fuseconv.passes.tidy import tidy
 from fuseconv.write.flatbuffer import write
 
 

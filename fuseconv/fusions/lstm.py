@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fuseconv.fuse.match import Fusion, Match, composite
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
@@ -78,14 +80,27 @@ def _gates(tfl: Builder, stacked: Value, units: int) -> list[Value]:
 
 
 def variable_state(tfl: Builder, initial: Value) -> Value:
-    """A variable tensor that is set to `initial` on every invoke. Each call makes a tensor of its own.
+    """A variable tensor that an op sets to `initial` [batch, u] on every invoke. Each call makes a tensor of its own.
 
-    ADD of a zero is an op that no delegate and no later pass takes for a constant, and its result has the batch size
-    of `initial` at run time.
+    Zeros are written by FILL. Anything else is written by ADD of a zero, since a RESHAPE of a constant is computed only
+    once, before the first invoke.
     """
-    state = tfl.op("ADD", (initial, 0.0), {})[0]
+    zeros = _zeros(tfl, initial)
+    kind, operands = ("FILL", zeros) if zeros is not None else ("ADD", [initial, tfl.const(0, initial.dtype)])
+    (state,) = tfl.typed_op(kind, operands, [(initial.dtype, initial.shape)], {})
     state.variable = True
     return state
+
+
+def _zeros(tfl: Builder, initial: Value) -> list[Value] | None:
+    """The operands of the FILL that makes `initial`, if it is zero throughout."""
+    if initial.data is not None and not np.any(initial.data):
+        return [tfl.ints(initial.data.shape), tfl.const(0, initial.dtype)]
+    if initial.op is not None and initial.op.kind == "tf.Fill":
+        shape, value = initial.op.operands
+        if shape is not None and value is not None and value.data is not None and not np.any(value.data):
+            return [shape, value]
+    return None
 
 
 def last_step(tfl: Builder, sequence: Value, time_axis: int) -> Value:

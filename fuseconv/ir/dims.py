@@ -68,6 +68,9 @@ class Sym:
     def __mod__(self, other: Dim) -> Dim:
         return self - floordiv(self, other) * other
 
+    def __rmod__(self, other: Dim) -> Dim:
+        return other - floordiv(other, self) * self
+
     def __repr__(self) -> str:
         return " + ".join(_term_text(m, c) for m, c in self.terms).replace("+ -", "- ")
 

@@ -1,0 +1,185 @@
+"""Clean-up of TFLite ops: reshapes and transposes that cancel, ops that do nothing, ops that are made twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.passes.simplify import simplify
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+
+# Given an op and a builder, the value that can stand for its result, or None.
+Rule = Callable[[Op, Builder], Value | None]
+_RULES: dict[str, list[Rule]] = {}
+
+RESHAPES = frozenset({"tfl.RESHAPE", "tfl.EXPAND_DIMS", "tfl.SQUEEZE"})
+
+
+def tidy(module: Module, report: Report) -> None:
+    """Applies the rules below to each op in order of execution; then merges equal ops and drops dead ones."""
+    for graph in module.graphs():
+        _tidy_graph(graph, report)
+    simplify(module, report)
+    for graph in module.graphs():
+        separate_outputs(graph)
+
+
+def _tidy_graph(graph: Graph, report: Report) -> None:
+    ops, graph.ops = graph.ops, []
+    for op in ops:
+        made: list[Op] = []
+        for rule in _RULES.get(op.kind, ()):
+            value = rule(op, Builder(made, op.name, op.sources))
+            if value is None:
+                continue
+            if value.op is not None and value.op in made:
+                value.name = op.result.name
+            replace_uses(op.result, value)
+            graph.ops.extend(made)
+            if not made:
+                report.removed(op, rule.__name__, (rule.__doc__ or "").partition("\n")[0])
+            detach(op)
+            break
+        else:
+            graph.ops.append(op)
+
+
+def separate_outputs(graph: Graph) -> None:
+    """Gives each output a tensor of its own: a copy, where it is an input, a constant or another output as well."""
+    seen: set[Value] = set(graph.inputs)
+    for index, value in enumerate(graph.outputs):
+        if value in seen or value.is_const or value.variable:
+            graph.terminator.set_operand(index, _copy(graph, value))
+        seen.add(graph.outputs[index])
+
+
+def _copy(graph: Graph, value: Value) -> Value:
+    """A copy that the runtime makes on every invoke."""
+    tfl = Builder(graph.ops, value.name)
+    sources = value.op.sources if value.op is not None else (value.name,)
+    tfl.sources = sources
+    # A slice of everything, unlike a reshape, serves any shape and shares no memory with what it is a copy of.
+    rank = value.rank or 0
+    if rank == 0:
+        return tfl.typed_op("RESHAPE", [value, tfl.ints([])], [(value.dtype, value.shape)], {})[0]
+    begin, size = tfl.ints([0] * rank), tfl.ints([-1] * rank)
+    return tfl.typed_op("SLICE", [value, begin, size], [(value.dtype, value.shape)], {})[0]
+
+
+def _rewrites(*kinds: str) -> Callable[[Rule], Rule]:
+    def declare(rule: Rule) -> Rule:
+        for kind in kinds:
+            _RULES.setdefault(f"tfl.{kind}", []).append(rule)
+        return rule
+
+    return declare
+
+
+@_rewrites("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "BROADCAST_TO", "TILE", "PAD", "PADV2", "MIRROR_PAD", "SLICE")
+def same_shape(op: Op, tfl: Builder) -> Value | None:
+    """it leaves its operand's shape as it is"""
+    operand = op.operands[0]
+    assert operand is not None
+    if operand.shape is not None and operand.shape == op.result.shape and not operand.variable:
+        return operand
+    return None
+
+
+@_rewrites("STRIDED_SLICE")
+def whole_slice(op: Op, tfl: Builder) -> Value | None:
+    """it takes the whole of its operand"""
+    x, _, _, strides = op.operands
+    assert x is not None and strides is not None
+    if x.shape is None or x.shape != op.result.shape or strides.data is None or x.variable:
+        return None
+    return x if (strides.data == 1).all() and not op.attrs.get("new_axis_mask") else None
+
+
+@_rewrites("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
+def merge_reshapes(op: Op, tfl: Builder) -> Value | None:
+    """it reshapes what was reshaped before"""
+    operand = op.operands[0]
+    assert operand is not None
+    inner = operand.op
+    if inner is None or inner.kind not in RESHAPES:
+        return None
+    source = inner.operands[0]
+    target = tfl.static_shape(op.result.shape)
+    if source is None or target is None:
+        return None
+    if source.shape == op.result.shape:
+        return source
+    tfl.sources = tuple(dict.fromkeys((*inner.sources, *op.sources)))
+    return _reshape(tfl, source, op.result)
+
+
+@_rewrites("TRANSPOSE")
+def merge_transposes(op: Op, tfl: Builder) -> Value | None:
+    """it undoes the transpose before it, or moves nothing"""
+    x, perm = op.operands
+    assert x is not None and perm is not None
+    if perm.data is None or x.shape is None:
+        return None
+    order = [int(axis) for axis in perm.data]
+    if order == sorted(order):
+        return x
+    if x.op is not None and x.op.kind == "tfl.TRANSPOSE":
+        source, first = x.op.operands
+        if source is not None and first is not None and first.data is not None:
+            order = [int(first.data[axis]) for axis in order]
+            if order == sorted(order):
+                return source
+            tfl.sources = tuple(dict.fromkeys((*x.op.sources, *op.sources)))
+            return tfl.transpose(source, order)
+    if moves_only_units(x.shape, order) and tfl.static_shape(op.result.shape) is not None:
+        return _reshape(tfl, x, op.result)
+    return None
+
+
+@_rewrites("CONCATENATION")
+def single_concatenation(op: Op, tfl: Builder) -> Value | None:
+    """it joins a single value"""
+    if len(op.operands) > 1 or op.attrs.get("fused_activation_function"):
+        return None
+    return op.operands[0]
+
+
+@_rewrites("CAST")
+def same_type(op: Op, tfl: Builder) -> Value | None:
+    """it casts to the type that its operand has"""
+    operand = op.operands[0]
+    return operand if operand is not None and operand.dtype is op.result.dtype else None
+
+
+_NEUTRAL = {"ADD": 0, "SUB": 0, "MUL": 1, "DIV": 1}
+
+
+@_rewrites("ADD", "SUB", "MUL", "DIV")
+def neutral_constant(op: Op, tfl: Builder) -> Value | None:
+    """it adds nothing, or multiplies by one"""
+    if op.attrs or op.result.variable:
+        return None
+    x, y = op.operands
+    assert x is not None and y is not None
+    pairs = [(x, y)] if op.type in ("SUB", "DIV") else [(x, y), (y, x)]
+    for value, neutral in pairs:
+        if neutral.data is not None and value.shape is not None and value.shape == op.result.shape:
+            if not value.is_const and bool(np.all(neutral.data == _NEUTRAL[op.type])):
+                return value
+    return None
+
+
+def moves_only_units(shape: Shape, order: list[int]) -> bool:
+    """True if a transpose keeps the order of the dimensions that are not 1, so that no element moves."""
+    moved: list[Dim] = [axis for axis in order if shape[axis] != 1]
+    return moved == sorted(moved)  # type: ignore[type-var]
+
+
+def _reshape(tfl: Builder, x: Value, like: Value) -> Value:
+    made: Value = tfl.reshape(x, tfl.static_shape(like.shape))
+    made.shape = like.shape
+    return made
