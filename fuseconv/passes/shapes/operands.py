@@ -81,6 +81,11 @@ def sizes(value: Value, hint: str = "u") -> list[Dim]:
     return [dims.fresh(hint) for _ in range(value.shape[0])]
 
 
+def extents(value: Value, hint: str = "u") -> list[Dim]:
+    """The sizes that an operand gives for a result's shape; an unknown for one that is not surely a size."""
+    return [size if nonnegative(size) else dims.fresh(hint) for size in sizes(value, hint)]
+
+
 def axis_in(axis: int, rank: int) -> int:
     """An axis counted from the front. Raises UnknownShape if it is out of range."""
     if not -rank <= axis < rank:

@@ -1,0 +1,48 @@
+"""Values of the results of TF ops whose operands are constants, computed with numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fuseconv.ir.graph import Op
+from fuseconv.passes.kernels import (  # noqa: F401  (fill the table)
+    array,
+    elementwise,
+    linalg,
+    nn,
+    reduction,
+    slicing,
+)
+from fuseconv.passes.kernels.registry import TABLE, Declined
+
+
+def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+    """The results of a TF op on these operands: what TensorFlow's CPU kernel computes, up to rounding.
+
+    None if no kernel serves the op, an attribute or these operands. Results may be views of operands.
+    """
+    results = apply(op, arrays)
+    if results is None:
+        return None
+    for value, result in zip(op.results, results):
+        if result.dtype != value.dtype.numpy:
+            raise TypeError(f"the kernel of {op.type} made {result.dtype} where the op makes {value.dtype}")
+    return results
+
+
+def apply(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+    """As `evaluate`, for arrays of any element type: object arrays of ints and Syms too."""
+    function = TABLE.get(op.type) if op.dialect == "tf" else None
+    if function is None or function.unhandled(op):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            made = function(op, op, arrays)
+    except Declined:
+        return None
+    results = [np.asarray(result) for result in (made if isinstance(made, list) else [made])]
+    if len(results) != len(op.results):
+        raise TypeError(f"the kernel of {op.type} made {len(results)} results where the op has {len(op.results)}")
+    return results

@@ -1,0 +1,38 @@
+"""The table of numpy kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fuseconv.ir.signature import OpFunction, op_function
+
+TABLE: dict[str, OpFunction] = {}
+
+
+class Declined(Exception):
+    """Raised by a kernel that does not serve these operands, or where TensorFlow would raise an error."""
+
+
+def kernel(*names: str) -> Callable[[Callable], Callable]:
+    """Declares the decorated function as the kernel of these TF ops.
+
+    It takes the op and the arrays of its operands, and the attributes as keyword parameters with TensorFlow's
+    defaults; an op with an attribute that it does not name is declined. It returns the array of the result, or a list
+    with one for each result, of exactly the types that the op declares. A result may be a view of an operand.
+
+    Kernels of ops that compute shapes also take object arrays of ints and Syms: they do not convert elements.
+    """
+
+    def declare(function: Callable) -> Callable:
+        for name in names:
+            assert name not in TABLE, f"{name} has two kernels"
+            TABLE[name] = op_function(function, name)
+        return function
+
+    return declare
+
+
+def require(condition: object) -> None:
+    """Declines unless the condition holds."""
+    if not condition:
+        raise Declined

@@ -1,0 +1,85 @@
+"""The elements of small integer tensors, computed in symbols: what a model does with its own shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import dims
+from fuseconv.ir.dims import Sym
+from fuseconv.ir.graph import Op, Value
+from fuseconv.passes import kernels
+from fuseconv.passes.shapes.operands import CONTENT_LIMIT, content_of
+
+# Ops whose kernels are right on unknown sizes: they move elements, or use arithmetic that Sym defines.
+_SYMBOLIC = frozenset({
+    "Add", "AddN", "AddV2", "BroadcastTo", "Cast", "Concat", "ConcatV2", "ExpandDims", "Fill", "FloorDiv", "FloorMod",
+    "Gather", "GatherNd", "GatherV2", "Identity", "IdentityN", "Mul", "Neg", "OnesLike", "Pack", "PreventGradient",
+    "Prod", "Reshape", "ReverseV2", "Select", "SelectV2", "Slice", "Snapshot", "Split", "SplitV", "Squeeze",
+    "StopGradient", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unpack", "ZerosLike",
+})  # fmt: skip
+_SHAPE_OPS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
+
+
+def content(op: Op) -> list[np.ndarray | None]:
+    """The elements of each result of a TF op: an object array of ints and Syms, or None where they are not known.
+
+    Only integer and bool results of at most 64 elements are followed, and no conclusion is drawn from a comparison of
+    unknown sizes.
+    """
+    nothing: list[np.ndarray | None] = [None] * len(op.results)
+    if op.dialect != "tf" or not op.operands or not op.results:
+        return nothing
+    if op.type in _SHAPE_OPS:
+        return [_of_shape(op.type, operand) for operand in op.operands]
+    if any(not _followed(result) for result in op.results):
+        return nothing
+    operands = [content_of(operand) for operand in op.operands]
+    if any(operand is None for operand in operands):
+        return nothing
+    made = _run(op, [_settled(known, value) for known, value in zip(operands, op.operands)])  # type: ignore[arg-type]
+    if made is None or any(array.size > CONTENT_LIMIT for array in made):
+        return nothing
+    return [_checked(array, result) for array, result in zip(made, op.results)]
+
+
+def _followed(value: Value) -> bool:
+    if value.dtype.numpy.kind not in "iub":
+        return False
+    return not value.is_static or dims.product(value.shape or ()) <= CONTENT_LIMIT  # type: ignore[operator]
+
+
+def _of_shape(kind: str, operand: Value | None) -> np.ndarray | None:
+    if operand is None or operand.shape is None:
+        return None
+    if kind == "Rank":
+        return _objects(len(operand.shape))
+    if kind == "Size":
+        return _objects(dims.product(operand.shape))
+    return _objects(list(operand.shape))
+
+
+def _objects(elements: object) -> np.ndarray:
+    return np.array(elements, object)
+
+
+def _settled(known: np.ndarray, value: Value) -> np.ndarray:
+    """The content as an array of its own type where all of it is known."""
+    if any(isinstance(element, Sym) for element in known.flat):
+        return known
+    return known.astype(value.dtype.numpy)
+
+
+def _run(op: Op, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
+    if all(array.dtype != object for array in arrays):
+        return kernels.evaluate(op, arrays)
+    return kernels.apply(op, arrays) if op.type in _SYMBOLIC else None
+
+
+def _checked(array: np.ndarray, result: Value) -> np.ndarray | None:
+    """The array with Python's own ints; None if one does not fit the type, where TensorFlow would wrap it."""
+    made = array.astype(object)
+    if result.dtype.numpy.kind == "b":
+        return made
+    limits = np.iinfo(result.dtype.numpy)
+    fits = all(isinstance(element, Sym) or limits.min <= element <= limits.max for element in made.flat)
+    return made if fits else None

@@ -1,0 +1,42 @@
+"""Shape functions of ops that draw random numbers."""
+
+from __future__ import annotations
+
+from fuseconv.ir.graph import Op, Value
+from fuseconv.passes.shapes.operands import extents, scalar, shape_of
+from fuseconv.passes.shapes.registry import Shapes, infers
+
+
+@infers(
+    "RandomUniform", "RandomStandardNormal", "RandomUniformInt", "TruncatedNormal", "ParameterizedTruncatedNormal",
+    "StatelessRandomUniform", "StatelessRandomUniformV2", "StatelessRandomUniformInt", "StatelessRandomUniformIntV2",
+    "StatelessRandomNormal", "StatelessRandomNormalV2", "StatelessTruncatedNormal", "StatelessTruncatedNormalV2",
+    "StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2",
+)  # fmt: skip
+def of_shape(op: Op, shape: Value, *others: Value) -> Shapes:
+    return tuple(extents(shape, "random"))
+
+
+@infers("StatefulUniform", "StatefulStandardNormalV2", "StatefulTruncatedNormal", "StatefulUniformInt")
+def stateful(op: Op, resource: Value, algorithm: Value, shape: Value, *others: Value) -> Shapes:
+    return tuple(extents(shape, "random"))
+
+
+@infers("RandomGamma")
+def gamma(op: Op, shape: Value, alpha: Value) -> Shapes:
+    return (*extents(shape, "random"), *shape_of(alpha))
+
+
+@infers("Multinomial", "StatelessMultinomial")
+def multinomial(op: Op, logits: Value, num_samples: Value, seed: Value | None = None) -> Shapes:
+    return (shape_of(logits)[0], scalar(num_samples, "samples"))
+
+
+@infers("StatelessRandomGetKeyCounter")
+def key_counter(op: Op, seed: Value) -> Shapes:
+    return [(1,), (2,)]
+
+
+@infers("StatelessRandomGetAlg")
+def algorithm(op: Op) -> Shapes:
+    return ()
