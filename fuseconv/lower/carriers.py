@@ -1,0 +1,57 @@
+"""Element types that a kernel lacks, carried by one that it has."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection
+from typing import Any
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.ir.types import DType
+from fuseconv.lower.rules import Lowering, require
+
+HALVES = (types.FLOAT16, types.BFLOAT16)
+
+# For each type, those that hold all its values, the smallest first.
+_WIDER = {
+    types.BOOL: (types.UINT8, types.INT8, types.INT32, types.FLOAT32),
+    types.INT8: (types.INT16, types.INT32, types.FLOAT32),
+    types.UINT8: (types.INT16, types.INT32, types.FLOAT32),
+    types.INT16: (types.INT32, types.FLOAT32),
+    types.UINT16: (types.INT32, types.FLOAT32),
+    types.UINT32: (types.INT64,),
+    types.INT32: (types.INT64,),
+    types.FLOAT16: (types.FLOAT32,),
+    types.BFLOAT16: (types.FLOAT32,),
+}
+
+
+def cast(tfl: Lowering, x: Value, dtype: DType) -> Value:
+    """x as `dtype`; x itself if it is of that type."""
+    if x.dtype is dtype:
+        return x
+    return tfl.cast(x, out_data_type=dtype.name.upper())
+
+
+def carried(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
+    """x in a type of `allowed` that holds its values exactly. Refuses the op if there is none."""
+    carrier = next((dtype for dtype in (x.dtype, *_WIDER.get(x.dtype, ())) if dtype in allowed), None)
+    require(carrier is not None, f"TFLite has no kernel for it on {x.dtype}, nor on a type that holds the same values")
+    return cast(tfl, x, carrier)  # type: ignore[arg-type]
+
+
+def in_float32(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a rule whose kernels compute in float32 only: operands of half precision are cast to it, and the
+    results to what the op makes. Refuses the op if it computes in another type."""
+
+    @functools.wraps(rule)
+    def wrapped(tfl: Lowering, *operands: Value | None, **attrs: Any) -> Any:
+        floats = [x for x in operands if x is not None and not (x.dtype.is_integer or x.dtype is types.BOOL)]
+        for dtype in {tfl.dtype, *(x.dtype for x in floats)}:
+            require(dtype is types.FLOAT32 or dtype in HALVES, f"TFLite computes it in float32, not in {dtype}")
+        made = rule(tfl, *[cast(tfl, x, types.FLOAT32) if x in floats else x for x in operands], **attrs)
+        results = list(made) if isinstance(made, (list, tuple)) else [made]
+        return [r and cast(tfl, r, old.dtype) for r, old in zip(results, tfl.source.results)]
+
+    return wrapped

@@ -1,0 +1,65 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.carriers import cast, in_float32
+from fuseconv.lower.rules import Lowering, lowers, require
+from fuseconv.lower.shapes import reshape, shape_of
+
+# BATCH_MATMUL takes no higher ranks.
+_MOST_DIMS = 5
+
+
+@lowers
+def MatMul(tfl, a, b, *, transpose_a=False, transpose_b=False):
+    return matmul(tfl, a, b, transpose_a, transpose_b)
+
+
+@lowers("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
+    return matmul(tfl, x, y, adj_x, adj_y)
+
+
+def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool = False) -> Value:
+    """x [...,m,k] @ y [...,k,n], with leading dimensions that broadcast; adj: the last two are swapped. The result is
+    of the op's type. A constant matrix y is a dense layer's."""
+    if x.dtype in (types.INT32, types.INT64) and x.dtype is y.dtype is tfl.dtype:
+        return _integer_matmul(tfl, x, y, adj_x, adj_y)
+    return _float_matmul(tfl, x, y, adj_x=adj_x, adj_y=adj_y)[0]
+
+
+def dense(tfl: Lowering, x: Value, weights: Value) -> Value:
+    """x [...,k] times the transpose of `weights` [n,k] -> [...,n]."""
+    return tfl.fully_connected(x, weights, keep_num_dims=len(shape_of(x)) > 2)
+
+
+def swapped(tfl: Lowering, x: Value) -> Value:
+    """x with its last two dimensions swapped."""
+    rank = len(shape_of(x))
+    return tfl.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+
+
+@in_float32
+def _float_matmul(tfl: Lowering, x: Value, y: Value, *, adj_x: bool, adj_y: bool) -> Value:
+    left, right = shape_of(x), shape_of(y)
+    if y.is_const and not adj_x and len(left) >= len(right) and all(dim == 1 for dim in right[:-2]):
+        matrix = reshape(tfl, y, right[-2:])
+        return dense(tfl, x, matrix if adj_y else swapped(tfl, matrix))
+    if max(len(left), len(right)) <= _MOST_DIMS:
+        return tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y)
+    require(left[:-2] == right[:-2], "BATCH_MATMUL broadcasts operands of rank 5 at most")
+    x, y = (reshape(tfl, v, [product(s[:-2]), *s[-2:]]) for v, s in ((x, left), (y, right)))
+    z = tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y)
+    return reshape(tfl, z, [*left[:-2], *shape_of(z)[1:]], x, y)
+
+
+def _integer_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
+    """The product as TFLite has no kernel for it: every pair of elements multiplied, then summed."""
+    x, y = swapped(tfl, x) if adj_x else x, swapped(tfl, y) if adj_y else y
+    rank = max(len(shape_of(x)), len(shape_of(y)))
+    left = tfl.expand_dims(x, tfl.const(-1, types.INT32))
+    right = tfl.expand_dims(y, tfl.const(-3, types.INT32))
+    return cast(tfl, tfl.sum_(tfl.mul(left, right), [rank - 1]), tfl.dtype)

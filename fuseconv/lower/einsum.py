@@ -1,0 +1,210 @@
+"""Einsum as transposes, reshapes and one product: a dense layer, a batched matrix product or an elementwise one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.carriers import in_float32
+from fuseconv.lower.dense import dense, matmul
+from fuseconv.lower.rules import Lowering, lowers, require
+from fuseconv.lower.shapes import reshape, shape_of
+
+# A dimension's name: a letter of the equation, or for an ellipsis' dimensions a number that counts from the right.
+Label = str | int
+Labels = tuple[Label, ...]
+
+# BATCH_MATMUL takes rank 5.
+_MOST_BATCHES = 3
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A value and the labels of its dimensions."""
+
+    value: Value
+    labels: Labels
+
+    @property
+    def sizes(self) -> dict[Label, Dim]:
+        return dict(zip(self.labels, shape_of(self.value)))
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a matrix product is laid out: the order of the labels in each group, and which operand comes first."""
+
+    swap: bool
+    batch: Labels
+    left: Labels
+    right: Labels
+    contracted: Labels
+    adj_left: bool
+    adj_right: bool
+
+    @property
+    def left_order(self) -> Labels:
+        return self.batch + (self.contracted + self.left if self.adj_left else self.left + self.contracted)
+
+    @property
+    def right_order(self) -> Labels:
+        return self.batch + (self.right + self.contracted if self.adj_right else self.contracted + self.right)
+
+    @property
+    def result(self) -> Labels:
+        return self.batch + self.left + self.right
+
+
+@lowers
+def Einsum(tfl, *inputs, equation):
+    if tfl.dtype in (types.INT32, types.INT64):
+        return _einsum(tfl, *inputs, equation=equation)
+    return in_float32(_einsum)(tfl, *inputs, equation=equation)
+
+
+def _einsum(tfl: Lowering, *inputs: Value, equation: str) -> Value:
+    left, _, right = equation.replace(" ", "").partition("->")
+    terms = [_term(tfl, text, x) for text, x in zip(left.split(","), inputs)]
+    widest = max(sum(isinstance(label, int) for label in term.labels) for term in terms)
+    output = _labels(right, widest)
+    if len(terms) == 1:
+        return _arranged(tfl, _summed(tfl, terms[0], set(output)), output)
+    require(len(terms) == 2, "an Einsum of more than two operands is not supported")
+    a, b = terms
+    a, b = _unbroadcast(tfl, a, b), _unbroadcast(tfl, b, a)
+    a, b = _summed(tfl, a, {*output, *b.labels}), _summed(tfl, b, {*output, *a.labels})
+    contracted = [label for label in a.labels if label in b.labels and label not in output]
+    batched = any(label in b.labels and label in output for label in a.labels)
+    if not contracted or tfl.dtype.is_integer:
+        return _elementwise(tfl, a, b, output, tuple(contracted))
+    if not batched and (a.value.is_const or b.value.is_const):
+        return _dense(tfl, *((b, a) if a.value.is_const else (a, b)), output)
+    return _matmul(tfl, a, b, output)
+
+
+def _labels(text: str, ellipsis: int) -> Labels:
+    """The labels of a term of the equation whose ellipsis stands for so many dimensions."""
+    before, dots, after = text.partition("...")
+    return (*before, *(reversed(range(ellipsis)) if dots else ()), *after)
+
+
+def _term(tfl: Lowering, text: str, x: Value) -> _Term:
+    labels = _labels(text, len(shape_of(x)) - len(text.replace("...", "")))
+    require(len(set(labels)) == len(labels), f"the term {text} takes a diagonal, which is not supported")
+    return _Term(x, labels)
+
+
+def _unbroadcast(tfl: Lowering, a: _Term, b: _Term) -> _Term:
+    """`a` without the dimensions of an ellipsis that are 1 and broadcast along b's."""
+    others = b.sizes
+    dropped = {label for label, size in a.sizes.items() if size == 1 and others.get(label, 1) != 1}
+    kept = tuple(label for label in a.labels if label not in dropped)
+    for label in kept:
+        same = isinstance(label, str) or label not in others or 1 in (others[label], a.sizes[label])
+        require(same or others[label] == a.sizes[label], "unknown dimensions of an ellipsis may broadcast")
+    return _Term(reshape(tfl, a.value, [a.sizes[label] for label in kept]), kept)
+
+
+def _summed(tfl: Lowering, term: _Term, wanted: set[Label]) -> _Term:
+    """The term summed over the labels that are not wanted."""
+    axes = [axis for axis, label in enumerate(term.labels) if label not in wanted]
+    value = tfl.sum_(term.value, axes) if axes else term.value
+    return _Term(value, tuple(label for label in term.labels if label in wanted))
+
+
+def _arranged(tfl: Lowering, term: _Term, order: Labels) -> Value:
+    """The term's value with its dimensions in this order."""
+    require(set(order) == set(term.labels), "the result has a label that no operand has")
+    if order == term.labels:
+        return term.value
+    return tfl.transpose(term.value, [term.labels.index(label) for label in order])
+
+
+def _elementwise(tfl: Lowering, a: _Term, b: _Term, output: Labels, contracted: Labels) -> Value:
+    """The product of every pair of elements, summed over what is contracted."""
+    order = output + contracted
+    factors = []
+    for term in (a, b):
+        own = _arranged(tfl, term, tuple(label for label in order if label in term.labels))
+        first = next((at for at, label in enumerate(order) if label in term.labels), len(order))
+        factors.append(reshape(tfl, own, [term.sizes.get(label, 1) for label in order[first:]]))
+    z = tfl.mul(*factors)
+    return tfl.sum_(z, [*range(len(output), len(order))]) if contracted else z
+
+
+def _dense(tfl: Lowering, x: _Term, weights: _Term, output: Labels) -> Value:
+    """The product with a constant: one FULLY_CONNECTED, the weights laid out for it when the model is converted."""
+    sizes = {**weights.sizes, **x.sizes}
+    contracted = tuple(label for label in x.labels if label in weights.labels)
+    kept = tuple(label for label in x.labels if label not in contracted)
+    if x.labels != kept + contracted:
+        kept = tuple(label for label in output if label in kept)
+    units = tuple(label for label in output if label in weights.labels)
+    rows = [sizes[label] for label in kept] or [1]
+    flat = reshape(tfl, _arranged(tfl, x, kept + contracted), [*rows, _size(sizes, contracted)], x.value)
+    matrix = [_size(sizes, units), _size(sizes, contracted)]
+    y = dense(tfl, flat, reshape(tfl, _arranged(tfl, weights, units + contracted), matrix))
+    return _result(tfl, y, kept + units, output, sizes, x.value)
+
+
+def _matmul(tfl: Lowering, a: _Term, b: _Term, output: Labels) -> Value:
+    """The product as one BATCH_MATMUL, with as few transposes around it as there can be."""
+    sizes = {**b.sizes, **a.sizes}
+    best = min(_layouts(a, b, output), key=lambda layout: _transposes(layout, a, b, output))
+    left, right = (b, a) if best.swap else (a, b)
+    batch = [sizes[label] for label in best.batch]
+    if len(batch) > _MOST_BATCHES:
+        batch = [product(batch)]
+    inner = _size(sizes, best.contracted)
+    m, n = _size(sizes, best.left), _size(sizes, best.right)
+    x, y = _arranged(tfl, left, best.left_order), _arranged(tfl, right, best.right_order)
+    x = reshape(tfl, x, [*batch, inner, m] if best.adj_left else [*batch, m, inner], a.value, b.value)
+    y = reshape(tfl, y, [*batch, n, inner] if best.adj_right else [*batch, inner, n], a.value, b.value)
+    z = matmul(tfl, x, y, best.adj_left, best.adj_right)
+    return _result(tfl, z, best.result, output, sizes, a.value, b.value)
+
+
+def _layouts(a: _Term, b: _Term, output: Labels) -> Iterator[_Layout]:
+    """Every layout that keeps the order that a group's labels have in an operand or in the result."""
+
+    def orders(group: set[Label], *by: Sequence[Label]) -> list[Labels]:
+        return list(dict.fromkeys(tuple(label for label in labels if label in group) for labels in by))
+
+    shared = set(a.labels) & set(b.labels)
+    kept = set(output)
+    for swap, (left, right) in ((False, (a, b)), (True, (b, a))):
+        yield from itertools.starmap(
+            _Layout,
+            itertools.product(
+                [swap],
+                orders(shared & kept, output, a.labels, b.labels),
+                orders(set(left.labels) - shared, output, left.labels),
+                orders(set(right.labels) - shared, output, right.labels),
+                orders(shared - kept, a.labels, b.labels),
+                [False, True],
+                [False, True],
+            ),
+        )
+
+
+def _transposes(layout: _Layout, a: _Term, b: _Term, output: Labels) -> int:
+    left, right = (b, a) if layout.swap else (a, b)
+    moved = (not left.value.is_const and layout.left_order != left.labels) + (
+        not right.value.is_const and layout.right_order != right.labels
+    )
+    return moved + (layout.result != output)
+
+
+def _size(sizes: dict[Label, Dim], labels: Labels) -> Dim:
+    return product(sizes[label] for label in labels)
+
+
+def _result(
+    tfl: Lowering, y: Value, labels: Labels, output: Labels, sizes: dict[Label, Dim], *sources: Value
+) -> Value:
+    """y, whose dimensions are those of `labels` or products of them, with the dimensions of the output."""
+    return _arranged(tfl, _Term(reshape(tfl, y, [sizes[label] for label in labels], *sources), labels), output)

@@ -1,0 +1,81 @@
+"""Normalisation in inference, and the norm of a tensor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.carriers import cast, in_float32
+from fuseconv.lower.layout import channels_last, is_channels_first, restored
+from fuseconv.lower.rules import Lowering, lowers, require
+from fuseconv.lower.shapes import known, shape_of, size
+
+
+@lowers("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+@in_float32
+def FusedBatchNorm(
+    tfl, x, scale, offset, mean, variance, *,
+    epsilon=1e-4, exponential_avg_factor=1.0, data_format="NHWC", is_training=True,
+):  # fmt: skip
+    unread = not any(result.uses for result in tfl.source.results[3:])
+    require(unread, "a result that only serves the gradient is read")
+    x = channels_last(tfl, x, data_format)
+    moments = [mean, variance]
+    if is_training:
+        require(exponential_avg_factor == 1, "training with a moving average is not supported")
+        mean, variance, moments[1] = _moments(tfl, x)
+        moments[0] = mean
+    factor = tfl.mul(scale, tfl.rsqrt(tfl.add(variance, epsilon)))
+    y = tfl.add(tfl.mul(x, factor), tfl.sub(offset, tfl.mul(mean, factor)))
+    return [restored(tfl, y, data_format), *moments]
+
+
+@lowers
+@in_float32
+def LRN(tfl, x, *, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5):
+    if bias > 0 and alpha >= 0:
+        return tfl.local_response_normalization(x, radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
+    # The base of the power can be negative; TensorFlow then makes NaNs where TFLite's op makes numbers.
+    (channels,) = known(shape_of(x, 4)[3:], "the number of channels")
+    distance = np.abs(np.subtract.outer(np.arange(channels), np.arange(channels)))
+    band = np.where(distance <= depth_radius, np.float32(alpha), np.float32(0))
+    base = tfl.add(tfl.fully_connected(tfl.mul(x, x), band, keep_num_dims=True), bias)
+    return tfl.mul(x, _power(tfl, base, -beta))
+
+
+@lowers
+@in_float32
+def L2Loss(tfl, t):
+    axes = [*range(len(shape_of(t)))]
+    return tfl.mul(tfl.sum_(tfl.mul(t, t), axes), 0.5)
+
+
+def _power(tfl: Lowering, base: Value, exponent: float) -> Value:
+    """base ** exponent as TensorFlow's LRN computes it: NaN for a negative base unless the exponent is -1."""
+    if exponent == -1:
+        return tfl.div(np.array(1, np.float32), base)
+    if exponent == -0.5:
+        return tfl.rsqrt(base)
+    return tfl.exp(tfl.mul(tfl.log(base), exponent))
+
+
+def _moments(tfl: Lowering, x: Value) -> tuple[Value, Value, Value]:
+    """The mean over all but the channels, the variance about it, and the variance as an estimate for the population."""
+    axes = [*range(len(shape_of(x)) - 1)]
+    mean = tfl.mean(x, axes)
+    centred = tfl.sub(x, mean)
+    variance = tfl.mean(tfl.mul(centred, centred), axes)
+    count = cast(tfl, size(tfl, product(shape_of(x)[:-1]), x), types.FLOAT32)
+    fewer = tfl.maximum(tfl.sub(count, 1.0), 1.0)
+    return mean, variance, tfl.mul(variance, tfl.div(count, fewer))
+
+
+@lowers
+def BiasAdd(tfl, value, bias, *, data_format="NHWC"):
+    # The format tells only where the channels are; the rank is the value's.
+    rank = len(shape_of(value))
+    if is_channels_first(data_format) and rank > 2:
+        bias = tfl.reshape(bias, [-1, *[1] * (rank - 2)])
+    return tfl.add(value, bias)

@@ -1,0 +1,70 @@
+"""Shapes that are known only at run time, built from the shapes of operands."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from fuseconv.ir.dims import Dim, Shape, Sym, symbol
+from fuseconv.ir.graph import Value
+from fuseconv.lower.rules import Lowering, require
+
+
+def shape_of(value: Value, rank: int | None = None) -> Shape:
+    """The shape of an operand whose rank must be known, and be `rank` if that is given. Refuses the op otherwise."""
+    require(value.shape is not None, f"the rank of {value.name or 'an operand'} is not known")
+    shape: Shape = value.shape  # type: ignore[assignment]
+    require(rank is None or len(shape) == rank, f"an operand has rank {len(shape)} where TFLite takes rank {rank}")
+    return shape
+
+
+def known(dims: Sequence[Dim], what: str) -> list[int]:
+    """The dimensions as ints. Refuses the op if one is unknown."""
+    require(not any(isinstance(dim, Sym) for dim in dims), f"{what} must be known when the model is converted")
+    return [int(dim) for dim in dims]  # type: ignore[arg-type]
+
+
+def reshape(tfl: Lowering, x: Value, dims: Sequence[Dim], *sources: Value) -> Value:
+    """x with the dimensions `dims`; those that are unknown are made of the sizes of x and of `sources`."""
+    if x.shape is not None and tuple(dims) == x.shape:
+        return x
+    static = tfl.static_shape(tuple(dims))
+    y = tfl.reshape(x, static if static is not None else shape_vector(tfl, dims, x, *sources))
+    y.shape = tuple(dims)
+    return y
+
+
+def shape_vector(tfl: Lowering, dims: Sequence[Dim], *sources: Value) -> Value:
+    """An int32 vector that holds `dims` at run time, which are computed from the shapes of `sources`."""
+    parts = [size(tfl, dim, *sources) if isinstance(dim, Sym) else tfl.ints([dim]) for dim in dims]
+    return parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=0)
+
+
+def size(tfl: Lowering, dim: Dim, *sources: Value) -> Value:
+    """A dimension as an int32 vector of one element, computed from the shapes of `sources`."""
+    if isinstance(dim, int):
+        return tfl.ints([dim])
+    for value in sources:
+        if value.shape is not None and dim in value.shape:
+            at = value.shape.index(dim)
+            return tfl.strided_slice(tfl.shape_(value), [at], [at + 1], [1])
+    terms = []
+    for monomial, coefficient in dim.terms:
+        require(dim != _unknown(monomial), f"the size {dim} cannot be told from the shapes of the operands")
+        factors = [_atom(tfl, atom, sources) for atom in monomial]
+        if coefficient != 1 or not factors:
+            factors.append(tfl.ints([coefficient]))
+        terms.append(functools.reduce(tfl.mul, factors))
+    return functools.reduce(tfl.add, terms)
+
+
+def _unknown(monomial: tuple) -> Sym | None:
+    """The unknown that a monomial consists of, None if it is a product or a quotient."""
+    return symbol(monomial[0]) if len(monomial) == 1 and isinstance(monomial[0], str) else None
+
+
+def _atom(tfl: Lowering, atom: str | tuple, sources: Sequence[Value]) -> Value:
+    if isinstance(atom, str):
+        return size(tfl, symbol(atom), *sources)
+    _, top, bottom = atom
+    return tfl.floor_div(size(tfl, top, *sources), size(tfl, bottom, *sources))

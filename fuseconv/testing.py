@@ -1,0 +1,223 @@
+"""For the tests of rules and fusions: converts a TensorFlow function and holds the file against it.
+
+    def test_a_dense_layer_is_one_op():
+        w = np.random.default_rng(0).standard_normal((5, 3), np.float32)
+        check(lambda x: tf.matmul(x, w), tf.TensorSpec([None, 5]), ops=["FULLY_CONNECTED"])
+
+Assertions are plain ones, so that any test runner shows them. Needs TensorFlow and ai-edge-litert.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuseconv.convert import convert
+from fuseconv.errors import UnsupportedError
+from fuseconv.ir import types
+from fuseconv.report.records import Report
+
+Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype], np.ndarray]
+Inputs = Sequence[np.ndarray] | Draw
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A function and what it became.
+
+    function: the traced function, from tensors to a flat list of tensors. data: the file. ops: the types of its ops, in
+    their order, those of loops' and branches' subgraphs last; custom ops by their own code.
+    """
+
+    function: Callable[..., list[Any]]
+    data: bytes
+    report: Report
+    ops: list[str]
+
+
+def convert_function(fn: Callable[..., Any], *specs: Any, **options: Any) -> Converted:
+    """Converts a function of tensors by way of a SavedModel.
+
+    fn: a plain function, a `tf.function` or a layer; returns a tensor or a structure of them. specs: a `tf.TensorSpec`
+    for each argument, unknown dimensions included. options: those of `fuseconv.convert`. Raises what that raises.
+    """
+    import tensorflow as tf
+
+    def run(*args: Any) -> dict[str, Any]:
+        results = tf.nest.flatten(fn(*args))
+        return {f"y{index}": result for index, result in enumerate(results)}
+
+    named = [tf.TensorSpec(spec.shape, spec.dtype, f"x{index}") for index, spec in enumerate(specs)]
+    concrete = tf.function(run).get_concrete_function(*named)
+    module = tf.Module()
+    module.owner = fn if isinstance(fn, tf.Module) else getattr(fn, "__self__", None)
+    module.captured = list(concrete.graph.variables)
+    module.run = concrete
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(module, str(Path(folder) / "model"), signatures=concrete)
+        conversion = convert(Path(folder) / "model", **options)
+    assert conversion.data is not None
+
+    def function(*args: Any) -> list[Any]:
+        results = concrete(*args)
+        return [results[f"y{index}"] for index in range(len(results))]
+
+    return Converted(function, conversion.data, conversion.report, [op.type for op in conversion.report.emitted])
+
+
+def check(
+    fn: Callable[..., Any],
+    *specs: Any,
+    batches: Sequence[int] = (2, 3),
+    atol: float = 1e-5,
+    ops: Iterable[str] | None = None,
+    inputs: Inputs | None = None,
+    seed: int = 0,
+    static: bool = True,
+    **options: Any,
+) -> Converted:
+    """Converts a function and asserts that the file computes what TensorFlow does.
+
+    The file runs in LiteRT with its default delegates and without any, twice in a row on different inputs for each size
+    of the batch. Dtypes and shapes must be TensorFlow's; whole numbers, booleans and strings must be equal, NaNs and
+    infinities in the same places, and other numbers within `atol` of the largest one, or two units of their precision.
+
+    batches: the sizes that an unknown first dimension takes; other unknown ones are 5 larger. ops: the types of the
+    file's ops, in any order. inputs: arrays, used in every run, or a function of a generator, a shape and a numpy type
+    that draws one; default: normally distributed floats, integers of 8 bits from their whole range, others within 10 of
+    zero. static: convert a second time with the unknown dimensions fixed. options: those of `fuseconv.convert`.
+    """
+    rng = np.random.default_rng(seed)
+    converted = convert_function(fn, *specs, **options)
+    if ops is not None:
+        assert Counter(converted.ops) == Counter(ops), f"the ops are {converted.ops}"
+    dynamic = any(None in spec.shape.as_list() for spec in specs)
+    sizes = batches if dynamic else batches[:1]
+    _compare(converted, specs, sizes, inputs, atol, rng)
+    if dynamic and static:
+        fixed = [_fixed(spec, sizes[-1]) for spec in specs]
+        _compare(convert_function(fn, *fixed, **options), fixed, sizes[-1:], inputs, atol, rng)
+    return converted
+
+
+def check_refused(fn: Callable[..., Any], *specs: Any, match: str = "", **options: Any) -> UnsupportedError:
+    """Asserts that a function is refused for a reason in which the pattern `match` is found; returns the error."""
+    try:
+        convert_function(fn, *specs, **options)
+    except UnsupportedError as error:
+        reasons = [f"{op}: {why}" for op, _, why in error.ops]
+        assert any(re.search(match, reason) for reason in reasons), f"{match!r} is not in {reasons}"
+        return error
+    raise AssertionError("the function was converted")
+
+
+def assert_close(actual: np.ndarray, expected: np.ndarray, atol: float = 1e-5) -> None:
+    """Asserts that an array is the expected one, as `check` does."""
+    assert actual.dtype == expected.dtype, f"dtype {actual.dtype}, not {expected.dtype}"
+    assert actual.shape == expected.shape, f"shape {actual.shape}, not {expected.shape}"
+    dtype = types.of_array(expected)
+    if not (dtype.is_float or dtype.is_complex):
+        np.testing.assert_array_equal(actual, expected)
+        return
+    wide = np.complex128 if dtype.is_complex else np.float64
+    a, b = actual.astype(wide), expected.astype(wide)
+    finite = np.isfinite(b)
+    np.testing.assert_array_equal(a[~finite], b[~finite])
+    if not finite.any():
+        return
+    tolerance = atol if dtype.is_complex else max(atol, 2 * _epsilon(dtype))
+    error = np.abs(a - b)[finite].max()
+    scale = np.abs(b)[finite].max()
+    assert error <= tolerance * (scale or 1), f"an error of {error:.3g} where values reach {scale:.3g}"
+
+
+def _epsilon(dtype: types.DType) -> float:
+    return 2.0**-8 if dtype is types.BFLOAT16 else float(np.finfo(dtype.numpy).eps)
+
+
+def _fixed(spec: Any, batch: int) -> Any:
+    """The spec with sizes for its unknown dimensions."""
+    import tensorflow as tf
+
+    sizes = [batch if axis == 0 else batch + 5 for axis in range(spec.shape.rank)]
+    return tf.TensorSpec([given or size for given, size in zip(spec.shape.as_list(), sizes)], spec.dtype)
+
+
+def _compare(
+    converted: Converted, specs: Sequence[Any], batches: Sequence[int], inputs: Inputs | None, atol: float, rng: Any
+) -> None:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    for resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
+        interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=resolver)
+        for batch in batches:
+            for number in range(2):
+                arrays = _arrays([_fixed(spec, batch) for spec in specs], inputs, rng)
+                expected = [result.numpy() for result in converted.function(*_tensors(arrays, specs))]
+                actual = _invoke(interpreter, arrays, allocate=number == 0)
+                assert len(actual) == len(expected), f"{len(actual)} results, not {len(expected)}"
+                for index, (a, b) in enumerate(zip(actual, expected)):
+                    try:
+                        assert_close(a, np.asarray(b), atol)
+                    except AssertionError as error:
+                        where = f"result {index}, batch {batch}, invoke {number + 1}, {resolver.name}"
+                        raise AssertionError(f"{where}, ops {converted.ops}: {error}") from None
+
+
+def _tensors(arrays: Sequence[np.ndarray], specs: Sequence[Any]) -> list[Any]:
+    import tensorflow as tf
+
+    return [tf.constant(array, spec.dtype) for array, spec in zip(arrays, specs)]
+
+
+def _arrays(specs: Sequence[Any], inputs: Inputs | None, rng: np.random.Generator) -> list[np.ndarray]:
+    if inputs is not None and not callable(inputs):
+        return list(inputs)
+    draw = inputs or _draw
+    dtypes = [types.BY_TF[spec.dtype.as_datatype_enum].numpy for spec in specs]
+    return [draw(rng, tuple(spec.shape.as_list()), dtype) for spec, dtype in zip(specs, dtypes)]
+
+
+def _draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    if dtype == np.bool_:
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind == "O":
+        words = [bytes(word) for word in rng.integers(97, 123, (int(np.prod(shape)), 3)).astype(np.uint8)]
+        return np.array(words, object).reshape(shape)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        low, high = (info.min, info.max + 1) if info.bits == 8 else (max(info.min, -10), 11)
+        return rng.integers(low, high, shape).astype(dtype)
+    real = rng.standard_normal(shape)
+    return (real + 1j * rng.standard_normal(shape) if dtype.kind == "c" else real).astype(dtype)
+
+
+def _invoke(interpreter: Any, arrays: Sequence[np.ndarray], allocate: bool) -> list[np.ndarray]:
+    """One run of the file's only signature; tensors are kept from the last one unless it is to allocate."""
+    runner = interpreter.get_signature_runner()
+    indices = [runner.get_input_details()[f"x{number}"]["index"] for number in range(len(arrays))]
+    if allocate:
+        for index, array in zip(indices, arrays):
+            interpreter.resize_tensor_input(index, array.shape)
+        interpreter.allocate_tensors()
+    for index, array in zip(indices, arrays):
+        if array.size:
+            interpreter.set_tensor(index, array)
+    interpreter.invoke()
+    details = {detail["index"]: detail for detail in interpreter.get_output_details()}
+    outputs = runner.get_output_details()
+    results = []
+    for number in range(len(outputs)):
+        detail = details[outputs[f"y{number}"]["index"]]
+        empty = 0 in detail["shape"]  # the interpreter has no buffer to give
+        results.append(
+            np.empty(detail["shape"], detail["dtype"]) if empty else interpreter.get_tensor(detail["index"])
+        )
+    return results
