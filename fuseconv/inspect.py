@@ -1,0 +1,241 @@
+"""What is in a .tflite file, as plain data. No TensorFlow, and no weight is read: the file is memory-mapped.
+
+`inspect` returns a dict that `json.dumps` takes:
+
+    schema_version   1; it grows when a key changes its meaning or goes
+    file             path, size (bytes), version (of TFLite's schema), description
+    metadata         [{name, size, text}]: text is None unless the bytes are printable
+    signatures       [{key, subgraph, inputs, outputs}]: inputs and outputs map names to tensor indices
+    subgraphs        [{name, inputs, outputs, tensors, ops}]: inputs and outputs are tensor indices
+      tensors        [{name, type, shape, shape_signature, quantisation, is_variable, buffer, size}]
+                     shape_signature: None, or the shape with -1 for dimensions that may be resized
+                     quantisation: None, or {axis, count, scale, zero_point}: count scales, from scale[0] to scale[1]
+                     buffer: its index; size: the bytes of its contents, 0 where it holds none
+      ops            [{op, version, operands, results, options, intermediates}]: an operand of -1 is left out
+                     op: the builtin operator's name, or the name of a custom op
+                     options: by the schema's names, enums as names; of a custom op its map, or {"size": bytes}
+    op_counts        how many ops of each kind
+    weight_bytes     the bytes of constants by the kind of the first op that reads them; each buffer counts once
+    buffers          {count, size}: all buffers and their bytes
+    custom_ops       names of the custom ops, without Flex ops
+    flex_ops         names of the TensorFlow ops that need the Flex delegate
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from flatbuffers import flexbuffers
+
+from fuseconv.errors import InputError
+from fuseconv.tfl import schema
+from fuseconv.tfl.schema import generated
+
+SCHEMA_VERSION = 1
+_IDENTIFIER = b"TFL3"
+_FLEX = "Flex"
+# What reading a flatbuffer whose offsets lead nowhere can end in.
+_DAMAGE = (struct.error, IndexError, ValueError, TypeError, OverflowError, RecursionError)
+
+
+def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Describes a .tflite file, whoever made it; see the module for the keys.
+
+    Raises InputError if it cannot be read, is no TFLite model, or is damaged."""
+    try:
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            contents = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    if contents[4:8] != _IDENTIFIER:
+        raise InputError(f"{path} is not a TFLite model: it does not bear the mark TFL3")
+    try:
+        description = _Reader(generated.Model.GetRootAs(contents, 0), size).describe()
+    except _DAMAGE as error:
+        raise InputError(f"{path} is a damaged TFLite model: {error}") from error
+    description["file"]["path"] = str(Path(path))
+    return description
+
+
+def _text(raw: bytes | None) -> str:
+    return "" if raw is None else raw.decode(errors="replace")
+
+
+def _list(vector: Any) -> list:
+    """A vector as the generated code gives it: an array, or 0 where there is none."""
+    return vector.tolist() if isinstance(vector, np.ndarray) else []
+
+
+class _Reader:
+    def __init__(self, model: Any, size: int) -> None:
+        self.model = model
+        self.size = size
+        self.buffer_sizes = [self._buffer_size(index) for index in range(model.BuffersLength())]
+        self.codes = [self._code(model.OperatorCodes(index)) for index in range(model.OperatorCodesLength())]
+
+    def describe(self) -> dict[str, Any]:
+        model = self.model
+        subgraphs = [self._subgraph(model.Subgraphs(index)) for index in range(model.SubgraphsLength())]
+        counts: Counter[str] = Counter()
+        weights: Counter[str] = Counter()
+        counted: set[int] = set()
+        for subgraph in subgraphs:
+            for op in subgraph["ops"]:
+                counts[op["op"]] += 1
+                for operand in op["operands"]:
+                    tensor = subgraph["tensors"][operand] if operand >= 0 else None
+                    if tensor is not None and tensor["size"] and tensor["buffer"] not in counted:
+                        counted.add(tensor["buffer"])
+                        weights[op["op"]] += tensor["size"]
+        custom = sorted({name for kind, name, _ in self.codes if kind == "CUSTOM"})
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "file": {
+                "path": "",
+                "size": self.size,
+                "version": model.Version(),
+                "description": _text(model.Description()),
+            },
+            "metadata": [self._metadata(model.Metadata(index)) for index in range(model.MetadataLength())],
+            "signatures": [_signature(model.SignatureDefs(index)) for index in range(model.SignatureDefsLength())],
+            "subgraphs": subgraphs,
+            "op_counts": dict(sorted(counts.items())),
+            "weight_bytes": dict(sorted(weights.items())),
+            "buffers": {"count": len(self.buffer_sizes), "size": sum(self.buffer_sizes)},
+            "custom_ops": [name for name in custom if not name.startswith(_FLEX)],
+            "flex_ops": [name.removeprefix(_FLEX) for name in custom if name.startswith(_FLEX)],
+        }
+
+    def _buffer_size(self, index: int) -> int:
+        buffer = self.model.Buffers(index)
+        if buffer.DataIsNone():
+            start, size = buffer.Offset(), buffer.Size()
+        else:
+            size = buffer.DataLength()
+            start = buffer._tab.Vector(buffer._tab.Offset(4))
+        if start + size > self.size:
+            raise ValueError(f"buffer {index} reaches beyond the end of the file")
+        return size
+
+    def _code(self, code: Any) -> tuple[str, str, int]:
+        """Kind, name and version. Files from before there were 127 operators have the older field only."""
+        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        kind = schema.enum_name(generated.BuiltinOperator, number)
+        return kind, _text(code.CustomCode()) if kind == "CUSTOM" else kind, code.Version()
+
+    def _metadata(self, metadata: Any) -> dict[str, Any]:
+        data = self.model.Buffers(metadata.Buffer()).DataAsNumpy()
+        raw = data.tobytes() if isinstance(data, np.ndarray) else b""
+        text = raw.rstrip(b"\0").decode("ascii", errors="replace")
+        printable = text.isprintable() and "\ufffd" not in text
+        return {"name": _text(metadata.Name()), "size": len(raw), "text": text if printable else None}
+
+    def _subgraph(self, subgraph: Any) -> dict[str, Any]:
+        return {
+            "name": _text(subgraph.Name()),
+            "inputs": _list(subgraph.InputsAsNumpy()),
+            "outputs": _list(subgraph.OutputsAsNumpy()),
+            "tensors": [self._tensor(subgraph.Tensors(index)) for index in range(subgraph.TensorsLength())],
+            "ops": [self._op(subgraph.Operators(index)) for index in range(subgraph.OperatorsLength())],
+        }
+
+    def _tensor(self, tensor: Any) -> dict[str, Any]:
+        return {
+            "name": _text(tensor.Name()),
+            "type": schema.enum_name(generated.TensorType, tensor.Type()),
+            "shape": _list(tensor.ShapeAsNumpy()),
+            "shape_signature": None if tensor.ShapeSignatureIsNone() else _list(tensor.ShapeSignatureAsNumpy()),
+            "quantisation": _quantisation(tensor.Quantization()),
+            "is_variable": bool(tensor.IsVariable()),
+            "buffer": tensor.Buffer(),
+            "size": self.buffer_sizes[tensor.Buffer()],
+        }
+
+    def _op(self, op: Any) -> dict[str, Any]:
+        kind, name, version = self.codes[op.OpcodeIndex()]
+        return {
+            "op": name,
+            "version": version,
+            "operands": _list(op.InputsAsNumpy()),
+            "results": _list(op.OutputsAsNumpy()),
+            "options": _custom_options(op) if kind == "CUSTOM" else _options(op),
+            "intermediates": _list(op.IntermediatesAsNumpy()),
+        }
+
+
+def _signature(signature: Any) -> dict[str, Any]:
+    def names(length: int, item: Any) -> dict[str, int]:
+        return {_text(item(index).Name()): item(index).TensorIndex() for index in range(length)}
+
+    return {
+        "key": _text(signature.SignatureKey()),
+        "subgraph": signature.SubgraphIndex(),
+        "inputs": names(signature.InputsLength(), signature.Inputs),
+        "outputs": names(signature.OutputsLength(), signature.Outputs),
+    }
+
+
+def _quantisation(parameters: Any) -> dict[str, Any] | None:
+    scale = _list(parameters.ScaleAsNumpy()) if parameters is not None else []
+    if not scale:
+        return None
+    zero_point = _list(parameters.ZeroPointAsNumpy()) or [0]
+    return {
+        "axis": parameters.QuantizedDimension(),
+        "count": len(scale),
+        "scale": [min(scale), max(scale)],
+        "zero_point": [min(zero_point), max(zero_point)],
+    }
+
+
+def _options(op: Any) -> dict[str, Any]:
+    """The option table of a builtin operator, fields that stand at their default too."""
+    name = schema.enum_name(generated.BuiltinOptions, op.BuiltinOptionsType())
+    union = op.BuiltinOptions()
+    if union is None:
+        name = schema.enum_name(generated.BuiltinOptions2, op.BuiltinOptions2Type())
+        union = op.BuiltinOptions2()
+    table = getattr(generated, name, None)
+    if union is None or table is None:
+        return {}
+    options = table()
+    options.Init(union.Bytes, union.Pos)
+    return {field.name: _field(options, field) for field in schema.table(name).values()}
+
+
+def _field(options: Any, field: schema.Field) -> Any:
+    if field.code is None:
+        vector = getattr(options, f"{field.camel}AsNumpy", None)
+        return _list(vector()) if vector is not None else _text(getattr(options, field.camel)())
+    value = getattr(options, field.camel)()
+    enum = schema.ENUM_FIELDS.get(field.name)
+    return value if enum is None else schema.enum_name(enum, value)
+
+
+def _custom_options(op: Any) -> dict[str, Any]:
+    data = op.CustomOptionsAsNumpy()
+    raw = data.tobytes() if isinstance(data, np.ndarray) else b""
+    try:
+        decoded = flexbuffers.Loads(raw) if raw else {}
+    except _DAMAGE:
+        # Custom options may be in any format.
+        decoded = None
+    return _plain(decoded) if isinstance(decoded, dict) else {"size": len(raw)}
+
+
+def _plain(value: Any) -> Any:
+    """What a flexbuffer holds, with byte strings told by their size."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (bytes, bytearray)):
+        return {"size": len(value)}
+    return value
