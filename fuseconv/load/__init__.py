@@ -35,4 +35,6 @@ def load(
         from fuseconv.load import keras_file
 
         return keras_file.load(path)
-    raise InputError(f"{path} is neither a SavedModel directory nor a Keras file.")
+    from fuseconv.load import frozen_graph
+
+    return frozen_graph.load(path, inputs=inputs, outputs=outputs)

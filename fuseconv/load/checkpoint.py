@@ -109,7 +109,7 @@ class Checkpoint:
         if dtype is types.STRING:
             return _strings(memoryview(shard)[offset : offset + size], count, shape, name)
         if dtype.is_handle or size != count * dtype.numpy.itemsize:
-            raise InputError(f"The checkpoint {self.prefix} has {size} bytes for '{name}', a {dtype.name}{list(shape)}.")
+            raise InputError(f"The checkpoint {self.prefix} has {size} bytes for '{name}', {dtype.name}{list(shape)}.")
         if count == 0:
             return np.empty(shape, dtype.numpy)
         return np.frombuffer(shard, dtype.numpy, count, offset).reshape(shape)

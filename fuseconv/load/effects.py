@@ -25,13 +25,18 @@ _MAX_STEPS = 100_000
 
 
 class Scope:
-    """The nodes of the main graph, or of a function as one call sees it."""
+    """The nodes of the main graph, or of a function as one call sees it.
+
+    arguments: what the function's arguments are, as references in the caller's scope."""
 
     def __init__(self, nodes: Nodes, function: Any = None, caller: Scope | None = None, call: str = "") -> None:
         self.nodes = nodes
         self.function = function
         self.caller = caller
-        self.call = call
+        self.arguments: dict[str, str] = {}
+        if caller is not None:
+            names = (arg.name for arg in function.signature.input_arg)
+            self.arguments = dict(zip(names, caller.nodes.inputs(call)[0]))
         self.calls: dict[str, Scope] = {}
 
 
@@ -86,17 +91,15 @@ class Effects:
                 stack += [(inner, node) for node in inner.nodes.by_name]
 
     def source(self, scope: Scope, ref: str) -> Source | None:
-        """The node that makes what `ref` names in `scope`; None if it is an argument of the outermost graph."""
+        """The node that makes what `ref` names in `scope`; None if nothing in the model does."""
         for _ in range(_MAX_STEPS):
             name, *rest = ref.split(":")
             output = rest[0] if scope.function is not None and rest else ""
             index = int(rest[-1]) if rest and rest[-1].isdigit() else 0
             if name not in scope.nodes:
-                caller = scope.caller
-                if caller is None:
+                if scope.caller is None or name not in scope.arguments:
                     return None
-                position = [arg.name for arg in scope.function.signature.input_arg].index(name)
-                scope, ref = caller, caller.nodes.inputs(scope.call)[0][position]
+                scope, ref = scope.caller, scope.arguments[name]
                 continue
             op = scope.nodes.op(name)
             if op in _IDENTITIES:

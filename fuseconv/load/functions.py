@@ -6,6 +6,7 @@ and control edges, in an order in which it can run that stays as close to the fi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ _PLACEMENT = {
     "StatefulPartitionedCall": frozenset({"config", "config_proto", "executor_type"}),
     "VarHandleOp": frozenset({"allowed_devices", "debug_name"}),
 }
+_NOTHING: frozenset[str] = frozenset()
 # What an op that nobody knows may say about its results, in the order of trust.
 _RESULT_TYPES = ("_output_types", "Tout", "T", "dtype")
 
@@ -92,6 +94,16 @@ class Importer:
         graph.inputs = list(inputs.values())
         _Builder(self, nodes, graph, dict(inputs), _graph_ref).build(outputs, run)
         return graph
+
+    def output_types(self, node: Any) -> list[tuple[str, list[DType]]] | None:
+        """The outputs of a node by name, each with the types of its tensors; None if nobody knows the op."""
+        function = self.library.get(node.op)
+        if function is not None:
+            return [(arg.name, [attrs.dtype(arg.type)]) for arg in function.signature.output_arg]
+        op_def = self.op_defs.get(node.op)
+        if op_def is None:
+            return None
+        return [(arg.name, _arg_types(arg, node, op_def)) for arg in op_def.outputs]
 
     def want(self, ref: FuncRef, node: str) -> None:
         if ref.name not in self.library:
@@ -166,8 +178,11 @@ class _Builder:
         self.feeds = feeds | {ref[:-2]: value for ref, value in feeds.items() if ref.endswith(":0")}
         self.results: dict[str, list[Value]] = {}
         self.starts: dict[str, dict[str, int]] = {}
+        self.outputs: Sequence[str] = ()
+        self.readers: dict[str, dict[str, int]] | None = None
 
     def build(self, outputs: Sequence[str], run: Sequence[str]) -> None:
+        self.outputs = outputs
         roots = [self.parse(ref)[0] for ref in outputs if ref not in self.feeds]
         reached = self._reach((*roots, *run))
         ops = []
@@ -240,18 +255,9 @@ class _Builder:
             return None
         if kind in self.importer.library:
             op = Op("tf.PartitionedCall", (), {"f": FuncRef(kind)}, name, (name,))
-            self.importer.want(op.attrs["f"], name)
-            outputs = tuple(
-                Arg(arg.name, attrs.dtype(arg.type)) for arg in self.importer.library[kind].signature.output_arg
-            )
-            self._add_results(op, outputs, {})
-            return op
-        op_def = self.importer.op_defs.get(kind)
-        op = Op(f"tf.{kind}", (), {}, name, (name,))
-        if op_def is None:
-            self._add_unknown_results(op, node, reached)
         else:
-            self._set_attrs(op, node, op_def)
+            op = Op(f"tf.{kind}", (), self._attrs(node, self.importer.op_defs.get(kind)), name, (name,))
+        self._add_results(op, node, reached)
         for value in op.attrs.values():
             for item in value if isinstance(value, list) else (value,):
                 if isinstance(item, FuncRef):
@@ -260,50 +266,52 @@ class _Builder:
             self.importer.handles.append(op)
         return op
 
-    def _set_attrs(self, op: Op, node: Any, op_def: OpDef) -> None:
-        structural = op_def.structural
-        dropped = _PLACEMENT.get(op_def.name, ())
-        types_and_counts: dict[str, Any] = {}
+    def _attrs(self, node: Any, op_def: OpDef | None) -> dict[str, Any]:
+        if op_def is None:
+            return {key: attrs.attr(value) for key, value in node.attr.items() if key[0] != "_"}
+        found: dict[str, Any] = {}
+        left_out = op_def.structural | _PLACEMENT.get(op_def.name, _NOTHING)
+        defaults = op_def.defaults
         for key, value in node.attr.items():
-            if key in structural:
-                types_and_counts[key] = value
-            elif key[0] == "_":
-                if key == "_implements":
-                    op.attrs[key] = attrs.attr(value)
-            elif key not in dropped:
-                decoded = attrs.attr(value)
-                if key not in op_def.defaults or not _same(decoded, op_def.defaults[key]):
-                    op.attrs[key] = decoded
-        try:
-            self._add_results(op, op_def.outputs, _Lazy(types_and_counts, op_def.defaults))
-        except KeyError as missing:
-            raise InputError(f"The node '{op.name}' ({op_def.name}) lacks its attribute {missing}.") from None
+            if key in left_out or (key[0] == "_" and key != "_implements"):
+                continue
+            decoded = attrs.attr(value)
+            if key not in defaults or not _same(decoded, defaults[key]):
+                found[key] = decoded
+        return found
 
-    def _add_results(self, op: Op, outputs: Sequence[Arg], values: Mapping[str, Any]) -> None:
-        if len(outputs) == 1 and not (arg := outputs[0]).number_attr and not arg.list_attr:
-            op.add_result(arg.dtype or values[arg.type_attr], None)
-        else:
+    def _add_results(self, op: Op, node: Any, reached: Mapping[str, list[str]]) -> None:
+        outputs = self.importer.output_types(node)
+        if outputs is None:
+            outputs = self._guessed_types(node, reached)
+        if len(outputs) > 1:
             starts = self.starts[op.name] = {}
-            for arg in outputs:
-                starts[arg.name] = len(op.results)
-                for dtype in _arg_types(arg, values):
+            for output, dtypes in outputs:
+                starts[output] = len(op.results)
+                for dtype in dtypes:
+                    op.add_result(dtype, None)
+        else:
+            for _, dtypes in outputs:
+                for dtype in dtypes:
                     op.add_result(dtype, None)
         self.results[op.name] = op.results
 
-    def _add_unknown_results(self, op: Op, node: Any, reached: Mapping[str, list[str]]) -> None:
-        """Results for an op of which nothing is known but who reads it."""
-        op.attrs |= {key: attrs.attr(value) for key, value in node.attr.items() if key[0] != "_"}
-        refs = [ref for reader in reached for ref in self.nodes.inputs(reader)[0]]
-        used = sorted({(output, index) for n, output, index in map(self.parse, refs) if n == op.name})
-        count = len(used) if self.parse is _function_ref else max((index + 1 for _, index in used), default=1)
-        self.starts[op.name] = {}
-        for position, (output, index) in enumerate(used):
-            self.starts[op.name].setdefault(output, position - index)
+    def _guessed_types(self, node: Any, reached: Mapping[str, list[str]]) -> list[tuple[str, list[DType]]]:
+        """Outputs for an op of which nothing is known: those that somebody reads."""
+        if self.readers is None:
+            self.readers = {}
+            refs = (ref for reader in reached for ref in self.nodes.inputs(reader)[0])
+            for name, output, index in map(self.parse, itertools.chain(refs, self.outputs)):
+                counts = self.readers.setdefault(name, {})
+                counts[output] = max(counts.get(output, 0), index + 1)
+        counts = self.readers.get(node.name) or {"": 1}
         said = next((attrs.attr(node.attr[key]) for key in _RESULT_TYPES if key in node.attr), types.VARIANT)
-        for index in range(max(count, 1)):
-            dtype = said[min(index, len(said) - 1)] if isinstance(said, list) and said else said
-            op.add_result(dtype if isinstance(dtype, DType) else types.VARIANT, None)
-        self.results[op.name] = op.results
+        listed: list[DType] = said if isinstance(said, list) and said else [said]
+        last = listed[-1]
+        if len(counts) == 1 and len(listed) > 1:
+            counts = {output: max(count, len(listed)) for output, count in counts.items()}
+        every = iter(listed)
+        return [(output, [next(every, last) for _ in range(count)]) for output, count in counts.items()]
 
     def _value(self, ref: str, reader: str) -> Value:
         fed = self.feeds.get(ref)
@@ -312,31 +320,25 @@ class _Builder:
         name, output, index = self.parse(ref)
         results = self.results[name]
         if output and name in self.starts:
-            index += self.starts[name].get(output, len(results))
+            index += self.starts[name].get(output, len(results))  # beyond the last: no such output
         if index >= len(results):
             raise InputError(f"'{reader}' reads '{ref}', but '{name}' has {len(results)} results: the file is damaged.")
         return results[index]
 
 
-class _Lazy(dict):
-    """AttrValues, decoded when they are asked for, with defaults behind them."""
-
-    def __init__(self, protos: dict[str, Any], defaults: Mapping[str, Any]) -> None:
-        super().__init__()
-        self.protos = protos
-        self.defaults = defaults
-
-    def __missing__(self, key: str) -> Any:
-        if key in self.protos:
-            return attrs.attr(self.protos[key])
-        return self.defaults[key]
-
-
-def _arg_types(arg: Arg, values: Mapping[str, Any]) -> list[DType]:
+def _arg_types(arg: Arg, node: Any, op_def: OpDef) -> list[DType]:
     if arg.list_attr:
-        return values[arg.list_attr]
-    dtype = arg.dtype or values[arg.type_attr]
-    return [dtype] * values[arg.number_attr] if arg.number_attr else [dtype]
+        return _stated(arg.list_attr, node, op_def)
+    dtype = arg.dtype or _stated(arg.type_attr, node, op_def)
+    return [dtype] * _stated(arg.number_attr, node, op_def) if arg.number_attr else [dtype]
+
+
+def _stated(key: str, node: Any, op_def: OpDef) -> Any:
+    if key in node.attr:
+        return attrs.attr(node.attr[key])
+    if key in op_def.defaults:
+        return op_def.defaults[key]
+    raise InputError(f"The node '{node.name}' ({node.op}) lacks its attribute '{key}': the model file is damaged.")
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -22,9 +22,10 @@ MetaGraphDef: meta_info_def 1 MetaInfoDef, graph_def 2 GraphDef, saver_def 3 Sav
   collection_def 4 map<CollectionDef>, signature_def 5 map<SignatureDef>, asset_file_def 6 AssetFileDef*
 MetaInfoDef: stripped_op_list 2 OpList, tags 4 string*, tensorflow_version 5 string
 SaverDef: filename_tensor_name 1 string, save_tensor_name 2 string, restore_op_name 3 string
-CollectionDef: node_list 1 NodeList?, bytes_list 2 BytesList?
+CollectionDef: node_list 1 NodeList?, any_list 5 AnyList?
 NodeList: value 1 string*
-BytesList: value 1 bytes*
+AnyList: value 1 Any*
+Any: type_url 1 string, value 2 bytes
 SignatureDef: inputs 1 map<TensorInfo>, outputs 2 map<TensorInfo>, method_name 3 string, defaults 4 map<TensorProto>
 TensorInfo: name 1 string?, coo_sparse 4 CooSparse?, composite_tensor 5 CompositeTensor?, dtype 2 int32,
   tensor_shape 3 TensorShapeProto
@@ -100,7 +101,7 @@ def _declare() -> dict[str, Any]:
                 field.oneof_index = 0
             _set_type(field, type_name)
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(file) if hasattr(pool, "Add") else pool.AddSerializedFile(file.SerializeToString())
+    pool.AddSerializedFile(file.SerializeToString())
     messages = pool.FindFileByName(file.name).message_types_by_name
     return {name: message_factory.GetMessageClass(descriptor) for name, descriptor in messages.items()}
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fuseconv.errors import InputError
-from fuseconv.ir.graph import Module, Op, Signature, Table, Value, Variable
+from fuseconv.ir.graph import Module, Signature, Value, constant
 from fuseconv.load import attrs, protos
-from fuseconv.load.checkpoint import Checkpoint
-from fuseconv.load.effects import ASSIGNMENTS, TABLE_WRITES, Effects, Scope, Source
 from fuseconv.load.functions import Importer, Nodes, symbolic
 from fuseconv.load.op_defs import OpDefs
+from fuseconv.load.resources import INIT_SIGNATURE, Resources
 from fuseconv.load.same import drop_unreachable, merge_signatures
 
-_INIT = "__saved_model_init_op"
-_NO_SIGNATURES = frozenset({_INIT, "__saved_model_train_op"})
-_TABLES = frozenset({"HashTableV2", "HashTable", "MutableHashTableV2", "MutableHashTable"})
+_NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 
 
 def load(path: Path, *, signatures: Sequence[str] = (), tags: Sequence[str] = ()) -> Module:
@@ -83,14 +83,12 @@ def _chosen(meta: Any, names: Sequence[str]) -> dict[str, Any]:
 
 class _Loader:
     def __init__(self, path: Path, meta: Any) -> None:
-        self.path = path
-        self.meta = meta
-        graph = meta.graph_def
-        self.nodes = Nodes(graph.node)
-        info = meta.meta_info_def
-        self.importer = Importer(graph.library.function, OpDefs(info.stripped_op_list))
-        self.effects = Effects(self.importer.library)
-        self.main = Scope(self.nodes)
+        self.nodes = Nodes(meta.graph_def.node)
+        self.importer = Importer(meta.graph_def.library.function, OpDefs(meta.meta_info_def.stripped_op_list))
+        self.resources = Resources(path, meta, self.nodes, self.importer.library)
+        for node, asset in self.resources.assets.items():
+            if node in self.nodes and self.nodes.op(node) == "Const":
+                self.nodes.constants[node] = constant(np.array(os.fsencode(asset), object), name=node)
 
     def load(self, chosen: Mapping[str, Any]) -> Module:
         module = Module([self._signature(name, proto) for name, proto in chosen.items()])
@@ -98,8 +96,9 @@ class _Loader:
         module.functions = self.importer.functions
         if merge_signatures(module):
             drop_unreachable(module)
-        live = {id(op) for graph in module.graphs() for op in graph.ops} if self.importer.handles else ()
-        self._resolve([op for op in self.importer.handles if id(op) in live], module)
+        if self.importer.handles:
+            live = {id(op) for graph in module.graphs() for op in graph.ops}
+            self.resources.resolve([op for op in self.importer.handles if id(op) in live], module)
         return module
 
     def _signature(self, name: str, proto: Any) -> Signature:
@@ -114,77 +113,9 @@ class _Loader:
         graph = self.importer.build_graph(name, self.nodes, inputs, list(outputs.values()))
         return Signature([name], graph, [value.name for value in inputs.values()], list(outputs))
 
-    def _resolve(self, handles: Sequence[Op], module: Module) -> None:
-        """Gives each handle op the name of its variable or table, and reads what this holds."""
-        if not handles:
-            return
-        restored = self._restored()
-        names = _Names()
-        checkpoint: Checkpoint | None = None
-        for op in handles:
-            name = names.of(op, restored.get(op.name))
-            op.attrs["shared_name"] = name
-            if op.type in _TABLES:
-                table = Table(name, op.attrs["key_dtype"], op.attrs["value_dtype"])
-                module.tables.setdefault(name, table)
-                continue
-            if name in module.variables:
-                continue
-            dtype = op.attrs.get("dtype") or op.result.dtype
-            shape = symbolic(op.attrs.get("shape"), name)
-            variable = module.variables[name] = Variable(name, dtype, shape)
-            if op.name in restored:
-                if checkpoint is None:
-                    checkpoint = Checkpoint(self.path / "variables" / "variables")
-                variable.data = checkpoint.read(*restored[op.name])
-
-    def _restored(self) -> dict[str, tuple[str, str]]:
-        """The name of each handle's node -> the checkpoint's name of the tensor, and the slice of it."""
-        root = self.meta.saver_def.restore_op_name
-        found: dict[str, tuple[str, str]] = {}
-        if not root:
-            return found
-        lists: dict[tuple[int, str], tuple[list[str], list[str]]] = {}
-        for write in self.effects.of(self.main, root):
-            if write.op not in ASSIGNMENTS:
-                continue
-            handle, value = self.effects.operand(write, 0), self.effects.operand(write, 1)
-            if handle is None or value is None or handle.scope is not self.main or value.op != "RestoreV2":
-                continue
-            key = (id(value.scope), value.node)
-            if key not in lists:
-                lists[key] = (self._strings(value, 1), self._strings(value, 2))
-            names, slices = lists[key]
-            found[handle.node] = (names[value.index], slices[value.index])
-        return found
-
-    def _strings(self, reader: Source, index: int) -> list[str]:
-        source = self.effects.operand(reader, index)
-        if source is None or source.op != "Const":
-            raise InputError(f"The node '{reader.node}' restores variables by names that are not constant.")
-        array = attrs.tensor(source.proto.attr["value"].tensor, source.node)
-        return [item.decode() for item in array.reshape(-1)]
-
-
-class _Names:
-    """A unique name for each variable: handles that share theirs in TensorFlow share it here."""
-
-    def __init__(self) -> None:
-        self.owners: dict[str, tuple] = {}
-
-    def of(self, op: Op, restored: tuple[str, str] | None) -> str:
-        identity = (op.attrs.get("container", ""), op.attrs.get("dtype"), op.attrs.get("shape"), restored)
-        name = op.attrs.get("shared_name") or op.name
-        if self.owners.setdefault(name, identity) == identity:
-            return name
-        self.owners[op.name] = (op.name,)
-        return op.name
-
 
 def _tensor_name(info: Any, signature: str, key: str) -> str:
     if info.WhichOneof("kind") != "name":
         raise InputError(f"'{key}' of the signature '{signature}' is a sparse or composite tensor; TFLite has none.")
     return info.name if ":" in info.name else f"{info.name}:0"
 
-
-__all__ = ["TABLE_WRITES", "load"]

@@ -1,0 +1,148 @@
+"""Frozen GraphDef (.pb) -> `ir` module with one signature, "serving_default"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fuseconv.errors import InputError
+from fuseconv.ir.graph import Module, Signature, Value
+from fuseconv.load import attrs, protos
+from fuseconv.load.effects import TABLE_WRITES
+from fuseconv.load.functions import Importer, Nodes, symbolic
+from fuseconv.load.op_defs import OpDefs
+from fuseconv.load.resources import TABLE_COLLECTION, Resources
+
+_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+_VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
+# Ops that nobody reads, but that make nothing a user asks for.
+_NO_OUTPUTS = frozenset({"Assert", "Const", "NoOp", "PlaceholderWithDefault", "Print", "PrintV2"}) | _PLACEHOLDERS
+# Up to this version of GraphDef, a placeholder of unknown shape says that it is a scalar.
+_SCALAR_IS_UNKNOWN = 21
+_SAVED_MODEL_TAG = 0x08  # how SavedModel begins: field 1, a number; a GraphDef begins with field 1, a message
+_MAX_LISTED = 10
+
+
+def load(path: Path, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> Module:
+    """The module of a frozen graph.
+
+    inputs, outputs: tensors by name, "node" or "node:1". An input may be any tensor: the graph is cut there. Nothing:
+    the placeholders that the outputs need, and all that the nodes make which no other reads.
+    Raises InputError if the file is no frozen graph, a name is not in it, or outputs cannot be found."""
+    return _Loader(_read(path), path).load(list(inputs), list(outputs))
+
+
+def _read(path: Path) -> Any:
+    data = path.read_bytes()
+    if not data:
+        raise InputError(f"{path} is empty.")
+    if data[0] == _SAVED_MODEL_TAG:
+        raise InputError(f"{path} is a SavedModel's protobuf: give the directory that it is in, not the file.")
+    try:
+        proto = protos.classes["GraphDef"].FromString(data)
+    except protos.DecodeError:
+        raise InputError(f"{path} cannot be parsed as a GraphDef: it is damaged, cut off or something else.") from None
+    if not proto.node:
+        raise InputError(f"{path} contains no graph.")
+    return proto
+
+
+class _Loader:
+    def __init__(self, proto: Any, path: Path) -> None:
+        self.path = path
+        self.producer = proto.versions.producer
+        self.nodes = Nodes(proto.node)
+        self.importer = Importer(proto.library.function, OpDefs())
+
+    def load(self, inputs: list[str], outputs: list[str]) -> Module:
+        for name in (*inputs, *outputs):
+            if _node(name) not in self.nodes:
+                raise InputError(f"{self.path} has no node '{_node(name)}'. {self._listing()}")
+        found = outputs or self._unread(inputs)
+        if not found:
+            raise InputError(f"{self.path}: no node makes an output of its own accord; name them with --outputs.")
+        fed = inputs or [name for name in self.nodes.by_name if self.nodes.op(name) in _PLACEHOLDERS]
+        values = {_with_index(name): self._input(name) for name in fed}
+        graph = self.importer.build_graph("serving_default", self.nodes, values, list(map(_with_index, found)))
+        if not outputs:
+            graph.outputs = [result for value in graph.outputs if value.op for result in value.op.results]
+        if not inputs:
+            graph.inputs = [value for value in graph.inputs if value.uses]
+        self._refuse_variables()
+        self.importer.build_functions()
+        signature = Signature(
+            ["serving_default"], graph, [value.name for value in graph.inputs], [value.name for value in graph.outputs]
+        )
+        if outputs:
+            signature.outputs = [_short(name) for name in outputs]
+        module = Module([signature], self.importer.functions)
+        self._tables(module)
+        return module
+
+    def _tables(self, module: Module) -> None:
+        """Fills the tables from the initialisers that the graph contains, though no output needs them."""
+        meta = protos.classes["MetaGraphDef"]()
+        writes = [name for name in self.nodes.by_name if self.nodes.op(name) in TABLE_WRITES]
+        meta.collection_def[TABLE_COLLECTION].node_list.value.extend(writes)
+        resources = Resources(self.path.parent, meta, self.nodes, self.importer.library)
+        resources.resolve(self.importer.handles, module)
+
+    def _input(self, name: str) -> Value:
+        node = self.nodes.by_name[_node(name)]
+        index = int(_with_index(name).rpartition(":")[2])
+        dtypes = [dtype for _, types in self.importer.output_types(node) or [] for dtype in types]
+        if index >= len(dtypes):
+            raise InputError(f"The input '{name}' is no tensor of the graph: '{node.name}' has {len(dtypes)} results.")
+        return Value(dtypes[index], symbolic(self._shape(node, index), _short(name)), _short(name))
+
+    def _shape(self, node: Any, index: int) -> tuple[int | None, ...] | None:
+        shape = attrs.shape(node.attr["shape"].shape) if "shape" in node.attr else None
+        if shape == () and self.producer <= _SCALAR_IS_UNKNOWN:
+            shape = None
+        if shape is None and "_output_shapes" in node.attr:
+            shapes = node.attr["_output_shapes"].list.shape
+            shape = attrs.shape(shapes[index]) if index < len(shapes) else None
+        return shape
+
+    def _unread(self, inputs: Sequence[str]) -> list[str]:
+        """The nodes that make something which no node reads."""
+        read = {_node(ref) for name in self.nodes.by_name for ref in self.nodes.inputs(name)[0]}
+        read.update(map(_node, inputs))
+        return [name for name, node in self.nodes.by_name.items() if name not in read and self._makes_output(node)]
+
+    def _makes_output(self, node: Any) -> bool:
+        if node.op in _NO_OUTPUTS or "Summary" in node.op:
+            return False
+        outputs = self.importer.output_types(node)
+        return outputs is None or any(dtypes for _, dtypes in outputs)
+
+    def _refuse_variables(self) -> None:
+        for op in self.importer.handles:
+            if op.type in _VARIABLES:
+                raise InputError(
+                    f"{self.path} is not frozen: it holds the variable '{op.name}' without its value. "
+                    "Convert the SavedModel instead, or freeze the graph."
+                )
+
+    def _listing(self) -> str:
+        placeholders = [name for name in self.nodes.by_name if self.nodes.op(name) in _PLACEHOLDERS]
+        unread = self._unread(())
+        return f"Its placeholders are {_some(placeholders)}; the nodes that no other reads are {_some(unread)}."
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return (", ".join(names[:_MAX_LISTED]) or "none") + more
+
+
+def _node(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _with_index(name: str) -> str:
+    return name if ":" in name else f"{name}:0"
+
+
+def _short(name: str) -> str:
+    return name.removesuffix(":0")

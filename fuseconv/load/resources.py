@@ -1,0 +1,223 @@
+"""What a SavedModel's variables and tables hold, and by what name each is known.
+
+Which tensor of the checkpoint is a variable's is told by the restore graph, what a table holds by the initialisation
+graph; both are read, not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuseconv.errors import InputError
+from fuseconv.ir.graph import Module, Op, Table, Variable
+from fuseconv.load import attrs, protos
+from fuseconv.load.checkpoint import Checkpoint
+from fuseconv.load.effects import ASSIGNMENTS, Effects, Scope, Source
+from fuseconv.load.functions import Nodes, symbolic
+from fuseconv.load.tables import asset_path, read_text_file
+
+INIT_SIGNATURE = "__saved_model_init_op"
+TABLE_COLLECTION = "table_initializer"
+_INIT_COLLECTIONS = ("saved_model_main_op", "legacy_init_op", TABLE_COLLECTION)
+_ASSET_COLLECTION = "saved_model_assets"
+_TABLES = frozenset({"HashTableV2", "HashTable", "MutableHashTableV2", "MutableHashTable"})
+_TEXT_FILE_DEFAULTS = {"vocab_size": -1, "delimiter": b"\t", "offset": 0}
+# Deeper than any initialiser computes its keys and values.
+_MAX_DEPTH = 20
+_MAX_RANGE = 1 << 28
+
+_Restored = tuple[str, str]  # the checkpoint's name of a tensor, and the slice of it
+
+
+class Resources:
+    """The variables, tables and assets of a SavedModel in `path`.
+
+    assets: the name of a node of the main graph -> the path of the asset that TensorFlow feeds it with."""
+
+    def __init__(self, path: Path, meta: Any, nodes: Nodes, library: dict[str, Any]) -> None:
+        self.path = path
+        self.meta = meta
+        self.effects = Effects(library)
+        self.main = Scope(nodes)
+        self.assets = {name: path / "assets" / filename for name, filename in _assets(meta)}
+        self._asset_names = dict(_assets(meta))
+        self._checkpoint: Checkpoint | None = None
+        self._name_lists: dict[tuple[int, str], tuple[list[str], list[str]]] = {}
+        # By the name of the handle's node.
+        self._restored: dict[str, _Restored] = {}
+        self._initialised: dict[str, Source] = {}
+        self._table_writes: dict[str, Source] = {}
+
+    def resolve(self, handles: Sequence[Op], module: Module) -> None:
+        """Gives each handle op the name of its variable or table as `shared_name`, and the module what this holds."""
+        if not handles:
+            return
+        for root in (self.meta.saver_def.restore_op_name, *_init_ops(self.meta)):
+            if root:
+                self._read_effects(root)
+        names = _Names()
+        for op in handles:
+            name = op.attrs["shared_name"] = names.of(op, self._restored.get(op.name))
+            if op.type in _TABLES:
+                if name not in module.tables:
+                    module.tables[name] = self._table(name, op)
+            elif name not in module.variables:
+                module.variables[name] = self._variable(name, op)
+
+    def _read_effects(self, root: str) -> None:
+        for write in self.effects.of(self.main, root):
+            handle = self.effects.operand(write, 0)
+            if handle is None or handle.scope is not self.main:
+                continue
+            if write.op not in ASSIGNMENTS:
+                self._table_writes[handle.node] = write
+                continue
+            value = self.effects.operand(write, 1)
+            if value is None:
+                continue
+            if value.op == "RestoreV2":
+                self._restored[handle.node] = self._restored_tensor(value)
+            else:
+                self._initialised[handle.node] = value
+
+    def _restored_tensor(self, value: Source) -> _Restored:
+        key = (id(value.scope), value.node)
+        if key not in self._name_lists:
+            self._name_lists[key] = (self._strings(value, 1), self._strings(value, 2))
+        names, slices = self._name_lists[key]
+        if value.index >= min(len(names), len(slices)):
+            raise InputError(f"The node '{value.node}' restores fewer tensors than are read from it.")
+        return names[value.index], slices[value.index]
+
+    def _strings(self, reader: Source, index: int) -> list[str]:
+        source = self.effects.operand(reader, index)
+        if source is None or source.op != "Const":
+            raise InputError(f"The node '{reader.node}' restores variables by names that are not constant.")
+        return [item.decode() for item in _const(source).reshape(-1)]
+
+    def _variable(self, name: str, op: Op) -> Variable:
+        dtype = op.attrs.get("dtype") or op.result.dtype
+        variable = Variable(name, dtype, symbolic(op.attrs.get("shape"), name))
+        if op.name in self._restored:
+            variable.data = self._read(*self._restored[op.name])
+        elif op.name in self._initialised:
+            variable.data = self._evaluate(self._initialised[op.name])
+        data = variable.data
+        if data is not None:
+            fits = variable.shape is None or (
+                len(data.shape) == len(variable.shape)
+                and all(size == dim or not isinstance(dim, int) for size, dim in zip(data.shape, variable.shape))
+            )
+            if not fits or data.dtype != dtype.numpy:
+                declared, found = f"{dtype.name}{list(variable.shape or ())}", f"{data.dtype}{list(data.shape)}"
+                raise InputError(f"The variable '{name}' is declared as {declared}, but the checkpoint holds {found}.")
+        return variable
+
+    def _read(self, name: str, slice_spec: str) -> np.ndarray:
+        if self._checkpoint is None:
+            self._checkpoint = Checkpoint(self.path / "variables" / "variables")
+        return self._checkpoint.read(name, slice_spec)
+
+    def _table(self, name: str, op: Op) -> Table:
+        table = Table(name, op.attrs["key_dtype"], op.attrs["value_dtype"])
+        write = self._table_writes.get(op.name)
+        if write is None:
+            return table
+        if "TextFile" in write.op:
+            attributes = _TEXT_FILE_DEFAULTS | {key: _raw(value) for key, value in write.proto.attr.items()}
+            path = self._file(write)
+            table.keys, table.values = read_text_file(path, attributes, table.key_dtype, table.value_dtype)
+            return table
+        sources = [self.effects.operand(write, index) for index in (1, 2)]
+        table.keys, table.values = (self._evaluate(source) if source else None for source in sources)
+        return table
+
+    def _file(self, write: Source) -> Path:
+        source = self.effects.operand(write, 1)
+        if source is not None and source.op == "ReadVariableOp":
+            handle = self.effects.operand(source, 0)
+            source = self._initialised.get(handle.node) if handle is not None else None
+        if source is None or source.scope is not self.main or source.node not in self._asset_names:
+            raise InputError(
+                f"The table that '{write.node}' initialises is read from a file that is no asset of the model."
+            )
+        return asset_path(self.path, self._asset_names[source.node])
+
+    def _evaluate(self, source: Source, depth: int = 0) -> np.ndarray | None:
+        """The value of an initialiser's operand; None if it is made by something else than the few ops that are."""
+        if source.op == "Const":
+            return _const(source)
+        if source.op == "RestoreV2":
+            return self._read(*self._restored_tensor(source))
+        compute = _COMPUTED.get(source.op)
+        if compute is None or depth > _MAX_DEPTH:
+            return None
+        operands = []
+        for index in range(len(source.scope.nodes.inputs(source.node)[0])):
+            operand = self.effects.operand(source, index)
+            value = self._evaluate(operand, depth + 1) if operand is not None else None
+            if value is None:
+                return None
+            operands.append(value)
+        return compute(source.proto, *operands)
+
+
+class _Names:
+    """A unique name for each variable: handles that share one in TensorFlow share it here."""
+
+    def __init__(self) -> None:
+        self.owners: dict[str, tuple] = {}
+
+    def of(self, op: Op, restored: _Restored | None) -> str:
+        identity = tuple(op.attrs.get(key) for key in ("container", "dtype", "shape", "key_dtype", "value_dtype"))
+        name = op.attrs.get("shared_name") or op.name
+        if self.owners.setdefault(name, (*identity, restored)) == (*identity, restored):
+            return name
+        return op.name
+
+
+def _assets(meta: Any) -> list[tuple[str, str]]:
+    """(node, file name) of each asset."""
+    assets = list(meta.asset_file_def)
+    if not assets and _ASSET_COLLECTION in meta.collection_def:
+        items = meta.collection_def[_ASSET_COLLECTION].any_list.value
+        assets = [protos.classes["AssetFileDef"].FromString(item.value) for item in items]
+    return [(asset.tensor_info.name.partition(":")[0], asset.filename) for asset in assets]
+
+
+def _init_ops(meta: Any) -> list[str]:
+    if INIT_SIGNATURE in meta.signature_def:
+        outputs = meta.signature_def[INIT_SIGNATURE].outputs
+        return [info.name.partition(":")[0] for info in outputs.values()]
+    for collection in _INIT_COLLECTIONS:
+        if collection in meta.collection_def:
+            return [name.partition(":")[0] for name in meta.collection_def[collection].node_list.value]
+    return []
+
+
+def _const(source: Source) -> np.ndarray:
+    return attrs.tensor(source.proto.attr["value"].tensor, source.node)
+
+
+def _raw(value: Any) -> Any:
+    """An attribute with its strings as bytes."""
+    return value.s if value.WhichOneof("kind") == "s" else attrs.attr(value)
+
+
+
+def _range(node: Any, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:
+    if delta == 0 or (limit - start) / delta > _MAX_RANGE:
+        raise InputError(f"The node '{node.name}' makes too many values for a table: {start} to {limit} by {delta}.")
+    return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+
+
+# How TF1's initialisers count their keys (`index_table_from_tensor` and its like).
+_COMPUTED: dict[str, Callable[..., np.ndarray]] = {
+    "Cast": lambda node, x: x.astype(attrs.dtype(node.attr["DstT"].type).numpy),
+    "Range": _range,
+    "Size": lambda node, x: np.array(x.size, attrs.dtype(node.attr["out_type"].type or 3).numpy),
+}

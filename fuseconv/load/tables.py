@@ -1,0 +1,76 @@
+"""The lines of a vocabulary file -> the keys and values of a table, as InitializeTableFromTextFileV2 makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuseconv.errors import InputError
+from fuseconv.ir import types
+from fuseconv.ir.types import DType
+
+_WHOLE_LINE = -2
+_LINE_NUMBER = -1
+
+
+def asset_path(model: Path, filename: str) -> Path:
+    """The file of an asset. Raises InputError if it is not there, or if it is not within the model's directory."""
+    relative = Path(filename)
+    path = model / "assets" / relative
+    if relative.is_absolute() or ".." in relative.parts or not path.resolve().is_relative_to(model.resolve()):
+        raise InputError(f"The model's asset '{filename}' lies outside its directory; it is not read.")
+    if not path.is_file():
+        raise InputError(f"The model's asset {path} is missing.")
+    return path
+
+
+def read_text_file(
+    path: Path, attributes: Mapping[str, Any], key_dtype: DType, value_dtype: DType
+) -> tuple[np.ndarray, np.ndarray]:
+    """Keys and values. attributes: those of InitializeTableFromTextFileV2, with its names."""
+    lines = _lines(path)
+    size = attributes["vocab_size"]
+    if size > len(lines):
+        raise InputError(f"The vocabulary {path} has {len(lines)} lines, but the model says {size}.")
+    if size >= 0:
+        lines = lines[:size]
+    delimiter = attributes["delimiter"]
+    columns = [attributes["key_index"], attributes["value_index"]]
+    for number, line in enumerate(lines):
+        if not line:
+            raise InputError(f"The vocabulary {path} is empty in line {number + 1}.")
+    rows = [line.split(delimiter) for line in lines] if max(columns) >= 0 else []
+    for number, row in enumerate(rows):
+        if len(row) <= max(columns):
+            raise InputError(f"The vocabulary {path} has too few columns in line {number + 1}.")
+    keys, values = (
+        _column(index, kind, lines, rows, attributes["offset"], path)
+        for index, kind in zip(columns, (key_dtype, value_dtype))
+    )
+    return keys, values
+
+
+def _lines(path: Path) -> list[bytes]:
+    lines = path.read_bytes().split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line[:-1] if line.endswith(b"\r") else line for line in lines]
+
+
+def _column(
+    index: int, dtype: DType, lines: list[bytes], rows: list[list[bytes]], offset: int, path: Path
+) -> np.ndarray:
+    if index == _LINE_NUMBER:
+        return np.arange(offset, offset + len(lines), dtype=dtype.numpy)
+    texts = lines if index == _WHOLE_LINE else [row[index] for row in rows]
+    if dtype is not types.STRING:
+        try:
+            return np.array(texts, "S").astype(dtype.numpy) if texts else np.empty(0, dtype.numpy)
+        except ValueError:
+            raise InputError(f"The vocabulary {path} has something else than {dtype.name} in column {index}.") from None
+    array = np.empty(len(texts), object)
+    array[:] = texts
+    return array
