@@ -2,45 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fuseconv.errors import UnsupportedError
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.ir.signature import OpFunction
+from fuseconv.passes.effects import has_effect
 from fuseconv.report.records import Report
 
 
 def lower(module: Module, rules: Mapping[str, OpFunction], report: Report) -> None:
     """Turns the `tf` ops of all graphs into `tfl` ops. Raises UnsupportedError with every op that has no rule."""
     refused: list[tuple[Op, str]] = []
+    known: dict[str, bool] = {}
     for graph in module.graphs():
-        _lower_graph(graph, rules, report, refused)
+        _lower_graph(graph, rules, report, lambda op: has_effect(op, module, known), refused)
     if refused:
-        raise unsupported(refused)
+        raise unsupported(refused[::-1])
 
 
 def _lower_graph(
-    graph: Graph, rules: Mapping[str, OpFunction], report: Report, refused: list[tuple[Op, str]]
+    graph: Graph,
+    rules: Mapping[str, OpFunction],
+    report: Report,
+    effects: Callable[[Op], bool],
+    refused: list[tuple[Op, str]],
 ) -> None:
-    ops, graph.ops = graph.ops, []
-    for op in ops:
+    """Goes from the last op to the first: a rule that needs only what is known of an operand, such as the shape that a
+    chain of ops computes, leaves that chain without readers before it is reached."""
+    lowered: list[list[Op]] = []
+    for op in reversed(graph.ops):
         if op.dialect == "tfl":
-            graph.ops.append(op)
+            lowered.append([op])
+            continue
+        if not any(result.uses for result in op.results) and not effects(op):
+            report.removed(op, "lower", "nothing reads it once shapes are known")
+            detach(op)
             continue
         why, results, emitted = _apply(op, rules)
         if why:
             report.record("unsupported", "lower", op.sources, why=why)
             refused.append((op, why))
-            graph.ops.append(op)
+            lowered.append([op])
             continue
-        graph.ops.extend(emitted)
+        lowered.append(emitted)
         for old, new in zip(op.results, results):
             if new is not None:
                 hand_over(old, new)
         types = [new.type for new in emitted]
         report.record("lowered" if types else "removed", f"lower {op.type}", op.sources, types)
         detach(op)
+    graph.ops = [op for emitted in reversed(lowered) for op in emitted]
 
 
 def _apply(op: Op, rules: Mapping[str, OpFunction]) -> tuple[str, Sequence[Value | None], list[Op]]:

@@ -10,13 +10,19 @@ from fuseconv.ir.graph import Op, Value
 from fuseconv.passes import kernels
 from fuseconv.passes.shapes.operands import CONTENT_LIMIT, content_of
 
-# Ops whose kernels are right on unknown sizes: they move elements, or use arithmetic that Sym defines.
-_SYMBOLIC = frozenset({
-    "Add", "AddN", "AddV2", "BroadcastTo", "Cast", "Concat", "ConcatV2", "ExpandDims", "Fill", "FloorDiv", "FloorMod",
-    "Gather", "GatherNd", "GatherV2", "Identity", "IdentityN", "Mul", "Neg", "OnesLike", "Pack", "PreventGradient",
-    "Prod", "Reshape", "ReverseV2", "Select", "SelectV2", "Slice", "Snapshot", "Split", "SplitV", "Squeeze",
-    "StopGradient", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unpack", "ZerosLike",
-})  # fmt: skip
+# Ops whose kernels are right on unknown sizes, since they move elements or use arithmetic that Sym defines; with the
+# operands that may hold such sizes. The others (axes, indices, conditions) must be known.
+_EVERY = slice(None)
+_FIRST = slice(0, 1)
+_SYMBOLIC = {
+    **dict.fromkeys(("Add", "AddN", "AddV2", "FloorDiv", "FloorMod", "Mul", "Neg", "Sub"), _EVERY),
+    **dict.fromkeys(("Cast", "Identity", "IdentityN", "OnesLike", "Pack", "PreventGradient", "Snapshot"), _EVERY),
+    **dict.fromkeys(("StopGradient", "Unpack", "ZerosLike", "Squeeze"), _EVERY),
+    **dict.fromkeys(("BroadcastTo", "ExpandDims", "Gather", "GatherNd", "GatherV2", "Prod", "Reshape"), _FIRST),
+    **dict.fromkeys(("ReverseV2", "Slice", "SplitV", "StridedSlice", "Sum", "Tile", "Transpose"), _FIRST),
+    **dict.fromkeys(("Concat", "Fill", "Select", "SelectV2", "Split"), slice(1, None)),
+    "ConcatV2": slice(0, -1),
+}
 _SHAPE_OPS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
 
 
@@ -72,7 +78,12 @@ def _settled(known: np.ndarray, value: Value) -> np.ndarray:
 def _run(op: Op, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
     if all(array.dtype != object for array in arrays):
         return kernels.evaluate(op, arrays)
-    return kernels.apply(op, arrays) if op.type in _SYMBOLIC else None
+    if op.type not in _SYMBOLIC:
+        return None
+    symbolic = set(range(len(arrays))[_SYMBOLIC[op.type]])
+    if any(array.dtype == object and index not in symbolic for index, array in enumerate(arrays)):
+        return None
+    return kernels.apply(op, arrays)
 
 
 def _checked(array: np.ndarray, result: Value) -> np.ndarray | None:
