@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType
-from typing import Any
+import textwrap
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
-from fuseconv.fuse.registry import Registry
+import fuseconv.tfl.ops  # noqa: F401  fills the table
 from fuseconv.tfl.opdef import TABLE
+
+if TYPE_CHECKING:
+    from fuseconv.fuse.registry import Registry
+
+# What a rule reads off its builder, named like an op.
+_PROPERTIES = frozenset({"shape"})
 
 
 def fusion_rows(registry: Registry) -> list[dict[str, str]]:
@@ -35,47 +43,50 @@ def rule_rows(registry: Registry) -> list[dict[str, Any]]:
 
 
 def builds(rule: Callable) -> list[str]:
-    """The TFLite ops that a rule names itself; of a rule that only hands on, those that its helpers name."""
-    seen: set[int] = set()
-    level: list[Any] = [rule]
-    while level:
-        named = {name.rstrip("_").upper() for item in level for name in _names(item)} & TABLE.keys()
-        if named:
-            return sorted(named)
-        seen |= {id(item) for item in level}
-        level = [helper for item in level for helper in _helpers(item) if id(helper) not in seen]
-    return []
+    """The TFLite ops that a rule may build: those that it, and its helpers in the same module, name in a call on the
+    builder. Helpers from elsewhere cast and transpose for many rules, and count only if nothing else is there."""
+    seen: set[Callable] = set()
+    ops: set[str] = set()
+    near: list[Callable] = [rule]
+    far: list[Callable] = []
+    while near or (far and not ops):
+        function = near.pop() if near else far.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        named, helpers = _calls(function)
+        ops |= named
+        for helper in helpers:
+            (near if helper.__module__ == rule.__module__ else far).append(helper)
+    return sorted(ops)
 
 
-def _names(item: Any) -> Iterator[str]:
-    """The attributes that a function reads, and the texts that a factory gave it."""
-    if isinstance(item, str):
-        yield item
-    elif isinstance(item, FunctionType):
-        for code in _codes(item.__code__):
-            yield from code.co_names
+def _calls(function: Callable) -> tuple[set[str], list[Callable]]:
+    """The ops that a function's own text names, and the functions that it hands its builder (its first parameter) to.
+
+    An op is named by `tfl.add(...)`, by `helper(tfl.add, ...)`, by its name in capitals among a call's arguments, or,
+    in a function with `getattr(tfl, name)`, by a text that a factory gave it."""
+    ops: set[str] = set()
+    helpers: list[Callable] = []
+    builder = next(iter(inspect.signature(function).parameters), None)
+    scope = inspect.getclosurevars(function)
+    known = {**scope.globals, **scope.nonlocals}
+    for call in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
+        if not isinstance(call, ast.Call):
+            continue
+        for part in (call.func, *call.args):
+            if isinstance(part, ast.Attribute) and _is_name(part.value, builder) and part.attr not in _PROPERTIES:
+                ops.add(part.attr.rstrip("_").upper())
+            elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+                ops.add(part.value)
+        if isinstance(call.func, ast.Name) and any(_is_name(arg, builder) for arg in call.args):
+            helper = known.get(call.func.id)
+            if call.func.id == "getattr":
+                ops |= {text.upper() for text in scope.nonlocals.values() if isinstance(text, str)}
+            elif isinstance(helper, FunctionType):
+                helpers.append(inspect.unwrap(helper))
+    return ops & TABLE.keys(), helpers
 
 
-def _helpers(item: Any) -> Iterator[Any]:
-    """What a function refers to by its closure or its module: other functions of this package, and texts."""
-    if not isinstance(item, FunctionType):
-        return
-    for cell in item.__closure__ or ():
-        if isinstance(cell.cell_contents, (str, FunctionType)):
-            yield cell.cell_contents
-    for code in _codes(item.__code__):
-        for name in code.co_names:
-            value = item.__globals__.get(name)
-            if isinstance(value, FunctionType) and _package(value) == _package(item):
-                yield value
-
-
-def _package(function: FunctionType) -> str:
-    return function.__module__.partition(".")[0]
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
+def _is_name(node: ast.expr, name: str | None) -> bool:
+    return isinstance(node, ast.Name) and node.id == name

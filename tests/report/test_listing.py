@@ -1,0 +1,90 @@
+"""The rows of `fuseconv fusions` and `fuseconv ops`."""
+
+from __future__ import annotations
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+from fuseconv.ir.signature import op_function
+from fuseconv.report.listing import builds, fusion_rows, rule_rows
+from tests.random_weights import randomise
+
+
+def relu(tfl, x):
+    """max(x, 0)"""
+    return tfl.maximum(x, tfl.shape)
+
+
+def _pool(pool, x):
+    return pool(x)
+
+
+def pooled(tfl, x):
+    return _pool(tfl.max_pool_2d, x)
+
+
+def _moved(tfl, kind, x):
+    return tfl.op(kind, (x,), {})
+
+
+def blocks(tfl, x):
+    return _moved(tfl, "SPACE_TO_BATCH_ND", tfl.reshape(x, []))
+
+
+def _binary(name):
+    def rule(tfl, x, y):
+        return getattr(tfl, name)(x, y)
+
+    return rule
+
+
+add = _binary("add")
+
+
+def elsewhere(tfl, x):
+    return randomise(tfl, x)
+
+
+def _wrapped(rule):
+    @functools.wraps(rule)
+    def wrapped(tfl, *operands):
+        return tfl.cast(rule(tfl, *operands))
+
+    return wrapped
+
+
+@_wrapped
+def logical(tfl, x, y):
+    return _logical(tfl, x, y)
+
+
+def _logical(tfl, x, y):
+    return tfl.logical_and(x, y) if y else logical(tfl, y, x)
+
+
+def test_the_ops_that_a_rule_builds() -> None:
+    assert builds(relu) == ["MAXIMUM"]
+    assert builds(pooled) == ["MAX_POOL_2D"]
+    assert builds(blocks) == ["RESHAPE", "SPACE_TO_BATCH_ND"]
+    assert builds(add) == ["ADD"]
+    assert builds(elsewhere) == []
+
+
+def test_helpers_are_followed_and_decorators_are_not() -> None:
+    assert builds(logical.__wrapped__) == ["LOGICAL_AND"]
+
+
+def test_rows() -> None:
+    registry: Any = SimpleNamespace(
+        fusions=[SimpleNamespace(name="keras_lstm", emits="LSTM", summary="A loop -> one op.")],
+        rules={"Relu": op_function(relu, "Relu"), "And": op_function(logical, "And")},
+        origin=lambda name: f"origin of {name}",
+    )
+    assert fusion_rows(registry) == [
+        {"name": "keras_lstm", "emits": "LSTM", "summary": "A loop -> one op.", "origin": "origin of keras_lstm"}
+    ]
+    assert rule_rows(registry) == [
+        {"op": "And", "emits": ["LOGICAL_AND"], "summary": "", "origin": "origin of And"},
+        {"op": "Relu", "emits": ["MAXIMUM"], "summary": "max(x, 0)", "origin": "origin of Relu"},
+    ]

@@ -1,0 +1,139 @@
+"""The terminal's views, as text that a person has read."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from fuseconv.report import terminal
+from tests.report.test_json import a_report
+
+
+def plain(show, *args, **options) -> str:
+    return terminal.text(lambda out: show(out, *args, **options), io.StringIO())
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+CONVERSION = """\
+Fused       Count  Into                                  For example
+keras_lstm      1  2 FILL, UNIDIRECTIONAL_SEQUENCE_LSTM  lstm/call
+dense_bias      1  FULLY_CONNECTED                       dense/MatMul
+Not fused   Count  Why                          Nodes
+keras_lstm      1  TFLite's LSTM takes no mask  mask/call
+Removed 2 identity
+Ops     7 -> 2  (3 fused, 0 lowered, 1 folded, 2 removed, 0 unsupported)
+File    build/digits.tflite  4.1 kB
+Time    14.3 ms  (load 12.3 ms · fuse 2.0 ms)
+"""
+
+VERBOSE = """\
+Fused       Count  Into                                  For example
+keras_lstm      1  2 FILL, UNIDIRECTIONAL_SEQUENCE_LSTM  lstm/call
+dense_bias      1  FULLY_CONNECTED                       dense/MatMul
+Not fused   Count  Why                          Nodes
+keras_lstm      1  TFLite's LSTM takes no mask  mask/call
+Lowered       Nodes  Into             Why  For example
+lower MatMul      1  FULLY_CONNECTED       dense/MatMul
+Folded      Nodes  Into  Why  For example
+fold Shape      1             shape
+Removed   Nodes  Into  Why                      For example
+identity      2        it hands on its operand  identity
+Op  Type                          Stands for
+ 0  UNIDIRECTIONAL_SEQUENCE_LSTM  lstm/call
+ 1  FULLY_CONNECTED               dense/MatMul, dense/BiasAdd
+Ops     7 -> 2  (3 fused, 0 lowered, 1 folded, 2 removed, 0 unsupported)
+File    build/digits.tflite  4.1 kB
+Time    14.3 ms  (load 12.3 ms · fuse 2.0 ms)
+"""
+
+UNSUPPORTED = """\
+Unsupported op  Count  Nodes                             Why
+Betainc             1  head/Betainc                      no rule lowers this op
+Cholesky            9  c/0, c/1, c/2 and 6 more          no rule lowers this op
+"""
+
+VERIFICATION = """\
+Signature        Output  Type     Shapes         Largest difference  Relative
+serving_default  class   float32  [1,10] [3,10]            1.19e-07  2.38e-07  ok
+serving_default  mask    bool     [1]                             0         0  ok
+encode           code    float32  [1,4]                           -         -  the shape [1, 5] instead of [1, 4]
+Run     serving_default 2 times in a row on x[1,28,28]
+Run     encode 2 times in a row on x[], words[3]
+Allowed 1e-06 + 0.0001 of the largest expected value
+"""
+
+
+def test_a_conversion() -> None:
+    assert plain(terminal.show_conversion, a_report()) == CONVERSION
+
+
+def test_a_conversion_with_every_detail() -> None:
+    assert plain(terminal.show_conversion, a_report(), verbose=True) == VERBOSE
+
+
+def test_unsupported_ops() -> None:
+    ops = [
+        ("Betainc", ["head/Betainc"], "no rule lowers this op"),
+        ("Cholesky", [f"c/{n}" for n in range(9)], "no rule lowers this op"),
+    ]
+    shown = plain(terminal.show_unsupported, ops)
+    assert [line.split() for line in shown.splitlines()] == [line.split() for line in UNSUPPORTED.splitlines()]
+    assert "c/8" in plain(terminal.show_unsupported, ops, verbose=True)
+
+
+def test_a_verification() -> None:
+    row = {"type": "float32", "passed": True, "why": ""}
+    document = {
+        "atol": 1e-6,
+        "rtol": 1e-4,
+        "runs": [
+            {"signature": "serving_default", "inputs": {"x": [1, 28, 28]}, "invokes": 2},
+            {"signature": "encode", "inputs": {"x": [], "words": [3]}, "invokes": 2},
+        ],
+        "outputs": [
+            {**row, "signature": "serving_default", "output": "class", "shapes": [[1, 10], [3, 10]],
+             "absolute": 1.19e-7, "relative": 2.38e-7},
+            {**row, "signature": "serving_default", "output": "mask", "shapes": [[1]], "type": "bool",
+             "absolute": 0.0, "relative": 0.0},
+            {**row, "signature": "encode", "output": "code", "shapes": [[1, 4]], "absolute": None, "relative": None,
+             "passed": False, "why": "the shape [1, 5] instead of [1, 4]"},
+        ],
+    }  # fmt: skip
+    assert plain(terminal.show_verification, document) == VERIFICATION
+
+
+def test_names_from_a_model_cannot_command_the_terminal() -> None:
+    report = a_report()
+    report.record("fused", "conv", ["evil\x1b[2J\r[bold]name\u202e"], ["CONV_2D"])
+    for stream in (io.StringIO(), Screen()):
+        shown = terminal.text(lambda out: terminal.show_conversion(out, report), stream)
+        assert "\x1b[2J" not in shown and "\r" not in shown and "\u202e" not in shown
+        assert "evil\\x1b[2J\\r[bold]name\\u202e" in shown
+
+
+def test_colours_and_wrapping_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    def show(out: Console) -> None:
+        terminal.show_unsupported(out, [("Betainc", ["n" * 90], "why")])
+
+    assert "\x1b[" not in terminal.text(show, io.StringIO())
+    assert "n" * 90 in terminal.text(show, io.StringIO())
+    assert "\x1b[" in terminal.text(show, Screen())
+    assert "n" * 90 not in terminal.text(show, Screen())
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (3_400_000, "3.4 MB"), (999_960, "1.0 MB"), (10**13, "10.0 TB")],
+)
+def test_sizes(count: int, text: str) -> None:
+    assert terminal.size(count) == text
