@@ -6,6 +6,10 @@ from fuseconv.errors import FuseconvError
 from fuseconv.ir.graph import Graph, Module, Op, Value
 
 
+# Where a loop of TF1 joins its back edge, whose value is made later.
+_LOOP_HEADS = frozenset({"tf.Merge", "tf.RefMerge"})
+
+
 class MalformedError(FuseconvError):
     """A stage left IR that breaks a rule; a defect of ours (or of a plug-in)."""
 
@@ -42,5 +46,5 @@ def _check_operand(graph: Graph, op: Op, operand: Value, made: set[Value]) -> No
             raise MalformedError(f"the constant {operand} holds an array of shape {operand.data.shape}")
         if operand.data.dtype != operand.dtype.numpy:
             raise MalformedError(f"the constant {operand} holds an array of {operand.data.dtype}")
-    elif operand not in made:
+    elif operand not in made and op.kind not in _LOOP_HEADS:
         raise MalformedError(f"{op} in {graph.name} reads {operand} before anything makes it")
