@@ -29,9 +29,10 @@ class Quantisation:
 
 @dataclass(frozen=True)
 class FuncRef:
-    """An attribute that names a function of the module."""
+    """An attribute that names a function of the module; in `_implements`, an annotation with attributes."""
 
     name: str
+    attrs: dict[str, Any] = field(default_factory=dict, hash=False)
 
 
 class Value:

@@ -125,7 +125,7 @@ def _encode(value: Any) -> Any:
     if isinstance(value, types.DType):
         return {"dtype": value.name}
     if isinstance(value, FuncRef):
-        return {"function": value.name}
+        return {"function": value.name} | ({"attrs": _encode(value.attrs)} if value.attrs else {})
     if isinstance(value, np.ndarray):
         dtype = types.of_array(value).name
         return {"array": dtype, "shape": value.shape, "data": _array_text(value, None)}
@@ -139,8 +139,8 @@ def _decode(value: Any) -> Any:
         return value
     if value.keys() == {"dtype"}:
         return types.BY_NAME[value["dtype"]]
-    if value.keys() == {"function"}:
-        return FuncRef(value["function"])
+    if value.keys() <= {"function", "attrs"} and "function" in value:
+        return FuncRef(value["function"], _decode(value.get("attrs", {})))
     if value.keys() == {"array", "shape", "data"}:
         return _parse_array(value["data"], types.BY_NAME[value["array"]], value["shape"])
     return {key: _decode(item) for key, item in value.items()}
@@ -153,7 +153,7 @@ def _parse_array(text: str, dtype: types.DType, shape: Any) -> np.ndarray:
         return np.frombuffer(zlib.decompress(base64.b64decode(text[5:])), dtype.numpy).reshape(shape)
     if text.startswith("strings:"):
         array = np.empty(shape, object)
-        array.flat = ast.literal_eval(text[8:])
+        array[...] = np.array(ast.literal_eval(text[8:]), object).reshape(shape)
         return array
     # float() reads the "nan" and "inf" that a list's repr holds.
     return np.array(json.loads(_json_numbers(text)), dtype.numpy).reshape(shape)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fuseconv.errors import FuseconvError
 from fuseconv.ir.graph import Graph, Module, Op, Value
 
-
 # Where a loop of TF1 joins its back edge, whose value is made later.
 _LOOP_HEADS = frozenset({"tf.Merge", "tf.RefMerge"})
 

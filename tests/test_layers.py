@@ -1,0 +1,95 @@
+"""Imports point one way, and the guests stay in their rooms."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fuseconv
+
+ROOT = Path(fuseconv.__file__).parent
+# A room may import from itself, from rooms of lower layers, and, in the layer of the stages, from what it is built on.
+LAYERS = [
+    {"cli"},
+    {"testing", "verify"},
+    {"runners"},
+    {"convert"},
+    {"load", "passes", "recognise", "fuse", "fusions", "lower", "write", "inspect"},
+    {"report"},
+    {"tfl"},
+    {"ir"},
+    {"errors"},
+]
+STAGES = {
+    "lower": {"passes"},
+    "fuse": {"passes", "fusions", "lower"},
+    "fusions": {"fuse"},
+    "recognise": {"passes", "fuse"},
+}
+# Who may import a package at all; and whether only inside functions.
+GUESTS = {
+    "click": ({"cli"}, False),
+    "rich": ({"report"}, False),
+    "tensorflow": ({"load", "verify", "runners", "passes", "testing"}, True),
+    "keras": ({"load", "verify", "runners"}, True),
+    "tf_keras": ({"load", "verify", "runners"}, True),
+}
+
+
+def _imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """The modules that a file imports, and whether it does so as it is loaded."""
+    tree = ast.parse(path.read_text())
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    inside = {id(node) for function in functions for node in ast.walk(function)}
+    for node in list(ast.walk(tree)):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []  # names for annotations are not imported when the program runs
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            names = [f"{node.module}.{a.name}" if node.module == "fuseconv" else node.module or "" for a in node.names]
+        for name in names:
+            yield name, id(node) not in inside
+
+
+def _room(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+FILES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py" or path.parent != ROOT)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path: Path) -> None:
+    room = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    layer = next((i for i, rooms in enumerate(LAYERS) if room in rooms), None)
+    assert layer is not None, f"{room} is no room of the design"
+    for name, at_load in _imports(path):
+        package = name.split(".")[0]
+        if package in GUESTS:
+            rooms, lazy = GUESTS[package]
+            assert room in rooms, f"{package} does not belong in {room}"
+            assert not (lazy and at_load), f"{package} must be imported inside a function"
+        if package != "fuseconv" or _room(name) in (room, ""):
+            continue
+        target = _room(name)
+        target_layer = next((i for i, rooms in enumerate(LAYERS) if target in rooms), None)
+        assert target_layer is not None, f"{name} is no room of the design"
+        allowed = target_layer > layer or target in STAGES.get(room, ())
+        assert allowed, f"{room} must not import {target}"
+
+
+def test_files_are_short() -> None:
+    long = {str(p.relative_to(ROOT)): n for p in FILES if (n := len(p.read_text().splitlines())) > 600}
+    assert not long
+
+
+def test_nothing_is_called_utils() -> None:
+    assert not [path for path in ROOT.rglob("*") if path.stem in ("utils", "util", "helpers", "misc")]
