@@ -113,7 +113,8 @@ def text(data: bytes) -> str | bytes:
 
 
 def func(proto: Any) -> FuncRef:
-    return FuncRef(proto.name)
+    """A function's name with the attributes that it is bound to, or an annotation with its own."""
+    return FuncRef(proto.name, {key: attr(value) for key, value in proto.attr.items()} if proto.attr else {})
 
 
 _CONVERT: dict[str, Any] = {

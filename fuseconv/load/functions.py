@@ -27,6 +27,7 @@ _PLACEMENT = {
     "VarHandleOp": frozenset({"allowed_devices", "debug_name"}),
 }
 _NOTHING: frozenset[str] = frozenset()
+_ANNOTATION = "_implements"
 # What an op that nobody knows may say about its results, in the order of trust.
 _RESULT_TYPES = ("_output_types", "Tout", "T", "dtype")
 
@@ -258,9 +259,9 @@ class _Builder:
         else:
             op = Op(f"tf.{kind}", (), self._attrs(node, self.importer.op_defs.get(kind)), name, (name,))
         self._add_results(op, node, reached)
-        for value in op.attrs.values():
+        for key, value in op.attrs.items():
             for item in value if isinstance(value, list) else (value,):
-                if isinstance(item, FuncRef):
+                if isinstance(item, FuncRef) and key != _ANNOTATION:
                     self.importer.want(item, name)
         if kind in Importer.HANDLES:
             self.importer.handles.append(op)
@@ -273,7 +274,7 @@ class _Builder:
         left_out = op_def.structural | _PLACEMENT.get(op_def.name, _NOTHING)
         defaults = op_def.defaults
         for key, value in node.attr.items():
-            if key in left_out or (key[0] == "_" and key != "_implements"):
+            if key in left_out or (key[0] == "_" and key != _ANNOTATION):
                 continue
             decoded = attrs.attr(value)
             if key not in defaults or not _same(decoded, defaults[key]):
@@ -305,8 +306,8 @@ class _Builder:
                 counts = self.readers.setdefault(name, {})
                 counts[output] = max(counts.get(output, 0), index + 1)
         counts = self.readers.get(node.name) or {"": 1}
-        said = next((attrs.attr(node.attr[key]) for key in _RESULT_TYPES if key in node.attr), types.VARIANT)
-        listed: list[DType] = said if isinstance(said, list) and said else [said]
+        said = (_dtypes(attrs.attr(node.attr[key])) for key in _RESULT_TYPES if key in node.attr)
+        listed = next(filter(None, said), [types.VARIANT])
         last = listed[-1]
         if len(counts) == 1 and len(listed) > 1:
             counts = {output: max(count, len(listed)) for output, count in counts.items()}
@@ -331,6 +332,11 @@ def _arg_types(arg: Arg, node: Any, op_def: OpDef) -> list[DType]:
         return _stated(arg.list_attr, node, op_def)
     dtype = arg.dtype or _stated(arg.type_attr, node, op_def)
     return [dtype] * _stated(arg.number_attr, node, op_def) if arg.number_attr else [dtype]
+
+
+def _dtypes(value: Any) -> list[DType]:
+    items = value if isinstance(value, list) else [value]
+    return items if all(isinstance(item, DType) for item in items) else []
 
 
 def _stated(key: str, node: Any, op_def: OpDef) -> Any:

@@ -46,11 +46,9 @@ def drop_unreachable(module: Module) -> None:
 def references(op: Op) -> list[FuncRef]:
     """The functions that an op's attributes name."""
     found = []
-    for value in op.attrs.values():
-        if isinstance(value, FuncRef):
-            found.append(value)
-        elif isinstance(value, list):
-            found += [item for item in value if isinstance(item, FuncRef)]
+    for key, value in op.attrs.items():
+        if key != "_implements":  # an annotation, which need not be a function
+            found += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, FuncRef)]
     return found
 
 
@@ -104,11 +102,11 @@ class _Comparison:
         return True
 
     def _attrs(self, a: Any, b: Any, pending: list[tuple[Graph, Graph]]) -> bool:
-        if isinstance(a, FuncRef) and isinstance(b, FuncRef):
+        if isinstance(a, FuncRef) and isinstance(b, FuncRef) and a.name in self.functions and b.name in self.functions:
             if a.name != b.name and (a.name, b.name) not in self.pairs:
                 self.pairs.add((a.name, b.name))
                 pending.append((self.functions[a.name], self.functions[b.name]))
-            return True
+            return a.attrs == b.attrs
         if isinstance(a, list) and isinstance(b, list):
             return len(a) == len(b) and all(self._attrs(x, y, pending) for x, y in zip(a, b, strict=True))
         if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):

@@ -1,0 +1,213 @@
+"""SavedModels that TensorFlow wrote."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuseconv.errors import InputError
+from fuseconv.ir import types, verifier
+from fuseconv.ir.dims import symbol
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op
+from fuseconv.load import load, protos
+
+
+def ops(graph: Graph, kind: str) -> list[Op]:
+    return [op for op in graph.ops if op.kind == kind]
+
+
+def all_ops(module: Module, kind: str) -> list[Op]:
+    return [op for graph in module.graphs() for op in ops(graph, kind)]
+
+
+def test_keras3_export(keras3: tuple[Path, Any]) -> None:
+    path, model = keras3
+    module = load(path)
+    verifier.check(module, "tf")
+    (signature,) = module.signatures
+    assert signature.names == ["serving_default", "serve"]
+    assert signature.inputs == ["image"]
+    assert signature.outputs == ["output_0"]
+    assert signature.graph.inputs[0].shape == (symbol("image.0"), 8, 8, 3)
+    assert len(module.functions) == 2  # one wrapper went with the second name
+    (conv,) = all_ops(module, "tf.Conv2D")
+    assert conv.attrs == {"strides": [1, 1, 1, 1], "padding": "VALID"}
+    assert conv.sources == (conv.name,)
+    weights = sorted((w.numpy().shape, w.numpy().tobytes()) for w in model.weights)
+    assert sorted((v.data.shape, v.data.tobytes()) for v in module.variables.values()) == weights
+    assert {op.attrs["shared_name"] for op in all_ops(module, "tf.VarHandleOp")} == set(module.variables)
+
+
+def test_values_are_named_for_their_nodes(tf2: Path) -> None:
+    module = load(tf2)
+    (split,) = all_ops(module, "tf.Split")
+    assert [value.name for value in split.results] == [split.name, f"{split.name}:1"]
+    assert [value.dtype for value in split.results] == [types.FLOAT32] * 2
+    assert split.attrs == {}  # num_split is the number of results
+
+
+def test_tf2_signatures(tf2: Path) -> None:
+    module = load(tf2)
+    verifier.check(module, "tf")
+    assert [signature.names for signature in module.signatures] == [["serving_default"], ["another"]]
+    serve = module.signatures[0]
+    assert serve.inputs == ["a", "z"]
+    assert serve.graph.inputs[0].shape == (symbol("a.0"), symbol("a.1"))
+    assert serve.graph.inputs[0].dtype is types.STRING
+    assert serve.outputs == sorted(serve.outputs)
+    assert len(serve.graph.outputs) == len(serve.outputs) == 7
+
+
+def test_functions_keep_their_annotations(tf2: Path) -> None:
+    module = load(tf2)
+    (annotated,) = [graph for graph in module.functions.values() if "_implements" in graph.attrs]
+    assert annotated.attrs["_implements"] == FuncRef("my_op", {"width": 3})
+    (call,) = [op for graph in module.graphs() for op in graph.ops if op.attrs.get("f") == FuncRef(annotated.name)]
+    assert len(call.operands) == len(annotated.inputs)
+    assert not {"config_proto", "config", "executor_type"} & call.attrs.keys()
+
+
+def test_loops_refer_to_functions(tf2: Path) -> None:
+    module = load(tf2)
+    (loop,) = all_ops(module, "tf.StatelessWhile")
+    assert isinstance(loop.attrs["cond"], FuncRef)
+    assert loop.attrs["cond"].name in module.functions
+    assert loop.attrs["body"].name in module.functions
+    assert len(loop.results) == len(loop.operands)
+
+
+def test_tf2_variables(tf2: Path) -> None:
+    module = load(tf2)
+    values = sorted(v.data.tolist() for v in module.variables.values())
+    assert values == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
+    only = load(tf2, signatures=["another"])
+    assert [v.data.tolist() for v in only.variables.values()] == [[[5, 6], [7, 8]]]
+    assert [signature.names for signature in only.signatures] == [["another"]]
+
+
+def test_captured_constants_are_constants(tf2: Path) -> None:
+    graph = load(tf2).signatures[0].graph
+    assert [10.0, 11.0] in [value.data.tolist() for value in graph.constants()]
+    assert not ops(graph, "tf.Const")
+
+
+def test_tf1_model(tf1: Path, models: Path) -> None:
+    module = load(tf1)
+    verifier.check(module, "tf")
+    (signature,) = module.signatures
+    assert signature.inputs == ["s", "x"]
+    assert signature.outputs == ["ids", "words", "y"]
+    variables = module.variables
+    assert variables["ref"].data.tolist() == [1, 2, 3]
+    assert variables["scope/resource"].data.tolist() == [4, 5, 6]
+    parts = [variables[f"parts/part_{n}"].data for n in range(3)]
+    np.testing.assert_array_equal(np.concatenate(parts), np.load(models / "parts.npy"))
+    assert variables["parts/part_1"].shape == parts[1].shape
+    (handle,) = [op for op in all_ops(module, "tf.VariableV2") if op.name == "ref"]
+    assert handle.attrs["shared_name"] == "ref"
+    assert handle.result.dtype is types.FLOAT32
+
+
+def test_v1_loop_is_ordered_with_its_back_edge_open(tf1: Path) -> None:
+    graph = load(tf1).signatures[0].graph
+    place = {op: index for index, op in enumerate(graph.ops)}
+    merges = ops(graph, "tf.Merge")
+    assert len(merges) == 2
+    for merge in merges:
+        entered, back = (value.op for value in merge.operands)
+        assert entered.kind == "tf.Enter"
+        assert back.kind == "tf.NextIteration"
+        assert place[entered] < place[merge] < place[back]
+
+
+def test_tags(tf2: Path) -> None:
+    assert load(tf2, tags=["serve"]).signatures
+    with pytest.raises(InputError, match="tags 'other,serve'. There are: serve"):
+        load(tf2, tags=["serve", "other"])
+
+
+def test_no_such_signature(tf2: Path) -> None:
+    with pytest.raises(InputError, match="no signature 'nope'. There are: serving_default, another"):
+        load(tf2, signatures=["nope"])
+
+
+def edited(source: Path, target: Path, edit: Any) -> Path:
+    shutil.copytree(source, target)
+    proto = protos.classes["SavedModel"].FromString((source / "saved_model.pb").read_bytes())
+    edit(proto.meta_graphs[0])
+    (target / "saved_model.pb").write_bytes(proto.SerializeToString())
+    return target
+
+
+def test_no_signatures(tf2: Path, tmp_path: Path) -> None:
+    model = edited(tf2, tmp_path / "m", lambda meta: meta.ClearField("signature_def"))
+    with pytest.raises(InputError, match="no signatures"):
+        load(model)
+
+
+def test_signature_that_reads_a_missing_node(tf2: Path, tmp_path: Path) -> None:
+    def edit(meta: Any) -> None:
+        meta.signature_def["another"].outputs["y"].name = "nowhere:0"
+
+    with pytest.raises(InputError, match="'nowhere'"):
+        load(edited(tf2, tmp_path / "m", edit))
+
+
+def test_function_that_is_not_there(tf2: Path, tmp_path: Path) -> None:
+    def edit(meta: Any) -> None:
+        functions = meta.graph_def.library.function
+        for index in reversed([i for i, f in enumerate(functions) if "_implements" in f.attr]):
+            del functions[index]
+
+    with pytest.raises(InputError, match="which the model does not contain"):
+        load(edited(tf2, tmp_path / "m", edit))
+
+
+def test_sparse_signature(tf2: Path, tmp_path: Path) -> None:
+    def edit(meta: Any) -> None:
+        meta.signature_def["another"].inputs["x"].coo_sparse.values_tensor_name = "v:0"
+
+    with pytest.raises(InputError, match="sparse"):
+        load(edited(tf2, tmp_path / "m", edit))
+
+
+@pytest.mark.parametrize(
+    "missing, message",
+    [
+        ("saved_model.pb", "no saved_model.pb"),
+        ("variables/variables.index", "variables.index is missing"),
+        ("variables/variables.data-00000-of-00001", "data-00000-of-00001 is missing"),
+    ],
+)
+def test_missing_file(tf2: Path, tmp_path: Path, missing: str, message: str) -> None:
+    model = edited(tf2, tmp_path / "m", lambda meta: None)
+    (model / missing).unlink()
+    with pytest.raises(InputError, match=message):
+        load(model)
+
+
+def test_text_model(tmp_path: Path) -> None:
+    (tmp_path / "saved_model.pbtxt").write_text("")
+    with pytest.raises(InputError, match="as text"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("keep", [0, 1, 1000])
+def test_cut_off_protobuf(tf2: Path, tmp_path: Path, keep: int) -> None:
+    model = edited(tf2, tmp_path / "m", lambda meta: None)
+    pb = model / "saved_model.pb"
+    pb.write_bytes(pb.read_bytes()[:keep])
+    with pytest.raises(InputError, match="empty|damaged"):
+        load(model)
+
+
+def test_cut_off_shard(tf2: Path, tmp_path: Path) -> None:
+    model = edited(tf2, tmp_path / "m", lambda meta: None)
+    shard = model / "variables/variables.data-00000-of-00001"
+    shard.write_bytes(shard.read_bytes()[:4])
+    with pytest.raises(InputError, match="cut off"):
+        load(model)
