@@ -124,10 +124,11 @@ class Builder:
     def _fold(
         self, kind: str, values: list[Value | None], attrs: dict[str, Any], result_types: list
     ) -> Value | None:
-        if kind in ("SHAPE", "RANK") and values[0] is not None and values[0].is_static:
-            # What they tell does not depend on the operand's contents.
-            sizes = values[0].shape if kind == "SHAPE" else values[0].rank
-            return constant(np.array(sizes, result_types[0][0].numpy), result_types[0][0], self.name)
+        # What these tell does not depend on the operand's contents.
+        if kind == "RANK" and values[0] is not None and values[0].rank is not None:
+            return constant(np.array(values[0].rank, np.int32), types.INT32, self.name)
+        if kind == "SHAPE" and values[0] is not None and values[0].is_static:
+            return constant(np.array(values[0].shape, result_types[0][0].numpy), result_types[0][0], self.name)
         compute = KERNELS.get(kind)
         if compute is None:
             return None

@@ -27,6 +27,7 @@ ENUM_FIELDS: dict[str, type] = {
     "output_type": generated.TensorType,
     "padding": generated.Padding,
     "quantized_bias_type": generated.TensorType,
+    "reduce_function": generated.ReduceWindowFunction,
     "type": generated.LSHProjectionType,
     "value_dtype": generated.TensorType,
     "weights_format": generated.FullyConnectedOptionsWeightsFormat,

@@ -20,7 +20,7 @@ def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: str) -> 
 def conv_2d(
     x: Value,
     filter: Value,
-    bias: Value | None = None,
+    bias: Value,
     *,
     padding: str = "SAME",
     stride_w: int = 0,
@@ -30,7 +30,7 @@ def conv_2d(
     dilation_h_factor: int = 1,
     quantized_bias_type: str = "FLOAT32",
 ) -> ResultType:
-    """x [n,h,w,c], filter [out,kh,kw,in] -> [n,h',w',out]."""
+    """x [n,h,w,c], filter [out,kh,kw,in], bias [out] -> [n,h',w',out]. The kernel refuses to do without a bias."""
     if x.shape is None or filter.shape is None:
         return x.dtype, None
     n, h, w, _ = x.shape

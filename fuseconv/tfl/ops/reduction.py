@@ -1,9 +1,9 @@
-"""Reductions, scans and segment ops."""
+"""Reductions, windows, scans and segment ops."""
 
 from __future__ import annotations
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Shape, fresh
+from fuseconv.ir.dims import Shape, floordiv, fresh
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.infer import axis_of, ints, same, scalar, unknown
 from fuseconv.tfl.opdef import ResultType, op
@@ -112,3 +112,21 @@ def unsorted_segment_max(x: Value, segment_ids: Value, num_segments: Value) -> R
 @op("UnsortedSegmentMinOptions")
 def unsorted_segment_min(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
     return unsorted(x, segment_ids, num_segments)
+
+
+@op("ReduceWindowOptions")
+def reduce_window(
+    x: Value,
+    init_value: Value,
+    window_dimensions: Value,
+    window_strides: Value,
+    window_dilations: Value,
+    *,
+    reduce_function: str = "UNSUPPORTED",
+) -> ResultType:
+    """Reduces each window that lies wholly inside x. The window's sizes, strides and dilations are int64 [rank]."""
+    sizes, strides, dilations = ints(window_dimensions), ints(window_strides), ints(window_dilations)
+    if x.shape is None or sizes is None or strides is None or dilations is None:
+        return x.dtype, None if x.shape is None else unknown(len(x.shape))
+    windows = zip(x.shape, sizes, strides, dilations, strict=True)
+    return x.dtype, tuple(floordiv(dim - (size - 1) * gap - 1, step) + 1 for dim, size, step, gap in windows)
