@@ -222,6 +222,8 @@ class _Parser:
             head, _, rest = line.strip().partition(" ")
             if head == "}":
                 return
+            if not head:
+                continue
             if head == "attrs":
                 graph.attrs = _decode(ast.literal_eval(rest))
             elif head == "input":

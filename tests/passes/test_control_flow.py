@@ -1,0 +1,102 @@
+"""What does not depend on a loop or a branch leaves it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuseconv.passes.control_flow import prune_control_flow
+from fuseconv.passes.inline import inline
+from tests.passes.text_cases import kinds, module_of
+
+COND = """cond {
+    input %0 "i": int32[]
+    input %1 "x": float32[2]
+    input %2 "n": int32[]
+    input %3 "h": resource[]
+    %4 "less": bool[] = tf.Less(%0, %2) {}
+    return %4
+}"""
+BODY = """body {
+    input %0 "i": int32[]
+    input %1 "x": float32[2]
+    input %2 "n": int32[]
+    input %3 "h": resource[]
+    %4 "next": int32[] = tf.AddV2(%0, %2) {}
+    %5 "neg": float32[2] = tf.Neg(%1) {}
+    return %4, %5, %2, %3
+}"""
+MAIN = """main {
+    input %0 "x": float32[2]
+    const %1 "zero": int32[] = 0
+    const %2 "n": int32[] = 3
+    %3 "v": resource[] = tf.VarHandleOp() {'shared_name': 'v'}
+    %4 "loop": int32[]; %5 "loop:1": float32[2]; %6 "loop:2": int32[]; %7 "loop:3": resource[] = \
+tf.While(%1, %0, %2, %3) {'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
+    return %5, %6
+}"""
+
+
+def test_loops_carry_what_changes() -> None:
+    module, report = module_of(MAIN, COND, BODY, outputs=2)
+    inline(module, report)
+    prune_control_flow(module, report)
+    main, cond, body = module.graphs()
+    loop = main.ops[-1]
+    assert [value.name for value in loop.operands] == ["zero", "x"]
+    assert [value.index for value in loop.results] == [0, 1]
+    assert len(cond.inputs) == len(body.inputs) == len(body.outputs) == 2
+    assert cond.ops[0].operands[1].is_const
+    # The invariant that the graph returns is what went in.
+    assert main.outputs[1].name == "n"
+
+
+@pytest.mark.parametrize(("condition", "expected"), [("true", "Neg"), ("false", "Abs")])
+def test_a_branch_on_a_constant_is_taken(condition: str, expected: str) -> None:
+    module, report = module_of(
+        f"""main {{
+        input %0 "x": float32[2]
+        const %1 "c": bool[] = {condition}
+        %2 "if": float32[2] = tf.If(%1, %0) {{'then_branch': {{'function': 'yes'}}, 'else_branch': {{'function': 'no'}}}}
+        return %2
+        }}""",
+        'yes {\n input %0 "x": float32[2]\n %1 "neg": float32[2] = tf.Neg(%0) {}\n return %1\n}',
+        'no {\n input %0 "x": float32[2]\n %1 "abs": float32[2] = tf.Abs(%0) {}\n return %1\n}',
+    )
+    inline(module, report)
+    prune_control_flow(module, report)
+    assert kinds(module) == [expected]
+    assert report.account()["if"] == "removed"
+
+
+def test_branches_take_what_they_read() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[2]
+        input %1 "c": bool[]
+        const %2 "k": float32[2] = [1.0, 2.0]
+        %3 "if": float32[2]; %4 "if:1": float32[2] = tf.If(%1, %0, %2, %0) \
+{'then_branch': {'function': 'yes'}, 'else_branch': {'function': 'no'}}
+        return %4
+        }""",
+        """yes {
+        input %0 "x": float32[2]
+        input %1 "k": float32[2]
+        input %2 "unread": float32[2]
+        %3 "neg": float32[2] = tf.AddV2(%0, %1) {}
+        return %2, %3
+        }""",
+        """no {
+        input %0 "x": float32[2]
+        input %1 "k": float32[2]
+        input %2 "unread": float32[2]
+        return %2, %0
+        }""",
+        inputs=2,
+    )
+    inline(module, report)
+    prune_control_flow(module, report)
+    main, yes, no = module.graphs()
+    assert len(main.ops[0].results) == 1
+    assert len(yes.outputs) == len(no.outputs) == 1
+    assert yes.ops[0].operands[1].is_const
+    assert len(main.ops[0].operands) == 1 + len(yes.inputs)

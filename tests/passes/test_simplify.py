@@ -1,0 +1,113 @@
+"""Shapes flow, constants fold, equal ops merge: once for each, and never where it would be wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import dims
+from fuseconv.ir.verifier import check
+from fuseconv.passes.simplify import simplify
+from tests.passes.text_cases import kinds, module_of
+
+
+def test_a_chain_over_a_dynamic_batch_is_known() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[b,4,6]
+        %1 "shape": int32[*] = tf.Shape(%0) {}
+        const %2 "zero": int32[1] = [0]
+        const %3 "one": int32[1] = [1]
+        %4 "batch": int32[*] = tf.StridedSlice(%1, %2, %3, %3) {'shrink_axis_mask': 1}
+        const %5 "n": int32[] = 24
+        %6 "pack": int32[*] = tf.Pack(%4, %5) {}
+        %7 "flat": float32[*] = tf.Reshape(%0, %6) {}
+        return %7
+        }"""
+    )
+    simplify(module, report)
+    assert module.signatures[0].graph.outputs[0].shape == (dims.symbol("b"), 24)
+
+
+def test_a_static_chain_folds_away() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[2,3]
+        %1 "shape": int32[*] = tf.Shape(%0) {}
+        %2 "twice": int32[*] = tf.AddV2(%1, %1) {}
+        return %2
+        }"""
+    )
+    simplify(module, report)
+    assert kinds(module) == []
+    np.testing.assert_array_equal(module.signatures[0].graph.outputs[0].data, [4, 6])
+    assert report.account() == {"shape": "folded", "twice": "folded"}
+
+
+def test_equal_ops_merge_and_random_ones_do_not() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[2]
+        const %1 "p": float32[] = 2.0
+        const %2 "q": float32[] = 2.0
+        %3 "a": float32[2] = tf.Mul(%0, %1) {}
+        %4 "b": float32[2] = tf.Mul(%0, %2) {}
+        const %5 "s": int32[1] = [2]
+        %6 "r1": float32[2] = tf.RandomUniform(%5) {}
+        %7 "r2": float32[2] = tf.RandomUniform(%5) {}
+        return %3, %4, %6, %7
+        }""",
+        outputs=4,
+    )
+    simplify(module, report)
+    assert kinds(module) == ["Mul", "RandomUniform", "RandomUniform"]
+    assert module.signatures[0].graph.ops[0].sources == ("a", "b")
+
+
+def test_a_loop_keeps_only_the_shapes_that_hold_in_every_iteration() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[1,2]
+        const %1 "zero": int32[] = 0
+        %2 "w": int32[]; %3 "w:1": float32[*] = tf.While(%1, %0) \
+{'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
+        return %3
+        }""",
+        """cond {
+        input %0 "i": int32[]
+        input %1 "y": float32[*]
+        const %2 "n": int32[] = 3
+        %3 "less": bool[*] = tf.Less(%0, %2) {}
+        return %3
+        }""",
+        """body {
+        input %0 "i": int32[]
+        input %1 "y": float32[*]
+        const %2 "one": int32[] = 1
+        %3 "next": int32[*] = tf.AddV2(%0, %2) {}
+        const %4 "axis": int32[] = 0
+        %5 "grown": float32[*] = tf.ConcatV2(%1, %1, %4) {}
+        %6 "rows": int32[*] = tf.Shape(%5) {}
+        return %3, %5
+        }""",
+    )
+    simplify(module, report)
+    check(module)
+    shape = module.signatures[0].graph.outputs[0].shape
+    assert shape is not None
+    assert isinstance(shape[0], dims.Sym)
+    assert shape[1] == 2
+
+
+def test_casts_to_the_same_type_and_identities_forward() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[*]
+        %1 "id": float32[2] = tf.Identity(%0) {}
+        %2 "cast": float32[*] = tf.Cast(%1) {}
+        %3 "neg": float32[*] = tf.Neg(%2) {}
+        return %3
+        }"""
+    )
+    simplify(module, report)
+    assert kinds(module) == ["Neg"]
+    assert module.signatures[0].graph.outputs[0].shape == (2,)

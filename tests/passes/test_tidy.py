@@ -1,0 +1,113 @@
+"""Reshapes and transposes that cancel, ops that do nothing, and outputs that need a tensor of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuseconv.passes.tidy import moves_only_units, tidy
+from tests.passes.text_cases import kinds, module_of
+
+TAIL = """
+    return %9
+}"""
+
+
+def _tidied(body: str, head: str = '%0 "x": float32[b,2,3]') -> list[str]:
+    module, report = module_of(f"main {{\n input {head}\n{body}{TAIL}")
+    tidy(module, report)
+    assert "" not in report.account().values() or kinds(module)
+    return kinds(module)
+
+
+def test_reshape_of_a_reshape_is_one() -> None:
+    body = """
+    const %1 "s": int32[2] = [-1, 6]
+    %2 "a": float32[b,6] = tfl.RESHAPE(%0, %1) {}
+    const %3 "t": int32[3] = [-1, 3, 2]
+    %9 "c": float32[b,3,2] = tfl.RESHAPE(%2, %3) {}"""
+    assert _tidied(body) == ["RESHAPE"]
+
+
+def test_reshape_there_and_back_leaves_the_operand() -> None:
+    body = """
+    const %1 "s": int32[2] = [-1, 6]
+    %2 "a": float32[b,6] = tfl.RESHAPE(%0, %1) {}
+    const %3 "t": int32[3] = [-1, 2, 3]
+    %4 "c": float32[b,2,3] = tfl.RESHAPE(%2, %3) {}
+    %9 "d": float32[b,2,3] = tfl.NEG(%4) {}"""
+    assert _tidied(body) == ["NEG"]
+
+
+def test_reshape_with_two_unknown_sizes_stays() -> None:
+    body = """
+    %2 "a": float32[b,t,1] = tfl.EXPAND_DIMS(%0, %0) {}
+    %9 "d": float32[b,t] = tfl.SQUEEZE(%2) {'squeeze_dims': (2,)}"""
+    module, report = module_of(f'main {{\n input %0 "x": float32[b,t,1,1]\n{body}{TAIL}')
+    tidy(module, report)
+    assert kinds(module) == ["EXPAND_DIMS", "SQUEEZE"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [("[0, 2, 1]", "[0, 2, 1]", ["NEG"]), ("[1, 2, 0]", "[1, 2, 0]", ["TRANSPOSE", "NEG"])],
+)
+def test_transposes_are_composed(first: str, second: str, expected: list[str]) -> None:
+    body = f"""
+    const %1 "p": int32[3] = {first}
+    %2 "a": float32[4,3,2] = tfl.TRANSPOSE(%0, %1) {{}}
+    const %3 "q": int32[3] = {second}
+    %4 "c": float32[4,2,3] = tfl.TRANSPOSE(%2, %3) {{}}
+    %9 "d": float32[4,2,3] = tfl.NEG(%4) {{}}"""
+    assert _tidied(body, '%0 "x": float32[4,2,3]') == expected
+
+
+def test_a_transpose_of_units_is_a_reshape() -> None:
+    body = """
+    const %1 "p": int32[3] = [0, 2, 1]
+    %9 "a": float32[b,3,1] = tfl.TRANSPOSE(%0, %1) {}"""
+    assert _tidied(body, '%0 "x": float32[b,1,3]') == ["RESHAPE"]
+
+
+def test_units_may_move_but_others_may_not() -> None:
+    assert moves_only_units((4, 1, 3), [1, 0, 2])
+    assert not moves_only_units((4, 2, 3), [1, 0, 2])
+
+
+@pytest.mark.parametrize(("op", "number", "stays"), [("ADD", 0, False), ("MUL", 1, False), ("SUB", 1, True), ("MUL", 0, True)])
+def test_neutral_constants_go(op: str, number: int, stays: bool) -> None:
+    body = f"""
+    const %1 "c": float32[3] = [{number}, {number}, {number}]
+    %2 "a": float32[b,2,3] = tfl.{op}(%0, %1) {{}}
+    %9 "d": float32[b,2,3] = tfl.NEG(%2) {{}}"""
+    assert _tidied(body) == ([op] if stays else []) + ["NEG"]
+
+
+def test_a_neutral_constant_that_broadcasts_stays() -> None:
+    body = """
+    const %1 "c": float32[2,1] = [0, 0]
+    %9 "a": float32[2,3] = tfl.ADD(%0, %1) {}"""
+    assert _tidied(body, '%0 "x": float32[3]') == ["ADD"]
+
+
+def test_the_write_of_a_variable_tensor_stays() -> None:
+    body = """
+    const %1 "z": float32[] = 0.0
+    %2 "s": float32[b,2,3] {'variable': True} = tfl.ADD(%0, %1) {}
+    %9 "d": float32[b,2,3] = tfl.ABS(%0) {}"""
+    assert _tidied(body) == ["ADD", "ABS"]
+
+
+def test_outputs_are_tensors_of_their_own() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[b,2]
+        const %1 "c": float32[2] = [1.0, 2.0]
+        %2 "a": float32[b,2] = tfl.NEG(%0) {}
+        return %0, %2, %2, %1
+        }""",
+        outputs=4,
+    )
+    tidy(module, report)
+    outputs = module.signatures[0].graph.outputs
+    assert len(set(outputs)) == 4
+    assert not any(value.is_const or value in module.signatures[0].graph.inputs for value in outputs)
