@@ -21,6 +21,8 @@ def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambd
     for signature in module.signatures:
         inliner.expand(signature.graph)
     module.functions = inliner.instances
+    if inliner.constants:
+        report.record("folded", "constant", inliner.constants, why="an op that needs it holds or reads it")
 
 
 def implements(graph: Graph) -> bool:
@@ -45,8 +47,10 @@ class _Inliner:
         self.report = report
         self.keep = keep
         self.instances: dict[str, Graph] = {}
+        self.constants: dict[str, None] = {}
 
     def expand(self, graph: Graph) -> None:
+        self.note_constants(graph, "")
         ops, graph.ops = graph.ops, []
         for op in ops:
             for old, new in zip(op.results, self.place(op, graph.ops)):
@@ -74,6 +78,7 @@ class _Inliner:
 
     def copy_body(self, body: Graph, prefix: str, arguments: Sequence[Value | None], out: list[Op]) -> list[Value]:
         """Builds the ops of `body` in `out`, on these arguments; returns what the body returns."""
+        self.note_constants(body, prefix + "/")
         values: dict[Value, Value | None] = dict(zip(body.inputs, arguments))
         for op in body.ops:
             name = f"{prefix}/{op.name}"
@@ -82,6 +87,14 @@ class _Inliner:
                 copy.add_result(old.dtype, old.shape)
             values.update(zip(op.results, self.place(copy, out)))
         return [_map(values, v) for v in body.outputs]  # type: ignore[misc]
+
+    def note_constants(self, graph: Graph, prefix: str) -> None:
+        """Constants are no ops here, but they are nodes of the model, which the report accounts for."""
+        for value in graph.constants():
+            name = prefix + value.name
+            if name not in self.report.sources:
+                self.report.source(name, "Const")
+                self.constants[name] = None
 
     def instantiate(self, value: Any, op: Op) -> Any:
         """A reference to a function becomes one to a copy that only this op uses."""
