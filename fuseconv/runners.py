@@ -38,9 +38,8 @@ class TFLiteFile:
 
     def __init__(self, tflite: str | os.PathLike | bytes) -> None:
         if isinstance(tflite, bytes):
-            head = tflite[:8]
+            head, self.name = tflite[:8], "the converted model"
             source: dict[str, Any] = {"model_content": tflite}
-            self.name = "the converted model"
         else:
             self.name = os.fspath(tflite)
             try:
@@ -114,8 +113,8 @@ def original_functions(
     file: TFLiteFile,
     *,
     tags: Sequence[str] = (),
-    plugins: Sequence[str | os.PathLike] = (),
     trust_model: bool = False,
+    custom_objects: Mapping[str, Any] | None = None,
 ) -> dict[str, Function]:
     """The original for each signature of the file, by its name. Raises InputError if TensorFlow cannot load the model,
     VerificationError if it has no such signature."""
@@ -125,7 +124,7 @@ def original_functions(
         return _saved_model(model, list(file.signatures), tags)
     if model.suffix == ".pb":
         return {name: _frozen_graph(model, name, file) for name in file.signatures}
-    function = _keras_model(model, plugins, trust_model)
+    function = _keras_model(model, trust_model, custom_objects)
     return dict.fromkeys(file.signatures, function)
 
 
@@ -153,7 +152,8 @@ def _signature(loaded: Any, concrete: Any) -> Function:
             results = concrete(**{name: tf.constant(array, specs[name].dtype) for name, array in feed.items()})
         return {name: tensor.numpy() for name, tensor in results.items()}
 
-    specs = concrete.structured_input_signature[1]
+    # Sorted, so that a seed draws the same inputs every time: TensorFlow's order varies.
+    specs = dict(sorted(concrete.structured_input_signature[1].items()))
     # The signature holds the variables weakly.
     run.keep_alive = loaded  # type: ignore[attr-defined]
     return Function({name: _spec(spec) for name, spec in specs.items()}, run)
@@ -180,6 +180,23 @@ def _frozen_graph(model: Path, signature: str, file: TFLiteFile) -> Function:
             raise VerificationError(f"{model} has no tensor {name!r}, which {file.name} names") from error
     specs = {name: tf.TensorSpec.from_tensor(tensors[name]) for name in inputs}
     concrete = wrapped.prune([tensors[name] for name in inputs], {name: tensors[name] for name in outputs})
+    return Function({name: _spec(spec) for name, spec in specs.items()}, run)
+
+
+def _keras_model(model: Path, trust_model: bool, custom_objects: Mapping[str, Any] | None) -> Function:
+    import tensorflow as tf
+
+    from fuseconv.load.keras_file import trace
+
+    traced = trace(model, trust_model=trust_model, custom_objects=custom_objects)
+    specs = dict(zip(traced.inputs, traced.function.structured_input_signature[0], strict=True))
+
+    def run(feed: Arrays) -> dict[str, np.ndarray]:
+        with tf.device("/CPU:0"):
+            results = traced.function(*[tf.constant(feed[name], spec.dtype) for name, spec in specs.items()])
+        tensors = tf.nest.flatten(results)
+        return {name: tensor.numpy() for name, tensor in zip(traced.outputs, tensors, strict=True)}
+
     return Function({name: _spec(spec) for name, spec in specs.items()}, run)
 
 

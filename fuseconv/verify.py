@@ -156,7 +156,8 @@ def compare(
     same = finite | (want == have) | (np.isnan(want) & np.isnan(have))
     if not same.all():
         return None, None, f"{np.count_nonzero(~same)} of {same.size} elements NaN or infinite on one side only"
-    absolute = float(np.max(np.abs(want - have), where=finite, initial=0.0))
+    difference = np.subtract(want, have, out=np.zeros_like(want), where=finite)
+    absolute = float(np.max(np.abs(difference), initial=0.0))
     largest = float(np.max(np.abs(want), where=finite, initial=0.0))
     relative = absolute / largest if largest else (0.0 if absolute == 0 else math.inf)
     finite_relative = relative if math.isfinite(relative) else None
@@ -179,23 +180,24 @@ def verify(
     signatures: Sequence[str] = (),
     tags: Sequence[str] = (),
     input_shapes: Mapping[str, Sequence[int | None]] | None = None,
-    plugins: Sequence[str | os.PathLike] = (),
     trust_model: bool = False,
+    custom_objects: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Verification:
     """Compares a model with the file that was made from it; see the module's docstring for how.
 
     model: what `convert` takes. tflite: the file's path, or its bytes. data: an .npz file, or arrays, by input name, to
     run instead of random ones (the second batch then has two rows more, the first ones again). signatures: those to
-    run, by default every one of the file, or every one that the data serves. tags, plugins, trust_model: as for
-    `convert`. input_shapes: sizes for dimensions that the model leaves open.
+    run, by default every one of the file, or every one that the data serves. tags, trust_model: as for `convert`.
+    custom_objects: the classes and functions that a Keras file names. input_shapes: sizes for dimensions that the
+    model leaves open.
 
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model.
     """
     file = TFLiteFile(tflite)
     names = _signature_names(file, signatures)
-    originals = original_functions(Path(model), file, tags=tags, plugins=plugins, trust_model=trust_model)
+    originals = original_functions(Path(model), file, tags=tags, trust_model=trust_model, custom_objects=custom_objects)
     given = _load_data(data)
     if given is not None and not signatures:
         names = [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
@@ -388,9 +390,10 @@ def _load_data(data: str | os.PathLike | Arrays | None) -> Arrays | None:
 
     path = os.fspath(data)
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InputError(f"{path} holds one array without a name: save it with numpy.savez(file, NAME=array)")
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            raise InputError(f"{path} holds one array without a name: save it with numpy.savez(file, NAME=array)")
+        with loaded as archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"cannot read the data {path}: {first_line(error)}") from error

@@ -1,0 +1,282 @@
+"""Verification, on files that TensorFlow's own converter made: it must pass what is right and catch what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.errors import InputError, VerificationError
+from fuseconv.load.keras_file import trace
+from fuseconv.verify import ATOL, RTOL, compare, verify
+
+TESTDATA = Path(__file__).parents[1] / "testdata"
+
+
+def converted(model: Path, *signatures: str) -> bytes:
+    return tf.lite.TFLiteConverter.from_saved_model(str(model), signature_keys=list(signatures) or None).convert()
+
+
+def saved(path: Path, **signatures: tuple[Callable, dict[str, tf.TensorSpec]]) -> Path:
+    """A SavedModel of functions from keyword arguments to a dict."""
+    module = tf.Module()
+    functions = {}
+    for name, (function, specs) in signatures.items():
+        traced = tf.function(function).get_concrete_function(**specs)
+        setattr(module, name, traced)
+        functions[name] = traced
+    tf.saved_model.save(module, str(path), functions)
+    return path
+
+
+def spec(*shape: int | None, dtype: tf.DType = tf.float32) -> tf.TensorSpec:
+    return tf.TensorSpec(shape, dtype)
+
+
+@pytest.mark.parametrize("name", ["conv_bn", "attention", "tf1"])
+def test_a_right_file_passes(name: str) -> None:
+    result = verify(TESTDATA / name, converted(TESTDATA / name))
+    assert result.passed and result.failure is None
+    # A dynamic batch runs with two sizes, twice in a row each.
+    assert [next(iter(shapes.values()))[0] for _, shapes, _ in result.runs] == [1, 3]
+    assert {invokes for _, _, invokes in result.runs} == {2}
+    assert all(output.absolute is not None and output.absolute < 1e-5 for output in result.outputs)
+
+
+def test_every_signature_runs() -> None:
+    model = TESTDATA / "two_signatures"
+    data = converted(model, "encode", "decode")
+    assert {output.signature for output in verify(model, data).outputs} == {"encode", "decode"}
+    assert {output.signature for output in verify(model, data, signatures=["encode"]).outputs} == {"encode"}
+    with pytest.raises(InputError, match="no signature 'train'; it has decode, encode"):
+        verify(model, data, signatures=["train"])
+
+
+def test_a_frozen_graph() -> None:
+    converter = tf.compat.v1.lite.TFLiteConverter.from_frozen_graph(
+        str(TESTDATA / "frozen.pb"), ["image"], ["probabilities"]
+    )
+    result = verify(TESTDATA / "frozen.pb", converter.convert())
+    assert result.passed
+    assert [output.output for output in result.outputs] == ["probabilities"]
+
+
+@pytest.mark.parametrize("name", ["keras3.h5", "keras3.keras"])
+def test_a_keras_file(name: str, tmp_path: Path) -> None:
+    traced = trace(TESTDATA / name)
+    specs = traced.function.structured_input_signature[0]
+
+    @tf.function(input_signature=specs)
+    def serve(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+        return dict(zip(traced.outputs, tf.nest.flatten(traced.function(*tensors)), strict=True))
+
+    module = tf.Module()
+    module.variables_of_model = [variable.value for variable in traced.model.variables]
+    tf.saved_model.save(module, str(tmp_path / "model"), {"serving_default": serve})
+    result = verify(TESTDATA / name, converted(tmp_path / "model"))
+    assert result.passed
+    assert [output.output for output in result.outputs] == traced.outputs
+
+
+def test_state_that_leaks_from_one_invoke_to_the_next_is_caught() -> None:
+    # TensorFlow's converter leaves the LSTM's state to the runtime, which does not clear it.
+    model = TESTDATA / "keras2_lstm_static"
+    result = verify(model, converted(model))
+    with pytest.raises(VerificationError, match=r"1 of 1 outputs differ .* 'class' .* 'serving_default'"):
+        result.check()
+
+
+def test_another_model_is_caught(tmp_path: Path) -> None:
+    specs = {"x": spec(None, 4)}
+    double = saved(tmp_path / "double", serving_default=(lambda x: {"y": 2.0 * x}, specs))
+    triple = saved(tmp_path / "triple", serving_default=(lambda x: {"y": 3.0 * x}, specs))
+    renamed = saved(tmp_path / "renamed", serving_default=(lambda x: {"z": 2.0 * x}, specs))
+    other_input = saved(tmp_path / "input", serving_default=(lambda a: {"y": 2.0 * a}, {"a": spec(None, 4)}))
+    other_size = saved(tmp_path / "size", serving_default=(lambda x: {"y": 2.0 * x}, {"x": spec(None, 5)}))
+    other_type = saved(tmp_path / "type", serving_default=(lambda x: {"y": x}, {"x": spec(None, 4, dtype=tf.int32)}))
+    other_name = saved(tmp_path / "name", train=(lambda x: {"y": 2.0 * x}, specs))
+    file = converted(double)
+
+    assert verify(double, file).passed
+    result = verify(triple, file)
+    assert result.outputs[0].relative == pytest.approx(1 / 3, rel=1e-5)
+    assert not result.passed
+    for model, why in [
+        (renamed, "outputs of the signature 'serving_default' differ: y, z"),
+        (other_input, "inputs of the signature 'serving_default' differ: a, x"),
+        (other_size, r"'x' has the shape \[\?,5\] in the model, and \[\?,4\] by the file"),
+        (other_type, "'x' is int32 in the model and float32 in the file"),
+        (other_name, "a signature 'serving_default', which the model has not"),
+    ]:
+        with pytest.raises(VerificationError, match=why):
+            verify(model, file)
+
+
+def test_strings_and_booleans_and_scalars(tmp_path: Path) -> None:
+    specs = {"word": spec(None, dtype=tf.string), "flag": spec(dtype=tf.bool), "n": spec(dtype=tf.int64)}
+    model = saved(
+        tmp_path / "model",
+        serving_default=(lambda word, flag, n: {"w": word[:, None], "f": tf.logical_not(flag), "m": n * n}, specs),
+    )
+    result = verify(model, converted(model))
+    assert result.passed
+    assert {output.output: output.dtype for output in result.outputs} == {"w": "string", "f": "bool", "m": "int64"}
+
+
+def test_an_output_without_elements(tmp_path: Path) -> None:
+    model = saved(tmp_path / "model", serving_default=(lambda x: {"y": tf.reshape(x, [0, 3])}, {"x": spec(0, 5)}))
+    assert verify(model, converted(model)).outputs[0].shapes == [(0, 3)]
+
+
+def test_numbers_that_an_embedding_has_no_row_for_are_not_drawn(tmp_path: Path) -> None:
+    rows = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    specs = {"token": spec(None, 6, dtype=tf.int32)}
+    model = saved(tmp_path / "model", serving_default=(lambda token: {"y": tf.gather(rows, token)}, specs))
+    assert verify(model, converted(model)).passed
+
+
+def test_unknown_sizes_grow_until_the_model_takes_them(tmp_path: Path) -> None:
+    def halved_and_back(image: tf.Tensor) -> dict[str, tf.Tensor]:
+        # An odd size comes back one smaller, and then does not add up.
+        half = tf.nn.max_pool2d(image, 2, 2, "VALID")
+        return {"y": image + tf.repeat(tf.repeat(half, 2, axis=1), 2, axis=2)}
+
+    model = saved(tmp_path / "model", serving_default=(halved_and_back, {"image": spec(None, None, None, 3)}))
+    result = verify(model, converted(model))
+    assert result.passed
+    assert result.outputs[0].shapes == [(1, 32, 32, 3), (3, 32, 32, 3)]
+    given = verify(model, converted(model), input_shapes={"image": (2, 10, None, 3)})
+    assert given.outputs[0].shapes == [(2, 10, 32, 3)]
+
+
+def test_sizes_that_no_guess_meets_are_asked_for(tmp_path: Path) -> None:
+    weights = tf.ones([13, 2])
+    model = saved(
+        tmp_path / "model",
+        serving_default=(lambda x: {"y": tf.matmul(tf.reshape(x, [-1, 13]), weights)}, {"x": spec(None, None)}),
+    )
+    with pytest.raises(InputError, match=r"cannot run .* on x\[1, 7\].*--input-shape"):
+        verify(model, converted(model))
+    assert verify(model, converted(model), input_shapes={"x": (None, 26)}).passed
+    with pytest.raises(InputError, match=r"\[\?,\?\] in the model, and \[26\] by --input-shape"):
+        verify(model, converted(model), input_shapes={"x": (26,)})
+
+
+class TestData:
+    """Inputs that the caller gives."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+        def serve(x: tf.Tensor, n: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"y": x * tf.cast(n, tf.float32)}
+
+        specs = {"x": spec(None, 2), "n": spec(dtype=tf.int32)}
+        return saved(tmp_path_factory.mktemp("data") / "model", serving_default=(serve, specs))
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def file(model: Path) -> bytes:
+        return converted(model)
+
+    def test_runs_as_it_is_and_with_more_rows(self, model: Path, file: bytes, tmp_path: Path) -> None:
+        np.savez(tmp_path / "data.npz", x=np.full((2, 2), 1.5), n=np.int64(3), unused=np.zeros(1))
+        result = verify(model, file, data=tmp_path / "data.npz")
+        assert result.passed
+        assert [shapes["x"] for _, shapes, _ in result.runs] == [(2, 2), (4, 2)]
+
+    @pytest.mark.parametrize(
+        ("data", "why"),
+        [
+            ({"x": np.ones((1, 2))}, r"no array 'n': .* takes n int32\[\], x float32\[\?,2\]"),
+            ({"x": np.ones((1, 3)), "n": np.int32(1)}, r"'x' has the shape \[1, 3\], where the model takes \[\?,2\]"),
+            ({"x": np.ones((1, 2)), "n": np.float32(1)}, "'n' is float32, where the model takes int32"),
+            ({"x": np.ones((1, 2)), "n": np.int64(2**40)}, "'n' holds numbers that int32 cannot hold"),
+        ],
+    )
+    def test_that_does_not_fit_is_refused(
+        self, model: Path, file: bytes, data: dict[str, np.ndarray], why: str
+    ) -> None:
+        with pytest.raises(InputError, match=why):
+            verify(model, file, data=data)
+
+    def test_that_cannot_be_read_is_refused(self, model: Path, file: bytes, tmp_path: Path) -> None:
+        (tmp_path / "text.npz").write_text("not an archive")
+        np.save(tmp_path / "array.npy", np.ones(3))
+        np.savez(tmp_path / "pickled.npz", x=np.array([object()]), n=np.int32(1))
+        for name, why in [
+            ("none.npz", "No such file"), ("text.npz", "cannot read the data"), ("array.npy", "without a name"),
+            ("pickled.npz", "allow_pickle"),
+        ]:  # fmt: skip
+            with pytest.raises(InputError, match=why):
+                verify(model, file, data=tmp_path / name)
+
+
+def test_what_is_no_model_or_no_file(tmp_path: Path) -> None:
+    model = TESTDATA / "two_signatures"
+    file = converted(model, "encode")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.tflite").write_text("no flatbuffer at all")
+    (tmp_path / "cut.tflite").write_bytes(file[:200])
+    with pytest.raises(InputError, match="there is no model"):
+        verify(tmp_path / "none", file)
+    with pytest.raises(InputError, match="TensorFlow cannot load"):
+        verify(tmp_path / "empty", file)
+    with pytest.raises(InputError, match=r"cannot read .*none\.tflite: No such file"):
+        verify(model, tmp_path / "none.tflite")
+    with pytest.raises(InputError, match="is not a TensorFlow Lite file"):
+        verify(model, tmp_path / "text.tflite")
+    with pytest.raises(VerificationError, match="LiteRT cannot load the file"):
+        verify(model, tmp_path / "cut.tflite")
+
+
+def floats(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "absolute", "relative"),
+    [
+        (floats(1, 2), floats(1, 2), 0, 0),
+        (floats(1, -2), floats(1.0001, -2), 1e-4, 5e-5),
+        (floats(0, 0), floats(0, 0), 0, 0),
+        (floats(NAN, INF, -INF, 4), floats(NAN, INF, -INF, 4), 0, 0),
+        (floats(), floats(), 0, 0),
+        (np.array([2**62, 1]), np.array([2**62, 1]), 0, 0),
+        (np.array(["a", "b"]), np.array([b"a", b"b"], object), 0, 0),
+        (np.array([1 + 1j]), np.array([1 + 1j]), 0, 0),
+    ],
+)
+def test_what_passes(expected: np.ndarray, actual: np.ndarray, absolute: float, relative: float) -> None:
+    result = compare(expected, actual, ATOL, RTOL)
+    assert result[0] == pytest.approx(absolute, rel=1e-3)
+    assert result[1] == pytest.approx(relative, rel=1e-3)
+    assert not result[2]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "why"),
+    [
+        (floats(1, 2), floats(1.001, 2), "a difference of 0.001 where 0.000201 is allowed"),
+        (floats(0, 0), floats(0, 1e-3), "a difference of 0.001 where 1e-06 is allowed"),
+        (floats(1, NAN), floats(1, 1), "1 of 2 elements NaN or infinite on one side only"),
+        (floats(1, INF), floats(1, -INF), "1 of 2 elements NaN or infinite on one side only"),
+        (floats(1, 2), floats(1), r"the shape \[1\] instead of \[2\]"),
+        (np.zeros((0, 3)), np.zeros((3, 0)), r"the shape \[3, 0\] instead of \[0, 3\]"),
+        (floats(1), np.array([1.0]), "the type float64 instead of float32"),
+        (np.array([1, 2]), np.array([1, 3]), "1 of 2 elements wrong by up to 1"),
+        (np.array([2**62]), np.array([2**62 + 1]), "1 of 1 elements wrong"),
+        (np.array([True, False]), np.array([True, True]), "1 of 2 elements wrong"),
+        (np.array([b"a", b"b"], object), np.array([b"a", b"c"], object), "1 of 2 strings wrong"),
+    ],
+)
+def test_what_fails(expected: np.ndarray, actual: np.ndarray, why: str) -> None:
+    import re
+
+    assert re.match(why, compare(expected, actual)[2])
