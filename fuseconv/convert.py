@@ -19,7 +19,7 @@ from fuseconv.load import load
 from fuseconv.lower.lower import lower
 from fuseconv.passes.control_flow import prune_control_flow
 from fuseconv.passes.freeze import freeze
-from fuseconv.passes.inline import implements, inline
+from fuseconv.passes.inline import dissolve, implements, inline
 from fuseconv.passes.inputs import fix_shapes
 from fuseconv.passes.simplify import simplify
 from fuseconv.report.records import Report
@@ -74,7 +74,7 @@ def convert(
         with stage("load"):
             module = load(
                 model, signatures=signatures, tags=tags, inputs=inputs, outputs=outputs,
-                trust_model=trust_model, plugins=plugins, warn=report.warnings.append,
+                
             )  # fmt: skip
             fix_shapes(module, input_shapes or {}, batch_size)
         with stage("simplify"):
@@ -84,7 +84,7 @@ def convert(
             simplify(module, report)
         with stage("fuse"):
             fuse(module, registry.fusions, report)
-            inline(module, report)
+            dissolve(module, report)
             simplify(module, report)
             fuse_patterns(module, registry.fusions, report, "tf")
         with stage("lower"):

@@ -25,6 +25,30 @@ def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambd
         report.record("folded", "constant", inliner.constants, why="an op that needs it holds or reads it")
 
 
+def dissolve(module: Module, report: Report) -> None:
+    """Puts the bodies of the calls that `inline` kept in the calls' places. Each has one user, so it is moved."""
+    for graph in module.graphs():
+        pending, graph.ops = graph.ops[::-1], []
+        while pending:
+            op = pending.pop()
+            callee = callee_of(op, module.functions)
+            if callee is None:
+                graph.ops.append(op)
+                continue
+            moved: list[Op] = []
+            for old, new in zip(op.results, move_body(callee, op.operands, moved)):
+                replace_uses(old, new)
+            pending.extend(moved[::-1])
+            report.removed(op, "inline", f"the body of {callee.name} stands in its place")
+            detach(op)
+
+
+def callee_of(op: Op, functions: dict[str, Graph]) -> Graph | None:
+    """The function that a call calls; None if the op is no call."""
+    reference = op.attrs.get("f") if op.kind in CALLS else None
+    return functions.get(reference.name) if isinstance(reference, FuncRef) else None
+
+
 def implements(graph: Graph) -> bool:
     """True of a function that says which composite it is."""
     return bool(graph.attrs.get("_implements") or graph.attrs.get("api_implements"))
@@ -62,7 +86,7 @@ class _Inliner:
         Returns what stands for its results.
         """
         self.report.source(op.name, op.type)
-        callee = self.callee(op)
+        callee = callee_of(op, self.functions)
         if callee is None or self.keep(callee):
             op.attrs = {name: self.instantiate(value, op) for name, value in op.attrs.items()}
             out.append(op)
@@ -71,10 +95,6 @@ class _Inliner:
         self.report.removed(op, "inline", f"the body of {callee.name} stands in its place")
         detach(op)
         return results
-
-    def callee(self, op: Op) -> Graph | None:
-        reference = op.attrs.get("f") if op.kind in CALLS else None
-        return self.functions.get(reference.name) if isinstance(reference, FuncRef) else None
 
     def copy_body(self, body: Graph, prefix: str, arguments: Sequence[Value | None], out: list[Op]) -> list[Value]:
         """Builds the ops of `body` in `out`, on these arguments; returns what the body returns."""
