@@ -17,9 +17,8 @@ def module_of(*graphs: str, inputs: int = 1, outputs: int = 1) -> tuple[Module, 
     module = parse_module(text)
     check(module)
     report = Report()
-    for graph in module.graphs():
-        for op in graph.ops:
-            report.source(op.name, op.type)
+    for op in module.signatures[0].graph.ops:
+        report.source(op.name, op.type)
     return module, report
 
 
