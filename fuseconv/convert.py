@@ -74,7 +74,7 @@ def convert(
         with stage("load"):
             module = load(
                 model, signatures=signatures, tags=tags, inputs=inputs, outputs=outputs,
-                
+                trust_model=trust_model, custom_objects=registry.custom_objects, warn=report.warnings.append,
             )  # fmt: skip
             fix_shapes(module, input_shapes or {}, batch_size)
         with stage("simplify"):

@@ -80,19 +80,16 @@ def keras2_h5(path: Path) -> None:
     model.save(path, include_optimizer=False)
 
 
-def _twice() -> Callable:
-    def twice(t: tf.Tensor) -> tf.Tensor:
-        return t * 2.0 + 1.0
-
-    # Savers marshal the code object, and with it the path of this file.
-    twice.__code__ = twice.__code__.replace(co_filename=Path(__file__).name)
-    return twice
+def _anonymous(function: Callable) -> Callable:
+    """The function without the path of this file, which savers marshal with its bytecode."""
+    function.__code__ = function.__code__.replace(co_filename=Path(__file__).name)
+    return function
 
 
 def keras2_lambda_h5(path: Path) -> None:
     layers = tf_keras.layers
     x = layers.Input((4,), name="x")
-    model = tf_keras.Model(x, layers.Lambda(_twice(), name="twice")(layers.Dense(3)(x)))
+    model = tf_keras.Model(x, layers.Lambda(_anonymous(lambda t: t * 2.0 + 1.0), name="twice")(layers.Dense(3)(x)))
     randomise(model, 3)
     model.save(path, include_optimizer=False)
 
@@ -125,8 +122,8 @@ def keras3_keras(path: Path) -> None:
 
 def lambda_keras(path: Path) -> None:
     x = keras.Input((4,), name="x")
-    hidden = keras.layers.Dense(3)(x)
-    model = keras.Model(x, keras.layers.Lambda(_twice(), output_shape=(3,), name="twice")(hidden))
+    twice = keras.layers.Lambda(_anonymous(lambda t: t * 2.0 + 1.0), output_shape=(3,), name="twice")
+    model = keras.Model(x, twice(keras.layers.Dense(3)(x)))
     randomise(model, 6)
     model.save(path)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.fuse.match import Fusion
@@ -23,11 +24,15 @@ class Registry:
 
     A module offers fusions in a list `FUSIONS`, lowering rules as functions marked with `@lowers`. Two that claim one
     name are an InputError that names both owners.
+
+    custom_objects: the classes and functions that a module offers in a dict `CUSTOM_OBJECTS`, by the names that Keras
+    files have for them. (Those that it registers with Keras are found without it.)
     """
 
     def __init__(self, *modules: ModuleType) -> None:
         self._fusions: dict[str, Owned] = {}
         self._rules: dict[str, Owned] = {}
+        self.custom_objects: dict[str, Any] = {}
         for module in modules:
             self.add(module)
 
@@ -46,6 +51,7 @@ class Registry:
             if callable(function) and getattr(function, "__module__", None) == module.__name__:
                 for name in getattr(function, "lowers", ()):
                     self._claim(self._rules, name, op_function(function, name), module)
+        self.custom_objects |= getattr(module, "CUSTOM_OBJECTS", {})
 
     @property
     def fusions(self) -> list[Fusion]:

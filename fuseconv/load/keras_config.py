@@ -1,0 +1,179 @@
+"""The architecture in a Keras file, read and judged before Keras makes objects of it.
+
+Keras makes objects by class name and module path, and older releases import any module and call what they find there.
+So what would run code of the file's, or read other files, is refused here, whichever Keras comes to load it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import zipfile
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fuseconv.errors import InputError
+
+_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+_ZIP_MAGIC = b"PK\x03\x04"
+
+# Layers that carry or fetch code: bytecode, pickles, SavedModels.
+_CODE_LAYERS = frozenset({"Lambda", "__lambda__", "TorchModuleWrapper", "TFSMLayer", "JaxLayer", "FlaxLayer"})
+# Keras's own parts that a configuration may name a function of.
+_FUNCTION_MODULES = frozenset({
+    "activations", "constraints", "initializers", "losses", "metrics", "ops", "optimizers", "regularizers",
+})  # fmt: skip
+# A TFOpLambda layer may call any function of TensorFlow's API. These parts, and these functions, only compute.
+_TENSORFLOW_NAMESPACES = frozenset({
+    "__operators__", "bitwise", "dtypes", "image", "keras.backend", "keras.activations", "linalg", "math", "nn",
+    "random", "ragged", "signal", "sparse", "strings",
+})  # fmt: skip
+_TENSORFLOW_FUNCTIONS = frozenset({
+    "argsort", "batch_to_space", "bitcast", "boolean_mask", "broadcast_to", "cast", "clip_by_norm", "clip_by_value",
+    "concat", "convert_to_tensor", "dynamic_partition", "dynamic_stitch", "einsum", "ensure_shape", "expand_dims",
+    "eye", "fill", "gather", "gather_nd", "identity", "linspace", "meshgrid", "norm", "one_hot", "ones",
+    "ones_like", "pad", "range", "rank", "realdiv", "repeat", "reshape", "reverse", "reverse_sequence", "roll",
+    "scatter_nd", "searchsorted", "sequence_mask", "shape", "shape_n", "size", "slice", "sort", "space_to_batch",
+    "space_to_batch_nd", "split", "squeeze", "stack", "stop_gradient", "strided_slice", "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
+    "tensordot", "tile", "transpose", "truncatediv", "truncatemod", "unique", "unique_with_counts", "unravel_index",
+    "unstack", "where", "zeros", "zeros_like",
+})  # fmt: skip
+_LOOKUPS = frozenset({"IntegerLookup", "StringLookup", "TextVectorization"})
+
+
+@dataclass(frozen=True)
+class KerasFile:
+    """What a Keras file says of itself: its architecture, and the Keras that wrote it ("" if it does not say)."""
+
+    config: dict[str, Any]
+    keras_version: str
+
+    @property
+    def from_keras3(self) -> bool:
+        return self.keras_version.partition(".")[0] == "3"
+
+
+def read(path: Path) -> KerasFile:
+    """Reads the architecture of a .keras, .h5 or .hdf5 file. Raises InputError if it has none or is damaged."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(_HDF5_MAGIC))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    if magic == _HDF5_MAGIC:
+        config, version = _read_hdf5(path)
+    elif magic.startswith(_ZIP_MAGIC):
+        config, version = _read_zip(path)
+    elif not magic:
+        raise InputError(f"{path} is empty.")
+    else:
+        raise InputError(f"{path} is neither an HDF5 file nor a .keras archive.")
+    try:
+        decoded = json.loads(config)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged: its architecture is not JSON ({error}).") from error
+    if not isinstance(decoded, dict):
+        raise InputError(f"{path} is damaged: its architecture is no JSON object.")
+    return KerasFile(decoded, version)
+
+
+def _read_hdf5(path: Path) -> tuple[str | bytes, str]:
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            config, version = file.attrs.get("model_config"), file.attrs.get("keras_version", "")
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{path} is damaged or cut off: {error}.") from error
+    if not isinstance(config, (str, bytes)):
+        raise InputError(
+            f"{path} holds weights only, not the model they belong to; save the whole model with model.save()."
+        )
+    return config, version.decode() if isinstance(version, bytes) else str(version)
+
+
+def _read_zip(path: Path) -> tuple[bytes, str]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            config = archive.read("config.json")
+            names = archive.namelist()
+            metadata = json.loads(archive.read("metadata.json")) if "metadata.json" in names else {}
+    except KeyError as error:
+        raise InputError(f"{path} is no Keras model: there is no config.json in it.") from error
+    except (zipfile.BadZipFile, OSError, EOFError, ValueError) as error:
+        raise InputError(f"{path} is damaged or cut off: {error}.") from error
+    return config, str(metadata.get("keras_version", ""))
+
+
+def check(path: Path, config: dict[str, Any], known: Collection[str], trusted: bool) -> None:
+    """Raises InputError if the architecture holds what runs code (unless it is trusted), or a class or function of a
+    module other than Keras's that is not among the `known` custom ones."""
+    for item in _objects(config):
+        if not trusted:
+            danger = _danger(item)
+            if danger:
+                raise InputError(
+                    f"{path} holds {danger}. If you trust where the file comes from, load it with --trust-model."
+                )
+        module = item.get("module")
+        if isinstance(module, str) and not _of_keras(module) and not _is_known(item, known):
+            raise InputError(unknown_object(path, _name(item), module))
+
+
+def unknown_object(path: Path, name: str, module: str = "") -> str:
+    """The sentence about a class or function that Keras does not have."""
+    origin = f" of the module '{module}'" if module else ""
+    return f"{path} uses '{name}'{origin}, which Keras does not know; give the file that defines it with --plugin."
+
+
+def _objects(config: Any) -> Iterator[dict[str, Any]]:
+    """Each serialised object in a configuration, outermost first."""
+    stack = [config]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            if "class_name" in item:
+                yield item
+            stack += reversed(item.values())
+        elif isinstance(item, list):
+            stack += reversed(item)
+
+
+def _danger(item: dict[str, Any]) -> str:
+    """What of an object would run code or read other files, in words; "" if nothing would."""
+    kind, module, config = item["class_name"], item.get("module"), item.get("config")
+    settings = config if isinstance(config, dict) else {}
+    label = f"the {kind} layer '{settings.get('name', 'without a name')}'"
+    if kind in _CODE_LAYERS:
+        what = "a Python lambda" if kind == "__lambda__" else label
+        return f"{what}, whose code would run on this machine"
+    if kind == "TFOpLambda" and not _only_computes(str(settings.get("function"))):
+        return f"{label}, which would call tf.{settings.get('function')}"
+    if kind in _LOOKUPS and isinstance(settings.get("vocabulary"), str):
+        return f"{label}, which would read the file '{settings['vocabulary']}'"
+    if kind == "function" and isinstance(module, str) and _of_keras(module):
+        part = module.partition(".")[2].removeprefix("src.").partition(".")[0]
+        harmless = not hasattr(builtins, str(config)) if module == "builtins" else part in _FUNCTION_MODULES
+        if not harmless:
+            return f"a reference to the function {module}.{config}, which would be called"
+    return ""
+
+
+def _only_computes(function: str) -> bool:
+    namespace, _, name = function.removeprefix("compat.v1.").rpartition(".")
+    return namespace in _TENSORFLOW_NAMESPACES if namespace else name in _TENSORFLOW_FUNCTIONS
+
+
+def _of_keras(module: str) -> bool:
+    return module.partition(".")[0] in ("builtins", "keras", "tf_keras")
+
+
+def _is_known(item: dict[str, Any], known: Collection[str]) -> bool:
+    return any(isinstance(name, str) and name in known for name in (item.get("registered_name"), _name(item)))
+
+
+def _name(item: dict[str, Any]) -> str:
+    return str(item.get("config") if item["class_name"] == "function" else item["class_name"])

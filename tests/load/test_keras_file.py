@@ -1,0 +1,223 @@
+"""Keras files become modules like those of SavedModels."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuseconv.errors import InputError
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Module
+from fuseconv.load.keras_file import SIGNATURE, load, trace
+
+TESTDATA = Path("testdata")
+
+
+def kinds(graph: Graph) -> list[str]:
+    return [op.type for op in graph.ops]
+
+
+def test_keras2_file_goes_to_tf_keras_and_keeps_its_annotations() -> None:
+    notes: list[str] = []
+    module = load(TESTDATA / "keras2.h5", warn=notes.append)
+    assert len(notes) == 1
+    assert re.search(r"keras2.h5 was loaded with tf-keras, as Keras 3 refused it: .*time_major", notes[0])
+    annotated = [f for f in module.functions.values() if "api_implements" in f.attrs]
+    assert len(annotated) == 1
+    assert annotated[0].attrs["api_implements"].startswith("lstm_")
+    assert annotated[0].attrs["time_major"] is True
+    (signature,) = module.signatures
+    assert (signature.names, signature.inputs, signature.outputs) == ([SIGNATURE], ["steps"], ["score"])
+    steps, rows, features = signature.graph.inputs[0].shape or ()
+    assert (steps, features) == (7, 5)
+    assert not isinstance(rows, int)
+
+
+def test_keras3_hdf5_needs_no_note() -> None:
+    notes: list[str] = []
+    module = load(TESTDATA / "keras3.h5", warn=notes.append)
+    assert notes == []
+    assert module.signatures[0].outputs == ["class"]
+    assert "DepthwiseConv2dNative" in kinds(module.signatures[0].graph)
+
+
+def test_names_of_several_inputs_and_outputs() -> None:
+    traced = trace(TESTDATA / "keras3.keras")
+    (signature,) = load(TESTDATA / "keras3.keras").signatures
+    assert signature.inputs == traced.inputs == ["extra", "image"]
+    assert signature.outputs == traced.outputs == ["label", "value"]
+    rng = np.random.default_rng(1)
+    image, extra = rng.normal(size=(2, 8, 8, 2)), rng.normal(size=(2, 3))
+    import tensorflow as tf
+
+    results = traced.function(tf.constant(extra, tf.float32), tf.constant(image, tf.float32))
+    expected = traced.model({"image": image, "extra": extra}, training=False)
+    for key, tensor in expected.items():
+        np.testing.assert_allclose(results[key], tensor, rtol=1e-6)
+
+
+def test_variables_are_those_of_the_model() -> None:
+    module = load(TESTDATA / "keras3.h5")
+    weights = {weight.path: weight.numpy() for weight in trace(TESTDATA / "keras3.h5").model.weights}
+    assert module.variables.keys() == weights.keys()
+    for name, variable in module.variables.items():
+        np.testing.assert_array_equal(variable.data, weights[name])
+    handles = [op for op in module.signatures[0].graph.ops if op.type == "VarHandleOp"]
+    assert {op.attrs["shared_name"] for op in handles} == weights.keys()
+    assert all(op.attrs["shape"] == module.variables[op.attrs["shared_name"]].shape for op in handles)
+
+
+def test_same_names_each_time() -> None:
+    def names(module: Module) -> list[str]:
+        return [op.name for op in module.signatures[0].graph.ops]
+
+    assert names(load(TESTDATA / "keras3.keras")) == names(load(TESTDATA / "keras3.keras"))
+
+
+@pytest.fixture(params=["keras", "tf_keras"])
+def library(request: pytest.FixtureRequest) -> Any:
+    return importlib.import_module(request.param)
+
+
+@pytest.mark.parametrize("suffix", ["h5", "keras"])
+def test_sequential(library: Any, suffix: str, tmp_path: Path) -> None:
+    layers = library.layers
+    first = library.Input((5,), name="numbers")
+    model = library.Sequential([first, layers.Dense(4, name="hidden"), layers.Dense(2, name="out")])
+    path = tmp_path / f"model.{suffix}"
+    model.save(path)
+    (signature,) = load(path).signatures
+    assert signature.outputs == ["out"]
+    assert signature.inputs == ["numbers"]
+    assert kinds(signature.graph).count("MatMul") == 2
+
+
+def test_two_outputs_of_one_layer_have_two_names(library: Any, tmp_path: Path) -> None:
+    layers = library.layers
+    x = library.Input((4, 3), name="x")
+    sequence, last, _ = layers.LSTM(2, return_sequences=True, return_state=True, name="lstm")(x)
+    library.Model(x, [sequence, last]).save(tmp_path / "model.keras")
+    assert load(tmp_path / "model.keras").signatures[0].outputs == ["lstm", "lstm_1"]
+
+
+def test_declared_batch_is_kept(library: Any, tmp_path: Path) -> None:
+    x = library.Input(batch_shape=(2, 3), name="x")
+    library.Model(x, library.layers.Dense(1)(x)).save(tmp_path / "model.h5")
+    assert load(tmp_path / "model.h5").signatures[0].graph.inputs[0].shape == (2, 3)
+
+
+def test_dropout_and_batch_norm_are_in_inference_mode(library: Any, tmp_path: Path) -> None:
+    layers = library.layers
+    x = library.Input((4,), name="x")
+    y = layers.BatchNormalization()(layers.Dropout(0.5)(layers.GaussianNoise(1.0)(x)))
+    library.Model(x, y).save(tmp_path / "model.keras")
+    module = load(tmp_path / "model.keras")
+    found = set(kinds(module.signatures[0].graph))
+    assert not {kind for kind in found if "Random" in kind or "Assign" in kind or kind == "Mean"}
+
+
+def test_lookup_table(library: Any, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    x = library.Input((1,), dtype=tf.string if library.__name__ == "tf_keras" else "string", name="words")
+    library.Model(x, library.layers.StringLookup(vocabulary=["red", "green"])(x)).save(tmp_path / "model.keras")
+    module = load(tmp_path / "model.keras")
+    (table,) = module.tables.values()
+    assert (table.key_dtype, table.value_dtype) == (types.STRING, types.INT64)
+    assert table.keys is not None and table.values is not None
+    assert dict(zip(table.keys.tolist(), table.values.tolist(), strict=True)) == {b"red": 1, b"green": 2}
+    handles = [op for graph in module.graphs() for op in graph.ops if op.type == "HashTableV2"]
+    assert [op.attrs["shared_name"] for op in handles] == [table.name]
+
+
+@pytest.mark.parametrize("name", ["lambda.keras", "keras2_lambda.h5"])
+def test_lambda_layer_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=r"Lambda layer 'twice'.*--trust-model"):
+        load(TESTDATA / name)
+
+
+@pytest.mark.parametrize("suffix", ["h5", "keras"])
+def test_lambda_layer_of_a_trusted_file(library: Any, suffix: str, tmp_path: Path) -> None:
+    # Made here: bytecode belongs to the Python that wrote it.
+    x = library.Input((4,), name="x")
+    model = library.Model(x, library.layers.Lambda(lambda t: t * 2.0 + 1.0, output_shape=(4,))(x))
+    path = tmp_path / f"model.{suffix}"
+    model.save(path)
+    with pytest.raises(InputError, match="--trust-model"):
+        load(path)
+    assert {"Mul", "AddV2"} <= set(kinds(load(path, trust_model=True).signatures[0].graph))
+
+
+def test_unknown_class_of_an_archive() -> None:
+    with pytest.raises(InputError, match=r"uses 'Scale'.*--plugin"):
+        load(TESTDATA / "custom.keras")
+
+
+def test_custom_class(library: Any, tmp_path: Path) -> None:
+    class Doubled(library.layers.Layer):
+        def call(self, x: Any) -> Any:
+            return x + x
+
+    x = library.Input((4,), name="x")
+    library.Model(x, Doubled(name="doubled")(x)).save(tmp_path / "model.h5")
+    with pytest.raises(InputError, match=r"uses 'Doubled'.*--plugin"):
+        load(tmp_path / "model.h5")
+    module = load(tmp_path / "model.h5", custom_objects={"Doubled": Doubled})
+    assert "AddV2" in kinds(module.signatures[0].graph)
+    assert module.signatures[0].outputs == ["doubled"]
+
+
+def test_subclassed_model(tmp_path: Path) -> None:
+    import keras
+
+    class Net(keras.Model):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.dense = keras.layers.Dense(3)
+
+        def call(self, x: Any) -> Any:
+            return {"score": self.dense(x)}
+
+    net = Net()
+    net(np.zeros((2, 4), np.float32))
+    net.save(tmp_path / "net.keras")
+    (signature,) = load(tmp_path / "net.keras", custom_objects={"Net": Net}).signatures
+    assert (signature.inputs, signature.outputs) == (["inputs"], ["score"])
+    batch, width = signature.graph.inputs[0].shape or ()
+    assert width == 4
+    assert not isinstance(batch, int)
+
+
+def test_damaged_weights(tmp_path: Path) -> None:
+    path = tmp_path / "model.h5"
+    path.write_bytes((TESTDATA / "keras3.h5").read_bytes())
+    import h5py
+
+    with h5py.File(path, "r+") as file:
+        del file["model_weights"]
+    with pytest.raises(InputError, match=r"cannot be loaded\. Keras 3: "):
+        load(path)
+
+
+def test_both_refuse(tmp_path: Path) -> None:
+    import h5py
+
+    path = tmp_path / "model.h5"
+    config = {"name": "net", "layers": [{"class_name": "Dense", "config": {"nonsense": 1}}]}
+    with h5py.File(path, "w") as file:
+        file.attrs["model_config"] = json.dumps({"class_name": "Sequential", "config": config})
+    with pytest.raises(InputError, match=r"Keras 3: .*; tf-keras: "):
+        load(path)
+
+
+def test_sparse_input_is_refused(library: Any, tmp_path: Path) -> None:
+    x = library.Input((4,), sparse=True, name="x")
+    library.Model(x, library.layers.Dense(2)(x)).save(tmp_path / "model.keras")
+    with pytest.raises(InputError, match="sparse or ragged"):
+        load(tmp_path / "model.keras")
