@@ -252,7 +252,7 @@ def convert(
         options[several] = _split(options[several])
     options["input_shapes"] = shapes = _shapes(input_shape)
 
-    from fuseconv.convert import convert as run
+    from fuseconv.pipeline import convert as run
     from fuseconv.report.json import to_json
     from fuseconv.report.terminal import show_conversion, show_verification
 
@@ -266,7 +266,7 @@ def convert(
             cleanup.callback(written.unlink, missing_ok=True)
         update = cleanup.enter_context(terminal.progress())
         try:
-            report = run(model, written, progress=update, **options).report
+            report = run(model, written, progress=update, **_given(**options)).report
         except UnsupportedError as error:
             # Why a conversion failed is what a report is for.
             if report_path and error.report is not None:
@@ -310,7 +310,7 @@ def convert(
 def inspect(terminal: Terminal, file: str) -> None:
     """Show what is in a .tflite FILE: signatures, operations, tensors, sizes."""
     from fuseconv.inspect import inspect as look
-    from fuseconv.report.terminal import show_inspection
+    from fuseconv.report.inspection import show_inspection
 
     document = look(file)
     terminal.result(document, lambda out: show_inspection(out, document, terminal.verbose))
@@ -386,7 +386,7 @@ def ops(terminal: Terminal, plugins: tuple[str, ...]) -> None:
 
 def _given(**options: Any) -> dict[str, Any]:
     """The options that were given; the others keep the default of the function that takes them."""
-    return {name: value for name, value in options.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None and value is not False and value != ()}
 
 
 def _split(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -424,7 +424,7 @@ def _check_writable(path: Path, model: Path, option: str) -> None:
 
 
 def _write_report(path: str, document: dict[str, Any]) -> None:
-    from fuseconv.convert import replacing
+    from fuseconv.pipeline import replacing
     from fuseconv.report.json import dumps
 
     with replacing(Path(path)) as file:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.convert import convert
+from fuseconv.pipeline import convert
 from fuseconv.errors import UnsupportedError
 from fuseconv.ir import types
 from fuseconv.report.records import Report
@@ -199,25 +199,31 @@ def _draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> 
     return (real + 1j * rng.standard_normal(shape) if dtype.kind == "c" else real).astype(dtype)
 
 
+def _signature(interpreter: Any) -> tuple[list[int], list[int]]:
+    """The tensors of the file's inputs and outputs, in order."""
+    # The interpreter takes no new shape while its runner is held.
+    runner = interpreter.get_signature_runner()
+    ends = runner.get_input_details(), runner.get_output_details()
+    ins, outs = ([end[f"{letter}{n}"]["index"] for n in range(len(end))] for letter, end in zip("xy", ends))
+    return ins, outs
+
+
 def _invoke(interpreter: Any, arrays: Sequence[np.ndarray], allocate: bool) -> list[np.ndarray]:
     """One run of the file's only signature; tensors are kept from the last one unless it is to allocate."""
-    runner = interpreter.get_signature_runner()
-    indices = [runner.get_input_details()[f"x{number}"]["index"] for number in range(len(arrays))]
+    inputs, outputs = _signature(interpreter)
     if allocate:
-        for index, array in zip(indices, arrays):
+        for index, array in zip(inputs, arrays):
             interpreter.resize_tensor_input(index, array.shape)
         interpreter.allocate_tensors()
-    for index, array in zip(indices, arrays):
+    for index, array in zip(inputs, arrays):
         if array.size:
             interpreter.set_tensor(index, array)
     interpreter.invoke()
     details = {detail["index"]: detail for detail in interpreter.get_output_details()}
-    outputs = runner.get_output_details()
-    results = []
-    for number in range(len(outputs)):
-        detail = details[outputs[f"y{number}"]["index"]]
-        empty = 0 in detail["shape"]  # the interpreter has no buffer to give
-        results.append(
-            np.empty(detail["shape"], detail["dtype"]) if empty else interpreter.get_tensor(detail["index"])
-        )
-    return results
+    return [_result(interpreter, details[index]) for index in outputs]
+
+
+def _result(interpreter: Any, detail: dict[str, Any]) -> np.ndarray:
+    if 0 in detail["shape"]:  # the interpreter has no buffer to give
+        return np.empty(detail["shape"], detail["dtype"])
+    return interpreter.get_tensor(detail["index"])

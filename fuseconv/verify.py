@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import FuseconvError, InputError, VerificationError
+from fuseconv.fuse.plugins import load_registry
 from fuseconv.runners import Arrays, Dims, Function, Spec, TFLiteFile, first_line, original_functions
 
 # Two correct float32 programs differ by the order of their sums: by some 1e-7 of the largest value for an op, and by
@@ -180,23 +181,23 @@ def verify(
     signatures: Sequence[str] = (),
     tags: Sequence[str] = (),
     input_shapes: Mapping[str, Sequence[int | None]] | None = None,
+    plugins: Sequence[str] = (),
     trust_model: bool = False,
-    custom_objects: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Verification:
     """Compares a model with the file that was made from it; see the module's docstring for how.
 
     model: what `convert` takes. tflite: the file's path, or its bytes. data: an .npz file, or arrays, by input name, to
     run instead of random ones (the second batch then has two rows more, the first ones again). signatures: those to
-    run, by default every one of the file, or every one that the data serves. tags, trust_model: as for `convert`.
-    custom_objects: the classes and functions that a Keras file names. input_shapes: sizes for dimensions that the
-    model leaves open.
+    run, by default every one of the file, or every one that the data serves. tags, plugins, trust_model: as for
+    `convert`. input_shapes: sizes for dimensions that the model leaves open.
 
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model.
     """
     file = TFLiteFile(tflite)
     names = _signature_names(file, signatures)
+    custom_objects = load_registry(plugins).custom_objects if plugins else None
     originals = original_functions(Path(model), file, tags=tags, trust_model=trust_model, custom_objects=custom_objects)
     given = _load_data(data)
     if given is not None and not signatures:

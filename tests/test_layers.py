@@ -16,7 +16,7 @@ LAYERS = [
     {"cli"},
     {"testing", "verify"},
     {"runners"},
-    {"convert"},
+    {"pipeline"},
     {"load", "passes", "recognise", "fuse", "fusions", "lower", "write", "inspect"},
     {"report"},
     {"tfl"},

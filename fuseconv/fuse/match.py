@@ -37,13 +37,14 @@ def composite(name: str, interface: str) -> Composite:
 class Match:
     """One place where a fusion may be made. Operands are attributes: `m.x`.
 
-    attrs: a composite's attributes, those of the annotation included; ops: a pattern's named ops; `reads`: the names
-    of the results that somebody reads (all of a pattern's).
+    attrs: a composite's attributes, those of the annotation included. ops: a pattern's named ops, also to be had as
+    attributes. An optional operand that is left out, and what only another alternative of a pattern has, is None.
+    results: by their names in the contract of a composite; a pattern's are `result`, `result1`, ...
     """
 
     operands: dict[str, Value | None]
     attrs: dict[str, Any] = field(default_factory=dict)
-    ops: dict[str, Op] = field(default_factory=dict)
+    ops: dict[str, Op | None] = field(default_factory=dict)
     results: dict[str, Value] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
@@ -80,9 +81,9 @@ def _accept(m: Match) -> None:
 class Fusion:
     """A converter module's entry: what is looked for and what becomes of it.
 
-    emits: the TFLite op that it makes, for listings. root: a composite, or patterns over primitive ops (the first that
-    matches is taken). check only reads and refuses with a sentence; rewrite(tfl, m) only builds, and returns the
-    result, or a dict from result names to values.
+    emits: the TFLite op that it makes, for listings. root: a composite, or patterns over primitive ops. Where several
+    patterns match, of this and other fusions, the largest is tried first. check only reads and refuses with a sentence;
+    rewrite(tfl, m) only builds, and returns the result, or a dict from result names to values.
     """
 
     name: str

@@ -2,13 +2,16 @@
 
     @pattern
     def hard_swish(tf, x):
-        return tf.Mul(x, tf.Mul(tf.Relu6(tf.AddV2(x, 3.0)), 1 / 6))
+        gate = tf.Relu6(tf.AddV2(x, 3.0))
+        return tf.Mul(x, tf.RealDiv(gate, 6.0) | tf.Mul(gate, 1 / 6))
 
-A parameter stands for any value (the same one wherever it is named), a number for a constant of that value. Operands of
-commutative ops match in either order. A keyword is an attribute's value (or a predicate on it); an attribute that the
-pattern does not name must hold its default, unless the op has a `name`, by which `check` and `rewrite` can look at it.
-`tfl["RELU", "RELU6"](x)` is any of these ops, `tfl.CONV_2D(..., name="conv")` one with any operands. The values between
-the ops must have no reader outside the match.
+The first parameter is the dialect, `tf` or `tfl`. Any other stands for a value, the same one wherever it is named; one
+that is annotated as `Constant` for a constant. A number stands for a constant of that value, `a | b` for either of two.
+Operands of commutative ops match in either order. A keyword is an attribute's value, or a predicate on it (which gets
+None where the attribute holds its default); an attribute that the pattern does not name must hold its default, unless
+the op has a `name`, by which `check` and `rewrite` can look at it. `tfl["RELU", "RELU6"](x)` is any of these ops,
+`tfl.CONV_2D(..., name="conv")` one with any operands. A value between the ops must have no reader outside the match,
+unless its op is `shared=True`: such an op stays for its other readers.
 """
 
 from __future__ import annotations
@@ -32,58 +35,91 @@ _SYNONYMS = {"tf.Add": _ADD, "tf.AddV2": _ADD, "tf.RealDiv": ("tf.RealDiv", "tf.
 _RELATIVE_TOLERANCE = 1e-5
 
 
+class Constant:
+    """The annotation of a parameter that only a constant matches."""
+
+
+class Term:
+    """A part of a pattern that a value can match."""
+
+    def __or__(self, other: Term) -> Either:
+        return Either((*_alternatives(self), *_alternatives(other)))
+
+
 @dataclass(frozen=True)
-class Any_:
-    """Any value; bound to a name."""
+class Parameter(Term):
+    """Any value, or any constant; bound to a name."""
 
     name: str
+    constant: bool = False
 
 
 @dataclass(frozen=True)
-class Node:
-    """An op of the pattern. operands: None stands for any operands."""
+class Node(Term):
+    """The result of an op. operands: None stands for any operands."""
 
     kinds: tuple[str, ...]
     operands: tuple[Any, ...] | None
     attrs: dict[str, Any]
     name: str | None
+    shared: bool
+
+
+@dataclass(frozen=True)
+class Either(Term):
+    """Any of several terms, tried in their order."""
+
+    terms: tuple[Term, ...]
 
 
 @dataclass
 class Bindings:
-    """What a match has bound so far."""
+    """What a match has bound. matched: its ops, the last first; an op may be there twice. inner: those whose results
+    nobody else may read."""
 
     values: dict[str, Value] = field(default_factory=dict)
     ops: dict[str, Op] = field(default_factory=dict)
-    matched: list[Op] = field(default_factory=list)
-
-    def copy(self) -> Bindings:
-        return Bindings(dict(self.values), dict(self.ops), list(self.matched))
+    matched: tuple[Op, ...] = ()
+    inner: tuple[Op, ...] = ()
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A traced pattern: its last op, and the names of its parameters."""
+    """A traced pattern: its last op (or several that may be the last), and the names that its parts have."""
 
     name: str
-    root: Node
+    root: Term
     parameters: tuple[str, ...]
+    op_names: tuple[str, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the last op."""
+        return tuple(dict.fromkeys(kind for node in self._roots for kind in node.kinds))
+
+    @property
+    def dialect(self) -> str:
+        return self.kinds[0].partition(".")[0]
 
     @property
     def size(self) -> int:
-        """The number of ops."""
+        """The number of ops; of the largest alternative where there are several."""
         return _count(self.root)
 
-    def match(self, op: Op) -> Bindings | None:
-        """Matches with `op` as the last op of the pattern."""
-        for bindings in _match_op(self.root, op, Bindings()):
-            if _inner_values_are_private(bindings, op):
-                return bindings
-        return None
+    def matches(self, op: Op) -> Iterator[Bindings]:
+        """The ways to match with `op` as the last op of the pattern."""
+        for node in self._roots:
+            for bindings in _match_op(node, op, Bindings()):
+                if _inner_values_are_private(bindings, op):
+                    yield bindings
+
+    @property
+    def _roots(self) -> tuple[Node, ...]:
+        return tuple(term for term in _alternatives(self.root) if isinstance(term, Node))
 
 
-class _Dialect:
-    """Makes pattern nodes: `tf.Relu(x)`, `tfl["RELU", "RELU6"](x)`."""
+class Dialect:
+    """Makes the nodes of a pattern: `tf.Relu(x)`, `tfl["RELU", "RELU6"](x)`."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -95,68 +131,87 @@ class _Dialect:
         names = [f"{self._prefix}.{kind}" for kind in ((kinds,) if isinstance(kinds, str) else kinds)]
         every = tuple(dict.fromkeys(kind for name in names for kind in _SYNONYMS.get(name, (name,))))
 
-        def node(*operands: Any, name: str | None = None, **attrs: Any) -> Node:
-            return Node(every, None if operands == (...,) else operands, attrs, name)
+        def node(*operands: Any, name: str | None = None, shared: bool = False, **attrs: Any) -> Node:
+            return Node(every, None if operands == (...,) else operands, attrs, name, shared)
 
         return node
 
 
-def pattern(function: Callable[..., Node]) -> Pattern:
+def pattern(function: Callable[..., Term]) -> Pattern:
     """Traces a function whose first parameter is the dialect (`tf` or `tfl`) and whose others stand for values."""
-    dialect, *parameters = inspect.signature(function).parameters
-    root = function(_Dialect(dialect), *[Any_(name) for name in parameters])
-    return Pattern(function.__name__, root, tuple(parameters))
+    dialect, *others = inspect.signature(function).parameters.values()
+    parameters = [Parameter(p.name, p.annotation in (Constant, "Constant")) for p in others]
+    root = function(Dialect(dialect.name), *parameters)
+    names = tuple(dict.fromkeys(node.name for node in _nodes(root) if node.name))
+    return Pattern(function.__name__, root, tuple(p.name for p in parameters), names)
 
 
-def _count(node: Any) -> int:
-    return 1 + sum(_count(operand) for operand in node.operands or ()) if isinstance(node, Node) else 0
+def _alternatives(term: Term) -> tuple[Term, ...]:
+    return term.terms if isinstance(term, Either) else (term,)
 
 
-def _match_op(node: Node, op: Op, bindings: Bindings) -> Iterator[Bindings]:
-    if op.kind not in node.kinds or not _attrs_match(node, op):
+def _nodes(term: Any) -> Iterator[Node]:
+    if isinstance(term, Node):
+        yield term
+    for part in term.terms if isinstance(term, Either) else term.operands or () if isinstance(term, Node) else ():
+        yield from _nodes(part)
+
+
+def _count(term: Any) -> int:
+    if isinstance(term, Either):
+        return max(map(_count, term.terms))
+    return 1 + sum(map(_count, term.operands or ())) if isinstance(term, Node) else 0
+
+
+def _match_op(node: Node, op: Op, bound: Bindings) -> Iterator[Bindings]:
+    if op.kind not in node.kinds or not _attrs_match(node, op) or _holds_state_or_is_quantised(op):
         return
-    bindings = bindings.copy()
-    bindings.matched.append(op)
-    if node.name:
-        bindings.ops[node.name] = op
+    bound = Bindings(
+        bound.values,
+        {**bound.ops, node.name: op} if node.name else bound.ops,
+        (*bound.matched, op),
+        bound.inner if node.shared else (*bound.inner, op),
+    )
     if node.operands is None:
-        yield bindings
+        yield bound
         return
     if len(node.operands) != len(op.operands):
         return
-    yield from _match_operands(node.operands, tuple(op.operands), bindings)
-    if op.kind in COMMUTATIVE and len(op.operands) == 2:
-        yield from _match_operands(node.operands, tuple(op.operands[::-1]), bindings)
+    yield from _match_operands(node.operands, tuple(op.operands), bound)
+    if op.kind in COMMUTATIVE:
+        yield from _match_operands(node.operands, tuple(op.operands[::-1]), bound)
 
 
-def _match_operands(wanted: tuple, operands: tuple, bindings: Bindings) -> Iterator[Bindings]:
-    if not wanted:
-        yield bindings
+def _match_operands(terms: tuple, operands: tuple, bound: Bindings) -> Iterator[Bindings]:
+    if not terms:
+        yield bound
         return
-    for bound in _match_value(wanted[0], operands[0], bindings):
-        yield from _match_operands(wanted[1:], operands[1:], bound)
+    for first in _match_value(terms[0], operands[0], bound):
+        yield from _match_operands(terms[1:], operands[1:], first)
 
 
-def _match_value(wanted: Any, value: Value | None, bindings: Bindings) -> Iterator[Bindings]:
-    if isinstance(wanted, Any_):
-        if value is not None and bindings.values.get(wanted.name, value) is value:
-            bound = bindings.copy()
-            bound.values[wanted.name] = value
-            yield bound
-    elif isinstance(wanted, Node):
+def _match_value(term: Any, value: Value | None, bound: Bindings) -> Iterator[Bindings]:
+    if isinstance(term, Either):
+        for alternative in term.terms:
+            yield from _match_value(alternative, value, bound)
+    elif isinstance(term, Parameter):
+        new = value is not None and bound.values.get(term.name, value) is value
+        if new and (value.is_const or not term.constant):  # type: ignore[union-attr]
+            yield Bindings({**bound.values, term.name: value}, bound.ops, bound.matched, bound.inner)  # type: ignore[dict-item]
+    elif isinstance(term, Node):
         if value is not None and value.op is not None and value.index == 0:
-            yield from _match_op(wanted, value.op, bindings)
-    elif wanted is None:
+            yield from _match_op(term, value.op, bound)
+    elif term is None:
         if value is None:
-            yield bindings
-    elif value is not None and _is_number(value, wanted):
-        yield bindings
+            yield bound
+    elif value is not None and _is_number(value, term):
+        yield bound
 
 
 def _is_number(value: Value, number: float) -> bool:
     if value.data is None or value.data.size != 1 or value.data.dtype.kind not in "fiuV":
         return False
-    return math.isclose(float(value.data.reshape(())), number, rel_tol=_RELATIVE_TOLERANCE, abs_tol=1e-12)
+    return math.isclose(float(value.data.reshape(())), number, rel_tol=_RELATIVE_TOLERANCE)
 
 
 def _attrs_match(node: Node, op: Op) -> bool:
@@ -169,7 +224,11 @@ def _attrs_match(node: Node, op: Op) -> bool:
     )
 
 
-def _inner_values_are_private(bindings: Bindings, root: Op) -> bool:
-    matched = set(bindings.matched)
-    inner = [result for op in bindings.matched if op is not root for result in op.results]
-    return all(reader in matched for result in inner for reader in result.uses)
+def _holds_state_or_is_quantised(op: Op) -> bool:
+    """True of ops that no pattern means: writes of variable tensors, and arithmetic on scaled integers."""
+    return any(v.variable or v.quantisation is not None for v in (*op.results, *op.operands) if v is not None)
+
+
+def _inner_values_are_private(bound: Bindings, root: Op) -> bool:
+    matched = set(bound.matched)
+    return all(reader in matched for op in bound.inner if op is not root for r in op.results for reader in r.uses)

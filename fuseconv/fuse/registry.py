@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 from fuseconv.errors import InputError
 from fuseconv.fuse.match import Fusion
 from fuseconv.ir.signature import OpFunction, op_function
+from fuseconv.report.records import Report
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,22 @@ class Registry:
     @property
     def fusions(self) -> list[Fusion]:
         return [owned.item for owned in self._fusions.values()]  # type: ignore[misc]
+
+    def choose_fusions(self, only: Sequence[str], without: Sequence[str], report: Report) -> list[Fusion]:
+        """The fusions of these names (globs; all, if there are none) without those; the report notes what is left out.
+
+        Raises InputError for a glob that fits no fusion."""
+        for glob in (*only, *without):
+            if not fnmatch.filter(self._fusions, glob):
+                raise InputError(f"no fusion is called {glob}; `fuseconv fusions` lists them")
+        chosen: list[Fusion] = []
+        for fusion in self.fusions:
+            wanted = not only or any(fnmatch.fnmatchcase(fusion.name, glob) for glob in only)
+            if wanted and not any(fnmatch.fnmatchcase(fusion.name, glob) for glob in without):
+                chosen.append(fusion)
+            else:
+                report.record("refused", fusion.name, (), why="it was switched off")
+        return chosen
 
     @property
     def rules(self) -> dict[str, OpFunction]:

@@ -1,5 +1,5 @@
-"""The built-in converter modules, one file a fused op."""
+"""The built-in converter modules, one file a fused op or a family."""
 
-from fuseconv.fusions import lstm
+from fuseconv.fusions import constant_arithmetic, linear_output, lstm
 
-MODULES = (lstm,)
+MODULES = (lstm, linear_output, constant_arithmetic)

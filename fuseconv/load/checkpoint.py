@@ -70,16 +70,16 @@ class Checkpoint:
             return whole[tuple(slice(start, start + length) for start, length in part)] if part else whole
         wanted = part or [(0, size) for size in shape]
         for stored in entry.slices:
-            if _extents(stored, shape) == wanted:
+            if _extents(stored, shape, name) == wanted:
                 return self._stored_slice(stored, dtype, shape, name)
         result = np.empty([length for _, length in wanted], dtype.numpy)
         filled = 0
         for stored in entry.slices:
-            extents = _extents(stored, shape)
-            both = [(max(a, b), min(a + n, b + m)) for (a, n), (b, m) in zip(extents, wanted, strict=True)]
+            extents = _extents(stored, shape, name)
+            both = [(max(a, b), min(a + n, b + m)) for (a, n), (b, m) in zip(extents, wanted)]
             if all(stop > start for start, stop in both):
-                source = tuple(slice(lo - a, hi - a) for (lo, hi), (a, _) in zip(both, extents, strict=True))
-                target = tuple(slice(lo - b, hi - b) for (lo, hi), (b, _) in zip(both, wanted, strict=True))
+                source = tuple(slice(lo - a, hi - a) for (lo, hi), (a, _) in zip(both, extents))
+                target = tuple(slice(lo - b, hi - b) for (lo, hi), (b, _) in zip(both, wanted))
                 result[target] = self._stored_slice(stored, dtype, shape, name)[source]
                 filled += result[target].size
         if filled != result.size:
@@ -87,7 +87,7 @@ class Checkpoint:
         return result
 
     def _stored_slice(self, stored: Any, dtype: DType, shape: tuple[int, ...], name: str) -> np.ndarray:
-        extents = _extents(stored, shape)
+        extents = _extents(stored, shape, name)
         entry = self._entry(_slice_key(name, stored), name)
         return self._data(entry, dtype, tuple(length for _, length in extents), name)
 
@@ -133,7 +133,7 @@ def _damaged(path: Path) -> InputError:
 
 
 def _type(entry: Any) -> tuple[DType, tuple[int, ...]]:
-    return attrs.dtype(entry.dtype), tuple(dim.size for dim in entry.shape.dim)
+    return attrs.dtype(entry.dtype), tuple(max(dim.size, 0) for dim in entry.shape.dim)
 
 
 def _varint(data: Any, at: int) -> tuple[int, int]:
@@ -219,19 +219,28 @@ def _parse_slice(spec: str, shape: tuple[int, ...], name: str) -> list[tuple[int
         if tuple(map(int, sizes)) != shape:
             raise InputError(f"The model restores '{name}' as {sizes}, but the checkpoint holds {list(shape)}.")
         part = []
-        for size, extent in zip(shape, extents.split(":"), strict=True):
+        for size, extent in zip(shape, extents.split(":")):
             start, length = (0, size) if extent == "-" else map(int, extent.split(","))
             part.append((start, length))
     except ValueError:
-        raise InputError(f"The model restores '{name}' by the slice '{spec}', which cannot be read.") from None
+        part = []
+    if len(part) != len(shape) or not _within(part, shape):
+        raise InputError(f"The model restores '{name}' by the slice '{spec}', which does not fit {list(shape)}.")
     return part
 
 
-def _extents(stored: Any, shape: tuple[int, ...]) -> list[tuple[int, int]]:
-    return [
+def _extents(stored: Any, shape: tuple[int, ...], name: str) -> list[tuple[int, int]]:
+    part = [
         (extent.start, extent.length if extent.HasField("length") else size)
-        for extent, size in zip(stored.extent, shape, strict=True)
+        for extent, size in zip(stored.extent, shape)
     ]
+    if len(stored.extent) != len(shape) or not _within(part, shape):
+        raise InputError(f"The checkpoint says that it holds a slice of '{name}' which does not lie within it.")
+    return part
+
+
+def _within(part: list[tuple[int, int]], shape: tuple[int, ...]) -> bool:
+    return all(start >= 0 and length >= 0 and start + length <= size for (start, length), size in zip(part, shape))
 
 
 def _slice_key(name: str, stored: Any) -> bytes:

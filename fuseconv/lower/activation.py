@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fuseconv.ir import types
-from fuseconv.lower.carriers import HALVES, carried, cast, in_float32
+from fuseconv.lower.carriers import HALVES, cast, in_float32
+from fuseconv.lower.native import elementwise
 from fuseconv.lower.rules import lowers
 
-_MAXIMUM_TYPES = (types.FLOAT32, types.UINT8, types.INT8, types.INT16, types.INT32, types.INT64)
 _SELU_SCALE = 1.0507009873554805
 _SELU_ALPHA = 1.6732632423543772
 
@@ -15,17 +15,15 @@ _SELU_ALPHA = 1.6732632423543772
 def Relu(tfl, x):
     if x.dtype is types.FLOAT32 or x.dtype in HALVES:
         return cast(tfl, tfl.relu(cast(tfl, x, types.FLOAT32)), tfl.dtype)
-    # RELU takes other integers than float as quantised.
-    wide = carried(tfl, x, _MAXIMUM_TYPES)
-    return cast(tfl, tfl.maximum(wide, 0), tfl.dtype)
+    # RELU takes integers for quantised numbers.
+    return elementwise(tfl, "MAXIMUM", x, 0)
 
 
 @lowers
 def Relu6(tfl, x):
     if x.dtype is types.FLOAT32 or x.dtype in HALVES:
         return cast(tfl, tfl.relu6(cast(tfl, x, types.FLOAT32)), tfl.dtype)
-    wide = carried(tfl, x, _MAXIMUM_TYPES)
-    return cast(tfl, tfl.minimum(tfl.maximum(wide, 0), 6), tfl.dtype)
+    return elementwise(tfl, "MINIMUM", elementwise(tfl, "MAXIMUM", x, 0), 6)
 
 
 @lowers

@@ -6,6 +6,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast, in_float32
+from fuseconv.lower.native import elementwise
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import reshape, shape_of
 
@@ -62,4 +63,4 @@ def _integer_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool)
     rank = max(len(shape_of(x)), len(shape_of(y)))
     left = tfl.expand_dims(x, tfl.const(-1, types.INT32))
     right = tfl.expand_dims(y, tfl.const(-3, types.INT32))
-    return cast(tfl, tfl.sum_(tfl.mul(left, right), [rank - 1]), tfl.dtype)
+    return cast(tfl, tfl.sum_(elementwise(tfl, "MUL", left, right), [rank - 1]), tfl.dtype)

@@ -11,6 +11,7 @@ from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import in_float32
 from fuseconv.lower.dense import dense, matmul
+from fuseconv.lower.native import elementwise
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import reshape, shape_of
 
@@ -75,12 +76,15 @@ def _einsum(tfl: Lowering, *inputs: Value, equation: str) -> Value:
         return _arranged(tfl, _summed(tfl, terms[0], set(output)), output)
     require(len(terms) == 2, "an Einsum of more than two operands is not supported")
     a, b = terms
-    a, b = _unbroadcast(tfl, a, b), _unbroadcast(tfl, b, a)
+    # A BATCH_MATMUL broadcasts by itself, so far as it has dimensions for it.
+    left_alone = set(output) if widest <= _MOST_BATCHES else set()
+    a, b = _unbroadcast(tfl, a, b, left_alone), _unbroadcast(tfl, b, a, left_alone)
     a, b = _summed(tfl, a, {*output, *b.labels}), _summed(tfl, b, {*output, *a.labels})
-    contracted = [label for label in a.labels if label in b.labels and label not in output]
+    contracted = tuple(label for label in a.labels if label in b.labels and label not in output)
     batched = any(label in b.labels and label in output for label in a.labels)
     if not contracted or tfl.dtype.is_integer:
-        return _elementwise(tfl, a, b, output, tuple(contracted))
+        return _elementwise(tfl, a, b, output, contracted)
+    _require_equal(a, b, contracted)
     if not batched and (a.value.is_const or b.value.is_const):
         return _dense(tfl, *((b, a) if a.value.is_const else (a, b)), output)
     return _matmul(tfl, a, b, output)
@@ -98,15 +102,20 @@ def _term(tfl: Lowering, text: str, x: Value) -> _Term:
     return _Term(x, labels)
 
 
-def _unbroadcast(tfl: Lowering, a: _Term, b: _Term) -> _Term:
+def _unbroadcast(tfl: Lowering, a: _Term, b: _Term, left_alone: set[Label]) -> _Term:
     """`a` without the dimensions of an ellipsis that are 1 and broadcast along b's."""
     others = b.sizes
     dropped = {label for label, size in a.sizes.items() if size == 1 and others.get(label, 1) != 1}
+    if not a.value.is_const:
+        dropped -= left_alone
     kept = tuple(label for label in a.labels if label not in dropped)
-    for label in kept:
-        same = isinstance(label, str) or label not in others or 1 in (others[label], a.sizes[label])
-        require(same or others[label] == a.sizes[label], "unknown dimensions of an ellipsis may broadcast")
     return _Term(reshape(tfl, a.value, [a.sizes[label] for label in kept]), kept)
+
+
+def _require_equal(a: _Term, b: _Term, labels: Labels) -> None:
+    """Refuses the op if a dimension of an ellipsis might turn out to broadcast where that cannot be expressed."""
+    same = all(isinstance(label, str) or a.sizes[label] == b.sizes[label] for label in labels)
+    require(same, "unknown dimensions of an ellipsis may broadcast")
 
 
 def _summed(tfl: Lowering, term: _Term, wanted: set[Label]) -> _Term:
@@ -132,7 +141,7 @@ def _elementwise(tfl: Lowering, a: _Term, b: _Term, output: Labels, contracted: 
         own = _arranged(tfl, term, tuple(label for label in order if label in term.labels))
         first = next((at for at, label in enumerate(order) if label in term.labels), len(order))
         factors.append(reshape(tfl, own, [term.sizes.get(label, 1) for label in order[first:]]))
-    z = tfl.mul(*factors)
+    z = elementwise(tfl, "MUL", *factors)
     return tfl.sum_(z, [*range(len(output), len(order))]) if contracted else z
 
 
@@ -156,16 +165,23 @@ def _matmul(tfl: Lowering, a: _Term, b: _Term, output: Labels) -> Value:
     sizes = {**b.sizes, **a.sizes}
     best = min(_layouts(a, b, output), key=lambda layout: _transposes(layout, a, b, output))
     left, right = (b, a) if best.swap else (a, b)
-    batch = [sizes[label] for label in best.batch]
-    if len(batch) > _MOST_BATCHES:
-        batch = [product(batch)]
+    flat = len(best.batch) > _MOST_BATCHES
+    if flat:
+        _require_equal(a, b, best.batch)
     inner = _size(sizes, best.contracted)
-    m, n = _size(sizes, best.left), _size(sizes, best.right)
-    x, y = _arranged(tfl, left, best.left_order), _arranged(tfl, right, best.right_order)
-    x = reshape(tfl, x, [*batch, inner, m] if best.adj_left else [*batch, m, inner], a.value, b.value)
-    y = reshape(tfl, y, [*batch, n, inner] if best.adj_right else [*batch, inner, n], a.value, b.value)
-    z = matmul(tfl, x, y, best.adj_left, best.adj_right)
-    return _result(tfl, z, best.result, output, sizes, a.value, b.value)
+    matrices = []
+    for term, order, free, adjoint in (
+        (left, best.left_order, _size(sizes, best.left), best.adj_left),
+        (right, best.right_order, _size(sizes, best.right), not best.adj_right),
+    ):
+        batch = [term.sizes[label] for label in best.batch]
+        matrix = [inner, free] if adjoint else [free, inner]
+        value = _arranged(tfl, term, order)
+        matrices.append(reshape(tfl, value, [*([product(batch)] if flat else batch), *matrix], a.value, b.value))
+    z = matmul(tfl, *matrices, best.adj_left, best.adj_right)
+    if not flat:
+        sizes.update(zip(best.batch, shape_of(z)))
+    return _result(tfl, z, best.result, output, sizes, z, a.value, b.value)
 
 
 def _layouts(a: _Term, b: _Term, output: Labels) -> Iterator[_Layout]:

@@ -6,18 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fuseconv.errors import UnsupportedError
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
-from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.ir.signature import OpFunction
+from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.passes.effects import has_effect
 from fuseconv.report.records import Report
 
 
-def lower(module: Module, rules: Mapping[str, OpFunction], report: Report) -> None:
-    """Turns the `tf` ops of all graphs into `tfl` ops. Raises UnsupportedError with every op that has no rule."""
+def lower(
+    module: Module, rules: Mapping[str, OpFunction], report: Report, custom: Callable[[str], bool] = lambda op: False
+) -> None:
+    """Turns the `tf` ops of all graphs into `tfl` ops. Raises UnsupportedError with every op that cannot be lowered.
+
+    custom: tells of a TF op's type whether it may become a CUSTOM op of its name if no rule serves it.
+    """
     refused: list[tuple[Op, str]] = []
     known: dict[str, bool] = {}
     for graph in module.graphs():
-        _lower_graph(graph, rules, report, lambda op: has_effect(op, module, known), refused)
+        _lower_graph(graph, rules, report, lambda op: has_effect(op, module, known), custom, refused)
     if refused:
         raise unsupported(refused[::-1])
 
@@ -27,6 +32,7 @@ def _lower_graph(
     rules: Mapping[str, OpFunction],
     report: Report,
     effects: Callable[[Op], bool],
+    custom: Callable[[str], bool],
     refused: list[tuple[Op, str]],
 ) -> None:
     """Goes from the last op to the first: a rule that needs only what is known of an operand, such as the shape that a
@@ -41,6 +47,8 @@ def _lower_graph(
             detach(op)
             continue
         why, results, emitted = _apply(op, rules)
+        if why and custom(op.type):
+            why, (results, emitted) = "", _custom(op)
         if why:
             report.record("unsupported", "lower", op.sources, why=why)
             refused.append((op, why))
@@ -79,6 +87,14 @@ def _apply(op: Op, rules: Mapping[str, OpFunction]) -> tuple[str, Sequence[Value
         if new is not None and new.dtype is not old.dtype:
             raise TypeError(f"the rule for {op.type} made a {new.dtype} where the op makes a {old.dtype}")
     return "", results, emitted
+
+
+def _custom(op: Op) -> tuple[list[Value], list[Op]]:
+    """A CUSTOM op of the TF op's name, its attributes in a flexbuffer map."""
+    emitted: list[Op] = []
+    types = [(result.dtype, result.shape) for result in op.results]
+    attrs = {name: value for name, value in op.attrs.items() if isinstance(value, (bool, int, float, str, list, tuple))}
+    return Lowering(emitted, op).custom(op.type, op.operands, types, attrs), emitted
 
 
 def hand_over(old: Value, new: Value) -> None:

@@ -9,6 +9,7 @@ from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast, in_float32
 from fuseconv.lower.layout import channels_last, is_channels_first, restored
+from fuseconv.lower.native import elementwise
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import known, shape_of, size
 
@@ -35,7 +36,7 @@ def FusedBatchNorm(
 @lowers
 @in_float32
 def LRN(tfl, x, *, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5):
-    if bias > 0 and alpha >= 0:
+    if (bias > 0 and alpha >= 0) or beta == 0:
         return tfl.local_response_normalization(x, radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
     # The base of the power can be negative; TensorFlow then makes NaNs where TFLite's op makes numbers.
     (channels,) = known(shape_of(x, 4)[3:], "the number of channels")
@@ -58,7 +59,8 @@ def _power(tfl: Lowering, base: Value, exponent: float) -> Value:
         return tfl.div(np.array(1, np.float32), base)
     if exponent == -0.5:
         return tfl.rsqrt(base)
-    return tfl.exp(tfl.mul(tfl.log(base), exponent))
+    # The root makes the NaN: a power with a whole exponent would not, nor does XNNPACK's logarithm.
+    return tfl.pow_(tfl.sqrt(base), 2 * exponent)
 
 
 def _moments(tfl: Lowering, x: Value) -> tuple[Value, Value, Value]:
@@ -78,4 +80,4 @@ def BiasAdd(tfl, value, bias, *, data_format="NHWC"):
     rank = len(shape_of(value))
     if is_channels_first(data_format) and rank > 2:
         bias = tfl.reshape(bias, [-1, *[1] * (rank - 2)])
-    return tfl.add(value, bias)
+    return elementwise(tfl, "ADD", value, bias)

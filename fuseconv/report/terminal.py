@@ -61,23 +61,23 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
         _show_emitted(out, report)
     elif by_kind["removed"]:
         counts = _nodes_by_rule(by_kind["removed"])
-        _line(out, "Removed", " · ".join(f"{n} {clean(rule)}" for rule, n in counts.most_common()))
+        line(out, "Removed", " · ".join(f"{n} {clean(rule)}" for rule, n in counts.most_common()))
     totals = report.totals()
     parts = [f"{totals[fate]} {fate}" for fate in ("fused", "lowered", "folded", "removed", "unsupported")]
-    _line(out, "Ops", f"{len(report.sources)} -> {len(report.emitted)}  ({', '.join(parts)})")
+    line(out, "Ops", f"{len(report.sources)} -> {len(report.emitted)}  ({', '.join(parts)})")
     if report.output_bytes:
-        _line(out, "File", f"{clean(report.output)}  {size(report.output_bytes)}".strip())
+        line(out, "File", f"{clean(report.output)}  {size(report.output_bytes)}".strip())
     if report.seconds:
         stages = " · ".join(f"{stage} {_seconds(s)}" for stage, s in report.seconds.items())
-        _line(out, "Time", f"{_seconds(sum(report.seconds.values()))}  ({stages})")
+        line(out, "Time", f"{_seconds(sum(report.seconds.values()))}  ({stages})")
 
 
 def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]], verbose: bool = False) -> None:
     """The ops that stopped a conversion: (op, node names, why) for each."""
-    table = _table("Unsupported op", ">Count", "Nodes", "Why")
+    rows = table("Unsupported op", ">Count", "Nodes", "Why")
     for op, nodes, why in ops:
-        table.add_row(clean(op), str(len(nodes)), _names(nodes, verbose), clean(why))
-    out.print(table)
+        rows.add_row(clean(op), str(len(nodes)), _names(nodes, verbose), clean(why))
+    out.print(rows)
 
 
 def show_fusions(out: Console, rows: Iterable[Mapping[str, str]]) -> None:
@@ -91,28 +91,28 @@ def show_rules(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
     _show_rows(out, lines, {"op": "TensorFlow op", "emits": "TFLite ops", "origin": "From"})
 
 
-def _show_rows(out: Console, rows: Iterable[Mapping[str, str]], headers: Mapping[str, str]) -> None:
-    table = _table(*headers.values())
-    for row in rows:
-        table.add_row(*(clean(row[key]) for key in headers))
-    out.print(table)
+def _show_rows(out: Console, items: Iterable[Mapping[str, str]], headers: Mapping[str, str]) -> None:
+    rows = table(*headers.values())
+    for item in items:
+        rows.add_row(*(clean(item[key]) for key in headers))
+    out.print(rows)
 
 
 def show_verification(out: Console, document: Mapping[str, Any]) -> None:
     """The largest differences of each output, from `Verification.to_json`."""
-    table = _table("Signature", "Output", "Type", "Shapes", ">Largest difference", ">Relative", "")
+    rows = table("Signature", "Output", "Type", "Shapes", ">Largest difference", ">Relative", "")
     for row in document["outputs"]:
-        shapes = " ".join(_shape(shape) for shape in row["shapes"])
+        shapes = " ".join(shape_text(shape) for shape in row["shapes"])
         absolute, relative = (_number(row[key]) for key in ("absolute", "relative"))
         verdict = Text("ok", "green") if row["passed"] else Text(clean(row["why"]), "bold red")
-        table.add_row(
+        rows.add_row(
             clean(row["signature"]), clean(row["output"]), row["type"], shapes, absolute, relative, verdict
         )
-    out.print(table)
+    out.print(rows)
     for run in document["runs"]:
-        shapes = ", ".join(f"{clean(name)}{_shape(shape)}" for name, shape in run["inputs"].items())
-        _line(out, "Run", f"{clean(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
-    _line(out, "Allowed", f"{document['atol']:g} + {document['rtol']:g} of the largest expected value")
+        shapes = ", ".join(f"{clean(name)}{shape_text(shape)}" for name, shape in run["inputs"].items())
+        line(out, "Run", f"{clean(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
+    line(out, "Allowed", f"{document['atol']:g} + {document['rtol']:g} of the largest expected value")
 
 
 def size(count: int) -> str:
@@ -131,10 +131,10 @@ def _show_fused(out: Console, records: Sequence[Record]) -> None:
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
         groups[record.rule, _counted(record.emitted)].append(record)
-    table = _table("Fused", ">Count", "Into", "For example")
+    rows = table("Fused", ">Count", "Into", "For example")
     for (rule, into), group in groups.items():
-        table.add_row(clean(rule), str(len(group)), clean(into), _names(group[0].sources[:1]))
-    out.print(table)
+        rows.add_row(clean(rule), str(len(group)), clean(into), _names(group[0].sources[:1]))
+    out.print(rows)
 
 
 def _show_refused(out: Console, records: Sequence[Record], verbose: bool) -> None:
@@ -143,10 +143,10 @@ def _show_refused(out: Console, records: Sequence[Record], verbose: bool) -> Non
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for record in records:
         groups[record.rule, record.why].extend(record.sources[:1])
-    table = _table("Not fused", ">Count", "Why", "Nodes")
+    rows = table("Not fused", ">Count", "Why", "Nodes")
     for (rule, why), nodes in groups.items():
-        table.add_row(clean(rule), str(len(nodes)), clean(why), _names(nodes, verbose))
-    out.print(table)
+        rows.add_row(clean(rule), str(len(nodes)), clean(why), _names(nodes, verbose))
+    out.print(rows)
 
 
 def _show_rules(out: Console, title: str, records: Sequence[Record]) -> None:
@@ -155,19 +155,19 @@ def _show_rules(out: Console, title: str, records: Sequence[Record]) -> None:
     groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for record in records:
         groups[record.rule, _counted(record.emitted), record.why].extend(record.sources)
-    table = _table(title, ">Nodes", "Into", "Why", "For example")
+    rows = table(title, ">Nodes", "Into", "Why", "For example")
     for (rule, into, why), nodes in groups.items():
-        table.add_row(clean(rule), str(len(set(nodes))), clean(into), clean(why), _names(nodes[:1]))
-    out.print(table)
+        rows.add_row(clean(rule), str(len(set(nodes))), clean(into), clean(why), _names(nodes[:1]))
+    out.print(rows)
 
 
 def _show_emitted(out: Console, report: Report) -> None:
-    table = _table(">Op", "Type", "Stands for")
+    rows = table(">Op", "Type", "Stands for")
     several = len({op.subgraph for op in report.emitted}) > 1
     for op in report.emitted:
         place = f"{op.subgraph}:{op.index}" if several else str(op.index)
-        table.add_row(place, clean(op.type), _names(op.sources))
-    out.print(table)
+        rows.add_row(place, clean(op.type), _names(op.sources))
+    out.print(rows)
 
 
 def _nodes_by_rule(records: Iterable[Record]) -> Counter[str]:
@@ -188,8 +188,9 @@ def _names(names: Sequence[str], every: bool = False) -> str:
     return ", ".join(map(clean, shown)) + more
 
 
-def _shape(shape: Sequence[int]) -> str:
-    return "[" + ",".join(map(str, shape)) + "]"
+def shape_text(shape: Sequence[int]) -> str:
+    """ "[?,28]": a negative size is one that is not fixed."""
+    return "[" + ",".join("?" if n < 0 else str(n) for n in shape) + "]"
 
 
 def _number(value: float | None) -> str:
@@ -200,14 +201,15 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.1f} ms"
 
 
-def _line(out: Console, title: str, text: str) -> None:
-    out.print(Text.assemble((f"{title:<8}", "bold"), text), soft_wrap=not out.is_terminal)
+def line(out: Console, title: str, text: str) -> None:
+    """A line with a title, aligned with the lines of other titles."""
+    out.print(Text.assemble((f"{title:<10}", "bold"), text), soft_wrap=not out.is_terminal)
 
 
-def _table(*headers: str) -> Table:
-    """An unframed table; ">" before a header aligns its column to the right."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+def table(*headers: str) -> Table:
+    """An unframed table with these columns; ">" before a header aligns its column to the right."""
+    rows = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for header in headers:
         justify = "right" if header.startswith(">") else "left"
-        table.add_column(header.removeprefix(">"), justify=justify, overflow="fold")  # type: ignore[arg-type]
-    return table
+        rows.add_column(header.removeprefix(">"), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return rows

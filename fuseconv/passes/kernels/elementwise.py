@@ -269,7 +269,9 @@ for _name, _ufunc in _UNARY.items():
 
 @kernel("Round")
 def round_(op: Op, x: np.ndarray) -> np.ndarray:
-    return x if _integer(x) else np.rint(x)
+    # On integers TensorFlow's kernel does not simply return them.
+    require(not _integer(x))
+    return np.rint(x)
 
 
 @kernel("Sign")

@@ -112,20 +112,13 @@ def _scan(
 
 
 @kernel("TopKV2")
-def top_k_v2(op: Op, x: np.ndarray, k: np.ndarray, *, sorted: bool = True) -> list[np.ndarray]:
-    return _top_k(op, x, int(k))
-
-
-@kernel("TopK")
-def top_k(op: Op, x: np.ndarray, *, k: int, sorted: bool = True) -> list[np.ndarray]:
-    return _top_k(op, x, k)
-
-
-def _top_k(op: Op, x: np.ndarray, k: int) -> list[np.ndarray]:
-    require(x.ndim and 0 <= k <= x.shape[-1] and not (x.dtype.kind == "f" and np.isnan(x).any()))
+def top_k(op: Op, x: np.ndarray, k: np.ndarray, *, sorted: bool = True) -> list[np.ndarray]:
+    require(k.ndim == 0)
+    count = int(k)
+    require(x.ndim and 0 <= count <= x.shape[-1] and not (x.dtype.kind == "f" and np.isnan(x).any()))
     # A stable sort of the reversed rows, read backwards, puts the lowest index first among equals.
     backwards = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
-    indices = (x.shape[-1] - 1 - backwards)[..., :k]
+    indices = (x.shape[-1] - 1 - backwards)[..., :count]
     return [np.take_along_axis(x, indices, -1), indices.astype(op.results[1].dtype.numpy)]
 
 

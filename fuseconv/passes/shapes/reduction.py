@@ -34,13 +34,8 @@ def arg_max(op: Op, x: Value, dimension: Value) -> Shapes:
     return (*shape[:axis], *shape[axis + 1 :])
 
 
-@infers("TopK")
-def top_k(op: Op, x: Value, *, k: int) -> Shapes:
-    return [(*shape_of(x)[:-1], k)] * 2
-
-
 @infers("TopKV2")
-def top_k_v2(op: Op, x: Value, k: Value) -> Shapes:
+def top_k(op: Op, x: Value, k: Value) -> Shapes:
     return [(*shape_of(x)[:-1], scalar(k, "k"))] * 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Dim, Sym
@@ -32,7 +32,7 @@ class Insert:
     """A new dimension of size 1."""
 
 
-Entry = Union[Take, Pick, Insert]
+Entry = Take | Pick | Insert
 WHOLE = Take(None, None, 1)
 
 

@@ -90,6 +90,12 @@ def right_shift(x: Value, y: Value) -> ResultType:
     return binary(x, y)
 
 
+@op()
+def stablehlo_and(x: Value, y: Value) -> ResultType:
+    """The bits that both have; the operands have one shape."""
+    return same(x)
+
+
 @op("AddNOptions")
 def add_n(*xs: Value) -> ResultType:
     """All operands have one shape."""

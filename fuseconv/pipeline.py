@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fuseconv.errors import InputError, UnsupportedError
-from fuseconv.fuse.engine import fuse, fuse_patterns
+from fuseconv.fuse.engine import fuse_composites, fuse_patterns
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
@@ -22,8 +22,8 @@ from fuseconv.passes.freeze import freeze
 from fuseconv.passes.inline import dissolve, implements, inline
 from fuseconv.passes.inputs import fix_shapes
 from fuseconv.passes.simplify import simplify
-from fuseconv.report.records import Report
 from fuseconv.passes.tidy import tidy
+from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer import write
 
 
@@ -47,7 +47,12 @@ def convert(
     input_shapes: Mapping[str, Sequence[int | None]] | None = None,
     batch_size: int | None = None,
     plugins: Sequence[str] = (),
+    fuse: Sequence[str] = (),
+    no_fuse: Sequence[str] = (),
     trust_model: bool = False,
+    allow_custom_ops: bool = False,
+    custom_ops: Sequence[str] = (),
+    select_tf_ops: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Conversion:
     """Converts a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen GraphDef (.pb) to TFLite.
@@ -55,13 +60,18 @@ def convert(
     signatures: the signatures to convert, each to a subgraph (default: every distinct one). tags: those of the meta
     graph. inputs, outputs: names of a frozen graph's tensors. input_shapes: shapes of inputs by name, None for a
     dimension that stays dynamic; batch_size: the size of every unknown first dimension. plugins: converter modules
-    (files or module names) besides the built-in ones. trust_model: load Lambda layers, which run the model's code.
-    progress: called with the name of each stage as it starts.
+    (files or module names) besides the built-in ones. fuse, no_fuse: globs of the fusions to make, and not to make.
+    trust_model: load Lambda layers, which run the model's code. allow_custom_ops: write every op that has no rule as a
+    custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run them. progress: called with the name of
+    each stage as it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted. Nothing is written then.
     """
     report = Report(os.fspath(model))
     registry = load_registry(plugins)
+    fusions = registry.choose_fusions(fuse, no_fuse, report)
+    if select_tf_ops:
+        raise InputError("operations of TensorFlow's own cannot be written yet; leave out --select-tf-ops")
 
     @contextmanager
     def stage(name: str, module: Module | None = None) -> Iterator[None]:
@@ -83,14 +93,14 @@ def convert(
             prune_control_flow(module, report)
             simplify(module, report)
         with stage("fuse"):
-            fuse(module, registry.fusions, report)
+            fuse_composites(module, fusions, report)
             dissolve(module, report)
             simplify(module, report)
-            fuse_patterns(module, registry.fusions, report, "tf")
+            fuse_patterns(module, fusions, report, "tf")
         with stage("lower"):
             simplify(module, report)
-            lower(module, registry.rules, report)
-            fuse_patterns(module, registry.fusions, report, "tfl")
+            lower(module, registry.rules, report, lambda op: allow_custom_ops or op in custom_ops)
+            fuse_patterns(module, fusions, report, "tfl")
             tidy(module, report)
         with stage("write"):
             check(module)
