@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.pipeline import convert
 from fuseconv.errors import UnsupportedError
 from fuseconv.ir import types
+from fuseconv.pipeline import convert
 from fuseconv.report.records import Report
 
 Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype], np.ndarray]

@@ -76,9 +76,7 @@ def _einsum(tfl: Lowering, *inputs: Value, equation: str) -> Value:
         return _arranged(tfl, _summed(tfl, terms[0], set(output)), output)
     require(len(terms) == 2, "an Einsum of more than two operands is not supported")
     a, b = terms
-    # A BATCH_MATMUL broadcasts by itself, so far as it has dimensions for it.
-    left_alone = set(output) if widest <= _MOST_BATCHES else set()
-    a, b = _unbroadcast(tfl, a, b, left_alone), _unbroadcast(tfl, b, a, left_alone)
+    a, b = _unbroadcast(tfl, a, b), _unbroadcast(tfl, b, a)
     a, b = _summed(tfl, a, {*output, *b.labels}), _summed(tfl, b, {*output, *a.labels})
     contracted = tuple(label for label in a.labels if label in b.labels and label not in output)
     batched = any(label in b.labels and label in output for label in a.labels)
@@ -102,12 +100,10 @@ def _term(tfl: Lowering, text: str, x: Value) -> _Term:
     return _Term(x, labels)
 
 
-def _unbroadcast(tfl: Lowering, a: _Term, b: _Term, left_alone: set[Label]) -> _Term:
+def _unbroadcast(tfl: Lowering, a: _Term, b: _Term) -> _Term:
     """`a` without the dimensions of an ellipsis that are 1 and broadcast along b's."""
     others = b.sizes
     dropped = {label for label, size in a.sizes.items() if size == 1 and others.get(label, 1) != 1}
-    if not a.value.is_const:
-        dropped -= left_alone
     kept = tuple(label for label in a.labels if label not in dropped)
     return _Term(reshape(tfl, a.value, [a.sizes[label] for label in kept]), kept)
 
@@ -165,42 +161,51 @@ def _matmul(tfl: Lowering, a: _Term, b: _Term, output: Labels) -> Value:
     sizes = {**b.sizes, **a.sizes}
     best = min(_layouts(a, b, output), key=lambda layout: _transposes(layout, a, b, output))
     left, right = (b, a) if best.swap else (a, b)
-    flat = len(best.batch) > _MOST_BATCHES
-    if flat:
+    if len(best.batch) > _MOST_BATCHES:
         _require_equal(a, b, best.batch)
-    inner = _size(sizes, best.contracted)
-    matrices = []
-    for term, order, free, adjoint in (
-        (left, best.left_order, _size(sizes, best.left), best.adj_left),
-        (right, best.right_order, _size(sizes, best.right), not best.adj_right),
-    ):
-        batch = [term.sizes[label] for label in best.batch]
-        matrix = [inner, free] if adjoint else [free, inner]
-        value = _arranged(tfl, term, order)
-        matrices.append(reshape(tfl, value, [*([product(batch)] if flat else batch), *matrix], a.value, b.value))
-    z = matmul(tfl, *matrices, best.adj_left, best.adj_right)
-    if not flat:
+    m, n, k = (_size(sizes, group) for group in (best.left, best.right, best.contracted))
+    x = _matrices(tfl, left, best.left_order, best.batch, [k, m] if best.adj_left else [m, k], right.value)
+    y = _matrices(tfl, right, best.right_order, best.batch, [n, k] if best.adj_right else [k, n], left.value)
+    z = matmul(tfl, x, y, best.adj_left, best.adj_right)
+    if len(best.batch) <= _MOST_BATCHES:
         sizes.update(zip(best.batch, shape_of(z)))
     return _result(tfl, z, best.result, output, sizes, z, a.value, b.value)
 
 
+def _matrices(tfl: Lowering, term: _Term, order: Labels, batch: Labels, matrix: list[Dim], other: Value) -> Value:
+    """A term as an operand of BATCH_MATMUL: what it lacks is 1, or left out in front; too many become one."""
+    value = _arranged(tfl, term, _present(order, term))
+    first = next((at for at, label in enumerate(batch) if label in term.labels), len(batch))
+    outer = [term.sizes.get(label, 1) for label in batch[first:]]
+    return reshape(tfl, value, [*([product(outer)] if len(outer) > _MOST_BATCHES else outer), *matrix], other)
+
+
+def _present(order: Labels, term: _Term) -> Labels:
+    return tuple(label for label in order if label in term.labels)
+
+
 def _layouts(a: _Term, b: _Term, output: Labels) -> Iterator[_Layout]:
-    """Every layout that keeps the order that a group's labels have in an operand or in the result."""
+    """Every layout that keeps the order that a group's labels have in an operand or in the result. The dimensions of an
+    ellipsis may all be a batch's, along which an operand that lacks them is broadcast."""
 
     def orders(group: set[Label], *by: Sequence[Label]) -> list[Labels]:
         return list(dict.fromkeys(tuple(label for label in labels if label in group) for labels in by))
 
     shared = set(a.labels) & set(b.labels)
-    kept = set(output)
-    for swap, (left, right) in ((False, (a, b)), (True, (b, a))):
+    contracted = shared - set(output)
+    batches = [shared - contracted]
+    broadcast = batches[0] | {label for label in output if isinstance(label, int)}
+    if batches[0] < broadcast and len(broadcast) <= _MOST_BATCHES:
+        batches.append(broadcast)
+    for batch, (swap, left, right) in itertools.product(batches, ((False, a, b), (True, b, a))):
         yield from itertools.starmap(
             _Layout,
             itertools.product(
                 [swap],
-                orders(shared & kept, output, a.labels, b.labels),
-                orders(set(left.labels) - shared, output, left.labels),
-                orders(set(right.labels) - shared, output, right.labels),
-                orders(shared - kept, a.labels, b.labels),
+                orders(batch, output, a.labels, b.labels) if batch <= shared else orders(batch, output),
+                orders(set(left.labels) - batch - contracted, output, left.labels),
+                orders(set(right.labels) - batch - contracted, output, right.labels),
+                orders(contracted, a.labels, b.labels),
                 [False, True],
                 [False, True],
             ),
@@ -209,9 +214,8 @@ def _layouts(a: _Term, b: _Term, output: Labels) -> Iterator[_Layout]:
 
 def _transposes(layout: _Layout, a: _Term, b: _Term, output: Labels) -> int:
     left, right = (b, a) if layout.swap else (a, b)
-    moved = (not left.value.is_const and layout.left_order != left.labels) + (
-        not right.value.is_const and layout.right_order != right.labels
-    )
+    orders = ((left, layout.left_order), (right, layout.right_order))
+    moved = sum(not term.value.is_const and _present(order, term) != term.labels for term, order in orders)
     return moved + (layout.result != output)
 
 

@@ -1,0 +1,193 @@
+"""Parity of convolutions."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+
+def weights(*shape, dtype=np.float32):
+    return np.random.default_rng(1).standard_normal(shape).astype(dtype)
+
+
+def images(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize(("strides", "dilations"), [(1, 1), ([2, 3], 1), (1, [2, 3]), ([2, 1], [1, 2])])
+def test_conv_2d(padding, strides, dilations):
+    w = weights(3, 2, 4, 5)
+    check(lambda x: tf.nn.conv2d(x, w, strides, padding, "NHWC", dilations), images(None, 9, 11, 4), ops=["CONV_2D"])
+
+
+def test_conv_2d_of_unknown_size():
+    w = weights(3, 3, 4, 5)
+    check(lambda x: tf.nn.conv2d(x, w, 2, "SAME"), images(None, None, None, 4), ops=["CONV_2D"])
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "pads", "ops"),
+    [
+        (8, 2, [[0, 0], [0, 1], [0, 1], [0, 0]], ["CONV_2D"]),
+        (9, 2, [[0, 0], [0, 1], [0, 1], [0, 0]], ["PAD", "CONV_2D"]),
+        (9, 1, [[0, 0], [2, 0], [1, 3], [0, 0]], ["PAD", "CONV_2D"]),
+        (None, 1, [[0, 0], [1, 1], [1, 1], [0, 0]], ["CONV_2D"]),
+        (8, 2, [[0, 0]] * 4, ["CONV_2D"]),
+    ],
+)
+def test_conv_2d_with_explicit_padding(size, stride, pads, ops):
+    w = weights(3, 3, 4, 5)
+    check(lambda x: tf.nn.conv2d(x, w, stride, pads), images(None, size, size, 4), ops=ops)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda x: tf.nn.conv2d(x, weights(3, 2, 4, 5), [1, 1, 2, 3], "SAME", "NCHW", [1, 1, 1, 1]),
+        lambda x: tf.nn.conv2d(x, weights(3, 2, 4, 5), 1, [[0, 0], [0, 0], [1, 0], [2, 1]], "NCHW"),
+        lambda x: tf.nn.depthwise_conv2d(x, weights(3, 2, 4, 2), [1, 1, 2, 2], "SAME", "NCHW"),
+    ],
+)
+def test_channels_first(layer):
+    check(layer, images(None, 4, 9, 7))
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+def test_grouped_conv_2d(groups):
+    w = weights(3, 3, 8 // groups, 12)
+    check(lambda x: tf.nn.conv2d(x, w, 1, "SAME"), images(None, 7, 5, 8), ops=["CONV_2D"])
+
+
+def test_conv_2d_with_a_filter_that_is_an_input():
+    check(lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"), images(None, 6, 5, 3), images(3, 3, 3, 4))
+
+
+def test_conv_1d_is_a_conv_2d():
+    check(lambda x: tf.nn.conv1d(x, weights(3, 4, 5), 2, "SAME"), images(None, 9, 4))
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_conv_2d_in_half_precision(dtype):
+    w = weights(3, 3, 4, 5)
+    check(lambda x: tf.nn.conv2d(x, tf.cast(w, dtype), 1, "SAME"), images(None, 6, 5, 4, dtype=dtype))
+
+
+def test_conv_2d_of_other_types_is_refused():
+    w = weights(3, 3, 4, 5, dtype=np.float64)
+    check_refused(lambda x: tf.nn.conv2d(x, w, 1, "SAME"), images(2, 6, 5, 4, dtype=tf.float64), match="float64")
+    check_refused(
+        lambda x: tf.nn.conv2d(x, np.ones((3, 3, 4, 5), np.int32), 1, "SAME"), images(2, 6, 5, 4, dtype=tf.int32),
+        match="int32",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID", [[0, 0], [2, 0], [1, 1], [0, 0]]])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("multiplier", [1, 3])
+def test_depthwise_conv_2d(padding, stride, multiplier):
+    w = weights(3, 2, 4, multiplier)
+    check(lambda x: tf.nn.depthwise_conv2d(x, w, [1, stride, stride, 1], padding), images(None, 9, 8, 4))
+
+
+def test_depthwise_conv_2d_of_unknown_size():
+    w = weights(3, 3, 4, 1)
+    spec = images(None, None, None, 4)
+    check(lambda x: tf.nn.depthwise_conv2d(x, w, [1, 2, 2, 1], "SAME"), spec, ops=["DEPTHWISE_CONV_2D"])
+
+
+def test_depthwise_conv_2d_of_one_channel():
+    w = weights(3, 3, 1, 4)
+    check(lambda x: tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "SAME"), images(None, 7, 6, 1))
+
+
+@pytest.mark.parametrize(
+    ("padding", "sizes"), [("SAME", (9, 11)), ("SAME", (10, 12)), ("VALID", (11, 13)), ("VALID", (12, 14))]
+)
+def test_transposed_conv_2d(padding, sizes):
+    w = weights(3, 3, 4, 5)
+    spec = images(None, 5, 6, 5)
+
+    def layer(x):
+        return tf.nn.conv2d_transpose(x, w, [tf.shape(x)[0], *sizes, 4], 2, padding)
+
+    check(layer, spec)
+
+
+def test_transposed_conv_2d_of_a_fixed_batch_is_one_op():
+    w = weights(3, 2, 4, 5)
+    spec = images(2, 5, 6, 5)
+    check(lambda x: tf.nn.conv2d_transpose(x, w, [2, 10, 18, 4], [2, 3], "SAME"), spec, ops=["TRANSPOSE_CONV"])
+
+
+def test_transposed_conv_2d_with_explicit_crops():
+    w = weights(3, 3, 4, 5)
+    pads = [[0, 0], [1, 0], [0, 1], [0, 0]]
+
+    def layer(x):
+        return tf.nn.conv2d_transpose(x, w, [tf.shape(x)[0], 10, 12, 4], 2, pads)
+
+    check(layer, images(None, 5, 6, 5))
+
+
+def test_transposed_conv_2d_given_only_the_size():
+    w = weights(3, 3, 4, 5)
+
+    def layer(x):
+        return tf.raw_ops.Conv2DBackpropInput(
+            input_sizes=[9, 11], filter=w, out_backprop=x, strides=[1, 2, 2, 1], padding="SAME"
+        )
+
+    check(layer, images(None, 5, 6, 5))
+
+
+def test_transposed_conv_2d_of_unknown_size():
+    w = weights(3, 3, 4, 5)
+
+    def layer(x):
+        n, h, width = (tf.shape(x)[axis] for axis in range(3))
+        return tf.nn.conv2d_transpose(x, w, [n, 2 * h, 2 * width, 4], 2, "SAME")
+
+    check(layer, images(None, None, None, 5))
+
+
+def test_dilated_transposed_conv_2d_is_refused():
+    def layer(x):
+        return tf.raw_ops.Conv2DBackpropInput(
+            input_sizes=[2, 7, 7, 4], filter=weights(3, 3, 4, 5), out_backprop=x, strides=[1, 1, 1, 1], padding="SAME",
+            dilations=[1, 2, 2, 1],
+        )  # fmt: skip
+
+    check_refused(layer, images(2, 7, 7, 5), match="dilations")
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("strides", [[1, 1, 1, 1, 1], [1, 2, 1, 3, 1]])
+def test_conv_3d(padding, strides):
+    w = weights(2, 3, 2, 3, 4)
+    check(lambda x: tf.nn.conv3d(x, w, strides, padding), images(None, 5, 6, 7, 3), ops=["CONV_3D"])
+
+
+def test_conv_3d_of_unknown_size():
+    w = weights(2, 3, 2, 3, 4)
+    check(lambda x: tf.nn.conv3d(x, w, [1, 1, 2, 1, 1], "SAME"), images(None, None, None, None, 3), ops=["CONV_3D"])
+
+
+def test_grouped_conv_3d_is_refused():
+    w = weights(2, 3, 2, 2, 4)
+    check_refused(lambda x: tf.nn.conv3d(x, w, [1] * 5, "SAME"), images(2, 5, 6, 7, 4), match="groups")
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_transposed_conv_3d(padding):
+    w = weights(2, 3, 2, 4, 3)
+    sizes = (6, 14, 5) if padding == "SAME" else (6, 15, 6)
+
+    def layer(x):
+        return tf.nn.conv3d_transpose(x, w, [tf.shape(x)[0], *sizes, 4], [1, 2, 1], padding)
+
+    spec = images(None, *((6, 7, 5) if padding == "SAME" else (5, 7, 5)), 3)
+    check(layer, spec)

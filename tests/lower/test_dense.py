@@ -1,0 +1,87 @@
+"""Parity of matrix products."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+
+def weights(*shape):
+    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+def test_matmul_with_constant_weights(transpose):
+    w = weights(5, 7) if transpose else weights(7, 5)
+    check(lambda x: tf.matmul(x, w, transpose_b=transpose), spec(None, 7), ops=["FULLY_CONNECTED"])
+
+
+def test_matmul_with_constant_weights_and_a_transposed_input():
+    check(lambda x: tf.matmul(x, weights(7, 5), transpose_a=True), spec(7, None))
+
+
+def test_matmul_with_a_constant_on_the_left():
+    check(lambda x: tf.matmul(weights(5, 7), x), spec(7, None))
+
+
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_matmul_of_two_inputs(transpose_a, transpose_b):
+    a = spec(7, None) if transpose_a else spec(None, 7)
+    b = spec(None, 7) if transpose_b else spec(7, None)
+    check(lambda x, y: tf.matmul(x, y, transpose_a, transpose_b), a, b, ops=["BATCH_MATMUL"])
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_matmul_of_integers(dtype, adjoint):
+    a, b = spec(None, 7, dtype=dtype), spec(*((5, 7) if adjoint else (7, 5)), dtype=dtype)
+    check(lambda x, y: tf.matmul(x, y, transpose_b=adjoint), a, b)
+    batched = spec(None, 3, 7, dtype=dtype)
+    check(lambda x, y: tf.matmul(x, tf.expand_dims(y, 0), transpose_b=adjoint), batched, b)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_matmul_in_half_precision(dtype):
+    check(lambda x: tf.matmul(x, tf.cast(weights(7, 5), dtype)), spec(None, 7, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [tf.float64, tf.complex64])
+def test_matmul_of_other_types_is_refused(dtype):
+    check_refused(lambda x, y: tf.matmul(x, y), spec(2, 7, dtype=dtype), spec(7, 5, dtype=dtype), match=dtype.name)
+
+
+@pytest.mark.parametrize("adjoint_a", [False, True])
+@pytest.mark.parametrize("adjoint_b", [False, True])
+@pytest.mark.parametrize(
+    ("batch_a", "batch_b"),
+    [((None,), (None,)), ((None, 3), (3,)), ((None, 1), (1, 4)), ((), (None, 2)), ((None, 2, 3), (3,))],
+)
+def test_batch_matmul(adjoint_a, adjoint_b, batch_a, batch_b):
+    a = spec(*batch_a, *((6, 5) if adjoint_a else (5, 6)))
+    b = spec(*batch_b, *((4, 6) if adjoint_b else (6, 4)))
+    check(lambda x, y: tf.linalg.matmul(x, y, False, False, adjoint_a, adjoint_b), a, b, ops=["BATCH_MATMUL"])
+
+
+def test_batch_matmul_of_high_rank():
+    check(lambda x: tf.matmul(x, x, transpose_b=True), spec(None, 2, 3, 1, 5, 6))
+    check_refused(lambda x, y: tf.matmul(x, y), spec(2, 2, 3, 1, 5, 6), spec(3, 1, 6, 4), match="rank 5")
+
+
+@pytest.mark.parametrize("shape", [(None, 3, 6), (None, None, 2, 6)])
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_batch_matmul_with_a_constant_matrix_is_a_dense_layer(shape, adjoint):
+    w = weights(4, 6) if adjoint else weights(6, 4)
+    check(lambda x: tf.matmul(x, w, transpose_b=adjoint), spec(*shape), ops=["FULLY_CONNECTED"])
+
+
+def test_batch_matmul_with_constants():
+    check(lambda x: tf.matmul(x, weights(3, 6, 4)), spec(None, 3, 5, 6), ops=["BATCH_MATMUL"])
+    check(lambda x: tf.matmul(x, weights(1, 6, 4)), spec(None, 5, 6), ops=["FULLY_CONNECTED"])
+    check(lambda x: tf.matmul(weights(3, 5, 6), x), spec(None, 3, 6, 4), ops=["BATCH_MATMUL"])
+    check(lambda x: tf.matmul(x, weights(5, 4), transpose_a=True), spec(None, 5, 6))

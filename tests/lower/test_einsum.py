@@ -1,0 +1,120 @@
+"""Parity of Einsum."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+
+def weights(*shape):
+    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shape", "weights_shape", "ops"),
+    [
+        ("ab,bc->ac", (None, 6), (6, 5), ["FULLY_CONNECTED"]),
+        ("abc,cd->abd", (None, 4, 6), (6, 5), ["FULLY_CONNECTED"]),
+        ("abc,dc->abd", (None, None, 6), (5, 6), ["FULLY_CONNECTED"]),
+        ("abc,cde->abde", (None, 4, 6), (6, 2, 5), ["FULLY_CONNECTED", "RESHAPE"]),
+        ("abcd,cde->abe", (None, 4, 2, 3), (2, 3, 5), ["RESHAPE", "FULLY_CONNECTED"]),
+        ("abcd,dce->abe", (None, 4, 2, 3), (3, 2, 5), ["RESHAPE", "FULLY_CONNECTED"]),
+        ("...x,xy->...y", (None, 4, 2, 6), (6, 5), ["FULLY_CONNECTED"]),
+        ("abc,bd->acd", (None, 6, 4), (6, 5), ["TRANSPOSE", "FULLY_CONNECTED"]),
+        ("ab,bc->ca", (None, 6), (6, 5), ["FULLY_CONNECTED", "TRANSPOSE"]),
+        ("a,ab->b", (6,), (6, 5), ["RESHAPE", "FULLY_CONNECTED", "RESHAPE"]),
+    ],
+)
+def test_a_constant_makes_a_dense_layer(equation, shape, weights_shape, ops):
+    w = weights(*weights_shape)
+    check(lambda x: tf.einsum(equation, x, w), spec(*shape), ops=ops)
+
+
+def test_a_constant_on_the_left_makes_a_dense_layer():
+    check(lambda x: tf.einsum("cd,abc->abd", weights(6, 5), x), spec(None, 4, 6), ops=["FULLY_CONNECTED"])
+
+
+@pytest.mark.parametrize(
+    ("equation", "left", "right", "transposes"),
+    [
+        ("abc,acd->abd", (None, 4, 6), (None, 6, 5), 0),
+        ("abc,adc->abd", (None, 4, 6), (None, 5, 6), 0),
+        ("acb,acd->abd", (None, 6, 4), (None, 6, 5), 0),
+        ("abc,acd->adb", (None, 4, 6), (None, 6, 5), 0),
+        ("aecd,abcd->acbe", (None, 4, 2, 3), (None, 5, 2, 3), 2),
+        ("acbe,aecd->abcd", (None, 2, 5, 4), (None, 4, 2, 3), 2),
+        ("abcd,aecd->acbe", (None, None, 2, 3), (None, None, 2, 3), 2),
+        ("BTNH,BSNH->BNTS", (None, 4, 2, 3), (None, 5, 2, 3), 2),
+        ("abc,dc->abd", (None, 4, 6), (5, 6), 0),
+        ("abcd,cde->abe", (None, 4, 2, 3), (2, 3, 5), 0),
+        ("abcdef,abcdfg->abcdeg", (None, 2, 1, 3, 4, 5), (None, 2, 1, 3, 5, 2), 0),
+        ("...ij,...jk->...ik", (None, 3, 4, 5), (None, 3, 5, 2), 0),
+        ("...ij,...jk->...ik", (None, 1, 4, 5), (None, 3, 5, 2), 0),
+        ("...ij,...jk->...ik", (None, 3, 4, 5), (5, 2), 0),
+        ("...ij,...jk->...ik", (None, 3, 4, 5), (1, 5, 2), 0),
+        ("i,i->", (6,), (6,), 0),
+        ("bi,bi->b", (None, 6), (None, 6), 0),
+        ("abc,abd->acd", (None, 4, 6), (None, 4, 5), 0),
+    ],
+)
+def test_a_batched_product(equation, left, right, transposes):
+    converted = check(lambda x, y: tf.einsum(equation, x, y), spec(*left), spec(*right))
+    assert converted.ops.count("BATCH_MATMUL") == 1
+    assert converted.ops.count("TRANSPOSE") == transposes
+
+
+@pytest.mark.parametrize(
+    ("equation", "left", "right"),
+    [
+        ("ij,ij->ij", (None, 4), (None, 4)),
+        ("ij,ik->ijk", (None, 4), (None, 5)),
+        ("i,j->ij", (4,), (5,)),
+        ("i,j->ji", (None,), (5,)),
+        ("ij,->ji", (None, 4), ()),
+        ("abc,b->cab", (None, 4, 3), (4,)),
+        ("ab,cd->ac", (None, 4), (5, 3)),
+    ],
+)
+def test_an_elementwise_product(equation, left, right):
+    check(lambda x, y: tf.einsum(equation, x, y), spec(*left), spec(*right))
+
+
+@pytest.mark.parametrize(
+    ("equation", "ops"),
+    [
+        ("abc->cab", ["TRANSPOSE"]),
+        ("abc->ac", ["SUM"]),
+        ("abc->ca", ["SUM", "TRANSPOSE"]),
+        ("abc->", ["SUM"]),
+        ("...c->c...", ["TRANSPOSE"]),
+    ],
+)
+def test_one_operand(equation, ops):
+    check(lambda x: tf.einsum(equation, x), spec(None, 4, 3), ops=ops)
+
+
+@pytest.mark.parametrize("equation", ["abc,acd->abd", "abc,acd->adb", "abc,acd->bd"])
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+def test_integers(equation, dtype):
+    check(lambda x, y: tf.einsum(equation, x, y), spec(None, 4, 6, dtype=dtype), spec(None, 6, 5, dtype=dtype))
+
+
+@pytest.mark.parametrize("equation", ["abc,acd->adb", "ab,abc->abc"])
+def test_half_precision(equation):
+    left = (None, 4, 6) if equation.startswith("abc") else (None, 6)
+    check(
+        lambda x, y: tf.einsum(equation, x, y), spec(*left, dtype=tf.float16), spec(None, 6, 5, dtype=tf.float16),
+        atol=1e-2,
+    )  # fmt: skip
+
+
+def test_what_is_refused():
+    check_refused(lambda x: tf.einsum("ii->i", x), spec(4, 4), match="diagonal")
+    check_refused(lambda x, y: tf.einsum("ij,jk->ik", x, y), *[spec(4, 4, dtype=tf.float64)] * 2, match="float64")
+    shapes = spec(None, 1, 2, 3, 4, 4), spec(None, 1, 2, 3, 4, 4)
+    check_refused(lambda x, y: tf.einsum("...ij,...jk->...ik", x, y), *shapes, match="may broadcast")

@@ -1,0 +1,115 @@
+"""Parity of normalisation, and of the bias and the norm that go with it."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+def moments(channels):
+    """scale, offset, mean, variance"""
+    rng = np.random.default_rng(1)
+    low = [0.5, -1, -1, 0.5]
+    return [rng.uniform(start, start + 1, channels).astype(np.float32) for start in low]
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("name", ["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"])
+def test_batch_norm_in_inference(name, data_format):
+    scale, offset, mean, variance = moments(5)
+    shape = (None, 6, 7, 5) if data_format == "NHWC" else (None, 5, 6, 7)
+
+    def layer(x):
+        return getattr(tf.raw_ops, name)(
+            x=x, scale=scale, offset=offset, mean=mean, variance=variance, epsilon=1e-2, data_format=data_format,
+            is_training=False,
+        )[0]  # fmt: skip
+
+    converted = check(layer, spec(*shape))
+    assert [op for op in converted.ops if op != "TRANSPOSE"] == ["MUL", "ADD"]
+
+
+def test_batch_norm_whose_moments_are_inputs():
+    def layer(x, *args):
+        return tf.raw_ops.FusedBatchNormV3(
+            x=x, scale=args[0], offset=args[1], mean=args[2], variance=args[3] ** 2, is_training=False
+        )[:3]  # fmt: skip
+
+    check(layer, spec(None, 6, 7, 5), *[spec(5)] * 4)
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_batch_norm_in_training(data_format):
+    scale, offset, *_ = moments(5)
+    shape = (None, 6, 7, 5) if data_format == "NHWC" else (None, 5, 6, 7)
+
+    def layer(x):
+        return tf.compat.v1.nn.fused_batch_norm(x, scale, offset, data_format=data_format)
+
+    check(layer, spec(*shape))
+
+
+def test_batch_norm_of_half_precision():
+    scale, offset, mean, variance = moments(5)
+
+    def layer(x):
+        return tf.raw_ops.FusedBatchNormV3(
+            x=x, scale=scale, offset=offset, mean=mean, variance=variance, is_training=False
+        )[0]  # fmt: skip
+
+    check(layer, spec(None, 6, 7, 5, dtype=tf.float16))
+
+
+def test_batch_norm_with_a_moving_average_is_refused():
+    scale, offset, mean, variance = moments(5)
+
+    def layer(x):
+        return tf.raw_ops.FusedBatchNormV3(
+            x=x, scale=scale, offset=offset, mean=mean, variance=variance, exponential_avg_factor=0.5
+        )[0]  # fmt: skip
+
+    check_refused(layer, spec(2, 6, 7, 5), match="moving average")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"depth_radius": 2, "bias": 0.5, "alpha": 0.3, "beta": 0.75},
+        {"depth_radius": 1, "bias": -0.1, "alpha": 1.0, "beta": 2.0},
+        {"depth_radius": 3, "bias": 0.3, "alpha": -3.0},
+        {"depth_radius": 1, "bias": 0.3, "alpha": -3.0, "beta": 1.0},
+    ],
+)
+def test_local_response_normalisation(parameters):
+    def away_from_poles(rng, shape, dtype):
+        # A sum of squares that almost cancels the bias amplifies rounding without bound.
+        return (rng.choice([0.0, 1.0, 2.0], shape) + rng.uniform(0, 0.01, shape)).astype(dtype)
+
+    check(lambda x: tf.nn.local_response_normalization(x, **parameters), spec(None, 3, 4, 9), inputs=away_from_poles)
+
+
+def test_l2_loss():
+    check(lambda x: tf.nn.l2_loss(x), spec(None, 3, 5), ops=["MUL", "SUM", "MUL"])
+
+
+@pytest.mark.parametrize("shape", [(None, 5), (None, 3, 5), (None, 2, 3, 5), (None, 2, 3, 4, 5)])
+def test_bias_add(shape):
+    bias = np.random.default_rng(1).standard_normal(5).astype(np.float32)
+    check(lambda x: tf.nn.bias_add(x, bias), spec(*shape), ops=["ADD"])
+
+
+@pytest.mark.parametrize("shape", [(None, 5, 3), (None, 5, 3, 4), (None, 5, 2, 3, 4)])
+def test_bias_add_with_channels_first(shape):
+    bias = np.random.default_rng(1).standard_normal(5).astype(np.float32)
+    check(lambda x: tf.nn.bias_add(x, bias, "NC.."), spec(*shape), ops=["ADD"])
+
+
+@pytest.mark.parametrize("dtype", [tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.float16])
+def test_bias_add_of_other_types(dtype):
+    check(lambda x, b: tf.nn.bias_add(x, b), spec(None, 3, 5, dtype=dtype), spec(5, dtype=dtype))
