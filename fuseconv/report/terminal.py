@@ -74,9 +74,9 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
 
 def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]], verbose: bool = False) -> None:
     """The ops that stopped a conversion: (op, node names, why) for each."""
-    rows = table("Unsupported op", ">Count", "Nodes", "Why")
+    rows = table("Unsupported op", ">Count", "Why", "Nodes")
     for op, nodes, why in ops:
-        rows.add_row(clean(op), str(len(nodes)), _names(nodes, verbose), clean(why))
+        rows.add_row(clean(op), str(len(nodes)), clean(why), _names(nodes, verbose))
     out.print(rows)
 
 
