@@ -182,13 +182,15 @@ class Command(click.Command):
             ctx.exit(terminal.fail(error))
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="fuseconv")
+@click.group("fuseconv", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="fuseconv", prog_name="fuseconv")
 def main() -> None:
     """Converts TensorFlow models to TensorFlow Lite, and fuses compositions of operations on the way."""
 
 
-_model = click.argument("model", type=click.Path())
+# What can be read is found out by reading it.
+_PATH = click.Path(readable=False)
+_model = click.argument("model", type=_PATH)
 _shape = click.option("--input-shape", "input_shape", metavar="NAME=1,28,28", multiple=True,
                       help="The shape of an input; ? for a dimension that stays dynamic. Repeatable.")  # fmt: skip
 _signature = click.option("--signature", "signatures", metavar="NAME", multiple=True,
@@ -197,7 +199,7 @@ _tags = click.option("--tags", metavar="TAG,...", multiple=True, help="The tags 
 _plugin = click.option("--plugin", "plugins", metavar="FILE.py", multiple=True,
                        help="A module with fusions, rules or custom Keras objects. Repeatable.")  # fmt: skip
 _trust = click.option("--trust-model", is_flag=True, help="Load Lambda layers, which run code from the model.")
-_data = click.option("--data", type=click.Path(), metavar="FILE.npz", help="Arrays by input name to verify with.")
+_data = click.option("--data", type=_PATH, metavar="FILE.npz", help="Arrays by input name to verify with.")
 
 
 _atol = click.option("--atol", type=click.FloatRange(min=0), help="A difference that is tolerated; by default 1e-6.")
@@ -207,7 +209,7 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 
 @main.command(cls=Command)
 @_model
-@click.option("-o", "--output", type=click.Path(), required=True, help="The .tflite file to write.")
+@click.option("-o", "--output", type=_PATH, required=True, help="The .tflite file to write.")
 @_signature
 @_tags
 @click.option("--inputs", metavar="NAME,...", multiple=True, help="The input tensors of a frozen graph.")
@@ -221,7 +223,7 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--allow-custom-ops", is_flag=True, help="Write operations that TFLite does not know as custom ones.")
 @click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")
 @click.option("--select-tf-ops", is_flag=True, help="Let TensorFlow's own kernels run what TFLite has no op for.")
-@click.option("--report", "report_path", type=click.Path(), metavar="FILE.json", help="Write the full report.")
+@click.option("--report", "report_path", type=_PATH, metavar="FILE.json", help="Write the full report.")
 @click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what the model does.")
 @_data
 @_atol
@@ -266,7 +268,7 @@ def convert(
             cleanup.callback(written.unlink, missing_ok=True)
         update = cleanup.enter_context(terminal.progress())
         try:
-            report = run(model, written, progress=update, **_given(**options)).report
+            report = run(model, written, progress=update, **options).report
         except UnsupportedError as error:
             # Why a conversion failed is what a report is for.
             if report_path and error.report is not None:
@@ -305,7 +307,7 @@ def convert(
 
 
 @main.command(cls=Command)
-@click.argument("file", type=click.Path())
+@click.argument("file", type=_PATH)
 @click.pass_obj
 def inspect(terminal: Terminal, file: str) -> None:
     """Show what is in a .tflite FILE: signatures, operations, tensors, sizes."""
@@ -318,7 +320,7 @@ def inspect(terminal: Terminal, file: str) -> None:
 
 @main.command(cls=Command)
 @_model
-@click.argument("file", type=click.Path())
+@click.argument("file", type=_PATH)
 @_data
 @_atol
 @_rtol
@@ -386,7 +388,7 @@ def ops(terminal: Terminal, plugins: tuple[str, ...]) -> None:
 
 def _given(**options: Any) -> dict[str, Any]:
     """The options that were given; the others keep the default of the function that takes them."""
-    return {name: value for name, value in options.items() if value is not None and value is not False and value != ()}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _split(values: tuple[str, ...]) -> tuple[str, ...]:

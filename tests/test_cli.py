@@ -1,0 +1,388 @@
+"""The command line: exit codes, one sentence an error, one JSON document, nothing where nothing was asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from click.testing import CliRunner, Result
+
+from fuseconv import cli
+from fuseconv.errors import UnsupportedError
+from fuseconv.report.records import Report
+
+TESTDATA = Path(__file__).parents[1] / "testdata"
+COMMANDS = ("convert", "inspect", "verify", "fusions", "ops")
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(cli.main, [str(arg) for arg in args])
+
+
+def fails(code: int, *args: object) -> str:
+    """Runs a command that fails with `code`; returns its sentence, which is all that it prints."""
+    result = run(*args)
+    assert result.exit_code == code, result.output
+    assert not result.stdout
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("fuseconv: error: "), result.stderr
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """relu(x @ w), with a dynamic batch."""
+    module = tf.Module()
+    module.w = tf.Variable(np.random.default_rng(0).standard_normal((4, 3), np.float32))
+
+    @tf.function(input_signature=[tf.TensorSpec((None, 4), name="x")])
+    def serve(x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": tf.nn.relu(tf.matmul(x, module.w))}
+
+    path = tmp_path_factory.mktemp("cli") / "model"
+    tf.saved_model.save(module, str(path), {"serving_default": serve})
+    return path
+
+
+@pytest.fixture(scope="module")
+def file(model: Path) -> Path:
+    path = model.with_name("file.tflite")
+    assert run("convert", model, "-o", path).exit_code == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def wrong_file(model: Path) -> Path:
+    """A file that computes something else."""
+    function = tf.function(lambda x: {"y": x[:, :3] * 2.0}).get_concrete_function(x=tf.TensorSpec((None, 4), name="x"))
+    saved = model.with_name("wrong")
+    module = tf.Module()
+    module.f = function
+    tf.saved_model.save(module, str(saved), {"serving_default": function})
+    path = model.with_name("wrong.tflite")
+    path.write_bytes(tf.lite.TFLiteConverter.from_saved_model(str(saved)).convert())
+    return path
+
+
+class TestHelp:
+    def test_it_names_the_commands(self) -> None:
+        result = run("--help")
+        assert result.exit_code == 0
+        for command in COMMANDS:
+            assert f"\n  {command} " in result.stdout
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_every_command_has_the_common_options(self, command: str) -> None:
+        result = run(command, "--help")
+        assert result.exit_code == 0
+        for option in ("--json", "-q, --quiet", "-v, --verbose", "--debug"):
+            assert option in result.stdout
+
+    def test_it_imports_nothing_large(self) -> None:
+        code = (
+            "import sys\n"
+            "from fuseconv.cli import main\n"
+            "main(['convert', '--help'], standalone_mode=False)\n"
+            "large = {'tensorflow', 'numpy', 'rich', 'keras', 'google', 'ai_edge_litert'}\n"
+            "print(sorted(large & sys.modules.keys()), file=sys.stderr)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stderr.strip() == "[]"
+
+    def test_version(self) -> None:
+        assert run("--version").stdout.startswith("fuseconv, version ")
+
+
+class TestConvert:
+    def test_a_summary(self, model: Path, tmp_path: Path) -> None:
+        result = run("convert", model, "-o", tmp_path / "out.tflite")
+        assert result.exit_code == 0
+        assert not result.stderr
+        for title in ("Ops", "File", "Time"):
+            assert f"\n{title} " in "\n" + result.stdout
+        assert (tmp_path / "out.tflite").read_bytes()[4:8] == b"TFL3"
+
+    def test_quiet_says_nothing(self, model: Path, tmp_path: Path) -> None:
+        result = run("convert", model, "-o", tmp_path / "out.tflite", "-q")
+        assert (result.exit_code, result.output) == (0, "")
+
+    def test_json_is_the_report(self, model: Path, tmp_path: Path) -> None:
+        out, report = tmp_path / "out.tflite", tmp_path / "report.json"
+        result = run("convert", model, "-o", out, "--json", "--report", report)
+        document = json.loads(result.stdout)
+        assert document == json.loads(report.read_text())
+        assert document["schema_version"] == 1
+        assert document["output"] == {"path": str(out), "bytes": out.stat().st_size}
+        assert sum(document["totals"]["fates"].values()) == len(document["sources"])
+
+    def test_the_same_conversion_gives_the_same_report(self, model: Path, tmp_path: Path) -> None:
+        documents = []
+        for _ in range(2):
+            documents.append(json.loads(run("convert", model, "-o", tmp_path / "out.tflite", "--json").stdout))
+            assert documents[-1].pop("seconds")
+        assert documents[0] == documents[1]
+
+    def test_verified(self, model: Path, tmp_path: Path) -> None:
+        result = run("convert", model, "-o", tmp_path / "out.tflite", "--verify")
+        assert result.exit_code == 0
+        assert "serving_default 2 times in a row on x[3,4]" in result.stdout
+        document = json.loads(run("convert", model, "-o", tmp_path / "out.tflite", "--verify", "--json").stdout)
+        assert document["verification"]["passed"]
+        assert document["verification"]["file"] == str(tmp_path / "out.tflite")
+        assert [path.name for path in tmp_path.iterdir()] == ["out.tflite"]
+
+    @pytest.mark.parametrize("output", [[], ["--json"]])
+    def test_what_does_not_verify_is_not_written(
+        self, model: Path, tmp_path: Path, output: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("fuseconv.verify.compare", lambda *args: (1.0, 0.5, "a difference of 1"))
+        result = run("convert", model, "-o", tmp_path / "out.tflite", "--verify", *output)
+        assert result.exit_code == 4
+        assert "1 of 1 outputs differ" in result.stderr
+        assert not list(tmp_path.iterdir())
+        if output:
+            document = json.loads(result.stdout)
+            assert document["error"]["exit_code"] == 4
+            assert document["output"] == {"path": "", "bytes": 0}
+
+    def test_shapes(self, model: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out.tflite"
+        assert run("convert", model, "-o", out, "--input-shape", "x=2,4").exit_code == 0
+        assert json.loads(run("inspect", out, "--json").stdout)["subgraphs"][0]["tensors"][0]["shape"] == [2, 4]
+        assert run("convert", model, "-o", out, "--batch-size", 5, "-q").exit_code == 0
+        assert json.loads(run("inspect", out, "--json").stdout)["subgraphs"][0]["tensors"][0]["shape"] == [5, 4]
+
+
+class TestBadInput:
+    """One sentence, exit code 2, no output file."""
+
+    def test_models(self, tmp_path: Path) -> None:
+        out = tmp_path / "out.tflite"
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "truncated").mkdir()
+        whole = (TESTDATA / "two_signatures" / "saved_model.pb").read_bytes()
+        (tmp_path / "truncated" / "saved_model.pb").write_bytes(whole[: len(whole) // 2])
+        (tmp_path / "nothing").mkdir()
+        (tmp_path / "nothing" / "saved_model.pb").write_bytes(b"")
+        (tmp_path / "shards").mkdir()
+        (tmp_path / "shards" / "saved_model.pb").write_bytes(whole)
+        (tmp_path / "text.keras").write_text("no archive")
+        for bad in ("none", "empty", "truncated", "nothing", "shards", "text.keras"):
+            fails(2, "convert", tmp_path / bad, "-o", out)
+        fails(2, "convert", TESTDATA / "weights_only.h5", "-o", out)
+        fails(2, "convert", TESTDATA / "lambda.keras", "-o", out)
+        assert "encode" in fails(2, "convert", TESTDATA / "two_signatures", "-o", out, "--signature", "train")
+        assert not out.exists()
+
+    def test_outputs(self, model: Path, tmp_path: Path) -> None:
+        assert "is a directory" in fails(2, "convert", model, "-o", tmp_path)
+        assert "no directory" in fails(2, "convert", model, "-o", tmp_path / "none" / "out.tflite")
+        out = tmp_path / "out.tflite"
+        assert "no directory" in fails(2, "convert", model, "-o", out, "--report", tmp_path / "none" / "r.json")
+        frozen = tmp_path / "frozen.pb"
+        frozen.write_bytes((TESTDATA / "frozen.pb").read_bytes())
+        assert "would overwrite the model" in fails(2, "convert", frozen, "-o", frozen)
+        assert not out.exists()
+
+    def test_a_directory_that_is_not_ours(self, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        # Root may write everywhere, so the answer is made.
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
+        assert "cannot be written" in fails(2, "convert", model, "-o", tmp_path / "out.tflite")
+
+    @pytest.mark.parametrize("shape", ["x", "=1", "x=1,two", "x=1,-2", "x=1.5"])
+    def test_shapes(self, model: Path, tmp_path: Path, shape: str) -> None:
+        assert "--input-shape" in fails(2, "convert", model, "-o", tmp_path / "o.tflite", "--input-shape", shape)
+
+    def test_shapes_that_contradict(self, model: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out.tflite"
+        fails(2, "convert", model, "-o", out, "--input-shape", "x=1,5")
+        fails(2, "convert", model, "-o", out, "--input-shape", "y=1,4")
+        assert "twice" in fails(
+            2, "convert", model, "-o", out, "--input-shape", "x=1,4", "--input-shape", "x=2,4"
+        )  # fmt: skip
+
+    def test_options_that_belong_together(self, model: Path, tmp_path: Path) -> None:
+        assert "--verify" in fails(2, "convert", model, "-o", tmp_path / "out.tflite", "--rtol", "0.1")
+
+    def test_usage(self, model: Path) -> None:
+        for args in ([], ["-o", "x", "--batch-size", "0"], ["-o", "x", "--unknown"]):
+            result = run("convert", model, *args)
+            assert result.exit_code == 2 and "Usage: " in result.stderr and not result.stdout
+        assert run("translate").exit_code == 2
+
+    def test_files(self, model: Path, tmp_path: Path) -> None:
+        (tmp_path / "text.tflite").write_text("no flatbuffer at all")
+        for name in ("none.tflite", "text.tflite"):
+            fails(2, "inspect", tmp_path / name)
+            fails(2, "verify", model, tmp_path / name)
+
+    def test_json_tells_it_too(self, tmp_path: Path) -> None:
+        result = run("inspect", tmp_path / "none.tflite", "--json")
+        error = json.loads(result.stdout)["error"]
+        assert error["exit_code"] == result.exit_code == 2
+        assert error["message"] in result.stderr
+
+
+class TestUnsupported:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+        @tf.function(input_signature=[tf.TensorSpec((3, 3), name="x")])
+        def serve(x: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"y": tf.linalg.svd(x, compute_uv=False)}
+
+        path = tmp_path_factory.mktemp("unsupported") / "model"
+        module = tf.Module()
+        module.serve = serve
+        tf.saved_model.save(module, str(path), {"serving_default": serve})
+        return path
+
+    def test_a_table_and_no_file(self, model: Path, tmp_path: Path) -> None:
+        result = run("convert", model, "-o", tmp_path / "out.tflite")
+        assert result.exit_code == 3
+        assert not result.stdout
+        assert "Unsupported op" in result.stderr and "Svd" in result.stderr
+        assert not list(tmp_path.iterdir())
+
+    def test_the_report_is_written(self, model: Path, tmp_path: Path) -> None:
+        report = tmp_path / "report.json"
+        result = run("convert", model, "-o", tmp_path / "out.tflite", "--report", report, "--json")
+        document = json.loads(result.stdout)
+        assert document == json.loads(report.read_text())
+        assert document["error"]["exit_code"] == 3
+        assert document["totals"]["fates"]["unsupported"] == 1
+        assert [record["kind"] for record in document["records"] if record["kind"] == "unsupported"]
+
+
+class TestVerify:
+    def test_agreement(self, model: Path, file: Path) -> None:
+        result = run("verify", model, file)
+        assert result.exit_code == 0
+        assert "ok" in result.stdout and not result.stderr
+        document = json.loads(run("verify", model, file, "--json", "--seed", 7).stdout)
+        assert document["passed"] and document["outputs"][0]["output"] == "y"
+        assert run("verify", model, file, "-q").output == ""
+
+    @pytest.mark.parametrize("quiet", [[], ["-q"]])
+    def test_difference(self, model: Path, wrong_file: Path, quiet: list[str]) -> None:
+        result = run("verify", model, wrong_file, *quiet)
+        assert result.exit_code == 4
+        assert ("a difference of" in result.stdout) == (not quiet)
+        assert result.stderr.startswith("fuseconv: error: 1 of 1 outputs differ")
+
+    def test_difference_as_one_json_document(self, model: Path, wrong_file: Path) -> None:
+        result = run("verify", model, wrong_file, "--json")
+        document = json.loads(result.stdout)
+        assert not document["passed"] and document["error"]["exit_code"] == result.exit_code == 4
+
+    def test_tolerance_and_data(self, model: Path, wrong_file: Path, tmp_path: Path) -> None:
+        assert run("verify", model, wrong_file, "--atol", 1e6).exit_code == 0
+        np.savez(tmp_path / "data.npz", x=np.zeros((2, 4), np.float32))
+        assert run("verify", model, wrong_file, "--data", tmp_path / "data.npz").exit_code == 0
+        assert "cannot read the data" in fails(2, "verify", model, wrong_file, "--data", tmp_path / "none.npz")
+
+
+class TestLists:
+    def test_inspect(self, file: Path) -> None:
+        result = run("inspect", file)
+        assert result.exit_code == 0
+        assert "FULLY_CONNECTED" in result.stdout
+        assert json.loads(run("inspect", file, "--json").stdout)["op_counts"]["FULLY_CONNECTED"] == 1
+
+    def test_fusions(self) -> None:
+        assert "keras_lstm" in run("fusions").stdout
+        rows = json.loads(run("fusions", "--json").stdout)["fusions"]
+        assert all(row.keys() == {"name", "emits", "summary", "origin"} and row["summary"] for row in rows)
+
+    def test_ops(self) -> None:
+        assert "fuseconv.lower.conv" in run("ops").stdout
+        rows = {row["op"]: row for row in json.loads(run("ops", "--json").stdout)["ops"]}
+        assert "CONV_2D" in rows["Conv2D"]["emits"]
+        assert all(row["emits"] or row["summary"] for row in rows.values()), [
+            op for op, row in rows.items() if not row["emits"] and not row["summary"]
+        ]
+
+    def test_plugins_are_listed(self, tmp_path: Path) -> None:
+        plugin = tmp_path / "mine.py"
+        plugin.write_text(
+            "from fuseconv.lower.rules import lowers\n\n\n@lowers\ndef Svd(tfl, x):\n    return tfl.neg(x)\n"
+        )
+        rows = {row["op"]: row for row in json.loads(run("ops", "--plugin", plugin, "--json").stdout)["ops"]}
+        assert rows["Svd"]["emits"] == ["NEG"] and "mine" in rows["Svd"]["origin"]
+        assert "no plug-in file" in fails(2, "ops", "--plugin", tmp_path / "none.py")
+
+
+class TestDefects:
+    @pytest.fixture(autouse=True)
+    def broken(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def inspect(path: str) -> dict[str, Any]:
+            raise {"interrupt": KeyboardInterrupt(), "full": OSError(28, "No space left on device", path)}.get(
+                path, ZeroDivisionError("a\x1b[2Jb\nc")
+            )
+
+        monkeypatch.setattr("fuseconv.inspect.inspect", inspect)
+
+    def test_one_sentence(self) -> None:
+        sentence = fails(1, "inspect", "x")
+        assert "please report" in sentence and "ZeroDivisionError: a [2Jb c" in sentence
+
+    def test_a_traceback_if_asked_for(self) -> None:
+        result = run("inspect", "x", "--debug")
+        assert result.exit_code == 1
+        assert "Traceback" in result.stderr and "line" in result.stderr
+
+    def test_what_the_machine_answers_is_no_defect(self) -> None:
+        assert fails(2, "inspect", "full").endswith("full: No space left on device")
+
+    def test_interrupted(self) -> None:
+        result = run("inspect", "interrupt")
+        assert (result.exit_code, result.stderr) == (130, "fuseconv: interrupted\n")
+
+
+def test_an_unsupported_op_without_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = UnsupportedError("no", [("Svd", ["a"], "no rule")])
+
+    def inspect(path: str) -> dict[str, Any]:
+        raise error
+
+    monkeypatch.setattr("fuseconv.inspect.inspect", inspect)
+    assert json.loads(run("inspect", "x", "--json").stdout)["error"] == {"message": "no", "exit_code": 3}
+    error.report = Report("model")
+    assert json.loads(run("inspect", "x", "--json").stdout)["model"] == "model"
+
+
+class TestProcess:
+    """What only a process of its own shows."""
+
+    COMMAND = (sys.executable, "-c", "from fuseconv.cli import main; main()")
+
+    def test_no_chatter_of_the_runtimes(self, model: Path, file: Path) -> None:
+        done = subprocess.run([*self.COMMAND, "verify", model, file], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "\x1b" not in done.stdout
+
+    def test_a_reader_that_leaves(self) -> None:
+        process = subprocess.Popen([*self.COMMAND, "ops"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+    def test_an_interrupt_leaves_no_file(self, model: Path, tmp_path: Path) -> None:
+        code = (
+            "import fuseconv.pipeline, os, signal\n"
+            "def write(*args): os.kill(os.getpid(), signal.SIGINT)\n"
+            "fuseconv.pipeline.write = write\n"
+            "from fuseconv.cli import main; main()"
+        )
+        args = [sys.executable, "-c", code, "convert", str(model), "-o", str(tmp_path / "out.tflite")]
+        done = subprocess.run(args, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (130, "fuseconv: interrupted\n")
+        assert not list(tmp_path.iterdir())
