@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from fuseconv.errors import FuseconvError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.opdef import TABLE
@@ -83,7 +84,7 @@ def op_version(op: Op) -> int:
 def min_runtime_version(ops: Iterable[tuple[str, int]]) -> str:
     """The oldest TFLite release ("2.9.0") that runs all of these (builtin operator, version); "" if there are none.
 
-    Raises ValueError on a version that no release has.
+    Raises FuseconvError on a version that no release has.
     """
     newest: tuple[int, ...] = ()
     for name, version in ops:
@@ -91,7 +92,7 @@ def min_runtime_version(ops: Iterable[tuple[str, int]]) -> str:
             continue
         releases = RELEASES[name].split()
         if version > len(releases):
-            raise ValueError(f"no runtime has version {version} of {name}")
+            raise FuseconvError(f"no TFLite runtime has version {version} of {name}")
         newest = max(newest, tuple(map(int, releases[version - 1].split("."))))
     return ".".join(map(str, newest))
 

@@ -260,6 +260,8 @@ class _Model:
         if op.dialect != "tfl":
             raise FuseconvError(f"{op.kind} ({op.name}) cannot be written: it was not lowered to TFLite")
         custom = op.type == "CUSTOM"
+        if not custom and op.type not in TABLE:
+            raise FuseconvError(f"{op.kind} ({op.name}) cannot be written: the table of operators does not have it")
         code = (op.type, op.attrs["custom_code"] if custom else "", 1 if custom else op_version(op))
         fields: dict[str, Any] = {
             "opcode_index": self.codes.setdefault(code, len(self.codes)),
@@ -293,7 +295,10 @@ class _Model:
             if isinstance(value, FuncRef):
                 value = self.buffers.graphs.index(self.module.functions[value.name])
             elif isinstance(value, str) and known[name].code is not None:
-                value = schema.enum_number(schema.ENUM_FIELDS[name], value)
+                try:
+                    value = schema.enum_number(schema.ENUM_FIELDS[name], value)
+                except ValueError as error:
+                    raise FuseconvError(f"the attribute {name} of {op.kind} ({op.name}): {error}") from error
             elif isinstance(value, (list, tuple)):
                 is_float = any(isinstance(item, float) for item in value)
                 value = np.array(value, np.float32 if is_float else np.int32)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuseconv.errors import FuseconvError
 from fuseconv.inspect import inspect
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Quantisation, Value
@@ -205,7 +206,7 @@ def test_every_version_has_a_release():
     for name in TABLE:
         if not name.startswith("STABLEHLO"):
             assert name in RELEASES
-    with pytest.raises(ValueError, match="no runtime has version 99"):
+    with pytest.raises(FuseconvError, match="no TFLite runtime has version 99"):
         min_runtime_version([("ADD", 99)])
     assert min_runtime_version([]) == ""
     assert min_runtime_version([("ADD", 1), ("GELU", 1), ("CONV_2D", 1)]) == "2.9.0"
