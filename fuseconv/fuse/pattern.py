@@ -7,11 +7,13 @@
 
 The first parameter is the dialect, `tf` or `tfl`. Any other stands for a value, the same one wherever it is named; one
 that is annotated as `Constant` for a constant. A number stands for a constant of that value, `a | b` for either of two.
-Operands of commutative ops match in either order. A keyword is an attribute's value, or a predicate on it (which gets
-None where the attribute holds its default); an attribute that the pattern does not name must hold its default, unless
-the op has a `name`, by which `check` and `rewrite` can look at it. `tfl["RELU", "RELU6"](x)` is any of these ops,
-`tfl.CONV_2D(..., name="conv")` one with any operands. A value between the ops must have no reader outside the match,
-unless its op is `shared=True`: such an op stays for its other readers.
+`tfl["RELU", "RELU6"](x)` is any of these ops. Operands of commutative ops match in either order; an ellipsis stands for
+any operands that are left.
+
+A keyword is an attribute's value, or a predicate on it (which gets None where the attribute holds its default). An
+attribute that the pattern does not name must hold its default, unless the op has a `name`, by which `check` and
+`rewrite` can look at it: `tfl.CONV_2D(x, ..., name="conv")`. A value between the ops must have no reader outside the
+match, unless its op is `shared=True`: such an op stays for its other readers.
 """
 
 from __future__ import annotations
@@ -56,10 +58,11 @@ class Parameter(Term):
 
 @dataclass(frozen=True)
 class Node(Term):
-    """The result of an op. operands: None stands for any operands."""
+    """The result of an op. rest: it may have more operands than these."""
 
     kinds: tuple[str, ...]
-    operands: tuple[Any, ...] | None
+    operands: tuple[Any, ...]
+    rest: bool
     attrs: dict[str, Any]
     name: str | None
     shared: bool
@@ -132,7 +135,8 @@ class Dialect:
         every = tuple(dict.fromkeys(kind for name in names for kind in _SYNONYMS.get(name, (name,))))
 
         def node(*operands: Any, name: str | None = None, shared: bool = False, **attrs: Any) -> Node:
-            return Node(every, None if operands == (...,) else operands, attrs, name, shared)
+            rest = operands[-1:] == (...,)
+            return Node(every, operands[:-1] if rest else operands, rest, attrs, name, shared)
 
         return node
 
@@ -153,14 +157,14 @@ def _alternatives(term: Term) -> tuple[Term, ...]:
 def _nodes(term: Any) -> Iterator[Node]:
     if isinstance(term, Node):
         yield term
-    for part in term.terms if isinstance(term, Either) else term.operands or () if isinstance(term, Node) else ():
+    for part in term.terms if isinstance(term, Either) else term.operands if isinstance(term, Node) else ():
         yield from _nodes(part)
 
 
 def _count(term: Any) -> int:
     if isinstance(term, Either):
         return max(map(_count, term.terms))
-    return 1 + sum(map(_count, term.operands or ())) if isinstance(term, Node) else 0
+    return 1 + sum(map(_count, term.operands)) if isinstance(term, Node) else 0
 
 
 def _match_op(node: Node, op: Op, bound: Bindings) -> Iterator[Bindings]:
@@ -172,13 +176,11 @@ def _match_op(node: Node, op: Op, bound: Bindings) -> Iterator[Bindings]:
         (*bound.matched, op),
         bound.inner if node.shared else (*bound.inner, op),
     )
-    if node.operands is None:
-        yield bound
+    count = len(node.operands)
+    if count > len(op.operands) or (count < len(op.operands) and not node.rest):
         return
-    if len(node.operands) != len(op.operands):
-        return
-    yield from _match_operands(node.operands, tuple(op.operands), bound)
-    if op.kind in COMMUTATIVE:
+    yield from _match_operands(node.operands, tuple(op.operands[:count]), bound)
+    if op.kind in COMMUTATIVE and count:
         yield from _match_operands(node.operands, tuple(op.operands[::-1]), bound)
 
 

@@ -1,0 +1,92 @@
+"""What fusions ask of the constants that they merge: shapes that fit, and numbers that stay as exact as they were."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fuseconv.fuse.match import Match
+from fuseconv.ir import types
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Value
+
+# Factors within these bounds (and zero) leave the digits of what they scale.
+_SMALLEST_FACTOR, _LARGEST_FACTOR = 1e-15, 1e15
+# Weights up to this cannot make a sum overflow that did not overflow before.
+_LARGEST = 1e30
+# From here on, adding a number and taking it away again rounds what it is added to, which a model may mean to do.
+_ROUNDS = 1024.0
+
+
+def numbers(value: Value | None) -> np.ndarray | None:
+    """The array of a constant of float32, all of it finite; None for any other value."""
+    if value is None or value.data is None or value.dtype is not types.FLOAT32 or value.quantisation is not None:
+        return None
+    return value.data if np.isfinite(value.data).all() else None
+
+
+def per_channel(array: np.ndarray, shape: Shape | None, channels: int) -> np.ndarray | None:
+    """The constant as a vector of `channels` numbers, if it tells nothing but channels of a tensor of this shape.
+
+    The channels are the last dimensions, as many of them as have `channels` elements together. None if there are none
+    such, or if the constant differs along other dimensions, or if it has more dimensions than the tensor.
+    """
+    if array.size == 1 and (shape is None or array.ndim <= len(shape)):
+        return np.broadcast_to(array.reshape(()), (channels,)) if shape is not None else None
+    if shape is None or array.ndim > len(shape):
+        return None
+    trailing = trailing_dims(shape, channels)
+    if trailing is None:
+        return None
+    inner: np.ndarray = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
+    outer = len(shape) - len(trailing)
+    if any(dim != 1 for dim in inner.shape[:outer]):
+        return None
+    return np.broadcast_to(inner.reshape(inner.shape[outer:]), trailing).reshape(channels)
+
+
+def trailing_dims(shape: Shape, elements: int) -> tuple[int, ...] | None:
+    """The last dimensions of a shape that have so many elements together; None if there are none such."""
+    for count in range(1, len(shape) + 1):
+        trailing = shape[-count:]
+        if not all(isinstance(dim, int) for dim in trailing):
+            return None
+        if math.prod(trailing) == elements:  # type: ignore[arg-type]
+            return trailing  # type: ignore[return-value]
+    return None
+
+
+def scaled(array: np.ndarray, factors: np.ndarray) -> np.ndarray | None:
+    """The array times factors that broadcast to it; None where that could overflow, or lose digits that count."""
+    sizes = np.abs(factors[factors != 0])
+    if sizes.size and not (sizes.min() >= _SMALLEST_FACTOR and sizes.max() <= _LARGEST_FACTOR):
+        return None
+    product = np.multiply(array, factors)
+    return product if _fits(product) else None
+
+
+def inverted(factors: np.ndarray) -> np.ndarray | None:
+    """What to multiply by instead of dividing by these numbers; None where that is not the same up to rounding."""
+    sizes = np.abs(factors)
+    if not sizes.size or not (sizes.min() >= _SMALLEST_FACTOR and sizes.max() <= _LARGEST_FACTOR):
+        return None
+    return np.divide(np.float32(1), factors)
+
+
+def summed(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """The sum of two constants that are added to something; None where adding them one by one rounds it on purpose."""
+    with np.errstate(all="ignore"):
+        total = np.add(a, b)
+    size: np.ndarray = np.maximum(np.abs(a), np.abs(b))
+    rounds = (size >= _ROUNDS) & (np.abs(total) < size / _ROUNDS)
+    return total if _fits(total) and not rounds.any() else None
+
+
+def _fits(array: np.ndarray) -> bool:
+    return not array.size or bool(max(array.max(), -array.min()) <= _LARGEST)
+
+
+def require_float32(m: Match) -> None:
+    """Refuses what is not float32: TFLite's kernels compute activations and norms of nothing else."""
+    m.require(m.result.dtype is types.FLOAT32, f"TFLite computes it in float32, not in {m.result.dtype}")

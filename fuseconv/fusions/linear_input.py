@@ -1,0 +1,129 @@
+"""What precedes convolutions and dense layers -> their weights and biases: x * a, x + b, x * a + b with constants.
+
+A product with a constant for each input channel moves into the weights. A sum moves into the bias where no zeros stand
+beside the data, and only behind ops that round: what a model is fed can be large beside its difference from a constant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fuseconv.fuse.match import Fusion, Match
+from fuseconv.fuse.pattern import Constant, Dialect, Term, pattern
+from fuseconv.fusions.constants import inverted, numbers, per_channel, scaled, summed
+from fuseconv.fusions.linear_output import linear_of, rebuilt
+from fuseconv.ir.graph import Op, Value
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.linear import LAYOUTS, Linear, linear
+
+_DATA_FIRST = tuple(kind for kind, layout in LAYOUTS.items() if layout.data == 0)
+_DATA_THIRD = tuple(kind for kind, layout in LAYOUTS.items() if layout.data == 2)
+_OTHER_READER = "another reader of the value cannot take the constant"
+_NOT_PER_CHANNEL = "the constant is not one number for each input channel"
+_INEXACT = "the numbers do not fit into the weights without loss"
+
+
+def _reads(tfl: Dialect, data: Any, shape: Any, weights: Any) -> Term:
+    """A linear op with this data; the first operand of a transposed convolution is its output's shape."""
+    return tfl[_DATA_FIRST](data, ..., name="linear") | tfl[_DATA_THIRD](shape, weights, data, ..., name="linear")
+
+
+@pattern
+def scale(tfl: Any, x: Any, a: Constant, shape: Any, weights: Any) -> Term:
+    return _reads(tfl, tfl.MUL(x, a, shared=True, name="inner"), shape, weights)
+
+
+@pattern
+def shift(tfl: Any, x: Any, b: Constant, shape: Any, weights: Any) -> Term:
+    return _reads(tfl, tfl.ADD(x, b, shared=True, name="inner"), shape, weights)
+
+
+@pattern
+def affine(tfl: Any, x: Any, a: Constant, b: Constant, shape: Any, weights: Any) -> Term:
+    return _reads(tfl, tfl.ADD(tfl.MUL(x, a), b, shared=True, name="inner"), shape, weights)
+
+
+def check(m: Match) -> None:
+    value = m.inner.result
+    m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between")
+    for reader in value.uses:
+        found = linear(reader)
+        if found is None or found.data is not value or value.uses[reader] != 1:
+            m.refuse(_OTHER_READER)
+        m.require(_channels(found, m.operands.get("a")) and _channels(found, m.operands.get("b")), _NOT_PER_CHANNEL)
+        m.require(m.operands.get("b") is None or not found.pads, "zeros stand beside the data")
+    m.require(m.operands.get("b") is None or _rounds(m.x.op), "the sum is exact where the product with weights is not")
+    m.require(_folded(linear_of(m), m.operands.get("a"), m.operands.get("b")), _INEXACT)
+
+
+def rewrite(tfl: Builder, m: Match) -> Value:
+    """A product or sum with a constant before a linear op -> its weights and bias."""
+    found = linear_of(m)
+    weights, bias = _folded(found, m.operands.get("a"), m.operands.get("b"))  # type: ignore[misc]
+    return rebuilt(tfl, found, weights, bias, found.activation, data=m.x)
+
+
+def check_factored(m: Match) -> None:
+    found, a = linear_of(m), numbers(m.a)
+    m.require(len(m.inner.result.uses) == 1, _OTHER_READER)
+    m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between")
+    m.require(_channels(found, m.a) and numbers(m.b) is not None, _NOT_PER_CHANNEL)
+    m.require(inverted(a) is not None and scaled(m.b.data, inverted(a)) is not None, _INEXACT)  # type: ignore[arg-type]
+    m.require(_folded(found, m.a, None), _INEXACT)
+
+
+def rewrite_factored(tfl: Builder, m: Match) -> Value:
+    """(x * a + b) before a linear op -> x + b / a, and a in the weights: where b cannot move into the bias."""
+    found = linear_of(m)
+    weights, bias = _folded(found, m.a, None)  # type: ignore[misc]
+    data = tfl.add(m.x, scaled(m.b.data, inverted(m.a.data)))  # type: ignore[arg-type]
+    return rebuilt(tfl, found, weights, bias, found.activation, data)
+
+
+def _rounds(op: Op | None) -> bool:
+    """True of ops that round to the size of their result, so that a sum with it is no more exact than a product."""
+    if op is None or op.dialect != "tfl":
+        return False
+    return op.type in LAYOUTS or (op.type in ("MUL", "DIV") and not any(v is None or v.is_const for v in op.operands))
+
+
+def _channels(found: Linear, constant: Value | None) -> bool:
+    return constant is None or _vector(found, constant) is not None
+
+
+def _vector(found: Linear, constant: Value) -> np.ndarray | None:
+    """One number an input channel. The data must keep its last dimension, so that no other broadcasts."""
+    array, inputs = numbers(constant), found.inputs
+    if array is None:
+        return None
+    if inputs is None:  # a grouped convolution
+        return array.reshape(1) if array.size == 1 and array.ndim <= found.data.rank else None  # type: ignore[operator]
+    return per_channel(array, found.data.shape, inputs)
+
+
+def _folded(found: Linear, a: Value | None, b: Value | None) -> tuple[np.ndarray, np.ndarray | None] | None:
+    """The weights and the bias with the constants in them; None where digits would be lost."""
+    weights, bias = found.weights, found.bias
+    if b is not None:
+        vector = _vector(found, b)
+        assert vector is not None
+        extra = found.per_output(weights * found.along_inputs(vector))
+        bias = summed(extra, np.zeros_like(extra) if bias is None else bias)
+        if bias is None:
+            return None
+    if a is not None:
+        vector = _vector(found, a)
+        assert vector is not None
+        product = scaled(weights, vector if found.inputs is None else found.along_inputs(vector))
+        if product is None:
+            return None
+        weights = product
+    return weights, bias
+
+
+FUSIONS = [
+    Fusion("constants_into_next_weights", "CONV_2D", (affine, scale, shift), rewrite, check),
+    Fusion("factor_into_next_weights", "CONV_2D", affine, rewrite_factored, check_factored),
+]

@@ -1,0 +1,114 @@
+"""TFLite's linear ops: those that multiply by weights and add a bias, and where they have their operands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Op, Value
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Operands of a linear op, by index, and the axes of its weights that hold input and output channels.
+
+    The channels are the last dimension of data and result. The bias, one number an output channel, may be left out.
+    """
+
+    data: int
+    weights: int
+    bias: int
+    inputs: int
+    outputs: int
+
+
+LAYOUTS = {
+    "CONV_2D": Layout(0, 1, 2, inputs=3, outputs=0),
+    "DEPTHWISE_CONV_2D": Layout(0, 1, 2, inputs=3, outputs=3),
+    "TRANSPOSE_CONV": Layout(2, 1, 3, inputs=3, outputs=0),
+    "CONV_3D": Layout(0, 1, 2, inputs=3, outputs=4),
+    "CONV_3D_TRANSPOSE": Layout(2, 1, 3, inputs=4, outputs=3),
+    "FULLY_CONNECTED": Layout(0, 1, 2, inputs=1, outputs=0),
+}
+# What CalculateActivationRange of the runtime's kernels knows, and FULLY_CONNECTED's Prepare lets pass.
+FUSED_ACTIVATIONS = ("RELU", "RELU6", "RELU_N1_TO_1")
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear op with constant weights of float32."""
+
+    op: Op
+    layout: Layout
+    weights: np.ndarray
+    bias: np.ndarray | None
+
+    @property
+    def data(self) -> Value:
+        value = self.op.operands[self.layout.data]
+        assert value is not None
+        return value
+
+    @property
+    def activation(self) -> str:
+        return self.op.attrs.get("fused_activation_function", "NONE")
+
+    @property
+    def outputs(self) -> int:
+        """The number of output channels."""
+        return int(self.weights.shape[self.layout.outputs])
+
+    @property
+    def inputs(self) -> int | None:
+        """The number of channels of the data; None where each group of output channels reads others."""
+        if self.op.type == "DEPTHWISE_CONV_2D":
+            return self.outputs // int(self.op.attrs.get("depth_multiplier") or 1)
+        channels = int(self.weights.shape[self.layout.inputs])
+        known = self.data.shape[-1] if self.data.shape else None
+        return channels if self.op.type == "FULLY_CONNECTED" or known == channels else None
+
+    @property
+    def pads(self) -> bool:
+        """True if a window may read zeros beside the data."""
+        if self.op.type == "FULLY_CONNECTED":
+            return False
+        if self.op.type in ("TRANSPOSE_CONV", "CONV_3D_TRANSPOSE"):
+            return True
+        channel_axes = {self.layout.inputs, self.layout.outputs}
+        window = [size for axis, size in enumerate(self.weights.shape) if axis not in channel_axes]
+        return self.op.attrs.get("padding", "SAME") != "VALID" and any(size != 1 for size in window)
+
+    def along_outputs(self, channels: np.ndarray) -> np.ndarray:
+        """One number an output channel, shaped to broadcast to the weights."""
+        return _along(channels, self.layout.outputs, self.weights.ndim)
+
+    def along_inputs(self, channels: np.ndarray) -> np.ndarray:
+        """One number an input channel (`inputs` of them), shaped to broadcast to the weights."""
+        if self.op.type == "DEPTHWISE_CONV_2D":
+            channels = np.repeat(channels, self.outputs // len(channels))
+        return _along(channels, self.layout.inputs, self.weights.ndim)
+
+    def per_output(self, weights: np.ndarray) -> np.ndarray:
+        """The sums of weights for each output channel."""
+        others = tuple(axis for axis in range(weights.ndim) if axis != self.layout.outputs)
+        return weights.sum(axis=others, dtype=np.float64).astype(np.float32)
+
+
+def linear(op: Op | None) -> Linear | None:
+    """Reads an op as a linear one; None if it is none, or its weights or bias are not constants of float32."""
+    if op is None or op.type not in LAYOUTS or op.dialect != "tfl" or op.result.dtype is not types.FLOAT32:
+        return None
+    layout = LAYOUTS[op.type]
+    operands = [op.operands[i] if i < len(op.operands) else None for i in (layout.weights, layout.bias)]
+    if any(v is not None and (v.data is None or v.dtype is not types.FLOAT32 or v.quantisation) for v in operands):
+        return None
+    weights, bias = (v.data if v is not None else None for v in operands)
+    if weights is None or op.attrs.get("weights_format", "DEFAULT") != "DEFAULT":
+        return None
+    return Linear(op, layout, weights, bias)
+
+
+def _along(channels: np.ndarray, axis: int, rank: int) -> np.ndarray:
+    return channels.reshape([-1 if at == axis else 1 for at in range(rank)])
