@@ -1,0 +1,104 @@
+"""The benchmark's results as a Markdown table."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Results = dict[str, dict[str, Any]]
+
+_BLOCK = re.compile(r"(<!-- bench:begin -->\n).*?(<!-- bench:end -->)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measurement of both sides: "ours / peer (ratio)". The ratio is ours over theirs, or theirs over ours where a
+    speed-up is told."""
+
+    title: str
+    key: str
+    format: str
+    unit: float = 1.0
+    speed_up: bool = False
+
+    def ratio(self, result: Results) -> float | None:
+        ours, peer = (result[side].get(self.key) for side in ("ours", "peer"))
+        if not ours or not peer:
+            return None
+        return peer / ours if self.speed_up else ours / peer
+
+    def ratio_text(self, ratio: float) -> str:
+        return f"{ratio:.1f}x" if self.speed_up else f"{ratio:.2f}"
+
+    def cell(self, result: Results) -> str:
+        sides = (result[side].get(self.key) for side in ("ours", "peer"))
+        text = " / ".join("-" if value is None else format(value * self.unit, self.format) for value in sides)
+        ratio = self.ratio(result)
+        return text if ratio is None else f"{text} ({self.ratio_text(ratio)})"
+
+
+COLUMNS = (
+    Column("warm, s", "warm_seconds", ".3f", speed_up=True),
+    Column("cold, s", "cold_seconds", ".2f", speed_up=True),
+    Column("peak, MB", "peak_megabytes", ".0f"),
+    Column("ops", "ops", "d", unit=1),
+    Column("file, MB", "bytes", ".2f", unit=1e-6),
+    Column("latency, ms", "milliseconds", ".3g"),
+)
+
+
+def markdown(results: dict[str, Results], facts: dict[str, Any]) -> str:
+    """The table, with the geometric means of its ratios below and what it was measured on above."""
+    batches = sorted({batch for result in results.values() for batch in result["ours"].get("errors", {})})
+    rows = [["model", *(column.title for column in COLUMNS), *(f"error, batch {batch}" for batch in batches)]]
+    for name, result in results.items():
+        errors = [result["ours"].get("errors", {}).get(batch) for batch in batches]
+        cells = [column.cell(result) for column in COLUMNS]
+        rows.append([name, *cells, *("-" if error is None else f"{error:.1e}" for error in errors)])
+    summaries: dict[str, Callable[[Column, list[float]], float]] = {
+        "geometric mean": lambda column, ratios: statistics.geometric_mean(ratios),
+        "worst": lambda column, ratios: min(ratios) if column.speed_up else max(ratios),
+    }
+    blanks = [""] * len(batches)
+    rows += [[*_summary(title, summarise, list(results.values())), *blanks] for title, summarise in summaries.items()]
+    lines = _aligned(rows)
+    for name, result in results.items():
+        failed = [f"{side}: {result[side]['error']}" for side in result if "error" in result[side]]
+        lines += [f"\n{name} failed. {text}" for text in failed]
+    return "\n".join([_caption(facts), "", *lines])
+
+
+def insert(readme: str, text: str) -> str:
+    """The README with the text in its marked block."""
+    if not _BLOCK.search(readme):
+        raise ValueError("the README has no block <!-- bench:begin --> ... <!-- bench:end -->")
+    return _BLOCK.sub(lambda match: f"{match[1]}{text}\n{match[2]}", readme)
+
+
+def _caption(facts: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    return (
+        f"Measured {facts['date']} on {facts['cores']} cores ({facts['machine']}) with {facts['memory_gigabytes']} GB; "
+        f"{versions}. Each cell: fuseconv / TFLiteConverter (speed-up, or ours over theirs). Warm: TensorFlow was "
+        "imported before. Cold: the whole process. Latency: one thread, batch 1. Error: fuseconv's file against "
+        "TensorFlow, the largest absolute error over the output's range."
+    )
+
+
+def _summary(title: str, summarise: Callable[[Column, list[float]], float], results: list[Results]) -> list[str]:
+    cells = [title]
+    for column in COLUMNS:
+        ratios = [ratio for result in results if (ratio := column.ratio(result)) is not None]
+        cells.append(column.ratio_text(summarise(column, ratios)) if ratios else "-")
+    return cells
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+    lines = ["| " + " | ".join(row) + " |" for row in padded]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return lines
