@@ -1,5 +1,51 @@
 """Lowering: every TF op that no fusion took becomes the TFLite ops that its rule builds."""
 
-from fuseconv.lower import activation, control, conv, dense, einsum, image, normalisation, pool
+from fuseconv.lower import (
+    activation,
+    arithmetic,
+    array,
+    bitwise,
+    comparison,
+    control,
+    conv,
+    crop,
+    dense,
+    einsum,
+    elementwise,
+    forward,
+    image,
+    indexing,
+    matrix,
+    normalisation,
+    pool,
+    reduction,
+    reshaping,
+    segment,
+    slicing,
+    special,
+)
 
-MODULES = (activation, control, conv, dense, einsum, image, normalisation, pool)
+MODULES = (
+    activation,
+    arithmetic,
+    array,
+    bitwise,
+    comparison,
+    control,
+    conv,
+    crop,
+    dense,
+    einsum,
+    elementwise,
+    forward,
+    image,
+    indexing,
+    matrix,
+    normalisation,
+    pool,
+    reduction,
+    reshaping,
+    segment,
+    slicing,
+    special,
+)

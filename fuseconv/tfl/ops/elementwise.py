@@ -271,7 +271,7 @@ def gelu(x: Value, *, approximate: bool = False) -> ResultType:
 
 
 def operand_type(cast: Op) -> str:
-    (x,) = cast.operands
+    x = cast.operands[0]
     assert x is not None
     return x.dtype.name.upper()
 

@@ -1,0 +1,65 @@
+"""Arithmetic on the bits of integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.lower.carriers import cast
+from fuseconv.lower.native import elementwise
+from fuseconv.lower.rules import Lowering, lowers, require
+
+
+@lowers
+def BitwiseAnd(tfl, x, y):
+    """STABLEHLO_AND."""
+    return elementwise(tfl, "STABLEHLO_AND", x, y)
+
+
+@lowers
+def BitwiseOr(tfl, x, y):
+    """x + y less the bits that both have."""
+    return _without_common(tfl, x, y, 1)
+
+
+@lowers
+def BitwiseXor(tfl, x, y):
+    """BITWISE_XOR; of int64 x + y less twice the bits that both have."""
+    return _without_common(tfl, x, y, 2) if x.dtype is types.INT64 else elementwise(tfl, "BITWISE_XOR", x, y)
+
+
+@lowers
+def Invert(tfl, x):
+    """-1 - x of signed integers, the largest number less x of unsigned ones."""
+    require(x.dtype is not types.UINT64, "TFLite has no arithmetic on uint64")
+    return elementwise(tfl, "SUB", -1 if x.dtype.numpy.kind == "i" else np.iinfo(x.dtype.numpy).max, x)
+
+
+@lowers
+def LeftShift(tfl, x, y):
+    """MUL with a power of two, which is gathered from a table."""
+    require(x.dtype is not types.UINT64, "TFLite has no arithmetic on uint64")
+    wide = types.INT64 if x.dtype in (types.INT64, types.UINT32) else types.INT32
+    powers = np.left_shift(np.ones((), wide.numpy), np.arange(np.iinfo(x.dtype.numpy).bits)).astype(wide.numpy)
+    power = tfl.gather(powers, cast(tfl, _count(tfl, x, y), types.INT32))
+    return cast(tfl, elementwise(tfl, "MUL", cast(tfl, x, wide), power), x.dtype)
+
+
+@lowers
+def RightShift(tfl, x, y):
+    """RIGHT_SHIFT, which cuts the distance to the bits that there are, as TensorFlow does."""
+    return elementwise(tfl, "RIGHT_SHIFT", x, y)
+
+
+def _count(tfl: Lowering, x: Value, y: Value) -> Value:
+    """How far to shift: TensorFlow cuts it to the bits that the type has."""
+    return elementwise(tfl, "MINIMUM", elementwise(tfl, "MAXIMUM", y, 0), np.iinfo(x.dtype.numpy).bits - 1)
+
+
+def _without_common(tfl: Lowering, x: Value, y: Value, times: int) -> Value:
+    common = elementwise(tfl, "STABLEHLO_AND", x, y)
+    either = elementwise(tfl, "ADD", x, y)
+    for _ in range(times):
+        either = elementwise(tfl, "SUB", either, common)
+    return either

@@ -1,0 +1,179 @@
+"""Gathers, scatters and what else goes by indices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.array import extent, positions
+from fuseconv.lower.carriers import cast
+from fuseconv.lower.native import elementwise, select, sizes, through
+from fuseconv.lower.rules import Lowering, constant_of, lowers, require
+from fuseconv.lower.segment import unsorted
+from fuseconv.lower.shapes import known, reshape, shape_of
+
+
+@lowers
+def Gather(tfl, params, indices):
+    """GATHER."""
+    return _gathered(tfl, params, indices, 0, 0)
+
+
+@lowers
+def GatherV2(tfl, params, indices, axis, *, batch_dims=0):
+    """GATHER."""
+    at = int(constant_of(axis, "the axis").reshape(()))
+    batch = batch_dims % len(shape_of(indices)) if batch_dims < 0 else batch_dims
+    return _gathered(tfl, params, indices, at % len(shape_of(params)), batch)
+
+
+@lowers
+def GatherNd(tfl, params, indices, *, bad_indices_policy=""):
+    """GATHER_ND."""
+    require(bad_indices_policy in ("", "DEFAULT", "ERROR"), f"bad_indices_policy={bad_indices_policy} is not supported")
+    where = _integers(tfl, indices)
+    return through(tfl, "GATHER_ND", lambda wide: tfl.gather_nd(wide, where), params)
+
+
+@lowers
+def ScatterNd(tfl, indices, updates, shape, *, bad_indices_policy=""):
+    """SCATTER_ND."""
+    require(bad_indices_policy in ("", "DEFAULT", "ERROR"), f"bad_indices_policy={bad_indices_policy} is not supported")
+    dims = tfl.ints(tfl.shape) if tfl.source.result.is_static else cast(tfl, shape, types.INT32)
+    where = cast(tfl, indices, types.INT32)
+    return through(tfl, "SCATTER_ND", lambda wide: tfl.scatter_nd(where, wide, dims), updates)
+
+
+@lowers
+def TensorScatterAdd(tfl, tensor, indices, updates, *, bad_indices_policy=""):
+    """ADD of SCATTER_ND."""
+    return elementwise(tfl, "ADD", tensor, _scattered(tfl, tensor, indices, updates, bad_indices_policy))
+
+
+@lowers
+def TensorScatterSub(tfl, tensor, indices, updates, *, bad_indices_policy=""):
+    """SUB of SCATTER_ND."""
+    return elementwise(tfl, "SUB", tensor, _scattered(tfl, tensor, indices, updates, bad_indices_policy))
+
+
+@lowers
+def TensorScatterUpdate(tfl, tensor, indices, updates, *, bad_indices_policy=""):
+    """GATHER of the last update of each row, SELECT_V2 where there is one."""
+    require(bad_indices_policy in ("", "DEFAULT", "ERROR"), f"bad_indices_policy={bad_indices_policy} is not supported")
+    rows = _Rows(tfl, tensor, indices, updates)
+    chosen = tfl.maximum(rows.last, 0)
+    new = through(tfl, "GATHER", lambda wide: tfl.gather(wide, chosen, axis=0), rows.updates)
+    return reshape(tfl, select(tfl, rows.written, new, rows.tensor), tensor.shape, tensor)
+
+
+@lowers
+def TensorScatterMax(tfl, tensor, indices, updates, *, bad_indices_policy=""):
+    """MAXIMUM with UNSORTED_SEGMENT_MAX, SELECT_V2 where there is an update."""
+    return _extreme(tfl, "MAX", tensor, indices, updates, bad_indices_policy)
+
+
+@lowers
+def TensorScatterMin(tfl, tensor, indices, updates, *, bad_indices_policy=""):
+    """MINIMUM with UNSORTED_SEGMENT_MIN, SELECT_V2 where there is an update."""
+    return _extreme(tfl, "MIN", tensor, indices, updates, bad_indices_policy)
+
+
+@lowers
+def OneHot(tfl, indices, depth, on_value, off_value, *, axis=-1):
+    """ONE_HOT."""
+    which, count = _integers(tfl, indices), cast(tfl, depth, types.INT32)
+    return through(
+        tfl, "ONE_HOT", lambda on, off: tfl.one_hot(which, count, on, off, axis=axis), on_value, off_value
+    )
+
+
+@lowers
+def Unique(tfl, x, *, out_idx=None):
+    """UNIQUE."""
+    made = tfl.source.results[1].dtype
+    values, indices = _unique(tfl, x, made)
+    return [values, indices]
+
+
+@lowers
+def UniqueV2(tfl, x, axis, *, out_idx=None):
+    """UNIQUE of a vector."""
+    shape_of(x, 1)
+    return list(_unique(tfl, x, tfl.source.results[1].dtype))
+
+
+@lowers
+def DynamicStitch(tfl, *indices_and_data, N=None):
+    """GATHER from the joined rows; the indices must be constant and name every row."""
+    half = len(indices_and_data) // 2
+    indices, data = indices_and_data[:half], indices_and_data[half:]
+    flat = np.concatenate([constant_of(each, "an index").reshape(-1) for each in indices])
+    source = {int(row): number for number, row in enumerate(flat)}
+    require(sorted(source) == list(range(len(source))), "there are rows that no index names")
+    rows = [reshape(tfl, x, (at.data.size, *shape_of(x)[at.rank :])) for at, x in zip(indices, data)]
+    order = tfl.const(np.array([source[row] for row in range(len(source))], np.int32))
+
+    def stitched(*wide: Value) -> Value:
+        return tfl.gather(wide[0] if len(wide) == 1 else tfl.concatenation(*wide, axis=0), order, axis=0)
+
+    return through(tfl, "GATHER", stitched, *rows)
+
+
+def _gathered(tfl: Lowering, params: Value, indices: Value, axis: int, batch_dims: int) -> Value:
+    which = _integers(tfl, indices)
+    return through(tfl, "GATHER", lambda wide: tfl.gather(wide, which, axis=axis, batch_dims=batch_dims), params)
+
+
+def _integers(tfl: Lowering, indices: Value) -> Value:
+    """Indices as int32 or int64."""
+    return indices if indices.dtype in (types.INT32, types.INT64) else cast(tfl, indices, types.INT32)
+
+
+def _unique(tfl: Lowering, x: Value, index_type: types.DType) -> tuple[Value, Value]:
+    require(x.dtype not in (types.STRING, types.FLOAT64, types.UINT64), f"UNIQUE has no kernel for {x.dtype}")
+    wide = x.dtype if x.dtype in (types.FLOAT32, types.INT32, types.INT64) else types.INT64
+    wide = types.FLOAT32 if x.dtype.is_float else wide
+    values, indices = tfl.unique(cast(tfl, x, wide), idx_out_type=index_type.name.upper())
+    return cast(tfl, values, x.dtype), indices
+
+
+def _scattered(tfl: Lowering, tensor: Value, indices: Value, updates: Value, policy: str) -> Value:
+    require(policy in ("", "DEFAULT", "ERROR"), f"bad_indices_policy={policy} is not supported")
+    where, shape = cast(tfl, indices, types.INT32), sizes(tfl, shape_of(tensor), tensor)
+    return through(tfl, "SCATTER_ND", lambda wide: tfl.scatter_nd(where, wide, shape), updates)
+
+
+class _Rows:
+    """A scatter into the rows of a matrix.
+
+    tensor [rows, n], updates [updates, n]; ids [updates]: the row of each; last [rows, 1]: the number of the last
+    update of each row, negative where there is none; written [rows, 1]: whether there is one.
+    """
+
+    def __init__(self, tfl: Lowering, tensor: Value, indices: Value, updates: Value) -> None:
+        *outer, depth = shape_of(indices)
+        (level,) = known([depth], "how many dimensions an index has")
+        dims = shape_of(tensor)
+        sizes_inside = known(dims[1:level], "the size of an indexed dimension")
+        strides = [product(sizes_inside[at:]) for at in range(level)]
+        rows: Dim = product(dims[:level])
+        count: Dim = product(outer)
+        width = product(dims[level:])
+        where = reshape(tfl, cast(tfl, indices, types.INT32), (count, level), indices)
+        self.ids = tfl.sum(tfl.mul(where, np.array(strides, np.int32)), [1])
+        self.total = extent(tfl, rows, tensor)
+        self.tensor = reshape(tfl, tensor, (rows, width), tensor)
+        self.updates = reshape(tfl, updates, (count, width), updates, indices, tensor)
+        last = unsorted(tfl, "UNSORTED_SEGMENT_MAX", positions(tfl, count, indices), self.ids, self.total)
+        self.last = last
+        self.written = reshape(tfl, tfl.greater_equal(last, 0), (rows, 1), tensor)
+
+
+def _extreme(tfl: Lowering, which: str, tensor: Value, indices: Value, updates: Value, policy: str) -> Value:
+    require(policy in ("", "DEFAULT", "ERROR"), f"bad_indices_policy={policy} is not supported")
+    rows = _Rows(tfl, tensor, indices, updates)
+    best = unsorted(tfl, f"UNSORTED_SEGMENT_{which}", rows.updates, rows.ids, rows.total)
+    new = elementwise(tfl, f"{which}IMUM", rows.tensor, best)
+    return reshape(tfl, select(tfl, rows.written, new, rows.tensor), tensor.shape, tensor)

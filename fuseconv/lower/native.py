@@ -1,0 +1,144 @@
+"""Kernels within their limits: element types that a kernel lacks are carried by wider ones, and the dimensions of high
+ranks are merged. `fuseconv.tfl.limits` holds what each kernel takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Shape, product
+from fuseconv.ir.graph import Value, constant
+from fuseconv.ir.types import DType
+from fuseconv.lower.carriers import carried, cast
+from fuseconv.lower.rules import Lowering, require
+from fuseconv.lower.shapes import reshape, shape_vector
+from fuseconv.tfl.infer import broadcast
+from fuseconv.tfl.limits import BROADCAST_RANK, RANK, TYPES
+
+
+def through(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -> Any:
+    """`build(*data)`, which builds the op `kind`, on operands of a type that its kernel has; what is built of that type
+    is cast back. Refuses the op if no type will do, or if the rank is too high for the kernel."""
+    check_rank(kind, *data)
+    original = data[0].dtype
+    wide = [carried(tfl, x, TYPES[kind]) for x in data]
+    made = build(*wide)
+    if wide[0].dtype is original:
+        return made
+    return [cast(tfl, y, original) for y in made] if isinstance(made, list) else cast(tfl, made, original)
+
+
+def check_rank(kind: str, *data: Value) -> None:
+    """Refuses the op if an operand's rank is higher than the kernel takes."""
+    for x in data:
+        limit = RANK.get(kind, 8)
+        require(x.rank is None or x.rank <= limit, f"rank {x.rank} is more than the {limit} dimensions of {kind}")
+
+
+def elementwise(tfl: Lowering, kind: str, *operands: Value | float, **attrs: Any) -> Value:
+    """The op `kind` on operands that broadcast; numbers take the type of the first Value. Operands of one type that the
+    kernel lacks are carried by a wider one; the result of such an op is cast back unless it is a truth value."""
+    first = next(x for x in operands if isinstance(x, Value))
+    allowed = TYPES.get(kind, (types.FLOAT32,))
+    wide = [carried(tfl, x if isinstance(x, Value) else scalar(x, first.dtype), allowed) for x in operands]
+    y = _broadcast(tfl, kind, wide, attrs)
+    return y if y.dtype is types.BOOL else cast(tfl, y, first.dtype)
+
+
+def select(tfl: Lowering, condition: Value, x: Value | float, y: Value | float) -> Value:
+    """Elements of x where the condition holds, else of y; all three broadcast. A number takes the other's type."""
+    like = x if isinstance(x, Value) else y
+    assert isinstance(like, Value)
+    data = [branch if isinstance(branch, Value) else scalar(branch, like.dtype) for branch in (x, y)]
+    return through(tfl, "SELECT_V2", lambda a, b: _broadcast(tfl, "SELECT_V2", [condition, a, b], {}), *data)
+
+
+def scalar(number: Any, dtype: DType) -> Value:
+    """A constant of rank 0."""
+    return constant(np.array(number, dtype.numpy), dtype)
+
+
+def filled(tfl: Lowering, shape: Shape | None, number: Any, dtype: DType, *sources: Value) -> Value:
+    """A tensor of one number; unknown dimensions are made of the sizes of `sources`, of which the first has the shape
+    if that is not known."""
+    carrier = carried_type(dtype, "FILL")
+    dims = tfl.shape_(sources[0]) if shape is None else sizes(tfl, shape, *sources)
+    return cast(tfl, tfl.fill(dims, scalar(number, carrier)), dtype)
+
+
+def sizes(tfl: Lowering, shape: Shape, *sources: Value) -> Value:
+    """The shape as an int32 vector: a constant where it is known; the run-time shape of the source that has it."""
+    if all(isinstance(dim, int) for dim in shape):
+        return tfl.ints(list(shape))
+    whole = next((x for x in sources if x.shape == shape), None)
+    return shape_vector(tfl, shape, *sources) if whole is None else tfl.shape_(whole)
+
+
+def carried_type(dtype: DType, kind: str) -> DType:
+    """The type in which the kernel of `kind` computes for `dtype`."""
+    ranked = (dtype, *(wide for wide in TYPES[kind] if _holds(wide, dtype)))
+    carrier = next((wide for wide in ranked if wide in TYPES[kind]), None)
+    require(carrier is not None, f"TFLite's {kind} has no kernel for {dtype}, nor for a type that holds its values")
+    return carrier  # type: ignore[return-value]
+
+
+def _holds(wide: DType, dtype: DType) -> bool:
+    if dtype in (types.FLOAT16, types.BFLOAT16):
+        return wide is types.FLOAT32
+    return dtype.numpy.kind in "iub" and wide.is_integer and np.can_cast(dtype.numpy, wide.numpy)
+
+
+def broadcast_to(tfl: Lowering, x: Value, shape: Shape, *sources: Value) -> Value:
+    """x with its dimensions of size 1 (and those it lacks) repeated to fill the shape."""
+    if x.shape == shape:
+        return x
+    check_rank("BROADCAST_TO", x)
+    return tfl.broadcast_to(x, sizes(tfl, shape, x, *sources))
+
+
+def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str, Any]) -> Value:
+    build = getattr(tfl, kind.lower())
+    limit = BROADCAST_RANK.get(kind, 8)
+    shapes = [x.shape for x in operands if x.shape is not None]
+    if len(shapes) < len(operands):
+        require(limit > 0, "the rank of an operand is not known")
+        return build(*operands, **attrs)
+    if len(set(shapes)) == 1 or max(map(len, shapes)) <= limit:
+        return build(*operands, **attrs)
+    full = broadcast(*shapes)
+    require(full is not None, "the shapes of the operands do not broadcast")
+    runs = _runs(shapes, full)  # type: ignore[arg-type]
+    if len(runs) > limit:
+        whole = [broadcast_to(tfl, x, full, *operands) for x in operands]  # type: ignore[arg-type]
+        return build(*whole, **attrs)
+    merged = [reshape(tfl, x, _merge(x.shape, runs, len(full)), *operands) for x in operands]  # type: ignore[arg-type]
+    return reshape(tfl, build(*merged, **attrs), full, *operands)  # type: ignore[arg-type]
+
+
+def _runs(shapes: Sequence[Shape], full: Shape) -> list[list[int]]:
+    """Neighbouring dimensions along which the same operands are repeated, as lists of dimensions."""
+    rank = len(full)
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    runs: list[list[int]] = []
+    last: tuple[bool, ...] | None = None
+    for axis in range(rank):
+        repeated = tuple(shape[axis] == 1 for shape in padded)
+        certain = all(shape[axis] in (1, full[axis]) for shape in padded)
+        require(certain, "whether the operands broadcast is not known, at a rank that the kernel lacks")
+        if all(repeated) and runs:
+            runs[-1].append(axis)
+            continue
+        if repeated == last or (last is None and runs):
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+        last = None if all(repeated) else repeated
+    return runs
+
+
+def _merge(shape: Shape, runs: list[list[int]], rank: int) -> Shape:
+    padded = (1,) * (rank - len(shape)) + tuple(shape)
+    return tuple(product(padded[axis] for axis in run) for run in runs)

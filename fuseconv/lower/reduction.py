@@ -1,0 +1,181 @@
+"""Reductions, and scans along a dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.carriers import cast
+from fuseconv.lower.native import elementwise, filled, scalar, through
+from fuseconv.lower.rules import Lowering, constant_of, lowers, require
+from fuseconv.lower.shapes import known, reshape, shape_of
+from fuseconv.tfl.limits import RANK, TYPES
+
+
+@lowers
+def Sum(tfl, x, axis, *, keep_dims=False):
+    """SUM; 0 of an empty tensor."""
+    return reduced(tfl, "SUM", x, axis, keep_dims, 0)
+
+
+@lowers
+def Mean(tfl, x, axis, *, keep_dims=False):
+    """MEAN; NaN of an empty tensor."""
+    require(x.dtype.is_float or 0 not in (x.shape or ()), "integers of an empty tensor have no mean")
+    return reduced(tfl, "MEAN", x, axis, keep_dims, np.nan)
+
+
+@lowers
+def Prod(tfl, x, axis, *, keep_dims=False):
+    """REDUCE_PROD; 1 of an empty tensor."""
+    return reduced(tfl, "REDUCE_PROD", x, axis, keep_dims, 1)
+
+
+@lowers
+def Max(tfl, x, axis, *, keep_dims=False):
+    """REDUCE_MAX; the lowest number of an empty tensor."""
+    lowest = -np.inf if x.dtype.is_float else np.iinfo(x.dtype.numpy).min
+    return reduced(tfl, "REDUCE_MAX", x, axis, keep_dims, lowest)
+
+
+@lowers
+def Min(tfl, x, axis, *, keep_dims=False):
+    """REDUCE_MIN; the highest number of an empty tensor."""
+    highest = np.inf if x.dtype.is_float else np.iinfo(x.dtype.numpy).max
+    return reduced(tfl, "REDUCE_MIN", x, axis, keep_dims, highest)
+
+
+@lowers("Any")
+def Any_(tfl, x, axis, *, keep_dims=False):
+    """REDUCE_ANY; false of an empty tensor."""
+    return reduced(tfl, "REDUCE_ANY", x, axis, keep_dims, False)
+
+
+@lowers
+def All(tfl, x, axis, *, keep_dims=False):
+    """REDUCE_ALL; true of an empty tensor."""
+    return reduced(tfl, "REDUCE_ALL", x, axis, keep_dims, True)
+
+
+@lowers
+def EuclideanNorm(tfl, x, axis, *, keep_dims=False):
+    """SQRT of the SUM of squares."""
+    require(x.dtype.is_float, f"the norm of {x.dtype} is not a float")
+    square = elementwise(tfl, "MUL", x, x)
+    return elementwise(tfl, "SQRT", reduced(tfl, "SUM", square, axis, keep_dims, 0))
+
+
+@lowers
+def ArgMax(tfl, x, dimension, *, output_type=None):
+    """ARG_MAX; of int64 that of where the largest stands."""
+    return _arg(tfl, "ARG_MAX", "REDUCE_MAX", x, dimension)
+
+
+@lowers
+def ArgMin(tfl, x, dimension, *, output_type=None):
+    """ARG_MIN; of int64 the ARG_MAX of where the smallest stands."""
+    return _arg(tfl, "ARG_MIN", "REDUCE_MIN", x, dimension)
+
+
+@lowers
+def Cumsum(tfl, x, axis, *, exclusive=False, reverse=False):
+    """CUMSUM."""
+    at = scalar(_axis(x, axis), types.INT32)
+    return through(tfl, "CUMSUM", lambda wide: tfl.cumsum(wide, at, exclusive=exclusive, reverse=reverse), x)
+
+
+@lowers
+def Cumprod(tfl, x, axis, *, exclusive=False, reverse=False):
+    """MUL with itself moved by 1, 2, 4, ... elements, as often as the known size of the dimension asks for."""
+    at = _axis(x, axis)
+    (size,) = known(shape_of(x)[at : at + 1], "the size of a cumulative product's dimension")
+
+    def product_of(wide: Value) -> Value:
+        total = _moved(tfl, wide, at, 1, size, reverse) if exclusive and size else wide
+        step = 1
+        while step < size:
+            total = elementwise(tfl, "MUL", total, _moved(tfl, total, at, step, size, reverse))
+            step *= 2
+        return total
+
+    return through(tfl, "CUMSUM", product_of, x)
+
+
+@lowers
+def TopKV2(tfl, x, k, *, sorted=True, index_type=None):
+    """TOPK_V2, which sorts."""
+    count = scalar(k.data, types.INT32) if k.is_const else cast(tfl, k, types.INT32)
+    wide = next((t for t in TYPES["TOPK_V2"] if t is x.dtype), None)
+    wide = wide or (types.FLOAT32 if x.dtype.is_float else types.INT64)
+    require(x.dtype not in (types.FLOAT64, types.UINT64), f"TOPK_V2 has no kernel for {x.dtype}")
+    values, indices = tfl.topk_v2(cast(tfl, x, wide), count)
+    return [cast(tfl, values, x.dtype), cast(tfl, indices, tfl.source.results[1].dtype)]
+
+
+@lowers
+def TopK(tfl, x, *, k, sorted=True):
+    """TOPK_V2, which sorts."""
+    return TopKV2(tfl, x, scalar(k, types.INT32))
+
+
+def reduced(tfl: Lowering, kind: str, x: Value, axis: Value, keep_dims: bool, empty: Any) -> Value:
+    """The reduction `kind` over constant axes; `empty` where there is nothing to reduce."""
+    axes = axes_of(x, axis)
+    if not axes:
+        return x
+    if x.shape is not None and 0 in x.shape:
+        return filled(tfl, tfl.shape, empty, x.dtype, x)
+    build = getattr(tfl, kind.lower())
+    if len(shape_of(x)) <= RANK.get(kind, 8):
+        return through(tfl, kind, lambda wide: build(wide, axes, keep_dims=keep_dims), x)
+    dims, merged = _merged(shape_of(x), axes)
+    y = through(tfl, kind, lambda wide: build(wide, merged), reshape(tfl, x, dims))
+    return reshape(tfl, y, tfl.shape, x)
+
+
+def axes_of(x: Value, axis: Value) -> list[int]:
+    """The axes of a constant operand, each once and counted from the front."""
+    rank = len(shape_of(x))
+    return sorted({int(at) % rank for at in np.asarray(constant_of(axis, "the axis")).reshape(-1)}) if rank else []
+
+
+def _axis(x: Value, axis: Value) -> int:
+    return int(constant_of(axis, "the axis").reshape(())) % len(shape_of(x))
+
+
+def _merged(shape: Any, axes: list[int]) -> tuple[list, list[int]]:
+    """Dimensions with neighbours merged that are reduced alike, and the axes among them."""
+    runs: list[list[int]] = []
+    for axis in range(len(shape)):
+        if runs and (axis in axes) == (runs[-1][0] in axes):
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    return [product(shape[axis] for axis in run) for run in runs], [i for i, run in enumerate(runs) if run[0] in axes]
+
+
+def _arg(tfl: Lowering, kind: str, reduce: str, x: Value, dimension: Value) -> Value:
+    at = _axis(x, dimension)
+    if x.dtype in (types.INT64, types.UINT32):
+        wide = cast(tfl, x, types.INT64)
+        best = getattr(tfl, reduce.lower())(wide, [at], keep_dims=True)
+        kind, x = "ARG_MAX", elementwise(tfl, "EQUAL", wide, best)
+    elif x.dtype not in TYPES[kind]:
+        require(x.dtype is not types.FLOAT64 and x.dtype is not types.UINT64, f"{kind} has no kernel for {x.dtype}")
+        x = cast(tfl, x, types.FLOAT32 if x.dtype.is_float else types.INT32)
+    made = types.INT64 if tfl.dtype is types.INT64 else types.INT32
+    return cast(tfl, getattr(tfl, kind.lower())(x, scalar(at, types.INT32), output_type=made.name.upper()), tfl.dtype)
+
+
+def _moved(tfl: Lowering, x: Value, axis: int, step: int, size: int, back: bool) -> Value:
+    """x moved along the axis by `step` elements (towards the front if `back`), with ones where it came from."""
+    rank = len(shape_of(x))
+    begin = [step if back and at == axis else 0 for at in range(rank)]
+    sizes = [size - step if at == axis else -1 for at in range(rank)]
+    paddings = np.zeros((rank, 2), np.int32)
+    paddings[axis, int(back)] = step
+    return tfl.padv2(tfl.slice_(x, begin, sizes), paddings, scalar(1, x.dtype))

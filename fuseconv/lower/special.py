@@ -1,0 +1,162 @@
+"""Functions that TFLite has no kernel for, composed so that they stay accurate near zero and do not overflow early."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir.graph import Value
+from fuseconv.lower.carriers import in_float32
+from fuseconv.lower.native import elementwise, filled, select
+from fuseconv.lower.rules import Lowering, lowers
+
+_ONE = np.ones((), np.float32)
+# Where sqrt(x * x + 1) is x in float32, and x * x does not overflow.
+_LARGE = 1e9
+# erf(x) = tanh(x * p(x * x)), p of falling powers: fitted for |x| <= 4 with a relative error of erf below 2.5e-7. Where
+# |x| is larger, erf is 1 in float32.
+_ERF = (
+    1.4196397195601683e-07, -5.670196981416356e-06, 8.764630143733078e-05, -0.0006198039556606975,
+    -0.00019181419803937603, 0.10276905122762485, 1.1283792744824277,
+)  # fmt: skip
+_ERF_RANGE = 4.0
+
+
+@lowers
+@in_float32
+def Expm1(tfl, x):
+    """tanh(x / 2) * (exp(x) + 1)."""
+    return tfl.mul(tfl.tanh(tfl.mul(x, 0.5)), tfl.add(tfl.exp(x), 1.0))
+
+
+@lowers
+@in_float32
+def Log1p(tfl, x):
+    """log(1 + x), with what the sum lost put back."""
+    return log1p(tfl, x)
+
+
+@lowers
+@in_float32
+def Xlogy(tfl, x, y):
+    """x * log(y), and 0 where x is 0."""
+    return select(tfl, elementwise(tfl, "EQUAL", x, 0), 0, elementwise(tfl, "MUL", x, tfl.log(y)))
+
+
+@lowers
+@in_float32
+def Xlog1py(tfl, x, y):
+    """x * log(1 + y), and 0 where x is 0."""
+    return select(tfl, elementwise(tfl, "EQUAL", x, 0), 0, elementwise(tfl, "MUL", x, log1p(tfl, y)))
+
+
+@lowers
+@in_float32
+def Erf(tfl, x):
+    """tanh of a polynomial, which erf is."""
+    return tfl.tanh(_erf_argument(tfl, x))
+
+
+@lowers
+@in_float32
+def Erfc(tfl, x):
+    """1 - tanh of erf's polynomial, which is twice the sigmoid of -2 times it."""
+    return tfl.mul(tfl.logistic(tfl.mul(_erf_argument(tfl, x), -2.0)), 2.0)
+
+
+@lowers
+@in_float32
+def Asin(tfl, x):
+    """atan2(x, sqrt(1 - x * x))."""
+    return tfl.atan2(x, _cosine(tfl, x))
+
+
+@lowers
+@in_float32
+def Acos(tfl, x):
+    """atan2(sqrt(1 - x * x), x)."""
+    return tfl.atan2(_cosine(tfl, x), x)
+
+
+@lowers
+@in_float32
+def Atan(tfl, x):
+    """ATAN2 of x and 1."""
+    return tfl.atan2(x, filled(tfl, x.shape, 1, x.dtype, x))
+
+
+@lowers
+@in_float32
+def Sinh(tfl, x):
+    """tanh(x) * cosh(x)."""
+    return tfl.mul(tfl.tanh(x), _cosh(tfl, x))
+
+
+@lowers
+@in_float32
+def Cosh(tfl, x):
+    """(exp(x) + exp(-x)) / 2."""
+    return _cosh(tfl, x)
+
+
+@lowers
+@in_float32
+def Asinh(tfl, x):
+    """sign(x) * log(|x| + sqrt(x * x + 1))."""
+    size = tfl.abs_(x)
+    near = tfl.minimum(size, _LARGE)
+    square = tfl.mul(near, near)
+    root = tfl.sqrt(tfl.add(square, 1.0))
+    excess = tfl.add(near, tfl.div(square, tfl.add(root, 1.0)))
+    return tfl.mul(tfl.sign(x), tfl.add(log1p(tfl, excess), _beyond(tfl, size)))
+
+
+@lowers
+@in_float32
+def Acosh(tfl, x):
+    """log(x + sqrt(x * x - 1))."""
+    above = tfl.sub(x, 1.0)
+    near = tfl.minimum(above, _LARGE)
+    root = tfl.sqrt(tfl.mul(near, tfl.add(near, 2.0)))
+    return tfl.add(log1p(tfl, tfl.add(near, root)), _beyond(tfl, above))
+
+
+@lowers
+@in_float32
+def Atanh(tfl, x):
+    """log((1 + x) / (1 - x)) / 2."""
+    return tfl.mul(log1p(tfl, tfl.div(tfl.mul(x, 2.0), tfl.sub(_ONE, x))), 0.5)
+
+
+def log1p(tfl: Lowering, x: Value) -> Value:
+    """log(1 + x) of float32. Where 1 + x is rounded, the part that it lost is added to first order."""
+    total = tfl.add(x, 1.0)
+    kept = tfl.sub(total, 1.0)
+    log = tfl.log(total)
+    # Where nothing is lost there is nothing to add; that holds of -1 and of infinity, whose quotient would be NaN.
+    return tfl.select_v2(tfl.equal(kept, x), log, tfl.add(log, tfl.div(tfl.sub(x, kept), total)))
+
+
+def _beyond(tfl: Lowering, x: Value) -> Value:
+    """log(x / large) where x is larger than that, else 0."""
+    return tfl.log(tfl.maximum(tfl.mul(x, 1 / _LARGE), 1.0))
+
+
+def _cosine(tfl: Lowering, sine: Value) -> Value:
+    return tfl.sqrt(tfl.mul(tfl.sub(_ONE, sine), tfl.add(sine, 1.0)))
+
+
+def _cosh(tfl: Lowering, x: Value) -> Value:
+    # The halves of the exponents: exp(x) overflows where cosh(x) does not yet.
+    half = tfl.mul(x, 0.5)
+    up, down = tfl.exp(half), tfl.exp(tfl.neg(half))
+    return tfl.add(tfl.mul(tfl.mul(up, 0.5), up), tfl.mul(tfl.mul(down, 0.5), down))
+
+
+def _erf_argument(tfl: Lowering, x: Value) -> Value:
+    """artanh(erf(x))."""
+    x = tfl.maximum(tfl.minimum(x, _ERF_RANGE), -_ERF_RANGE)
+    square = tfl.mul(x, x)
+    polynomial = tfl.mul(square, _ERF[0])
+    for coefficient in _ERF[1:-1]:
+        polynomial = tfl.mul(tfl.add(polynomial, coefficient), square)
+    return tfl.mul(tfl.add(polynomial, _ERF[-1]), x)

@@ -1,0 +1,105 @@
+"""What the runtime's kernels take: element types (not quantised) and ranks.
+
+Measured by running one-op models, each op with every type and rank, in the interpreters of TF 2.21 and of LiteRT 2.3,
+with XNNPACK and without. A type is listed if all four give the right result. An op that is not listed was not measured.
+"""
+
+from __future__ import annotations
+
+from fuseconv.ir.types import BY_NAME, DType
+
+_BYTES = "float32 float16 bfloat16 int8 uint8 int16 int32 int64 bool"
+_NUMBERS = "float32 int32 int64"
+
+_TYPES = {
+    # Arithmetic. ADD and SUB of int16, MUL and DIV of small integers, SUM and MEAN of them are quantised arithmetic.
+    "ADD": _NUMBERS,
+    "SUB": _NUMBERS,
+    "MUL": f"{_NUMBERS} complex64",
+    "DIV": "float32 int32",
+    "FLOOR_DIV": "int32 int8 int16",
+    "FLOOR_MOD": f"{_NUMBERS} int8 int16",
+    "MAXIMUM": f"{_NUMBERS} int8 uint8 int16",
+    "MINIMUM": f"{_NUMBERS} int8 uint8 int16",
+    "POW": "float32 int32",
+    "SQUARED_DIFFERENCE": "float32 int32",
+    "ATAN2": "float32",
+    "ADD_N": "float32 int32",
+    "BITWISE_XOR": "int32 int8 uint8 int16 uint16 uint32",
+    "RIGHT_SHIFT": "int32 int8 uint8 int16 uint16 uint32",
+    "STABLEHLO_AND": "int32 int64 int8 uint8 int16 uint32",
+    "EQUAL": f"{_NUMBERS} bool string",
+    "NOT_EQUAL": f"{_NUMBERS} bool string",
+    "LESS": _NUMBERS,
+    "LESS_EQUAL": _NUMBERS,
+    "GREATER": _NUMBERS,
+    "GREATER_EQUAL": _NUMBERS,
+    "LOGICAL_AND": "bool",
+    "LOGICAL_OR": "bool",
+    "LOGICAL_NOT": "bool",
+    "ABS": "float32 int32",
+    "NEG": f"{_NUMBERS} int8 int16",
+    "SIGN": "float32 int32",
+    "SELECT": f"{_BYTES} uint16 uint32 string",
+    "SELECT_V2": f"{_BYTES} uint16 uint32 string",
+    # Reductions.
+    "SUM": _NUMBERS,
+    "MEAN": _NUMBERS,
+    "REDUCE_PROD": _NUMBERS,
+    "REDUCE_MAX": f"{_NUMBERS} int8 uint8 int16",
+    "REDUCE_MIN": f"{_NUMBERS} int8 uint8 int16",
+    "REDUCE_ANY": "bool",
+    "REDUCE_ALL": "bool",
+    "ARG_MAX": "float32 int32 int8 uint8 bool",
+    "ARG_MIN": "float32 int32 int8 uint8 bool",
+    "CUMSUM": _NUMBERS,
+    "TOPK_V2": f"{_NUMBERS} int8 uint8 int16",
+    "UNSORTED_SEGMENT_SUM": "float32 int32",
+    "UNSORTED_SEGMENT_PROD": "float32 int32",
+    "UNSORTED_SEGMENT_MAX": "float32 int32",
+    "UNSORTED_SEGMENT_MIN": "float32 int32",
+    "BUCKETIZE": _NUMBERS,
+    # Ops that move elements.
+    "CONCATENATION": f"{_BYTES} uint32",
+    "PACK": "float32 int32 int64 int8 uint8 int16 uint32",
+    "UNPACK": "float32 int32 int8 uint8 int16 bool",
+    "SPLIT": "float32 int32 int64 int8 uint8 int16",
+    "SPLIT_V": "float32 int32 int64 int8 uint8 int16",
+    "SLICE": f"{_BYTES} uint32 string",
+    "STRIDED_SLICE": f"{_BYTES} uint32 string",
+    "GATHER": f"{_BYTES} string",
+    "GATHER_ND": f"{_BYTES} string",
+    "SCATTER_ND": "float32 int32 int64 int8 uint8",
+    "TRANSPOSE": "float32 int32 int64 int8 uint8 int16 bool",
+    "PAD": _BYTES,
+    "PADV2": _BYTES,
+    "MIRROR_PAD": "float32 int32 int64 int8 uint8 int16",
+    "TILE": "float32 int32 int64 int8 uint8 bool string",
+    "FILL": "float32 int32 int64 float16 int8 int16 bool string",
+    "ONE_HOT": "float32 int32 int64 int8 uint8 bool",
+    "RANGE": _NUMBERS,
+    "REVERSE_V2": _BYTES,
+    "REVERSE_SEQUENCE": "float32 int32 int64 uint8 int16",
+    "DYNAMIC_UPDATE_SLICE": "float32 int32 int64 float16 int8 int16 bool",
+    "MATRIX_DIAG": "float32 int32 int64 int8 uint8 int16",
+    "UNIQUE": "float32 int32 int64 int8 uint8 int16",
+    "WHERE": "bool float32 int32 int64 int8 uint8 uint32",
+}  # fmt: skip
+
+TYPES: dict[str, tuple[DType, ...]] = {
+    name: tuple(BY_NAME[dtype] for dtype in listed.split()) for name, listed in _TYPES.items()
+}
+
+# The largest rank at which operands of different shapes broadcast.
+BROADCAST_RANK = {
+    "ADD": 6, "SUB": 6, "MUL": 6, "DIV": 5, "MAXIMUM": 5, "MINIMUM": 5, "FLOOR_DIV": 4, "FLOOR_MOD": 4, "POW": 4,
+    "SQUARED_DIFFERENCE": 4, "EQUAL": 4, "NOT_EQUAL": 4, "LESS": 4, "LESS_EQUAL": 4, "GREATER": 4, "GREATER_EQUAL": 4,
+    "LOGICAL_AND": 4, "LOGICAL_OR": 4, "BITWISE_XOR": 4, "RIGHT_SHIFT": 4, "SELECT_V2": 5, "ATAN2": 0,
+    "STABLEHLO_AND": 0,
+}  # fmt: skip
+
+# The largest rank of the operand; XNNPACK's tensors have at most 6 dimensions.
+RANK = {
+    "SUM": 6, "MEAN": 6, "REDUCE_MAX": 6, "REDUCE_MIN": 6, "CONCATENATION": 6, "SPLIT": 6, "TRANSPOSE": 6, "SLICE": 5,
+    "STRIDED_SLICE": 5, "PAD": 5, "PADV2": 5, "BROADCAST_TO": 8,
+}  # fmt: skip
