@@ -1,0 +1,221 @@
+"""Files of ours and of TFLiteConverter, described without reading a weight."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuseconv.errors import InputError
+from fuseconv.inspect import inspect
+from fuseconv.ir import types
+from fuseconv.ir.dims import symbol
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, Value, constant
+from fuseconv.tfl import schema
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.opdef import TABLE
+from fuseconv.write.flatbuffer import to_bytes, write
+from tests.tfl.interpret import module_of
+
+
+def look(module: Module, folder: Path) -> dict[str, Any]:
+    write(module, folder / "model.tflite")
+    description = inspect(folder / "model.tflite")
+    assert json.loads(json.dumps(description)) == description
+    return description
+
+
+def test_the_whole_description_of_a_small_file(tmp_path: Path):
+    weights = constant(np.ones((3, 5), np.int8), None, "w")
+    weights.quantisation = Quantisation((0.5, 0.25, 2.0), (0, 0, 0), 0)
+
+    def build(tfl: Builder, x: Value):
+        y = tfl.fully_connected(x, weights, np.zeros(3, np.float32), fused_activation_function="RELU")
+        return tfl.add(y, np.zeros(3, np.float32))
+
+    description = look(module_of(build, (types.FLOAT32, (symbol("n"), 5))), tmp_path)
+    path = tmp_path / "model.tflite"
+
+    def tensor(name: str, kind: str, shape: list[int], buffer: int = 0, size: int = 0, **more: Any) -> dict[str, Any]:
+        plain = {"shape_signature": None, "quantisation": None, "is_variable": False}
+        return {"name": name, "type": kind, "shape": shape, "buffer": buffer, "size": size, **plain, **more}
+
+    scales = {"axis": 0, "count": 3, "scale": [0.25, 2.0], "zero_point": [0, 0]}
+    dense = {
+        "fused_activation_function": "RELU", "weights_format": "DEFAULT", "keep_num_dims": False,
+        "asymmetric_quantize_inputs": False, "quantized_bias_type": "FLOAT32",
+    }  # fmt: skip
+    ops = description["subgraphs"][0]["ops"]
+    assert dense.items() <= ops[0].pop("options").items()
+    assert description == {
+        "schema_version": 1,
+        "file": {"path": str(path), "size": path.stat().st_size, "version": 3, "description": "Converted by fuseconv"},
+        "metadata": [{"name": "min_runtime_version", "size": 16, "text": "2.17.0"}],
+        "signatures": [{"key": "serve", "subgraph": 0, "inputs": {"x0": 0}, "outputs": {"y0": 5}}],
+        "subgraphs": [
+            {
+                "name": "main",
+                "inputs": [0],
+                "outputs": [5],
+                "tensors": [
+                    tensor("x0", "FLOAT32", [1, 5], shape_signature=[-1, 5]),
+                    tensor("w", "INT8", [3, 5], 2, 15, quantisation=scales),
+                    tensor("op;1", "FLOAT32", [3], 3, 12),
+                    tensor("op;2", "FLOAT32", [1, 3], shape_signature=[-1, 3]),
+                    tensor("op;3", "FLOAT32", [3], 3, 12),
+                    tensor("op", "FLOAT32", [1, 3], shape_signature=[-1, 3]),
+                ],
+                "ops": [
+                    {
+                        "op": "FULLY_CONNECTED", "version": 12, "operands": [0, 1, 2], "results": [3],
+                        "intermediates": [],
+                    },
+                    {
+                        "op": "ADD", "version": 1, "operands": [3, 4], "results": [5], "intermediates": [],
+                        "options": {"fused_activation_function": "NONE", "pot_scale_int16": True},
+                    },
+                ],
+            }
+        ],
+        "op_counts": {"ADD": 1, "FULLY_CONNECTED": 1},
+        "weight_bytes": {"FULLY_CONNECTED": 27},
+        "buffers": {"count": 4, "size": 16 + 15 + 12},
+        "custom_ops": [],
+        "flex_ops": [],
+    }  # fmt: skip
+
+
+def sample(field: schema.Field, name: str) -> Any:
+    """A value that is not the field's default."""
+    if name.endswith("_subgraph_index"):
+        return FuncRef("function")
+    enum = schema.ENUM_FIELDS.get(name)
+    if enum is not None:
+        return schema.enum_name(enum, 1)
+    if field.code is None:
+        return {"boundaries": (0.5, 1.5), "squeeze_dims": (2, -1), "new_shape": (1, -1)}.get(name, f"a {name}")
+    return not field.default if field.code == "?" else 0.5 if field.code == "f" else field.default + 3
+
+
+@pytest.mark.parametrize("name", [name for name, definition in TABLE.items() if definition.defaults])
+def test_options_are_read_as_they_were_written(name: str, tmp_path: Path):
+    definition = TABLE[name]
+    known = schema.table(definition.options or "")
+    attrs = {field: sample(known[field], field) for field in definition.defaults}
+    graph, function = Graph("main"), Graph("function")
+    x = graph.add_input(types.FLOAT32, (1, 1, 1, 1), "x")
+    function.outputs = []
+    op = Op(f"tfl.{name}", [x] * 24, attrs, "op")
+    op.add_result(types.FLOAT32, (1,))
+    op.add_result(types.FLOAT32, (1,))
+    graph.ops.append(op)
+    graph.outputs = [op.result]
+    description = look(Module([Signature(["serve"], graph, ["x"], ["y"])], {"function": function}), tmp_path)
+    options = description["subgraphs"][0]["ops"][0]["options"]
+    expected = {
+        field: 1 if isinstance(value, FuncRef) else list(value) if isinstance(value, tuple) else value
+        for field, value in attrs.items()
+    }
+    assert {field: options[field] for field in expected} == expected
+
+
+def test_custom_and_flex_ops(tmp_path: Path):
+    def build(tfl: Builder, x: Value):
+        y = tfl.custom("Mine", [x, None], [(types.FLOAT32, (2,))], {"a": [1, 2], "raw": b"1234", "deep": {"b": "text"}})
+        z = tfl.custom("Other", y, [(types.FLOAT32, (2,))], b"\x01\x02\x03")
+        return tfl.custom("FlexErfinv", z, [(types.FLOAT32, (2,))])
+
+    description = look(module_of(build, (types.FLOAT32, (2,))), tmp_path)
+    assert description["custom_ops"] == ["Mine", "Other"]
+    assert description["flex_ops"] == ["Erfinv"]
+    mine, other, flex = description["subgraphs"][0]["ops"]
+    assert mine["options"] == {"a": [1, 2], "raw": {"size": 4}, "deep": {"b": "text"}}
+    assert mine["operands"] == [0, -1]
+    assert (other["options"], flex["options"]) == ({"size": 3}, {})
+    assert description["op_counts"] == {"FlexErfinv": 1, "Mine": 1, "Other": 1}
+
+
+def test_a_file_of_tflite_converter(tmp_path: Path):
+    import tensorflow as tf
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
+    def loop(x):
+        return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (0, tf.nn.relu(x)))[1]
+
+    data = tf.lite.TFLiteConverter.from_concrete_functions([loop.get_concrete_function()]).convert()
+    (tmp_path / "peer.tflite").write_bytes(data)
+    description = inspect(tmp_path / "peer.tflite")
+    assert json.loads(json.dumps(description)) == description
+    main = description["subgraphs"][0]
+    loops = [op for op in main["ops"] if op["op"] == "WHILE"]
+    assert {loops[0]["options"][key] for key in ("cond_subgraph_index", "body_subgraph_index")} == {1, 2}
+    assert main["tensors"][main["inputs"][0]]["shape_signature"] == [-1, 4]
+    assert description["op_counts"]["WHILE"] == 1 and len(description["subgraphs"]) == 3
+    assert {entry["name"] for entry in description["metadata"]} >= {"min_runtime_version"}
+
+
+def test_weights_that_offsets_do_not_reach(tmp_path: Path):
+    module = module_of(lambda tfl, x: tfl.add(x, np.ones(100, np.float32)), (types.FLOAT32, (100,)))
+    write(module, tmp_path / "model.tflite", inline_limit=10)
+    description = inspect(tmp_path / "model.tflite")
+    assert description["weight_bytes"] == {"ADD": 400}
+
+
+def small() -> bytes:
+    return to_bytes(module_of(lambda tfl, x: tfl.add(x, np.ones(100, np.float32)), (types.FLOAT32, (100,))))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "not a TFLite model"),
+        (b"TFL3", "not a TFLite model"),
+        (b"PK\x03\x04 this is a zip", "not a TFLite model"),
+        (b"\xff\xff\xff\xffTFL3", "damaged"),
+        (b"\x08\x00\x00\x00TFL3" + b"\xff" * 40, "damaged"),
+        (small()[:-1], "damaged.*reaches beyond the end"),
+        (small()[:200], "damaged"),
+    ],
+    ids=["empty", "short", "zip", "root", "garbage", "cut", "cut in the description"],
+)
+def test_what_is_no_model_is_refused(data: bytes, message: str, tmp_path: Path):
+    (tmp_path / "bad.tflite").write_bytes(data)
+    with pytest.raises(InputError, match=message):
+        inspect(tmp_path / "bad.tflite")
+
+
+def test_a_damaged_byte_never_ends_in_another_error(tmp_path: Path):
+    """Each byte of the description in turn is turned over."""
+    data = small()
+    path = tmp_path / "bad.tflite"
+    for place in range(len(data) - 400):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :])
+        try:
+            inspect(path)
+        except InputError as error:
+            assert "bad.tflite" in str(error)
+
+
+@pytest.mark.parametrize("name", ["missing.tflite", "."])
+def test_what_cannot_be_read_is_refused(name: str, tmp_path: Path):
+    with pytest.raises(InputError, match="cannot be read"):
+        inspect(tmp_path / name)
+
+
+def test_no_tensorflow_and_no_weights_are_needed(tmp_path: Path):
+    """100 MB in less than half a second, as a process of its own, without TensorFlow."""
+    weights = np.zeros((100, 250_000), np.float32)
+    module = module_of(lambda tfl, x: tfl.fully_connected(x, weights, None), (types.FLOAT32, (1, 250_000)))
+    write(module, tmp_path / "m")
+    start = time.perf_counter()
+    inspect(tmp_path / "m")
+    assert time.perf_counter() - start < 0.3
+    code = f"import sys; from fuseconv.inspect import inspect; inspect({str(tmp_path / 'm')!r}); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "fuseconv.inspect" in modules and "tensorflow" not in modules
