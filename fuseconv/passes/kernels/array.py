@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuseconv.ir.graph import Op
-from fuseconv.passes.kernels.registry import kernel, require
+from fuseconv.passes.kernels.registry import Declined, kernel, require
+from fuseconv.passes.shapes.operands import UnknownShape, broadcast_dim
 
 
 @kernel("Identity", "StopGradient", "Snapshot", "DebugGradientIdentity", "LoopCond")
@@ -200,8 +201,10 @@ def broadcast_to(op: Op, x: np.ndarray, shape: np.ndarray) -> np.ndarray:
 def broadcast_args(op: Op, s0: np.ndarray, s1: np.ndarray) -> np.ndarray:
     rank = max(s0.size, s1.size)
     padded = [[1] * (rank - s.size) + s.tolist() for s in (s0, s1)]
-    require(all(a == b or 1 in (a, b) for a, b in zip(*padded)))
-    return np.array([b if a == 1 else a for a, b in zip(*padded)], s0.dtype)
+    try:
+        return np.array([broadcast_dim(a, b) for a, b in zip(*padded)], np.result_type(s0, s1))
+    except UnknownShape:
+        raise Declined from None
 
 
 @kernel("Fill")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
 import numpy as np
 
+from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Op
 from fuseconv.ir.types import STRING
 from fuseconv.passes.kernels.registry import Declined, kernel, require
+from fuseconv.passes.shapes.operands import nonnegative
 
 
 @kernel("Add", "AddV2")
@@ -27,7 +30,7 @@ def mul(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x * y
 
 
-@kernel("AddN", "AccumulateNV2")
+@kernel("AddN")
 def add_n(op: Op, *terms: np.ndarray) -> np.ndarray:
     total = terms[0]
     for term in terms[1:]:
@@ -114,12 +117,21 @@ def power(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @kernel("Maximum")
 def maximum(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.maximum(x, y)
+    return _larger(x, y) if object in (x.dtype, y.dtype) else np.maximum(x, y)
 
 
 @kernel("Minimum")
 def minimum(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.minimum(x, y)
+    return -_larger(-x, -y) if object in (x.dtype, y.dtype) else np.minimum(x, y)
+
+
+@functools.partial(np.vectorize, otypes=[object])
+def _larger(x: Dim, y: Dim) -> Dim:
+    """The larger of two expressions over sizes, if that does not depend on the sizes."""
+    if nonnegative(x - y):
+        return x
+    require(nonnegative(y - x))
+    return y
 
 
 @kernel("SquaredDifference")
@@ -245,7 +257,7 @@ def cast(op: Op, x: np.ndarray, *, Truncate: bool = False) -> np.ndarray:
         require(bool(np.all((whole >= info.min) & (whole <= info.max) & (whole < 2.0**63))))
         return whole.astype(target)
     require(not Truncate)
-    return x.astype(target)
+    return x.astype(target, copy=False)
 
 
 def _unary(function: Callable) -> Callable:

@@ -138,6 +138,12 @@ def unique(op: Op, x: np.ndarray) -> list[np.ndarray]:
     return [x[first[order]], rank[inverse.reshape(-1)].astype(op.results[1].dtype.numpy)]
 
 
+@kernel("ListDiff")
+def list_diff(op: Op, x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    places = np.flatnonzero(~np.isin(x, y))
+    return [x[places], places.astype(op.results[1].dtype.numpy)]
+
+
 @kernel("Bucketize")
 def bucketize(op: Op, x: np.ndarray, *, boundaries: Sequence[float]) -> np.ndarray:
     return np.searchsorted(np.array(boundaries, np.float32), x, side="right").astype(np.int32)

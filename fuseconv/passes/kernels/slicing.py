@@ -48,7 +48,7 @@ def strided_slice(
             continue
         dim = next(dims)
         if isinstance(entry, Pick):
-            require(-dim <= entry.index < dim)
+            require(-dim <= entry.index < dim and entry.stride > 0)
             index.append(entry.index)
         else:
             require(entry.stride)

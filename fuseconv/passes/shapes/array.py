@@ -22,7 +22,7 @@ from fuseconv.passes.shapes.operands import (
     shape_of,
     sizes,
     with_rank,
-)  # fmt: skip
+)
 from fuseconv.passes.shapes.registry import Shapes, infers
 
 
@@ -204,8 +204,8 @@ def broadcast_args(op: Op, s0: Value, s1: Value) -> Shapes:
     return (max(lengths),)  # type: ignore[type-var]
 
 
-@infers("Fill", "Empty")
-def fill(op: Op, shape: Value, value: Value | None = None) -> Shapes:
+@infers("Fill")
+def fill(op: Op, shape: Value, value: Value) -> Shapes:
     return tuple(extents(shape, "fill"))
 
 

@@ -12,8 +12,7 @@ from fuseconv.passes.shapes.registry import Shapes, infers
 
 
 @infers(
-    "Identity", "StopGradient", "PreventGradient", "CheckNumerics", "CheckNumericsV2", "Snapshot", "DebugIdentity",
-    "DebugGradientIdentity", "LoopCond",
+    "Identity", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot", "DebugGradientIdentity", "LoopCond",
 )  # fmt: skip
 def identity(op: Op, x: Value) -> Shapes:
     return x.shape
@@ -55,15 +54,12 @@ def placeholder_with_default(op: Op, x: Value, *, shape: Sequence[int | None] | 
     return declared(shape)
 
 
-@infers("NoOp", "Assert", "Print", "ControlTrigger")
+@infers("NoOp", "Assert")
 def nothing(op: Op, *operands: Value) -> Shapes:
-    return [x.shape for x in operands][: len(op.results)]
+    return []
 
 
-@infers(
-    "VarHandleOp", "HashTableV2", "MutableHashTableV2", "HashTable", "LookupTableSize", "LookupTableSizeV2",
-    "MutableDenseHashTableV2", "AnonymousHashTable",
-)  # fmt: skip
+@infers("VarHandleOp", "HashTableV2", "MutableHashTableV2", "LookupTableSizeV2")
 def handle(op: Op, *operands: Value) -> Shapes:
     return ()
 
@@ -79,7 +75,7 @@ def variable_shape(op: Op, handle: Value) -> Shapes:
     return op.result.shape
 
 
-@infers("LookupTableFindV2", "LookupTableFind")
+@infers("LookupTableFindV2")
 def lookup_table_find(op: Op, table: Value, keys: Value, default: Value) -> Shapes:
     if keys.shape is None or default.shape is None:
         raise UnknownShape

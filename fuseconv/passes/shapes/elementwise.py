@@ -16,13 +16,13 @@ UNARY = (
 
 # Not element by element, but of the shape of their first operand.
 LIKE_FIRST = (
-    "Bucketize", "Cumprod", "Cumsum", "CumulativeLogsumexp", "FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D",
+    "Bucketize", "Cumprod", "Cumsum", "CumulativeLogsumexp", "FFT", "FFT2D", "IFFT", "IFFT2D",
     "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", "InvertPermutation",
     "LRN", "LogSoftmax", "MatrixBandPart", "OnesLike", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
     "QuantizeAndDequantizeV4", "RandomShuffle", "Reverse", "ReverseSequence", "ReverseV2", "Roll",
     "ScatterNdNonAliasingAdd", "Softmax",
     "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin", "TensorScatterSub",
-    "TensorScatterUpdate", "TensorStridedSliceUpdate", "ZerosLike",
+    "TensorScatterUpdate", "ZerosLike",
 )  # fmt: skip
 
 BINARY = (
@@ -54,7 +54,7 @@ def ternary(op: Op, x: Value, y: Value, z: Value) -> Shapes:
     return broadcast(x.shape, y.shape, z.shape)
 
 
-@infers("AddN", "AccumulateNV2")
+@infers("AddN")
 def add_n(op: Op, *terms: Value) -> Shapes:
     return same_shape([term.shape for term in terms])
 

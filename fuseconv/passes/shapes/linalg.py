@@ -15,11 +15,11 @@ from fuseconv.passes.shapes.operands import (
     scalar,
     shape_of,
     with_rank,
-)  # fmt: skip
+)
 from fuseconv.passes.shapes.registry import Shapes, infers
 
 
-@infers("MatMul", "SparseMatMul")
+@infers("MatMul")
 def matmul(op: Op, a: Value, b: Value, *, transpose_a: bool = False, transpose_b: bool = False) -> Shapes:
     left, right = with_rank(a, 2), with_rank(b, 2)
     return (left[1] if transpose_a else left[0], right[0] if transpose_b else right[1])
@@ -130,7 +130,7 @@ def matrix_set_diag(op: Op, x: Value, diagonal: Value, k: Value | None = None) -
     return x.shape
 
 
-@infers("MatrixInverse", "Cholesky", "MatrixSquareRoot", "MatrixExponential", "MatrixLogarithm")
+@infers("MatrixInverse", "Cholesky", "MatrixSquareRoot")
 def square_matrix(op: Op, x: Value) -> Shapes:
     return x.shape
 
@@ -151,9 +151,9 @@ def cross(op: Op, a: Value, b: Value) -> Shapes:
     return a.shape
 
 
-@infers("RFFT", "RFFT2D", "RFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D")
+@infers("RFFT", "RFFT2D", "IRFFT", "IRFFT2D")
 def rfft(op: Op, x: Value, fft_length: Value) -> Shapes:
-    rank = {"": 1, "2D": 2, "3D": 3}[op.type.partition("FFT")[2]]
+    rank = {"": 1, "2D": 2}[op.type.partition("FFT")[2]]
     shape = shape_of(x)
     if content_of(fft_length) is None:
         return (*shape[:-rank], *(dims.fresh() for _ in range(rank)))

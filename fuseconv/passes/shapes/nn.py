@@ -17,7 +17,7 @@ from fuseconv.passes.shapes.operands import (
     shape_of,
     sizes,
     with_rank,
-)  # fmt: skip
+)
 from fuseconv.passes.shapes.registry import Shapes, infers
 
 
@@ -148,7 +148,7 @@ def conv_backprop_input(
     return tuple(shape)
 
 
-@infers("Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter", "Conv3DBackpropFilterV2")
+@infers("Conv2DBackpropFilter")
 def conv_backprop_filter(op: Op, x: Value, filter_sizes: Value, gradient: Value) -> Shapes:
     return tuple(sizes(filter_sizes))
 
@@ -239,16 +239,13 @@ def softmax_cross_entropy(op: Op, features: Value, labels: Value) -> Shapes:
     return [shape[:1], shape]
 
 
-@infers("InTopKV2", "InTopK")
-def in_top_k(op: Op, predictions: Value, targets: Value, k: Value | None = None) -> Shapes:
+@infers("InTopKV2")
+def in_top_k(op: Op, predictions: Value, targets: Value, k: Value) -> Shapes:
     return targets.shape
 
 
-@infers(
-    "ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea", "QuantizedResizeBilinear",
-    "ScaleAndTranslate",
-)  # fmt: skip
-def resize(op: Op, images: Value, size: Value, *others: Value) -> Shapes:
+@infers("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea")
+def resize(op: Op, images: Value, size: Value) -> Shapes:
     shape = with_rank(images, 4)
     height, width = sizes(size) if content_of(size) is not None else (dims.fresh("h"), dims.fresh("w"))
     return (shape[0], height, width, shape[3])
@@ -274,7 +271,7 @@ def extract_image_patches(
     return _windows(shape, ksizes[1:3], channels, "NHWC", padding, strides, rates, ())
 
 
-@infers("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionWithOverlaps")
+@infers("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
 def non_max_suppression(op: Op, *operands: Value) -> Shapes:
     return (dims.fresh("boxes"),)
 

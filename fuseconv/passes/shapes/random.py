@@ -8,7 +8,7 @@ from fuseconv.passes.shapes.registry import Shapes, infers
 
 
 @infers(
-    "RandomUniform", "RandomStandardNormal", "RandomUniformInt", "TruncatedNormal", "ParameterizedTruncatedNormal",
+    "RandomUniform", "RandomStandardNormal", "RandomUniformInt", "TruncatedNormal", 
     "StatelessRandomUniform", "StatelessRandomUniformV2", "StatelessRandomUniformInt", "StatelessRandomUniformIntV2",
     "StatelessRandomNormal", "StatelessRandomNormalV2", "StatelessTruncatedNormal", "StatelessTruncatedNormalV2",
     "StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2",
@@ -17,18 +17,13 @@ def of_shape(op: Op, shape: Value, *others: Value) -> Shapes:
     return tuple(extents(shape, "random"))
 
 
-@infers("StatefulUniform", "StatefulStandardNormalV2", "StatefulTruncatedNormal", "StatefulUniformInt")
-def stateful(op: Op, resource: Value, algorithm: Value, shape: Value, *others: Value) -> Shapes:
-    return tuple(extents(shape, "random"))
-
-
 @infers("RandomGamma")
 def gamma(op: Op, shape: Value, alpha: Value) -> Shapes:
     return (*extents(shape, "random"), *shape_of(alpha))
 
 
-@infers("Multinomial", "StatelessMultinomial")
-def multinomial(op: Op, logits: Value, num_samples: Value, seed: Value | None = None) -> Shapes:
+@infers("Multinomial")
+def multinomial(op: Op, logits: Value, num_samples: Value) -> Shapes:
     return (shape_of(logits)[0], scalar(num_samples, "samples"))
 
 

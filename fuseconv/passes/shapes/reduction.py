@@ -77,10 +77,8 @@ def list_diff(op: Op, x: Value, y: Value) -> Shapes:
     return [(dims.fresh("diff"),)] * 2
 
 
-@infers("Bincount", "DenseBincount")
+@infers("Bincount")
 def bincount(op: Op, x: Value, size: Value, weights: Value) -> Shapes:
-    if op.type == "DenseBincount" and len(shape_of(x)) == 2:
-        return (shape_of(x)[0], scalar(size, "bins"))
     return (scalar(size, "bins"),)
 
 

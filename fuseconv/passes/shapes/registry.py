@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Union
 
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.signature import OpFunction, op_function
 
 # One shape, or one for each result; None for a result whose rank is not known.
-Shapes = Union[Shape, None, Sequence[Union[Shape, None]]]
+Shapes = Shape | Sequence[Shape | None] | None
 TABLE: dict[str, OpFunction] = {}
 
 

@@ -22,9 +22,10 @@ class Take:
 
 @dataclass(frozen=True)
 class Pick:
-    """One element of a dimension, which goes away."""
+    """One element of a dimension, which goes away. TensorFlow wants a positive stride here too."""
 
     index: Any
+    stride: Any
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def unfold(
         elif new_axis_mask & bit:
             entries.append(Insert())
         elif shrink_axis_mask & bit:
-            entries.append(Pick(begin[i]))
+            entries.append(Pick(begin[i], strides[i]))
         else:
             first = None if begin_mask & bit else begin[i]
             last = None if end_mask & bit else end[i]

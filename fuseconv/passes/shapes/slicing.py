@@ -15,7 +15,7 @@ from fuseconv.passes.shapes.operands import (
     same,
     shape_of,
     sizes,
-)  # fmt: skip
+)
 from fuseconv.passes.shapes.registry import Shapes, infers
 from fuseconv.passes.shapes.slices import Insert, Take, length, unfold
 
@@ -115,7 +115,7 @@ def scatter_nd(op: Op, indices: Value, updates: Value, shape: Value) -> Shapes:
     return tuple(extents(shape))
 
 
-@infers("DynamicStitch", "ParallelDynamicStitch")
+@infers("DynamicStitch")
 def dynamic_stitch(op: Op, *operands: Value) -> Shapes:
     indices, data = operands[: len(operands) // 2], operands[len(operands) // 2 :]
     tail: Shape = shape_of(data[0])[len(shape_of(indices[0])) :]

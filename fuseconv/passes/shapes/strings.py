@@ -11,7 +11,7 @@ from fuseconv.passes.shapes.registry import Shapes, infers
 @infers(
     "AsString", "DecodeBase64", "EncodeBase64", "RegexFullMatch", "RegexReplace", "StaticRegexFullMatch",
     "StaticRegexReplace", "StringLength", "StringLower", "StringStrip", "StringToHashBucket", "StringToHashBucketFast",
-    "StringToHashBucketStrong", "StringToNumber", "StringUpper", "UnicodeScript",
+    "StringToHashBucketStrong", "StringToNumber", "StringUpper",
 )  # fmt: skip
 def like_first(op: Op, x: Value, *others: Value) -> Shapes:
     return x.shape
@@ -27,7 +27,7 @@ def substr(op: Op, x: Value, position: Value, length: Value) -> Shapes:
     return broadcast(x.shape, position.shape)
 
 
-@infers("StringSplitV2", "StringSplit")
+@infers("StringSplitV2")
 def string_split(op: Op, x: Value, separator: Value) -> Shapes:
     count = dims.fresh("words")
     return [(count, 2), (count,), (2,)]

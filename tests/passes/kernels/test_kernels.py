@@ -1,0 +1,33 @@
+"""Numpy's results against TensorFlow's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fuseconv.passes import kernels
+from fuseconv.passes.kernels import evaluate
+from tests.passes.all_cases import CASES
+from tests.passes.harness import BATCHES, Case
+
+# What the compared functions round: transcendental ones, and sums whose order differs.
+_ULPS = {np.dtype(np.float32): 2e-6, np.dtype(np.float64): 1e-12, np.dtype(np.float16): 2e-3}
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.op in kernels.TABLE], ids=str)
+def test_equals_tensorflow(case: Case) -> None:
+    expected = case.run(BATCHES[0])
+    results = evaluate(case.static(BATCHES[0]), case.arrays(BATCHES[0]))
+    if case.declined:
+        assert results is None
+        return
+    assert results is not None
+    assert len(results) == len(expected)
+    for result, wanted in zip(results, expected):
+        assert result.dtype == wanted.dtype
+        assert result.shape == wanted.shape
+        if wanted.dtype.kind in "fc":
+            tolerance = _ULPS.get(wanted.real.dtype, 1e-2)
+            np.testing.assert_allclose(result, wanted, rtol=tolerance, atol=tolerance / 10)
+        else:
+            np.testing.assert_array_equal(result, wanted)
