@@ -301,6 +301,7 @@ def convert(
     def show(out: Console) -> None:
         show_conversion(out, report, terminal.verbose)
         if verification:
+            out.print()
             show_verification(out, document["verification"])
 
     terminal.result(document, show, failure)

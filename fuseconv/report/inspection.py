@@ -39,7 +39,7 @@ def _show_signatures(out: Console, document: Mapping[str, Any]) -> None:
     if not document["signatures"]:
         line(out, "Signature", "none")
         return
-    rows = table("Signature", ">Subgraph", "", "Name", "Tensor")
+    rows = table("Signature", ">Subgraph", "", "~Name", "Tensor")
     for signature in document["signatures"]:
         tensors = document["subgraphs"][signature["subgraph"]]["tensors"]
         head = [clean(signature["key"]), str(signature["subgraph"])]
@@ -62,7 +62,7 @@ def _show_counts(out: Console, document: Mapping[str, Any]) -> None:
 
 def _show_ops(out: Console, number: int, subgraph: Mapping[str, Any], verbose: bool) -> None:
     line(out, "Subgraph", f"{number} {clean(subgraph['name'])}".strip())
-    rows = table(">", "Op", "Operands (* constant)", "Results", "Options")
+    rows = table(">", "Op", "~Operands (* constant)", "~Results", "~Options")
     tensors = subgraph["tensors"]
     for index, op in enumerate(subgraph["ops"]):
         options = {k: v for k, v in op["options"].items() if verbose or v not in _UNSAID}
@@ -77,7 +77,7 @@ def _show_ops(out: Console, number: int, subgraph: Mapping[str, Any], verbose: b
 
 
 def _show_tensors(out: Console, subgraph: Mapping[str, Any]) -> None:
-    rows = table(">", "Tensor", "Type", ">Buffer", ">Size", "Quantisation", "")
+    rows = table(">", "~Tensor", "Type", ">Buffer", ">Size", "~Quantisation", "")
     for index, tensor in enumerate(subgraph["tensors"]):
         rows.add_row(
             str(index),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
@@ -20,6 +21,7 @@ from fuseconv.report.records import Record, Report
 
 _WIDE = 10_000  # columns: no cell is wrapped
 _NAMES = 3  # nodes named in a row before "and 5 more"
+_WRAPPING = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?/)+")
 
 
 def text(show: Callable[[Console], None], stream: TextIO) -> str:
@@ -74,7 +76,7 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
 
 def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]], verbose: bool = False) -> None:
     """The ops that stopped a conversion: (op, node names, why) for each."""
-    rows = table("Unsupported op", ">Count", "Why", "Nodes")
+    rows = table("Unsupported op", ">Count", "~Why", "~Nodes")
     for op, nodes, why in ops:
         rows.add_row(clean(op), str(len(nodes)), clean(why), _names(nodes, verbose))
     out.print(rows)
@@ -82,13 +84,13 @@ def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]]
 
 def show_fusions(out: Console, rows: Iterable[Mapping[str, str]]) -> None:
     """The fusions: `{"name", "emits", "summary", "origin"}` for each."""
-    _show_rows(out, rows, {"name": "Fusion", "emits": "Into", "summary": "What it does", "origin": "From"})
+    _show_rows(out, rows, {"name": "Fusion", "emits": "~Into", "summary": "~What it does", "origin": "~From"})
 
 
 def show_rules(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
     """The lowering rules: `{"op", "emits", "origin"}` for each."""
     lines = ({**row, "emits": ", ".join(row["emits"])} for row in rows)
-    _show_rows(out, lines, {"op": "TensorFlow op", "emits": "TFLite ops", "origin": "From"})
+    _show_rows(out, lines, {"op": "TensorFlow op", "emits": "~TFLite ops", "origin": "~From"})
 
 
 def _show_rows(out: Console, items: Iterable[Mapping[str, str]], headers: Mapping[str, str]) -> None:
@@ -100,7 +102,7 @@ def _show_rows(out: Console, items: Iterable[Mapping[str, str]], headers: Mappin
 
 def show_verification(out: Console, document: Mapping[str, Any]) -> None:
     """The largest differences of each output, from `Verification.to_json`."""
-    rows = table("Signature", "Output", "Type", "Shapes", ">Largest difference", ">Relative", "")
+    rows = table("Signature", "~Output", "Type", "~Shapes", ">Largest difference", ">Relative", "~")
     for row in document["outputs"]:
         shapes = " ".join(shape_text(shape) for shape in row["shapes"])
         absolute, relative = (_number(row[key]) for key in ("absolute", "relative"))
@@ -131,7 +133,7 @@ def _show_fused(out: Console, records: Sequence[Record]) -> None:
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
         groups[record.rule, _counted(record.emitted)].append(record)
-    rows = table("Fused", ">Count", "Into", "For example")
+    rows = table("Fused", ">Count", "~Into", "~For example")
     for (rule, into), group in groups.items():
         rows.add_row(clean(rule), str(len(group)), clean(into), _names(group[0].sources[:1]))
     out.print(rows)
@@ -143,7 +145,7 @@ def _show_refused(out: Console, records: Sequence[Record], verbose: bool) -> Non
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for record in records:
         groups[record.rule, record.why].extend(record.sources[:1])
-    rows = table("Not fused", ">Count", "Why", "Nodes")
+    rows = table("Not fused", ">Count", "~Why", "~Nodes")
     for (rule, why), nodes in groups.items():
         rows.add_row(clean(rule), str(len(nodes)), clean(why), _names(nodes, verbose))
     out.print(rows)
@@ -155,14 +157,14 @@ def _show_rules(out: Console, title: str, records: Sequence[Record]) -> None:
     groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for record in records:
         groups[record.rule, _counted(record.emitted), record.why].extend(record.sources)
-    rows = table(title, ">Nodes", "Into", "Why", "For example")
+    rows = table(title, ">Nodes", "~Into", "~Why", "~For example")
     for (rule, into, why), nodes in groups.items():
         rows.add_row(clean(rule), str(len(set(nodes))), clean(into), clean(why), _names(nodes[:1]))
     out.print(rows)
 
 
 def _show_emitted(out: Console, report: Report) -> None:
-    rows = table(">Op", "Type", "Stands for")
+    rows = table(">Op", "Type", "~Stands for")
     several = len({op.subgraph for op in report.emitted}) > 1
     for op in report.emitted:
         place = f"{op.subgraph}:{op.index}" if several else str(op.index)
@@ -183,9 +185,10 @@ def _counted(types: Iterable[str]) -> str:
 
 
 def _names(names: Sequence[str], every: bool = False) -> str:
+    """Some of the names, or all, without the calls that exporters wrap around everything."""
     shown = names if every or len(names) <= _NAMES + 1 else names[:_NAMES]
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return ", ".join(map(clean, shown)) + more
+    return ", ".join(clean(_WRAPPING.sub("", name)) for name in shown) + more
 
 
 def shape_text(shape: Sequence[int]) -> str:
@@ -203,13 +206,18 @@ def _seconds(seconds: float) -> str:
 
 def line(out: Console, title: str, text: str) -> None:
     """A line with a title, aligned with the lines of other titles."""
-    out.print(Text.assemble((f"{title:<10}", "bold"), text), soft_wrap=not out.is_terminal)
+    out.print(Text.assemble((f"{title:<10}", "bold"), text), soft_wrap=True)
 
 
 def table(*headers: str) -> Table:
-    """An unframed table with these columns; ">" before a header aligns its column to the right."""
+    """An unframed table with these columns. ">" before a header aligns its column to the right, "~" lets its cells wrap
+    on a narrow terminal."""
     rows = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for header in headers:
-        justify = "right" if header.startswith(">") else "left"
-        rows.add_column(header.removeprefix(">"), justify=justify, overflow="fold")  # type: ignore[arg-type]
+        rows.add_column(
+            header.lstrip(">~"),
+            justify="right" if header.startswith(">") else "left",
+            no_wrap=not header.startswith("~"),
+            overflow="fold",
+        )
     return rows
