@@ -129,6 +129,26 @@ _CONVERT: dict[str, Any] = {
 }
 
 
+_KINDS: dict[str, tuple[type, ...]] = {
+    "string": (str, bytes),
+    "int": (int,),
+    "float": (float,),
+    "bool": (bool,),
+    "type": (DType,),
+    "shape": (tuple, type(None)),
+    "tensor": (np.ndarray,),
+    "func": (FuncRef,),
+}
+
+
+def is_a(value: Any, attr_type: str) -> bool:
+    """Whether an attribute's value is of the type that an op definition declares: "int", "list(shape)"."""
+    if attr_type.startswith("list("):
+        # One AttrValue holds items of one type.
+        return type(value) is list and (not value or type(value[0]) in _KINDS.get(attr_type[5:-1], ()))
+    return type(value) in _KINDS.get(attr_type, ())
+
+
 def attr(value: Any) -> Any:
     """An attribute's value: int, float, bool, str (bytes if not UTF-8), DType, a shape (a tuple with None for unknown
     dimensions, or None), an array, a FuncRef, or a list of these."""

@@ -58,7 +58,7 @@ class Source:
         return self.scope.nodes.by_name[self.node]
 
     def operand(self, index: int) -> str:
-        return self.scope.nodes.inputs(self.node)[0][index]
+        return _operand(self.scope, self.node, index)
 
 
 class Effects:
@@ -103,12 +103,13 @@ class Effects:
                 continue
             op = scope.nodes.op(name)
             if op in _IDENTITIES:
-                ref = scope.nodes.inputs(name)[0][index]
+                ref = _operand(scope, name, index)
             elif op in CALLS or op in self.library:
                 inner = self._enter(scope, name)
-                if op in CALLS or not output:
-                    output = inner.function.signature.output_arg[index].name
-                ref = inner.function.ret[output]
+                outputs = [arg.name for arg in inner.function.signature.output_arg]
+                if (op in CALLS or not output) and index < len(outputs):
+                    output = outputs[index]
+                ref = inner.function.ret.get(output, "")
                 scope = inner
             else:
                 return Source(scope, name, output, index)
@@ -134,3 +135,10 @@ class Effects:
                 body = self._bodies[function] = Nodes(proto.node_def)
             inner = scope.calls[name] = Scope(body, proto, scope, name)
         return inner
+
+
+def _operand(scope: Scope, name: str, index: int) -> str:
+    data = scope.nodes.inputs(name)[0]
+    if index >= len(data):
+        raise InputError(f"The node '{name}' has {len(data)} operands, too few for its op: the model file is damaged.")
+    return data[index]

@@ -28,6 +28,8 @@ _PLACEMENT = {
 }
 _NOTHING: frozenset[str] = frozenset()
 _ANNOTATION = "_implements"
+_MAX_RESULTS = 1 << 20
+_DAMAGED = "the model file is damaged."
 # What an op that nobody knows may say about its results, in the order of trust.
 _RESULT_TYPES = ("_output_types", "Tout", "T", "dtype")
 
@@ -122,7 +124,9 @@ class Importer:
                 raise InputError(f"The function '{name}' has arguments of no certain type; it cannot be converted.")
             feeds[f"{arg.name}:0"] = _function_input(graph, proto, index, arg)
         results = dict(proto.ret)
-        outputs = [results[arg.name] for arg in signature.output_arg]
+        outputs = [results.get(arg.name, "") for arg in signature.output_arg]
+        if "" in outputs:
+            raise InputError(f"The function '{name}' does not say what it returns: {_DAMAGED}")
         run = list(proto.control_ret.values())
         if not run and signature.is_stateful:
             # Functions older than control outputs run all that has an effect.
@@ -158,12 +162,18 @@ _Ref = tuple[str, str, int]  # node, name of the output (in functions), index
 
 def _graph_ref(text: str) -> _Ref:
     node, _, index = text.partition(":")
-    return node, "", int(index) if index else 0
+    return node, "", _index(index, text)
 
 
 def _function_ref(text: str) -> _Ref:
     node, *rest = text.split(":")
-    return node, rest[0] if rest else "", int(rest[1]) if len(rest) > 1 else 0
+    return node, rest[0] if rest else "", _index(rest[1], text) if len(rest) > 1 else 0
+
+
+def _index(digits: str, text: str) -> int:
+    if digits and not digits.isdecimal():
+        raise InputError(f"'{text}' is not the name of a tensor.")
+    return int(digits or 0)
 
 
 class _Builder:
@@ -277,8 +287,14 @@ class _Builder:
             if key in left_out or (key[0] == "_" and key != _ANNOTATION):
                 continue
             decoded = attrs.attr(value)
+            attr_type = op_def.attr_types.get(key)
+            if attr_type is not None and not attrs.is_a(decoded, attr_type):
+                raise InputError(f"The attribute '{key}' of the node '{node.name}' is no {attr_type}: {_DAMAGED}")
             if key not in defaults or not _same(decoded, defaults[key]):
                 found[key] = decoded
+        if not op_def.required <= found.keys():
+            missing = ", ".join(sorted(op_def.required - found.keys()))
+            raise InputError(f"The node '{node.name}' ({node.op}) lacks '{missing}': {_DAMAGED}")
         return found
 
     def _add_results(self, op: Op, node: Any, reached: Mapping[str, list[str]]) -> None:
@@ -323,15 +339,20 @@ class _Builder:
         if output and name in self.starts:
             index += self.starts[name].get(output, len(results))  # beyond the last: no such output
         if index >= len(results):
-            raise InputError(f"'{reader}' reads '{ref}', but '{name}' has {len(results)} results: the file is damaged.")
+            raise InputError(f"'{reader}' reads '{ref}', but '{name}' has {len(results)} results: {_DAMAGED}")
         return results[index]
 
 
 def _arg_types(arg: Arg, node: Any, op_def: OpDef) -> list[DType]:
     if arg.list_attr:
-        return _stated(arg.list_attr, node, op_def)
-    dtype = arg.dtype or _stated(arg.type_attr, node, op_def)
-    return [dtype] * _stated(arg.number_attr, node, op_def) if arg.number_attr else [dtype]
+        return _stated(arg.list_attr, "list(type)", node, op_def)
+    dtype = arg.dtype or _stated(arg.type_attr, "type", node, op_def)
+    if not arg.number_attr:
+        return [dtype]
+    count = _stated(arg.number_attr, "int", node, op_def)
+    if count > _MAX_RESULTS:
+        raise InputError(f"The node '{node.name}' claims {count} results: {_DAMAGED}")
+    return [dtype] * count
 
 
 def _dtypes(value: Any) -> list[DType]:
@@ -339,12 +360,11 @@ def _dtypes(value: Any) -> list[DType]:
     return items if all(isinstance(item, DType) for item in items) else []
 
 
-def _stated(key: str, node: Any, op_def: OpDef) -> Any:
-    if key in node.attr:
-        return attrs.attr(node.attr[key])
-    if key in op_def.defaults:
-        return op_def.defaults[key]
-    raise InputError(f"The node '{node.name}' ({node.op}) lacks its attribute '{key}': the model file is damaged.")
+def _stated(key: str, attr_type: str, node: Any, op_def: OpDef) -> Any:
+    value = attrs.attr(node.attr[key]) if key in node.attr else op_def.defaults.get(key)
+    if not attrs.is_a(value, attr_type):
+        raise InputError(f"The node '{node.name}' ({node.op}) lacks its attribute '{key}': {_DAMAGED}")
+    return value
 
 
 def _same(a: Any, b: Any) -> bool:

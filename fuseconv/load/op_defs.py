@@ -48,6 +48,11 @@ class OpDef:
     stateful: bool = False
 
     @functools.cached_property
+    def required(self) -> frozenset[str]:
+        """The attributes that each node must carry, besides the structural ones."""
+        return frozenset(self.attr_types.keys() - self.defaults.keys() - self.structural)
+
+    @functools.cached_property
     def structural(self) -> frozenset[str]:
         args = (*self.inputs, *self.outputs)
         return frozenset(name for a in args for name in (a.type_attr, a.number_attr, a.list_attr) if name)

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError
+from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Table, Variable
+from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
 from fuseconv.load.checkpoint import Checkpoint
 from fuseconv.load.effects import ASSIGNMENTS, Effects, Scope, Source
@@ -97,7 +99,10 @@ class Resources:
         source = self.effects.operand(reader, index)
         if source is None or source.op != "Const":
             raise InputError(f"The node '{reader.node}' restores variables by names that are not constant.")
-        return [item.decode() for item in _const(source).reshape(-1)]
+        array = _const(source)
+        if array.dtype != object:
+            raise InputError(f"The node '{reader.node}' restores variables by names that are no strings.")
+        return [item.decode(errors="replace") for item in array.reshape(-1)]
 
     def _variable(self, name: str, op: Op) -> Variable:
         dtype = op.attrs.get("dtype") or op.result.dtype
@@ -123,14 +128,16 @@ class Resources:
         return self._checkpoint.read(name, slice_spec)
 
     def _table(self, name: str, op: Op) -> Table:
-        table = Table(name, op.attrs["key_dtype"], op.attrs["value_dtype"])
+        key_dtype, value_dtype = (op.attrs.get(key) for key in ("key_dtype", "value_dtype"))
+        if not isinstance(key_dtype, DType) or not isinstance(value_dtype, DType):
+            raise InputError(f"The table '{op.name}' does not say what it holds: the model file is damaged.")
+        table = Table(name, key_dtype, value_dtype)
         write = self._table_writes.get(op.name)
         if write is None:
             return table
         if "TextFile" in write.op:
-            attributes = _TEXT_FILE_DEFAULTS | {key: _raw(value) for key, value in write.proto.attr.items()}
-            path = self._file(write)
-            table.keys, table.values = read_text_file(path, attributes, table.key_dtype, table.value_dtype)
+            attributes = _text_file_attributes(write)
+            table.keys, table.values = read_text_file(self._file(write), attributes, key_dtype, value_dtype)
             return table
         sources = [self.effects.operand(write, index) for index in (1, 2)]
         table.keys, table.values = (self._evaluate(source) if source else None for source in sources)
@@ -153,14 +160,14 @@ class Resources:
             return _const(source)
         if source.op == "RestoreV2":
             return self._read(*self._restored_tensor(source))
-        compute = _COMPUTED.get(source.op)
+        count, compute = _COMPUTED.get(source.op, (0, None))
         if compute is None or depth > _MAX_DEPTH:
             return None
         operands = []
-        for index in range(len(source.scope.nodes.inputs(source.node)[0])):
+        for index in range(count):
             operand = self.effects.operand(source, index)
             value = self._evaluate(operand, depth + 1) if operand is not None else None
-            if value is None:
+            if value is None or value.dtype == object:
                 return None
             operands.append(value)
         return compute(source.proto, *operands)
@@ -185,7 +192,10 @@ def _assets(meta: Any) -> list[tuple[str, str]]:
     assets = list(meta.asset_file_def)
     if not assets and _ASSET_COLLECTION in meta.collection_def:
         items = meta.collection_def[_ASSET_COLLECTION].any_list.value
-        assets = [protos.classes["AssetFileDef"].FromString(item.value) for item in items]
+        try:
+            assets = [protos.classes["AssetFileDef"].FromString(item.value) for item in items]
+        except protos.DecodeError:
+            raise InputError("The model's list of assets is damaged.") from None
     return [(asset.tensor_info.name.partition(":")[0], asset.filename) for asset in assets]
 
 
@@ -203,21 +213,34 @@ def _const(source: Source) -> np.ndarray:
     return attrs.tensor(source.proto.attr["value"].tensor, source.node)
 
 
-def _raw(value: Any) -> Any:
-    """An attribute with its strings as bytes."""
-    return value.s if value.WhichOneof("kind") == "s" else attrs.attr(value)
+def _text_file_attributes(write: Source) -> dict[str, Any]:
+    found: dict[str, Any] = dict(_TEXT_FILE_DEFAULTS)
+    for key, value in write.proto.attr.items():
+        # The delimiter may be any byte.
+        found[key] = value.s if key == "delimiter" else attrs.attr(value)
+    for key in ("key_index", "value_index", "vocab_size", "offset"):
+        if type(found.get(key)) is not int:
+            raise InputError(f"The node '{write.node}' lacks its attribute '{key}': the model file is damaged.")
+    return found
 
 
 
 def _range(node: Any, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:
+    if start.size != 1 or limit.size != 1 or delta.size != 1:
+        raise InputError(f"The node '{node.name}' makes a range of something else than scalars.")
     if delta == 0 or (limit - start) / delta > _MAX_RANGE:
         raise InputError(f"The node '{node.name}' makes too many values for a table: {start} to {limit} by {delta}.")
     return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
 
 
+def _size(node: Any, x: np.ndarray) -> np.ndarray:
+    kind = attrs.dtype(node.attr["out_type"].type) if "out_type" in node.attr else types.INT32
+    return np.array(x.size, kind.numpy)
+
+
 # How TF1's initialisers count their keys (`index_table_from_tensor` and its like).
-_COMPUTED: dict[str, Callable[..., np.ndarray]] = {
-    "Cast": lambda node, x: x.astype(attrs.dtype(node.attr["DstT"].type).numpy),
-    "Range": _range,
-    "Size": lambda node, x: np.array(x.size, attrs.dtype(node.attr["out_type"].type or 3).numpy),
+_COMPUTED: dict[str, tuple[int, Callable[..., np.ndarray]]] = {
+    "Cast": (1, lambda node, x: x.astype(attrs.dtype(node.attr["DstT"].type).numpy)),
+    "Range": (3, _range),
+    "Size": (1, _size),
 }

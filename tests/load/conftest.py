@@ -94,8 +94,8 @@ def tf1(tf: Any, models: Path) -> Path:
         with tf.Graph().as_default(), v1.Session() as session:
             x = v1.placeholder(tf.float32, [None, 3], "x")
             s = v1.placeholder(tf.string, [2], "s")
-            ref = v1.get_variable("ref", initializer=np.float32([1, 2, 3]), use_resource=False)
-            resource = v1.get_variable("scope/resource", initializer=np.float32([4, 5, 6]), use_resource=True)
+            ref = v1.get_variable("ref", initializer=np.array([1, 2, 3], np.float32), use_resource=False)
+            resource = v1.get_variable("scope/resource", initializer=np.array([4, 5, 6], np.float32), use_resource=True)
             parts = v1.get_variable(
                 "parts", [200, 3], initializer=v1.random_normal_initializer(seed=1),
                 partitioner=v1.fixed_size_partitioner(3), use_resource=False,

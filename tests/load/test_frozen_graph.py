@@ -1,0 +1,159 @@
+"""Frozen graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuseconv.errors import InputError
+from fuseconv.ir import types, verifier
+from fuseconv.ir.dims import symbol
+from fuseconv.load import load, protos
+
+Write = Callable[[Callable[[Any], None]], Path]
+
+
+@pytest.fixture
+def write(tf: Any, tmp_path: Path) -> Write:
+    """Writes the graph that a function builds."""
+
+    def write(build: Callable[[Any], None]) -> Path:
+        with tf.Graph().as_default() as graph:
+            build(tf)
+        path = tmp_path / "graph.pb"
+        path.write_bytes(graph.as_graph_def().SerializeToString())
+        return path
+
+    return write
+
+
+def dense(tf: Any) -> None:
+    x = tf.compat.v1.placeholder(tf.float32, [None, 2], "x")
+    tf.compat.v1.placeholder(tf.float32, name="unused")
+    y = tf.matmul(x, tf.constant([[1.0], [2.0]], name="w"), name="matmul")
+    tf.nn.relu(y, name="relu")
+    tf.debugging.assert_equal(tf.shape(x)[0], 3)
+
+
+def test_finds_its_inputs_and_outputs(write: Write) -> None:
+    module = load(write(dense))
+    verifier.check(module, "tf")
+    (signature,) = module.signatures
+    assert (signature.names, signature.inputs, signature.outputs) == (["serving_default"], ["x"], ["relu"])
+    assert signature.graph.inputs[0].shape == (symbol("x.0"), 2)
+    assert [op.kind for op in signature.graph.ops] == ["tf.MatMul", "tf.Relu"]
+    matmul = signature.graph.ops[0]
+    assert matmul.attrs == {}
+    weights = matmul.operands[1]
+    assert weights is not None
+    assert weights.name == "w"
+    assert np.asarray(weights.data).tolist() == [[1], [2]]
+
+
+@pytest.mark.parametrize("names", [("matmul", "relu"), ("matmul:0", "relu:0")])
+def test_cut_at_an_inner_tensor(write: Write, names: tuple[str, str]) -> None:
+    module = load(write(dense), inputs=[names[0]], outputs=[names[1]])
+    (signature,) = module.signatures
+    assert (signature.inputs, signature.outputs) == (["matmul"], ["relu"])
+    assert signature.graph.inputs[0].dtype is types.FLOAT32
+    assert [op.kind for op in signature.graph.ops] == ["tf.Relu"]
+
+
+def test_order_of_names_is_kept(write: Write) -> None:
+    def build(tf: Any) -> None:
+        a, b = (tf.compat.v1.placeholder(tf.float32, [2], name) for name in "ab")
+        tf.add(a, b, "sum")
+        tf.split(tf.subtract(a, b), 2, name="parts")
+
+    signature = load(write(build), inputs=["b", "a"], outputs=["parts:1", "sum"]).signatures[0]
+    assert (signature.inputs, signature.outputs) == (["b", "a"], ["parts:1", "sum"])
+    assert signature.graph.outputs[0].index == 1
+    found = load(write(build)).signatures[0]
+    assert (found.inputs, found.outputs) == (["a", "b"], ["sum", "parts", "parts:1"])
+
+
+def test_placeholder_with_default(write: Write) -> None:
+    def build(tf: Any) -> None:
+        tf.identity(tf.compat.v1.placeholder_with_default(np.array([1, 2], np.float32), [None], "p"), "y")
+
+    path = write(build)
+    assert [op.kind for op in load(path).signatures[0].graph.ops] == ["tf.PlaceholderWithDefault", "tf.Identity"]
+    named = load(path, inputs=["p"]).signatures[0]
+    assert named.graph.inputs[0].shape == (symbol("p.0"),)
+    assert [op.kind for op in named.graph.ops] == ["tf.Identity"]
+
+
+def test_functions_of_the_graph(write: Write) -> None:
+    def build(tf: Any) -> None:
+        x = tf.compat.v1.placeholder(tf.float32, [2], "x")
+        tf.identity(tf.function(lambda v: tf.split(v * 2.0, 2)[1])(x), "y")
+
+    module = load(write(build))
+    (body,) = module.functions.values()
+    assert [op.kind for op in body.ops] == ["tf.Mul", "tf.Split", "tf.Identity"]
+    assert body.ops[2].operands[0] is body.ops[1].results[1]
+
+
+def test_tables_with_their_initialiser(write: Write) -> None:
+    def build(tf: Any) -> None:
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), -1)
+        tf.identity(table.lookup(tf.compat.v1.placeholder(tf.string, [2], "x")), "y")
+
+    (table,) = load(write(build)).tables.values()
+    assert (np.asarray(table.keys).tolist(), np.asarray(table.values).tolist()) == ([b"a", b"b"], [1, 2])
+
+
+def test_scalar_shape_of_old_graphs_is_unknown(tmp_path: Path) -> None:
+    graph = protos.classes["GraphDef"]()
+    node = graph.node.add(name="x", op="Placeholder")
+    node.attr["dtype"].type = 1
+    node.attr["shape"].shape.SetInParent()
+    graph.node.add(name="y", op="Neg", input=["x"]).attr["T"].type = 1
+    for producer, shape in ((21, None), (22, ())):
+        graph.versions.producer = producer
+        path = tmp_path / "graph.pb"
+        path.write_bytes(graph.SerializeToString())
+        assert load(path).signatures[0].graph.inputs[0].shape == shape
+
+
+@pytest.mark.parametrize("names", [{"inputs": ["nope"]}, {"outputs": ["nope:0"]}])
+def test_no_such_node(write: Write, names: dict[str, list[str]]) -> None:
+    with pytest.raises(InputError, match=r"no node 'nope'. Its placeholders are x, unused; .* are relu"):
+        load(write(dense), **names)  # type: ignore[arg-type]
+
+
+def test_no_such_tensor(write: Write) -> None:
+    with pytest.raises(InputError, match=r"relu:3"):
+        load(write(dense), outputs=["relu:3"])
+    with pytest.raises(InputError, match=r"relu:3"):
+        load(write(dense), inputs=["relu:3"], outputs=["relu"])
+
+
+def test_no_outputs(write: Write) -> None:
+    with pytest.raises(InputError, match=r"--outputs"):
+        load(write(lambda tf: tf.compat.v1.placeholder(tf.float32, [2], "x")))
+
+
+def test_variables_are_refused(write: Write) -> None:
+    def build(tf: Any) -> None:
+        tf.identity(tf.compat.v1.get_variable("v", [2]), "y")
+
+    with pytest.raises(InputError, match=r"not frozen: it holds the variable 'v'"):
+        load(write(build), outputs=["y"])
+
+
+def test_wrong_files(tmp_path: Path, tf2: Path) -> None:
+    path = tmp_path / "graph.pb"
+    for content, message in (
+        (b"", "is empty"),
+        (b"\x0a\xff\xff", "cannot be parsed"),
+        (b"\x22\x00", "contains no graph"),
+        ((tf2 / "saved_model.pb").read_bytes(), "give the directory"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            load(path)

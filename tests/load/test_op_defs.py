@@ -1,0 +1,74 @@
+"""The signatures of TensorFlow's ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fuseconv.ir import types
+from fuseconv.load import op_defs, protos
+from fuseconv.load.op_defs import Arg, OpDefs
+
+AttrValue = protos.classes["AttrValue"]
+
+
+def test_table_is_that_of_the_installed_tensorflow(tf: Any) -> None:
+    """A newer TensorFlow may know more ops; what it says of those in the table, the table must say."""
+    installed = {line.partition("\t")[0]: line for line in op_defs.registry_table().splitlines()}
+    stale = [name for name, line in op_defs._lines().items() if installed.get(name, line) != line]
+    assert not stale, "run python -m fuseconv.load.op_defs"
+
+
+def test_table_entry() -> None:
+    conv = OpDefs().get("Conv2D")
+    assert conv is not None
+    assert conv.inputs == (Arg("input", type_attr="T"), Arg("filter", type_attr="T"))
+    assert conv.outputs == (Arg("output", type_attr="T"),)
+    assert conv.defaults["dilations"] == [1, 1, 1, 1]
+    assert conv.attr_types["strides"] == "list(int)"
+    assert conv.structural == {"T"}
+    assert not conv.stateful
+
+
+@pytest.mark.parametrize(
+    "op, arg",
+    [
+        ("Split", Arg("output", type_attr="T", number_attr="num_split")),
+        ("While", Arg("output", list_attr="T")),
+        ("Shape", Arg("output", type_attr="out_type")),
+        ("Size", Arg("output", type_attr="out_type")),
+        ("VarHandleOp", Arg("resource", types.RESOURCE)),
+    ],
+)
+def test_kinds_of_results(op: str, arg: Arg) -> None:
+    op_def = OpDefs().get(op)
+    assert op_def is not None
+    assert op_def.outputs == (arg,)
+
+
+def test_defaults_of_all_kinds() -> None:
+    table = OpDefs()
+    assert table.get("Shape").defaults["out_type"] is types.INT32  # type: ignore[union-attr]
+    assert table.get("Placeholder").defaults["shape"] is None  # type: ignore[union-attr]
+    assert table.get("LeakyRelu").defaults["alpha"] == 0.20000000298023224  # type: ignore[union-attr]
+    assert table.get("VarHandleOp").stateful  # type: ignore[union-attr]
+
+
+def test_every_line_can_be_read() -> None:
+    table = OpDefs()
+    for name in op_defs._lines():
+        assert table.get(name).name == name  # type: ignore[union-attr]
+
+
+def test_a_models_own_ops_come_first() -> None:
+    stripped = protos.classes["OpList"]()
+    op = stripped.op.add(name="Conv2D", is_stateful=True)
+    op.attr.add(name="n", type="int", default_value=AttrValue(i=4))
+    op.output_arg.add(name="y", type=1)
+    table = OpDefs(stripped)
+    conv = table.get("Conv2D")
+    assert conv is not None
+    assert (conv.defaults, conv.outputs, conv.stateful) == ({"n": 4}, (Arg("y", types.FLOAT32),), True)
+    assert table.get("MatMul") is not None
+    assert table.get("Unheard") is None
