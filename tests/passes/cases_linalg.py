@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
@@ -67,6 +68,19 @@ for _length in (6, 9):
     row("IRFFT", lambda b, k=_length: [f(b, 7).astype(np.complex64), i(k)], name=str(_length))
 row("RFFT2D", lambda b: [f(b, 4, 7), i(4, 6)])
 row("IRFFT2D", lambda b: [f(b, 4, 7).astype(np.complex64), i(4, 6)])
+
+for _half in (np.float16, ml_dtypes.bfloat16):
+    row("MatMul", lambda b, d=_half: [f(b, 6, dtype=d), f(6, 4, dtype=d)], name=np.dtype(_half).name)
+    row("BatchMatMulV2", lambda b, d=_half: [f(b, 3, 6, dtype=d), f(6, 4, dtype=d)], name=np.dtype(_half).name)
+    for _op in ("Sum", "Mean", "Prod", "Max"):
+        row(_op, lambda b, d=_half: [p(b, 300, dtype=d), i(1)], name=np.dtype(_half).name)
+    for _op in ("Softmax", "LogSoftmax"):
+        row(_op, lambda b, d=_half: [f(b, 30, dtype=d)], name=np.dtype(_half).name)
+    for _op in ("AddV2", "Mul", "RealDiv", "Maximum"):
+        row(_op, lambda b, d=_half: [f(b, 30, dtype=d), p(b, 1, dtype=d)], name=np.dtype(_half).name)
+
+# In float16 TensorFlow's Einsum rounds each term of a sum; the kernel rounds the sum.
+row("Einsum", lambda b: [[f(b, 6, dtype=ml_dtypes.bfloat16), f(6, 4, dtype=ml_dtypes.bfloat16)]], equation="ab,bc->ac")
 
 # Reductions.
 for _op in ("EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum"):

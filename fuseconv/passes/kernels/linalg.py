@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir.graph import Op
-from fuseconv.passes.kernels.registry import kernel, require
+from fuseconv.passes.kernels.registry import kernel, require, widened
 
 
 def _product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     require(x.ndim >= 2 and y.ndim >= 2 and x.shape[-1] == y.shape[-2])
-    return np.matmul(x, y)
+    return np.matmul(widened(x), widened(y)).astype(x.dtype, copy=False)
 
 
 @kernel("MatMul")
@@ -47,7 +47,8 @@ def batch_matmul(
 @kernel("Einsum")
 def einsum(op: Op, *operands: np.ndarray, equation: str) -> np.ndarray:
     require("->" in equation)
-    return np.einsum(equation, *operands, optimize=len(operands) > 1)
+    made = np.einsum(equation, *map(widened, operands), optimize=len(operands) > 1)
+    return made.astype(operands[0].dtype, copy=False)
 
 
 @kernel("MatrixBandPart")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir.graph import Op
-from fuseconv.passes.kernels.registry import kernel, require
+from fuseconv.passes.kernels.registry import kernel, require, widened
 
 
 @kernel("BiasAdd")
@@ -66,17 +66,20 @@ def softsign(op: Op, x: np.ndarray) -> np.ndarray:
 @kernel("Softmax")
 def softmax(op: Op, x: np.ndarray) -> np.ndarray:
     require(x.size)
-    exponentials = np.exp(x - x.max(-1, keepdims=True))
-    return exponentials / exponentials.sum(-1, keepdims=True, dtype=x.dtype)
+    wide = widened(x)
+    exponentials = np.exp(wide - wide.max(-1, keepdims=True))
+    return (exponentials / exponentials.sum(-1, keepdims=True, dtype=wide.dtype)).astype(x.dtype, copy=False)
 
 
 @kernel("LogSoftmax")
 def log_softmax(op: Op, x: np.ndarray) -> np.ndarray:
     require(x.size)
-    shifted = x - x.max(-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True, dtype=x.dtype))
+    wide = widened(x)
+    shifted = wide - wide.max(-1, keepdims=True)
+    return (shifted - np.log(np.exp(shifted).sum(-1, keepdims=True, dtype=wide.dtype))).astype(x.dtype, copy=False)
 
 
 @kernel("L2Loss")
 def l2_loss(op: Op, x: np.ndarray) -> np.ndarray:
-    return (x * x).sum(dtype=x.dtype) / x.dtype.type(2)
+    wide = widened(x)
+    return ((wide * wide).sum(dtype=wide.dtype) / wide.dtype.type(2)).astype(x.dtype)

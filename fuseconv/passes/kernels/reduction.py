@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fuseconv.ir.graph import Op
-from fuseconv.passes.kernels.registry import kernel, require
+from fuseconv.passes.kernels.registry import kernel, require, widened
 
 
 def _axes(x: np.ndarray, axes: np.ndarray) -> tuple[int, ...]:
@@ -20,21 +20,28 @@ def _axes(x: np.ndarray, axes: np.ndarray) -> tuple[int, ...]:
 
 @kernel("Sum")
 def sum_(op: Op, x: np.ndarray, axes: np.ndarray, *, keep_dims: bool = False) -> np.ndarray:
-    return np.sum(x, axis=_axes(x, axes), dtype=x.dtype, keepdims=keep_dims)
+    return _sum(x, _axes(x, axes), keep_dims).astype(x.dtype, copy=False)
+
+
+def _sum(x: np.ndarray, axes: tuple[int, ...], keep_dims: bool) -> np.ndarray:
+    wide = widened(x)
+    return np.asarray(np.sum(wide, axis=axes, dtype=wide.dtype, keepdims=keep_dims))
 
 
 @kernel("Prod")
 def prod(op: Op, x: np.ndarray, axes: np.ndarray, *, keep_dims: bool = False) -> np.ndarray:
-    return np.prod(x, axis=_axes(x, axes), dtype=x.dtype, keepdims=keep_dims)
+    wide = widened(x)
+    made = np.prod(wide, axis=_axes(x, axes), dtype=wide.dtype, keepdims=keep_dims)
+    return np.asarray(made).astype(x.dtype, copy=False)
 
 
 @kernel("Mean")
 def mean(op: Op, x: np.ndarray, axes: np.ndarray, *, keep_dims: bool = False) -> np.ndarray:
     over = _axes(x, axes)
-    total = np.sum(x, axis=over, dtype=x.dtype, keepdims=keep_dims)
+    total = _sum(x, over, keep_dims)
     count = int(np.prod([x.shape[axis] for axis in over], dtype=np.int64))
     if x.dtype.kind not in "iu":
-        return total / x.dtype.type(count)
+        return (total / total.dtype.type(count)).astype(x.dtype, copy=False)
     require(count)
     quotient = np.abs(total) // x.dtype.type(count)
     return np.where(total < 0, -quotient, quotient) if x.dtype.kind == "i" else quotient
@@ -65,7 +72,8 @@ def any_(op: Op, x: np.ndarray, axes: np.ndarray, *, keep_dims: bool = False) ->
 @kernel("EuclideanNorm")
 def euclidean_norm(op: Op, x: np.ndarray, axes: np.ndarray, *, keep_dims: bool = False) -> np.ndarray:
     require(x.dtype.kind not in "iu")
-    return np.sqrt(np.sum(x * np.conj(x), axis=_axes(x, axes), dtype=x.dtype, keepdims=keep_dims))
+    wide = widened(x)
+    return np.sqrt(_sum(wide * np.conj(wide), _axes(x, axes), keep_dims)).astype(x.dtype, copy=False)
 
 
 @kernel("ArgMax")

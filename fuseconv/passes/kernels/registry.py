@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from fuseconv.ir.signature import OpFunction, op_function
+from fuseconv.ir.types import BFLOAT16, FLOAT16
 
 TABLE: dict[str, OpFunction] = {}
+_HALF = (FLOAT16.numpy, BFLOAT16.numpy)
 
 
 class Declined(Exception):
@@ -30,6 +34,11 @@ def kernel(*names: str) -> Callable[[Callable], Callable]:
         return function
 
     return declare
+
+
+def widened(x: np.ndarray) -> np.ndarray:
+    """The operand in the type that sums over it are taken in: float32 for the 16-bit floating-point types."""
+    return x.astype(np.float32) if x.dtype in _HALF else x
 
 
 def require(condition: object) -> None:
