@@ -13,6 +13,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, Sym, is_static
 from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.ir.types import DType
+from fuseconv.tfl.infer import result_content
 from fuseconv.tfl.opdef import KERNELS, TABLE, ResultType
 
 Operand = Value | np.ndarray | int | float | bool | list | tuple | None
@@ -26,7 +27,8 @@ class Builder:
 
     An operand may be a Value, a numpy array, a Python number (it takes the type of the first Value among the operands)
     or a list of ints (an int32 vector). A method returns the result, or the list of results where the op has several.
-    Ops on constants are computed at once where a numpy kernel is known.
+    Ops on constants are computed at once where a numpy kernel is known, and so are ops on sizes: what is known of the
+    elements of a shape is kept as their content.
     """
 
     def __init__(self, out: list[Op], name: str = "", sources: tuple[str, ...] = ()) -> None:
@@ -60,10 +62,16 @@ class Builder:
         folded = self._fold(kind, values, attrs, result_types)
         if folded is not None:
             return [folded]
+        known = result_content(kind, values, attrs)
+        if known is not None and not any(isinstance(item, Sym) for item in known.flat):
+            dtype = result_types[0][0]
+            return [constant(known.astype(dtype.numpy), dtype, self.name)]
         attrs = {key: value for key, value in attrs.items() if value != definition.defaults[key]}
         op = Op(f"tfl.{kind}", values, attrs, self.name, self.sources)
         for dtype, shape in result_types:
             op.add_result(dtype, shape)
+        if known is not None:
+            op.result.content = known
         self.out.append(op)
         return op.results
 
@@ -124,11 +132,8 @@ class Builder:
     def _fold(
         self, kind: str, values: list[Value | None], attrs: dict[str, Any], result_types: list
     ) -> Value | None:
-        # What these tell does not depend on the operand's contents.
         if kind == "RANK" and values[0] is not None and values[0].rank is not None:
             return constant(np.array(values[0].rank, np.int32), types.INT32, self.name)
-        if kind == "SHAPE" and values[0] is not None and values[0].is_static:
-            return constant(np.array(values[0].shape, result_types[0][0].numpy), result_types[0][0], self.name)
         compute = KERNELS.get(kind)
         if compute is None:
             return None

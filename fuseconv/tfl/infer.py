@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 from fuseconv.ir.dims import Dim, Shape, fresh
 from fuseconv.ir.graph import Value
-from fuseconv.tfl.opdef import ResultType
+from fuseconv.tfl.opdef import KERNELS, ResultType
+
+# How many of an op's operands hold what its result holds (None: all); the others say which elements are taken.
+_HOLDERS = {
+    "ADD": None, "CONCATENATION": None, "EXPAND_DIMS": 1, "GATHER": 1, "MUL": None, "PACK": None, "RESHAPE": 1,
+    "SLICE": 1, "SQUEEZE": 1, "STRIDED_SLICE": 1, "SUB": None,
+}  # fmt: skip
 
 
 def same(x: Value) -> ResultType:
@@ -93,3 +102,25 @@ def broadcast(*shapes: Shape | None) -> Shape | None:
         right = (1,) * (rank - len(shape)) + shape
         result = tuple(broadcast_dim(a, b) for a, b in zip(left, right, strict=True))
     return result
+
+
+def result_content(kind: str, operands: Sequence[Value | None], attrs: dict[str, Any]) -> np.ndarray | None:
+    """What the result of an op on sizes holds, as ints and symbolic dimensions; None where that is not known.
+
+    So the pieces of a shape that is taken apart and put together again are still known, whether or not their numbers
+    are."""
+    if kind == "SHAPE":
+        x = operands[0]
+        return None if x is None or x.shape is None else np.array(x.shape, object)
+    if kind not in _HOLDERS or not any(value is not None and value.content is not None for value in operands):
+        return None
+    holders = operands[: _HOLDERS[kind]]
+    arrays = []
+    for index, value in enumerate(operands):
+        held = None if value is None else value.data
+        if value is not None and held is None and index < len(holders):
+            held = value.content
+        if held is None:
+            return None
+        arrays.append(held)
+    return KERNELS[kind](*arrays, **attrs)
