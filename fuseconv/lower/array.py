@@ -13,7 +13,7 @@ from fuseconv.lower.carriers import cast
 from fuseconv.lower.native import check_rank, scalar, sizes, through
 from fuseconv.lower.reduction import axes_of
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.shapes import reshape, shape_of, size
+from fuseconv.lower.shapes import known, reshape, shape_of, size
 from fuseconv.tfl.limits import RANK
 
 
@@ -31,23 +31,19 @@ def Concat(tfl, axis, *values):
 
 
 @lowers
-def Split(tfl, axis, x, *, num_split=1):
+def Split(tfl, axis, x):
     """SPLIT."""
-    if num_split == 1:
-        return x
-    at = scalar(_axis(axis, x), types.INT32)
-    return through(tfl, "SPLIT", lambda wide: tfl.split(at, wide, num_splits=num_split), x)
+    return _split(tfl, x, axis, len(tfl.source.results))
 
 
 @lowers
-def SplitV(tfl, x, size_splits, axis, *, num_split=1):
+def SplitV(tfl, x, size_splits, axis):
     """SPLIT into equal sizes, else SPLIT_V."""
-    if num_split == 1:
-        return x
-    if size_splits.is_const and len(set(size_splits.data.tolist())) == 1:
-        return Split(tfl, axis, x, num_split=num_split)
+    count = len(tfl.source.results)
+    if count == 1 or (size_splits.is_const and len(set(size_splits.data.tolist())) == 1):
+        return _split(tfl, x, axis, count)
     at, parts = scalar(_axis(axis, x), types.INT32), cast(tfl, size_splits, types.INT32)
-    return through(tfl, "SPLIT_V", lambda wide: tfl.split_v(wide, parts, at, num_splits=num_split), x)
+    return through(tfl, "SPLIT_V", lambda wide: tfl.split_v(wide, parts, at, num_splits=count), x)
 
 
 @lowers
@@ -58,15 +54,14 @@ def Pack(tfl, *values, axis=0):
 
 
 @lowers
-def Unpack(tfl, x, *, num, axis=0):
+def Unpack(tfl, x, *, axis=0):
     """UNPACK; of int64 SPLIT, its parts without the dimension."""
     shape = shape_of(x)
-    at = axis % len(shape)
+    at, num = axis % len(shape), len(tfl.source.results)
     if x.dtype not in (types.INT64, types.UINT32):
         return through(tfl, "UNPACK", lambda wide: tfl.unpack(wide, num=num, axis=at), x)
-    parts = Split(tfl, scalar(at, types.INT32), x, num_split=num)
-    rest = (*shape[:at], *shape[at + 1 :])
-    return [reshape(tfl, part, rest, x) for part in (parts if isinstance(parts, list) else [parts])]
+    parts = _split(tfl, x, scalar(at, types.INT32), num)
+    return [reshape(tfl, part, (*shape[:at], *shape[at + 1 :]), x) for part in parts]
 
 
 @lowers("Transpose", "ConjugateTranspose")
@@ -74,7 +69,9 @@ def Transpose(tfl, x, perm):
     """TRANSPOSE. Dimensions that stay neighbours are merged where there are more than 6."""
     require(not (x.dtype.is_complex and tfl.source.type == "ConjugateTranspose"), "TFLite cannot conjugate")
     rank = len(shape_of(x))
-    order = [int(axis) % rank for axis in constant_of(perm, "the permutation")]
+    if not perm.is_const:
+        return through(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, cast(tfl, perm, types.INT32)), x)
+    order = [int(axis) % rank for axis in perm.data]
     if order == list(range(rank)):
         return x
     if rank > RANK["TRANSPOSE"]:
@@ -132,15 +129,19 @@ def ReverseSequence(tfl, x, seq_lengths, *, seq_dim, batch_dim=0):
 
 @lowers
 def Roll(tfl, x, shift, axis):
-    """CONCATENATION of the two parts where size and shift are known; else GATHER."""
-    rank = len(shape_of(x))
-    axes = [int(at) % rank for at in np.asarray(constant_of(axis, "the axis")).reshape(-1)]
-    shifts = shift.data.reshape(-1).tolist() if shift.is_const else None
-    for number, at in enumerate(axes):
-        if isinstance(x.shape[at], int) and shifts is not None:
-            x = _turned(tfl, x, at, shifts[number])
+    """CONCATENATION of the two parts where axis, size and shift are known; else GATHER along each dimension."""
+    shape = shape_of(x)
+    constant = axis.is_const and shift.is_const
+    if constant:
+        axes = [int(at) % len(shape) for at in axis.data.reshape(-1)]
+        shifts = dict.fromkeys(axes, 0)
+        for at, by in zip(axes, shift.data.reshape(-1).tolist()):
+            shifts[at] += by
+    for at in sorted(shifts) if constant else range(len(shape)):
+        if constant and isinstance(shape[at], int):
+            x = _turned(tfl, x, at, shifts[at])
         else:
-            by = scalar(shifts[number], types.INT32) if shifts else _element(tfl, shift, number)
+            by = scalar(shifts[at], types.INT32) if constant else _shift_along(tfl, shift, axis, at, len(shape))
             x = _turned_at_run_time(tfl, x, at, by)
     return x
 
@@ -169,6 +170,14 @@ def _axis(axis: Value, x: Value) -> int:
     return int(constant_of(axis, "the axis").reshape(())) % len(shape_of(x))
 
 
+def _split(tfl: Lowering, x: Value, axis: Value, count: int) -> list[Value]:
+    """`count` equal parts of x."""
+    if count == 1:
+        return [x]
+    at = scalar(_axis(axis, x), types.INT32)
+    return through(tfl, "SPLIT", lambda wide: tfl.split(at, wide, num_splits=count), x)
+
+
 def _index(tfl: Lowering, x: Value) -> Value:
     """Sizes as int32; int64 ones that are computed stay as they are."""
     return tfl.const(x.data.astype(np.int32)) if x.is_const else x  # type: ignore[union-attr]
@@ -186,11 +195,11 @@ def _padded(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) 
     amounts = _index(tfl, paddings)
     shape = shape_of(x)
     build = getattr(tfl, kind.lower())
-    if len(shape) <= RANK[kind] or not amounts.is_const:
+    if len(shape) <= RANK[kind] or amounts.data is None:
         return through(tfl, kind, lambda wide, *fill: build(wide, amounts, *fill), x, *value)
-    runs = untouched_merged(amounts.data.any(1).tolist())  # type: ignore[union-attr]
+    runs = untouched_merged([bool(pair.any()) for pair in amounts.data])
     merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in runs])
-    outer = tfl.const(np.array([amounts.data[run[0]] for run in runs]))  # type: ignore[index]
+    outer = tfl.const(amounts.data[[run[0] for run in runs]])
     y = through(tfl, kind, lambda wide, *fill: build(wide, outer, *fill), merged, *value)
     return reshape(tfl, y, tfl.shape, x)
 
@@ -225,7 +234,7 @@ def _merged_transpose(tfl: Lowering, x: Value, order: list[int]) -> Value:
 def _turned(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
     """x rolled by a known distance along a known size."""
     shape = shape_of(x)
-    count = shape[axis]
+    (count,) = known([shape[axis]], "the size of the dimension")
     by = by % count if count else 0
     if not by:
         return x
@@ -243,7 +252,9 @@ def _turned_at_run_time(tfl: Lowering, x: Value, axis: int, by: Value) -> Value:
     return through(tfl, "GATHER", lambda wide: tfl.gather(wide, source, axis=axis), x)
 
 
-def _element(tfl: Lowering, x: Value, index: int) -> Value:
-    """One element of a vector, or the scalar, as an int32 vector of one."""
-    vector = reshape(tfl, cast(tfl, x, types.INT32), (1,)) if x.rank == 0 else cast(tfl, x, types.INT32)
-    return vector if x.rank == 0 else tfl.slice_(vector, [index], [1])
+def _shift_along(tfl: Lowering, shift: Value, axis: Value, dimension: int, rank: int) -> Value:
+    """How far to roll along a dimension, an int32 scalar: the sum of the shifts whose axis it is."""
+    shift, axis = cast(tfl, shift, types.INT32), cast(tfl, axis, types.INT32)
+    mine = cast(tfl, tfl.equal(tfl.floor_mod(axis, rank), dimension), types.INT32)
+    distance = tfl.mul(mine, shift)
+    return tfl.sum(distance, [0]) if shape_of(distance) else distance

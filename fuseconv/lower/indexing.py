@@ -30,54 +30,51 @@ def GatherV2(tfl, params, indices, axis, *, batch_dims=0):
 
 
 @lowers
-def GatherNd(tfl, params, indices, *, bad_indices_policy=""):
+def GatherNd(tfl, params, indices):
     """GATHER_ND."""
-    require(bad_indices_policy in ("", "DEFAULT", "ERROR"), f"bad_indices_policy={bad_indices_policy} is not supported")
     where = _integers(tfl, indices)
     return through(tfl, "GATHER_ND", lambda wide: tfl.gather_nd(wide, where), params)
 
 
 @lowers
-def ScatterNd(tfl, indices, updates, shape, *, bad_indices_policy=""):
+def ScatterNd(tfl, indices, updates, shape):
     """SCATTER_ND."""
-    require(bad_indices_policy in ("", "DEFAULT", "ERROR"), f"bad_indices_policy={bad_indices_policy} is not supported")
     dims = tfl.ints(tfl.shape) if tfl.source.result.is_static else cast(tfl, shape, types.INT32)
     where = cast(tfl, indices, types.INT32)
     return through(tfl, "SCATTER_ND", lambda wide: tfl.scatter_nd(where, wide, dims), updates)
 
 
 @lowers
-def TensorScatterAdd(tfl, tensor, indices, updates, *, bad_indices_policy=""):
+def TensorScatterAdd(tfl, tensor, indices, updates):
     """ADD of SCATTER_ND."""
-    return elementwise(tfl, "ADD", tensor, _scattered(tfl, tensor, indices, updates, bad_indices_policy))
+    return elementwise(tfl, "ADD", tensor, _scattered(tfl, tensor, indices, updates))
 
 
 @lowers
-def TensorScatterSub(tfl, tensor, indices, updates, *, bad_indices_policy=""):
+def TensorScatterSub(tfl, tensor, indices, updates):
     """SUB of SCATTER_ND."""
-    return elementwise(tfl, "SUB", tensor, _scattered(tfl, tensor, indices, updates, bad_indices_policy))
+    return elementwise(tfl, "SUB", tensor, _scattered(tfl, tensor, indices, updates))
 
 
 @lowers
-def TensorScatterUpdate(tfl, tensor, indices, updates, *, bad_indices_policy=""):
+def TensorScatterUpdate(tfl, tensor, indices, updates):
     """GATHER of the last update of each row, SELECT_V2 where there is one."""
-    require(bad_indices_policy in ("", "DEFAULT", "ERROR"), f"bad_indices_policy={bad_indices_policy} is not supported")
     rows = _Rows(tfl, tensor, indices, updates)
     chosen = tfl.maximum(rows.last, 0)
     new = through(tfl, "GATHER", lambda wide: tfl.gather(wide, chosen, axis=0), rows.updates)
-    return reshape(tfl, select(tfl, rows.written, new, rows.tensor), tensor.shape, tensor)
+    return reshape(tfl, select(tfl, rows.written, new, rows.tensor), shape_of(tensor), tensor)
 
 
 @lowers
-def TensorScatterMax(tfl, tensor, indices, updates, *, bad_indices_policy=""):
+def TensorScatterMax(tfl, tensor, indices, updates):
     """MAXIMUM with UNSORTED_SEGMENT_MAX, SELECT_V2 where there is an update."""
-    return _extreme(tfl, "MAX", tensor, indices, updates, bad_indices_policy)
+    return _extreme(tfl, "MAX", tensor, indices, updates)
 
 
 @lowers
-def TensorScatterMin(tfl, tensor, indices, updates, *, bad_indices_policy=""):
+def TensorScatterMin(tfl, tensor, indices, updates):
     """MINIMUM with UNSORTED_SEGMENT_MIN, SELECT_V2 where there is an update."""
-    return _extreme(tfl, "MIN", tensor, indices, updates, bad_indices_policy)
+    return _extreme(tfl, "MIN", tensor, indices, updates)
 
 
 @lowers
@@ -105,7 +102,7 @@ def UniqueV2(tfl, x, axis, *, out_idx=None):
 
 
 @lowers
-def DynamicStitch(tfl, *indices_and_data, N=None):
+def DynamicStitch(tfl, *indices_and_data):
     """GATHER from the joined rows; the indices must be constant and name every row."""
     half = len(indices_and_data) // 2
     indices, data = indices_and_data[:half], indices_and_data[half:]
@@ -139,8 +136,7 @@ def _unique(tfl: Lowering, x: Value, index_type: types.DType) -> tuple[Value, Va
     return cast(tfl, values, x.dtype), indices
 
 
-def _scattered(tfl: Lowering, tensor: Value, indices: Value, updates: Value, policy: str) -> Value:
-    require(policy in ("", "DEFAULT", "ERROR"), f"bad_indices_policy={policy} is not supported")
+def _scattered(tfl: Lowering, tensor: Value, indices: Value, updates: Value) -> Value:
     where, shape = cast(tfl, indices, types.INT32), sizes(tfl, shape_of(tensor), tensor)
     return through(tfl, "SCATTER_ND", lambda wide: tfl.scatter_nd(where, wide, shape), updates)
 
@@ -165,15 +161,14 @@ class _Rows:
         self.ids = tfl.sum(tfl.mul(where, np.array(strides, np.int32)), [1])
         self.total = extent(tfl, rows, tensor)
         self.tensor = reshape(tfl, tensor, (rows, width), tensor)
-        self.updates = reshape(tfl, updates, (count, width), updates, indices, tensor)
+        self.updates = reshape(tfl, updates, (count, width), indices, tensor)
         last = unsorted(tfl, "UNSORTED_SEGMENT_MAX", positions(tfl, count, indices), self.ids, self.total)
         self.last = last
         self.written = reshape(tfl, tfl.greater_equal(last, 0), (rows, 1), tensor)
 
 
-def _extreme(tfl: Lowering, which: str, tensor: Value, indices: Value, updates: Value, policy: str) -> Value:
-    require(policy in ("", "DEFAULT", "ERROR"), f"bad_indices_policy={policy} is not supported")
+def _extreme(tfl: Lowering, which: str, tensor: Value, indices: Value, updates: Value) -> Value:
     rows = _Rows(tfl, tensor, indices, updates)
     best = unsorted(tfl, f"UNSORTED_SEGMENT_{which}", rows.updates, rows.ids, rows.total)
     new = elementwise(tfl, f"{which}IMUM", rows.tensor, best)
-    return reshape(tfl, select(tfl, rows.written, new, rows.tensor), tensor.shape, tensor)
+    return reshape(tfl, select(tfl, rows.written, new, rows.tensor), shape_of(tensor), tensor)

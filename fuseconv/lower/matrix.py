@@ -6,13 +6,17 @@ the last dimensions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from fuseconv.ir.dims import Shape, product
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, Shape, is_static, product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.native import select, through
+from fuseconv.lower.array import extent, positions
+from fuseconv.lower.carriers import cast
+from fuseconv.lower.native import scalar, select, through
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.shapes import known, reshape, shape_of
 
@@ -57,24 +61,33 @@ def MatrixDiagPartV3(tfl, x, k, padding_value, *, align=None):
 
 @lowers
 def MatrixSetDiag(tfl, x, diagonal):
-    """GATHER from the matrix and the diagonal."""
+    """GATHER from the matrix and the diagonal; MATRIX_SET_DIAG where their size is not known."""
     return _with_diagonals(tfl, x, diagonal, 0, 0, "LEFT_LEFT")
 
 
 @lowers("MatrixSetDiagV2", "MatrixSetDiagV3")
 def MatrixSetDiagV3(tfl, x, diagonal, k, *, align=None):
-    """GATHER from the matrix and the diagonals."""
+    """GATHER from the matrix and the diagonals; MATRIX_SET_DIAG of a main diagonal whose size is not known."""
     return _with_diagonals(tfl, x, diagonal, *_band(k), _alignment(tfl, align))
 
 
 @lowers
 def MatrixBandPart(tfl, x, num_lower, num_upper):
     """SELECT_V2 of the band, else 0."""
-    rows, columns = known(shape_of(x)[-2:], "the size of the matrix")
-    below, above = (int(constant_of(n, "the width of the band").reshape(())) for n in (num_lower, num_upper))
-    offset = np.arange(columns) - np.arange(rows)[:, None]
-    band = ((below < 0) | (-offset <= below)) & ((above < 0) | (offset <= above))
-    return x if band.all() else select(tfl, tfl.const(band), x, 0)
+    rows, columns = shape_of(x)[-2:]
+    # Where a number is negative, the whole side is kept: nothing is further off than the size.
+    offset = tfl.sub(positions(tfl, columns, x), reshape(tfl, positions(tfl, rows, x), (rows, 1), x))
+    below = tfl.less_equal(tfl.neg(offset), _width(tfl, num_lower, rows, x))
+    above = tfl.less_equal(offset, _width(tfl, num_upper, columns, x))
+    return select(tfl, tfl.logical_and(below, above), x, 0)
+
+
+def _width(tfl: Lowering, number: Value, size: Dim, x: Value) -> Value:
+    """How far from the diagonal elements are kept, as an int32 scalar."""
+    if number.data is not None:
+        return scalar(number.data, types.INT32) if number.data >= 0 else extent(tfl, size, x)
+    number = cast(tfl, number, types.INT32)
+    return tfl.select_v2(tfl.less(number, 0), extent(tfl, size, x), number)
 
 
 def _band(k: Value) -> tuple[int, int]:
@@ -111,6 +124,8 @@ def _part(tfl: Lowering, x: Value, low: int, high: int, align: str, padding: Val
 
 
 def _with_diagonals(tfl: Lowering, x: Value, diagonal: Value, low: int, high: int, align: str) -> Value:
+    if low == high == 0 and not is_static(shape_of(x)[-2:]):
+        return through(tfl, "MATRIX_SET_DIAG", tfl.matrix_set_diag, x, diagonal)
     rows, columns = known(shape_of(x)[-2:], "the size of the matrix")
     source = np.arange(rows * columns).reshape(rows, columns)
     for place, row, column in _diagonals(low, high, rows, columns, align):
@@ -125,15 +140,12 @@ def _remapped(
     dimensions of the operands (`inner` of the first), flattened and joined; the place after the last is the padding."""
     shape = shape_of(operands[0])
     batch: Shape = shape[: len(shape) - inner]
-    flat = []
-    for x in operands:
-        size = product(known(shape_of(x)[len(batch) :], "the size of the matrix"))
-        flat.append(reshape(tfl, x, (product(batch), size), operands[0]))
-    count = sum(int(x.shape[1]) for x in flat)  # type: ignore[arg-type, index]
+    widths = [math.prod(known(shape_of(x)[len(batch) :], "the size of the matrix")) for x in operands]
+    flat = [reshape(tfl, x, (product(batch), width), operands[0]) for x, width in zip(operands, widths)]
 
     def gathered(*wide: Value) -> Value:
         joined = wide[0] if len(flat) == 1 else tfl.concatenation(*wide[: len(flat)], axis=1)
-        if (source == count).any():
+        if (source == sum(widths)).any():
             require(padding is not None, "the diagonals need padding")
             joined = tfl.padv2(joined, np.array([[0, 0], [0, 1]], np.int32), *wide[len(flat) :])
         return tfl.gather(joined, source.reshape(-1).astype(np.int32), axis=1)

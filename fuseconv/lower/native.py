@@ -3,6 +3,7 @@ ranks are merged. `fuseconv.tfl.limits` holds what each kernel takes."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -108,26 +109,29 @@ def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str,
         return build(*operands, **attrs)
     if len(set(shapes)) == 1 or max(map(len, shapes)) <= limit:
         return build(*operands, **attrs)
-    full = broadcast(*shapes)
-    require(full is not None, "the shapes of the operands do not broadcast")
-    runs = _runs(shapes, full)  # type: ignore[arg-type]
+    full: Shape = broadcast(*shapes)  # type: ignore[assignment]
+    runs = _runs(shapes, full)
+    if runs is None:
+        known = [tfl.shape_(x) for x in operands]
+        target = functools.reduce(tfl.broadcast_args, known)
+        return build(*[tfl.broadcast_to(x, target) for x in operands], **attrs)
     if len(runs) > limit:
-        whole = [broadcast_to(tfl, x, full, *operands) for x in operands]  # type: ignore[arg-type]
-        return build(*whole, **attrs)
-    merged = [reshape(tfl, x, _merge(x.shape, runs, len(full)), *operands) for x in operands]  # type: ignore[arg-type]
-    return reshape(tfl, build(*merged, **attrs), full, *operands)  # type: ignore[arg-type]
+        return build(*[broadcast_to(tfl, x, full, *operands) for x in operands], **attrs)
+    merged = [reshape(tfl, x, _merge(shape, runs, len(full)), *operands) for x, shape in zip(operands, shapes)]
+    return reshape(tfl, build(*merged, **attrs), full, *operands)
 
 
-def _runs(shapes: Sequence[Shape], full: Shape) -> list[list[int]]:
-    """Neighbouring dimensions along which the same operands are repeated, as lists of dimensions."""
+def _runs(shapes: Sequence[Shape], full: Shape) -> list[list[int]] | None:
+    """Neighbouring dimensions along which the same operands are repeated, as lists of dimensions; None if it takes the
+    run-time sizes to tell."""
     rank = len(full)
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
     runs: list[list[int]] = []
     last: tuple[bool, ...] | None = None
     for axis in range(rank):
         repeated = tuple(shape[axis] == 1 for shape in padded)
-        certain = all(shape[axis] in (1, full[axis]) for shape in padded)
-        require(certain, "whether the operands broadcast is not known, at a rank that the kernel lacks")
+        if not all(shape[axis] in (1, full[axis]) for shape in padded):
+            return None
         if all(repeated) and runs:
             runs[-1].append(axis)
             continue

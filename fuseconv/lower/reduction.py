@@ -123,13 +123,16 @@ def TopK(tfl, x, *, k, sorted=True):
 
 
 def reduced(tfl: Lowering, kind: str, x: Value, axis: Value, keep_dims: bool, empty: Any) -> Value:
-    """The reduction `kind` over constant axes; `empty` where there is nothing to reduce."""
+    """The reduction `kind`; `empty` where there is nothing to reduce."""
+    build = getattr(tfl, kind.lower())
+    if not axis.is_const:
+        at = cast(tfl, axis, types.INT32)
+        return through(tfl, kind, lambda wide: build(wide, at, keep_dims=keep_dims), x)
     axes = axes_of(x, axis)
     if not axes:
         return x
-    if x.shape is not None and 0 in x.shape:
+    if 0 in shape_of(x):
         return filled(tfl, tfl.shape, empty, x.dtype, x)
-    build = getattr(tfl, kind.lower())
     if len(shape_of(x)) <= RANK.get(kind, 8):
         return through(tfl, kind, lambda wide: build(wide, axes, keep_dims=keep_dims), x)
     dims, merged = _merged(shape_of(x), axes)

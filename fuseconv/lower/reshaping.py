@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Sym, product
+from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast
 from fuseconv.lower.native import broadcast_to, check_rank, elementwise, scalar, through
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.shapes import known, reshape, shape_of
-from fuseconv.tfl.infer import content
+from fuseconv.lower.shapes import reshape, shape_of
 
 
 @lowers
@@ -112,13 +111,18 @@ def BroadcastArgs(tfl, s0, s1):
 
 @lowers
 def BroadcastGradientArgs(tfl, s0, s1):
-    """Constants: the dimensions that each of two known shapes is repeated along."""
-    shapes = [known(content(s) or [Sym(())], "the shapes of operands that broadcast") for s in (s0, s1)]
-    rank = max(map(len, shapes))
-    a, b = ([1] * (rank - len(shape)) + shape for shape in shapes)
-    # Where both are 1, both count as repeated.
-    repeated = [[axis for axis in range(rank) if mine[axis] == 1] for mine in (a, b)]
-    return [tfl.const(np.array(axes, s0.dtype.numpy), s0.dtype) for axes in repeated]
+    """WHERE the dimensions of each shape, padded to the rank of both, are 1; nothing if the shapes are equal."""
+    shapes = [s if s.rank == 1 else tfl.reshape(s, [-1]) for s in (s0, s1)]
+    ranks = [_shape(tfl, s, types.INT32) for s in shapes]
+    rank = tfl.maximum(*ranks)
+    padded = []
+    for s, own in zip(shapes, ranks):
+        padding = tfl.reshape(tfl.concatenation(tfl.sub(rank, own), tfl.ints([0]), axis=0), [1, 2])
+        padded.append(tfl.padv2(s, padding, scalar(1, s.dtype)))
+    sizes_differ = tfl.reduce_any(tfl.not_equal(*padded), [0], keep_dims=True)
+    differ = tfl.logical_or(sizes_differ, tfl.not_equal(*ranks))
+    axes = [tfl.where(tfl.logical_and(tfl.equal(s, 1), differ)) for s in padded]
+    return [cast(tfl, tfl.reshape(at, [-1]), s0.dtype) for at in axes]
 
 
 def _restated(tfl: Lowering, x: Value) -> Value | None:

@@ -23,7 +23,7 @@ _TYPES = {
     "MINIMUM": f"{_NUMBERS} int8 uint8 int16",
     "POW": "float32 int32",
     "SQUARED_DIFFERENCE": "float32 int32",
-    "ATAN2": "float32",
+    "ATAN2": "float32 float64",
     "ADD_N": "float32 int32",
     "BITWISE_XOR": "int32 int8 uint8 int16 uint16 uint32",
     "RIGHT_SHIFT": "int32 int8 uint8 int16 uint16 uint32",
@@ -39,7 +39,7 @@ _TYPES = {
     "LOGICAL_NOT": "bool",
     "ABS": "float32 int32",
     "NEG": f"{_NUMBERS} int8 int16",
-    "SIGN": "float32 int32",
+    "SIGN": "float32 float64 int32",
     "SELECT": f"{_BYTES} uint16 uint32 string",
     "SELECT_V2": f"{_BYTES} uint16 uint32 string",
     # Reductions.
@@ -82,6 +82,7 @@ _TYPES = {
     "REVERSE_SEQUENCE": "float32 int32 int64 uint8 int16",
     "DYNAMIC_UPDATE_SLICE": "float32 int32 int64 float16 int8 int16 bool",
     "MATRIX_DIAG": "float32 int32 int64 int8 uint8 int16",
+    "MATRIX_SET_DIAG": "float32 int32 int64 int8 uint8 int16",
     "UNIQUE": "float32 int32 int64 int8 uint8 int16",
     "WHERE": "bool float32 int32 int64 int8 uint8 uint32",
 }  # fmt: skip
