@@ -16,7 +16,7 @@ from fuseconv.ir.types import DType
 from fuseconv.tfl.infer import result_content
 from fuseconv.tfl.opdef import KERNELS, TABLE, ResultType
 
-Operand = Value | np.ndarray | int | float | bool | list | tuple | None
+Operand = Value | np.ndarray | np.generic | int | float | bool | list | tuple | None
 
 # A fold that would make a constant much larger than what it is made from is left to the runtime.
 FOLD_GROWTH_BYTES = 1 << 20
@@ -25,10 +25,10 @@ FOLD_GROWTH_BYTES = 1 << 20
 class Builder:
     """Appends ops to `out`; each is stamped with `name` and `sources`.
 
-    An operand may be a Value, a numpy array, a Python number (it takes the type of the first Value among the operands)
-    or a list of ints (an int32 vector). A method returns the result, or the list of results where the op has several.
-    Ops on constants are computed at once where a numpy kernel is known, and so are ops on sizes: what is known of the
-    elements of a shape is kept as their content.
+    An operand may be a Value, a numpy array, a Python number (an axis or a size is int32, others take the type of the
+    first Value among the operands) or a list of ints (an int32 vector). A method returns the result, or the list of
+    results where the op has several. Ops on constants are computed at once where a numpy kernel is known, and so are
+    ops on sizes: what is known of the elements of a shape is kept as their content.
     """
 
     def __init__(self, out: list[Op], name: str = "", sources: tuple[str, ...] = ()) -> None:
@@ -57,7 +57,7 @@ class Builder:
         """Builds one op of the table and returns its results. `results` are their types, for an op whose operands do
         not tell them."""
         definition = TABLE[kind]
-        values = self._values(operands)
+        values = self._values(operands, definition.indices)
         result_types = definition.result_types(values, attrs, results)
         folded = self._fold(kind, values, attrs, result_types)
         if folded is not None:
@@ -115,18 +115,18 @@ class Builder:
             return None
         return [dim if isinstance(dim, int) else -1 for dim in shape]
 
-    def _values(self, operands: tuple[Operand, ...]) -> list[Value | None]:
+    def _values(self, operands: tuple[Operand, ...], indices: frozenset[int]) -> list[Value | None]:
         like = next((o.dtype for o in operands if isinstance(o, Value)), None)
         values: list[Value | None] = []
-        for operand in operands:
+        for index, operand in enumerate(operands):
             if operand is None or isinstance(operand, Value):
                 values.append(operand)
-            elif isinstance(operand, np.ndarray):
-                values.append(constant(operand, None, self.name))
+            elif isinstance(operand, (np.ndarray, np.generic)):
+                values.append(constant(np.asarray(operand), None, self.name))
             elif isinstance(operand, (list, tuple)):
                 values.append(self.ints(operand))
             else:
-                values.append(constant(operand, like, self.name))
+                values.append(constant(operand, types.INT32 if index in indices else like, self.name))
         return values
 
     def _fold(

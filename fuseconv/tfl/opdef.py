@@ -1,10 +1,11 @@
 """How the table of TFLite ops is written: one function an op, in the modules of `fuseconv.tfl.ops`.
 
 The function's name is the builtin operator's, in lower case. Its positional parameters are the operands (a default of
-None: may be left out; `*xs`: any number), its keyword parameters the fields of the op's option table in TFLite's
-schema, with the schema's names; enums are strings ("SAME", "RELU"). Defaults are the schema's, save where no kernel
-takes the schema's. It returns the type of the result, or a list of them, as (dtype, shape) pairs. Where the operands do
-not tell the result, the function takes a keyword `results`, the list of result types, which is no option of the op.
+None: may be left out; `*xs`: any number; annotated `Index`: integers that tell places or sizes), its keyword parameters
+the fields of the op's option table in TFLite's schema, with the schema's names; enums are strings ("SAME", "RELU").
+Defaults are the schema's, save where no kernel takes the schema's. It returns the type of the result, or a list of
+them, as (dtype, shape) pairs. Where the operands do not tell the result, the function takes a keyword `results`, the
+list of result types, which is no option of the op.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.types import DType
 
+Index = Value
 ResultType = tuple[DType, Shape | None]
 Kernel = Callable[..., np.ndarray | None]
 
@@ -29,6 +31,7 @@ class OpDef:
     """A TFLite builtin operator.
 
     options: the name of its option table in the schema, None if it has none.
+    indices: which operands tell places or sizes.
     defaults: the option fields with the values that hold where an op does not carry the attribute.
     derived: option fields that restate what the operands and results tell; the writer computes them.
     told: the operands do not tell the results; whoever builds the op does.
@@ -39,6 +42,7 @@ class OpDef:
     operands: tuple[str, ...]
     required: int
     variadic: bool
+    indices: frozenset[int]
     defaults: dict[str, Any]
     derived: dict[str, Callable[[Op], Any]]
     told: bool
@@ -71,6 +75,7 @@ def op(
         operands: list[str] = []
         required = 0
         variadic = False
+        indices: set[int] = set()
         defaults: dict[str, Any] = {}
         parameters = inspect.signature(function).parameters
         for parameter in parameters.values():
@@ -81,13 +86,16 @@ def op(
             elif parameter.kind is parameter.KEYWORD_ONLY:
                 defaults[parameter.name] = None if parameter.default is parameter.empty else parameter.default
             else:
+                if str(parameter.annotation).startswith("Index"):
+                    indices.add(len(operands))
                 operands.append(parameter.name)
                 required += parameter.default is parameter.empty
         assert name not in TABLE, f"{name} is declared twice"
-        told = "results" in parameters
         TABLE[name] = OpDef(
-            name, options, tuple(operands), required, variadic, defaults, derived or {}, told, function
-        )
+            name=name, options=options, operands=tuple(operands), required=required, variadic=variadic,
+            indices=frozenset(indices), defaults=defaults, derived=derived or {}, told="results" in parameters,
+            infer=function,
+        )  # fmt: skip
         return function
 
     return declare

@@ -371,3 +371,21 @@ def test_module_is_one_graph_per_function():
     graph.outputs = [x]
     module = Module([Signature(["serve"], graph, ["x0"], ["y0"])])
     np.testing.assert_array_equal(run_file(to_bytes(module), np.float32([3]))[0], [3])
+
+
+def test_numbers_as_operands():
+    """Axes and sizes are int32, other numbers are of the type of the values beside them; numpy's keep their own."""
+    ops: list = []
+    tfl = Builder(ops, "op")
+    values = Value(types.FLOAT32, (2, 6), "x")
+    tfl.expand_dims(values, 1)
+    tfl.split(1, values, num_splits=2)
+    tfl.fill([2], values)
+    tfl.mul(values, 2)
+    tfl.padv2(values, [[1, 0], [0, 0]], 3)
+    tfl.add(Value(types.INT64, (2,), "i"), np.int64(3))
+    dtypes = [[str(operand.dtype) for operand in op.operands] for op in ops]
+    assert dtypes == [
+        ["float32", "int32"], ["int32", "float32"], ["int32", "float32"], ["float32", "float32"],
+        ["float32", "int32", "float32"], ["int64", "int64"],
+    ]  # fmt: skip

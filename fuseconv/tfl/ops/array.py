@@ -6,11 +6,11 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.infer import axis_of, content, ints, merge, same, scalar, shape_of, unknown
-from fuseconv.tfl.opdef import ResultType, op
+from fuseconv.tfl.opdef import Index, ResultType, op
 
 
 @op("ReshapeOptions")
-def reshape(x: Value, shape: Value | None = None, *, new_shape: tuple[int, ...] | None = None) -> ResultType:
+def reshape(x: Value, shape: Index | None = None, *, new_shape: tuple[int, ...] | None = None) -> ResultType:
     """The shape is the operand's, or where there is none the option's; one -1 stands for what is left."""
     target = shape_of(shape) if shape is not None else new_shape
     if target is None or -1 not in target:
@@ -22,7 +22,7 @@ def reshape(x: Value, shape: Value | None = None, *, new_shape: tuple[int, ...] 
 
 
 @op("TransposeOptions")
-def transpose(x: Value, perm: Value) -> ResultType:
+def transpose(x: Value, perm: Index) -> ResultType:
     if x.shape is None:
         return x.dtype, None
     order = ints(perm)
@@ -45,7 +45,7 @@ def concatenation(*xs: Value, axis: int = 0, fused_activation_function: str = "N
 
 
 @op("SliceOptions")
-def slice_(x: Value, begin: Value, size: Value) -> ResultType:
+def slice_(x: Value, begin: Index, size: Index) -> ResultType:
     """A size of -1 takes all that is left."""
     sizes = content(size)
     if sizes is None:
@@ -80,9 +80,9 @@ def sliced(dim: Dim, begin: Dim | None, end: Dim | None, stride: int) -> Dim:
 @op("StridedSliceOptions")
 def strided_slice(
     x: Value,
-    begin: Value,
-    end: Value,
-    strides: Value,
+    begin: Index,
+    end: Index,
+    strides: Index,
     *,
     begin_mask: int = 0,
     end_mask: int = 0,
@@ -124,7 +124,7 @@ def strided_slice(
 
 
 @op("GatherOptions")
-def gather(x: Value, indices: Value, *, axis: int = 0, batch_dims: int = 0) -> ResultType:
+def gather(x: Value, indices: Index, *, axis: int = 0, batch_dims: int = 0) -> ResultType:
     """x [a..., n, b...], indices [a[:batch_dims]..., i...] -> [a..., i..., b...]."""
     if x.shape is None or indices.shape is None:
         return x.dtype, None
@@ -134,7 +134,7 @@ def gather(x: Value, indices: Value, *, axis: int = 0, batch_dims: int = 0) -> R
 
 
 @op("GatherNdOptions")
-def gather_nd(x: Value, indices: Value) -> ResultType:
+def gather_nd(x: Value, indices: Index) -> ResultType:
     """x [...], indices [i..., k] -> [i..., the dimensions of x from k on]."""
     if x.shape is None or indices.shape is None or not isinstance(indices.shape[-1], int):
         return x.dtype, None
@@ -167,7 +167,7 @@ def unpack(x: Value, *, num: int | None = None, axis: int = 0) -> list[ResultTyp
 
 
 @op("SplitOptions")
-def split(axis: Value, x: Value, *, num_splits: int = 0) -> list[ResultType]:
+def split(axis: Index, x: Value, *, num_splits: int = 0) -> list[ResultType]:
     """num_splits equal parts along the axis."""
     at = ints(axis)
     if x.shape is None or at is None:
@@ -178,7 +178,7 @@ def split(axis: Value, x: Value, *, num_splits: int = 0) -> list[ResultType]:
 
 
 @op("SplitVOptions", derived={"num_splits": lambda o: len(o.results)})
-def split_v(x: Value, size_splits: Value, axis: Value, *, num_splits: int | None = None) -> list[ResultType]:
+def split_v(x: Value, size_splits: Index, axis: Index, *, num_splits: int | None = None) -> list[ResultType]:
     """Parts of the sizes size_splits, one of which may be -1. num_splits is needed if their number is not known."""
     sizes = shape_of(size_splits)
     at = ints(axis)
@@ -208,23 +208,23 @@ def padded(x: Value, paddings: Value) -> ResultType:
 
 
 @op("PadOptions")
-def pad(x: Value, paddings: Value) -> ResultType:
+def pad(x: Value, paddings: Index) -> ResultType:
     """Pads with zeros."""
     return padded(x, paddings)
 
 
 @op("PadV2Options")
-def padv2(x: Value, paddings: Value, value: Value) -> ResultType:
+def padv2(x: Value, paddings: Index, value: Value) -> ResultType:
     return padded(x, paddings)
 
 
 @op("MirrorPadOptions")
-def mirror_pad(x: Value, paddings: Value, *, mode: str = "REFLECT") -> ResultType:
+def mirror_pad(x: Value, paddings: Index, *, mode: str = "REFLECT") -> ResultType:
     return padded(x, paddings)
 
 
 @op("TileOptions")
-def tile(x: Value, multiples: Value) -> ResultType:
+def tile(x: Value, multiples: Index) -> ResultType:
     if x.shape is None:
         return x.dtype, None
     factors = content(multiples)
@@ -234,7 +234,7 @@ def tile(x: Value, multiples: Value) -> ResultType:
 
 
 @op("BroadcastToOptions")
-def broadcast_to(x: Value, shape: Value) -> ResultType:
+def broadcast_to(x: Value, shape: Index) -> ResultType:
     return x.dtype, shape_of(shape)
 
 
@@ -248,7 +248,7 @@ def broadcast_args(x: Value, y: Value) -> ResultType:
 
 
 @op("OneHotOptions")
-def one_hot(indices: Value, depth: Value, on_value: Value, off_value: Value, *, axis: int = 0) -> ResultType:
+def one_hot(indices: Index, depth: Index, on_value: Value, off_value: Value, *, axis: int = 0) -> ResultType:
     """axis -1: the new dimension is the last."""
     if indices.shape is None:
         return on_value.dtype, None
@@ -274,7 +274,7 @@ def range_(start: Value, limit: Value, delta: Value) -> ResultType:
 
 
 @op("FillOptions")
-def fill(dims: Value, value: Value) -> ResultType:
+def fill(dims: Index, value: Value) -> ResultType:
     return value.dtype, shape_of(dims)
 
 
@@ -289,7 +289,7 @@ def rank(x: Value) -> ResultType:
 
 
 @op("ExpandDimsOptions")
-def expand_dims(x: Value, axis: Value) -> ResultType:
+def expand_dims(x: Value, axis: Index) -> ResultType:
     if x.shape is None:
         return x.dtype, None
     at = ints(axis)
@@ -313,17 +313,17 @@ def squeeze(x: Value, *, squeeze_dims: tuple[int, ...] | None = None) -> ResultT
 
 
 @op("ReverseV2Options")
-def reverse_v2(x: Value, axes: Value) -> ResultType:
+def reverse_v2(x: Value, axes: Index) -> ResultType:
     return same(x)
 
 
 @op("ReverseSequenceOptions")
-def reverse_sequence(x: Value, seq_lengths: Value, *, seq_dim: int = 0, batch_dim: int = 0) -> ResultType:
+def reverse_sequence(x: Value, seq_lengths: Index, *, seq_dim: int = 0, batch_dim: int = 0) -> ResultType:
     return same(x)
 
 
 @op("SpaceToBatchNDOptions")
-def space_to_batch_nd(x: Value, block_shape: Value, paddings: Value) -> ResultType:
+def space_to_batch_nd(x: Value, block_shape: Index, paddings: Index) -> ResultType:
     """x [n, spatial..., rest...], block_shape [m], paddings [m, 2]
     -> [n * product of blocks, (spatial + paddings) / block..., rest...]."""
     blocks, amounts = ints(block_shape), content(paddings)
@@ -336,7 +336,7 @@ def space_to_batch_nd(x: Value, block_shape: Value, paddings: Value) -> ResultTy
 
 
 @op("BatchToSpaceNDOptions")
-def batch_to_space_nd(x: Value, block_shape: Value, crops: Value) -> ResultType:
+def batch_to_space_nd(x: Value, block_shape: Index, crops: Index) -> ResultType:
     """x [n, spatial..., rest...], block_shape [m], crops [m, 2]
     -> [n / product of blocks, spatial * block - crops..., rest...]."""
     blocks, amounts = ints(block_shape), content(crops)
@@ -376,13 +376,13 @@ def unique(x: Value, *, idx_out_type: str = "INT32") -> list[ResultType]:
 
 
 @op("ScatterNdOptions")
-def scatter_nd(indices: Value, updates: Value, shape: Value) -> ResultType:
+def scatter_nd(indices: Index, updates: Value, shape: Index) -> ResultType:
     return updates.dtype, shape_of(shape)
 
 
 @op("SparseToDenseOptions")
 def sparse_to_dense(
-    indices: Value, output_shape: Value, values: Value, default_value: Value, *, validate_indices: bool = False
+    indices: Index, output_shape: Index, values: Value, default_value: Value, *, validate_indices: bool = False
 ) -> ResultType:
     return values.dtype, shape_of(output_shape)
 
@@ -398,5 +398,5 @@ def matrix_set_diag(x: Value, diagonal: Value) -> ResultType:
 
 
 @op("DynamicUpdateSliceOptions")
-def dynamic_update_slice(x: Value, update: Value, start_indices: Value) -> ResultType:
+def dynamic_update_slice(x: Value, update: Value, start_indices: Index) -> ResultType:
     return same(x)

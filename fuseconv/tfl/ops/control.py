@@ -6,7 +6,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, fresh
 from fuseconv.ir.graph import FuncRef, Value
 from fuseconv.tfl.infer import scalar, shape_of
-from fuseconv.tfl.opdef import ResultType, op
+from fuseconv.tfl.opdef import Index, ResultType, op
 
 
 @op("IfOptions")
@@ -74,18 +74,18 @@ def hashtable_size(table: Value) -> ResultType:
 
 
 @op("RandomOptions")
-def random_uniform(shape: Value, *, seed: int = 0, seed2: int = 0) -> ResultType:
+def random_uniform(shape: Index, *, seed: int = 0, seed2: int = 0) -> ResultType:
     return types.FLOAT32, shape_of(shape)
 
 
 @op("RandomOptions")
-def random_standard_normal(shape: Value, *, seed: int = 0, seed2: int = 0) -> ResultType:
+def random_standard_normal(shape: Index, *, seed: int = 0, seed2: int = 0) -> ResultType:
     return types.FLOAT32, shape_of(shape)
 
 
 @op("RandomOptions")
 def multinomial(
-    logits: Value, num_samples: Value, *, seed: int = 0, seed2: int = 0, results: list[ResultType] | None = None
+    logits: Value, num_samples: Index, *, seed: int = 0, seed2: int = 0, results: list[ResultType] | None = None
 ) -> ResultType:
     """logits [batch, classes] -> [batch, num_samples] of int64; of int32 if `results` say so."""
     if results is not None:
@@ -103,7 +103,7 @@ def known(value: Value) -> Dim:
 
 @op("NonMaxSuppressionV4Options")
 def non_max_suppression_v4(
-    boxes: Value, scores: Value, max_output_size: Value, iou_threshold: Value, score_threshold: Value
+    boxes: Value, scores: Value, max_output_size: Index, iou_threshold: Value, score_threshold: Value
 ) -> list[ResultType]:
     """boxes [n, 4], scores [n] -> indices of the selected [max_output_size], padded with 0, and how many they are."""
     return [(types.INT32, (known(max_output_size),)), (types.INT32, ())]
@@ -113,7 +113,7 @@ def non_max_suppression_v4(
 def non_max_suppression_v5(
     boxes: Value,
     scores: Value,
-    max_output_size: Value,
+    max_output_size: Index,
     iou_threshold: Value,
     score_threshold: Value,
     soft_nms_sigma: Value,

@@ -6,7 +6,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.infer import broadcast, content, ints, same, shape_of, unknown
-from fuseconv.tfl.opdef import ResultType, op
+from fuseconv.tfl.opdef import Index, ResultType, op
 
 
 def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: str) -> Dim:
@@ -64,7 +64,7 @@ def depthwise_conv_2d(
 
 @op("TransposeConvOptions")
 def transpose_conv(
-    output_shape: Value,
+    output_shape: Index,
     filter: Value,
     x: Value,
     bias: Value | None = None,
@@ -106,7 +106,7 @@ def conv_3d(
 
 @op("Conv3DOptions")
 def conv_3d_transpose(
-    output_shape: Value,
+    output_shape: Index,
     filter: Value,
     x: Value,
     bias: Value | None = None,
@@ -242,20 +242,20 @@ def resized(x: Value, size: Value) -> Shape | None:
 
 @op("ResizeBilinearOptions")
 def resize_bilinear(
-    x: Value, size: Value, *, align_corners: bool = False, half_pixel_centers: bool = False
+    x: Value, size: Index, *, align_corners: bool = False, half_pixel_centers: bool = False
 ) -> ResultType:
     return x.dtype, resized(x, size)
 
 
 @op("ResizeNearestNeighborOptions")
 def resize_nearest_neighbor(
-    x: Value, size: Value, *, align_corners: bool = False, half_pixel_centers: bool = False
+    x: Value, size: Index, *, align_corners: bool = False, half_pixel_centers: bool = False
 ) -> ResultType:
     return x.dtype, resized(x, size)
 
 
 @op()
-def embedding_lookup(ids: Value, table: Value) -> ResultType:
+def embedding_lookup(ids: Index, table: Value) -> ResultType:
     """ids [n] of int32, table [rows, ...] -> [n, ...]. Rows of quantised tables come out as floats."""
     dtype = types.FLOAT32 if table.quantisation is not None else table.dtype
     return dtype, None if ids.shape is None or table.shape is None else (*ids.shape, *table.shape[1:])
@@ -263,7 +263,7 @@ def embedding_lookup(ids: Value, table: Value) -> ResultType:
 
 @op("EmbeddingLookupSparseOptions")
 def embedding_lookup_sparse(
-    ids: Value, indices: Value, dense_shape: Value, weights: Value, table: Value, *, combiner: str = "SUM"
+    ids: Index, indices: Index, dense_shape: Index, weights: Value, table: Value, *, combiner: str = "SUM"
 ) -> ResultType:
     """ids [n], indices [n, rank], dense_shape [rank], weights [n], table [rows, ...] -> [dense_shape[:-1], ...]."""
     shape = shape_of(dense_shape)
@@ -271,7 +271,7 @@ def embedding_lookup_sparse(
 
 
 @op()
-def hashtable_lookup(lookup: Value, key: Value, value: Value) -> list[ResultType]:
+def hashtable_lookup(lookup: Index, key: Value, value: Value) -> list[ResultType]:
     """lookup [n], key [rows], value [rows, ...] -> the rows [n, ...], and which were found [n]."""
     rows = None if lookup.shape is None or value.shape is None else (*lookup.shape, *value.shape[1:])
     return [(value.dtype, rows), (types.UINT8, lookup.shape)]
@@ -294,7 +294,7 @@ def skip_gram(
 
 
 @op("DilateOptions")
-def dilate(x: Value, dilations: Value, padding_value: Value) -> ResultType:
+def dilate(x: Value, dilations: Index, padding_value: Value) -> ResultType:
     """dilations [rank]: a dimension d becomes (d - 1) * dilation + 1, the elements between hold padding_value."""
     if x.shape is None:
         return x.dtype, None
@@ -310,7 +310,7 @@ def densify(x: Value) -> ResultType:
 
 
 @op("Rfft2dOptions")
-def rfft2d(x: Value, fft_length: Value) -> ResultType:
+def rfft2d(x: Value, fft_length: Index) -> ResultType:
     """x [...,h,w], fft_length [height, width] -> complex64 [..., height, width // 2 + 1]."""
     if x.shape is None:
         return types.COMPLEX64, None

@@ -6,7 +6,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Shape, floordiv, fresh
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.infer import axis_of, ints, same, scalar, unknown
-from fuseconv.tfl.opdef import ResultType, op
+from fuseconv.tfl.opdef import Index, ResultType, op
 
 
 def reduced(x: Value, axes: Value, keep_dims: bool) -> Shape | None:
@@ -24,57 +24,57 @@ def reduced(x: Value, axes: Value, keep_dims: bool) -> Shape | None:
 
 
 @op("ReducerOptions")
-def sum_(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+def sum_(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 
 
 @op("ReducerOptions")
-def mean(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+def mean(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 
 
 @op("ReducerOptions")
-def reduce_prod(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+def reduce_prod(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 
 
 @op("ReducerOptions")
-def reduce_max(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+def reduce_max(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 
 
 @op("ReducerOptions")
-def reduce_min(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+def reduce_min(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 
 
 @op("ReducerOptions")
-def reduce_any(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+def reduce_any(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 
 
 @op("ReducerOptions")
-def reduce_all(x: Value, axes: Value, *, keep_dims: bool = False) -> ResultType:
+def reduce_all(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 
 
 @op("ArgMaxOptions")
-def arg_max(x: Value, axis: Value, *, output_type: str = "INT64") -> ResultType:
+def arg_max(x: Value, axis: Index, *, output_type: str = "INT64") -> ResultType:
     return types.BY_NAME[output_type.lower()], reduced(x, axis, False)
 
 
 @op("ArgMinOptions")
-def arg_min(x: Value, axis: Value, *, output_type: str = "INT64") -> ResultType:
+def arg_min(x: Value, axis: Index, *, output_type: str = "INT64") -> ResultType:
     return types.BY_NAME[output_type.lower()], reduced(x, axis, False)
 
 
 @op("CumsumOptions")
-def cumsum(x: Value, axis: Value, *, exclusive: bool = False, reverse: bool = False) -> ResultType:
+def cumsum(x: Value, axis: Index, *, exclusive: bool = False, reverse: bool = False) -> ResultType:
     return same(x)
 
 
 @op("TopKV2Options")
-def topk_v2(x: Value, k: Value) -> list[ResultType]:
+def topk_v2(x: Value, k: Index) -> list[ResultType]:
     """The k largest of the last dimension, and their indices."""
     size = scalar(k)
     shape = None if x.shape is None else (*x.shape[:-1], fresh() if size is None else size)
@@ -82,7 +82,7 @@ def topk_v2(x: Value, k: Value) -> list[ResultType]:
 
 
 @op("SegmentSumOptions")
-def segment_sum(x: Value, segment_ids: Value) -> ResultType:
+def segment_sum(x: Value, segment_ids: Index) -> ResultType:
     return x.dtype, None if x.shape is None else (fresh(), *x.shape[1:])
 
 
@@ -95,22 +95,22 @@ def unsorted(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
 
 
 @op("UnsortedSegmentSumOptions")
-def unsorted_segment_sum(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
+def unsorted_segment_sum(x: Value, segment_ids: Index, num_segments: Index) -> ResultType:
     return unsorted(x, segment_ids, num_segments)
 
 
 @op("UnsortedSegmentProdOptions")
-def unsorted_segment_prod(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
+def unsorted_segment_prod(x: Value, segment_ids: Index, num_segments: Index) -> ResultType:
     return unsorted(x, segment_ids, num_segments)
 
 
 @op("UnsortedSegmentMaxOptions")
-def unsorted_segment_max(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
+def unsorted_segment_max(x: Value, segment_ids: Index, num_segments: Index) -> ResultType:
     return unsorted(x, segment_ids, num_segments)
 
 
 @op("UnsortedSegmentMinOptions")
-def unsorted_segment_min(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
+def unsorted_segment_min(x: Value, segment_ids: Index, num_segments: Index) -> ResultType:
     return unsorted(x, segment_ids, num_segments)
 
 
