@@ -1,7 +1,7 @@
 """Runs the model in TensorFlow and the converted file in LiteRT on the same inputs, and compares the outputs.
 
 Each signature of the file runs twice in a row in one interpreter, with different inputs, so that state that leaks from
-one invoke to the next shows; where the batch is dynamic it is then resized to a second size and runs twice again.
+one invoke to the next shows; where a size is not fixed it is then resized and runs twice again.
 
 Inputs that the caller does not give are drawn with a fixed seed: floats from the standard normal distribution, whole
 numbers of 8 bits from their whole range and others from [0, 8), booleans with even odds, strings of three letters.
@@ -202,6 +202,9 @@ def verify(
     given = _load_data(data)
     if given is not None and not signatures:
         names = [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
+    unknown = set(input_shapes or ()) - {name for signature in names for name in file.inputs(signature)}
+    if unknown:
+        raise InputError(f"--input-shape: no signature that runs has an input {', '.join(sorted(unknown))}")
     result = Verification(os.fspath(model), "" if isinstance(tflite, bytes) else os.fspath(tflite), atol, rtol)
     for name in names:
         if name not in originals:
@@ -282,27 +285,32 @@ Run = tuple[Arrays, dict[str, np.ndarray]]  # inputs, and what the original make
 def _random_batches(
     original: Function, signature: str, specs: Mapping[str, Spec], dynamic: set[str], random: np.random.Generator
 ) -> Iterator[list[Run]]:
-    """For each batch size two runs on random inputs that the original accepts."""
-    size, bound = None, None
-    for batch in _BATCHES if dynamic else _BATCHES[:1]:
-        if size is None or bound is None:
-            feed, expected, size, bound = _first_run(original, signature, specs, batch, random)
-        else:
-            feed = _draw(specs, batch, size, bound, random)
-            expected = _call(original, signature, feed)
-        second = _draw(specs, batch, size, bound, random)
-        yield [(feed, expected), (second, _call(original, signature, second))]
-
-
-def _first_run(
-    original: Function, signature: str, specs: Mapping[str, Spec], batch: int, random: np.random.Generator
-) -> tuple[Arrays, dict[str, np.ndarray], int, int]:
-    """Looks for a size of the unknown dimensions and a range of the whole numbers that the original accepts."""
-    open_dims = any(None in (spec.shape or ())[1:] for spec in specs.values())
+    """Two runs on random inputs that the original accepts; two more with another size of what is not fixed: more rows,
+    and twice the other sizes if the original takes that."""
+    open_sizes = any(None in (spec.shape or ())[1:] for spec in specs.values())
     whole = any(spec.dtype.kind in "iu" for spec in specs.values())
-    sizes, bounds = _SIZES if open_dims else _SIZES[:1], _BOUNDS if whole else _BOUNDS[:1]
+    sizes: Sequence[int] = _SIZES if open_sizes else _SIZES[:1]
+    bounds: Sequence[int] = _BOUNDS if whole else _BOUNDS[:1]
+    for batch in _BATCHES if dynamic or open_sizes else _BATCHES[:1]:
+        first, size, bounds = _accepted(original, signature, specs, batch, sizes, bounds, random)
+        second, _, bounds = _accepted(original, signature, specs, batch, (size,), bounds, random)
+        yield [first, second]
+        sizes = (2 * size, size) if open_sizes else (size,)
+
+
+def _accepted(
+    original: Function,
+    signature: str,
+    specs: Mapping[str, Spec],
+    batch: int,
+    sizes: Sequence[int],
+    bounds: Sequence[int],
+    random: np.random.Generator,
+) -> tuple[Run, int, Sequence[int]]:
+    """A run that the original accepts, the size of the unknown dimensions in it, and the bounds of whole numbers that
+    it has not refused: what one draw avoids the next may hit."""
     refusal: InputError | None = None
-    for size, bound in itertools.product(sizes, bounds):
+    for size, (index, bound) in itertools.product(sizes, enumerate(bounds)):
         feed = _draw(specs, batch, size, bound, random)
         try:
             expected = _call(original, signature, feed)
@@ -310,8 +318,8 @@ def _first_run(
             refusal = refusal or error
             continue
         # Nothing is compared if the image is used up before the last layer.
-        if not open_dims or size == sizes[-1] or any(array.size for array in expected.values()):
-            return feed, expected, size, bound
+        if size == sizes[-1] or any(array.size for array in expected.values()):
+            return (feed, expected), size, bounds[index:]
     assert refusal is not None
     raise refusal
 

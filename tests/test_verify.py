@@ -147,9 +147,11 @@ def test_unknown_sizes_grow_until_the_model_takes_them(tmp_path: Path) -> None:
     model = saved(tmp_path / "model", serving_default=(halved_and_back, {"image": spec(None, None, None, 3)}))
     result = verify(model, converted(model))
     assert result.passed
-    assert result.outputs[0].shapes == [(1, 32, 32, 3), (3, 32, 32, 3)]
+    assert result.outputs[0].shapes == [(1, 32, 32, 3), (3, 64, 64, 3)]
     given = verify(model, converted(model), input_shapes={"image": (2, 10, None, 3)})
-    assert given.outputs[0].shapes == [(2, 10, 32, 3)]
+    assert given.outputs[0].shapes == [(2, 10, 32, 3), (2, 10, 64, 3)]
+    with pytest.raises(InputError, match="no signature that runs has an input picture"):
+        verify(model, converted(model), input_shapes={"picture": (2, 10, None, 3)})
 
 
 def test_sizes_that_no_guess_meets_are_asked_for(tmp_path: Path) -> None:
