@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.types import DType
 from fuseconv.tfl.builder import Builder
@@ -28,7 +31,7 @@ class Lowering(Builder):
         return self.source.result.dtype
 
     @property
-    def shape(self):  # noqa: ANN201
+    def shape(self) -> Shape | None:
         return self.source.result.shape
 
 
@@ -59,7 +62,7 @@ def require(condition: bool, why: str) -> None:
         raise Unsupported(why)
 
 
-def constant_of(value: Value | None, what: str):  # noqa: ANN201
+def constant_of(value: Value | None, what: str) -> np.ndarray:
     """The array of an operand that must be constant, such as the axes of a reduction."""
     require(value is not None and value.is_const, f"{what} is not a constant")
-    return value.data  # type: ignore[union-attr]
+    return value.data  # type: ignore[union-attr,return-value]

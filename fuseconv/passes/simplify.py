@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.ir import dims
-from fuseconv.ir.dims import Shape, is_static
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.passes import shapes
 from fuseconv.passes.dce import remove_dead_code
@@ -125,7 +125,7 @@ class _Walk:
         elif not _foldable(op):
             return False
         else:
-            operands = [value.data for value in op.operands]  # type: ignore[union-attr]
+            operands: list[np.ndarray] = [value.data for value in op.operands]  # type: ignore[union-attr,misc]
             arrays = evaluate(op, operands)
             if arrays is None:
                 arrays = evaluate_with_tensorflow(op, operands)
@@ -186,8 +186,12 @@ def _foldable(op: Op) -> bool:
 
 
 def _grows(op: Op) -> bool:
-    made = sum(int(np.prod(r.shape)) * r.dtype.numpy.itemsize for r in op.results if is_static(r.shape))
-    return made > _GROWTH_BYTES and made > 4 * sum(v.data.nbytes for v in op.operands)  # type: ignore[union-attr]
+    made = 0
+    for result in op.results:
+        size = dims.product(result.shape or ())
+        made += size * result.dtype.numpy.itemsize if isinstance(size, int) else 0
+    read = sum(value.data.nbytes for value in op.operands if value is not None and value.data is not None)
+    return made > _GROWTH_BYTES and made > 4 * read
 
 
 def _value_key(value: Value | None) -> Any:

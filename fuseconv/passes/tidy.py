@@ -167,9 +167,9 @@ def neutral_constant(op: Op, tfl: Builder) -> Value | None:
     assert x is not None and y is not None
     pairs = [(x, y)] if op.type in ("SUB", "DIV") else [(x, y), (y, x)]
     for value, neutral in pairs:
-        if neutral.data is not None and value.shape is not None and value.shape == op.result.shape:
-            if not value.is_const and bool(np.all(neutral.data == _NEUTRAL[op.type])):
-                return value
+        keeps_shape = value.shape is not None and value.shape == op.result.shape and not value.is_const
+        if keeps_shape and neutral.data is not None and bool(np.all(neutral.data == _NEUTRAL[op.type])):
+            return value
     return None
 
 

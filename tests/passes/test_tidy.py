@@ -73,7 +73,9 @@ def test_units_may_move_but_others_may_not() -> None:
     assert not moves_only_units((4, 2, 3), [1, 0, 2])
 
 
-@pytest.mark.parametrize(("op", "number", "stays"), [("ADD", 0, False), ("MUL", 1, False), ("SUB", 1, True), ("MUL", 0, True)])
+@pytest.mark.parametrize(
+    ("op", "number", "stays"), [("ADD", 0, False), ("MUL", 1, False), ("SUB", 1, True), ("MUL", 0, True)]
+)
 def test_neutral_constants_go(op: str, number: int, stays: bool) -> None:
     body = f"""
     const %1 "c": float32[3] = [{number}, {number}, {number}]

@@ -10,8 +10,9 @@ from fuseconv.report.records import Report
 
 def module_of(*graphs: str, inputs: int = 1, outputs: int = 1) -> tuple[Module, Report]:
     """The module of these graphs ("name { ... }", ops without quotes and sources); the first is the signature's."""
-    text = "".join(f'graph "{name.strip()}" {{\n{_lines(body)}}}\n' for name, _, body in (g.partition("{") for g in graphs))
-    first = graphs[0].partition("{")[0].strip()
+    parts = [graph.partition("{") for graph in graphs]
+    text = "".join(f'graph "{name.strip()}" {{\n{_lines(body)}}}\n' for name, _, body in parts)
+    first = parts[0][0].strip()
     names = [f"i{i}" for i in range(inputs)], [f"o{i}" for i in range(outputs)]
     text += f'signature ["serving_default"] "{first}" {list(names[0])} {list(names[1])}\n'.replace("'", '"')
     module = parse_module(text)
