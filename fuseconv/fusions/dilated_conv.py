@@ -13,7 +13,7 @@ import numpy as np
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.padding import pads_as_same, windows
-from fuseconv.ir.dims import Dim
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.infer import content
@@ -24,51 +24,78 @@ _RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 
 @pattern
 def two_dimensions(tfl: Any, x: Any, block: Constant, pads: Any, block2: Constant, crops: Any) -> Term:
-    batches = tfl.SPACE_TO_BATCH_ND(x, block, pads)
+    batches = tfl.SPACE_TO_BATCH_ND(x, block, pads, shared=True)
     conv = tfl[_CONVOLUTIONS](batches, ..., name="conv", padding="VALID")
     return tfl.BATCH_TO_SPACE_ND(conv, block2, crops)
 
 
 @pattern
 def one_dimension(tfl: Any, x: Any, block: Constant, pads: Any, block2: Constant, crops: Any) -> Term:
-    batches = tfl[_RESHAPES](tfl.SPACE_TO_BATCH_ND(x, block, pads), ..., name="expand")
-    conv = tfl[_CONVOLUTIONS](batches, ..., name="conv", padding="VALID")
+    batches = tfl.SPACE_TO_BATCH_ND(x, block, pads, shared=True)
+    data = tfl[_RESHAPES](batches, ..., name="expand", shared=True)
+    conv = tfl[_CONVOLUTIONS](data, ..., name="conv", padding="VALID")
     return tfl.BATCH_TO_SPACE_ND(tfl[_RESHAPES](conv, ..., name="squeeze"), block2, crops)
 
 
 def check(m: Match) -> None:
-    block, dims = m.block.data.tolist(), len(m.block.data)
     m.require(m.x.rank is not None and m.conv.operands[1].shape is not None, "a rank is not known")
-    m.require(block == m.block2.data.tolist(), "the blocks that are taken apart and put together differ")
-    if "squeeze" in m.ops:
-        m.require(dims == 1 and m.x.rank == 3, "it is not a convolution in one dimension")
-        m.require(_axis(m) is not None, "the reshapes do not add and remove a dimension of size 1")
-        m.require(windows(m.conv)[_axis(m) == 2 or 0][0] == 1, "the window is larger than 1 in the added dimension")  # type: ignore[index]
-    else:
-        m.require(dims <= 2 and m.x.rank == 4, "it is not a convolution in two dimensions")
-    m.require(all(stride == 1 == dilation for _, stride, dilation in windows(m.conv)), "it has strides or dilations")
-    m.require(_effective_pads(m) is not None, "it crops more than it pads, or by numbers that are not known")
+    m.require(m.block.data.tolist() == m.block2.data.tolist(), "what is taken apart and put together differs")
+    where = _positions(m)
+    m.require(where, "the spatial dimensions are not those of the convolution")
+    windows_ = windows(m.conv, m.conv.attrs)
+    m.require(all(stride == 1 == dilation for _, stride, dilation in windows_), "it has strides or dilations")
+    m.require(m.squeeze is None or windows_[1 - where[0]][0] == 1, "the window spans the dimension that was added")
+    m.require(_pads(m) is not None, "it crops more than it pads, or by numbers that are not known")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
-    x, pads, factors = m.x, _effective_pads(m), [int(factor) for factor in m.block.data]
-    assert pads is not None
-    flat = "squeeze" in m.ops
-    if flat:
-        axis = _axis(m)
-        assert axis is not None
-        x = tfl.expand_dims(x, np.array(axis, np.int32))
-        at = 0 if axis == 2 else 1
-        pads, factors = [[0, 0] if i != at else pads[0] for i in (0, 1)], [1 if i != at else factors[0] for i in (0, 1)]
-    factors += [1] * (2 - len(factors))
-    pads += [[0, 0]] * (2 - len(pads))
+    where, pads, factors = _positions(m), [[0, 0], [0, 0]], [1, 1]
+    for position, pair, factor in zip(where, _pads(m), m.block.data):  # type: ignore[arg-type]
+        pads[position], factors[position] = pair, int(factor)
+    added = np.array(2 - where[0], np.int32)
+    x = m.x if m.squeeze is None else tfl.expand_dims(m.x, added)
     attrs = m.conv.attrs | {"dilation_h_factor": factors[0], "dilation_w_factor": factors[1]}
-    dilated = _with(m, attrs)
-    if not any(map(any, pads)):
-        attrs["padding"] = "VALID"
-    elif pads_as_same(dilated, x.shape[1:-1], pads):
+    if any(map(any, pads)) and pads_as_same(m.conv, attrs, x.shape[1:-1], pads):
         attrs["padding"] = "SAME"
-    else:
+    elif any(map(any, pads)):
         x = tfl.pad(x, np.array([[0, 0], *pads, [0, 0]], np.int32))
     y = tfl.op(m.conv.type, (x, *m.conv.operands[1:]), attrs)[0]
-    return tfl.squeeze(y, squeeze_dims=[axis]) if flat else y
+    return y if m.squeeze is None else tfl.squeeze(y, squeeze_dims=(int(added),))
+
+
+def _positions(m: Match) -> list[int]:
+    """Which spatial dimensions of the convolution the block's are; none if that cannot be told."""
+    dims = len(m.block.data)
+    if m.squeeze is None:
+        return list(range(dims)) if m.x.rank == 4 and dims <= 2 else []
+    if m.x.rank != 3 or dims != 1:
+        return []
+    return [2 - axis for axis in (1, 2) if all(_adds(flat, deep, axis) for flat, deep in _reshaped(m))][:1]
+
+
+def _reshaped(m: Match) -> list[tuple[Shape | None, Shape | None]]:
+    """Before and behind the convolution, the shapes without and with the dimension that is added for it."""
+    return [
+        (m.expand.operands[0].shape, m.expand.result.shape),
+        (m.squeeze.result.shape, m.squeeze.operands[0].shape),
+    ]
+
+
+def _adds(flat: Shape | None, deep: Shape | None, axis: int) -> bool:
+    """True if `deep` is `flat` with a dimension of size 1 more at `axis`; the batch follows from the others."""
+    if flat is None or deep is None or len(flat) != 3 or len(deep) != 4:
+        return False
+    return deep[axis] == 1 and deep[1:axis] + deep[axis + 1 :] == flat[1:]
+
+
+def _pads(m: Match) -> list[list[int]] | None:
+    """The zeros before and after each dimension of the block that are not cropped; None if they are not known."""
+    pads, crops = content(m.pads), content(m.crops)
+    if pads is None or crops is None:
+        return None
+    left = [pad - crop for pad, crop in zip(pads, crops)]
+    known = [pad for pad in left if isinstance(pad, int) and pad >= 0]
+    return [known[i : i + 2] for i in range(0, len(known), 2)] if len(known) == len(left) else None
+
+
+FUSIONS = [Fusion("dilated_convolution", "CONV_2D", (two_dimensions, one_dimension), rewrite, check)]

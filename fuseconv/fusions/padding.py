@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, Shape, ceildiv
+from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 
@@ -21,7 +22,7 @@ WINDOWS = {
 
 @pattern
 def padded(tfl: Any, x: Any, paddings: Constant) -> Term:
-    pad = tfl.PAD(x, paddings) | tfl.PADV2(x, paddings, 0.0)
+    pad = tfl.PAD(x, paddings, shared=True) | tfl.PADV2(x, paddings, 0.0, shared=True)
     return tfl[tuple(WINDOWS)](pad, ..., name="conv", padding="VALID")
 
 
@@ -30,7 +31,7 @@ def check(m: Match) -> None:
     pads = m.paddings.data.tolist()
     m.require(m.x.shape is not None, "the rank of what is padded is not known")
     m.require(pads[0] == pads[-1] == [0, 0], "it pads the batch or the channels")
-    m.require(pads_as_same(m.conv, m.x.shape[1:-1], pads[1:-1]), "SAME pads by other numbers")
+    m.require(pads_as_same(m.conv, m.conv.attrs, m.x.shape[1:-1], pads[1:-1]), "SAME pads by other numbers")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
@@ -38,33 +39,36 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     return tfl.op(m.conv.type, (m.x, *m.conv.operands[1:]), attrs)[0]
 
 
-def windows(conv: Op) -> list[tuple[Dim, int, int]]:
-    """For each spatial dimension: how many elements the window spans, the stride, and the dilation."""
+def windows(conv: Op, attrs: dict[str, Any]) -> list[tuple[Dim, int, int]]:
+    """For each spatial dimension of a convolution with these attributes: how many elements the window spans, its
+    stride, and its dilation."""
     axes, letters = WINDOWS[conv.type]
     shape = conv.operands[1].shape  # type: ignore[union-attr]
     spans: list[tuple[Dim, int, int]] = []
     for axis, letter in zip(axes, letters):
-        dilation = int(conv.attrs.get(f"dilation_{letter}_factor", 1))
+        dilation = int(attrs.get(f"dilation_{letter}_factor", 1))
         size = shape[axis] if shape is not None else 0
-        spans.append(((size - 1) * dilation + 1, int(conv.attrs.get(f"stride_{letter}", 0)), dilation))
+        spans.append(((size - 1) * dilation + 1, int(attrs.get(f"stride_{letter}", 0)), dilation))
     return spans
 
 
-def pads_as_same(conv: Op, sizes: Shape, pads: list[list[Dim]]) -> bool:
-    """True if SAME padding lets the convolution read what it reads of data of these sizes with these zeros beside it."""
-    return all(_as_same(size, pair, span, stride) for size, pair, (span, stride, _) in zip(sizes, pads, windows(conv)))
+def pads_as_same(conv: Op, attrs: dict[str, Any], sizes: Shape, pads: Sequence[Sequence[Dim]]) -> bool:
+    """True if SAME padding lets a convolution with these attributes read what it reads of data of these sizes with that
+    many zeros before and after it, in each spatial dimension."""
+    spans = windows(conv, attrs)
+    return all(_as_same(size, pair, span, stride) for size, pair, (span, stride, _) in zip(sizes, pads, spans))
 
 
-def _as_same(size: Dim, pad: list[Dim], span: Dim, stride: int) -> bool:
+def _as_same(size: Dim, pad: Sequence[Dim], span: Dim, stride: int) -> bool:
     before, after = pad
-    if not (isinstance(span, int) and isinstance(before, int) and isinstance(after, int)) or min(pad) < 0:  # type: ignore[type-var]
+    if not (isinstance(span, int) and isinstance(before, int) and isinstance(after, int)):
         return False
     if stride == 1:
         return before == (span - 1) // 2 and before + after == span - 1
     if not isinstance(size, int):
         return False  # what SAME pads with depends on the size
-    count = ceildiv(size, stride)
-    total = max((int(count) - 1) * stride + span - size, 0)
+    count = -(-size // stride)
+    total = max((count - 1) * stride + span - size, 0)
     # Zeros that lie behind the last window are read by none.
     return before == total // 2 and (size + before + after - span) // stride + 1 == count
 

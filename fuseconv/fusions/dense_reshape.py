@@ -1,0 +1,58 @@
+"""Reshapes around a dense layer -> none: FULLY_CONNECTED reads any shape row by row, and can keep dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuseconv.fuse.match import Fusion, Match
+from fuseconv.fuse.pattern import Term, pattern
+from fuseconv.ir.graph import Value
+from fuseconv.tfl.builder import Builder
+
+_RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+
+
+@pattern
+def behind(tfl: Any, x: Any) -> Term:
+    return tfl[_RESHAPES](tfl.FULLY_CONNECTED(x, ..., name="dense"), ..., name="reshape")
+
+
+@pattern
+def before(tfl: Any, x: Any) -> Term:
+    return tfl.FULLY_CONNECTED(tfl[_RESHAPES](x, ..., name="reshape", shared=True), ..., name="dense")
+
+
+def check_behind(m: Match) -> None:
+    m.require(_rows_are_whole(m) and m.x.shape, "the rows of the weights are not the last dimension of the data")
+    kept = (*m.x.shape[:-1], m.dense.result.shape[-1])
+    m.require(m.reshape.result.shape == kept, "the result gets other dimensions than the data has")
+
+
+def rewrite_behind(tfl: Builder, m: Match) -> Value:
+    """A dense layer whose result is given the dimensions of its data back -> one that keeps them."""
+    return tfl.op("FULLY_CONNECTED", tuple(m.dense.operands), m.dense.attrs | {"keep_num_dims": True})[0]
+
+
+def check_before(m: Match) -> None:
+    m.require(not m.dense.attrs.get("keep_num_dims"), "the dense layer keeps the dimensions of its data")
+    m.require(_rows_are_whole(m), "the rows of the weights are not the last dimension of the data")
+    readers = m.reshape.result.uses
+    m.require(all(r.kind == "tfl.FULLY_CONNECTED" for r in readers), "others than dense layers read it")
+    m.require(all(not r.attrs.get("keep_num_dims") for r in readers), "a dense layer keeps the dimensions of its data")
+
+
+def rewrite_before(tfl: Builder, m: Match) -> Value:
+    """Data that is reshaped for a dense layer -> the data as it is."""
+    return tfl.op("FULLY_CONNECTED", (m.x, *m.dense.operands[1:]), m.dense.attrs)[0]
+
+
+def _rows_are_whole(m: Match) -> bool:
+    """True if each row of the data, which the layer gets now, is one that the weights take."""
+    data, weights = m.dense.operands[0].shape, m.dense.operands[1].shape
+    return bool(data) and weights is not None and data[-1] == weights[-1]
+
+
+FUSIONS = [
+    Fusion("dense_keeps_dimensions", "FULLY_CONNECTED", behind, rewrite_behind, check_behind),
+    Fusion("dense_reads_any_shape", "FULLY_CONNECTED", before, rewrite_before, check_before),
+]

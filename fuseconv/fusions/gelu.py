@@ -1,0 +1,60 @@
+"""x * Phi(x) written out -> GELU; its approximation by tanh -> GELU(approximate)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fuseconv.fuse.match import Fusion, Match
+from fuseconv.fuse.pattern import Dialect, Term, pattern
+from fuseconv.fusions.constants import require_float32
+from fuseconv.ir.graph import Value
+from fuseconv.tfl.builder import Builder
+
+
+def _halved(tf: Dialect, x: Any, factor: Term) -> Term:
+    """x * factor / 2, in any order."""
+
+    def half(value: Any) -> Term:
+        return tf.Mul(value, 0.5) | tf.RealDiv(value, 2.0)
+
+    return tf.Mul(half(x), factor) | tf.Mul(x, half(factor)) | half(tf.Mul(x, factor))
+
+
+@pattern
+def exact(tf: Any, x: Any) -> Term:
+    def ratio(x: Any, sign: int = 1) -> Term:
+        return tf.Mul(x, sign * math.sqrt(0.5)) | tf.RealDiv(x, sign * math.sqrt(2))
+
+    # erfc(-z) is 1 + erf(z) without cancellation; Keras 3 writes that.
+    negative = ratio(tf.Neg(x)) | ratio(x, -1) | tf.Neg(ratio(x))
+    return _halved(tf, x, tf.AddV2(tf.Erf(ratio(x)), 1.0) | tf.Erfc(negative))
+
+
+@pattern
+def approximate(tf: Any, x: Any) -> Term:
+    square = tf.Square(x) | tf.Mul(x, x) | tf.Pow(x, 2.0)
+    cube = tf.Pow(x, 3.0) | tf.Mul(square, x)
+    # 0.044715 times powers of x, in any order.
+    linear = tf.Mul(x, 0.044715)
+    quadratic = tf.Mul(square, 0.044715) | tf.Mul(linear, x)
+    cubic = tf.Mul(cube, 0.044715) | tf.Mul(quadratic, x) | tf.Mul(linear, square)
+    root = math.sqrt(2 / math.pi)
+    factored = tf.AddV2(quadratic, 1.0)
+    scaled = tf.Mul(tf.AddV2(x, cubic) | tf.Mul(x, factored), root) | tf.Mul(tf.Mul(x, root), factored)
+    return _halved(tf, x, tf.AddV2(tf.Tanh(scaled), 1.0))
+
+
+def rewrite(tfl: Builder, m: Match) -> Value:
+    return tfl.gelu(m.x)
+
+
+def rewrite_approximate(tfl: Builder, m: Match) -> Value:
+    """x * Phi(x) by the approximation with tanh -> GELU(approximate)."""
+    return tfl.gelu(m.x, approximate=True)
+
+
+FUSIONS = [
+    Fusion("gelu", "GELU", exact, rewrite, require_float32),
+    Fusion("gelu_tanh", "GELU", approximate, rewrite_approximate, require_float32),
+]
