@@ -36,8 +36,8 @@ class Checkpoint:
         path = prefix.with_name(f"{prefix.name}.index")
         try:
             data = path.read_bytes()
-        except FileNotFoundError:
-            raise InputError(f"{path} is missing: the model's variables cannot be read without it.") from None
+        except OSError as error:
+            raise _unreadable(path, error) from None
         try:
             self._entries = dict(_table(data, path))
             header = protos.classes["BundleHeaderProto"].FromString(self._entries.pop(b"", b""))
@@ -122,10 +122,15 @@ class Checkpoint:
                 with path.open("rb") as file:
                     empty = file.seek(0, 2) == 0  # an empty file cannot be mapped
                     shard = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            except FileNotFoundError:
-                raise InputError(f"{path} is missing: the model's variables cannot be read without it.") from None
+            except OSError as error:
+                raise _unreadable(path, error) from None
             self._shards[number] = shard
         return shard
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+    return InputError(f"{path} {what}: the model's variables cannot be had without it.")
 
 
 def _damaged(path: Path) -> InputError:

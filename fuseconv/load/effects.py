@@ -20,7 +20,8 @@ TABLE_WRITES = frozenset({
 })  # fmt: skip
 _IDENTITIES = frozenset({"Identity", "IdentityN", "StopGradient"})
 # No restore or init graph of TensorFlow's own comes near these; a malicious one could make us walk for ever.
-_MAX_CALLS = 10_000
+_MAX_WORK = 10_000_000
+_WORK_OF_A_CALL = 1_000
 _MAX_STEPS = 100_000
 
 
@@ -67,7 +68,7 @@ class Effects:
     def __init__(self, library: dict[str, Any]) -> None:
         self.library = library
         self._bodies: dict[str, Nodes] = {}
-        self._calls = 0
+        self._work = 0
 
     def of(self, main: Scope, root: str) -> Iterator[Source]:
         """The nodes that write a variable or table when the node `root` of the main graph runs."""
@@ -122,9 +123,6 @@ class Effects:
     def _enter(self, scope: Scope, name: str) -> Scope:
         inner = scope.calls.get(name)
         if inner is None:
-            self._calls += 1
-            if self._calls > _MAX_CALLS:
-                raise InputError(f"The functions that restore the model call each other without end ('{name}').")
             node = scope.nodes.by_name[name]
             function = node.op if node.op in self.library else node.attr["f"].func.name
             proto = self.library.get(function)
@@ -133,6 +131,9 @@ class Effects:
             body = self._bodies.get(function)
             if body is None:
                 body = self._bodies[function] = Nodes(proto.node_def)
+            self._work += _WORK_OF_A_CALL + len(body.by_name)
+            if self._work > _MAX_WORK:
+                raise InputError(f"The functions that restore the model call each other without end ('{name}').")
             inner = scope.calls[name] = Scope(body, proto, scope, name)
         return inner
 

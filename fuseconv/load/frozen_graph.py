@@ -15,7 +15,6 @@ from fuseconv.load.op_defs import OpDefs
 from fuseconv.load.resources import TABLE_COLLECTION, Resources
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
-_VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 # Ops that nobody reads, but that make nothing a user asks for.
 _NO_OUTPUTS = frozenset({"Assert", "Const", "NoOp", "PlaceholderWithDefault", "Print", "PrintV2"}) | _PLACEHOLDERS
 # Up to this version of GraphDef, a placeholder of unknown shape says that it is a scalar.
@@ -34,7 +33,10 @@ def load(path: Path, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ())
 
 
 def _read(path: Path) -> Any:
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     if not data:
         raise InputError(f"{path} is empty.")
     if data[0] == _SAVED_MODEL_TAG:
@@ -69,7 +71,6 @@ class _Loader:
             graph.outputs = [result for value in graph.outputs if value.op for result in value.op.results]
         if not inputs:
             graph.inputs = [value for value in graph.inputs if value.uses]
-        self._refuse_variables()
         self.importer.build_functions()
         signature = Signature(
             ["serving_default"], graph, [value.name for value in graph.inputs], [value.name for value in graph.outputs]
@@ -77,24 +78,26 @@ class _Loader:
         if outputs:
             signature.outputs = [_short(name) for name in outputs]
         module = Module([signature], self.importer.functions)
-        self._tables(module)
+        self._fill_tables(module)
+        for name in module.variables:
+            raise InputError(
+                f"{self.path} is not frozen: it holds the variable '{name}' without its value. "
+                "Convert the SavedModel instead, or freeze the graph."
+            )
         return module
 
-    def _tables(self, module: Module) -> None:
-        """Fills the tables from the initialisers that the graph contains, though no output needs them."""
+    def _fill_tables(self, module: Module) -> None:
+        """From the initialisers that the graph contains, though no output needs them."""
         meta = protos.classes["MetaGraphDef"]()
         writes = [name for name in self.nodes.by_name if self.nodes.op(name) in TABLE_WRITES]
         meta.collection_def[TABLE_COLLECTION].node_list.value.extend(writes)
-        resources = Resources(self.path.parent, meta, self.nodes, self.importer.library)
-        resources.resolve(self.importer.handles, module)
+        Resources(self.path.parent, meta, self.nodes, self.importer.library).resolve(module)
 
     def _input(self, name: str) -> Value:
-        node = self.nodes.by_name[_node(name)]
+        dtype = self.importer.tensor_type(self.nodes, name)
         index = int(_with_index(name).rpartition(":")[2])
-        dtypes = [dtype for _, types in self.importer.output_types(node) or [] for dtype in types]
-        if index >= len(dtypes):
-            raise InputError(f"The input '{name}' is no tensor of the graph: '{node.name}' has {len(dtypes)} results.")
-        return Value(dtypes[index], symbolic(self._shape(node, index), _short(name)), _short(name))
+        shape = self._shape(self.nodes.by_name[_node(name)], index)
+        return Value(dtype, symbolic(shape, _short(name)), _short(name))
 
     def _shape(self, node: Any, index: int) -> tuple[int | None, ...] | None:
         shape = attrs.shape(node.attr["shape"].shape) if "shape" in node.attr else None
@@ -116,14 +119,6 @@ class _Loader:
             return False
         outputs = self.importer.output_types(node)
         return outputs is None or any(dtypes for _, dtypes in outputs)
-
-    def _refuse_variables(self) -> None:
-        for op in self.importer.handles:
-            if op.type in _VARIABLES:
-                raise InputError(
-                    f"{self.path} is not frozen: it holds the variable '{op.name}' without its value. "
-                    "Convert the SavedModel instead, or freeze the graph."
-                )
 
     def _listing(self) -> str:
         placeholders = [name for name in self.nodes.by_name if self.nodes.op(name) in _PLACEHOLDERS]

@@ -66,17 +66,12 @@ class Importer:
     """Builds graphs from the nodes of one model.
 
     library: its FunctionDefs. `functions` are the graphs of those that something built here refers to, as soon as
-    `build_functions` ran; `handles` the ops that make a variable or a table."""
-
-    HANDLES = frozenset({
-        "VarHandleOp", "VariableV2", "Variable", "HashTableV2", "HashTable", "MutableHashTableV2", "MutableHashTable",
-    })  # fmt: skip
+    `build_functions` ran."""
 
     def __init__(self, library: Iterable[Any], op_defs: OpDefs) -> None:
         self.op_defs = op_defs
         self.library: dict[str, Any] = {function.signature.name: function for function in library}
         self.functions: dict[str, Graph] = {}
-        self.handles: list[Op] = []
         self._wanted: list[str] = []
 
     def build_functions(self) -> None:
@@ -107,6 +102,16 @@ class Importer:
         if op_def is None:
             return None
         return [(arg.name, _arg_types(arg, node, op_def)) for arg in op_def.outputs]
+
+    def tensor_type(self, nodes: Nodes, ref: str) -> DType:
+        """The type of the tensor "node:index" of a GraphDef. Raises InputError if there is no such tensor."""
+        name, _, index = _graph_ref(ref)
+        if name not in nodes:
+            raise InputError(f"'{ref}' is no tensor of the model: it has no node '{name}'.")
+        dtypes = [dtype for _, dtypes in self.output_types(nodes.by_name[name]) or [] for dtype in dtypes]
+        if index >= len(dtypes):
+            raise InputError(f"'{ref}' is no tensor of the model: '{name}' is known to have {len(dtypes)} results.")
+        return dtypes[index]
 
     def want(self, ref: FuncRef, node: str) -> None:
         if ref.name not in self.library:
@@ -273,8 +278,6 @@ class _Builder:
             for item in value if isinstance(value, list) else (value,):
                 if isinstance(item, FuncRef) and key != _ANNOTATION:
                     self.importer.want(item, name)
-        if kind in Importer.HANDLES:
-            self.importer.handles.append(op)
         return op
 
     def _attrs(self, node: Any, op_def: OpDef | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ graph; both are read, not run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,15 @@ TABLE_COLLECTION = "table_initializer"
 _INIT_COLLECTIONS = ("saved_model_main_op", "legacy_init_op", TABLE_COLLECTION)
 _ASSET_COLLECTION = "saved_model_assets"
 _TABLES = frozenset({"HashTableV2", "HashTable", "MutableHashTableV2", "MutableHashTable"})
+_HANDLES = _TABLES | {"VarHandleOp", "VariableV2", "Variable"}
 _TEXT_FILE_DEFAULTS = {"vocab_size": -1, "delimiter": b"\t", "offset": 0}
 # Deeper than any initialiser computes its keys and values.
 _MAX_DEPTH = 20
 _MAX_RANGE = 1 << 28
 
+_SHARED = ("container", "shared_name")
+
+_SharedName = tuple[str, str]  # the container, and the name in it
 _Restored = tuple[str, str]  # the checkpoint's name of a tensor, and the slice of it
 
 
@@ -53,22 +57,36 @@ class Resources:
         self._restored: dict[str, _Restored] = {}
         self._initialised: dict[str, Source] = {}
         self._table_writes: dict[str, Source] = {}
+        self._values: dict[tuple[int, str, int], np.ndarray | None] = {}
 
-    def resolve(self, handles: Sequence[Op], module: Module) -> None:
+    def resolve(self, module: Module) -> None:
         """Gives each handle op the name of its variable or table as `shared_name`, and the module what this holds."""
+        handles = [op for graph in module.graphs() for op in graph.ops if op.type in _HANDLES]
         if not handles:
             return
+        # A handle within a function is that of the main graph with its shared name.
+        inner = {op for graph in module.functions.values() for op in graph.ops}
+        twins = self._nodes_by_shared_name() if any(op in inner for op in handles) else {}
         for root in (self.meta.saver_def.restore_op_name, *_init_ops(self.meta)):
             if root:
                 self._read_effects(root)
         names = _Names()
         for op in handles:
-            name = op.attrs["shared_name"] = names.of(op, self._restored.get(op.name))
+            node = twins.get(_shared_name(op), "") if op in inner else op.name
+            name = op.attrs["shared_name"] = names.of(op, node, self._restored.get(node))
             if op.type in _TABLES:
                 if name not in module.tables:
-                    module.tables[name] = self._table(name, op)
+                    module.tables[name] = self._table(name, op, node)
             elif name not in module.variables:
-                module.variables[name] = self._variable(name, op)
+                module.variables[name] = self._variable(name, op, node)
+
+    def _nodes_by_shared_name(self) -> dict[_SharedName, str]:
+        found: dict[_SharedName, str] = {}
+        for name, node in self.main.nodes.by_name.items():
+            if node.op in _HANDLES:
+                container, shared = (str(attrs.text(node.attr[k].s)) if k in node.attr else "" for k in _SHARED)
+                found.setdefault((container, shared or name), name)
+        return found
 
     def _read_effects(self, root: str) -> None:
         for write in self.effects.of(self.main, root):
@@ -104,13 +122,13 @@ class Resources:
             raise InputError(f"The node '{reader.node}' restores variables by names that are no strings.")
         return [item.decode(errors="replace") for item in array.reshape(-1)]
 
-    def _variable(self, name: str, op: Op) -> Variable:
+    def _variable(self, name: str, op: Op, node: str) -> Variable:
         dtype = op.attrs.get("dtype") or op.result.dtype
         variable = Variable(name, dtype, symbolic(op.attrs.get("shape"), name))
-        if op.name in self._restored:
-            variable.data = self._read(*self._restored[op.name])
-        elif op.name in self._initialised:
-            variable.data = self._evaluate(self._initialised[op.name])
+        if node in self._restored:
+            variable.data = self._read(*self._restored[node])
+        elif node in self._initialised:
+            variable.data = self._evaluate(self._initialised[node])
         data = variable.data
         if data is not None:
             fits = variable.shape is None or (
@@ -127,12 +145,12 @@ class Resources:
             self._checkpoint = Checkpoint(self.path / "variables" / "variables")
         return self._checkpoint.read(name, slice_spec)
 
-    def _table(self, name: str, op: Op) -> Table:
+    def _table(self, name: str, op: Op, node: str) -> Table:
         key_dtype, value_dtype = (op.attrs.get(key) for key in ("key_dtype", "value_dtype"))
         if not isinstance(key_dtype, DType) or not isinstance(value_dtype, DType):
             raise InputError(f"The table '{op.name}' does not say what it holds: the model file is damaged.")
         table = Table(name, key_dtype, value_dtype)
-        write = self._table_writes.get(op.name)
+        write = self._table_writes.get(node)
         if write is None:
             return table
         if "TextFile" in write.op:
@@ -155,7 +173,13 @@ class Resources:
         return asset_path(self.path, self._asset_names[source.node])
 
     def _evaluate(self, source: Source, depth: int = 0) -> np.ndarray | None:
-        """The value of an initialiser's operand; None if it is made by something else than the few ops that are."""
+        """The value of an initialiser's operand; None if it is made by something else than the few ops of TF's own."""
+        key = (id(source.scope), source.node, source.index)
+        if key not in self._values:
+            self._values[key] = self._compute(source, depth)
+        return self._values[key]
+
+    def _compute(self, source: Source, depth: int) -> np.ndarray | None:
         if source.op == "Const":
             return _const(source)
         if source.op == "RestoreV2":
@@ -179,12 +203,19 @@ class _Names:
     def __init__(self) -> None:
         self.owners: dict[str, tuple] = {}
 
-    def of(self, op: Op, restored: _Restored | None) -> str:
-        identity = tuple(op.attrs.get(key) for key in ("container", "dtype", "shape", "key_dtype", "value_dtype"))
-        name = op.attrs.get("shared_name") or op.name
-        if self.owners.setdefault(name, (*identity, restored)) == (*identity, restored):
+    def of(self, op: Op, node: str, restored: _Restored | None) -> str:
+        """`node`: the handle's node in the main graph, "" if there is none."""
+        kind = tuple(op.attrs.get(key) for key in ("dtype", "shape", "key_dtype", "value_dtype"))
+        container, name = _shared_name(op)
+        identity = (container, *kind, restored)
+        if self.owners.setdefault(name, identity) == identity:
             return name
-        return op.name
+        return node or op.name
+
+
+def _shared_name(op: Op) -> _SharedName:
+    container, shared = (str(op.attrs.get(key, "")) for key in _SHARED)
+    return container, shared or op.name
 
 
 def _assets(meta: Any) -> list[tuple[str, str]]:

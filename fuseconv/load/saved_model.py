@@ -34,11 +34,12 @@ def _read(path: Path) -> Any:
     try:
         data = file.read_bytes()
     except FileNotFoundError:
-        if (path / "saved_model.pbtxt").exists():
-            raise InputError(
-                f"{path} holds its model as text (saved_model.pbtxt); save it again as saved_model.pb."
-            ) from None
+        for other, form in (("saved_model.pbtxt", "as text"), ("saved_model.cpb", "in chunks")):
+            if (path / other).exists():
+                raise InputError(f"{path} holds its model {form} ({other}); save it as saved_model.pb.") from None
         raise InputError(f"{path} is no SavedModel: there is no saved_model.pb in it.") from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}.") from None
     if not data:
         raise InputError(f"{file} is empty.")
     try:
@@ -96,9 +97,7 @@ class _Loader:
         module.functions = self.importer.functions
         if merge_signatures(module):
             drop_unreachable(module)
-        if self.importer.handles:
-            live = {id(op) for graph in module.graphs() for op in graph.ops}
-            self.resources.resolve([op for op in self.importer.handles if id(op) in live], module)
+        self.resources.resolve(module)
         return module
 
     def _signature(self, name: str, proto: Any) -> Signature:
@@ -107,10 +106,12 @@ class _Loader:
             ref = _tensor_name(info, name, key)
             if ref in inputs:
                 raise InputError(f"The signature '{name}' feeds '{ref}' through two inputs; it cannot be converted.")
-            shape = symbolic(attrs.shape(info.tensor_shape), key)
-            inputs[ref] = Value(attrs.dtype(info.dtype), shape, key)
+            shape = attrs.shape(info.tensor_shape) if info.HasField("tensor_shape") else None
+            inputs[ref] = Value(self.importer.tensor_type(self.nodes, ref), symbolic(shape, key), key)
         outputs = {key: _tensor_name(info, name, key) for key, info in sorted(proto.outputs.items())}
-        graph = self.importer.build_graph(name, self.nodes, inputs, list(outputs.values()))
+        # A function may have the signature's name.
+        graph_name = f"{name} (signature)" if name in self.importer.library else name
+        graph = self.importer.build_graph(graph_name, self.nodes, inputs, list(outputs.values()))
         return Signature([name], graph, [value.name for value in inputs.values()], list(outputs))
 
 

@@ -112,6 +112,27 @@ def test_shared_names(tf2: Path, tmp_path: Path) -> None:
     assert "twice" in values
 
 
+def test_handle_within_a_function(tf2: Path, tmp_path: Path) -> None:
+    """It is that of the main graph with its shared name, whatever its node is called."""
+
+    def edit(meta: Any) -> None:
+        handles = [n for n in meta.graph_def.node if n.op == "VarHandleOp"]
+        (other,) = [n for n in handles if n.attr["shared_name"].s == b"same_name_1"]
+        for function in meta.graph_def.library.function:
+            reads = [n for n in function.node_def if n.op == "ReadVariableOp"]
+            if "inference_other" in function.signature.name:
+                handle = function.node_def.add()
+                handle.CopyFrom(other)
+                handle.name = "same_name"
+                for read in reads:
+                    read.input[0] = "same_name:resource:0"
+
+    module = load(with_meta(tf2, tmp_path / "m", edit), signatures=["another"])
+    assert any(op.type == "VarHandleOp" for graph in module.functions.values() for op in graph.ops)
+    expected = load(tf2).variables["same_name_1"].data
+    assert module.variables["same_name_1"].data.tolist() == np.asarray(expected).tolist()  # type: ignore[union-attr]
+
+
 def test_variable_without_a_value(tf2: Path, tmp_path: Path) -> None:
     model = with_meta(tf2, tmp_path / "m", lambda meta: meta.ClearField("saver_def"))
     assert [v.data for v in load(model).variables.values()] == [None, None]
