@@ -133,8 +133,8 @@ def assert_close(actual: np.ndarray, expected: np.ndarray, atol: float = 1e-5) -
     if not finite.any():
         return
     tolerance = atol if dtype.is_complex else max(atol, 2 * _epsilon(dtype))
-    error = np.abs(a - b)[finite].max()
-    scale = np.abs(b)[finite].max()
+    error = np.abs(a[finite] - b[finite]).max()
+    scale = np.abs(b[finite]).max()
     assert error <= tolerance * (scale or 1), f"an error of {error:.3g} where values reach {scale:.3g}"
 
 

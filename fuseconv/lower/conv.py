@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,16 +21,10 @@ from fuseconv.lower.shapes import known, shape_of, size
 def Conv2D(
     tfl, x, filter, *, strides, padding, data_format="NHWC", dilations=(1, 1, 1, 1), explicit_paddings=()
 ):  # fmt: skip
-    # A filter with fewer input channels than x has is a grouped convolution, in TFLite as in TensorFlow.
-    kernel, outputs = _filter(filter, 4, slice(0, 2), slice(3, 4))
-    stride, dilation = spatial(strides, data_format), spatial(dilations, data_format)
-    x = channels_last(tfl, x, data_format)
-    pads = explicit_pads(explicit_paddings, data_format)
-    x, padding = padded(tfl, x, padding, pads, list(zip(kernel, stride, dilation)))
-    y = tfl.conv_2d(
-        x, tfl.transpose(filter, [3, 0, 1, 2]), _no_bias(*outputs), padding=padding, stride_h=stride[0],
-        stride_w=stride[1], dilation_h_factor=dilation[0], dilation_w_factor=dilation[1],
-    )  # fmt: skip
+    """CONV_2D with the filter as [out,h,w,in]; one with fewer input channels than x has is a grouped convolution."""
+    (outputs,) = known(shape_of(filter, 4)[3:], "the number of filters")
+    x, options = _options_2d(tfl, x, filter, strides, dilations, padding, explicit_paddings, data_format)
+    y = tfl.conv_2d(x, tfl.transpose(filter, [3, 0, 1, 2]), np.zeros(outputs, np.float32), **options)
     return restored(tfl, y, data_format)
 
 
@@ -38,17 +33,12 @@ def Conv2D(
 def DepthwiseConv2dNative(
     tfl, x, filter, *, strides, padding, data_format="NHWC", dilations=(1, 1, 1, 1), explicit_paddings=()
 ):  # fmt: skip
-    kernel, (channels, multiplier) = _filter(filter, 4, slice(0, 2), slice(2, 4))
-    stride, dilation = spatial(strides, data_format), spatial(dilations, data_format)
-    x = channels_last(tfl, x, data_format)
-    pads = explicit_pads(explicit_paddings, data_format)
-    x, padding = padded(tfl, x, padding, pads, list(zip(kernel, stride, dilation)))
-    y = tfl.depthwise_conv_2d(
-        x, tfl.reshape(filter, [1, *kernel, channels * multiplier]), _no_bias(channels * multiplier), padding=padding,
-        stride_h=stride[0], stride_w=stride[1], depth_multiplier=multiplier,
-        dilation_h_factor=dilation[0], dilation_w_factor=dilation[1],
-    )  # fmt: skip
-    return restored(tfl, y, data_format)
+    """DEPTHWISE_CONV_2D with the filter [h,w,c,m] as [1,h,w,c*m]."""
+    height, width, channels, multiplier = known(shape_of(filter, 4), "the shape of the filter")
+    x, options = _options_2d(tfl, x, filter, strides, dilations, padding, explicit_paddings, data_format)
+    weights = tfl.reshape(filter, [1, height, width, channels * multiplier])
+    bias = np.zeros(channels * multiplier, np.float32)
+    return restored(tfl, tfl.depthwise_conv_2d(x, weights, bias, depth_multiplier=multiplier, **options), data_format)
 
 
 @lowers
@@ -56,11 +46,11 @@ def DepthwiseConv2dNative(
 def Conv2DBackpropInput(
     tfl, input_sizes, filter, x, *, strides, padding, data_format="NHWC", dilations=(1, 1, 1, 1), explicit_paddings=()
 ):  # fmt: skip
+    """TRANSPOSE_CONV with the filter as [out,h,w,in]; explicit crops are a SLICE of the uncropped result."""
     require(set(spatial(dilations, data_format)) == {1}, "TRANSPOSE_CONV has no dilations")
     stride = spatial(strides, data_format)
     x = channels_last(tfl, x, data_format)
     shape = _output_shape(tfl, input_sizes, x, filter, data_format)
-    # TFLite crops as SAME or VALID; explicit crops are those of VALID, done by a slice.
     pads = explicit_pads(explicit_paddings, data_format) or [(0, 0), (0, 0)]
     whole = tfl.add(shape, [0, *map(sum, pads), 0]) if any(map(any, pads)) else shape
     y = tfl.transpose_conv(
@@ -75,6 +65,7 @@ def Conv2DBackpropInput(
 @lowers
 @in_float32
 def Conv3D(tfl, x, filter, *, strides, padding, data_format="NDHWC", dilations=(1, 1, 1, 1, 1)):
+    """CONV_3D."""
     x = channels_last(tfl, x, data_format)
     channels, inputs = shape_of(x, 5)[4], shape_of(filter, 5)[3]
     require(channels == inputs, "CONV_3D has no groups")
@@ -87,21 +78,26 @@ def Conv3D(tfl, x, filter, *, strides, padding, data_format="NDHWC", dilations=(
 def Conv3DBackpropInputV2(
     tfl, input_sizes, filter, x, *, strides, padding, data_format="NDHWC", dilations=(1, 1, 1, 1, 1)
 ):  # fmt: skip
+    """CONV_3D_TRANSPOSE."""
     x = channels_last(tfl, x, data_format)
     shape = _output_shape(tfl, input_sizes, x, filter, data_format)
     window = _options_3d(strides, dilations, data_format)
     return restored(tfl, tfl.conv_3d_transpose(shape, filter, x, padding=padding, **window), data_format)
 
 
-def _filter(filter: Value, rank: int, kernel: slice, channels: slice) -> tuple[list[int], list[int]]:
-    """The window's sizes, and the numbers of channels that the bias needs, of a filter."""
-    shape = shape_of(filter, rank)
-    return known(shape[kernel], "the size of the window"), known(shape[channels], "the number of filters")
-
-
-def _no_bias(outputs: int) -> np.ndarray:
-    """The bias that CONV_2D and DEPTHWISE_CONV_2D must have."""
-    return np.zeros(outputs, np.float32)
+def _options_2d(
+    tfl: Lowering, x: Value, filter: Value, strides: Sequence[int], dilations: Sequence[int], padding: str,
+    explicit_paddings: Sequence[int], data_format: str,
+) -> tuple[Value, dict[str, Any]]:  # fmt: skip
+    """x with its channels last, padded where the kernel cannot, and the kernel's options."""
+    height, width = spatial(strides, data_format)
+    rows, columns = spatial(dilations, data_format)
+    kernel = known(shape_of(filter, 4)[:2], "the size of the window")
+    windows = list(zip(kernel, (height, width), (rows, columns)))
+    pads = explicit_pads(explicit_paddings, data_format)
+    x, padding = padded(tfl, channels_last(tfl, x, data_format), padding, pads, windows)
+    options = {"stride_h": height, "stride_w": width, "dilation_h_factor": rows, "dilation_w_factor": columns}
+    return x, {**options, "padding": padding}
 
 
 def _options_3d(strides: Sequence[int], dilations: Sequence[int], data_format: str) -> dict[str, int]:

@@ -16,11 +16,13 @@ _MOST_DIMS = 5
 
 @lowers
 def MatMul(tfl, a, b, *, transpose_a=False, transpose_b=False):
+    """FULLY_CONNECTED with a constant, BATCH_MATMUL of two matrices; integers are multiplied and summed."""
     return matmul(tfl, a, b, transpose_a, transpose_b)
 
 
 @lowers("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
+    """FULLY_CONNECTED with a constant matrix, else BATCH_MATMUL; integers are multiplied and summed."""
     return matmul(tfl, x, y, adj_x, adj_y)
 
 

@@ -62,6 +62,7 @@ class _Layout:
 
 @lowers
 def Einsum(tfl, *inputs, equation):
+    """FULLY_CONNECTED with a constant, BATCH_MATMUL, or MUL if nothing is summed; transposes as few as can be."""
     if tfl.dtype in (types.INT32, types.INT64):
         return _einsum(tfl, *inputs, equation=equation)
     return in_float32(_einsum)(tfl, *inputs, equation=equation)

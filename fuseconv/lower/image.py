@@ -16,12 +16,14 @@ _INT = types.INT32
 
 @lowers
 def ResizeBilinear(tfl, images, size, *, align_corners=False, half_pixel_centers=False):
+    """RESIZE_BILINEAR in float32, which is also the type of the result for integers."""
     x = carried(tfl, images, (types.FLOAT32,)) if images.dtype is not _INT else cast(tfl, images, types.FLOAT32)
     return tfl.resize_bilinear(x, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers)
 
 
 @lowers
 def ResizeNearestNeighbor(tfl, images, size, *, align_corners=False, half_pixel_centers=False):
+    """RESIZE_NEAREST_NEIGHBOR."""
     x = carried(tfl, images, _BLOCK_TYPES)
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     return cast(tfl, tfl.resize_nearest_neighbor(x, size, **flags), images.dtype)
@@ -29,33 +31,39 @@ def ResizeNearestNeighbor(tfl, images, size, *, align_corners=False, half_pixel_
 
 @lowers
 def SpaceToDepth(tfl, x, *, block_size, data_format="NHWC"):
+    """SPACE_TO_DEPTH."""
     last = channels_last(tfl, carried(tfl, x, _BLOCK_TYPES), data_format)
     return restored(tfl, cast(tfl, tfl.space_to_depth(last, block_size=block_size), x.dtype), data_format)
 
 
 @lowers
 def DepthToSpace(tfl, x, *, block_size, data_format="NHWC"):
+    """DEPTH_TO_SPACE."""
     last = channels_last(tfl, carried(tfl, x, _BLOCK_TYPES), data_format)
     return restored(tfl, cast(tfl, tfl.depth_to_space(last, block_size=block_size), x.dtype), data_format)
 
 
 @lowers
 def SpaceToBatch(tfl, x, paddings, *, block_size):
+    """SPACE_TO_BATCH_ND."""
     return _blocks(tfl, "SPACE_TO_BATCH_ND", x, tfl.ints([block_size] * 2), paddings)
 
 
 @lowers
 def BatchToSpace(tfl, x, crops, *, block_size):
+    """BATCH_TO_SPACE_ND."""
     return _blocks(tfl, "BATCH_TO_SPACE_ND", x, tfl.ints([block_size] * 2), crops)
 
 
 @lowers
 def SpaceToBatchND(tfl, x, block_shape, paddings):
+    """SPACE_TO_BATCH_ND of one or two dimensions."""
     return _blocks(tfl, "SPACE_TO_BATCH_ND", x, block_shape, paddings)
 
 
 @lowers
 def BatchToSpaceND(tfl, x, block_shape, crops):
+    """BATCH_TO_SPACE_ND of one or two dimensions."""
     return _blocks(tfl, "BATCH_TO_SPACE_ND", x, block_shape, crops)
 
 

@@ -20,6 +20,7 @@ def FusedBatchNorm(
     tfl, x, scale, offset, mean, variance, *,
     epsilon=1e-4, exponential_avg_factor=1.0, data_format="NHWC", is_training=True,
 ):  # fmt: skip
+    """One MUL and one ADD in inference; the moments of the batch in training."""
     unread = not any(result.uses for result in tfl.source.results[3:])
     require(unread, "a result that only serves the gradient is read")
     x = channels_last(tfl, x, data_format)
@@ -36,6 +37,7 @@ def FusedBatchNorm(
 @lowers
 @in_float32
 def LRN(tfl, x, *, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5):
+    """LOCAL_RESPONSE_NORMALIZATION; a product with a band matrix where the base of the power can be negative."""
     if (bias > 0 and alpha >= 0) or beta == 0:
         return tfl.local_response_normalization(x, radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
     # The base of the power can be negative; TensorFlow then makes NaNs where TFLite's op makes numbers.
@@ -49,6 +51,7 @@ def LRN(tfl, x, *, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5):
 @lowers
 @in_float32
 def L2Loss(tfl, t):
+    """Half the SUM of squares."""
     axes = [*range(len(shape_of(t)))]
     return tfl.mul(tfl.sum_(tfl.mul(t, t), axes), 0.5)
 
@@ -76,6 +79,7 @@ def _moments(tfl: Lowering, x: Value) -> tuple[Value, Value, Value]:
 
 @lowers
 def BiasAdd(tfl, value, bias, *, data_format="NHWC"):
+    """ADD."""
     # The format tells only where the channels are; the rank is the value's.
     rank = len(shape_of(value))
     if is_channels_first(data_format) and rank > 2:

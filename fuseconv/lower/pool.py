@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import carried, cast, in_float32
 from fuseconv.lower.layout import channels_last, explicit_pads, pad, padded, restored, same_pads, spatial
@@ -20,6 +21,7 @@ Pool = Callable[..., Value]
 @lowers
 @in_float32
 def AvgPool(tfl, x, *, ksize, strides, padding, data_format="NHWC"):
+    """AVERAGE_POOL_2D."""
     x = channels_last(tfl, x, data_format)
     y = _pool(tfl.average_pool_2d, x, spatial(ksize, data_format), spatial(strides, data_format), padding)
     return restored(tfl, y, data_format)
@@ -27,6 +29,7 @@ def AvgPool(tfl, x, *, ksize, strides, padding, data_format="NHWC"):
 
 @lowers
 def MaxPool(tfl, x, *, ksize, strides, padding, data_format="NHWC", explicit_paddings=()):
+    """MAX_POOL_2D; a MAXIMUM of slices for wide integers, which it lacks."""
     x = channels_last(tfl, x, data_format)
     pads = explicit_pads(explicit_paddings, data_format)
     y = _max_pool(tfl, x, spatial(ksize, data_format), spatial(strides, data_format), padding, pads)
@@ -35,6 +38,7 @@ def MaxPool(tfl, x, *, ksize, strides, padding, data_format="NHWC", explicit_pad
 
 @lowers
 def MaxPoolV2(tfl, x, ksize, strides, *, padding, data_format="NHWC"):
+    """MAX_POOL_2D, with the window and the strides as constant operands."""
     window, steps = constant_of(ksize, "the window").tolist(), constant_of(strides, "the strides").tolist()
     return MaxPool(tfl, x, ksize=window, strides=steps, padding=padding, data_format=data_format)
 
@@ -42,17 +46,20 @@ def MaxPoolV2(tfl, x, ksize, strides, *, padding, data_format="NHWC"):
 @lowers
 @in_float32
 def AvgPool3D(tfl, x, *, ksize, strides, padding, data_format="NDHWC"):
+    """AVERAGE_POOL_2D over height and width, then over depth."""
     return _pool_3d(tfl, tfl.average_pool_2d, x, ksize, strides, padding, data_format)
 
 
 @lowers
 @in_float32
 def MaxPool3D(tfl, x, *, ksize, strides, padding, data_format="NDHWC"):
+    """MAX_POOL_2D over height and width, then over depth."""
     return _pool_3d(tfl, tfl.max_pool_2d, x, ksize, strides, padding, data_format)
 
 
 @lowers
 def MaxPoolWithArgmax(tfl, x, *, ksize, strides, padding, include_batch_in_index=False):
+    """MAX_POOL_2D, and ARG_MAX of the elements of each window."""
     require(x.dtype is types.FLOAT32, "MAX_POOL_2D and ARG_MAX take float32")
     kernel, stride = spatial(ksize, "NHWC"), spatial(strides, "NHWC")
     batch, *inner = shape_of(x, 4)
@@ -61,15 +68,20 @@ def MaxPoolWithArgmax(tfl, x, *, ksize, strides, padding, include_batch_in_index
     windows = _windows(tfl, pad(tfl, x, pads, -np.inf), kernel, stride)
     # The first of equal elements is the maximum, in TensorFlow and in ARG_MAX.
     which = tfl.arg_max(tfl.pack(*windows, axis=4), np.array(4, np.int32), output_type="INT32")
-    steps = [np.arange(int(n)) * s - p[0] for n, s, p in zip(shape_of(windows[0])[1:3], stride, pads)]
-    corner = np.add.outer(steps[0] * width, steps[1])[..., None] * channels + np.arange(channels)
+    starts = [np.arange(int(n)) * s - p[0] for n, s, p in zip(shape_of(windows[0])[1:3], stride, pads)]
+    corner = np.add.outer(starts[0] * width, starts[1])[..., None] * channels + np.arange(channels)
     offset = np.add.outer(np.arange(kernel[0]) * width, np.arange(kernel[1])).reshape(-1) * channels
     index = tfl.add(tfl.gather(offset.astype(np.int32), which), corner.astype(np.int32))
     if include_batch_in_index:
-        count = tfl.reshape(size(tfl, batch, x), tfl.ints([]))
-        rows = tfl.range_(np.array(0, np.int32), count, np.array(1, np.int32))
-        index = tfl.add(index, tfl.mul(tfl.reshape(rows, [-1, 1, 1, 1]), height * width * channels))
+        index = tfl.add(index, _first_indices(tfl, batch, height * width * channels, x))
     return [_pool(tfl.max_pool_2d, x, kernel, stride, padding), cast(tfl, index, tfl.source.results[1].dtype)]
+
+
+def _first_indices(tfl: Lowering, batch: Dim, elements: int, x: Value) -> Value:
+    """The flat index of the first element of each image of x: [batch,1,1,1]."""
+    count = tfl.reshape(size(tfl, batch, x), tfl.ints([]))
+    images = tfl.range_(np.array(0, np.int32), count, np.array(1, np.int32))
+    return tfl.mul(tfl.reshape(images, [-1, 1, 1, 1]), elements)
 
 
 def _pool(pool: Pool, x: Value, kernel: Sequence[int], stride: Sequence[int], padding: str) -> Value:
