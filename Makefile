@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test check bench
+.PHONY: help demo test check bench opcases
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make test    run the tests (ARGS='-k lstm' goes to pytest)"
 	@echo "make check   ruff and mypy"
 	@echo "make bench   measure against TFLiteConverter (ONLY=MobileNetV2,ResNet50 for some models; ARGS for options)"
+	@echo "make opcases run the operator cases of a directory (CASES=testdata/opcases; ARGS='--only while,pad --json')"
 
 # pip is asked again when the declared dependencies change.
 $(STAMP): pyproject.toml
@@ -34,3 +35,7 @@ check: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.bench.run $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+CASES ?= testdata/opcases
+opcases: $(STAMP)
+	$(BIN)/python -m tests.opcases $(CASES) $(ARGS)
