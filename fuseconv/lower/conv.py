@@ -9,10 +9,10 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import Value
+from fuseconv.ir.graph import Value, constant
 from fuseconv.lower.carriers import cast, in_float32
 from fuseconv.lower.layout import channels_last, explicit_pads, is_channels_first, padded, restored, spatial
-from fuseconv.lower.rules import Lowering, lowers, require
+from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.shapes import known, shape_of, size
 
 
@@ -47,7 +47,7 @@ def Conv2DBackpropInput(
     tfl, input_sizes, filter, x, *, strides, padding, data_format="NHWC", dilations=(1, 1, 1, 1), explicit_paddings=()
 ):  # fmt: skip
     """TRANSPOSE_CONV with the filter as [out,h,w,in]; explicit crops are a SLICE of the uncropped result."""
-    require(set(spatial(dilations, data_format)) == {1}, "TRANSPOSE_CONV has no dilations")
+    filter = _dilated(filter, spatial(dilations, data_format))
     stride = spatial(strides, data_format)
     x = channels_last(tfl, x, data_format)
     shape = _output_shape(tfl, input_sizes, x, filter, data_format)
@@ -98,6 +98,17 @@ def _options_2d(
     x, padding = padded(tfl, channels_last(tfl, x, data_format), padding, pads, windows)
     options = {"stride_h": height, "stride_w": width, "dilation_h_factor": rows, "dilation_w_factor": columns}
     return x, {**options, "padding": padding}
+
+
+def _dilated(filter: Value, dilations: Sequence[int]) -> Value:
+    """A filter [h,w,..] with zeros between its elements, for a kernel that has no dilations."""
+    if set(dilations) == {1}:
+        return filter
+    dense = constant_of(filter, "the filter of a dilated transposed convolution")
+    (rows, columns), (height, width) = dilations, dense.shape[:2]
+    spread = np.zeros(((height - 1) * rows + 1, (width - 1) * columns + 1, *dense.shape[2:]), dense.dtype)
+    spread[::rows, ::columns] = dense
+    return constant(spread, name=filter.name)
 
 
 def _options_3d(strides: Sequence[int], dilations: Sequence[int], data_format: str) -> dict[str, int]:

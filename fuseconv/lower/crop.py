@@ -9,7 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.carriers import carried, cast
+from fuseconv.lower.carriers import cast
 from fuseconv.lower.native import elementwise, select
 from fuseconv.lower.rules import Lowering, constant_of, lowers
 from fuseconv.lower.shapes import reshape, shape_of, size
@@ -23,8 +23,7 @@ def CropAndResize(tfl, image, boxes, box_ind, crop_size, *, method="bilinear", e
     rows, columns = constant_of(crop_size, "the size of the crops").tolist()
     y = _places(tfl, y1, y2, rows, size(tfl, height, image), [-1, rows, 1])
     x = _places(tfl, x1, x2, columns, size(tfl, width, image), [-1, 1, columns])
-    pixels = cast(tfl, image, types.FLOAT32) if image.dtype is types.INT32 else carried(tfl, image, (types.FLOAT32,))
-    pixels = reshape(tfl, pixels, [product([batch, height, width]), channels], image)
+    pixels = reshape(tfl, cast(tfl, image, types.FLOAT32), [product([batch, height, width]), channels], image)
     first = tfl.mul(tfl.reshape(box_ind, [-1, 1, 1]), size(tfl, height, image))
 
     def at(row: Value, column: Value) -> Value:

@@ -154,14 +154,16 @@ def test_transposed_conv_2d_of_unknown_size():
     check(layer, images(None, None, None, 5))
 
 
-def test_dilated_transposed_conv_2d_is_refused():
-    def layer(x):
-        return tf.raw_ops.Conv2DBackpropInput(
-            input_sizes=[2, 7, 7, 4], filter=weights(3, 3, 4, 5), out_backprop=x, strides=[1, 1, 1, 1], padding="SAME",
-            dilations=[1, 2, 2, 1],
-        )  # fmt: skip
+def dilated_transposed(x, w):
+    return tf.nn.conv2d_transpose(x, w, [tf.shape(x)[0], 7, 9, 4], 1, "SAME", dilations=[2, 3])
 
-    check_refused(layer, images(2, 7, 7, 5), match="dilations")
+
+def test_dilated_transposed_conv_2d():
+    check(lambda x: dilated_transposed(x, weights(3, 2, 4, 5)), images(None, 7, 9, 5))
+
+
+def test_dilated_transposed_conv_2d_with_a_filter_that_is_an_input_is_refused():
+    check_refused(dilated_transposed, images(2, 7, 9, 5), images(3, 2, 4, 5), match="not a constant")
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])

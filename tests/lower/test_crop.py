@@ -38,7 +38,7 @@ def test_crop_and_resize_of_unknown_size():
     check(layer, spec(None, None, None, 3), spec(None, 4), spec(None, dtype=tf.int32), inputs=draw)
 
 
-@pytest.mark.parametrize("dtype", [tf.uint8, tf.int32, tf.float16])
+@pytest.mark.parametrize("dtype", [tf.uint8, tf.int64, tf.float16, tf.float64])
 def test_crop_and_resize_of_other_types(dtype):
     def layer(image):
         boxes = np.array([[0, 0.1, 1, 0.9], [0.2, -0.2, 0.7, 1]], np.float32)

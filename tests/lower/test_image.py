@@ -1,4 +1,4 @@
-"""Parity of resizing, and of moves between space, batch and depth."""
+"""Parity of resizing, and of moves between space and depth."""
 
 import pytest
 import tensorflow as tf
@@ -45,8 +45,13 @@ def test_resize_of_other_types(dtype, kind):
     check(lambda x: RESIZES[kind](images=x, size=(7, 4)), spec(None, 5, 6, 3, dtype=dtype))
 
 
-def test_resize_of_float64_is_refused():
-    check_refused(lambda x: tf.raw_ops.ResizeBilinear(images=x, size=(7, 4)), spec(2, 5, 6, 3, dtype=tf.float64))
+@pytest.mark.parametrize("dtype", [tf.float64, tf.int64, tf.uint16])
+def test_bilinear_resize_is_in_float32_whatever_comes(dtype):
+    check(lambda x: tf.raw_ops.ResizeBilinear(images=x, size=(7, 4)), spec(None, 5, 6, 3, dtype=dtype))
+
+
+def test_nearest_resize_of_float64_is_refused():
+    check_refused(lambda x: tf.raw_ops.ResizeNearestNeighbor(images=x, size=(7, 4)), spec(2, 5, 6, 3, dtype=tf.float64))
 
 
 DTYPES = [tf.float32, tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.bool, tf.float16, tf.bfloat16]
@@ -60,45 +65,3 @@ def test_space_to_depth_and_back(dtype):
 
 def test_space_to_depth_of_float64_is_refused():
     check_refused(lambda x: tf.nn.space_to_depth(x, 3), spec(2, 6, 9, 2, dtype=tf.float64), match="float64")
-
-
-@pytest.mark.parametrize(
-    ("block", "paddings", "shape"),
-    [
-        ([2, 3], [[1, 0], [0, 2]], (None, 5, 4, 3)),
-        ([2], [[0, 1]], (None, 5, 3)),
-        ([2], [[0, 1]], (None, 5, 4, 3)),
-        ([2], [[0, 1]], (None, 5)),
-        ([2, 3], [[1, 0], [0, 2]], (None, 5, 4)),
-        ([2, 3], [[1, 0], [0, 2]], (None, 5, 4, 2, 3)),
-    ],
-)
-def test_space_to_batch_and_back(block, paddings, shape):
-    check(lambda x: tf.space_to_batch(x, block, paddings), spec(*shape))
-
-    def there_and_back(x):
-        return tf.batch_to_space(tf.space_to_batch(x, block, paddings), block, paddings)
-
-    check(there_and_back, spec(*shape))
-
-
-@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != tf.bool])
-def test_space_to_batch_of_other_types(dtype):
-    check(lambda x: tf.space_to_batch(x, [2, 2], [[1, 0], [0, 0]]), spec(None, 5, 4, 3, dtype=dtype))
-
-
-def test_space_to_batch_of_unknown_size():
-    check(lambda x: tf.space_to_batch(x, [2, 1], [[1, 2], [0, 0]]), spec(3, 5, None, 3))
-    check(lambda x: tf.space_to_batch(x, [2], [[1, 2]]), spec(None, 5, None, None))
-
-
-def test_space_to_batch_of_old():
-    def layer(x):
-        y = tf.raw_ops.SpaceToBatch(input=x, paddings=[[1, 0], [0, 2]], block_size=2)
-        return y, tf.raw_ops.BatchToSpace(input=y, crops=[[1, 0], [0, 2]], block_size=2)
-
-    check(layer, spec(None, 5, 4, 3))
-
-
-def test_space_to_batch_of_three_dimensions_is_refused():
-    check_refused(lambda x: tf.space_to_batch(x, [2, 2, 2], [[0, 0]] * 3), spec(2, 4, 4, 4, 3), match="one or two")
