@@ -85,7 +85,7 @@ def _parted(block: Value, margins: Value) -> tuple[list[Value], list[Value]]:
 
 def _size(parted: list[Value]) -> int:
     """The number of elements of a block."""
-    return int(np.prod(parted[0].data))
+    return int(np.prod(constant_of(parted[0], "the block")))
 
 
 def _swapped(tfl: Lowering, x: Value, outer: int, inner: int) -> Value:

@@ -64,7 +64,8 @@ def test_blocks_that_are_inputs():
         return tf.batch_to_space(x, block, margins)
 
     def draw(rng, shape, dtype):
-        return {4: rng.random((12, 5, 4, 3)), 1: np.array([2, 3]), 2: np.array([[1, 0], [0, 2]])}[len(shape)].astype(dtype)
+        arrays = {4: rng.random((12, 5, 4, 3)), 1: np.array([2, 3]), 2: np.array([[1, 0], [0, 2]])}
+        return arrays[len(shape)].astype(dtype)
 
     blocks = spec(2, dtype=tf.int32), spec(2, 2, dtype=tf.int32)
     check(layer, spec(None, 5, 4, 3), *blocks, inputs=draw, static=False)
