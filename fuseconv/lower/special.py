@@ -1,4 +1,8 @@
-"""Functions that TFLite has no kernel for, composed so that they stay accurate near zero and do not overflow early."""
+"""Functions that TFLite has no kernel for, composed so that they do not overflow early.
+
+They are as accurate as float32 kernels of TFLite compose to: to a few parts in 1e7 of 1 or of the result, whichever is
+larger. LOG near 1 is no better than that under XNNPACK, so that nothing is gained by more care near zero.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ def Expm1(tfl, x):
 @lowers
 @in_float32
 def Log1p(tfl, x):
-    """log(1 + x), with what the sum lost put back."""
+    """LOG of 1 + x."""
     return log1p(tfl, x)
 
 
@@ -104,36 +108,29 @@ def Asinh(tfl, x):
     """sign(x) * log(|x| + sqrt(x * x + 1))."""
     size = tfl.abs_(x)
     near = tfl.minimum(size, _LARGE)
-    square = tfl.mul(near, near)
-    root = tfl.sqrt(tfl.add(square, 1.0))
-    excess = tfl.add(near, tfl.div(square, tfl.add(root, 1.0)))
-    return tfl.mul(tfl.sign(x), tfl.add(log1p(tfl, excess), _beyond(tfl, size)))
+    root = tfl.sqrt(tfl.add(tfl.mul(near, near), 1.0))
+    return tfl.mul(tfl.sign(x), tfl.add(tfl.log(tfl.add(near, root)), _beyond(tfl, size)))
 
 
 @lowers
 @in_float32
 def Acosh(tfl, x):
     """log(x + sqrt(x * x - 1))."""
-    above = tfl.sub(x, 1.0)
-    near = tfl.minimum(above, _LARGE)
-    root = tfl.sqrt(tfl.mul(near, tfl.add(near, 2.0)))
-    return tfl.add(log1p(tfl, tfl.add(near, root)), _beyond(tfl, above))
+    near = tfl.minimum(x, _LARGE)
+    root = tfl.sqrt(tfl.mul(tfl.sub(near, 1.0), tfl.add(near, 1.0)))
+    return tfl.add(tfl.log(tfl.add(near, root)), _beyond(tfl, x))
 
 
 @lowers
 @in_float32
 def Atanh(tfl, x):
     """log((1 + x) / (1 - x)) / 2."""
-    return tfl.mul(log1p(tfl, tfl.div(tfl.mul(x, 2.0), tfl.sub(_ONE, x))), 0.5)
+    return tfl.mul(tfl.log(tfl.div(tfl.add(x, 1.0), tfl.sub(_ONE, x))), 0.5)
 
 
 def log1p(tfl: Lowering, x: Value) -> Value:
-    """log(1 + x) of float32. Where 1 + x is rounded, the part that it lost is added to first order."""
-    total = tfl.add(x, 1.0)
-    kept = tfl.sub(total, 1.0)
-    log = tfl.log(total)
-    # Where nothing is lost there is nothing to add; that holds of -1 and of infinity, whose quotient would be NaN.
-    return tfl.select_v2(tfl.equal(kept, x), log, tfl.add(log, tfl.div(tfl.sub(x, kept), total)))
+    """log(1 + x) of float32."""
+    return tfl.log(tfl.add(x, 1.0))
 
 
 def _beyond(tfl: Lowering, x: Value) -> Value:

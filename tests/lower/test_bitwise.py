@@ -1,0 +1,47 @@
+"""Parity of arithmetic on bits."""
+
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check
+
+INTEGERS = [tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32]
+BITWISE = {"and": tf.bitwise.bitwise_and, "or": tf.bitwise.bitwise_or, "xor": tf.bitwise.bitwise_xor}
+
+
+def spec(*shape, dtype):
+    return tf.TensorSpec(shape, dtype)
+
+
+def any_bits(rng, shape, dtype):
+    return rng.integers(-(2**62), 2**62, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("op", BITWISE)
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda t: t.name)
+def test_bitwise(op, dtype):
+    check(BITWISE[op], spec(None, 5, dtype=dtype), spec(None, 5, dtype=dtype), inputs=any_bits)
+    check(BITWISE[op], spec(None, 5, dtype=dtype), spec(5, dtype=dtype), inputs=any_bits)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda t: t.name)
+def test_invert(dtype):
+    check(tf.bitwise.invert, spec(None, 5, dtype=dtype), inputs=any_bits)
+
+
+def distances(rng, shape, dtype):
+    """Shifts of up to more than the type has bits; the first operand's numbers are of any size."""
+    return rng.integers(0, 70, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda t: t.name)
+def test_left_shift(dtype):
+    check(tf.bitwise.left_shift, spec(None, 9, dtype=dtype), spec(9, dtype=dtype), inputs=distances)
+
+
+@pytest.mark.parametrize("dtype", [t for t in INTEGERS if t is not tf.int64], ids=lambda t: t.name)
+def test_right_shift(dtype):
+    def layer(x, y):
+        return tf.bitwise.right_shift(tf.bitwise.invert(x), y)
+
+    check(layer, spec(None, 9, dtype=dtype), spec(9, dtype=dtype), inputs=distances)

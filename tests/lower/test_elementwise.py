@@ -1,0 +1,95 @@
+"""Parity of ops on one operand."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+raw = tf.raw_ops
+HALVES = [tf.float16, tf.bfloat16]
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+def above_zero(rng, shape, dtype):
+    return rng.uniform(0.1, 4, shape).astype(dtype)
+
+
+ANY = {
+    "ABS": tf.abs, "NEG": tf.negative, "SIGN": tf.sign, "EXP": tf.exp, "SIN": tf.sin, "COS": tf.cos, "TANH": tf.tanh,
+    "LOGISTIC": tf.sigmoid, "FLOOR": tf.floor, "CEIL": tf.math.ceil, "ROUND": tf.round, "SQUARE": tf.square,
+}  # fmt: skip
+POSITIVE = {"SQRT": tf.sqrt, "RSQRT": tf.math.rsqrt, "LOG": tf.math.log, "DIV": tf.math.reciprocal}
+
+
+@pytest.mark.parametrize("op", ANY)
+def test_one_kernel(op):
+    check(ANY[op], spec(None, 3, 5), ops=[op])
+
+
+@pytest.mark.parametrize("op", POSITIVE)
+def test_one_kernel_of_positive_numbers(op):
+    check(POSITIVE[op], spec(None, 3, 5), ops=[op], inputs=above_zero)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=lambda t: t.name)
+@pytest.mark.parametrize("op", ANY | POSITIVE)
+def test_halves(op, dtype):
+    check((ANY | POSITIVE)[op], spec(None, 5, dtype=dtype), inputs=above_zero)
+
+
+@pytest.mark.parametrize("dtype", [tf.int8, tf.int16, tf.int32, tf.int64], ids=lambda t: t.name)
+@pytest.mark.parametrize("op", [tf.abs, tf.negative, tf.sign, tf.square])
+def test_integers(op, dtype):
+    check(op, spec(None, 5, dtype=dtype))
+
+
+def test_rounding_of_halves_is_to_even():
+    halves = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997], np.float32)
+    check(tf.round, spec(7), inputs=[halves])
+    check(tf.math.rint, spec(7), inputs=[halves])
+    check(tf.round, spec(3, dtype=tf.int32))
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
+@pytest.mark.parametrize("op", [tf.math.is_nan, tf.math.is_inf, tf.math.is_finite])
+def test_numbers_that_are_none(op, dtype):
+    x = np.array([np.nan, np.inf, -np.inf, 0, 1e4], dtype.as_numpy_dtype)
+    check(op, spec(5, dtype=dtype), inputs=[x])
+
+
+@pytest.mark.parametrize(
+    "dtype", [tf.float32, tf.float16, tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.bool], ids=lambda t: t.name
+)
+@pytest.mark.parametrize("op", [tf.zeros_like, tf.ones_like])
+def test_constants_of_a_shape(op, dtype):
+    check(op, spec(None, 5, dtype=dtype))
+    check(op, spec(None, None, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.int64], ids=lambda t: t.name)
+def test_bucketize(dtype):
+    check(lambda x: raw.Bucketize(input=x, boundaries=[-2, 0, 0.5, 3]), spec(None, 9, dtype=dtype))
+
+
+def test_parts_of_complex_numbers():
+    numbers = spec(None, 5, dtype=tf.complex64)
+    check(tf.math.real, numbers)
+    check(tf.math.imag, numbers)
+    check(tf.abs, numbers)
+    check(tf.math.angle, numbers)
+
+
+@pytest.mark.parametrize("op", [raw.SigmoidGrad, raw.TanhGrad, raw.SqrtGrad, raw.RsqrtGrad, raw.ReciprocalGrad])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
+def test_gradients(op, dtype):
+    check(
+        lambda y, dy: op(y=y, dy=dy), spec(None, 5, dtype=dtype), spec(None, 5, dtype=dtype), inputs=above_zero
+    )
+
+
+def test_float64_is_refused():
+    check_refused(tf.exp, spec(3, dtype=tf.float64), match="Exp.*float64")
