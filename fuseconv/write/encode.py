@@ -55,30 +55,29 @@ class Encoder:
 
     def _pad(self, align: int, ahead: int = 0) -> None:
         """Pads so that what comes `ahead` bytes later is aligned."""
-        self.data.extend(bytes(-(len(self.data) + ahead) % align))
+        gap = -(len(self.data) + ahead) % align
+        if gap:
+            self.data += bytes(gap)
 
     def _child(self, value: Any) -> int:
         """Writes a string, vector or table and returns its position."""
-        if isinstance(value, Table):
-            return self._table(value)
+        if isinstance(value, list):
+            if value and isinstance(value[0], Table):
+                return self._tables(value)
+            return self._vector(struct.pack(f"<{len(value)}i", *value), 4)
         if isinstance(value, str):
             return self._vector(value.encode(), 1, terminator=b"\0")
-        if isinstance(value, (bytes, bytearray)):
-            return self._vector(value, 1)
+        if isinstance(value, Table):
+            return self._table(value)
         if isinstance(value, np.ndarray):
             return self._vector(value.astype(value.dtype.newbyteorder("<")).tobytes(), value.dtype.itemsize)
-        if value and isinstance(value[0], Table):
-            return self._tables(value)
-        return self._vector(struct.pack(f"<{len(value)}i", *value), 4)
+        return self._vector(value, 1)
 
     def _vector(self, content: bytes | bytearray, item_size: int, terminator: bytes = b"") -> int:
-        self._pad(4)
-        if item_size > 4:
-            self._pad(item_size, ahead=4)
+        # The count is aligned to 4 as it is whenever the items behind it are aligned to more.
+        self._pad(max(4, item_size), ahead=4)
         position = len(self.data)
-        self.data += _U32.pack(len(content) // item_size)
-        self.data += content
-        self.data += terminator
+        self.data += _U32.pack(len(content) // item_size) + content + terminator
         return position
 
     def _tables(self, tables: list[Table]) -> int:
@@ -92,7 +91,7 @@ class Encoder:
 
     def _table(self, table: Table) -> int:
         fields = table.fields
-        key = (table.name, *(name for name, value in fields.items() if value is not None))
+        key = (table.name, *[name for name, value in fields.items() if value is not None])
         if key not in self._layouts:
             layout = _layout(table)
             self._pad(2)

@@ -40,13 +40,16 @@ def to_bytes(module: Module) -> bytes:
 
 
 def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: int = INLINE_LIMIT) -> None:
-    """Writes a module whose ops are all of the "tfl" dialect to a path or a binary file, from its current position on.
+    """Writes a module whose ops are all of the "tfl" dialect to a path, or to a binary file that is still empty.
 
     Signatures become subgraphs in the order of the module (the first is what a runtime runs by default), each function
     that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
     Tensors are named as their values, with a number where a name is taken. The same module gives the same bytes.
+    An output that is an input, a constant or another output too is written as such, and interpreters read it so.
 
-    Raises FuseconvError on an op of another dialect, InputError where the format cannot hold the model.
+    Raises FuseconvError on what no earlier stage should have left, such as an op of another dialect, and InputError
+    where the format cannot hold the model. From `inline_limit` bytes of weights on, their places are counted from the
+    start of the file.
     """
     if not hasattr(out, "write"):
         with open(out, "wb") as file:
@@ -76,12 +79,13 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
     out.write(data)
     end = len(data)
     for weight, start in zip(weights, starts, strict=True):
-        content = _content(weight)
+        size = _nbytes(weight)
         out.write(bytes(start - ahead - end))
         if inline:
-            out.write(len(content).to_bytes(4, "little"))
-        out.write(content)
-        end = start + len(content)
+            out.write(size.to_bytes(4, "little"))
+        # Not bound to a name, which would keep one weight in memory while the next is copied.
+        out.write(_content(weight))
+        end = start + size
 
 
 def _buffer(weight: Value, place: Later, inline: bool) -> Table:
@@ -241,6 +245,11 @@ class _Model:
     def _tensor(self, value: Value, name: str) -> Table:
         if value.dtype.tflite is None:
             raise FuseconvError(f"the tensor {name} has the type {value.dtype}, which TFLite does not have")
+        data = value.data
+        if data is not None and data.shape != value.shape:
+            raise FuseconvError(f"the constant {name} is of shape {data.shape}, but declared as {value.shape}")
+        if data is not None and types.of_array(data).numpy != value.dtype.numpy:
+            raise FuseconvError(f"the constant {name} is an array of {data.dtype}, but declared as {value.dtype}")
         shape = value.shape or ()
         static = [dim if isinstance(dim, int) else _placeholder(dim) for dim in shape]
         signature = [-1 if isinstance(dim, Sym) else dim for dim in shape] if not value.is_static else None

@@ -95,6 +95,7 @@ ELEMENTWISE = [
     case("atan2", f(2, 3), f(2, 3), expected=np.arctan2),
     case("bitwise_xor", ints(2, 3, low=0), ints(2, 3, low=0), expected=np.bitwise_xor),
     case("right_shift", ints(2, 3, low=0), ints(2, 3, low=1), expected=np.right_shift),
+    case("stablehlo_and", ints(2, 3, low=0), ints(2, 3, low=0), expected=np.bitwise_and),
     case("add_n", f(2, 3), f(2, 3), f(2, 3), expected=lambda *xs: sum(xs)),
     case("equal", ints(2, 3, high=0), ints(3, high=0), expected=np.equal),
     case("not_equal", ints(2, 3, high=0), ints(3, high=0), expected=np.not_equal),

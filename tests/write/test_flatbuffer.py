@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +118,22 @@ def test_a_transposed_view_is_written_in_its_own_order():
     assert w.T.copy().tobytes() in data
     x = normal(2, 5)
     np.testing.assert_allclose(run_file(data, x)[0], x @ w, atol=1e-5)
+
+
+def test_weights_are_copied_one_at_a_time():
+    """A file of four transposed views of 8 MB is written with hardly more than 8 MB."""
+    shape, count = (1024, 2048), 4
+    weights = [np.full(shape, index, np.float32).T for index in range(count)]
+    graph = module_of(
+        lambda tfl, *xs: [tfl.fully_connected(x, w, None) for x, w in zip(xs, weights, strict=True)],
+        *[(types.FLOAT32, (B, shape[0]))] * count,
+    )
+    with open(os.devnull, "wb") as out:
+        tracemalloc.start()
+        write(graph, out)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 1.2 * weights[0].nbytes
 
 
 def test_big_endian_arrays_are_turned():
@@ -334,6 +353,12 @@ def test_what_cannot_be_written_is_refused_by_name():
         to_bytes(bad(Op("tfl.NO_SUCH_OP", name="no_such_op")))
     with pytest.raises(FuseconvError, match=r"fused_activation_function of .*'SLOW' .*there are NONE, RELU"):
         to_bytes(bad(Op("tfl.L2_NORMALIZATION", attrs={"fused_activation_function": "SLOW"}, name="n")))
+    for wrong, message in ((types.INT8, "of float32, but declared as int8"), (types.FLOAT32, r"\(1,\), but .* \(3,\)")):
+        weight = constant(np.zeros(1, np.float32), None, "w")
+        weight.dtype = wrong
+        weight.shape = (1,) if wrong is types.INT8 else (3,)
+        with pytest.raises(FuseconvError, match=message):
+            to_bytes(module_of(lambda tfl, x, weight=weight: (x, weight), (types.FLOAT32, (1,))))
     op = Op("tfl.ABS", name="abs")
     module = bad(op)
     op.result.dtype = types.QINT8
@@ -342,8 +367,6 @@ def test_what_cannot_be_written_is_refused_by_name():
 
 
 def test_thousands_of_ops_are_written_fast():
-    import time
-
     graph = Graph("main")
     x = graph.add_input(types.FLOAT32, (B, 4, 4, 3), "x")
     tfl = Builder(graph.ops, "a/node/of/some/layer")

@@ -1,0 +1,52 @@
+"""The schema as data, held against the generated code that it is read from."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuseconv.tfl import schema
+from fuseconv.tfl.opdef import TABLE
+from fuseconv.tfl.schema import generated
+
+
+def test_fields_of_a_table():
+    fields = schema.table("Conv2DOptions")
+    assert list(fields)[:3] == ["padding", "stride_w", "stride_h"]
+    assert fields["dilation_w_factor"] == schema.Field("dilation_w_factor", "DilationWFactor", 4, "i", 1)
+    assert fields["padding"].code == "b"
+
+
+def test_deprecated_fields_are_skipped():
+    """new_height and new_width keep slots 0 and 1."""
+    fields = schema.table("ResizeBilinearOptions")
+    assert {name: field.slot for name, field in fields.items()} == {"align_corners": 2, "half_pixel_centers": 3}
+
+
+def test_types_and_defaults():
+    assert schema.table("RandomOptions")["seed"].code == "q"
+    assert schema.table("FakeQuantOptions")["min"].code == "f"
+    assert schema.table("AddOptions")["pot_scale_int16"].default is True
+    assert schema.table("Operator")["debug_metadata_index"].default == -1
+    assert schema.table("Operator")["inputs"].code is None
+    assert schema.table("AbsOptions") == {}
+
+
+@pytest.mark.parametrize("name", sorted({op.options for op in TABLE.values() if op.options}))
+def test_accessors_exist(name: str):
+    for field in schema.table(name).values():
+        assert hasattr(getattr(generated, name), field.camel)
+
+
+def test_enums():
+    assert schema.enum_name(generated.Padding, 1) == "VALID"
+    assert schema.enum_name(generated.Padding, 9) == "UNKNOWN_9"
+    assert schema.enum_number(generated.ActivationFunctionType, "RELU6") == 3
+    with pytest.raises(ValueError, match="'FULL' is no Padding; there are SAME, VALID"):
+        schema.enum_number(generated.Padding, "FULL")
+
+
+def test_unions():
+    assert schema.options_number("Conv2DOptions") == (generated.BuiltinOptions.Conv2DOptions, False)
+    assert schema.options_number("DilateOptions") == (generated.BuiltinOptions2.DilateOptions, True)
+    with pytest.raises(ValueError, match="no option table NoOptions"):
+        schema.options_number("NoOptions")
