@@ -83,8 +83,8 @@ def convert(
     try:
         with stage("load"):
             module = load(
-                model, signatures=signatures, tags=tags, inputs=inputs, outputs=outputs,
-                trust_model=trust_model, custom_objects=registry.custom_objects, warn=report.warnings.append,
+                model, signatures=signatures, tags=tags, inputs=inputs, outputs=outputs, trust_model=trust_model,
+                custom_objects=registry.custom_objects, warn=report.warnings.append,
             )  # fmt: skip
             fix_shapes(module, input_shapes or {}, batch_size)
         with stage("simplify"):
@@ -118,6 +118,7 @@ def _write(module: Module, report: Report, out: str | os.PathLike | None) -> Con
         report.output_bytes = buffer.tell()
         return Conversion(report, data=buffer.getvalue())
     path = Path(out)
+    report.output = os.fspath(out)
     try:
         with replacing(path) as file:
             write(module, file)

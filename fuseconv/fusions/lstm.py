@@ -24,6 +24,10 @@ def check(m: Match) -> None:
     m.require(m.x.dtype.name == "float32", f"TFLite's LSTM takes float32, not {m.x.dtype}")
     units = m.recurrent.shape[0]
     m.require(m.recurrent.shape == (units, 4 * units), f"the recurrent weights are not [u, 4u] but {m.recurrent.shape}")
+    batch = m.x.shape[1 if m.attrs.get("time_major") else 0]
+    for state in (m.h0, m.c0):
+        fits = state.rank == 2 and state.shape[1] == units and (state.shape[0] == batch or state.shape[0] != 1)
+        m.require(fits, f"an initial state has the shape {state.shape}, not [batch, {units}]")
 
 
 def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
@@ -82,12 +86,18 @@ def _gates(tfl: Builder, stacked: Value, units: int) -> list[Value]:
 def variable_state(tfl: Builder, initial: Value) -> Value:
     """A variable tensor that an op sets to `initial` [batch, u] on every invoke. Each call makes a tensor of its own.
 
-    Zeros are written by FILL. Anything else is written by ADD of a zero, since a RESHAPE of a constant is computed only
-    once, before the first invoke.
+    The op is one that runs on every invoke, which what has only constant operands need not do, and that XNNPACK leaves
+    alone, since it crashes on writing a variable tensor of dynamic size: FILL for zeros, else TILE, once.
     """
+    written = initial.dtype, initial.shape
     zeros = _zeros(tfl, initial)
-    kind, operands = ("FILL", zeros) if zeros is not None else ("ADD", [initial, tfl.const(0, initial.dtype)])
-    (state,) = tfl.typed_op(kind, operands, [(initial.dtype, initial.shape)], {})
+    if zeros is not None:
+        (state,) = tfl.typed_op("FILL", zeros, [written], {})
+    else:
+        if initial.is_const:
+            (zero,) = tfl.typed_op("FILL", [tfl.ints([1]), tfl.const(0, initial.dtype)], [(initial.dtype, (1,))], {})
+            initial = tfl.add(initial, zero)
+        (state,) = tfl.typed_op("TILE", [initial, tfl.ints([1, 1])], [written], {})
     state.variable = True
     return state
 

@@ -32,7 +32,8 @@ def _tidy_graph(graph: Graph, report: Report) -> None:
     ops, graph.ops = graph.ops, []
     for op in ops:
         made: list[Op] = []
-        for rule in _RULES.get(op.kind, ()):
+        # The write of a variable tensor is no waste, even of a value that is there already.
+        for rule in () if any(result.variable for result in op.results) else _RULES.get(op.kind, ()):
             value = rule(op, Builder(made, op.name, op.sources))
             if value is None:
                 continue
@@ -161,7 +162,7 @@ _NEUTRAL = {"ADD": 0, "SUB": 0, "MUL": 1, "DIV": 1}
 @_rewrites("ADD", "SUB", "MUL", "DIV")
 def neutral_constant(op: Op, tfl: Builder) -> Value | None:
     """it adds nothing, or multiplies by one"""
-    if op.attrs or op.result.variable:
+    if op.attrs:
         return None
     x, y = op.operands
     assert x is not None and y is not None

@@ -1,0 +1,103 @@
+"""Keras 2's annotated LSTM becomes one fused op that is right on every invoke and for any batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from fuseconv.testing import check, convert_function
+from tests.random_weights import randomise
+
+LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+
+
+def _layer(seed: int = 1, **options: Any) -> tf_keras.layers.LSTM:
+    layer = tf_keras.layers.LSTM(5, **options)
+    layer.build((None, 7, 3))
+    randomise(layer, seed)
+    return layer
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("sequences", [False, True])
+@pytest.mark.parametrize("time", [7, 1, None])
+def test_batch_major(backwards: bool, sequences: bool, time: int | None) -> None:
+    layer = _layer(go_backwards=backwards, return_sequences=sequences)
+    converted = check(layer, tf.TensorSpec([None, time, 3]))
+    assert Counter(converted.ops)[LSTM] == 1
+    assert "WHILE" not in converted.ops
+    assert [record.rule for record in converted.report.records if record.kind == "fused"][0] == "keras_lstm"
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("sequences", [False, True])
+def test_time_major(backwards: bool, sequences: bool) -> None:
+    layer = _layer(time_major=True, go_backwards=backwards, return_sequences=sequences)
+    # The first dimension is time here; the second, the batch, is dynamic as well.
+    converted = check(layer, tf.TensorSpec([None, None, 3]))
+    assert Counter(converted.ops)[LSTM] == 1
+
+
+def test_all_three_results() -> None:
+    converted = check(_layer(return_sequences=True, return_state=True), tf.TensorSpec([None, 7, 3]))
+    assert Counter(converted.ops)[LSTM] == 1
+
+
+def test_the_cell_state_alone() -> None:
+    layer = _layer(return_state=True)
+    converted = check(lambda x: layer(x)[2], tf.TensorSpec([None, 7, 3]))
+    assert Counter(converted.ops)[LSTM] == 1
+
+
+def test_an_initial_state_that_is_an_input() -> None:
+    layer = _layer()
+    specs = tf.TensorSpec([None, 7, 3]), tf.TensorSpec([None, 5]), tf.TensorSpec([None, 5])
+    converted = check(lambda x, h, c: layer(x, initial_state=[h, c]), *specs)
+    assert Counter(converted.ops)[LSTM] == 1
+
+
+def test_an_initial_state_that_is_constant() -> None:
+    layer = _layer()
+    state = [tf.random.stateless_normal((2, 5), (seed, 7)) for seed in (1, 2)]
+    converted = check(lambda x: layer(x, initial_state=state), tf.TensorSpec([2, 7, 3]))
+    assert Counter(converted.ops)[LSTM] == 1
+
+
+def test_an_initial_state_that_is_computed() -> None:
+    layer = _layer()
+    converted = check(
+        lambda x: layer(x, initial_state=[tf.tanh(x[:, 0, :1]) * tf.ones((1, 5)), tf.zeros_like(x[:, 0, :1]) + [0.0] * 5]),
+        tf.TensorSpec([None, 7, 3]),
+    )
+    assert Counter(converted.ops)[LSTM] == 1
+
+
+def test_stacked_and_bidirectional_layers_have_states_of_their_own() -> None:
+    first = tf_keras.layers.Bidirectional(tf_keras.layers.LSTM(5, return_sequences=True))
+    second = tf_keras.layers.LSTM(5)
+    model = tf_keras.Sequential([tf_keras.Input((7, 3)), first, second])
+    randomise(model, 4)
+    converted = check(lambda x: model(x), tf.TensorSpec([None, 7, 3]))
+    assert Counter(converted.ops)[LSTM] == 3
+
+
+def test_one_layer_used_twice() -> None:
+    layer = _layer()
+    specs = tf.TensorSpec([None, 7, 3]), tf.TensorSpec([None, 4, 3])
+    converted = check(lambda x, y: layer(x) + layer(y), *specs)
+    assert Counter(converted.ops)[LSTM] == 2
+
+
+def test_a_mask_is_refused_by_name() -> None:
+    layer = _layer()
+    with pytest.raises(Exception) as raised:
+        convert_function(
+            lambda x, m: layer(x, mask=m), tf.TensorSpec([2, 7, 3]), tf.TensorSpec([2, 7], tf.bool), fuse=["keras_lstm"]
+        )
+    report = getattr(raised.value, "report", None)
+    reasons = [record.why for record in report.records if record.kind == "refused"] if report else []
+    assert "TFLite's LSTM takes no mask" in reasons
