@@ -146,8 +146,9 @@ def _fixed(spec: Any, batch: int) -> Any:
     """The spec with sizes for its unknown dimensions."""
     import tensorflow as tf
 
-    sizes = [batch if axis == 0 else batch + 5 for axis in range(spec.shape.rank)]
-    return tf.TensorSpec([given or size for given, size in zip(spec.shape.as_list(), sizes)], spec.dtype)
+    given = spec.shape.as_list()
+    sizes = [batch if axis == 0 else batch + 5 for axis in range(len(given))]
+    return tf.TensorSpec([size if dim is None else dim for dim, size in zip(given, sizes)], spec.dtype)
 
 
 def _compare(

@@ -139,7 +139,9 @@ class _Walk:
             return False
         if any(v is not None and v.variable for v in op.operands):
             return False
-        key = (op.kind, tuple(_value_key(v) for v in op.operands), _attrs_key(op.attrs))
+        # Type attributes are left out of attrs: what a Cast makes, only its result tells.
+        made = tuple(result.dtype.name for result in op.results)
+        key = (op.kind, made, tuple(_value_key(v) for v in op.operands), _attrs_key(op.attrs))
         first = seen.setdefault(key, op)
         if first is op:
             return False
