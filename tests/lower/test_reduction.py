@@ -1,0 +1,123 @@
+"""Parity of reductions and scans."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+raw = tf.raw_ops
+NUMBERS = [tf.float32, tf.float16, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64]
+REDUCTIONS = {
+    "SUM": tf.reduce_sum, "MEAN": tf.reduce_mean, "REDUCE_PROD": tf.reduce_prod, "REDUCE_MAX": tf.reduce_max,
+    "REDUCE_MIN": tf.reduce_min,
+}  # fmt: skip
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+@pytest.mark.parametrize("axis", [None, 1, -1, [0, 2], [1, -1], []], ids=str)
+def test_axes(op, axis):
+    check(lambda x: REDUCTIONS[op](x, axis), spec(None, 3, 5), ops=[op] if axis != [] else ["SLICE"])
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_kept_dimensions(op):
+    check(lambda x: REDUCTIONS[op](x, [0, -1], keepdims=True), spec(None, 3, 5), ops=[op])
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+@pytest.mark.parametrize("dtype", NUMBERS, ids=lambda t: t.name)
+def test_types(op, dtype):
+    check(lambda x: REDUCTIONS[op](x, 1), spec(None, 3, 5, dtype=dtype), atol=1e-3 if dtype is tf.float16 else 1e-5)
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32], ids=lambda t: t.name)
+def test_empty(op, dtype):
+    if (op, dtype) == ("MEAN", tf.int32):
+        check_refused(lambda x: REDUCTIONS[op](x, 1), spec(2, 0, dtype=dtype), match="Mean.*empty")
+        return
+    check(lambda x: REDUCTIONS[op](x, 1), spec(None, 0, 3, dtype=dtype))
+    check(lambda x: REDUCTIONS[op](x), spec(2, 0, dtype=dtype))
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_high_rank(op):
+    check(lambda x: REDUCTIONS[op](x, [1, 2, 5]), spec(None, 2, 1, 2, 3, 2, 2))
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_axis_at_run_time(op):
+    x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
+    axis = np.array([0, -1], np.int32)
+    check(lambda x, axis: REDUCTIONS[op](x, axis), spec(2, 3, 4), spec(2, dtype=tf.int32), inputs=[x, axis])
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_truth_values(keepdims):
+    check(lambda x: tf.reduce_any(x, 1, keepdims), spec(None, 3, dtype=tf.bool), ops=["REDUCE_ANY"])
+    check(lambda x: tf.reduce_all(x, [0, 1], keepdims), spec(None, 3, dtype=tf.bool), ops=["REDUCE_ALL"])
+    check(lambda x: tf.reduce_any(x, 1, keepdims), spec(2, 0, dtype=tf.bool))
+
+
+def test_mean_of_negative_integers_is_cut_off():
+    x = np.array([[-1, -1, -5], [1, 1, 5], [100, 27, 1]], np.int32)
+    check(lambda x: tf.reduce_mean(x, 1), spec(3, 3, dtype=tf.int32), inputs=[x])
+
+
+def test_norm():
+    check(lambda x: tf.math.reduce_euclidean_norm(x, -1), spec(None, 5))
+    check_refused(lambda x: tf.math.reduce_euclidean_norm(x, -1), spec(2, 5, dtype=tf.int32), match="EuclideanNorm")
+
+
+@pytest.mark.parametrize("op", [tf.argmax, tf.argmin])
+@pytest.mark.parametrize("dtype", [*NUMBERS, tf.bool], ids=lambda t: t.name)
+def test_position_of_extreme(op, dtype):
+    def few(rng, shape, numpy_type):
+        return rng.integers(0, 2 if numpy_type == bool else 4, shape).astype(numpy_type)
+
+    check(lambda x: op(x, 1), spec(None, 7, 2, dtype=dtype), inputs=few)
+
+
+@pytest.mark.parametrize("index_type", [tf.int32, tf.int64, tf.uint16], ids=lambda t: t.name)
+def test_type_of_position(index_type):
+    check(lambda x: tf.argmax(x, -1, index_type), spec(None, 7))
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scans(exclusive, reverse):
+    check(lambda x: tf.cumsum(x, 1, exclusive, reverse), spec(None, 5, 2), ops=["CUMSUM"])
+    check(lambda x: tf.math.cumprod(x, -1, exclusive, reverse), spec(None, 2, 5))
+
+
+@pytest.mark.parametrize("op", [tf.cumsum, tf.math.cumprod])
+@pytest.mark.parametrize("dtype", [tf.float16, tf.int8, tf.int32, tf.int64, tf.uint32], ids=lambda t: t.name)
+def test_types_of_scans(op, dtype):
+    check(lambda x: op(x, 1), spec(None, 4, dtype=dtype))
+
+
+def test_product_along_an_unknown_size_is_refused():
+    check_refused(tf.math.cumprod, spec(None, 3), match="Cumprod.*size")
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=lambda t: t.name)
+def test_top_k(dtype):
+    def distinct(rng, shape, numpy_type):
+        return rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1).astype(numpy_type)
+
+    check(lambda x: list(tf.math.top_k(x, 3)), spec(None, 9, dtype=dtype), inputs=distinct)
+
+
+def test_top_k_of_equal_elements():
+    x = np.array([[1, 3, 3, 1, 2, 3], [0, 0, 0, 0, 0, 0]], np.float32)
+    check(lambda x: list(tf.math.top_k(x, 4, index_type=tf.int64)), spec(2, 6), inputs=[x])
+
+
+def test_number_of_top_elements_at_run_time():
+    x = np.random.default_rng(0).standard_normal((2, 7)).astype(np.float32)
+    check(lambda x, k: list(tf.math.top_k(x, k)), spec(2, 7), spec(dtype=tf.int32), inputs=[x, np.int32(3)])
