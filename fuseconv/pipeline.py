@@ -22,6 +22,7 @@ from fuseconv.passes.freeze import freeze
 from fuseconv.passes.inline import dissolve, implements, inline
 from fuseconv.passes.inputs import fix_shapes
 from fuseconv.passes.simplify import simplify
+from fuseconv.passes.state import express_state, initialise
 from fuseconv.passes.tidy import tidy
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer import write
@@ -90,6 +91,7 @@ def convert(
         with stage("simplify"):
             inline(module, report, keep=implements)
             freeze(module, report)
+            express_state(module, report)
             prune_control_flow(module, report)
             simplify(module, report)
         with stage("fuse"):
@@ -99,6 +101,7 @@ def convert(
             fuse_patterns(module, fusions, report, "tf")
         with stage("lower"):
             simplify(module, report)
+            initialise(module, report)
             lower(module, registry.rules, report, lambda op: allow_custom_ops or op in custom_ops)
             fuse_patterns(module, fusions, report, "tfl")
             tidy(module, report)

@@ -6,15 +6,14 @@ from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module, Op, Value, Variable, constant, detach, replace_uses
 from fuseconv.ir.types import INT32
 from fuseconv.passes.effects import bodies
+from fuseconv.passes.handles import FORWARDS, VARIABLES, flow
 from fuseconv.report.records import Report
 
-_HANDLES = frozenset({"tf.VarHandleOp", "tf.VariableV2", "tf.Variable"})
 # Ops that take a variable's handle and leave the variable as it was.
 _READS = frozenset({
     "tf.ReadVariableOp", "tf.ResourceGather", "tf.ResourceGatherNd", "tf.VariableShape", "tf.VarIsInitializedOp",
     "tf.IsVariableInitialized",
 })  # fmt: skip
-_FORWARDS = frozenset({"tf.Identity", "tf.IdentityN", "tf.Snapshot", "tf.StopGradient"})
 
 
 def freeze(module: Module, report: Report) -> None:
@@ -23,7 +22,7 @@ def freeze(module: Module, report: Report) -> None:
     Handles are followed through calls, loops and branches into the functions that they are handed to. Functions are
     expected to have one user each, as `inline` leaves them.
     """
-    variables = _flow(module)
+    variables = flow(module, VARIABLES)
     written = _written(module, variables)
     frozen: dict[str, Value] = {}
     for graph in module.graphs():
@@ -34,47 +33,12 @@ def freeze(module: Module, report: Report) -> None:
         graph.ops = kept
 
 
-def _flow(module: Module) -> dict[Value, set[str]]:
-    """The variables that each handle value can refer to."""
-    variables: dict[Value, set[str]] = {}
-    pending: list[Value] = []
-
-    def add(value: Value, names: set[str]) -> None:
-        known = variables.setdefault(value, set())
-        if not names <= known:
-            known |= names
-            pending.append(value)
-
-    for graph in module.graphs():
-        for op in graph.ops:
-            if op.kind in _HANDLES:
-                add(op.result, {op.attrs["shared_name"]})
-    callers = {body.terminator: op for graph in module.graphs() for op in graph.ops for body, _ in bodies(op, module)}
-    while pending:
-        value = pending.pop()
-        names = variables[value]
-        for op in value.uses:
-            if op in callers:
-                for output, result in zip(op.operands, callers[op].results):
-                    if output is value:
-                        add(result, names)
-            if op.kind in _FORWARDS and value.dtype.is_handle:
-                for operand, result in zip(op.operands, op.results):
-                    if operand is value:
-                        add(result, names)
-            for body, offset in bodies(op, module):
-                for index, operand in enumerate(op.operands[offset:]):
-                    if operand is value:
-                        add(body.inputs[index], names)
-    return variables
-
-
 def _written(module: Module, variables: dict[Value, set[str]]) -> set[str]:
     written: set[str] = set()
     for value, names in variables.items():
         reference = value.op is not None and value.op.kind in ("tf.VariableV2", "tf.Variable")
         for op in value.uses:
-            if op.kind in _READS or op.kind in _FORWARDS or op.kind == "ir.return":
+            if op.kind in _READS or op.kind in FORWARDS or op.kind == "ir.return":
                 continue
             if any(True for _ in bodies(op, module)):
                 continue
