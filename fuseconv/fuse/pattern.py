@@ -35,6 +35,8 @@ _ADD = ("tf.Add", "tf.AddV2")
 _SYNONYMS = {"tf.Add": _ADD, "tf.AddV2": _ADD, "tf.RealDiv": ("tf.RealDiv", "tf.Div")}
 # Constants are compared with what the author wrote in decimal, or computed in another precision.
 _RELATIVE_TOLERANCE = 1e-5
+# Constants with no more elements than this are compared by their contents, larger ones by identity.
+_SMALL_SIZE = 64
 
 
 class Constant:
@@ -197,9 +199,10 @@ def _match_value(term: Any, value: Value | None, bound: Bindings) -> Iterator[Bi
         for alternative in term.terms:
             yield from _match_value(alternative, value, bound)
     elif isinstance(term, Parameter):
-        new = value is not None and bound.values.get(term.name, value) is value
-        if new and (value.is_const or not term.constant):  # type: ignore[union-attr]
-            yield Bindings({**bound.values, term.name: value}, bound.ops, bound.matched, bound.inner)  # type: ignore[dict-item]
+        if value is not None and (value.is_const or not term.constant):
+            if _is_same(bound.values.get(term.name, value), value):
+                values = {term.name: value, **bound.values}
+                yield Bindings(values, bound.ops, bound.matched, bound.inner)
     elif isinstance(term, Node):
         if value is not None and value.op is not None and value.index == 0:
             yield from _match_op(term, value.op, bound)
@@ -208,6 +211,14 @@ def _match_value(term: Any, value: Value | None, bound: Bindings) -> Iterator[Bi
             yield bound
     elif value is not None and _is_number(value, term):
         yield bound
+
+
+def _is_same(a: Value, b: Value) -> bool:
+    """True of one value, and of small constants with equal elements."""
+    if a is b or a.data is None or b.data is None:
+        return a is b
+    small = a.data.size <= _SMALL_SIZE
+    return small and a.dtype is b.dtype and a.data.shape == b.data.shape and bool((a.data == b.data).all())
 
 
 def _is_number(value: Value, number: float) -> bool:

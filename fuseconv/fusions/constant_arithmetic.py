@@ -50,7 +50,7 @@ def rewrite_canonical(tfl: Builder, m: Match) -> Value:
 
 
 def check_merge(m: Match) -> None:
-    constants = [numbers(value) for value in (m.a, m.b, m.operands.get("c")) if value is not None]
+    constants = [numbers(value) for value in (m.a, m.b, m.c) if value is not None]
     m.require(all(constant is not None for constant in constants), "a constant is not of float32, or not finite")
     shape = np.broadcast_shapes(*[constant.shape for constant in constants])  # type: ignore[union-attr]
     largest = max(constants, key=lambda constant: constant.size)  # type: ignore[union-attr]
@@ -68,7 +68,7 @@ def rewrite_merge(tfl: Builder, m: Match) -> Value:
 
 def _merged(m: Match) -> tuple[np.ndarray | None, np.ndarray | None] | None:
     """The factor and the term of x * factor + term; None where digits would be lost."""
-    a, b, c = (None if value is None else value.data for value in (m.a, m.b, m.operands.get("c")))
+    a, b, c = (None if value is None else value.data for value in (m.a, m.b, m.c))
     assert a is not None and b is not None
     if c is not None:
         factor, term = scaled(a, c), scaled(b, c)

@@ -15,6 +15,7 @@ from fuseconv.tfl.builder import Builder
 def hard_swish(tf: Any, x: Any) -> Term:
     shifted = tf.AddV2(x, 3.0)
     gate = tf.Relu6(shifted) | tf.Minimum(tf.Relu(shifted) | tf.Maximum(shifted, 0.0), 6.0)
+    gate |= tf.Maximum(tf.Minimum(shifted, 6.0), 0.0) | tf.ClipByValue(shifted, 0.0, 6.0)
 
     def sixth(value: Any) -> Term:
         return tf.Mul(value, 1 / 6) | tf.RealDiv(value, 6.0)

@@ -45,14 +45,23 @@ def check(m: Match) -> None:
 
 def check_maximum(m: Match) -> None:
     check(m)
-    m.require((m.a.data <= 1).all(), "the larger is not the positive side where the slope is above 1")
+    m.require((m.a.data <= 1).all(), "the larger is not the positive side where a slope is above 1")
+
+
+def rewrite_maximum(tfl: Builder, m: Match) -> Value:
+    """max(x, a * x) -> LEAKY_RELU or PRELU."""
+    return _leaky(tfl, m.x, m.a)
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
-    slopes = m.a if m.negated is None else tfl.const(-m.a.data)
+    """relu(x) - a * relu(-x) and where(x > 0, x, a * x) -> LEAKY_RELU or PRELU."""
+    return _leaky(tfl, m.x, m.a if m.negated is None else tfl.const(-m.a.data))
+
+
+def _leaky(tfl: Builder, x: Value, slopes: Value) -> Value:
     if slopes.data is not None and slopes.data.size == 1:
-        return tfl.leaky_relu(m.x, alpha=float(slopes.data.reshape(())))
-    return tfl.prelu(m.x, slopes)
+        return tfl.leaky_relu(x, alpha=float(slopes.data.reshape(())))
+    return tfl.prelu(x, slopes)
 
 
 def _stretches_to(inner: tuple, outer: tuple) -> bool:
@@ -61,6 +70,6 @@ def _stretches_to(inner: tuple, outer: tuple) -> bool:
 
 
 FUSIONS = [
-    Fusion("leaky_relu", "LEAKY_RELU", maximum, rewrite, check_maximum),
+    Fusion("leaky_relu", "LEAKY_RELU", maximum, rewrite_maximum, check_maximum),
     Fusion("prelu", "PRELU", (two_sides, two_sides_negated, selected), rewrite, check),
 ]

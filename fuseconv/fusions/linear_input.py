@@ -52,16 +52,16 @@ def check(m: Match) -> None:
         found = linear(reader)
         if found is None or found.data is not value or value.uses[reader] != 1:
             m.refuse(_OTHER_READER)
-        m.require(_channels(found, m.operands.get("a")) and _channels(found, m.operands.get("b")), _NOT_PER_CHANNEL)
-        m.require(m.operands.get("b") is None or not found.pads, "zeros stand beside the data")
-    m.require(m.operands.get("b") is None or _rounds(m.x.op), "the sum is exact where the product with weights is not")
-    m.require(_folded(linear_of(m), m.operands.get("a"), m.operands.get("b")), _INEXACT)
+        m.require(_channels(found, m.a) and _channels(found, m.b), _NOT_PER_CHANNEL)
+        m.require(m.b is None or not found.pads, "zeros stand beside the data")
+    m.require(m.b is None or _rounds(m.x.op), "the sum is exact where the product with weights is not")
+    m.require(_folded(linear_of(m), m.a, m.b), _INEXACT)
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
     """A product or sum with a constant before a linear op -> its weights and bias."""
     found = linear_of(m)
-    weights, bias = _folded(found, m.operands.get("a"), m.operands.get("b"))  # type: ignore[misc]
+    weights, bias = _folded(found, m.a, m.b)  # type: ignore[misc]
     return rebuilt(tfl, found, weights, bias, found.activation, data=m.x)
 
 

@@ -41,19 +41,28 @@ def scaled_product(tfl: Any, x: Any, y: Any, c: Constant) -> Term:
 
 
 def check(m: Match) -> None:
-    c = numbers(m.operands["c"]) if "c" in m.operands else np.zeros((), np.float32)
+    c = numbers(m.c)
     m.require(c is not None and _lands(m.move.result, c), _NOT_TAKEN)
 
 
+def check_activation(m: Match) -> None:
+    m.require(_lands(m.move.result, np.zeros((), np.float32)), _NOT_TAKEN)
+
+
 def rewrite(tfl: Builder, m: Match) -> Value:
-    source, rest = m.move.operands[0], m.move.operands[1:]
-    operands = [source]
-    if "c" in m.operands:
-        before = _before(m.move, m.c.data)
-        operands = [before, source] if m.last.type == "SUB" else [source, before]  # type: ignore[list-item]
-    inner = tfl.op(m.last.type, tuple(operands), m.last.attrs)[0]
-    inner.shape = source.shape
-    return tfl.op(m.move.type, (inner, *rest), m.move.attrs)[0]
+    source, before = m.move.operands[0], _before(m.move, m.c.data)
+    inner = tfl.op(m.last.type, (before, source) if m.last.type == "SUB" else (source, before), m.last.attrs)[0]
+    return _move_behind(tfl, m, inner)
+
+
+def rewrite_activation(tfl: Builder, m: Match) -> Value:
+    """An activation behind a reshape or transpose -> before it."""
+    return _move_behind(tfl, m, tfl.op(m.last.type, (m.move.operands[0],), {})[0])
+
+
+def _move_behind(tfl: Builder, m: Match, value: Value) -> Value:
+    value.shape = m.move.operands[0].shape
+    return tfl.op(m.move.type, (value, *m.move.operands[1:]), m.move.attrs)[0]
 
 
 def check_product(m: Match) -> None:
@@ -106,17 +115,18 @@ def _before(move: Op, c: np.ndarray) -> np.ndarray | None:
 def _reshaped(c: np.ndarray, after: tuple, before: tuple) -> np.ndarray | None:
     """`c`, which broadcasts over leading dimensions of `after`, as it broadcasts over those of `before`."""
     first = next(axis for axis, size in enumerate(c.shape) if size != 1)
-    inner = after[first:]
-    if not all(isinstance(dim, int) for dim in inner):
-        return None
-    trailing = trailing_dims(before, math.prod(inner))
-    if trailing is None:
-        return None
-    return np.broadcast_to(c.reshape(c.shape[first:]), inner).reshape(trailing)
+    for axis in range(first, 0, -1):
+        inner = after[axis:]
+        if not all(isinstance(dim, int) for dim in inner):
+            return None
+        trailing = trailing_dims(before, math.prod(inner))
+        if trailing is not None:
+            return np.broadcast_to(c.reshape(c.shape[axis:]), inner).reshape(trailing)
+    return None
 
 
 FUSIONS = [
     Fusion("constant_before_move", "RESHAPE", constant, rewrite, check),
-    Fusion("activation_before_move", "RESHAPE", activation, rewrite, check),
+    Fusion("activation_before_move", "RESHAPE", activation, rewrite_activation, check_activation),
     Fusion("attention_scale", "BATCH_MATMUL", scaled_product, rewrite_product, check_product),
 ]

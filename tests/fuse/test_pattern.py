@@ -1,0 +1,144 @@
+"""Patterns, matched with ops that are built by hand."""
+
+import numpy as np
+import pytest
+
+from fuseconv.fuse.pattern import Constant, pattern
+from fuseconv.ir import types
+from fuseconv.ir.graph import Op, Quantisation, constant
+
+
+def value(name="x"):
+    return op("tf.Placeholder", name=name)
+
+
+def op(kind, *operands, name="", **attrs):
+    made = Op(kind, operands, attrs, name)
+    return made.add_result(types.FLOAT32, (2, 3))
+
+
+def number(x, dtype=np.float32):
+    return constant(np.array(x, dtype))
+
+
+def only(found, result):
+    (bindings,) = found.matches(result.op)
+    return bindings
+
+
+@pattern
+def scaled(tf, x):
+    return tf.Relu6(tf.AddV2(x, 3.0))
+
+
+def test_parameters_and_numbers():
+    x = value()
+    assert only(scaled, op("tf.Relu6", op("tf.AddV2", x, number(3)))).values == {"x": x}
+    assert only(scaled, op("tf.Relu6", op("tf.AddV2", number(3), x))).values == {"x": x}
+    assert only(scaled, op("tf.Relu6", op("tf.Add", x, number([[3.000001]])))).values == {"x": x}
+
+
+@pytest.mark.parametrize("other", [3.001, [3.0, 3.0], -3.0, 0.0])
+def test_other_numbers_do_not_match(other):
+    assert not list(scaled.matches(op("tf.Relu6", op("tf.AddV2", value(), number(other))).op))
+
+
+def test_zero_is_exact():
+    found = pattern(lambda tf, x: tf.Maximum(x, 0.0))
+    assert not list(found.matches(op("tf.Maximum", value(), number(1e-30)).op))
+    assert list(found.matches(op("tf.Maximum", value(), number(0)).op))
+
+
+def test_a_parameter_is_one_value():
+    found = pattern(lambda tf, x: tf.Sub(x, tf.Neg(x)))
+    x = value()
+    assert only(found, op("tf.Sub", x, op("tf.Neg", x))).values == {"x": x}
+    assert not list(found.matches(op("tf.Sub", x, op("tf.Neg", value())).op))
+
+
+def test_equal_small_constants_are_one_value():
+    @pattern
+    def found(tf, x, axes: Constant):
+        return tf.Sub(tf.Sum(x, axes), tf.Max(x, axes))
+
+    def matched(a, b):
+        x = value()
+        return list(found.matches(op("tf.Sub", op("tf.Sum", x, a), op("tf.Max", x, b)).op))
+
+    assert matched(number([1], np.int32), number([1], np.int32))
+    assert not matched(number([1], np.int32), number([2], np.int32))
+    assert not matched(number([1], np.int32), number(1, np.int32))
+    assert not matched(value(), value())
+
+
+def test_constants_are_asked_for_by_annotation():
+    @pattern
+    def found(tf, x, c: Constant):
+        return tf.Mul(x, c)
+
+    x, c = value(), number([1, 2])
+    assert only(found, op("tf.Mul", c, x)).values == {"x": x, "c": c}
+    assert not list(found.matches(op("tf.Mul", x, x).op))
+
+
+def test_attributes_hold_their_default_unless_named():
+    found = pattern(lambda tf, x, a: tf.Sum(x, a, keep_dims=True))
+    x, a = value(), value("a")
+    assert list(found.matches(op("tf.Sum", x, a, keep_dims=True).op))
+    assert not list(found.matches(op("tf.Sum", x, a).op))
+    assert not list(found.matches(op("tf.Sum", x, a, keep_dims=True, other=1).op))
+    assert list(found.matches(op("tf.Sum", x, a, keep_dims=True, _output_shapes=1).op))
+    named = pattern(lambda tf, x, a: tf.Sum(x, a, name="sum"))
+    assert only(named, op("tf.Sum", x, a, keep_dims=True)).ops["sum"].attrs == {"keep_dims": True}
+    predicate = pattern(lambda tf, x: tf.LeakyRelu(x, alpha=lambda held: held is None or held < 0.5))
+    assert [bool(list(predicate.matches(op("tf.LeakyRelu", x, **attrs).op))) for attrs in ({}, {"alpha": 0.9})] == [True, False]
+
+
+def test_alternatives_are_tried_in_order():
+    @pattern
+    def found(tf, x):
+        return tf.Neg(x, name="first") | tf.Neg(tf.Abs(x), name="second") | tf.Sqrt(x)
+
+    assert found.kinds == ("tf.Neg", "tf.Sqrt") and found.size == 2 and found.op_names == ("first", "second")
+    x = op("tf.Abs", value())
+    assert [list(bindings.ops) for bindings in found.matches(op("tf.Neg", x).op)] == [["first"], ["second"]]
+
+
+def test_any_of_several_kinds_and_any_operands():
+    found = pattern(lambda tfl, x: tfl["RELU", "RELU6"](tfl.CONV_2D(x, ..., name="conv")))
+    x, w = value(), number([1])
+    result = op("tfl.RELU6", op("tfl.CONV_2D", x, w, None, padding="SAME"))
+    assert only(found, result).values == {"x": x}
+    assert not list(found.matches(op("tfl.TANH", op("tfl.CONV_2D", x, w)).op))
+    assert not list(pattern(lambda tfl, x: tfl.NEG(x)).matches(op("tfl.NEG", x, x).op))
+
+
+def test_inner_values_have_no_other_reader():
+    inner = op("tf.AddV2", value(), number(3))
+    result = op("tf.Relu6", inner)
+    reader = op("tf.Neg", inner)
+    assert not list(scaled.matches(result.op))
+    shared = pattern(lambda tf, x: tf.Relu6(tf.AddV2(x, 3.0, shared=True)))
+    assert list(shared.matches(result.op))
+    reader.op.set_operands(())
+    assert list(scaled.matches(result.op))
+
+
+def test_an_inner_value_that_is_read_twice_by_the_match():
+    found = pattern(lambda tf, x, y: tf.Mul(tf.Sub(x, y), tf.Sub(x, y)))
+    d = op("tf.Sub", value(), value("y"))
+    assert list(found.matches(op("tf.Mul", d, d).op))
+
+
+def test_variable_tensors_and_quantised_values_do_not_match():
+    for spoil in ("variable", "quantisation"):
+        result = op("tf.Relu6", op("tf.AddV2", value(), number(3)))
+        setattr(result, spoil, True if spoil == "variable" else Quantisation((0.1,), (0,)))
+        assert not list(scaled.matches(result.op))
+
+
+def test_optional_operands():
+    found = pattern(lambda tfl, x, w: tfl.FULLY_CONNECTED(x, w, None))
+    x, w = value(), value("w")
+    assert list(found.matches(op("tfl.FULLY_CONNECTED", x, w, None).op))
+    assert not list(found.matches(op("tfl.FULLY_CONNECTED", x, w, w).op))

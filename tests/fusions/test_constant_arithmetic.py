@@ -1,0 +1,45 @@
+"""Chains of constants."""
+
+import numpy as np
+import tensorflow as tf
+
+from fuseconv.testing import check, convert_function
+
+X = tf.TensorSpec([None, 6, 5])
+RNG = np.random.default_rng(0)
+A, B, C = RNG.standard_normal((3, 5)).astype(np.float32)
+
+
+def test_products_and_sums():
+    check(lambda x: x * A * 2.0 * B, X, ops=["MUL"])
+    check(lambda x: A + x + 2.0 - B, X, ops=["ADD"], static=False)
+    check(lambda x: (x * A + B) * C, X, ops=["MUL", "ADD"], static=False)
+    check(lambda x: x * A / C + B, X, ops=["MUL", "ADD"], static=False)
+
+
+def test_activations_between_stay_and_behind_are_kept():
+    check(lambda x: tf.nn.relu(x * A) * B, X, ops=["MUL", "MUL"], static=False)
+    check(lambda x: tf.nn.relu(x * A * B), X, ops=["MUL"], static=False)
+
+
+def test_a_sum_does_not_move_behind_a_product():
+    check(lambda x: (x - 1000.0) * A, X, ops=["ADD", "MUL"], static=False)
+
+
+def test_constants_that_are_larger_together_stay():
+    check(lambda x: x * A * RNG.standard_normal((6, 1)).astype(np.float32), X, ops=["MUL", "MUL"], static=False)
+
+
+def test_sums_that_round_stay():
+    # TensorFlow itself takes the two for nothing, so there is no number to compare with.
+    assert convert_function(lambda x: x + 12582912.0 - 12582912.0, X).ops == ["ADD", "ADD"]
+
+
+def test_division_by_what_has_no_reciprocal_stays():
+    assert convert_function(lambda x: x / np.float32(1e-39), X).ops == ["DIV"]
+    assert convert_function(lambda x: x / [0.0, 1.0, 2.0, 3.0, 4.0], X).ops == ["DIV"]
+
+
+def test_integers_stay():
+    x = tf.TensorSpec([None, 5], tf.int32)
+    check(lambda x: x * 3 * 4, x, ops=["MUL", "MUL"], static=False)

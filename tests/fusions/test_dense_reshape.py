@@ -1,0 +1,42 @@
+"""Reshapes around dense layers."""
+
+import numpy as np
+import tensorflow as tf
+
+from fuseconv.testing import check
+
+RNG = np.random.default_rng(0)
+W, B = RNG.standard_normal((4, 6)).astype(np.float32), RNG.standard_normal(6).astype(np.float32)
+X = tf.TensorSpec([None, 3, 5, 4])
+
+
+def flat(x):
+    return tf.matmul(tf.reshape(x, [-1, 4]), W)
+
+
+def test_dimensions_are_kept():
+    check(lambda x: tf.reshape(flat(x), [-1, 3, 5, 6]) + B, X, ops=["FULLY_CONNECTED"])
+    check(lambda x: tf.tensordot(x, W, 1), X, ops=["FULLY_CONNECTED"])
+
+
+def test_several_unknown_dimensions():
+    import keras
+
+    dense = keras.layers.Dense(6, activation="relu", bias_initializer="normal")
+    dense.build((None, None, 4))
+    ops = check(dense, tf.TensorSpec([None, None, 4])).ops
+    assert ops.count("FULLY_CONNECTED") == 1
+
+
+def test_rows_are_read_as_they_are():
+    check(flat, X, ops=["FULLY_CONNECTED"])
+    w = RNG.standard_normal((20, 6)).astype(np.float32)
+    check(lambda x: tf.matmul(tf.reshape(x, [-1, 20]), w), tf.TensorSpec([None, 5, 4]), ops=["FULLY_CONNECTED"])
+
+
+def test_other_readers_keep_the_reshape():
+    check(lambda x: (flat(x), tf.tanh(tf.reshape(x, [-1, 4]))), X, ops=["RESHAPE", "FULLY_CONNECTED", "TANH"], static=False)
+
+
+def test_other_dimensions_keep_the_reshape():
+    check(lambda x: tf.reshape(flat(x), [-1, 5, 3, 6]), X, ops=["FULLY_CONNECTED", "RESHAPE"], static=False)

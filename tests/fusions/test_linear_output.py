@@ -1,0 +1,131 @@
+"""Constants and activations behind convolutions and dense layers."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, convert_function
+
+RNG = np.random.default_rng(0)
+IMAGE = tf.TensorSpec([None, 9, 7, 4])
+ROWS = tf.TensorSpec([None, 4])
+
+
+def draw(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+W2, WD, WT, W3, WF = draw(3, 3, 4, 6), draw(3, 3, 4, 2), draw(3, 3, 6, 4), draw(2, 3, 3, 4, 6), draw(4, 6)
+LAYERS = {
+    "CONV_2D": (lambda x: tf.nn.conv2d(x, W2, 2, "SAME"), IMAGE, 6),
+    "DEPTHWISE_CONV_2D": (lambda x: tf.nn.depthwise_conv2d(x, WD, [1, 1, 1, 1], "VALID"), IMAGE, 8),
+    "TRANSPOSE_CONV": (lambda x: tf.nn.conv2d_transpose(x, WT, [2, 18, 14, 6], 2), tf.TensorSpec([2, 9, 7, 4]), 6),
+    "CONV_3D": (lambda x: tf.nn.conv3d(x, W3, [1] * 5, "SAME"), tf.TensorSpec([None, 3, 5, 5, 4]), 6),
+    "FULLY_CONNECTED": (lambda x: tf.matmul(x, WF), ROWS, 6),
+}
+
+
+@pytest.mark.parametrize("op", LAYERS)
+def test_bias_scale_and_batch_norm(op):
+    layer, spec, channels = LAYERS[op]
+    scale, shift, mean = draw(channels), draw(channels), draw(channels)
+    check(lambda x: layer(x) + shift, spec, ops=[op], static=False)
+    check(lambda x: (layer(x) - mean) / scale * 1.5 + shift, spec, ops=[op], static=False)
+    check(lambda x: shift - scale * layer(x), spec, ops=[op], static=False)
+
+
+@pytest.mark.parametrize("op", LAYERS)
+@pytest.mark.parametrize("activation", [tf.nn.relu, tf.nn.relu6])
+def test_activation(op, activation):
+    layer, spec, channels = LAYERS[op]
+    shift = draw(channels)
+    check(lambda x: activation(layer(x) + shift), spec, ops=[op], static=False)
+
+
+def test_fused_batch_norm():
+    def fn(x):
+        statistics = {"mean": tf.constant(draw(6)), "variance": tf.constant(draw(6) ** 2), "is_training": False}
+        y = tf.nn.conv2d(x, W2, 1, "SAME")
+        return tf.nn.relu(tf.compat.v1.nn.fused_batch_norm(y, draw(6), draw(6), **statistics)[0])
+
+    check(tf.function(fn), IMAGE, ops=["CONV_2D"])
+
+
+def test_channels_first():
+    def fn(x):
+        y = tf.nn.conv2d(tf.transpose(x, [0, 3, 1, 2]), W2, 1, "VALID", data_format="NCHW")
+        y = tf.nn.relu(tf.nn.bias_add(y, SHIFT, data_format="NC..") * SHIFT[:, None, None])
+        return tf.transpose(y, [0, 2, 3, 1])
+
+    check(fn, IMAGE, ops=["CONV_2D"])
+
+
+SHIFT = draw(6)
+
+
+@pytest.mark.parametrize("kind", ["ADD", "SUB", "MUL", "DIV", "AVERAGE_POOL_2D", "MAX_POOL_2D"])
+def test_activations_of_other_ops(kind):
+    fn = {
+        "ADD": lambda x, y: x + y, "SUB": lambda x, y: x - y, "MUL": lambda x, y: x * y, "DIV": lambda x, y: x / y,
+        "AVERAGE_POOL_2D": lambda x, y: tf.nn.avg_pool2d(x, 2, 2, "SAME"),
+        "MAX_POOL_2D": lambda x, y: tf.nn.max_pool2d(x, 2, 2, "VALID"),
+    }[kind]  # fmt: skip
+    specs = [IMAGE] if "POOL" in kind else [IMAGE, IMAGE]
+    check(lambda *xs: tf.nn.relu(fn(xs[0], xs[-1])), *specs, ops=[kind], static=False)
+
+
+def test_an_activation_that_kernels_do_not_fuse_stays():
+    check(lambda x: tf.tanh(LAYERS["CONV_2D"][0](x)), IMAGE, ops=["CONV_2D", "TANH"], static=False)
+    check(lambda x: tf.nn.relu(tf.concat([x, x], -1)), IMAGE, ops=["CONCATENATION", "RELU"], static=False)
+
+
+def test_a_second_reader_keeps_the_ops():
+    def fn(x):
+        y = LAYERS["CONV_2D"][0](x)
+        return y * SHIFT, tf.nn.relu(y)
+
+    check(fn, IMAGE, ops=["CONV_2D", "MUL", "RELU"], static=False)
+
+
+def test_constants_along_other_dimensions_stay():
+    conv = LAYERS["CONV_2D"][0]
+    for constant in (draw(4, 1), draw(5, 4, 1), draw(5, 4, 6)):
+        check(lambda x, c=constant: conv(x) * c, IMAGE, ops=["CONV_2D", "MUL"], static=False)
+    # Three channels and a constant of three rows: only the last dimension counts.
+    square, rows = draw(1, 1, 4, 4), draw(4, 1)
+    check(lambda x: tf.nn.conv2d(x, square, 1, "SAME") + rows, tf.TensorSpec([None, 4, 4, 4]), ops=["CONV_2D", "ADD"], static=False)
+
+
+def test_a_constant_that_adds_a_dimension_stays():
+    ops = check(lambda x: tf.matmul(x, WF) * draw(1, 1, 1), ROWS, static=False).ops
+    assert ops == ["FULLY_CONNECTED", "MUL"]
+    ops = check(lambda x: tf.matmul(x, WF) * draw(1, 6, 6)[:, :1], ROWS, static=False).ops
+    assert ops == ["FULLY_CONNECTED", "MUL"]
+
+
+def test_weights_that_are_fed_stay():
+    check(lambda x, w: tf.matmul(x, w) * SHIFT, ROWS, tf.TensorSpec([4, 6]), ops=["BATCH_MATMUL", "MUL"], static=False)
+
+
+@pytest.mark.parametrize("factor", [1e-30, 1e35, np.inf, np.nan])
+def test_factors_that_lose_digits_stay(factor):
+    ops = ["FULLY_CONNECTED", "MUL"]
+    assert convert_function(lambda x: tf.matmul(x, WF) * np.float32(factor), ROWS).ops == ops
+
+
+def test_zero_is_a_factor_like_others():
+    check(lambda x: tf.matmul(x, WF) * [0.0, 1.0, 2.0, 0.0, -1.0, 3.0] + 1.0, ROWS, ops=["FULLY_CONNECTED"], static=False)
+
+
+def test_rounding_on_purpose_stays():
+    """Adding and taking away 1.5 * 2^23 rounds to whole numbers."""
+    big = np.float32(1.5 * 2**23)
+    converted = convert_function(lambda x: tf.matmul(x, WF) + big - big, ROWS)
+    assert sorted(converted.ops) == ["ADD", "FULLY_CONNECTED"]
+
+
+def test_the_report_names_every_source():
+    converted = check(lambda x: tf.nn.relu(LAYERS["CONV_2D"][0](x) * SHIFT + SHIFT), IMAGE, static=False)
+    (op,) = converted.report.emitted
+    types = {converted.report.sources[name] for name in op.sources}
+    assert {"Conv2D", "Mul", "AddV2", "Relu"} <= types

@@ -1,0 +1,32 @@
+"""SQUARED_DIFFERENCE and RSQRT."""
+
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check
+
+X = tf.TensorSpec([None, 6, 5])
+
+
+def positive(rng, shape, dtype):
+    return rng.uniform(0.1, 9.0, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("fn", [lambda x, y: tf.square(x - y), lambda x, y: (x - y) * (x - y)])
+def test_squared_difference(fn):
+    check(fn, X, X, ops=["SQUARED_DIFFERENCE"])
+    check(fn, X, tf.TensorSpec([5]), ops=["SQUARED_DIFFERENCE"], static=False)
+
+
+def test_a_difference_that_is_read_elsewhere_stays():
+    assert "SQUARED_DIFFERENCE" not in check(lambda x, y: (tf.square(x - y), x - y), X, X, static=False).ops
+
+
+def test_five_dimensions_stay():
+    x = tf.TensorSpec([None, 2, 3, 4, 5])
+    assert "SQUARED_DIFFERENCE" not in check(lambda x, y: tf.square(x - y), x, tf.TensorSpec([5]), static=False).ops
+
+
+@pytest.mark.parametrize("fn", [lambda x: 1.0 / tf.sqrt(x), lambda x: tf.math.reciprocal(tf.sqrt(x))])
+def test_reciprocal_root(fn):
+    check(fn, X, ops=["RSQRT"], inputs=positive)
