@@ -1,7 +1,8 @@
 """The models of the benchmark, each made once as a SavedModel: `python -m tests.bench.models [--all | NAME...] DIR`.
 
-Random weights alone make a deep network overflow or say the same for every input. So batch norm takes the statistics of
-a real batch, moved by a random amount, and the last kernel is scaled until the outputs have a deviation of two.
+Random weights alone make a deep network overflow, say the same for every input, or amplify a rounding error until it is
+all there is to see. So batch norm takes the statistics of a batch, moved by a random amount, and feeds most channels to
+the straight part of the activation behind it; and the last kernel is scaled until outputs have a deviation of two.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ KERAS_FILES = ("MobileNetV2", "EfficientNetB0", "UNet")
 class Input:
     """An input of a model: its shape without the batch, and the range of its numbers.
 
+    Images and sequences hold coarse and fine detail, as real ones do: rows of plain noise look alike to a network.
     Tokens are whole numbers, and each row ends in zeros, as padding does.
     """
 
@@ -40,10 +42,18 @@ class Input:
     def sample(self, batch: int, rng: np.random.Generator) -> np.ndarray:
         shape = (batch, *self.shape)
         if not self.tokens:
-            return rng.uniform(self.low, self.high, shape).astype(np.float32)
+            noise = sum((_blocks(shape, count, rng) for count in (1, 3, 11, 40)), rng.normal(0.0, 0.5, shape))
+            return (self.low + (self.high - self.low) * (0.5 + 0.5 * np.tanh(noise))).astype(np.float32)
         lengths = rng.integers(self.shape[0] // 2, self.shape[0], (batch, 1))
         numbers = rng.integers(int(self.low), int(self.high), shape)
         return np.where(np.arange(self.shape[0]) < lengths, numbers, 0).astype(np.int32)
+
+
+def _blocks(shape: tuple[int, ...], count: int, rng: np.random.Generator) -> np.ndarray:
+    """Noise that is constant on blocks, `count` of them along each axis between the batch and the channels."""
+    batch, *sizes, channels = shape
+    coarse = rng.normal(0.0, 0.5, (batch, *[count] * len(sizes), channels))
+    return coarse[np.ix_(np.arange(batch), *(np.arange(size) * count // size for size in sizes), np.arange(channels))]
 
 
 @dataclass(frozen=True)
@@ -231,19 +241,24 @@ def settle(model: keras.Model, sample: dict[str, np.ndarray], seed: int) -> None
 
     fed = keras.tree.map_structure(lambda tensor: sample[tensor.name], model.input)
     randomise(model, seed)
+    for layer in model.layers:
+        if isinstance(layer, keras.layers.Normalization):
+            layer.finalize_state()
     rng = np.random.default_rng(seed)
     norms = [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]
-    if norms:
-        momenta = [norm.momentum for norm in norms]
-        for norm in norms:
-            norm.momentum = 0.0
-        model(fed, training=True)
-        for norm, momentum in zip(norms, momenta, strict=True):
-            norm.momentum = momentum
-            variance = norm.moving_variance.numpy()
-            shift = rng.normal(0.0, 0.1, variance.shape) * np.sqrt(variance)
-            norm.moving_mean.assign_add(shift.astype(np.float32))
-            norm.moving_variance.assign(variance * rng.uniform(0.5, 1.5, variance.shape).astype(np.float32))
+    momenta = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.momentum = 0.0
+        norm.beta.assign(rng.normal(1.0, 0.3, norm.beta.shape))
+        if norm.scale:
+            wide = rng.random(norm.gamma.shape) < 0.05
+            norm.gamma.assign(np.where(wide, 2.5, rng.uniform(0.3, 0.7, norm.gamma.shape)))
+    model(fed, training=True)
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
+        variance = norm.moving_variance.numpy()
+        norm.moving_mean.assign_add(np.float32(rng.normal(0.0, 0.1, variance.shape) * np.sqrt(variance)))
+        norm.moving_variance.assign(variance * rng.uniform(0.5, 1.5, variance.shape))
     last = next(layer for layer in reversed(model.layers) if hasattr(layer, "kernel"))
     activation, last.activation = last.activation, keras.activations.linear
     logits = keras.Model(model.input, last.output)(fed, training=False)
