@@ -120,6 +120,7 @@ def DynamicStitch(tfl, *indices_and_data):
 
 def _gathered(tfl: Lowering, params: Value, indices: Value, axis: int, batch_dims: int) -> Value:
     which = _integers(tfl, indices)
+    require(params.dtype is not types.STRING or params.rank == 1, "GATHER takes strings from a vector only")
     return through(tfl, "GATHER", lambda wide: tfl.gather(wide, which, axis=axis, batch_dims=batch_dims), params)
 
 

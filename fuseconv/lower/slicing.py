@@ -34,6 +34,13 @@ class Cut:
         ends = self.end is None or (isinstance(size, int) and self.end >= size)
         return not self.shrink and self.stride == 1 and self.begin in (None, 0) and ends
 
+    def takes_none(self, size: Dim) -> bool:
+        if self.shrink:
+            return False
+        if isinstance(size, int):
+            return not range(*slice(self.begin, self.end, self.stride).indices(size))
+        return self.end == 0 and self.stride > 0
+
 
 @lowers
 def Slice(tfl, x, begin, size):
@@ -87,6 +94,8 @@ def cut_out(tfl: Lowering, x: Value, cuts: Sequence[Cut]) -> Value:
 
 
 def _strided_slice(tfl: Lowering, x: Value, cuts: Sequence[Cut]) -> Value:
+    # XNNPACK takes an end of 0 for the end of the tensor.
+    cuts = [Cut(1, 1) if cut.takes_none(size) else cut for cut, size in zip(cuts, shape_of(x))]
     begins = [_near(cut.begin) for cut in cuts]
     ends = [cut.begin + 1 if cut.shrink and cut.begin is not None else _near(cut.end) for cut in cuts]
     strides = [cut.stride for cut in cuts]

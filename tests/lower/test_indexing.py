@@ -1,0 +1,122 @@
+"""Parity of gathers, scatters and what else goes by indices."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+raw = tf.raw_ops
+TYPES = [
+    tf.float32, tf.float16, tf.bfloat16, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64, tf.bool,
+]  # fmt: skip
+NUMBERS = [t for t in TYPES if t is not tf.bool]
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+def below_two(rng, shape, dtype):
+    """Indices below 2; other numbers too."""
+    return rng.integers(0, 2, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("index_type", [tf.int32, tf.int64, tf.int16], ids=lambda t: t.name)
+def test_gather(axis, index_type):
+    def layer(x, i):
+        return tf.gather(x + 0.5, i, axis=axis)
+
+    check(layer, spec(None, 3, 4), spec(None, 2, dtype=index_type), inputs=below_two)
+
+
+def test_gather_is_one_op():
+    check(lambda x: tf.gather(x, [2, 0], axis=-1), spec(None, 3), ops=["GATHER"])
+
+
+def test_gather_of_strings():
+    check(lambda x: tf.gather(x, [[2, 0]]), spec(3, dtype=tf.string))
+    check_refused(lambda x: tf.gather(x, [1]), spec(None, 3, dtype=tf.string), match="Gather.*vector")
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda t: t.name)
+def test_gather_of_each_type(dtype):
+    check(lambda x: tf.gather(x, [[1, 0], [2, 1]], axis=1), spec(None, 3, dtype=dtype))
+    check(lambda x: tf.gather(x, 1, axis=-1), spec(None, 3, dtype=dtype))
+    check(lambda x: tf.gather_nd(x, [[1, 0], [0, 2]]), spec(None, 3, dtype=dtype))
+
+
+@pytest.mark.parametrize("batch_dims", [1, 2, -1])
+def test_gather_within_batches(batch_dims):
+    def layer(x, i):
+        return tf.gather(x * 7, i, axis=2, batch_dims=batch_dims)
+
+    check(layer, spec(2, 3, 4, 2), spec(2, 3, 5, dtype=tf.int32), inputs=below_two)
+
+
+@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_gather_nd(index_type):
+    check(tf.gather_nd, spec(None, 3, 4), spec(None, 2, 2, dtype=index_type), inputs=below_two)
+    check(lambda x, i: tf.gather_nd(x, i, 1), spec(None, 3, 4), spec(None, 2, dtype=index_type), inputs=below_two)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=lambda t: t.name)
+@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_scatter_nd(dtype, index_type):
+    indices = np.array([[1], [0], [1]], index_type.as_numpy_dtype)
+    check(lambda x: tf.scatter_nd(indices, x, np.array([4, 2], indices.dtype)), spec(3, 2, dtype=dtype))
+
+
+def test_scatter_nd_at_run_time():
+    x, i, n = np.ones((3, 2), np.float32), np.array([[1], [0], [1]], np.int32), np.array([4, 2], np.int32)
+    check(lambda i, x, n: tf.scatter_nd(i, x, n), spec(None, 1, dtype=tf.int32), spec(None, 2), spec(2, dtype=tf.int32),
+          inputs=[i, x, n], static=False)  # fmt: skip
+
+
+SCATTERS = [
+    tf.tensor_scatter_nd_add, tf.tensor_scatter_nd_sub, tf.tensor_scatter_nd_update, tf.tensor_scatter_nd_max,
+    tf.tensor_scatter_nd_min,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op", SCATTERS, ids=lambda op: op.__name__)
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32], ids=lambda t: t.name)
+def test_scatter_into_a_tensor(op, dtype):
+    # Index 1 is named twice: the last update holds.
+    rows = np.array([[1], [0], [1]], np.int32)
+    cells = np.array([[1, 2], [0, 0], [1, 2], [1, 1]], np.int64)
+    check(lambda x, y: op(x, rows, y), spec(4, 3, dtype=dtype), spec(3, 3, dtype=dtype))
+    check(lambda x, y: op(x, cells, y), spec(4, 3, dtype=dtype), spec(4, dtype=dtype))
+
+
+@pytest.mark.parametrize("op", SCATTERS, ids=lambda op: op.__name__)
+def test_scatter_at_computed_indices(op):
+    specs = spec(None, 3, 2), spec(None, 2, dtype=tf.int32), spec(None, 2)
+    check(op, *specs, inputs=below_two)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16, tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.bool],
+                         ids=lambda t: t.name)  # fmt: skip
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+def test_one_hot(dtype, axis):
+    on, off = (True, False) if dtype is tf.bool else (1, 0)
+    check(lambda i: tf.one_hot(i, 4, on, off, axis, dtype), spec(None, 3, dtype=tf.int32))
+
+
+@pytest.mark.parametrize("index_type", [tf.uint8, tf.int64], ids=lambda t: t.name)
+def test_one_hot_of_other_indices_and_values(index_type):
+    indices = np.array([[0, 3, 2], [4, 1, 200]]).astype(index_type.as_numpy_dtype)
+    check(lambda i: tf.one_hot(i, 4, 2.5, -1.0), spec(2, 3, dtype=index_type), inputs=[indices])
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=lambda t: t.name)
+def test_unique(dtype):
+    x = np.array([3, 1, 3, 2, 1, 3], dtype.as_numpy_dtype)
+    check(lambda x: list(tf.unique(x)), spec(None, dtype=dtype), inputs=[x], static=False)
+    check(lambda x: list(tf.unique(x, tf.int64)), spec(6, dtype=dtype), inputs=[x])
+
+
+def test_stitch():
+    check(lambda x, y: tf.dynamic_stitch([[0, 3, 1], [2, 1]], [x, y]), spec(3, 2), spec(2, 2))
+    check_refused(lambda x: tf.dynamic_stitch([[0, 2]], [x]), spec(2, 2), match="DynamicStitch.*no index names")

@@ -1,0 +1,94 @@
+"""Parity of Slice and StridedSlice."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check
+
+TYPES = [
+    tf.float32, tf.float16, tf.bfloat16, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64, tf.bool,
+]  # fmt: skip
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+CUTS = {
+    "one": lambda x: x[0],
+    "last": lambda x: x[:, -1],
+    "last of unknown": lambda x: x[-1],
+    "range": lambda x: x[:, 1:3],
+    "open": lambda x: x[1:, :-1],
+    "steps": lambda x: x[:, ::2, 1::3],
+    "back": lambda x: x[::-1, 3:0:-2],
+    "back from beyond": lambda x: x[:, 100:-100:-1],
+    "beyond": lambda x: x[:, -100:100],
+    "new axis": lambda x: x[:, tf.newaxis, 1:],
+    "new axes": lambda x: x[tf.newaxis, ..., tf.newaxis],
+    "ellipsis": lambda x: x[..., 1],
+    "ellipsis in between": lambda x: x[1:, ..., ::2],
+    "all at once": lambda x: x[0, tf.newaxis, ..., 2:0:-1, tf.newaxis],
+    "everything": lambda x: x[:, :, :] + x[...],
+    "nothing": lambda x: x[:, 2:2],
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_cut(cut):
+    check(CUTS[cut], spec(None, 4, 5))
+
+
+@pytest.mark.parametrize("cut", ["last", "steps", "back"])
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda t: t.name)
+def test_cut_of_each_type(cut, dtype):
+    check(CUTS[cut], spec(None, 4, 5, dtype=dtype))
+
+
+def test_one_op_each():
+    check(lambda x: x[:, 1, ::2], spec(None, 4, 5), ops=["STRIDED_SLICE"])
+    check(lambda x: x[..., tf.newaxis], spec(None, 4), ops=["RESHAPE"])
+    check(lambda x: tf.slice(x, [0, 1], [-1, 2]), spec(None, 4), ops=["SLICE"])
+
+
+@pytest.mark.parametrize("begin", [-7, -6, -2, 0, 3, 5, 7])
+@pytest.mark.parametrize("stride", [-3, -1, 1, 2])
+def test_bounds(begin, stride):
+    check(lambda x: [x[begin:end:stride] for end in (-7, -6, -2, 0, 3, 5, 7)], spec(6))
+
+
+def test_many_dimensions():
+    check(lambda x: x[:, :, 1:, :, ..., ::2], spec(None, 2, 3, 2, 1, 2, 3))
+    check(lambda x: x[:, :, 1, :, ..., tf.newaxis, ::2], spec(None, 2, 3, 2, 1, 2, 3))
+    check(lambda x: tf.slice(x, [0, 0, 0, 1, 0, 0], [-1, 2, 3, 1, -1, -1]), spec(None, 2, 3, 2, 1, 2))
+
+
+def test_bounds_at_run_time():
+    x = np.random.default_rng(0).standard_normal((4, 5, 3)).astype(np.float32)
+    a, b = np.int32(1), np.int32(3)
+    number = spec(dtype=tf.int32)
+    layers = [
+        lambda x, a, b: x[a:b],
+        lambda x, a, b: x[:, a:, b - 4],
+        lambda x, a, b: x[a, ..., :b],
+        lambda x, a, b: x[..., tf.newaxis, a:b, :],
+        lambda x, a, b: x[a, tf.newaxis, b:],
+        lambda x, a, b: x[b:a:-1],
+    ]
+    for layer in layers:
+        check(layer, spec(None, 5, 3), number, number, inputs=[x, a, b], static=False)
+
+
+@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_slice_at_run_time(index_type):
+    x = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
+    begin, size = (np.array(n, index_type.as_numpy_dtype) for n in ([1, 0], [2, -1]))
+    vector = spec(2, dtype=index_type)
+    check(tf.slice, spec(4, 5), vector, vector, inputs=[x, begin, size])
+    check(lambda x, n: tf.slice(x, tf.constant([0, 1], n.dtype), n), spec(4, 5), vector, inputs=[x, size])
+
+
+def test_slice_up_to_an_unknown_size():
+    check(lambda x, y: tf.slice(x, [0, 0], [tf.shape(y)[0], 2]), spec(8, 4), spec(None))
+    check(lambda x, y: x[: tf.shape(y)[0]], spec(8, 4), spec(None))
