@@ -102,6 +102,8 @@ def _before(move: Op, c: np.ndarray) -> np.ndarray | None:
     if c.size == 1:
         return c.reshape(())
     c = np.expand_dims(c, tuple(range(len(after) - c.ndim)))
+    if any(size not in (1, dim) for size, dim in zip(c.shape, after)):
+        return None
     if move.type == "BATCH_TO_SPACE_ND":
         return c if c.size == c.shape[-1] else None
     if move.type == "TRANSPOSE":
