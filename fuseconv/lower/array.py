@@ -201,7 +201,7 @@ def _padded(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) 
     merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in runs])
     outer = tfl.const(amounts.data[[run[0] for run in runs]])
     y = through(tfl, kind, lambda wide, *fill: build(wide, outer, *fill), merged, *value)
-    return reshape(tfl, y, tfl.shape, x)
+    return reshape(tfl, y, shape_of(tfl.source.result), x)
 
 
 def untouched_merged(touched: list[bool]) -> list[list[int]]:

@@ -137,7 +137,7 @@ def reduced(tfl: Lowering, kind: str, x: Value, axis: Value, keep_dims: bool, em
         return through(tfl, kind, lambda wide: build(wide, axes, keep_dims=keep_dims), x)
     dims, merged = _merged(shape_of(x), axes)
     y = through(tfl, kind, lambda wide: build(wide, merged), reshape(tfl, x, dims))
-    return reshape(tfl, y, tfl.shape, x)
+    return reshape(tfl, y, shape_of(tfl.source.result), x)
 
 
 def axes_of(x: Value, axis: Value) -> list[int]:

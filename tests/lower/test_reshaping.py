@@ -63,7 +63,8 @@ def test_fill(dtype):
 def test_fill_of_a_computed_shape():
     dims = np.array([2, 3], np.int64)
     check(lambda dims: tf.fill(dims, 7.5), spec(2, dtype=tf.int64), inputs=[dims])
-    check(lambda dims: raw.Empty(shape=dims, dtype=tf.int32, init=True), spec(2, dtype=tf.int32), inputs=[np.int32(dims)])
+    dims = dims.astype(np.int32)
+    check(lambda dims: raw.Empty(shape=dims, dtype=tf.int32, init=True), spec(2, dtype=tf.int32), inputs=[dims])
 
 
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.float32], ids=lambda t: t.name)
