@@ -74,7 +74,8 @@ def sliced(dim: Dim, begin: Dim | None, end: Dim | None, stride: int) -> Dim:
     # A bound that may lie beyond the end is cut to it, so that the size is known only up to the end or back from it.
     if stop is end and not (isinstance(stop, int) and isinstance(dim, int) and stop <= dim):
         return fresh()
-    return ceildiv(stop - start, stride)
+    length = ceildiv(stop - start, stride)
+    return max(length, 0) if isinstance(length, int) else length
 
 
 @op("StridedSliceOptions")
