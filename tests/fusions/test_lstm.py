@@ -30,7 +30,7 @@ def test_batch_major(backwards: bool, sequences: bool, time: int | None) -> None
     converted = check(layer, tf.TensorSpec([None, time, 3]))
     assert Counter(converted.ops)[LSTM] == 1
     assert "WHILE" not in converted.ops
-    assert [record.rule for record in converted.report.records if record.kind == "fused"][0] == "keras_lstm"
+    assert next(r.rule for r in converted.report.records if r.kind == "fused") == "keras_lstm"
 
 
 @pytest.mark.parametrize("backwards", [False, True])
@@ -69,10 +69,12 @@ def test_an_initial_state_that_is_constant() -> None:
 
 def test_an_initial_state_that_is_computed() -> None:
     layer = _layer()
-    converted = check(
-        lambda x: layer(x, initial_state=[tf.tanh(x[:, 0, :1]) * tf.ones((1, 5)), tf.zeros_like(x[:, 0, :1]) + [0.0] * 5]),
-        tf.TensorSpec([None, 7, 3]),
-    )
+
+    def run(x: tf.Tensor) -> tf.Tensor:
+        first = x[:, 0, :1]
+        return layer(x, initial_state=[tf.tanh(first) * tf.ones((1, 5)), tf.zeros_like(first) + [0.0] * 5])
+
+    converted = check(run, tf.TensorSpec([None, 7, 3]))
     assert Counter(converted.ops)[LSTM] == 1
 
 
