@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fuseconv.errors import InputError, UnsupportedError
-from fuseconv.fuse.engine import fuse_composites, fuse_patterns
+from fuseconv.fuse.body_check import MODES, BodyCheck
+from fuseconv.fuse.composites import fuse_composites
+from fuseconv.fuse.engine import fuse_patterns
 from fuseconv.fuse.plugins import load_registry
+from fuseconv.fuse.registry import Registry
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
 from fuseconv.load import load
@@ -25,7 +28,7 @@ from fuseconv.passes.simplify import simplify
 from fuseconv.passes.state import express_state, initialise
 from fuseconv.passes.tidy import tidy
 from fuseconv.report.records import Report
-from fuseconv.write.flatbuffer import write
+from fuseconv.write.flatbuffer import to_bytes, write
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ def convert(
     plugins: Sequence[str] = (),
     fuse: Sequence[str] = (),
     no_fuse: Sequence[str] = (),
+    verify_fusions: str = "auto",
     trust_model: bool = False,
     allow_custom_ops: bool = False,
     custom_ops: Sequence[str] = (),
@@ -62,15 +66,20 @@ def convert(
     graph. inputs, outputs: names of a frozen graph's tensors. input_shapes: shapes of inputs by name, None for a
     dimension that stays dynamic; batch_size: the size of every unknown first dimension. plugins: converter modules
     (files or module names) besides the built-in ones. fuse, no_fuse: globs of the fusions to make, and not to make.
-    trust_model: load Lambda layers, which run the model's code. allow_custom_ops: write every op that has no rule as a
-    custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run them. progress: called with the name of
-    each stage as it starts.
+    verify_fusions: "always" runs the body of each annotated function that is fused, and what it is fused to, on random
+    operands, and refuses fusions that compute something else; "auto" does so for up to a second; "never" trusts the
+    annotations. trust_model: load Lambda layers, which run the model's code. allow_custom_ops: write every op that has
+    no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run them. progress: called
+    with the name of each stage as it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted. Nothing is written then.
     """
     report = Report(os.fspath(model))
     registry = load_registry(plugins)
     fusions = registry.choose_fusions(fuse, no_fuse, report)
+    if verify_fusions not in MODES:
+        raise InputError(f"verify_fusions is one of {', '.join(MODES)}, not {verify_fusions!r}")
+    body_check = BodyCheck(verify_fusions, lambda small: _small_file(small, registry))
     if select_tf_ops:
         raise InputError("operations of TensorFlow's own cannot be written yet; leave out --select-tf-ops")
 
@@ -95,7 +104,8 @@ def convert(
             prune_control_flow(module, report)
             simplify(module, report)
         with stage("fuse"):
-            fuse_composites(module, fusions, report)
+            fuse_composites(module, fusions, report, body_check)
+            report.warnings += filter(None, [body_check.warning()])
             dissolve(module, report)
             simplify(module, report)
             fuse_patterns(module, fusions, report, "tf")
@@ -112,6 +122,17 @@ def convert(
     except UnsupportedError as error:
         error.report = report
         raise
+
+
+def _small_file(module: Module, registry: Registry) -> bytes:
+    """The file of a module that holds one composite, all calls inlined and nothing fused."""
+    report = Report()
+    inline(module, report)
+    prune_control_flow(module, report)
+    simplify(module, report)
+    lower(module, registry.rules, report)
+    tidy(module, report)
+    return to_bytes(module)
 
 
 def _write(module: Module, report: Report, out: str | os.PathLike | None) -> Conversion:

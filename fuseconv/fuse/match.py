@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NoReturn
+
+import numpy as np
 
 from fuseconv.fuse.pattern import Pattern
 from fuseconv.ir.graph import Op, Value
@@ -18,34 +21,45 @@ class Refused(Exception):
 class Composite:
     """The interface of an annotated function.
 
-    name: the annotation, a glob. operands and results: their names, in the order of the contract; a name with `?` may
-    be missing at the end.
+    names: the annotations, globs. operands and results: their names, in the order of the contract; a name with `?` may
+    be missing at the end, the last may be `name*` for any number. attrs: the attributes of the annotation with their
+    defaults, which tell their type too (None: the fusion checks it), or with their type (`int`; `[int]` for a list)
+    where the contract demands them; None instead of the map: it may have any.
+    only_if: the name of an attribute that must be true for the annotation to mean this composite.
     """
 
-    name: str
+    names: tuple[str, ...]
     operands: tuple[str, ...]
     results: tuple[str, ...]
+    attrs: Mapping[str, Any] | None = field(default_factory=dict)
+    only_if: str = ""
 
 
-def composite(name: str, interface: str) -> Composite:
-    """`composite("lstm_*", "x h0 c0 kernel recurrent bias -> last sequence h c runtime")`."""
+def composite(
+    names: str, interface: str, attrs: Mapping[str, Any] | None = MappingProxyType({}), only_if: str = ""
+) -> Composite:
+    """`composite("lstm_*", "x h0 c0 kernel recurrent bias -> last sequence h c runtime", {"time_major": False})`.
+
+    names: globs, separated by spaces; interface: operands -> results; both as `Composite` has them."""
     operands, _, results = interface.partition("->")
-    return Composite(name, tuple(operands.split()), tuple(results.split()))
+    return Composite(tuple(names.split()), tuple(operands.split()), tuple(results.split()), attrs, only_if)
 
 
 @dataclass
 class Match:
     """One place where a fusion may be made. Operands are attributes: `m.x`.
 
-    attrs: a composite's attributes, those of the annotation included. ops: a pattern's named ops, also to be had as
-    attributes. An optional operand that is left out, and what only another alternative of a pattern has, is None.
-    results: by their names in the contract of a composite; a pattern's are `result`, `result1`, ...
+    attrs: the attributes of a composite's annotation, defaults included. ops: a pattern's named ops, also to be had as
+    attributes. An optional operand that is left out, and what only another pattern of the fusion has, is None.
+    results: by their names in the contract of a composite; a pattern's are `result`, `result1`, ... `name*` in a
+    contract makes a list of operands, and the results `name0`, `name1`, ... composite: the annotation's name.
     """
 
-    operands: dict[str, Value | None]
+    operands: dict[str, Any]
     attrs: dict[str, Any] = field(default_factory=dict)
     ops: dict[str, Op | None] = field(default_factory=dict)
     results: dict[str, Value] = field(default_factory=dict)
+    composite: str = ""
 
     def __getattr__(self, name: str) -> Any:
         if name in self.__dict__.get("operands", ()):
@@ -73,6 +87,9 @@ class Match:
         raise Refused(why)
 
 
+Draw = Callable[[np.random.Generator, Match], dict[str, np.ndarray]]
+
+
 def _accept(m: Match) -> None:
     """The check of a fusion that has none."""
 
@@ -82,8 +99,10 @@ class Fusion:
     """A converter module's entry: what is looked for and what becomes of it.
 
     emits: the TFLite op that it makes, for listings. root: a composite, or patterns over primitive ops. Where several
-    patterns match, of this and other fusions, the largest is tried first. check only reads and refuses with a sentence;
-    rewrite(tfl, m) only builds, and returns the result, or a dict from result names to values.
+    patterns match, of this and other fusions, the largest is tried first; of composites, the one with the most exact
+    name. check only reads and refuses with a sentence; rewrite(tfl, m) only builds, and returns the result, a list of
+    the results, or a dict from their names to values. draw(rng, m): arrays for some operands, by name, to run the
+    body of a composite on where any numbers would not do (places in a table, boxes); the shapes in `m` are static then.
     """
 
     name: str
@@ -91,12 +110,23 @@ class Fusion:
     root: Composite | Pattern | Sequence[Pattern]
     rewrite: Callable[..., Any]
     check: Callable[[Match], None] = _accept
+    draw: Draw | None = None
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
         if isinstance(self.root, Composite):
             return ()
         return (self.root,) if isinstance(self.root, Pattern) else tuple(self.root)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of values in any of the patterns."""
+        return tuple(dict.fromkeys(name for pattern in self.patterns for name in pattern.parameters))
+
+    @property
+    def op_names(self) -> tuple[str, ...]:
+        """The names of ops in any of the patterns."""
+        return tuple(dict.fromkeys(name for pattern in self.patterns for name in pattern.op_names))
 
     @property
     def summary(self) -> str:

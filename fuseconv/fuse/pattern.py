@@ -222,7 +222,7 @@ def _is_same(a: Value, b: Value) -> bool:
 
 
 def _is_number(value: Value, number: float) -> bool:
-    if value.data is None or value.data.size != 1 or value.data.dtype.kind not in "fiuV":
+    if value.data is None or value.data.size != 1 or value.data.dtype.kind not in "fiubV":
         return False
     return math.isclose(float(value.data.reshape(())), number, rel_tol=_RELATIVE_TOLERANCE)
 

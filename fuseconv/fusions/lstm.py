@@ -1,7 +1,9 @@
 """Keras LSTM -> UNIDIRECTIONAL_SEQUENCE_LSTM.
 
-The contract is Keras 2's own (`api_implements` = `lstm_<id>`): gates in the order i, f, c, o, which is TFLite's;
-x is [batch, time, in], or [time, batch, in] with time_major; kernel [in, 4u], recurrent [u, 4u], bias [4u].
+The contract is Keras 2's own (`api_implements` = `lstm_<id>`; standard_lstm of keras/layers/rnn/lstm.py, and TensorFlow
+Lite's guide "RNN conversion"): gates in the order i, f, c, o, which is TFLite's; x is [batch, time, in], or
+[time, batch, in] with time_major; kernel [in, 4u], recurrent [u, 4u], bias [4u]; with go_backwards the sequence is
+reversed first. The results are the last output, all outputs, the last h and c, and a mark of Keras's own.
 """
 
 from __future__ import annotations
@@ -11,70 +13,69 @@ from typing import Any
 import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match, composite
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 
-LSTM = composite("lstm_*", "x h0 c0 kernel recurrent bias mask? -> last sequence h c runtime")
+INTERFACE = "x h0 c0 kernel recurrent bias mask? lengths? -> last sequence h c runtime?"
+ATTRS = {"time_major": False, "go_backwards": False}
+LSTM = composite("lstm_*", INTERFACE, ATTRS)
 
 
 def check(m: Match) -> None:
-    m.require(m.mask is None, "TFLite's LSTM takes no mask")
-    m.require(m.x.rank == 3, "the input is not known to be of rank 3")
-    m.require(m.kernel.is_static and m.recurrent.is_static, "the number of units is not known")
-    m.require(m.x.dtype.name == "float32", f"TFLite's LSTM takes float32, not {m.x.dtype}")
+    check_interface(m)
     units = m.recurrent.shape[0]
     m.require(m.recurrent.shape == (units, 4 * units), f"the recurrent weights are not [u, 4u] but {m.recurrent.shape}")
-    batch = m.x.shape[1 if m.attrs.get("time_major") else 0]
+
+
+def check_interface(m: Match) -> None:
+    """What TFLite's kernel demands of the operands, whatever the recurrent weights are."""
+    m.require(m.mask is None and m.lengths is None, "TFLite's LSTM takes no mask")
+    for name, rank in {"x": 3, "h0": 2, "c0": 2, "kernel": 2, "recurrent": 2, "bias": 1}.items():
+        value = m.operands[name]
+        m.require(value.rank == rank, f"the operand {name} is not known to be of rank {rank}")
+        m.require(value.dtype is types.FLOAT32, f"TFLite's LSTM takes float32, and the operand {name} is {value.dtype}")
+    m.require(m.kernel.is_static and m.recurrent.is_static, "the number of units is not known")
+    units = m.recurrent.shape[0]
+    m.require(m.kernel.shape[1] == 4 * units, f"the weights are not [in, {4 * units}] but {m.kernel.shape}")
+    m.require(m.bias.shape == (4 * units,), f"the bias is not [{4 * units}] but {m.bias.shape}")
     for state in (m.h0, m.c0):
-        fits = state.rank == 2 and state.shape[1] == units and (state.shape[0] == batch or state.shape[0] != 1)
-        m.require(fits, f"an initial state has the shape {state.shape}, not [batch, {units}]")
+        check_state(m, state, m.x.shape[1 if m.attrs["time_major"] else 0], units)
+
+
+def check_state(m: Match, state: Value, batch: Dim, units: int) -> None:
+    """A state of one row that serves every row of the batch is the body's to spread: the kernel would read beyond it."""
+    shape = state.shape or ()
+    fits = len(shape) == 2 and shape[1] == units and (shape[0] == batch or shape[0] != 1)
+    m.require(fits, f"an initial state has the shape {state.shape}, not [batch, {units}]")
 
 
 def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
-    time_axis = 0 if m.attrs.get("time_major") else 1
-    x = tfl.reverse_v2(m.x, [time_axis]) if m.attrs.get("go_backwards") else m.x
-    sequence, last_cell = lstm(tfl, x, m.h0, m.c0, m.kernel, m.recurrent, m.bias, time_axis, cell=m.reads("c"))
+    units = int(m.recurrent.shape[0])
+    return rewrite_sequence(tfl, m, _gates(tfl, tfl.transpose(m.recurrent, [1, 0]), units))
+
+
+def rewrite_sequence(tfl: Builder, m: Match, recurrent: list[Value], diagonal: bool = False) -> dict[str, Value]:
+    """Builds the op and all results that are read. recurrent: the weights of the gates i, f, c, o."""
+    units = int(m.recurrent.shape[0])
+    time_axis = 0 if m.attrs["time_major"] else 1
+    x = tfl.reverse_v2(m.x, [time_axis]) if m.attrs["go_backwards"] else m.x
+    weights = _gates(tfl, tfl.transpose(m.kernel, [1, 0]), units)
+    h, c = variable_state(tfl, m.h0), variable_state(tfl, m.c0)
+    nothing: list[Any] = [None, None, None]
+    sequence = tfl.unidirectional_sequence_lstm(
+        x, *weights, *recurrent, *nothing, *_gates(tfl, m.bias, units), None, None, h, c,
+        fused_activation_function="TANH", time_major=time_axis == 0, diagonal_recurrent_tensors=diagonal,
+    )  # fmt: skip
     made = {"sequence": sequence}
-    if m.reads("last") or m.reads("h"):
+    if m.reads("last") or m.reads("h") or m.reads("c"):
         made["last"] = made["h"] = last_step(tfl, sequence, time_axis)
-    if last_cell is not None:
-        made["c"] = last_cell
+    if m.reads("c"):
+        made["c"] = state_after(tfl, made["h"], c, units)
     if m.reads("runtime"):
         made["runtime"] = tfl.const(0.0, m.results["runtime"].dtype)
     return made
-
-
-def lstm(
-    tfl: Builder,
-    x: Value,
-    h0: Value,
-    c0: Value,
-    kernel: Value,
-    recurrent: Value,
-    bias: Value,
-    time_axis: int,
-    cell: bool,
-) -> tuple[Value, Value | None]:
-    """Builds the op and the writes of its state; returns all outputs [batch, time, u] and, if asked, the last cell
-    state [batch, u].
-
-    The state tensors are variables, which the runtime clears only when it allocates: without a write on every invoke,
-    one sequence would begin where the one before it ended.
-    """
-    units = int(recurrent.shape[0])  # type: ignore[index,arg-type]
-    weights, recurrent_weights = (_gates(tfl, tfl.transpose(w, [1, 0]), units) for w in (kernel, recurrent))
-    biases = _gates(tfl, bias, units)
-    h, c = variable_state(tfl, h0), variable_state(tfl, c0)
-    nothing: list[Any] = [None, None, None]
-    sequence = tfl.unidirectional_sequence_lstm(
-        x, *weights, *recurrent_weights, *nothing, *biases, None, None, h, c,
-        fused_activation_function="TANH", time_major=time_axis == 0,
-    )  # fmt: skip
-    if not cell:
-        return sequence, None
-    # The kernel does not declare the state as an output: only an op that also reads the sequence is sure to run after.
-    joined = tfl.concatenation(last_step(tfl, sequence, time_axis), c, axis=1)
-    return sequence, tfl.slice(joined, [0, units], [-1, units])
 
 
 def _gates(tfl: Builder, stacked: Value, units: int) -> list[Value]:
@@ -83,11 +84,22 @@ def _gates(tfl: Builder, stacked: Value, units: int) -> list[Value]:
     return [tfl.slice(stacked, [gate * units, *rest], [units, *[-1 for _ in rest]]) for gate in range(4)]
 
 
+def state_after(tfl: Builder, output: Value, state: Value, units: int) -> Value:
+    """The contents [batch, units] of a state tensor after the op that made `output` [batch, n].
+
+    The kernels do not declare their state as an output: only an op that also reads the output is sure to run after.
+    """
+    joined = tfl.concatenation(output, state, axis=1)
+    return tfl.slice(joined, [0, output.shape[1]], [-1, units])  # type: ignore[index]
+
+
 def variable_state(tfl: Builder, initial: Value) -> Value:
     """A variable tensor that an op sets to `initial` [batch, u] on every invoke. Each call makes a tensor of its own.
 
-    The op is one that runs on every invoke, which what has only constant operands need not do, and that XNNPACK leaves
-    alone, since it crashes on writing a variable tensor of dynamic size: FILL for zeros, else TILE, once.
+    The runtime clears variables only when it allocates: without a write on every invoke, one sequence would begin where
+    the one before it ended. The op is one that runs on every invoke, which what has only constant operands need not do,
+    and that XNNPACK leaves alone, since it crashes on writing a variable tensor of dynamic size: FILL for zeros, else
+    TILE, once.
     """
     written = initial.dtype, initial.shape
     zeros = _zeros(tfl, initial)
@@ -98,6 +110,16 @@ def variable_state(tfl: Builder, initial: Value) -> Value:
             (zero,) = tfl.typed_op("FILL", [tfl.ints([1]), tfl.const(0, initial.dtype)], [(initial.dtype, (1,))], {})
             initial = tfl.add(initial, zero)
         (state,) = tfl.typed_op("TILE", [initial, tfl.ints([1, 1])], [written], {})
+    state.variable = True
+    return state
+
+
+def zero_state(tfl: Builder, x: Value, units: int) -> Value:
+    """A variable tensor [batch, units] that is zeroed on every invoke; x is [batch, ...]."""
+    batch = tfl.slice(tfl.shape(x), [0], [1])
+    shape = (x.shape[0], units)  # type: ignore[index]
+    operands = [tfl.concatenation(batch, tfl.ints([units]), axis=0), tfl.const(0.0, x.dtype)]
+    (state,) = tfl.typed_op("FILL", operands, [(x.dtype, shape)], {})
     state.variable = True
     return state
 

@@ -15,6 +15,7 @@ from fuseconv.ir import dims, types
 from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs
+from fuseconv.load.annotation import KEYS, annotation
 from fuseconv.load.op_defs import Arg, OpDef, OpDefs
 
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
@@ -121,7 +122,10 @@ class Importer:
     def _function(self, name: str) -> Graph:
         proto = self.library[name]
         signature = proto.signature
-        graph = Graph(name, {key: attrs.attr(value) for key, value in proto.attr.items()})
+        graph = Graph(name, {key: attrs.attr(value) for key, value in proto.attr.items() if key not in KEYS})
+        implemented = annotation(proto.attr)
+        if implemented is not None:
+            graph.attrs[_ANNOTATION] = implemented
         nodes = Nodes(proto.node_def)
         feeds: dict[str, Value] = {}
         for index, arg in enumerate(signature.input_arg):

@@ -51,7 +51,18 @@ def callee_of(op: Op, functions: dict[str, Graph]) -> Graph | None:
 
 def implements(graph: Graph) -> bool:
     """True of a function that says which composite it is."""
-    return bool(graph.attrs.get("_implements") or graph.attrs.get("api_implements"))
+    return annotation(graph) is not None
+
+
+def annotation(graph: Graph) -> FuncRef | None:
+    """The composite that a function implements, with the annotation's own attributes; None if it implements none."""
+    found = graph.attrs.get("_implements")
+    return found if isinstance(found, FuncRef) else None
+
+
+def original(graph: Graph) -> str:
+    """The model's name of the function that a kept function is a copy of."""
+    return graph.name.partition("@")[0]
 
 
 def move_body(body: Graph, arguments: Sequence[Value | None], out: list[Op]) -> list[Value]:

@@ -14,7 +14,6 @@ from io import BytesIO
 from typing import Any, BinaryIO
 
 import numpy as np
-from flatbuffers import flexbuffers
 
 from fuseconv.errors import FuseconvError, InputError
 from fuseconv.ir import types
@@ -23,6 +22,7 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
 from fuseconv.tfl import schema
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.versions import min_runtime_version, op_version
+from fuseconv.write import flexbuffer
 from fuseconv.write.encode import Encoder, Later, Table
 
 ALIGNMENT = 16
@@ -279,7 +279,7 @@ class _Model:
         }
         if custom:
             options = op.attrs.get("custom_options", b"")
-            fields["custom_options"] = options if isinstance(options, bytes) else bytes(flexbuffers.Dumps(options))
+            fields["custom_options"] = options if isinstance(options, bytes) else flexbuffer.encode(options)
             return Table("Operator", fields)
         if "intermediates" in op.attrs:
             fields["intermediates"] = [tensors[id(value)] for value in op.attrs["intermediates"]]

@@ -34,7 +34,7 @@ def test_calls_become_bodies_at_any_depth() -> None:
 
 
 def test_a_kept_function_is_copied_for_each_call() -> None:
-    kept = INNER.replace("inner {", "inner {\n attrs {'_implements': 'x'}")
+    kept = INNER.replace("inner {", "inner {\n attrs {'_implements': {'function': 'x'}}")
     module, report = module_of(MAIN, OUTER, kept, outputs=2)
     inline(module, report, keep=implements)
     check(module)

@@ -1,0 +1,114 @@
+"""Runs a fusion's check and rewrite on one match, and puts what was built in the place of what was matched."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from fuseconv.errors import FuseconvError, InputError
+from fuseconv.fuse.match import Fusion, Match, Refused
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Value, detach, replace_uses
+from fuseconv.lower.rules import Unsupported
+from fuseconv.passes.simplify import more_known
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+
+_OWN_MODULES = "fuseconv."
+
+
+def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
+    """Checks and rewrites: builds the fused ops in `tfl.out`, and returns the new results by name.
+
+    Raises Refused, with nothing built, if the fusion is not to be made; an error that names fusion, file and line if
+    the converter module is wrong."""
+    try:
+        fusion.check(match)
+        made = _named(fusion, match, fusion.rewrite(tfl, match))
+        _require_types(fusion, match, made)
+        return made
+    except (Refused, Unsupported) as refusal:
+        discard(tfl)
+        raise Refused(str(refusal)) from refusal
+    except FuseconvError:
+        raise
+    except Exception as error:
+        # A converter module is anybody's code and may raise anything. What fuseconv's own raise is a defect of ours.
+        if fusion.rewrite.__module__.startswith(_OWN_MODULES):
+            raise
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        raise InputError(
+            f"the fusion {fusion.name} ({_place(fusion.rewrite)}) failed: {type(error).__name__}: {error} "
+            f"({frame.filename}:{frame.lineno})"
+        ) from error
+
+
+def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, report: Report, why: str = "") -> None:
+    """Lets the readers of the matched results read the new ones, and records it."""
+    for name, old in match.results.items():
+        new = made.get(name)
+        if new is not None:
+            if new.op in tfl.out:
+                new.name = old.name
+                new.shape = new.shape if _differ(old.shape, new.shape) else more_known(old.shape, new.shape)
+            replace_uses(old, new)
+    emitted = [op.attrs.get("custom_code", op.type) for op in tfl.out]
+    report.record("fused" if emitted else "removed", fusion.name, tfl.sources, emitted, why=why)
+
+
+def discard(tfl: Builder) -> None:
+    """Takes back what was built."""
+    for op in tfl.out:
+        detach(op)
+    tfl.out.clear()
+
+
+def _named(fusion: Fusion, match: Match, made: Any) -> dict[str, Value]:
+    names = list(match.results)
+    if isinstance(made, Value):
+        made = [made]
+    if isinstance(made, (list, tuple)) and len(made) <= len(names):
+        made = dict(zip(names, made))
+    if not isinstance(made, dict) or not made.keys() <= match.results.keys():
+        raise _wrong(fusion, f"must return a value, a list of at most {len(names)} or a dict of {names}, not {made!r}")
+    wrong = {name: value for name, value in made.items() if value is not None and not isinstance(value, Value)}
+    if wrong:
+        raise _wrong(fusion, f"must return values that the builder made, not {wrong}")
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def _require_types(fusion: Fusion, match: Match, made: dict[str, Value]) -> None:
+    for name, old in match.results.items():
+        new = made.get(name)
+        if new is None:
+            if old.uses:
+                raise _wrong(fusion, f"did not make the result {name}, which is read")
+        elif new.dtype is not old.dtype:
+            raise _wrong(fusion, f"made {name} a {new.dtype} where it must be a {old.dtype}")
+        elif _differ(old.shape, new.shape) and not _decides_itself(new):
+            raise Refused(f"the result would have the shape {new.shape} where the model has {old.shape}")
+
+
+def _wrong(fusion: Fusion, why: str) -> FuseconvError:
+    own = fusion.rewrite.__module__.startswith(_OWN_MODULES)
+    return (FuseconvError if own else InputError)(f"the fusion {fusion.name} ({_place(fusion.rewrite)}) {why}")
+
+
+def _place(function: Callable) -> str:
+    """file:line of a function."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else function.__module__
+
+
+def _decides_itself(value: Value) -> bool:
+    """True of the results of custom ops: the body, often a placeholder, need not know their shapes."""
+    return value.op is not None and value.op.kind == "tfl.CUSTOM"
+
+
+def _differ(a: Shape | None, b: Shape | None) -> bool:
+    """True of two shapes that cannot be one."""
+    if a is None or b is None:
+        return False
+    return len(a) != len(b) or any(isinstance(x, int) and isinstance(y, int) and x != y for x, y in zip(a, b))

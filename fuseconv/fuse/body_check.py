@@ -1,0 +1,279 @@
+"""Checks a fusion against the body of the composite: both run in the TFLite runtime on the same random operands.
+
+A name is no proof of what a function computes. The body, lowered as if there were no fusion, and the fused ops are each
+written as a small model. Operands that are constant in the model keep their values, the others are drawn at several
+scales (a clip shows on large numbers, a guard against division by zero on small ones), one invoke after the other in
+one interpreter, so that state that leaks from one to the next shows as well.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fuseconv.errors import FuseconvError, UnsupportedError
+from fuseconv.fuse.match import Fusion, Match, Refused
+from fuseconv.ir.dims import Dim, Shape, Sym, substitute_dim
+from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, detach
+from fuseconv.passes.effects import bodies
+from fuseconv.passes.inline import original
+
+MODES = ("auto", "always", "never")
+BUDGET_SECONDS = 1.0
+
+_SCALES = (1.0, 16.0, 1 / 64)
+# Two right programs differ by the order of their sums, by some 1e-7 of the largest value for an op and by 1e-5 after a
+# hundred; two that mean something else differ by more than 1e-4 of it.
+_RELATIVE = 1e-4
+_ABSOLUTE = 1e-6
+# What a check costs on a slow machine: for each op of the body, each byte of its constants, each product.
+_SECONDS_PER_OP = 5e-4
+_SECONDS_PER_BYTE = 4e-9
+_SECONDS_PER_PRODUCT = 1e-9
+_LOADING_SECONDS = 0.3
+
+ToFile = Callable[[Module], bytes]
+FuseAlone = Callable[[Fusion, Op, Graph, Graph], Match]
+
+
+class Unverifiable(Exception):
+    """The body and the fused op cannot be compared. The message says why."""
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    agrees: bool
+    why: str
+
+
+class BodyCheck:
+    """The checks of one conversion.
+
+    mode: `auto` stops checking when a second is used up, or would be; `always` and `never` say themselves.
+    to_file: lowers a small module and writes it. skipped: the fusions that time did not suffice for.
+    """
+
+    def __init__(self, mode: str, to_file: ToFile) -> None:
+        self.mode = mode
+        self.to_file = to_file
+        self.seconds = 0.0
+        self.skipped: list[str] = []
+        self._verdicts: dict[tuple[str, str], _Verdict] = {}
+
+    def __call__(self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone) -> str:
+        """A sentence on what was found, for the report. Raises Refused if body and fusion differ.
+
+        op: the call of a composite, callee: the function that it calls; both stay as they are. Each function of the
+        model is checked once for each fusion, however often it is called."""
+        if self.mode == "never":
+            return ""
+        key = fusion.name, original(callee)
+        if key not in self._verdicts:
+            if self.mode == "auto" and self.seconds + self._estimate(op, callee, module) > BUDGET_SECONDS:
+                self.skipped.append(f"{fusion.name} of {original(callee)}")
+                return "it was not checked against the body, which would take longer than a second in all"
+            start = time.perf_counter()
+            self._verdicts[key] = self._judge(fusion, op, callee, module, fuse_alone)
+            self.seconds += time.perf_counter() - start
+        verdict = self._verdicts[key]
+        if not verdict.agrees:
+            raise Refused(verdict.why)
+        return verdict.why
+
+    def warning(self) -> str:
+        """What to tell the user about checks that were skipped; empty if none was."""
+        if not self.skipped:
+            return ""
+        first = ", ".join(self.skipped[:3]) + (" and others" if len(self.skipped) > 3 else "")
+        return (
+            f"{len(self.skipped)} fusions were not checked against the bodies that they replace ({first}), which would "
+            f"take longer than {BUDGET_SECONDS:g} s in all; --verify-fusions always checks them"
+        )
+
+    def _estimate(self, op: Op, callee: Graph, module: Module) -> float:
+        """Seconds, from above."""
+        ops = list(_ops(callee, module))
+        operands = {id(v): v for part in (op, *ops) for v in part.operands if v is not None}
+        constants = [value.data for value in operands.values() if value.data is not None]
+        rows = max((math.prod(shape[:-1]) for v in op.operands if (shape := _static(v)) is not None), default=1)
+        weights = sum(data.size for data in constants)
+        return (
+            _LOADING_SECONDS * (not self._verdicts)
+            + _SECONDS_PER_OP * len(ops)
+            + _SECONDS_PER_BYTE * sum(data.nbytes for data in constants)
+            + _SECONDS_PER_PRODUCT * len(_SCALES) * weights * rows
+        )
+
+    def _judge(self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone) -> _Verdict:
+        try:
+            difference = self._compare(fusion, op, callee, module, fuse_alone)
+        except Unverifiable as unverifiable:
+            return _Verdict(True, f"it cannot be verified: {unverifiable}")
+        if difference.why:
+            return _Verdict(False, f"the body computes something else than the fused op: {difference.why}")
+        return _Verdict(True, f"the body agrees to {difference.largest:.1e}")
+
+    def _compare(self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone) -> _Difference:
+        alone, body = _miniature(op, module), _miniature(op, module)
+        try:
+            match = fuse_alone(fusion, alone.signatures[0].graph.ops[0], callee, alone.signatures[0].graph)
+        except Refused as refusal:
+            raise Unverifiable(f"with small sizes for the unknown ones it is not made: {refusal}") from refusal
+        specs = [(value.name, value.dtype, value.shape) for value in body.signatures[0].graph.inputs]
+        fused_file, body_file = self._file(alone, "the fused op"), self._file(body, "the body")
+        if all(value.is_const for value in body.signatures[0].graph.outputs):
+            raise Unverifiable("the body is a placeholder, its results are constant")
+        difference = _Difference()
+        for graph in (*alone.graphs(), *body.graphs()):
+            # The constants belong to the model, which must not know these readers.
+            for part in (*graph.ops, graph.terminator):
+                detach(part)
+        runs = _Runner(fused_file, "the fused op"), _Runner(body_file, "the body")
+        rng = np.random.default_rng(0)
+        for scale in _SCALES:
+            drawn = fusion.draw(rng, match) if fusion.draw else {}
+            given = {id(match.operands[name]): array for name, array in drawn.items()}
+            arrays = [
+                given[id(value)] if id(value) in given else _draw(rng, dtype.numpy, shape, scale)
+                for value, (_, dtype, shape) in zip(alone.signatures[0].graph.inputs, specs)
+            ]
+            made, expected = (run(arrays) for run in runs)
+            for index, (a, b) in enumerate(zip(made, expected)):
+                difference.add(index, a, b)
+        return difference
+
+    def _file(self, module: Module, what: str) -> bytes:
+        try:
+            return self.to_file(module)
+        except UnsupportedError as error:
+            kinds = ", ".join(sorted({op for op, _, _ in error.ops}))
+            raise Unverifiable(f"{what} has operations that cannot be lowered: {kinds}") from error
+        except FuseconvError as error:
+            raise Unverifiable(f"{what} cannot be written: {error}") from error
+
+
+class _Difference:
+    """The largest relative difference so far, and why it is too large."""
+
+    def __init__(self) -> None:
+        self.largest = 0.0
+        self.why = ""
+
+    def add(self, index: int, actual: np.ndarray, expected: np.ndarray) -> None:
+        if self.why:
+            return
+        if actual.shape != expected.shape:
+            self.why = f"result {index} has the shape {list(expected.shape)} there, {list(actual.shape)} here"
+        elif expected.dtype.kind not in "fc":
+            wrong = int(np.sum(actual != expected))
+            if wrong:
+                self.why = f"{wrong} of the {expected.size} elements of result {index} differ"
+        else:
+            # Where the body overflows it says nothing.
+            finite = np.isfinite(expected)
+            error = float(np.abs(actual - expected)[finite].max(initial=0.0))
+            size = float(np.abs(expected)[finite].max(initial=0.0))
+            self.largest = max(self.largest, error / size if size else error)
+            if not error <= _ABSOLUTE + _RELATIVE * size:
+                self.why = f"result {index} differs by {error:.3g} where values reach {size:.3g}"
+
+
+class _Runner:
+    """A file in an interpreter, which is allocated once."""
+
+    def __init__(self, data: bytes, what: str) -> None:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+        self.what = what
+        try:
+            self.interpreter = Interpreter(
+                model_content=data,
+                experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+            )
+            self.interpreter.allocate_tensors()
+        except (RuntimeError, ValueError) as error:
+            raise Unverifiable(f"the runtime cannot load {what}: {_first_line(error)}") from error
+        runner = self.interpreter.get_signature_runner()
+        ends = runner.get_input_details(), runner.get_output_details()
+        self.inputs, self.outputs = (
+            [end[f"{letter}{number}"]["index"] for number in range(len(end))] for letter, end in zip("xy", ends)
+        )
+
+    def __call__(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        try:
+            for index, array in zip(self.inputs, arrays):
+                self.interpreter.set_tensor(index, array)
+            self.interpreter.invoke()
+        except (RuntimeError, ValueError) as error:
+            raise Unverifiable(f"the runtime cannot run {self.what}: {_first_line(error)}") from error
+        return [self.interpreter.get_tensor(index) for index in self.outputs]
+
+
+def _miniature(op: Op, module: Module) -> Module:
+    """A model that only holds this call, on inputs of static shapes; what it returns is what the model reads."""
+    sizes = _Sizes()
+    graph = Graph("body_check")
+    inputs: dict[Value, Value] = {}
+    for value in op.operands:
+        if value is None or value.is_const or value in inputs:
+            continue
+        if value.shape is None or value.dtype.is_handle:
+            raise Unverifiable(f"{value.name} is a handle" if value.shape else f"the rank of {value.name} is not known")
+        inputs[value] = graph.add_input(value.dtype, sizes(value.shape), f"x{len(inputs)}")
+    call = Op(op.kind, [inputs.get(v, v) if v is not None else None for v in op.operands], dict(op.attrs), op.name)
+    for result in op.results:
+        call.add_result(result.dtype, result.shape if result.is_static else None)
+    graph.ops = [call]
+    graph.outputs = [new for old, new in zip(op.results, call.results) if old.uses]
+    names = [f"x{number}" for number in range(len(graph.inputs))], [f"y{n}" for n in range(len(graph.outputs))]
+    if not graph.outputs:
+        raise Unverifiable("nothing reads its results")
+    return Module([Signature(["check"], graph, *names)], dict(module.functions), module.variables, module.tables)
+
+
+class _Sizes:
+    """Small sizes for unknown dimensions, each its own, so that axes are not mixed up; the same in each use."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+
+    def __call__(self, shape: Shape) -> tuple[Dim, ...]:
+        for dim in shape:
+            for name in sorted(dim.symbols()) if isinstance(dim, Sym) else ():
+                self.known.setdefault(name, 2 + len(self.known))
+        return tuple(substitute_dim(dim, self.known) for dim in shape)
+
+
+def _draw(rng: np.random.Generator, dtype: np.dtype, shape: Any, scale: float) -> np.ndarray:
+    if dtype == np.bool_:
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind == "O":
+        words = rng.integers(97, 123, (math.prod(shape), 3)).astype(np.uint8)
+        return np.array([bytes(word) for word in words], object).reshape(shape)
+    if dtype.kind in "iu":
+        # Whole numbers are mostly places in something, of which nobody knows how large it is.
+        return rng.integers(0, 2, shape).astype(dtype)
+    real = rng.standard_normal(shape) * scale
+    return (real + 1j * rng.standard_normal(shape) * scale if dtype.kind == "c" else real).astype(dtype)
+
+
+def _static(value: Value | None) -> tuple[int, ...] | None:
+    if value is None or value.shape is None:
+        return None
+    return tuple(dim if isinstance(dim, int) else 2 for dim in value.shape)
+
+
+def _ops(graph: Graph, module: Module) -> Iterator[Op]:
+    for op in graph.ops:
+        yield op
+        for body, _ in bodies(op, module):
+            yield from _ops(body, module)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,186 @@
+"""Replaces calls of annotated functions by fused ops."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fuseconv.fuse.apply import build, discard, replace
+from fuseconv.fuse.body_check import BodyCheck
+from fuseconv.fuse.match import Composite, Fusion, Match, Refused
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, detach
+from fuseconv.passes.effects import bodies
+from fuseconv.passes.inline import annotation, callee_of
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+
+# TensorFlow's own attributes of functions, by which nobody means an option of an op.
+_OWN_PREFIXES = ("_", "api_", "forward_function", "backward_function", "experimental_", "tf_quant.", "tf.")
+_OWN_ATTRS = frozenset({
+    "disable_summaries_at_runtime", "function_runs_at_most_once", "runtime_constant_optimization", "shared_rendezvous",
+})  # fmt: skip
+
+
+def fuse_composites(module: Module, fusions: Iterable[Fusion], report: Report, body_check: BodyCheck) -> None:
+    """Replaces calls of annotated functions by fused ops, where a fusion's check and the body agree; others stay calls.
+
+    What stands in the body of a composite that is fused goes with it; a composite within one that is not is looked at.
+    """
+    composites = sorted(
+        ((fusion, fusion.root, name) for fusion in fusions if isinstance(fusion.root, Composite)
+         for name in fusion.root.names),
+        key=lambda entry: (any(c in entry[2] for c in "*?["), -len(entry[2])),
+    )  # fmt: skip
+    walk = _Walk(module, composites, report, body_check)
+    for signature in module.signatures:
+        walk.graph(signature.graph)
+
+
+class _Walk:
+    def __init__(
+        self,
+        module: Module,
+        composites: list[tuple[Fusion, Composite, str]],
+        report: Report,
+        body_check: BodyCheck,
+    ) -> None:
+        self.module = module
+        self.composites = composites
+        self.report = report
+        self.body_check = body_check
+
+    def graph(self, graph: Graph) -> None:
+        ops, graph.ops = graph.ops, []
+        for op in ops:
+            if not self.fuse(op, graph):
+                graph.ops.append(op)
+                for body, _ in bodies(op, self.module):
+                    self.graph(body)
+
+    def fuse(self, op: Op, graph: Graph) -> bool:
+        """Replaces the call by the first fusion that agrees."""
+        callee = callee_of(op, self.module.functions)
+        implemented = annotation(callee) if callee is not None else None
+        if callee is None or implemented is None:
+            return False
+        attrs = _function_attrs(callee) | implemented.attrs
+        tried = False
+        for fusion, root, name in self.composites:
+            meant = not root.only_if or attrs.get(root.only_if) is True
+            if not meant or not fnmatch.fnmatchcase(implemented.name, name):
+                continue
+            tried = True
+            try:
+                graph.ops.extend(self.apply(fusion, op, callee, implemented))
+            except Refused as refusal:
+                self.report.record("refused", fusion.name, op.sources, why=str(refusal))
+            else:
+                detach(op)
+                return True
+        if not tried:
+            why = f"no converter module fuses the composite {implemented.name}"
+            self.report.record("refused", implemented.name, op.sources, why=why)
+        return False
+
+    def apply(self, fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> list[Op]:
+        """Builds the fused ops and lets them take the call's place. Raises Refused."""
+        match = bind(fusion, op, callee, implemented)
+        inner = [name for part in _all_ops(callee, self.module) for name in part.sources]
+        tfl = Builder([], op.name, (*op.sources, *inner))
+        made = build(fusion, match, tfl)
+        try:
+            why = self.body_check(fusion, op, callee, self.module, fuse_alone)
+        except Refused:
+            discard(tfl)
+            raise
+        replace(fusion, match, made, tfl, self.report, why)
+        return tfl.out
+
+
+def fuse_alone(fusion: Fusion, op: Op, callee: Graph, graph: Graph) -> Match:
+    """Replaces the only op of a graph, a call, by the fused ops. Raises Refused."""
+    implemented = annotation(callee)
+    assert implemented is not None
+    match = bind(fusion, op, callee, implemented)
+    tfl = Builder([], op.name)
+    replace(fusion, match, build(fusion, match, tfl), tfl, Report())
+    detach(op)
+    graph.ops = tfl.out
+    return match
+
+
+def bind(fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> Match:
+    """The call as its contract names it. Raises Refused if the contract does not hold."""
+    root = fusion.root
+    assert isinstance(root, Composite)
+    operands = _bind_names(root.operands, op.operands)
+    results = _bind_names(root.results, op.results)
+    if operands is None or results is None:
+        raise Refused(
+            f"{implemented.name} takes {len(op.operands)} operands and gives {len(op.results)} results, "
+            f"where the contract is ({' '.join(root.operands)}) -> ({' '.join(root.results)})"
+        )
+    named: dict[str, Any] = {}
+    for name, value in results.items():
+        several = isinstance(value, list)
+        named |= {f"{name}{index}": item for index, item in enumerate(value)} if several else {name: value}
+    attrs = _bind_attrs(root, implemented, _function_attrs(callee))
+    named = {name: value for name, value in named.items() if value is not None}
+    return Match(operands, attrs, {}, named, implemented.name)
+
+
+def _bind_names(names: tuple[str, ...], values: list[Any]) -> dict[str, Any] | None:
+    """The values by name; None if their number is not the contract's."""
+    rest = names[-1:] if names and names[-1].endswith("*") else ()
+    single = names[: len(names) - len(rest)]
+    required = sum(not name.endswith("?") for name in single)
+    if len(values) < required or (len(values) > len(single) and not rest):
+        return None
+    bound: dict[str, Any] = {name.rstrip("?"): None for name in single}
+    bound.update(zip(bound, values))
+    if rest:
+        bound[rest[0].rstrip("*")] = list(values[len(single) :])
+    return bound
+
+
+def _bind_attrs(root: Composite, implemented: FuncRef, of_function: dict[str, Any]) -> dict[str, Any]:
+    if root.attrs is None:
+        return {name: v for name, v in (of_function | implemented.attrs).items() if name != root.only_if}
+    unknown = implemented.attrs.keys() - root.attrs.keys() - {root.only_if}
+    if unknown:
+        raise Refused(f"the annotation's attribute {min(unknown)} is not supported")
+    given = of_function | implemented.attrs
+    bound: dict[str, Any] = {}
+    for name, wanted in root.attrs.items():
+        required = isinstance(wanted, (type, list))
+        if name not in given and required:
+            raise Refused(f"the annotation lacks the attribute {name}")
+        value = bound[name] = given.get(name, wanted)
+        if wanted is not None and not _is_of_type(value, wanted if required else type(wanted)):
+            expected = f"a list of {wanted[0].__name__}" if isinstance(wanted, list) else (
+                wanted if required else type(wanted)).__name__  # fmt: skip
+            raise Refused(f"the annotation's attribute {name} must be of type {expected}, not {value!r}")
+    return bound
+
+
+def _is_of_type(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, list):
+        return isinstance(value, list) and all(type(item) is wanted[0] for item in value)
+    return type(value) is wanted
+
+
+def _function_attrs(callee: Graph) -> dict[str, Any]:
+    """What the function itself says, as Keras does of `time_major`; without what TensorFlow notes for its own use."""
+    return {
+        name: value
+        for name, value in callee.attrs.items()
+        if not name.startswith(_OWN_PREFIXES) and name not in _OWN_ATTRS
+    }
+
+
+def _all_ops(graph: Graph, module: Module) -> Iterator[Op]:
+    for op in graph.ops:
+        yield op
+        for body, _ in bodies(op, module):
+            yield from _all_ops(body, module)
