@@ -15,6 +15,7 @@ from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.padding import pads_as_same, windows
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
+from fuseconv.lower.shapes import reshape, shape_of
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.infer import content
 
@@ -52,15 +53,18 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     where, pads, factors = _positions(m), [[0, 0], [0, 0]], [1, 1]
     for position, pair, factor in zip(where, _pads(m), m.block.data):  # type: ignore[arg-type]
         pads[position], factors[position] = pair, int(factor)
-    added = np.array(2 - where[0], np.int32)
-    x = m.x if m.squeeze is None else tfl.expand_dims(m.x, added)
+    added = 2 - where[0]
+    x: Value = m.x
+    if m.squeeze is not None:
+        x = reshape(tfl, x, [*shape_of(x)[:added], 1, *shape_of(x)[added:]])
     attrs = m.conv.attrs | {"dilation_h_factor": factors[0], "dilation_w_factor": factors[1]}
-    if any(map(any, pads)) and pads_as_same(m.conv, attrs, x.shape[1:-1], pads):
+    if any(map(any, pads)) and pads_as_same(m.conv, attrs, shape_of(x)[1:-1], pads):
         attrs["padding"] = "SAME"
     elif any(map(any, pads)):
         x = tfl.pad(x, np.array([[0, 0], *pads, [0, 0]], np.int32))
     y = tfl.op(m.conv.type, (x, *m.conv.operands[1:]), attrs)[0]
-    return y if m.squeeze is None else tfl.squeeze(y, squeeze_dims=(int(added),))
+    # XNNPACK knows RESHAPE, and no SQUEEZE.
+    return y if m.squeeze is None else reshape(tfl, y, [*shape_of(y)[:added], *shape_of(y)[added + 1 :]])
 
 
 def _positions(m: Match) -> list[int]:

@@ -45,6 +45,11 @@ def affine(tfl: Any, x: Any, a: Constant, b: Constant, shape: Any, weights: Any)
     return _reads(tfl, tfl.ADD(tfl.MUL(x, a), b, shared=True, name="inner"), shape, weights)
 
 
+@pattern
+def gated(tfl: Any, x: Any, gate: Any, a: Constant, shape: Any, weights: Any) -> Term:
+    return _reads(tfl, tfl.MUL(x, tfl.MUL(gate, a, name="factor"), name="inner"), shape, weights)
+
+
 def check(m: Match) -> None:
     value = m.inner.result
     m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between")
@@ -80,6 +85,22 @@ def rewrite_factored(tfl: Builder, m: Match) -> Value:
     weights, bias = _folded(found, m.a, None)  # type: ignore[misc]
     data = tfl.add(m.x, scaled(m.b.data, inverted(m.a.data)))  # type: ignore[arg-type]
     return rebuilt(tfl, found, weights, bias, found.activation, data)
+
+
+def check_gated(m: Match) -> None:
+    found = linear_of(m)
+    m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between")
+    m.require(not m.factor.attrs.get("fused_activation_function"), "an activation stands between")
+    m.require(_channels(found, m.a), _NOT_PER_CHANNEL)
+    m.require(m.gate.shape is not None and m.gate.shape == m.factor.result.shape, "the constant enlarges the gate")
+    m.require(_folded(found, m.a, None), _INEXACT)
+
+
+def rewrite_gated(tfl: Builder, m: Match) -> Value:
+    """x * (gate * a) before a linear op -> x * gate, and a in the weights: squeeze and excitation by hard sigmoids."""
+    found = linear_of(m)
+    weights, bias = _folded(found, m.a, None)  # type: ignore[misc]
+    return rebuilt(tfl, found, weights, bias, found.activation, tfl.mul(m.x, m.gate))
 
 
 def _rounds(op: Op | None) -> bool:
@@ -126,4 +147,5 @@ def _folded(found: Linear, a: Value | None, b: Value | None) -> tuple[np.ndarray
 FUSIONS = [
     Fusion("constants_into_next_weights", "CONV_2D", (affine, scale, shift), rewrite, check),
     Fusion("factor_into_next_weights", "CONV_2D", affine, rewrite_factored, check_factored),
+    Fusion("gate_factor_into_next_weights", "CONV_2D", gated, rewrite_gated, check_gated),
 ]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from fuseconv.ir.dims import Dim, Shape, Sym, symbol
 from fuseconv.ir.graph import Value
-from fuseconv.lower.rules import Lowering, require
+from fuseconv.lower.rules import require
+from fuseconv.tfl.builder import Builder
 
 
 def shape_of(value: Value, rank: int | None = None) -> Shape:
@@ -24,7 +25,7 @@ def known(dims: Sequence[Dim], what: str) -> list[int]:
     return [int(dim) for dim in dims]  # type: ignore[arg-type]
 
 
-def reshape(tfl: Lowering, x: Value, dims: Sequence[Dim], *sources: Value) -> Value:
+def reshape(tfl: Builder, x: Value, dims: Sequence[Dim], *sources: Value) -> Value:
     """x with the dimensions `dims`; those that are unknown are made of the sizes of x and of `sources`."""
     if x.shape is not None and tuple(dims) == x.shape:
         return x
@@ -34,13 +35,13 @@ def reshape(tfl: Lowering, x: Value, dims: Sequence[Dim], *sources: Value) -> Va
     return y
 
 
-def shape_vector(tfl: Lowering, dims: Sequence[Dim], *sources: Value) -> Value:
+def shape_vector(tfl: Builder, dims: Sequence[Dim], *sources: Value) -> Value:
     """An int32 vector that holds `dims` at run time, which are computed from the shapes of `sources`."""
     parts = [size(tfl, dim, *sources) if isinstance(dim, Sym) else tfl.ints([dim]) for dim in dims]
     return parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=0)
 
 
-def size(tfl: Lowering, dim: Dim, *sources: Value) -> Value:
+def size(tfl: Builder, dim: Dim, *sources: Value) -> Value:
     """A dimension as an int32 vector of one element, computed from the shapes of `sources`."""
     if isinstance(dim, int):
         return tfl.ints([dim])
@@ -63,7 +64,7 @@ def _unknown(monomial: tuple) -> Sym | None:
     return symbol(monomial[0]) if len(monomial) == 1 and isinstance(monomial[0], str) else None
 
 
-def _atom(tfl: Lowering, atom: str | tuple, sources: Sequence[Value]) -> Value:
+def _atom(tfl: Builder, atom: str | tuple, sources: Sequence[Value]) -> Value:
     if isinstance(atom, str):
         return size(tfl, symbol(atom), *sources)
     _, top, bottom = atom

@@ -151,16 +151,15 @@ def test_only_patterns_of_the_dialect_are_tried():
     assert model.fuse(RELU, dialect="tfl") == ["tf.Relu"]
 
 
-def test_fused_names_that_only_another_pattern_has_are_none():
+def test_names_that_only_another_pattern_has_are_none():
     seen = []
 
     def rewrite(tfl, m):
         seen.append((m.y, m.negation))
         return tfl.relu(m.x)
 
-    both = Fusion(
-        "both", "", (pattern(lambda tf, x: tf.Relu(x)), pattern(lambda tf, x, y: tf.AddV2(x, tf.Neg(y, name="negation")))), rewrite
-    )  # fmt: skip
+    difference = pattern(lambda tf, x, y: tf.AddV2(x, tf.Neg(y, name="negation")))
+    both = Fusion("both", "", (pattern(lambda tf, x: tf.Relu(x)), difference), rewrite)
     model = Model()
     model.graph.outputs = [model.op("tf.Relu", model.x)]
     model.fuse(both)

@@ -91,7 +91,8 @@ def test_attributes_hold_their_default_unless_named():
     named = pattern(lambda tf, x, a: tf.Sum(x, a, name="sum"))
     assert only(named, op("tf.Sum", x, a, keep_dims=True)).ops["sum"].attrs == {"keep_dims": True}
     predicate = pattern(lambda tf, x: tf.LeakyRelu(x, alpha=lambda held: held is None or held < 0.5))
-    assert [bool(list(predicate.matches(op("tf.LeakyRelu", x, **attrs).op))) for attrs in ({}, {"alpha": 0.9})] == [True, False]
+    assert list(predicate.matches(op("tf.LeakyRelu", x).op))
+    assert not list(predicate.matches(op("tf.LeakyRelu", x, alpha=0.9).op))
 
 
 def test_alternatives_are_tried_in_order():

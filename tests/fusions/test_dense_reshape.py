@@ -35,7 +35,8 @@ def test_rows_are_read_as_they_are():
 
 
 def test_other_readers_keep_the_reshape():
-    check(lambda x: (flat(x), tf.tanh(tf.reshape(x, [-1, 4]))), X, ops=["RESHAPE", "FULLY_CONNECTED", "TANH"], static=False)
+    ops = ["RESHAPE", "FULLY_CONNECTED", "TANH"]
+    check(lambda x: (flat(x), tf.tanh(tf.reshape(x, [-1, 4]))), X, ops=ops, static=False)
 
 
 def test_other_dimensions_keep_the_reshape():

@@ -13,7 +13,8 @@ def draw(*shape):
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-W2, W1, WD, WT, WG, WF = draw(3, 3, 4, 6), draw(1, 1, 4, 6), draw(3, 3, 4, 2), draw(3, 3, 6, 4), draw(3, 3, 2, 6), draw(4, 6)
+W2, W1, WF = draw(3, 3, 4, 6), draw(1, 1, 4, 6), draw(4, 6)
+WD, WT, WG = draw(3, 3, 4, 2), draw(3, 3, 6, 4), draw(3, 3, 2, 6)
 A, B = draw(4), draw(4)
 
 
@@ -24,7 +25,8 @@ def conv(x, w=W2, padding="SAME"):
 def test_a_factor():
     check(lambda x: conv(x * A), IMAGE, ops=["CONV_2D"])
     check(lambda x: conv(x / 255.0), IMAGE, ops=["CONV_2D"], static=False)
-    check(lambda x: tf.nn.depthwise_conv2d(x * A, WD, [1, 1, 1, 1], "SAME"), IMAGE, ops=["DEPTHWISE_CONV_2D"], static=False)
+    depthwise = lambda x: tf.nn.depthwise_conv2d(x, WD, [1, 1, 1, 1], "SAME")  # noqa: E731
+    check(lambda x: depthwise(x * A), IMAGE, ops=["DEPTHWISE_CONV_2D"], static=False)
     check(lambda x: tf.matmul(x * A, WF), tf.TensorSpec([None, 5, 4]), ops=["FULLY_CONNECTED"], static=False)
     image = tf.TensorSpec([2, 9, 7, 4])
     check(lambda x: tf.nn.conv2d_transpose(x * A, WT, [2, 18, 14, 6], 2), image, ops=["TRANSPOSE_CONV"])
@@ -64,6 +66,16 @@ def test_zeros_beside_the_data_keep_the_sum():
 
 def test_a_scaled_image_keeps_one_op():
     check(lambda x: conv(x * (1 / 127.5) - 1.0), IMAGE, ops=["ADD", "CONV_2D"])
+
+
+def test_the_factor_of_a_gate():
+    """Squeeze and excitation with a hard sigmoid."""
+    gate = tf.TensorSpec([None, 1, 1, 4])
+    hard = lambda x: tf.nn.relu6(x + 3.0) / 6.0  # noqa: E731
+    check(lambda x, g: conv(x * hard(g)), IMAGE, gate, ops=["ADD", "MUL", "CONV_2D"])
+    check(lambda x, g: conv(x * (tf.tanh(g) * A)), IMAGE, gate, ops=["TANH", "MUL", "CONV_2D"], static=False)
+    scalar = tf.TensorSpec([None, 1, 1, 1])
+    check(lambda x, g: conv(x * (tf.tanh(g) * A)), IMAGE, scalar, ops=["TANH", "MUL", "MUL", "CONV_2D"], static=False)
 
 
 def test_an_activation_between_keeps_the_ops():

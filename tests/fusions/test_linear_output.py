@@ -93,7 +93,8 @@ def test_constants_along_other_dimensions_stay():
         check(lambda x, c=constant: conv(x) * c, IMAGE, ops=["CONV_2D", "MUL"], static=False)
     # Three channels and a constant of three rows: only the last dimension counts.
     square, rows = draw(1, 1, 4, 4), draw(4, 1)
-    check(lambda x: tf.nn.conv2d(x, square, 1, "SAME") + rows, tf.TensorSpec([None, 4, 4, 4]), ops=["CONV_2D", "ADD"], static=False)
+    fn = lambda x: tf.nn.conv2d(x, square, 1, "SAME") + rows  # noqa: E731
+    check(fn, tf.TensorSpec([None, 4, 4, 4]), ops=["CONV_2D", "ADD"], static=False)
 
 
 def test_a_constant_that_adds_a_dimension_stays():
@@ -114,7 +115,8 @@ def test_factors_that_lose_digits_stay(factor):
 
 
 def test_zero_is_a_factor_like_others():
-    check(lambda x: tf.matmul(x, WF) * [0.0, 1.0, 2.0, 0.0, -1.0, 3.0] + 1.0, ROWS, ops=["FULLY_CONNECTED"], static=False)
+    factors = [0.0, 1.0, 2.0, 0.0, -1.0, 3.0]
+    check(lambda x: tf.matmul(x, WF) * factors + 1.0, ROWS, ops=["FULLY_CONNECTED"], static=False)
 
 
 def test_rounding_on_purpose_stays():
