@@ -9,10 +9,10 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.carriers import cast
+from fuseconv.lower.carriers import cast, complex_of
 from fuseconv.lower.native import check_rank, scalar, sizes, through
 from fuseconv.lower.reduction import axes_of
-from fuseconv.lower.rules import Lowering, constant_of, lowers, require
+from fuseconv.lower.rules import Lowering, constant_of, lowers
 from fuseconv.lower.shapes import known, reshape, shape_of, size
 from fuseconv.tfl.limits import RANK
 
@@ -67,7 +67,8 @@ def Unpack(tfl, x, *, axis=0):
 @lowers("Transpose", "ConjugateTranspose")
 def Transpose(tfl, x, perm):
     """TRANSPOSE. Dimensions that stay neighbours are merged where there are more than 6."""
-    require(not (x.dtype.is_complex and tfl.source.type == "ConjugateTranspose"), "TFLite cannot conjugate")
+    if x.dtype.is_complex and tfl.source.type == "ConjugateTranspose":
+        x = complex_of(tfl, tfl.real(x), tfl.neg(tfl.imag(x)))
     rank = len(shape_of(x))
     if not perm.is_const:
         return through(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, cast(tfl, perm, types.INT32)), x)

@@ -41,6 +41,20 @@ def carried(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
     return cast(tfl, x, carrier)  # type: ignore[arg-type]
 
 
+def complex_of(tfl: Lowering, real: Value, imaginary: Value) -> Value:
+    """The complex64 numbers of these parts: BITCAST of the pairs, since no kernel joins them."""
+    pairs = tfl.pack(real, imaginary, axis=len(real.shape or ()))
+    return tfl.bitcast(pairs, results=[(types.COMPLEX64, real.shape)])
+
+
+def by_parts(tfl: Lowering, build: Callable[..., Any], *data: Value) -> Any:
+    """`build(*data)`, an op that computes real and imaginary parts apart, on complex numbers."""
+    real, imaginary = build(*map(tfl.real, data)), build(*map(tfl.imag, data))
+    if isinstance(real, list):
+        return [complex_of(tfl, re, im) for re, im in zip(real, imaginary)]
+    return complex_of(tfl, real, imaginary)
+
+
 def in_float32(rule: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates a rule whose kernels compute in float32 only: operands of half precision are cast to it, and the
     results to what the op makes. Refuses the op if it computes in another type."""

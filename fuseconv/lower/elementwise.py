@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from fuseconv.ir import types
 from fuseconv.lower.arithmetic import reciprocal
 from fuseconv.lower.carriers import cast, in_float32
 from fuseconv.lower.native import elementwise, filled
 from fuseconv.lower.rules import lowers
 from fuseconv.tfl.limits import TYPES
-
-_ONE = np.ones((), np.float32)
 
 
 @lowers
@@ -160,61 +156,3 @@ def Bucketize(tfl, x, *, boundaries=()):
     """BUCKETIZE."""
     wide = x if x.dtype in TYPES["BUCKETIZE"] else cast(tfl, x, types.FLOAT32 if x.dtype.is_float else types.INT32)
     return tfl.bucketize(wide, boundaries=tuple(map(float, boundaries)))
-
-
-@lowers
-def Real(tfl, x):
-    """REAL."""
-    return tfl.real(x)
-
-
-@lowers
-def Imag(tfl, x):
-    """IMAG."""
-    return tfl.imag(x)
-
-
-@lowers
-def ComplexAbs(tfl, x):
-    """COMPLEX_ABS."""
-    return tfl.complex_abs(x)
-
-
-@lowers
-def Angle(tfl, x):
-    """ATAN2 of IMAG and REAL."""
-    return elementwise(tfl, "ATAN2", tfl.imag(x), tfl.real(x))
-
-
-@lowers
-@in_float32
-def SigmoidGrad(tfl, y, dy):
-    """dy * y * (1 - y), where y is the sigmoid."""
-    return tfl.mul(tfl.mul(dy, y), tfl.sub(_ONE, y))
-
-
-@lowers
-@in_float32
-def TanhGrad(tfl, y, dy):
-    """dy * (1 - y * y), where y is the tanh."""
-    return tfl.mul(dy, tfl.sub(_ONE, tfl.mul(y, y)))
-
-
-@lowers
-@in_float32
-def SqrtGrad(tfl, y, dy):
-    """dy / 2 / y, where y is the square root."""
-    return tfl.div(tfl.mul(dy, 0.5), y)
-
-
-@lowers
-@in_float32
-def RsqrtGrad(tfl, y, dy):
-    """-dy / 2 * y ** 3, where y is the reciprocal square root."""
-    return tfl.mul(tfl.mul(dy, -0.5), tfl.mul(y, tfl.mul(y, y)))
-
-
-@lowers("ReciprocalGrad", "InvGrad")
-def ReciprocalGrad(tfl, y, dy):
-    """-dy * y * y, where y is the reciprocal."""
-    return elementwise(tfl, "NEG", elementwise(tfl, "MUL", dy, elementwise(tfl, "MUL", y, y)))

@@ -26,13 +26,6 @@ def IdentityN(tfl, *inputs):
 
 
 @lowers
-def Conj(tfl, x):
-    """The operand, which must be real."""
-    require(not x.dtype.is_complex, "TFLite cannot conjugate complex numbers")
-    return x
-
-
-@lowers
 def Cast(tfl, x, *, Truncate=False):
     """CAST. Floats that the integer type does not hold become what the runtime makes of them."""
     require(not (Truncate and x.dtype.is_float and tfl.dtype.is_float), "CAST rounds, and cannot truncate a float")

@@ -13,11 +13,18 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Value, constant
 from fuseconv.ir.types import DType
-from fuseconv.lower.carriers import carried, cast
+from fuseconv.lower.carriers import by_parts, carried, cast
 from fuseconv.lower.rules import Lowering, require
 from fuseconv.lower.shapes import reshape, shape_vector
 from fuseconv.tfl.infer import broadcast
 from fuseconv.tfl.limits import BROADCAST_RANK, RANK, TYPES
+
+# What computes the parts of complex numbers apart.
+_LINEAR = frozenset({
+    "ADD", "SUB", "NEG", "SUM", "MEAN", "UNSORTED_SEGMENT_SUM", "CONCATENATION", "PACK", "UNPACK", "SPLIT", "SPLIT_V",
+    "SLICE", "STRIDED_SLICE", "GATHER", "GATHER_ND", "SCATTER_ND", "TRANSPOSE", "PAD", "PADV2", "MIRROR_PAD", "TILE",
+    "REVERSE_V2", "REVERSE_SEQUENCE", "DYNAMIC_UPDATE_SLICE", "SELECT", "SELECT_V2", "MATRIX_DIAG", "MATRIX_SET_DIAG",
+})  # fmt: skip
 
 
 def through(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -> Any:
@@ -25,6 +32,8 @@ def through(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -
     is cast back. Refuses the op if no type will do, or if the rank is too high for the kernel."""
     check_rank(kind, *data)
     original = data[0].dtype
+    if original.is_complex and kind in _LINEAR:
+        return by_parts(tfl, build, *data)
     wide = [carried(tfl, x, TYPES[kind]) for x in data]
     made = build(*wide)
     if wide[0].dtype is original:
@@ -44,7 +53,10 @@ def elementwise(tfl: Lowering, kind: str, *operands: Value | float, **attrs: Any
     kernel lacks are carried by a wider one; the result of such an op is cast back unless it is a truth value."""
     first = next(x for x in operands if isinstance(x, Value))
     allowed = TYPES.get(kind, (types.FLOAT32,))
-    wide = [carried(tfl, x if isinstance(x, Value) else scalar(x, first.dtype), allowed) for x in operands]
+    values = [x if isinstance(x, Value) else scalar(x, first.dtype) for x in operands]
+    if first.dtype.is_complex and kind in _LINEAR:
+        return by_parts(tfl, lambda *parts: _broadcast(tfl, kind, list(parts), attrs), *values)
+    wide = [carried(tfl, x, allowed) for x in values]
     y = _broadcast(tfl, kind, wide, attrs)
     return y if y.dtype is types.BOOL else cast(tfl, y, first.dtype)
 

@@ -75,21 +75,5 @@ def test_bucketize(dtype):
     check(lambda x: raw.Bucketize(input=x, boundaries=[-2, 0, 0.5, 3]), spec(None, 9, dtype=dtype))
 
 
-def test_parts_of_complex_numbers():
-    numbers = spec(None, 5, dtype=tf.complex64)
-    check(tf.math.real, numbers)
-    check(tf.math.imag, numbers)
-    check(tf.abs, numbers)
-    check(tf.math.angle, numbers)
-
-
-@pytest.mark.parametrize("op", [raw.SigmoidGrad, raw.TanhGrad, raw.SqrtGrad, raw.RsqrtGrad, raw.ReciprocalGrad])
-@pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
-def test_gradients(op, dtype):
-    check(
-        lambda y, dy: op(y=y, dy=dy), spec(None, 5, dtype=dtype), spec(None, 5, dtype=dtype), inputs=above_zero
-    )
-
-
 def test_float64_is_refused():
     check_refused(tf.exp, spec(3, dtype=tf.float64), match="Exp.*float64")

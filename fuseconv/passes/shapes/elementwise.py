@@ -16,11 +16,13 @@ UNARY = (
 
 # Not element by element, but of the shape of their first operand.
 LIKE_FIRST = (
-    "Bucketize", "Cumprod", "Cumsum", "CumulativeLogsumexp", "FFT", "FFT2D", "IFFT", "IFFT2D",
+    "Bucketize", "Cumprod", "Cumsum", "CumulativeLogsumexp", "FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D",
     "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", "InvertPermutation",
     "LRN", "LogSoftmax", "MatrixBandPart", "OnesLike", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
     "QuantizeAndDequantizeV4", "RandomShuffle", "Reverse", "ReverseSequence", "ReverseV2", "Roll",
-    "ScatterNdNonAliasingAdd", "Softmax",
+    "ScatterNdNonAliasingAdd", "Softmax", "EluGrad", "InvGrad", "LeakyReluGrad", "QuantizeAndDequantize",
+    "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad",
+    "SqrtGrad", "TanhGrad", "TensorStridedSliceUpdate", "XlaDynamicUpdateSlice", "XlaSharding",
     "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin", "TensorScatterSub",
     "TensorScatterUpdate", "ZerosLike",
 )  # fmt: skip

@@ -151,9 +151,9 @@ def cross(op: Op, a: Value, b: Value) -> Shapes:
     return a.shape
 
 
-@infers("RFFT", "RFFT2D", "IRFFT", "IRFFT2D")
+@infers("RFFT", "RFFT2D", "RFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D")
 def rfft(op: Op, x: Value, fft_length: Value) -> Shapes:
-    rank = {"": 1, "2D": 2}[op.type.partition("FFT")[2]]
+    rank = {"": 1, "2D": 2, "3D": 3}[op.type.partition("FFT")[2]]
     shape = shape_of(x)
     if content_of(fft_length) is None:
         return (*shape[:-rank], *(dims.fresh() for _ in range(rank)))

@@ -1,0 +1,51 @@
+"""Complex numbers: their parts, and what is composed of them."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.lower.carriers import complex_of
+from fuseconv.lower.native import elementwise, scalar, select
+from fuseconv.lower.rules import lowers, require
+from fuseconv.lower.shapes import shape_of
+
+
+@lowers
+def Real(tfl, x, *, Tout=None):
+    """REAL."""
+    return tfl.real(x) if x.dtype.is_complex else x
+
+
+@lowers
+def Imag(tfl, x, *, Tout=None):
+    """IMAG."""
+    require(x.dtype.is_complex, "a real number has no imaginary part in TFLite")
+    return tfl.imag(x)
+
+
+@lowers
+def ComplexAbs(tfl, x, *, Tout=None):
+    """COMPLEX_ABS."""
+    return tfl.complex_abs(x)
+
+
+@lowers
+def Angle(tfl, x, *, Tout=None):
+    """ATAN2 of IMAG and REAL."""
+    require(x.dtype.is_complex, "the angle of a real number is not composed")
+    return elementwise(tfl, "ATAN2", tfl.imag(x), tfl.real(x))
+
+
+@lowers
+def Conj(tfl, x):
+    """BITCAST of REAL and NEG of IMAG; a real number is its own."""
+    return complex_of(tfl, tfl.real(x), tfl.neg(tfl.imag(x))) if x.dtype.is_complex else x
+
+
+@lowers
+def Complex(tfl, real, imag, *, Tout=None):
+    """BITCAST of the pairs."""
+    require(real.dtype is types.FLOAT32, f"TFLite has no complex numbers of {real.dtype}")
+    if shape_of(real) != shape_of(imag):
+        always = scalar(True, types.BOOL)
+        real, imag = select(tfl, always, real, imag), select(tfl, always, imag, real)
+    return complex_of(tfl, real, imag)

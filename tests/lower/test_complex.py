@@ -1,0 +1,47 @@
+"""Parity of complex numbers."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+@pytest.mark.parametrize("op", [tf.math.real, tf.math.imag, tf.abs, tf.math.angle], ids=lambda op: op.__name__)
+def test_parts(op):
+    check(op, spec(None, 5, dtype=tf.complex64))
+
+
+@pytest.mark.parametrize("op", [tf.add, tf.subtract, tf.multiply], ids=lambda op: op.__name__)
+def test_arithmetic(op):
+    check(op, spec(None, 3, dtype=tf.complex64), spec(3, dtype=tf.complex64))
+
+
+def test_moves():
+    def moved(x):
+        joined = tf.concat([x[:, 1:], -x], 1)
+        return tf.transpose(joined), tf.gather(x, [1, 0], axis=1), tf.reduce_sum(x, 1), tf.pad(x, [[0, 1], [2, 0]])
+
+    check(moved, spec(None, 3, dtype=tf.complex64))
+
+
+def test_joining():
+    check(tf.complex, spec(None, 3), spec(None, 3))
+    check(lambda x: tf.cast(x, tf.complex64), spec(None, 3))
+    check(tf.math.conj, spec(None, 3, dtype=tf.complex64))
+    check(tf.math.conj, spec(None, 3))
+    check(lambda x: tf.complex(x, np.float32(2)), spec(None, 3))
+
+
+def test_transposing_conjugates():
+    numbers = spec(None, 3, dtype=tf.complex64)
+    check(lambda x: tf.linalg.adjoint(x), numbers)
+
+
+def test_complex128_is_refused():
+    check_refused(tf.exp, spec(3, dtype=tf.complex128), match="Exp.*complex128")
+    check_refused(tf.exp, spec(3, dtype=tf.complex64), match="Exp.*complex64")

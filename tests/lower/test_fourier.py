@@ -1,0 +1,72 @@
+"""Parity of Fourier transforms."""
+
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+signal = tf.signal
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 8, 12, 16, 20])
+@pytest.mark.parametrize("shape", [(None, 3, 12), (None, 12), (12,)], ids=len)
+def test_rfft(shape, length):
+    check(lambda x: signal.rfft(x, [length]), spec(*shape))
+
+
+def test_rfft_of_a_power_of_two_is_one_kernel():
+    converted = check(signal.rfft, spec(4, 16))
+    assert "RFFT2D" in converted.ops and "FULLY_CONNECTED" not in converted.ops
+
+
+@pytest.mark.parametrize("length", [(4, 8), (8, 4), (6, 8), (3, 5), (1, 4), (4, 1), (8, 16)])
+def test_rfft2d(length):
+    check(lambda x: signal.rfft2d(x, length), spec(None, 6, 8))
+
+
+def test_rfft3d():
+    check(lambda x: signal.rfft3d(x, [4, 3, 5]), spec(None, 4, 5, 6))
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 10, 16])
+@pytest.mark.parametrize("shape", [(None, 3, 5), (5,)], ids=len)
+def test_irfft(shape, length):
+    check(lambda x: signal.irfft(x, [length]), spec(*shape, dtype=tf.complex64))
+
+
+@pytest.mark.parametrize("length", [(4, 8), (6, 7), (3, 5)])
+def test_irfft2d(length):
+    check(lambda x: signal.irfft2d(x, length), spec(None, 4, 5, dtype=tf.complex64))
+
+
+def test_irfft3d():
+    check(lambda x: signal.irfft3d(x, [4, 3, 6]), spec(None, 4, 3, 4, dtype=tf.complex64))
+
+
+@pytest.mark.parametrize(
+    "op",
+    [signal.fft, signal.ifft, signal.fft2d, signal.ifft2d, signal.fft3d, signal.ifft3d],
+    ids=lambda op: op.__name__,
+)
+def test_complex(op):
+    check(op, spec(None, 3, 4, 5, dtype=tf.complex64))
+
+
+def test_stft_and_back():
+    def roundtrip(x):
+        spectrum = signal.stft(x, frame_length=12, frame_step=4)
+        return tf.abs(spectrum), signal.inverse_stft(spectrum, frame_length=12, frame_step=4)
+
+    check(roundtrip, spec(2, 60))
+
+
+def test_lengths_must_be_known():
+    check_refused(signal.fft, spec(None, dtype=tf.complex64), match="FFT.*known")
+    length = spec(1, dtype=tf.int32)
+    check_refused(lambda x, n: tf.raw_ops.RFFT(input=x, fft_length=n), spec(8), length, match="RFFT.*constant")
+    check_refused(lambda x: signal.rfft(x), spec(8, dtype=tf.float64), match="RFFT.*float64")
+    check_refused(signal.fft, spec(1 << 13, dtype=tf.complex64), match="FFT.*too large")

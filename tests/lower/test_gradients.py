@@ -1,0 +1,105 @@
+"""Parity of gradients."""
+
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+raw = tf.raw_ops
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+def above_zero(rng, shape, dtype):
+    return rng.uniform(0.1, 4, shape).astype(dtype)
+
+
+def wide(rng, shape, dtype):
+    return rng.uniform(-9, 9, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("op", [raw.SigmoidGrad, raw.TanhGrad, raw.SqrtGrad, raw.RsqrtGrad, raw.ReciprocalGrad])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
+def test_of_results(op, dtype):
+    check(
+        lambda y, dy: op(y=y, dy=dy), spec(None, 5, dtype=dtype), spec(None, 5, dtype=dtype), inputs=above_zero
+    )
+
+
+@pytest.mark.parametrize(
+    "op", [raw.ReluGrad, raw.Relu6Grad, raw.LeakyReluGrad, raw.SoftplusGrad, raw.SoftsignGrad]
+)
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
+def test_of_features(op, dtype):
+    specs = spec(None, 5, dtype=dtype), spec(None, 5, dtype=dtype)
+    check(lambda dy, x: op(gradients=dy, features=x), *specs, inputs=wide)
+
+
+@pytest.mark.parametrize("op", [raw.EluGrad, raw.SeluGrad])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
+def test_of_outputs(op, dtype):
+    specs = spec(None, 5, dtype=dtype), spec(None, 5, dtype=dtype)
+    check(lambda dy, y: op(gradients=dy, outputs=y), *specs)
+
+
+@pytest.mark.parametrize(("data_format", "shape"), [("NHWC", (None, 3, 4)), ("NCHW", (None, 3, 4, 2))])
+def test_bias(data_format, shape):
+    check(lambda dy: raw.BiasAddGrad(out_backprop=dy, data_format=data_format), spec(*shape))
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
+def test_cross_entropy(dtype):
+    def dense(logits, labels):
+        return list(raw.SoftmaxCrossEntropyWithLogits(features=logits, labels=labels))
+
+    check(dense, spec(None, 5, dtype=dtype), spec(None, 5, dtype=dtype))
+
+    def sparse(logits):
+        return list(raw.SparseSoftmaxCrossEntropyWithLogits(features=logits, labels=[1, 4, 0]))
+
+    check(sparse, spec(3, 5, dtype=dtype))
+
+
+def test_a_gradient_of_a_model():
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.nn.elu(x[:, ::2] * 2.0) ** 2)
+        return tape.gradient(y, x)
+
+    check(gradient, spec(2, 5))
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.int64], ids=lambda t: t.name)
+def test_updates_of_slices(dtype):
+    def update(x, value):
+        slices = {"begin": [0, 3], "end": [0, 0], "strides": [1, -2], "begin_mask": 1, "end_mask": 1}
+        return raw.TensorStridedSliceUpdate(input=x, value=value, **slices)
+
+    check(update, spec(3, 4, dtype=dtype), spec(3, 2, dtype=dtype))
+
+    def gradient(dy):
+        slices = {"begin": [1, 0, 0], "end": [2, 0, 3], "strides": [1, 1, 2], "shrink_axis_mask": 1, "end_mask": 2}
+        return raw.StridedSliceGrad(shape=[2, 3, 4], dy=dy, **slices)
+
+    check(gradient, spec(3, 2, dtype=dtype))
+
+
+@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+def test_mirror_pad(mode):
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.pad(x, [[0, 0], [2, 1], [1, 0]], mode) ** 2)
+        return tape.gradient(y, x)
+
+    check(gradient, spec(2, 4, 3))
+
+
+def test_unknown_shapes_are_refused():
+    def gradient(shape, dy):
+        return raw.StridedSliceGrad(shape=shape, begin=[0], end=[2], strides=[1], dy=dy)
+
+    check_refused(gradient, spec(1, dtype=tf.int32), spec(2), match="StridedSliceGrad.*not a constant")
