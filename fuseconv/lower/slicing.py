@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.array import untouched_merged
 from fuseconv.lower.carriers import cast
-from fuseconv.lower.native import check_rank, through
+from fuseconv.lower.native import check_rank, scalar, through
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import reshape, shape_of
 from fuseconv.tfl.limits import RANK
@@ -59,17 +60,19 @@ def Slice(tfl, x, begin, size):
 def StridedSlice(
     tfl, x, begin, end, strides, *, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0
 ):
-    """STRIDED_SLICE. Where the bounds are constant, it has one for each dimension, and RESHAPE adds new dimensions."""
+    """STRIDED_SLICE; where the bounds are constant, RESHAPE or EXPAND_DIMS adds the new dimensions."""
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
     if not (begin.is_const and end.is_const and strides.is_const):
         return _at_run_time(tfl, x, (begin, end, strides), masks)
     spec = _dense(begin.data.tolist(), end.data.tolist(), strides.data.tolist(), masks, len(shape_of(x)))
     y = cut_out(tfl, x, [cut for cut in spec if cut is not None])
-    if None not in spec:
+    new = [axis for axis, cut in enumerate(cut for cut in spec if cut is None or not cut.shrink) if cut is None]
+    if not new:
         return y
-    left = iter(shape_of(y))
-    dims = [1 if cut is None else next(left) for cut in spec if cut is None or not cut.shrink]
-    return reshape(tfl, y, dims, x)
+    static = tfl.static_shape(tfl.shape)
+    if static is not None:
+        return tfl.reshape(y, static)
+    return functools.reduce(lambda value, axis: tfl.expand_dims(value, scalar(axis, types.INT32)), new, y)
 
 
 def cut_out(tfl: Lowering, x: Value, cuts: Sequence[Cut]) -> Value:

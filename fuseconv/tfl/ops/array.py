@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, ceildiv, floordiv, fresh, product
+from fuseconv.ir.dims import Dim, Sym, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.infer import axis_of, content, ints, merge, same, scalar, shape_of, unknown
 from fuseconv.tfl.opdef import Index, ResultType, op
@@ -75,7 +75,10 @@ def sliced(dim: Dim, begin: Dim | None, end: Dim | None, stride: int) -> Dim:
     if stop is end and not (isinstance(stop, int) and isinstance(dim, int) and stop <= dim):
         return fresh()
     length = ceildiv(stop - start, stride)
-    return max(length, 0) if isinstance(length, int) else length
+    if isinstance(length, int) and isinstance(dim, Sym):
+        # Both bounds count from the end: there may be less before it, though hardly nothing at all.
+        return fresh() if length > 0 and begin != -1 else max(length, 0)
+    return length
 
 
 @op("StridedSliceOptions")
