@@ -2,7 +2,7 @@
 
 Random weights alone make a deep network overflow, say the same for every input, or amplify a rounding error until it is
 all there is to see. So batch norm takes the statistics of a batch, moved by a random amount, and feeds most channels to
-the straight part of the activation behind it; and the last kernel is scaled until outputs have a deviation of two.
+the straight part of the activation behind it; and the last kernel is scaled until its outputs have a deviation of one.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def settle(model: keras.Model, sample: dict[str, np.ndarray], seed: int) -> None
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
         norm.momentum = 0.0
-        norm.beta.assign(rng.normal(1.0, 0.3, norm.beta.shape))
+        norm.beta.assign(rng.normal(1.0 if norm.scale else 2.0, 0.3, norm.beta.shape))
         if norm.scale:
             wide = rng.random(norm.gamma.shape) < 0.05
             norm.gamma.assign(np.where(wide, 2.5, rng.uniform(0.3, 0.7, norm.gamma.shape)))
@@ -263,7 +263,7 @@ def settle(model: keras.Model, sample: dict[str, np.ndarray], seed: int) -> None
     activation, last.activation = last.activation, keras.activations.linear
     logits = keras.Model(model.input, last.output)(fed, training=False)
     last.activation = activation
-    last.kernel.assign(last.kernel * (2.0 / np.std(logits.numpy())))
+    last.kernel.assign(last.kernel * (1.0 / np.std(logits.numpy())))
 
 
 def make(name: str, directory: Path) -> Path:
