@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import json
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,16 @@ def check(path: Path, config: dict[str, Any], known: Collection[str], trusted: b
         module = item.get("module")
         if isinstance(module, str) and not _of_keras(module) and not _is_known(item, known):
             raise InputError(unknown_object(path, _name(item), module))
+
+
+def with_registered_names(config: dict[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
+    """The custom objects, also under the names ("package>Class") that the file has them registered under."""
+    found = dict(custom)
+    for item in _objects(config):
+        registered_name = item.get("registered_name")
+        if isinstance(registered_name, str) and _name(item) in custom:
+            found.setdefault(registered_name, custom[_name(item)])
+    return found
 
 
 def unknown_object(path: Path, name: str, module: str = "") -> str:

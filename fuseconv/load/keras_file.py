@@ -66,7 +66,7 @@ def load(
 def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str, Any] | None = None) -> Traced:
     """The model of a Keras file, loaded and traced for inference. Arguments and errors as for `load`."""
     file = keras_config.read(path)
-    custom = dict(custom_objects or {})
+    custom = keras_config.with_registered_names(file.config, custom_objects or {})
     import keras
     import tensorflow as tf
     import tf_keras

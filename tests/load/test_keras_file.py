@@ -159,6 +159,21 @@ def test_unknown_class_of_an_archive() -> None:
         load(TESTDATA / "custom.keras")
 
 
+def test_custom_class_of_an_archive() -> None:
+    import keras
+
+    class Scale(keras.layers.Layer):
+        def build(self, shape: Any) -> None:
+            self.factor = self.add_weight(shape=(shape[-1],), name="factor")
+
+        def call(self, x: Any) -> Any:
+            return x * self.factor
+
+    # The file has it registered as "testdata>Scale".
+    module = load(TESTDATA / "custom.keras", custom_objects={"Scale": Scale})
+    assert "scale/factor" in module.variables
+
+
 def test_custom_class(library: Any, tmp_path: Path) -> None:
     class Doubled(library.layers.Layer):
         def call(self, x: Any) -> Any:
