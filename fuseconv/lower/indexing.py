@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from fuseconv.ir import types
@@ -42,6 +44,30 @@ def ScatterNd(tfl, indices, updates, shape):
     dims = tfl.ints(tfl.shape) if tfl.source.result.is_static else cast(tfl, shape, types.INT32)
     where = cast(tfl, indices, types.INT32)
     return through(tfl, "SCATTER_ND", lambda wide: tfl.scatter_nd(where, wide, dims), updates)
+
+
+@lowers
+def SparseToDense(tfl, sparse_indices, output_shape, sparse_values, default_value):
+    """SPARSE_TO_DENSE."""
+    (rank,) = known(shape_of(output_shape, 1), "the rank of what SPARSE_TO_DENSE makes")
+    require(rank <= 4, "SPARSE_TO_DENSE makes tensors of up to 4 dimensions")
+    where, shape = _integers(tfl, sparse_indices), _integers(tfl, output_shape)
+
+    def spread(values: Value, default: Value) -> Value:
+        return tfl.sparse_to_dense(where, shape, values, default)
+
+    return through(tfl, "SPARSE_TO_DENSE", spread, sparse_values, default_value)
+
+
+@lowers
+def UnravelIndex(tfl, indices, dims):
+    """FLOOR_DIV and FLOOR_MOD by constant sizes, joined by PACK."""
+    sizes = constant_of(dims, "the shape that is indexed").tolist()
+    parts = []
+    for axis, size in enumerate(sizes):
+        place = tfl.floor_div(cast(tfl, indices, types.INT32), math.prod(sizes[axis + 1 :]))
+        parts.append(cast(tfl, tfl.floor_mod(place, size), tfl.dtype))
+    return tfl.pack(*parts, axis=0, values_count=len(parts))
 
 
 @lowers

@@ -70,6 +70,7 @@ _TYPES = {
     "GATHER": f"{_BYTES} string",
     "GATHER_ND": f"{_BYTES} string",
     "SCATTER_ND": "float32 int32 int64 int8 uint8",
+    "SPARSE_TO_DENSE": "float32 int32 int64 int8 uint8",
     "TRANSPOSE": "float32 int32 int64 int8 uint8 int16 bool",
     "PAD": _BYTES,
     "PADV2": _BYTES,

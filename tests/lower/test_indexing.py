@@ -117,6 +117,33 @@ def test_unique(dtype):
     check(lambda x: list(tf.unique(x, tf.int64)), spec(6, dtype=dtype), inputs=[x])
 
 
+@pytest.mark.parametrize("dtype", [*NUMBERS, tf.bool], ids=lambda t: t.name)
+@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_sparse_to_dense(dtype, index_type):
+    indices = np.array([[0, 2], [1, 0]], index_type.as_numpy_dtype)
+    shape = np.array([3, 4], index_type.as_numpy_dtype)
+
+    def layer(x, default):
+        return raw.SparseToDense(sparse_indices=indices, output_shape=shape, sparse_values=x, default_value=default)
+
+    check(layer, spec(2, dtype=dtype), spec(dtype=dtype))
+
+
+def test_sparse_to_dense_of_many_dimensions_is_refused():
+    def layer(x):
+        return raw.SparseToDense(sparse_indices=[[0] * 5], output_shape=[2] * 5, sparse_values=x, default_value=0.0)
+
+    check_refused(layer, spec(1), match="SparseToDense.*4 dimensions")
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_unravel_index(dtype):
+    places = np.array([0, 5, 23, 7, 12], dtype.as_numpy_dtype)
+    sizes = np.array([2, 3, 4], dtype.as_numpy_dtype)
+    check(lambda i: tf.unravel_index(i, sizes), spec(None, dtype=dtype), inputs=[places], static=False)
+    check(lambda i: tf.unravel_index(i, sizes), spec(dtype=dtype), inputs=[places[2]])
+
+
 def test_stitch():
     check(lambda x, y: tf.dynamic_stitch([[0, 3, 1], [2, 1]], [x, y]), spec(3, 2), spec(2, 2))
     check_refused(lambda x: tf.dynamic_stitch([[0, 2]], [x]), spec(2, 2), match="DynamicStitch.*no index names")
