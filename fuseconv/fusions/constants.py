@@ -40,10 +40,16 @@ def per_channel(array: np.ndarray, shape: Shape | None, channels: int) -> np.nda
     if trailing is None:
         return None
     inner: np.ndarray = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
-    outer = len(shape) - len(trailing)
-    if any(dim != 1 for dim in inner.shape[:outer]):
-        return None
-    return np.broadcast_to(inner.reshape(inner.shape[outer:]), trailing).reshape(channels)
+    stretched = stretched_to(inner, trailing)
+    return None if stretched is None else stretched.reshape(channels)
+
+
+def stretched_to(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """The array, broadcast to this shape; None if it has more elements in a dimension, or more dimensions above 1."""
+    outer = max(array.ndim - len(shape), 0)
+    inner = array.shape[outer:]
+    fits = all(dim in (1, size) for dim, size in zip(inner[::-1], shape[::-1])) and set(array.shape[:outer]) <= {1}
+    return np.broadcast_to(array.reshape(inner), shape) if fits else None
 
 
 def trailing_dims(shape: Shape, elements: int) -> tuple[int, ...] | None:

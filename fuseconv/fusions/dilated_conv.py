@@ -15,7 +15,6 @@ from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.padding import pads_as_same, windows
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
-from fuseconv.lower.shapes import reshape, shape_of
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.infer import content
 
@@ -54,17 +53,19 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     for position, pair, factor in zip(where, _pads(m), m.block.data):  # type: ignore[arg-type]
         pads[position], factors[position] = pair, int(factor)
     added = 2 - where[0]
-    x: Value = m.x
-    if m.squeeze is not None:
-        x = reshape(tfl, x, [*shape_of(x)[:added], 1, *shape_of(x)[added:]])
+    x: Value = m.x if m.squeeze is None else tfl.expand_dims(m.x, np.array(added, np.int32))
+    sizes: Shape = x.shape[1:-1]  # type: ignore[index]
     attrs = m.conv.attrs | {"dilation_h_factor": factors[0], "dilation_w_factor": factors[1]}
-    if any(map(any, pads)) and pads_as_same(m.conv, attrs, shape_of(x)[1:-1], pads):
+    if any(map(any, pads)) and pads_as_same(m.conv, attrs, sizes, pads):
         attrs["padding"] = "SAME"
     elif any(map(any, pads)):
         x = tfl.pad(x, np.array([[0, 0], *pads, [0, 0]], np.int32))
     y = tfl.op(m.conv.type, (x, *m.conv.operands[1:]), attrs)[0]
+    if m.squeeze is None:
+        return y
     # XNNPACK knows RESHAPE, and no SQUEEZE.
-    return y if m.squeeze is None else reshape(tfl, y, [*shape_of(y)[:added], *shape_of(y)[added + 1 :]])
+    flat = tfl.static_shape(m.result.shape)
+    return tfl.squeeze(y, squeeze_dims=(added,)) if flat is None else tfl.reshape(y, flat)
 
 
 def _positions(m: Match) -> list[int]:

@@ -1,7 +1,8 @@
 """What precedes convolutions and dense layers -> their weights and biases: x * a, x + b, x * a + b with constants.
 
 A product with a constant for each input channel moves into the weights. A sum moves into the bias where no zeros stand
-beside the data, and only behind ops that round: what a model is fed can be large beside its difference from a constant.
+beside the data, and only behind norms and other linear ops: x - c can be small and exact where x is large, and then
+x * weights - c * weights is neither.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def gated(tfl: Any, x: Any, gate: Any, a: Constant, shape: Any, weights: Any) ->
 
 def check(m: Match) -> None:
     value = m.inner.result
-    m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between")
+    _require_elementwise(m)
     for reader in value.uses:
         found = linear(reader)
         if found is None or found.data is not value or value.uses[reader] != 1:
@@ -70,10 +71,16 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     return rebuilt(tfl, found, weights, bias, found.activation, data=m.x)
 
 
+def _require_elementwise(m: Match) -> None:
+    """Refuses constants with an activation behind them, and those that repeat the data."""
+    m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between")
+    m.require(m.x.shape is not None and m.x.shape == m.inner.result.shape, "a constant enlarges the data")
+
+
 def check_factored(m: Match) -> None:
     found, a = linear_of(m), numbers(m.a)
     m.require(len(m.inner.result.uses) == 1, _OTHER_READER)
-    m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between")
+    _require_elementwise(m)
     m.require(_channels(found, m.a) and numbers(m.b) is not None, _NOT_PER_CHANNEL)
     m.require(inverted(a) is not None and scaled(m.b.data, inverted(a)) is not None, _INEXACT)  # type: ignore[arg-type]
     m.require(_folded(found, m.a, None), _INEXACT)
@@ -104,10 +111,11 @@ def rewrite_gated(tfl: Builder, m: Match) -> Value:
 
 
 def _rounds(op: Op | None) -> bool:
-    """True of ops that round to the size of their result, so that a sum with it is no more exact than a product."""
+    """True of an op whose result is no more exact than a sum of products with it: a linear one, the last of a norm."""
     if op is None or op.dialect != "tfl":
         return False
-    return op.type in LAYOUTS or (op.type in ("MUL", "DIV") and not any(v is None or v.is_const for v in op.operands))
+    makers = [value.op.type for value in op.operands if value is not None and value.op is not None]
+    return op.type in LAYOUTS or (op.type == "MUL" and "RSQRT" in makers) or (op.type == "DIV" and "SQRT" in makers)
 
 
 def _channels(found: Linear, constant: Value | None) -> bool:
@@ -120,7 +128,7 @@ def _vector(found: Linear, constant: Value) -> np.ndarray | None:
     if array is None:
         return None
     if inputs is None:  # a grouped convolution
-        return array.reshape(1) if array.size == 1 and array.ndim <= found.data.rank else None  # type: ignore[operator]
+        return array.reshape(1) if array.size == 1 and array.ndim <= (found.data.rank or 0) else None
     return per_channel(array, found.data.shape, inputs)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constants import numbers, per_channel, trailing_dims
+from fuseconv.fusions.constants import numbers, per_channel, stretched_to, trailing_dims
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, linear
@@ -123,7 +123,8 @@ def _reshaped(c: np.ndarray, after: tuple, before: tuple) -> np.ndarray | None:
             return None
         trailing = trailing_dims(before, math.prod(inner))
         if trailing is not None:
-            return np.broadcast_to(c.reshape(c.shape[axis:]), inner).reshape(trailing)
+            stretched = stretched_to(c, inner)
+            return None if stretched is None else stretched.reshape(trailing)
     return None
 
 

@@ -62,12 +62,14 @@ class Linear:
 
     @property
     def inputs(self) -> int | None:
-        """The number of channels of the data; None where each group of output channels reads others."""
-        if self.op.type == "DEPTHWISE_CONV_2D":
-            return self.outputs // int(self.op.attrs.get("depth_multiplier") or 1)
+        """The number of channels of the data; None if it is not known, or if groups of output channels read others."""
         channels = int(self.weights.shape[self.layout.inputs])
+        if self.op.type == "FULLY_CONNECTED":
+            return channels
         known = self.data.shape[-1] if self.data.shape else None
-        return channels if self.op.type == "FULLY_CONNECTED" or known == channels else None
+        # An output channel of a depthwise convolution reads one input channel, the first few the first one.
+        same = known == channels or self.op.type == "DEPTHWISE_CONV_2D"
+        return known if same and isinstance(known, int) else None
 
     @property
     def pads(self) -> bool:

@@ -34,6 +34,11 @@ def test_rows_are_read_as_they_are():
     check(lambda x: tf.matmul(tf.reshape(x, [-1, 20]), w), tf.TensorSpec([None, 5, 4]), ops=["FULLY_CONNECTED"])
 
 
+def test_rows_that_cross_the_datas():
+    w = RNG.standard_normal((8, 6)).astype(np.float32)
+    check(lambda x: tf.matmul(tf.reshape(x, [-1, 8]), w), tf.TensorSpec([None, 6, 4]), ops=["FULLY_CONNECTED"])
+
+
 def test_other_readers_keep_the_reshape():
     ops = ["RESHAPE", "FULLY_CONNECTED", "TANH"]
     check(lambda x: (flat(x), tf.tanh(tf.reshape(x, [-1, 4]))), X, ops=ops, static=False)

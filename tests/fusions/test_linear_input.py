@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from fuseconv.testing import check
+from fuseconv.testing import check, convert_function
 
 RNG = np.random.default_rng(0)
 IMAGE = tf.TensorSpec([None, 9, 7, 4])
@@ -42,14 +42,25 @@ def test_all_readers_take_the_factor():
     check(lambda x: (conv(x * A), x * A), IMAGE, ops=["CONV_2D", "MUL"], static=False)
 
 
+def test_constants_that_repeat_the_data_stay():
+    one = tf.TensorSpec([None, 9, 7, 1])
+    check(lambda x: conv(x * A), one, ops=["MUL", "CONV_2D"], static=False)
+    check(lambda x: conv(x * A + B), one, ops=["MUL", "ADD", "CONV_2D"], static=False)
+    unknown = tf.TensorSpec([None, None, None, None])
+    assert "MUL" in convert_function(lambda x: conv(x * A), unknown).ops
+
+
 def test_other_dimensions_stay():
     check(lambda x: conv(x * draw(7, 1)), IMAGE, ops=["CONV_2D", "MUL"], static=False)
 
 
 def test_a_sum_moves_only_behind_an_op_that_rounds():
-    check(lambda x, y: conv(x * y + B, padding="VALID"), IMAGE, IMAGE, ops=["MUL", "CONV_2D"], static=False)
-    check(lambda x, y: conv(x * y * A + B, W1), IMAGE, IMAGE, ops=["MUL", "CONV_2D"], static=False)
+    scale = lambda y: tf.math.rsqrt(y * y)  # noqa: E731
+    ops = ["MUL", "RSQRT", "MUL", "CONV_2D"]
+    check(lambda x, y: conv(x * scale(y) + B, padding="VALID"), IMAGE, IMAGE, ops=ops, static=False)
+    check(lambda x, y: conv(x * scale(y) * A + B, W1), IMAGE, IMAGE, ops=ops, static=False)
     check(lambda x: conv(x + B, padding="VALID"), IMAGE, ops=["ADD", "CONV_2D"], static=False)
+    check(lambda x, y: conv(x * y + B, padding="VALID"), IMAGE, IMAGE, ops=["MUL", "ADD", "CONV_2D"], static=False)
 
 
 def test_what_is_fed_can_be_large_beside_its_difference():
@@ -61,7 +72,8 @@ def test_what_is_fed_can_be_large_beside_its_difference():
 
 
 def test_zeros_beside_the_data_keep_the_sum():
-    check(lambda x, y: conv(x * y + B), IMAGE, IMAGE, ops=["MUL", "ADD", "CONV_2D"], static=False)
+    ops = ["RSQRT", "MUL", "ADD", "CONV_2D"]
+    check(lambda x, y: conv(x * tf.math.rsqrt(tf.abs(y)) + B), IMAGE, IMAGE, ops=["ABS", *ops], static=False)
 
 
 def test_a_scaled_image_keeps_one_op():

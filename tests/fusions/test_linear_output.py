@@ -104,6 +104,13 @@ def test_a_constant_that_adds_a_dimension_stays():
     assert ops == ["FULLY_CONNECTED", "MUL"]
 
 
+def test_constants_that_repeat_the_result_stay():
+    one = draw(4, 1)
+    check(lambda x: tf.matmul(x, one) * SHIFT, ROWS, ops=["FULLY_CONNECTED", "MUL"], static=False)
+    ops = ["FULLY_CONNECTED", "RESHAPE", "MUL"]
+    check(lambda x: tf.reshape(tf.matmul(x, WF), [-1, 1, 6]) * draw(3, 6), ROWS, ops=ops, static=False)
+
+
 def test_weights_that_are_fed_stay():
     check(lambda x, w: tf.matmul(x, w) * SHIFT, ROWS, tf.TensorSpec([4, 6]), ops=["BATCH_MATMUL", "MUL"], static=False)
 
