@@ -84,7 +84,7 @@ def ArgMin(tfl, x, dimension, *, output_type=None):
 @lowers
 def Cumsum(tfl, x, axis, *, exclusive=False, reverse=False):
     """CUMSUM."""
-    at = scalar(_axis(x, axis), types.INT32)
+    at = _axis_operand(tfl, x, axis)
     return through(tfl, "CUMSUM", lambda wide: tfl.cumsum(wide, at, exclusive=exclusive, reverse=reverse), x)
 
 
@@ -150,6 +150,11 @@ def _axis(x: Value, axis: Value) -> int:
     return int(constant_of(axis, "the axis").reshape(())) % len(shape_of(x))
 
 
+def _axis_operand(tfl: Lowering, x: Value, axis: Value) -> Value:
+    """The axis as an int32 scalar; a constant one is counted from the front."""
+    return scalar(_axis(x, axis), types.INT32) if axis.is_const else cast(tfl, axis, types.INT32)
+
+
 def _merged(shape: Any, axes: list[int]) -> tuple[list, list[int]]:
     """Dimensions with neighbours merged that are reduced alike, and the axes among them."""
     runs: list[list[int]] = []
@@ -162,16 +167,16 @@ def _merged(shape: Any, axes: list[int]) -> tuple[list, list[int]]:
 
 
 def _arg(tfl: Lowering, kind: str, reduce: str, x: Value, dimension: Value) -> Value:
-    at = _axis(x, dimension)
+    at = _axis_operand(tfl, x, dimension)
     if x.dtype in (types.INT64, types.UINT32):
         wide = cast(tfl, x, types.INT64)
-        best = getattr(tfl, reduce.lower())(wide, [at], keep_dims=True)
+        best = getattr(tfl, reduce.lower())(wide, at, keep_dims=True)
         kind, x = "ARG_MAX", elementwise(tfl, "EQUAL", wide, best)
     elif x.dtype not in TYPES[kind]:
         require(x.dtype is not types.FLOAT64 and x.dtype is not types.UINT64, f"{kind} has no kernel for {x.dtype}")
         x = cast(tfl, x, types.FLOAT32 if x.dtype.is_float else types.INT32)
     made = types.INT64 if tfl.dtype is types.INT64 else types.INT32
-    return cast(tfl, getattr(tfl, kind.lower())(x, scalar(at, types.INT32), output_type=made.name.upper()), tfl.dtype)
+    return cast(tfl, getattr(tfl, kind.lower())(x, at, output_type=made.name.upper()), tfl.dtype)
 
 
 def _moved(tfl: Lowering, x: Value, axis: int, step: int, size: int, back: bool) -> Value:

@@ -57,6 +57,13 @@ def test_axis_at_run_time(op):
     check(lambda x, axis: REDUCTIONS[op](x, axis), spec(2, 3, 4), spec(2, dtype=tf.int32), inputs=[x, axis])
 
 
+@pytest.mark.parametrize("op", [tf.argmax, tf.cumsum])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int64], ids=lambda t: t.name)
+def test_one_axis_at_run_time(op, dtype):
+    x = np.random.default_rng(0).integers(-9, 9, (2, 3, 4)).astype(dtype.as_numpy_dtype)
+    check(op, spec(2, 3, 4, dtype=dtype), spec(dtype=tf.int32), inputs=[x, np.int32(-2)])
+
+
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_truth_values(keepdims):
     check(lambda x: tf.reduce_any(x, 1, keepdims), spec(None, 3, dtype=tf.bool), ops=["REDUCE_ANY"])
