@@ -22,6 +22,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from fuseconv.ir.graph import Op, Value
@@ -118,7 +119,7 @@ class Pattern:
                 if _inner_values_are_private(bindings, op):
                     yield bindings
 
-    @property
+    @cached_property
     def _roots(self) -> tuple[Node, ...]:
         return tuple(term for term in _alternatives(self.root) if isinstance(term, Node))
 

@@ -1,4 +1,9 @@
-"""The built-in converter modules, one file a fused op or a family."""
+"""The built-in converter modules, one file a fused op or a family.
+
+Composites are functions that the model annotates. Patterns are of two kinds: over `tf` ops, where an expression is one
+op of TFLite (gelu, softmax written out), and over `tfl` ops behind the lowering, where a chain of ops is one (biases,
+batch norms, activations, padding): there one form serves every variant that TensorFlow has of it.
+"""
 
 from fuseconv.fusions import (
     clamps,
@@ -24,13 +29,14 @@ from fuseconv.fusions import (
     non_max_suppression,
     normalisation,
     padding,
+    rnn,
     softmax,
     squares,
     tftext,
 )
 
 MODULES = (
-    lstm, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression, detection_postprocess, max_unpooling,
+    lstm, rnn, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression, detection_postprocess, max_unpooling,
     dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu, l2_normalization, softmax,
     normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic, padding, dilated_conv,
     dense_reshape,
