@@ -1,0 +1,48 @@
+"""Random numbers: their types and shapes, their range, and that each run and each op has its own."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
+
+from fuseconv.testing import check_refused, convert_function
+
+
+def run(layer, *arrays):
+    """Two runs of what a function becomes."""
+    specs = [tf.TensorSpec(array.shape, array.dtype) for array in arrays]
+    interpreter = Interpreter(model_content=convert_function(layer, *specs).data)
+    runner = interpreter.get_signature_runner()
+    feeds = {f"x{index}": array for index, array in enumerate(arrays)}
+    made = [runner(**feeds) for _ in range(2)]
+    return [[{k: v.copy() for k, v in results.items()}[f"y{n}"] for n in range(len(results))] for results in made]
+
+
+SHAPE = np.array([50, 20], np.int32)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
+def test_uniform(dtype):
+    (x, y), (again, _) = run(lambda n: [tf.random.uniform(n, dtype=dtype), tf.random.uniform(n, dtype=dtype)], SHAPE)
+    assert x.shape == (50, 20) and x.dtype == dtype.as_numpy_dtype
+    assert 0 <= x.min() < 0.05 and 0.95 < x.max() <= 1
+    assert not (x == y).all() and not (x == again).all()
+
+
+def test_normal():
+    (x,), (again,) = run(lambda n: tf.random.normal(n, seed=7), SHAPE)
+    assert abs(x.mean()) < 0.2 and abs(x.std() - 1) < 0.1
+    assert not (x == again).all()
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_categorical(dtype):
+    logits = np.log(np.array([[0.5, 0.5, 1e-30], [1e-30, 1e-30, 1]], np.float32))
+    (x,), _ = run(lambda logits: tf.random.categorical(logits, 200, dtype), logits)
+    assert x.shape == (2, 200) and x.dtype == dtype.as_numpy_dtype
+    assert set(x[0]) == {0, 1} and set(x[1]) == {2}
+
+
+def test_numbers_that_the_seed_alone_gives_are_refused():
+    seed = tf.TensorSpec([2], tf.int32)
+    check_refused(lambda seed: tf.random.stateless_uniform([3], seed), seed, match="Stateless")
