@@ -53,7 +53,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     for position, pair, factor in zip(where, _pads(m), m.block.data):  # type: ignore[arg-type]
         pads[position], factors[position] = pair, int(factor)
     added = 2 - where[0]
-    x: Value = m.x if m.squeeze is None else tfl.expand_dims(m.x, np.array(added, np.int32))
+    x: Value = m.x if m.squeeze is None else _expanded(tfl, m.x, added)
     sizes: Shape = x.shape[1:-1]  # type: ignore[index]
     attrs = m.conv.attrs | {"dilation_h_factor": factors[0], "dilation_w_factor": factors[1]}
     if any(map(any, pads)) and pads_as_same(m.conv, attrs, sizes, pads):
@@ -61,11 +61,20 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     elif any(map(any, pads)):
         x = tfl.pad(x, np.array([[0, 0], *pads, [0, 0]], np.int32))
     y = tfl.op(m.conv.type, (x, *m.conv.operands[1:]), attrs)[0]
-    if m.squeeze is None:
-        return y
-    # XNNPACK knows RESHAPE, and no SQUEEZE.
-    flat = tfl.static_shape(m.result.shape)
-    return tfl.squeeze(y, squeeze_dims=(added,)) if flat is None else tfl.reshape(y, flat)
+    return y if m.squeeze is None else _squeezed(tfl, y, added)
+
+
+# XNNPACK takes these as RESHAPE only, which needs the sizes.
+def _expanded(tfl: Builder, x: Value, axis: int) -> Value:
+    shape: Shape = x.shape  # type: ignore[assignment]
+    sizes = tfl.static_shape((*shape[:axis], 1, *shape[axis:]))
+    return tfl.expand_dims(x, np.array(axis, np.int32)) if sizes is None else tfl.reshape(x, sizes)
+
+
+def _squeezed(tfl: Builder, x: Value, axis: int) -> Value:
+    shape: Shape = x.shape  # type: ignore[assignment]
+    sizes = tfl.static_shape((*shape[:axis], *shape[axis + 1 :]))
+    return tfl.squeeze(x, squeeze_dims=(axis,)) if sizes is None else tfl.reshape(x, sizes)
 
 
 def _positions(m: Match) -> list[int]:

@@ -66,7 +66,7 @@ def test_keras_layer(padding, pads):
 
     layer = keras.layers.Conv1D(4, 3, padding=padding, dilation_rate=3, activation="relu", bias_initializer="normal")
     layer.build((None, 16, 3))
-    check(layer, WAVE, ops=["EXPAND_DIMS", "CONV_2D", "RESHAPE", *pads])
+    check(layer, WAVE, ops=["RESHAPE", "CONV_2D", "RESHAPE", *pads])
 
 
 def test_unknown_length():
