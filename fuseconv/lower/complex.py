@@ -10,26 +10,26 @@ from fuseconv.lower.shapes import shape_of
 
 
 @lowers
-def Real(tfl, x, *, Tout=None):
+def Real(tfl, x):
     """REAL."""
     return tfl.real(x) if x.dtype.is_complex else x
 
 
 @lowers
-def Imag(tfl, x, *, Tout=None):
+def Imag(tfl, x):
     """IMAG."""
     require(x.dtype.is_complex, "a real number has no imaginary part in TFLite")
     return tfl.imag(x)
 
 
 @lowers
-def ComplexAbs(tfl, x, *, Tout=None):
+def ComplexAbs(tfl, x):
     """COMPLEX_ABS."""
     return tfl.complex_abs(x)
 
 
 @lowers
-def Angle(tfl, x, *, Tout=None):
+def Angle(tfl, x):
     """ATAN2 of IMAG and REAL."""
     require(x.dtype.is_complex, "the angle of a real number is not composed")
     return elementwise(tfl, "ATAN2", tfl.imag(x), tfl.real(x))
@@ -42,7 +42,7 @@ def Conj(tfl, x):
 
 
 @lowers
-def Complex(tfl, real, imag, *, Tout=None):
+def Complex(tfl, real, imag):
     """BITCAST of the pairs."""
     require(real.dtype is types.FLOAT32, f"TFLite has no complex numbers of {real.dtype}")
     if shape_of(real) != shape_of(imag):

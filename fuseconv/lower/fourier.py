@@ -18,7 +18,7 @@ _MAX_ELEMENTS = 1 << 24
 
 
 @lowers
-def RFFT(tfl, x, fft_length, *, Treal=None, Tcomplex=None):
+def RFFT(tfl, x, fft_length):
     """RFFT2D of one row where the length is a power of two, else a product with the matrix."""
     (length,) = _lengths(x, fft_length)
     outer, n = shape_of(x)[:-1], shape_of(x)[-1]
@@ -29,7 +29,7 @@ def RFFT(tfl, x, fft_length, *, Treal=None, Tcomplex=None):
 
 
 @lowers
-def RFFT2D(tfl, x, fft_length, *, Treal=None, Tcomplex=None):
+def RFFT2D(tfl, x, fft_length):
     """RFFT2D where the lengths are powers of two, else products with the matrices."""
     height, width = _lengths(x, fft_length)
     if _fast(width) and _fast(height):
@@ -38,14 +38,14 @@ def RFFT2D(tfl, x, fft_length, *, Treal=None, Tcomplex=None):
 
 
 @lowers
-def RFFT3D(tfl, x, fft_length, *, Treal=None, Tcomplex=None):
+def RFFT3D(tfl, x, fft_length):
     """Products with the matrices."""
     depth, height, width = _lengths(x, fft_length)
     return _complex(tfl, _along(tfl, _along(tfl, _spectrum(tfl, x, width), -2, height, 1), -3, depth, 1))
 
 
 @lowers("IRFFT", "IRFFT2D", "IRFFT3D")
-def IRFFT(tfl, x, fft_length, *, Treal=None, Tcomplex=None):
+def IRFFT(tfl, x, fft_length):
     """Products with the matrices."""
     *outer, width = _lengths(x, fft_length)
     pairs = _pairs(tfl, x)
@@ -55,13 +55,13 @@ def IRFFT(tfl, x, fft_length, *, Treal=None, Tcomplex=None):
 
 
 @lowers("FFT", "FFT2D", "FFT3D")
-def FFT(tfl, x, *, Tcomplex=None):
+def FFT(tfl, x):
     """Products with the matrices."""
     return _whole(tfl, x, 1)
 
 
 @lowers("IFFT", "IFFT2D", "IFFT3D")
-def IFFT(tfl, x, *, Tcomplex=None):
+def IFFT(tfl, x):
     """Products with the matrices."""
     return _whole(tfl, x, -1)
 

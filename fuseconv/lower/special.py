@@ -6,6 +6,8 @@ larger. LOG near 1 is no better than that under XNNPACK, so that nothing is gain
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from fuseconv.ir.graph import Value
@@ -23,6 +25,17 @@ _ERF = (
     -0.00019181419803937603, 0.10276905122762485, 1.1283792744824277,
 )  # fmt: skip
 _ERF_RANGE = 4.0
+# erfinv(x) = x * p(w), w = -log(1 - x * x), p of falling powers: of w - 2.5 where w is below 5, else of sqrt(w) - 3.
+# Fitted with relative errors of 6e-8 and 5e-7.
+_ERFINV_NEAR = (
+    -8.726328992736399e-09, 2.3767041668065758e-08, 4.6595127400905767e-07, -3.468536078798934e-06,
+    -4.965725565853063e-06, 0.00021836358064319938, -0.0012527317740023136, -0.0041774059645831585,
+    0.24664027988910675, 1.5014094114303589,
+)  # fmt: skip
+_ERFINV_FAR = (
+    -0.00011835979967145249, 5.262288323137909e-05, 0.0012261640513315797, -0.0036188128869980574,
+    0.005798778031021357, -0.007638850249350071, 0.009429569356143475, 1.0016751289367676, 2.832977056503296,
+)  # fmt: skip
 
 
 @lowers
@@ -65,6 +78,21 @@ def Erf(tfl, x):
 def Erfc(tfl, x):
     """1 - tanh of erf's polynomial, which is twice the sigmoid of -2 times it."""
     return tfl.mul(tfl.logistic(tfl.mul(_erf_argument(tfl, x), -2.0)), 2.0)
+
+
+@lowers
+@in_float32
+def Erfinv(tfl, x):
+    """x times a polynomial of the logarithm of 1 - x * x; infinite at -1 and 1."""
+    limit = tfl.mul(x, np.inf)
+    return select(tfl, elementwise(tfl, "EQUAL", tfl.abs_(x), 1), limit, erfinv(tfl, x))
+
+
+@lowers
+@in_float32
+def Ndtri(tfl, x):
+    """sqrt(2) times the inverse of erf at 2 * x - 1."""
+    return tfl.mul(Erfinv(tfl, tfl.sub(tfl.mul(x, 2.0), 1.0)), math.sqrt(2.0))
 
 
 @lowers
@@ -126,6 +154,23 @@ def Acosh(tfl, x):
 def Atanh(tfl, x):
     """log((1 + x) / (1 - x)) / 2."""
     return tfl.mul(tfl.log(tfl.div(tfl.add(x, 1.0), tfl.sub(_ONE, x))), 0.5)
+
+
+def erfinv(tfl: Lowering, x: Value) -> Value:
+    """The inverse of erf at x of float32, between -1 and 1."""
+    w = tfl.neg(tfl.log(tfl.mul(tfl.sub(_ONE, x), tfl.add(x, 1.0))))
+    near = _polynomial(tfl, tfl.sub(w, 2.5), _ERFINV_NEAR)
+    # Where w is small its root is not needed, and may be of a number just below 0.
+    far = _polynomial(tfl, tfl.sub(tfl.sqrt(tfl.maximum(w, 5.0)), 3.0), _ERFINV_FAR)
+    return tfl.mul(x, select(tfl, tfl.less(w, 5.0), near, far))
+
+
+def _polynomial(tfl: Lowering, x: Value, coefficients: tuple[float, ...]) -> Value:
+    """The sum of coefficients times falling powers of x."""
+    total = tfl.add(tfl.mul(x, coefficients[0]), coefficients[1])
+    for coefficient in coefficients[2:]:
+        total = tfl.add(tfl.mul(total, x), coefficient)
+    return total
 
 
 def log1p(tfl: Lowering, x: Value) -> Value:

@@ -73,7 +73,8 @@ def test_other_versions():
 
 def test_by_axis():
     def quantise(x):
-        return tf.quantization.quantize_and_dequantize_v2(x, 0.0, 0.0, range_given=False, axis=1)
+        zeros = tf.zeros([3])
+        return tf.quantization.quantize_and_dequantize_v2(x, zeros, zeros, range_given=False, axis=1)
 
     check(quantise, spec(None, 3, 20), inputs=wide)
 

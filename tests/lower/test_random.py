@@ -35,6 +35,30 @@ def test_normal():
     assert not (x == again).all()
 
 
+def test_truncated_normal():
+    (x,), _ = run(lambda n: tf.random.truncated_normal(n), SHAPE)
+    # The deviation of a normal distribution that is cut at two deviations is 0.88.
+    assert -2 <= x.min() < -1.7 and 1.7 < x.max() <= 2
+    assert abs(x.mean()) < 0.15 and abs(x.std() - 0.88) < 0.1
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_integers(dtype):
+    (x, far), _ = run(
+        lambda n: [tf.random.uniform(n, -3, 4, dtype), tf.random.uniform(n, 0, dtype.max, dtype, seed=3)], SHAPE
+    )
+    assert x.dtype == far.dtype == dtype.as_numpy_dtype
+    assert set(x.reshape(-1)) == set(range(-3, 4))
+    assert far.min() >= 0 and abs(far.mean() / dtype.max - 0.5) < 0.05
+
+
+def test_shuffle():
+    numbers = np.arange(40).reshape(20, 2).astype(np.float32)
+    (x,), (again,) = run(tf.random.shuffle, numbers)
+    assert not (x == again).all() and not (x == numbers).all()
+    assert (np.sort(x[:, 0]) == numbers[:, 0]).all() and (x[:, 1] == x[:, 0] + 1).all()
+
+
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64], ids=lambda t: t.name)
 def test_categorical(dtype):
     logits = np.log(np.array([[0.5, 0.5, 1e-30], [1e-30, 1e-30, 1]], np.float32))
