@@ -15,6 +15,12 @@ from fuseconv.fusions.constants import inverted, numbers, scaled, summed
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 
+_SMOOTH = frozenset({"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "ABS", "NEG", "RESHAPE"})
+_STEPS = frozenset({
+    "FLOOR", "CEIL", "ROUND", "CAST", "SIGN", "FLOOR_DIV", "FLOOR_MOD", "QUANTIZE", "FAKE_QUANT",
+    "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL",
+})  # fmt: skip
+
 
 @pattern
 def difference(tfl: Any, x: Any, a: Constant) -> Term:
@@ -39,7 +45,24 @@ def scaled_affine(tfl: Any, x: Any, a: Constant, b: Constant, c: Constant) -> Te
 def check_canonical(m: Match) -> None:
     a = numbers(m.a)
     m.require(a is not None, "the constant is not of float32, or not finite")
-    m.require(m.last.kind == "tfl.SUB" or inverted(m.a.data) is not None, "the reciprocal is not exact enough")
+    if m.last.kind == "tfl.SUB":
+        return
+    m.require(inverted(m.a.data) is not None, "the reciprocal is not exact enough")
+    m.require(not _meets_a_step(m.last.result), "the last bit of the quotient decides on what a step makes of it")
+
+
+def _meets_a_step(value: Value) -> bool:
+    """True if a reader of the value, or of a sum or product with it, jumps: floor(6 / 3) is not floor(6 * (1 / 3)), if
+    the product is rounded down."""
+    pending, seen = [value], {value}
+    while pending:
+        for reader in pending.pop().uses:
+            if reader.type in _STEPS:
+                return True
+            if reader.type in _SMOOTH:
+                pending.extend(result for result in reader.results if result not in seen)
+                seen.update(reader.results)
+    return False
 
 
 def rewrite_canonical(tfl: Builder, m: Match) -> Value:

@@ -43,3 +43,13 @@ def test_division_by_what_has_no_reciprocal_stays():
 def test_integers_stay():
     x = tf.TensorSpec([None, 5], tf.int32)
     check(lambda x: x * 3 * 4, x, ops=["MUL", "MUL"], static=False)
+
+
+def test_a_quotient_that_is_rounded_to_a_whole_number_stays_a_quotient() -> None:
+    def bucket(x: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return tf.floor(x / 49.0 + 0.0), tf.cast(x / 49.0, tf.int32), x / 49.0 >= 1.0
+
+    whole = 49.0 * np.arange(1, 13, dtype=np.float32).reshape(4, 3)
+    for function in (bucket, lambda x: tf.floor(tf.abs(x / 49.0))):
+        converted = check(function, tf.TensorSpec([4, 3]), inputs=[whole])
+        assert "DIV" in converted.ops
