@@ -1,4 +1,4 @@
-"""For the tests of rules and fusions: converts a TensorFlow function and holds the file against it.
+"""For the tests of rules and fusions, plug-ins' included: converts a TensorFlow function and holds the file against it.
 
     def test_a_dense_layer_is_one_op():
         w = np.random.default_rng(0).standard_normal((5, 3), np.float32)
@@ -9,6 +9,7 @@ Assertions are plain ones, so that any test runner shows them. Needs TensorFlow 
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from collections import Counter
@@ -23,6 +24,7 @@ from fuseconv.errors import UnsupportedError
 from fuseconv.ir import types
 from fuseconv.pipeline import convert
 from fuseconv.report.records import Report
+from fuseconv.tfl import schema
 
 Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype], np.ndarray]
 Inputs = Sequence[np.ndarray] | Draw
@@ -40,6 +42,44 @@ class Converted:
     data: bytes
     report: Report
     ops: list[str]
+
+    @property
+    def fused(self) -> list[str]:
+        """The names of the fusions that were made, in their order."""
+        return [record.rule for record in self.report.records if record.kind == "fused"]
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """The fusions that were not made, each with the last reason."""
+        return {record.rule: record.why for record in self.report.records if record.kind == "refused"}
+
+    def custom_options(self, code: str) -> bytes:
+        """The options of the first custom op of this name, as bytes: `flexbuffers.Loads` reads a map."""
+        model = schema.generated.Model.GetRootAs(self.data, 0)
+        for number in range(model.SubgraphsLength()):
+            graph = model.Subgraphs(number)
+            for index in range(graph.OperatorsLength()):
+                op = graph.Operators(index)
+                if model.OperatorCodes(op.OpcodeIndex()).CustomCode() == code.encode():
+                    return b"" if op.CustomOptionsIsNone() else op.CustomOptionsAsNumpy().tobytes()
+        raise AssertionError(f"there is no custom op {code}, the ops are {self.ops}")
+
+
+def implements(name: str, /, **attrs: bool | int | float | str | list) -> str:
+    """The annotation for `tf.function(experimental_implements=...)`: a composite's name with attributes."""
+    signature = f"name: {json.dumps(name)}"
+    for key, value in attrs.items():
+        kind = _attr_kind(value[0] if isinstance(value, list) and value else value)
+        items = value if isinstance(value, list) else [value]
+        text = " ".join(f"{kind}: {json.dumps(item)}" for item in items)
+        text = f"list {{ {text} }}" if value is items else text
+        signature += f" attr {{ key: {json.dumps(key)} value {{ {text} }} }}"
+    return signature
+
+
+def _attr_kind(value: Any) -> str:
+    """The field of TensorFlow's AttrValue that holds a value."""
+    return {bool: "b", int: "i", float: "f", str: "s"}[type(value)]
 
 
 def convert_function(fn: Callable[..., Any], *specs: Any, **options: Any) -> Converted:

@@ -87,7 +87,7 @@ def _require_types(fusion: Fusion, match: Match, made: dict[str, Value]) -> None
                 raise _wrong(fusion, f"did not make the result {name}, which is read")
         elif new.dtype is not old.dtype:
             raise _wrong(fusion, f"made {name} a {new.dtype} where it must be a {old.dtype}")
-        elif _differ(old.shape, new.shape) and not _decides_itself(new):
+        elif old.uses and _differ(old.shape, new.shape) and not _decides_itself(new):
             raise Refused(f"the result would have the shape {new.shape} where the model has {old.shape}")
 
 

@@ -21,6 +21,9 @@ _OWN_ATTRS = frozenset({
     "disable_summaries_at_runtime", "function_runs_at_most_once", "runtime_constant_optimization", "shared_rendezvous",
 })  # fmt: skip
 
+# Says that an op of the composite's name may take its place; nothing of what the composite computes.
+_FUSABLE = "tfl_fusable_op"
+
 
 def fuse_composites(module: Module, fusions: Iterable[Fusion], report: Report, body_check: BodyCheck) -> None:
     """Replaces calls of annotated functions by fused ops, where a fusion's check and the body agree; others stay calls.
@@ -147,7 +150,7 @@ def _bind_names(names: tuple[str, ...], values: list[Any]) -> dict[str, Any] | N
 def _bind_attrs(root: Composite, implemented: FuncRef, of_function: dict[str, Any]) -> dict[str, Any]:
     if root.attrs is None:
         return {name: v for name, v in (of_function | implemented.attrs).items() if name != root.only_if}
-    unknown = implemented.attrs.keys() - root.attrs.keys() - {root.only_if}
+    unknown = implemented.attrs.keys() - root.attrs.keys() - {_FUSABLE}
     if unknown:
         raise Refused(f"the annotation's attribute {min(unknown)} is not supported")
     given = of_function | implemented.attrs

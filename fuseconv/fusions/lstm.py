@@ -4,6 +4,11 @@ The contract is Keras 2's own (`api_implements` = `lstm_<id>`; standard_lstm of 
 Lite's guide "RNN conversion"): gates in the order i, f, c, o, which is TFLite's; x is [batch, time, in], or
 [time, batch, in] with time_major; kernel [in, 4u], recurrent [u, 4u], bias [4u]; with go_backwards the sequence is
 reversed first. The results are the last output, all outputs, the last h and c, and a mark of Keras's own.
+
+What is recognised in loops uses more of what the kernel computes, by operands and attributes that Keras has not: peephole
+[3u], the weights by which the gates i and f see the old cell state and o the new one; projection [u, out] of the output,
+whose recurrent is [out, 4u]; the activation (tanh, relu, relu6) of candidate and cell state; numbers to which the cell
+state and the projected output are clipped.
 """
 
 from __future__ import annotations
@@ -18,9 +23,14 @@ from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 
-INTERFACE = "x h0 c0 kernel recurrent bias mask? lengths? -> last sequence h c runtime?"
+OPERANDS = "x h0 c0 kernel recurrent bias mask? lengths?"
+RESULTS = "last sequence h c runtime?"
 ATTRS = {"time_major": False, "go_backwards": False}
-LSTM = composite("lstm_*", INTERFACE, ATTRS)
+LSTM = composite(
+    "lstm_*",
+    f"{OPERANDS} peephole? projection? -> {RESULTS}",
+    {**ATTRS, "activation": "tanh", "cell_clip": 0.0, "proj_clip": 0.0},
+)
 
 
 def check(m: Match) -> None:
@@ -45,7 +55,7 @@ def check_interface(m: Match) -> None:
 
 
 def check_state(m: Match, state: Value, batch: Dim, units: int) -> None:
-    """A state of one row that serves every row of the batch is the body's to spread: the kernel would read beyond it."""
+    """A state of one row that serves every row of the batch is the body's to spread: the kernel reads beyond it."""
     shape = state.shape or ()
     fits = len(shape) == 2 and shape[1] == units and (shape[0] == batch or shape[0] != 1)
     m.require(fits, f"an initial state has the shape {state.shape}, not [batch, {units}]")
@@ -66,7 +76,8 @@ def rewrite_sequence(tfl: Builder, m: Match, recurrent: list[Value], diagonal: b
     nothing: list[Any] = [None, None, None]
     sequence = tfl.unidirectional_sequence_lstm(
         x, *weights, *recurrent, *nothing, *_gates(tfl, m.bias, units), None, None, h, c,
-        fused_activation_function="TANH", time_major=time_axis == 0, diagonal_recurrent_tensors=diagonal,
+        fused_activation_function=m.attrs["activation"].upper(), cell_clip=m.attrs["cell_clip"],
+        time_major=time_axis == 0, diagonal_recurrent_tensors=diagonal,
     )  # fmt: skip
     made = {"sequence": sequence}
     if m.reads("last") or m.reads("h") or m.reads("c"):

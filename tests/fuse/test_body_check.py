@@ -1,0 +1,114 @@
+"""A fusion is made only if the body computes what the fused op does, as far as that can be found out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.errors import InputError
+from fuseconv.fuse import body_check
+from fuseconv.testing import check, convert_function, implements
+from tests.annotated import annotated
+
+TABLE = np.random.default_rng(0).standard_normal((11, 4)).astype(np.float32)
+IDS = tf.TensorSpec([None], tf.int32)
+
+
+def ids(rng, shape, dtype):
+    return rng.integers(0, 11, shape).astype(dtype)
+
+
+def lookup(body, name="embedding_lookup"):
+    fn = annotated(body, name)
+    return lambda x: fn(TABLE, x)
+
+
+def halved(table, ids):
+    return tf.gather(table, ids) * 0.5
+
+
+def why(converted):
+    return [record.why for record in converted.report.records if record.kind == "fused"]
+
+
+def test_a_body_that_does_something_else_is_used():
+    converted = check(lookup(halved), IDS, inputs=ids)
+    assert "EMBEDDING_LOOKUP" not in converted.ops
+    assert "result 0 differs by" in converted.refused["embedding_lookup"]
+
+
+def test_never_trusts_the_name():
+    converted = convert_function(lookup(halved), IDS, verify_fusions="never")
+    assert converted.ops == ["EMBEDDING_LOOKUP"] and why(converted) == [""]
+
+
+def test_a_small_constant_that_is_added_is_seen():
+    body = lambda table, ids: tf.gather(table, ids) + 1e-2  # noqa: E731
+    assert "differs" in check(lookup(body), IDS, inputs=ids, static=False).refused["embedding_lookup"]
+
+
+def test_a_shape_that_differs_is_seen():
+    fn = annotated(lambda x, flow: x[:, 1:], "addons:DenseImageWarp")
+    specs = tf.TensorSpec([None, None, 5, 3]), tf.TensorSpec([None, None, 5, 2])
+    # The runtime lacks the op, so only its name and shapes can be judged.
+    assert "unresolved custom op" in why(convert_function(fn, *specs))[0]
+
+
+def test_an_op_that_the_runtime_lacks_is_unverifiable():
+    fn = annotated(lambda x: x * 2.0, implements("my_op", tfl_fusable_op=True))
+    (reason,) = why(convert_function(fn, tf.TensorSpec([None, 3])))
+    assert reason.startswith("it cannot be verified") and "my_op" in reason
+
+
+def test_a_placeholder_is_unverifiable():
+    converted = convert_function(lookup(lambda table, ids: tf.zeros([tf.shape(ids)[0], 4])), IDS)
+    assert converted.ops == ["EMBEDDING_LOOKUP"] and "placeholder" in why(converted)[0]
+
+
+def test_a_body_that_cannot_be_lowered_is_unverifiable():
+    def body(table, ids):
+        rows = tf.gather(table, ids)
+        return rows + 0.0 * tf.linalg.eigvalsh(tf.matmul(rows, rows, transpose_a=True))
+
+    converted = convert_function(lookup(body), IDS)
+    assert converted.ops == ["EMBEDDING_LOOKUP"]
+    assert "cannot be lowered: SelfAdjointEigV2" in why(converted)[0]
+
+
+def test_each_function_is_checked_once(monkeypatch):
+    judged = []
+    judge = body_check.BodyCheck._judge
+    monkeypatch.setattr(
+        body_check.BodyCheck, "_judge", lambda self, *args: (judged.append(args[0].name), judge(self, *args))[1]
+    )
+    fn = annotated(lambda table, ids: tf.gather(table, ids), "embedding_lookup")
+    converted = check(lambda x, y: (fn(TABLE, x), fn(TABLE, y)), IDS, IDS, inputs=ids, static=False)
+    assert converted.ops.count("EMBEDDING_LOOKUP") == 2 and judged == ["embedding_lookup"]
+
+
+def test_auto_skips_what_takes_too_long_and_says_so(monkeypatch):
+    monkeypatch.setattr(body_check, "BUDGET_SECONDS", 0.0)
+    converted = convert_function(lookup(halved), IDS)
+    assert converted.ops == ["EMBEDDING_LOOKUP"] and "not checked" in why(converted)[0]
+    assert any("--verify-fusions always" in warning for warning in converted.report.warnings)
+    assert "EMBEDDING_LOOKUP" not in convert_function(lookup(halved), IDS, verify_fusions="always").ops
+
+
+def test_the_estimate_counts_weights_and_rows():
+    """An LSTM of 2000 units on long sequences is not tried in a second."""
+    fn = annotated(lambda x, w: tf.matmul(x, w), implements("my_op", tfl_fusable_op=True))
+    weights = np.ones((3000, 3000), np.float32)
+    converted = convert_function(lambda x: fn(x, weights), tf.TensorSpec([200, 3000]))
+    assert "not checked" in why(converted)[0]
+
+
+def test_the_model_is_left_as_it_was():
+    """Constants of the model have no readers in the models of the check."""
+    converted = check(lambda x: lookup(halved)(x) + TABLE[:1], IDS, inputs=ids, verify_fusions="always")
+    assert converted.refused
+
+
+def test_an_unknown_mode():
+    with pytest.raises(InputError, match="auto, always, never"):
+        convert_function(lookup(halved), IDS, verify_fusions="sometimes")
