@@ -12,7 +12,7 @@ import numpy as np
 
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import in_float32
-from fuseconv.lower.native import elementwise, filled, select
+from fuseconv.lower.native import elementwise, filled, scalar, select
 from fuseconv.lower.rules import Lowering, lowers
 
 _ONE = np.ones((), np.float32)
@@ -84,15 +84,16 @@ def Erfc(tfl, x):
 @in_float32
 def Erfinv(tfl, x):
     """x times a polynomial of the logarithm of 1 - x * x; infinite at -1 and 1."""
-    limit = tfl.mul(x, np.inf)
-    return select(tfl, elementwise(tfl, "EQUAL", tfl.abs_(x), 1), limit, erfinv(tfl, x))
+    return _erfinv_to_ends(tfl, x)
 
 
 @lowers
 @in_float32
 def Ndtri(tfl, x):
     """sqrt(2) times the inverse of erf at 2 * x - 1."""
-    return tfl.mul(Erfinv(tfl, tfl.sub(tfl.mul(x, 2.0), 1.0)), math.sqrt(2.0))
+    inverse = _erfinv_to_ends(tfl, tfl.sub(tfl.mul(x, 2.0), 1.0))
+    # A product with infinity would be cut to the largest number.
+    return select(tfl, tfl.less(tfl.abs_(inverse), np.inf), tfl.mul(inverse, math.sqrt(2.0)), inverse)
 
 
 @lowers
@@ -163,6 +164,12 @@ def erfinv(tfl: Lowering, x: Value) -> Value:
     # Where w is small its root is not needed, and may be of a number just below 0.
     far = _polynomial(tfl, tfl.sub(tfl.sqrt(tfl.maximum(w, 5.0)), 3.0), _ERFINV_FAR)
     return tfl.mul(x, select(tfl, tfl.less(w, 5.0), near, far))
+
+
+def _erfinv_to_ends(tfl: Lowering, x: Value) -> Value:
+    """The inverse of erf, infinite at -1 and 1."""
+    end = select(tfl, tfl.less(x, 0.0), scalar(-np.inf, x.dtype), scalar(np.inf, x.dtype))
+    return select(tfl, elementwise(tfl, "EQUAL", tfl.abs_(x), 1), end, erfinv(tfl, x))
 
 
 def _polynomial(tfl: Lowering, x: Value, coefficients: tuple[float, ...]) -> Value:
