@@ -1,0 +1,18 @@
+"""The limits speak of ops that the table has. That they hold, the parity tests of the rules show."""
+
+import pytest
+
+from fuseconv.tfl import limits
+from fuseconv.tfl import ops as _  # fills the table
+from fuseconv.tfl.opdef import TABLE
+
+
+@pytest.mark.parametrize("limit", [limits.TYPES, limits.RANK, limits.BROADCAST_RANK], ids=["types", "rank", "broadcast"])
+def test_names(limit):
+    assert not set(limit) - set(TABLE)
+
+
+def test_types_are_those_that_a_file_can_hold():
+    for name, types in limits.TYPES.items():
+        assert len(types) == len(set(types)) > 0, name
+        assert all(dtype.tflite is not None for dtype in types), name
