@@ -7,8 +7,9 @@ import functools
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast
-from fuseconv.lower.native import elementwise, scalar, select
+from fuseconv.lower.native import elementwise, scalar, select, through
 from fuseconv.lower.rules import Lowering, lowers
+from fuseconv.lower.shapes import shape_of
 from fuseconv.tfl.limits import TYPES
 
 _LONG = (types.INT64, types.UINT32)
@@ -133,6 +134,24 @@ def SquaredDifference(tfl, x, y):
         return elementwise(tfl, "SQUARED_DIFFERENCE", x, y)
     difference = elementwise(tfl, "SUB", x, y)
     return elementwise(tfl, "MUL", difference, difference)
+
+
+@lowers
+def Cross(tfl, a, b):
+    """MUL and SUB of the components in their cyclic orders, by GATHER."""
+    last = len(shape_of(a)) - 1
+
+    def turned(x: Value, order: list[int]) -> Value:
+        return through(tfl, "GATHER", lambda wide: tfl.gather(wide, order, axis=last), x)
+
+    forward = elementwise(tfl, "MUL", turned(a, [1, 2, 0]), turned(b, [2, 0, 1]))
+    return elementwise(tfl, "SUB", forward, elementwise(tfl, "MUL", turned(a, [2, 0, 1]), turned(b, [1, 2, 0])))
+
+
+@lowers
+def AccumulateNV2(tfl, *inputs, shape=None):
+    """ADD of two, ADD_N of more."""
+    return AddN(tfl, *inputs)
 
 
 @lowers

@@ -128,6 +128,19 @@ def UniqueV2(tfl, x, axis, *, out_idx=None):
 
 
 @lowers
+def DynamicPartition(tfl, data, partitions):
+    """GATHER of the rows WHERE the partition is EQUAL to each number."""
+    rank, count = len(shape_of(partitions)), product(shape_of(partitions))
+    rows = reshape(tfl, data, (count, *shape_of(data)[rank:]), partitions)
+    numbers = reshape(tfl, partitions, (count,), partitions)
+    made = []
+    for number in range(len(tfl.source.results)):
+        chosen = tfl.reshape(tfl.where(tfl.equal(numbers, number)), [-1])
+        made.append(_gathered(tfl, rows, chosen, 0, 0))
+    return made
+
+
+@lowers
 def DynamicStitch(tfl, *indices_and_data):
     """GATHER from the joined rows; the indices must be constant and name every row."""
     half = len(indices_and_data) // 2

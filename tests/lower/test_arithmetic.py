@@ -139,3 +139,12 @@ def test_clip_by_value(dtype):
 
 def test_float64_is_refused():
     check_refused(lambda x, y: x + y, spec(3, dtype=tf.float64), spec(3, dtype=tf.float64), match="float64")
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16, tf.int32, tf.int64], ids=lambda t: t.name)
+def test_cross(dtype):
+    check(tf.linalg.cross, spec(None, 2, 3, dtype=dtype), spec(None, 2, 3, dtype=dtype))
+
+
+def test_accumulate():
+    check(lambda x, y: raw.AccumulateNV2(inputs=[x, y, x], shape=[2, 3]), spec(2, 3), spec(2, 3), ops=["ADD_N"])

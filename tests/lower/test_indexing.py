@@ -147,3 +147,17 @@ def test_unravel_index(dtype):
 def test_stitch():
     check(lambda x, y: tf.dynamic_stitch([[0, 3, 1], [2, 1]], [x, y]), spec(3, 2), spec(2, 2))
     check_refused(lambda x: tf.dynamic_stitch([[0, 2]], [x]), spec(2, 2), match="DynamicStitch.*no index names")
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda t: t.name)
+def test_partition(dtype):
+    def layer(x):
+        return tf.dynamic_partition(x, [[2, 0, 2], [0, 0, 3]], 3 + 1)
+
+    check(layer, spec(2, 3, 2, dtype=dtype))
+
+
+def test_partition_by_computed_numbers():
+    x, numbers = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([1, 0, 1], np.int32)
+    check(lambda x, n: tf.dynamic_partition(x, n, 2), spec(None, 2), spec(None, dtype=tf.int32), inputs=[x, numbers],
+          static=False)  # fmt: skip

@@ -1,0 +1,55 @@
+"""Parity of ops that count."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check
+
+raw = tf.raw_ops
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.int64], ids=lambda t: t.name)
+@pytest.mark.parametrize("out_type", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_place_in_an_order(side, dtype, out_type):
+    order = np.array([[-3, 0, 0, 2, 9], [1, 2, 3, 4, 5]], dtype.as_numpy_dtype)
+    check(lambda x: tf.searchsorted(order[0], x, side, out_type), spec(None, dtype=dtype))
+    check(lambda x: tf.searchsorted(order, x, side, out_type), spec(2, 7, dtype=dtype))
+
+
+def below_seven(rng, shape, dtype):
+    return rng.integers(0, 7, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("shape", [(9,), (3, 5)])
+def test_occurrences(shape, binary):
+    def layer(x):
+        return raw.DenseBincount(input=x, size=5, weights=tf.zeros([0]), binary_output=binary)
+
+    check(layer, spec(*shape, dtype=tf.int32), inputs=below_seven)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int64], ids=lambda t: t.name)
+def test_weighted_occurrences(dtype):
+    def layer(x, weights):
+        return raw.DenseBincount(input=x, size=5, weights=weights)
+
+    check(layer, spec(2, 9, dtype=tf.int64), spec(2, 9, dtype=dtype), inputs=below_seven)
+    check(
+        lambda x, w: raw.Bincount(arr=x, size=7, weights=w), spec(9, dtype=tf.int32), spec(9, dtype=dtype),
+        inputs=below_seven,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_in_top_k(index_type):
+    def layer(x, targets):
+        return tf.math.in_top_k(targets, x, 3), raw.InTopK(predictions=x, targets=tf.cast(targets, tf.int32), k=2)
+
+    check(layer, spec(None, 7), spec(None, dtype=index_type), inputs=below_seven)
