@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import traceback
+from collections.abc import Callable
 from typing import Any
 
 
@@ -33,3 +36,19 @@ class VerificationError(FuseconvError):
     """The converted file and the model differ by more than the tolerance."""
 
     exit_code = 4
+
+
+def module_error(what: str, function: Callable, error: Exception | str) -> Exception:
+    """What to raise where a converter module is wrong: for a plug-in an InputError that names its function's file and
+    line, for one of fuseconv's own, which is a defect of ours, the error itself. error: what was raised, or a sentence.
+    """
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    place = f"{code.co_filename}:{code.co_firstlineno}" if code else function.__module__
+    if isinstance(error, str):
+        kind = FuseconvError if function.__module__.startswith("fuseconv.") else InputError
+        return kind(f"{what} ({place}) {error}")
+    if function.__module__.startswith("fuseconv.") or isinstance(error, FuseconvError):
+        return error
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    raised = f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
+    return InputError(f"{what} ({place}) failed: {raised}")

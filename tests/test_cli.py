@@ -299,7 +299,7 @@ class TestLists:
     def test_fusions(self) -> None:
         assert "keras_lstm" in run("fusions").stdout
         rows = json.loads(run("fusions", "--json").stdout)["fusions"]
-        assert all(row.keys() == {"name", "emits", "summary", "origin"} and row["summary"] for row in rows)
+        assert all(row.keys() == {"name", "matches", "emits", "summary", "origin"} and row["summary"] for row in rows)
 
     def test_ops(self) -> None:
         assert "fuseconv.lower.conv" in run("ops").stdout

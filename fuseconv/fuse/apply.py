@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-import traceback
-from collections.abc import Callable
 from typing import Any
 
-from fuseconv.errors import FuseconvError, InputError
+from fuseconv.errors import module_error
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value, detach, replace_uses
@@ -15,8 +12,6 @@ from fuseconv.lower.rules import Unsupported
 from fuseconv.passes.simplify import more_known
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
-
-_OWN_MODULES = "fuseconv."
 
 
 def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
@@ -32,17 +27,9 @@ def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
     except (Refused, Unsupported) as refusal:
         discard(tfl)
         raise Refused(str(refusal)) from refusal
-    except FuseconvError:
-        raise
     except Exception as error:
-        # A converter module is anybody's code and may raise anything. What fuseconv's own raise is a defect of ours.
-        if fusion.rewrite.__module__.startswith(_OWN_MODULES):
-            raise
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        raise InputError(
-            f"the fusion {fusion.name} ({_place(fusion.rewrite)}) failed: {type(error).__name__}: {error} "
-            f"({frame.filename}:{frame.lineno})"
-        ) from error
+        # A converter module is anybody's code and may raise anything.
+        raise module_error(f"the fusion {fusion.name}", fusion.rewrite, error) from error
 
 
 def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, report: Report, why: str = "") -> None:
@@ -91,15 +78,8 @@ def _require_types(fusion: Fusion, match: Match, made: dict[str, Value]) -> None
             raise Refused(f"the result would have the shape {new.shape} where the model has {old.shape}")
 
 
-def _wrong(fusion: Fusion, why: str) -> FuseconvError:
-    own = fusion.rewrite.__module__.startswith(_OWN_MODULES)
-    return (FuseconvError if own else InputError)(f"the fusion {fusion.name} ({_place(fusion.rewrite)}) {why}")
-
-
-def _place(function: Callable) -> str:
-    """file:line of a function."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else function.__module__
+def _wrong(fusion: Fusion, why: str) -> Exception:
+    return module_error(f"the fusion {fusion.name}", fusion.rewrite, why)
 
 
 def _decides_itself(value: Value) -> bool:

@@ -119,6 +119,11 @@ class Fusion:
         return (self.root,) if isinstance(self.root, Pattern) else tuple(self.root)
 
     @property
+    def annotations(self) -> tuple[str, ...]:
+        """The annotations of the composite, none for patterns."""
+        return self.root.names if isinstance(self.root, Composite) else ()
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """The names of values in any of the patterns."""
         return tuple(dict.fromkeys(name for pattern in self.patterns for name in pattern.parameters))

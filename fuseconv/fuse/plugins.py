@@ -21,9 +21,10 @@ def load_registry(plugins: Sequence[str] = ()) -> Registry:
     """The registry of one conversion: built-in modules, installed plug-ins, and those named (.py files or modules)."""
     registry = Registry.builtin()
     for entry_point in sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda e: e.name):
-        registry.add(_guarded(entry_point.value, entry_point.load))
+        package = entry_point.dist.name if entry_point.dist else ""
+        registry.add(_guarded(entry_point.value, entry_point.load), f"{entry_point.value} of {package}")
     for plugin in plugins:
-        registry.add(load_module(plugin))
+        registry.add(load_module(plugin), plugin)
     return registry
 
 

@@ -36,6 +36,7 @@ class Registry:
         self._fusions: dict[str, Owned] = {}
         self._rules: dict[str, Owned] = {}
         self.custom_objects: dict[str, Any] = {}
+        self._modules: list[ModuleType] = []
         for module in modules:
             self.add(module)
 
@@ -46,14 +47,23 @@ class Registry:
 
         return cls(*fusions.MODULES, *lower.MODULES)
 
-    def add(self, module: ModuleType) -> None:
-        """Collects what a module offers. Rules that it has imported from elsewhere are not its own."""
-        for fusion in getattr(module, "FUSIONS", ()):
-            self._claim(self._fusions, fusion.name, fusion, module)
+    def add(self, module: ModuleType, origin: str = "") -> None:
+        """Collects what a module offers, once. Rules that it has imported from elsewhere are not its own.
+
+        origin: how listings call the module, by default by its name. Raises InputError if it offers something else."""
+        if module in self._modules:
+            return
+        self._modules.append(module)
+        origin = origin or module.__name__
+        fusions = getattr(module, "FUSIONS", ())
+        if not isinstance(fusions, (list, tuple)) or not all(isinstance(fusion, Fusion) for fusion in fusions):
+            raise InputError(f"FUSIONS of {origin} must be a list of fusions, not {fusions!r}")
+        for fusion in fusions:
+            self._claim(self._fusions, fusion.name, fusion, origin)
         for function in vars(module).values():
             if callable(function) and getattr(function, "__module__", None) == module.__name__:
                 for name in getattr(function, "lowers", ()):
-                    self._claim(self._rules, name, op_function(function, name), module)
+                    self._claim(self._rules, name, op_function(function, name), origin)
         self.custom_objects |= getattr(module, "CUSTOM_OBJECTS", {})
 
     @property
@@ -85,7 +95,7 @@ class Registry:
         owned = self._fusions.get(name) or self._rules[name]
         return owned.origin
 
-    def _claim(self, table: dict[str, Owned], name: str, item: Fusion | OpFunction, module: ModuleType) -> None:
+    def _claim(self, table: dict[str, Owned], name: str, item: Fusion | OpFunction, origin: str) -> None:
         if name in table:
-            raise InputError(f"{name} is claimed by both {table[name].origin} and {module.__name__}; leave one out")
-        table[name] = Owned(module.__name__, item)
+            raise InputError(f"{name} is claimed by both {table[name].origin} and {origin}; leave one out")
+        table[name] = Owned(origin, item)

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from fuseconv.errors import UnsupportedError
+from fuseconv.errors import UnsupportedError, module_error
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.signature import OpFunction
+from fuseconv.ir.types import COMPLEX128, FLOAT64
+from fuseconv.lower.custom import CustomOps
+from fuseconv.lower.inexpressible import why_inexpressible
 from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.passes.effects import has_effect
 from fuseconv.report.records import Report
 
 
 def lower(
-    module: Module, rules: Mapping[str, OpFunction], report: Report, custom: Callable[[str], bool] = lambda op: False
+    module: Module, rules: Mapping[str, OpFunction], report: Report, custom: CustomOps = CustomOps()
 ) -> None:
     """Turns the `tf` ops of all graphs into `tfl` ops. Raises UnsupportedError with every op that cannot be lowered.
 
-    custom: tells of a TF op's type whether it may become a CUSTOM op of its name if no rule serves it.
+    custom: which ops that no rule serves may become CUSTOM ops.
     """
     refused: list[tuple[Op, str]] = []
     known: dict[str, bool] = {}
     for graph in module.graphs():
-        _lower_graph(graph, rules, report, lambda op: has_effect(op, module, known), custom, refused)
+        effects = functools.partial(has_effect, module=module, known=known)
+        _lower_graph(graph, rules, report, effects, lambda op: _custom(op, module, custom), refused)
     if refused:
-        raise unsupported(refused[::-1])
+        raise unsupported([(op, _advised(op, why, custom)) for op, why in refused[::-1]])
+    _tell_delegated(module, report)
 
 
 def _lower_graph(
@@ -32,7 +39,7 @@ def _lower_graph(
     rules: Mapping[str, OpFunction],
     report: Report,
     effects: Callable[[Op], bool],
-    custom: Callable[[str], bool],
+    custom: Callable[[Op], tuple[str, list[Value], list[Op]]],
     refused: list[tuple[Op, str]],
 ) -> None:
     """Goes from the last op to the first: a rule that needs only what is known of an operand, such as the shape that a
@@ -47,8 +54,9 @@ def _lower_graph(
             detach(op)
             continue
         why, results, emitted = _apply(op, rules)
-        if why and custom(op.type):
-            why, (results, emitted) = "", _custom(op)
+        if why:
+            instead, made, ops = custom(op)
+            why, results, emitted = (why, results, emitted) if not ops and not instead else (instead, made, ops)
         if why:
             report.record("unsupported", "lower", op.sources, why=why)
             refused.append((op, why))
@@ -65,9 +73,11 @@ def _lower_graph(
 
 
 def _apply(op: Op, rules: Mapping[str, OpFunction]) -> tuple[str, Sequence[Value | None], list[Op]]:
+    if "_why" in op.attrs:  # the reason of a pass that had to leave the op
+        return op.attrs["_why"], (), []
     rule = rules.get(op.type)
     if rule is None:
-        return "no rule lowers this op", (), []
+        return why_inexpressible(op.type), (), []
     why = rule.unhandled(op)
     if why:
         return why, (), []
@@ -79,22 +89,54 @@ def _apply(op: Op, rules: Mapping[str, OpFunction]) -> tuple[str, Sequence[Value
         for new in emitted:
             detach(new)
         return str(refusal), (), []
+    except Exception as error:
+        # A rule may be a plug-in's, which is anybody's code and may raise anything.
+        raise module_error(f"the rule for {op.type}", rule.function, error) from error
     results = list(made) if isinstance(made, (list, tuple)) else [made]
     missing = [r for r, new in zip(op.results, [*results, *[None] * len(op.results)]) if new is None and r.uses]
     if len(results) > len(op.results) or missing:
-        raise TypeError(f"the rule for {op.type} made {len(results)} results where the op has {len(op.results)}")
+        why = f"made {len(results)} results where the op has {len(op.results)}, or not those that are read"
+        raise module_error(f"the rule for {op.type}", rule.function, why)
     for old, new in zip(op.results, results):
         if new is not None and new.dtype is not old.dtype:
-            raise TypeError(f"the rule for {op.type} made a {new.dtype} where the op makes a {old.dtype}")
+            why = f"made a {new.dtype} where the op makes a {old.dtype}"
+            raise module_error(f"the rule for {op.type}", rule.function, why)
     return "", results, emitted
 
 
-def _custom(op: Op) -> tuple[list[Value], list[Op]]:
-    """A CUSTOM op of the TF op's name, its attributes in a flexbuffer map."""
+def _custom(op: Op, module: Module, custom: CustomOps) -> tuple[str, list[Value], list[Op]]:
+    """Why an op cannot be a CUSTOM one (empty where it was not asked to be), else its results and the ops made."""
+    attributes = module.attributes(op)
+    try:
+        form = custom.form(op, attributes)
+    except Unsupported as refusal:
+        return str(refusal), [], []
+    if form is None:
+        return "", [], []
     emitted: list[Op] = []
     types = [(result.dtype, result.shape) for result in op.results]
-    attrs = {name: value for name, value in op.attrs.items() if isinstance(value, (bool, int, float, str, list, tuple))}
-    return Lowering(emitted, op).custom(op.type, op.operands, types, attrs), emitted
+    return "", Lowering(emitted, op).custom(form[0], op.operands, types, form[1]), emitted
+
+
+def _advised(op: Op, why: str, custom: CustomOps) -> str:
+    """The reason with what may be done about it."""
+    values = [value for value in (*op.operands, *op.results) if value is not None]
+    if any(value.dtype in (FLOAT64, COMPLEX128) for value in values):
+        return f"{why}; --downcast-float64 computes in float32 instead"
+    help = custom.help(op)
+    return f"{why}; {help}" if help else why
+
+
+def _tell_delegated(module: Module, report: Report) -> None:
+    """Warns of what the Flex delegate has to run."""
+    ops = [op for graph in module.graphs() for op in graph.ops if op.type == "CUSTOM"]
+    counts = Counter(code for op in ops if (code := str(op.attrs["custom_code"])).startswith("Flex"))
+    if counts:
+        listed = ", ".join(f"{code} ({count})" for code, count in sorted(counts.items()))
+        report.warnings.append(
+            f"TensorFlow's own kernels run {listed}: whoever runs the file needs the Flex delegate, "
+            "which is many times the size of the runtime"
+        )
 
 
 def hand_over(old: Value, new: Value) -> None:

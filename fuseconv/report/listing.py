@@ -20,13 +20,29 @@ _PROPERTIES = frozenset({"shape"})
 
 
 def fusion_rows(registry: Registry) -> list[dict[str, str]]:
-    """`{"name", "emits", "summary", "origin"}` of each fusion, in the order of loading.
+    """`{"name", "matches", "emits", "summary", "origin"}` of each fusion, in the order of loading.
 
-    `emits` is the TFLite op that it makes, `summary` a sentence, `origin` the module that owns it."""
+    `matches` are the annotations of the functions that it looks for, empty if it looks for a pattern of ops; `emits` is
+    the TFLite op that it makes, `summary` a sentence, `origin` the module that owns it."""
     return [
-        {"name": f.name, "emits": f.emits, "summary": f.summary, "origin": registry.origin(f.name)}
-        for f in registry.fusions
+        {
+            "name": fusion.name,
+            "matches": " ".join(fusion.annotations),
+            "emits": fusion.emits,
+            "summary": fusion.summary,
+            "origin": registry.origin(fusion.name),
+        }
+        for fusion in registry.fusions
     ]
+
+
+def fusion_table(registry: Registry) -> str:
+    """The fusions as a table in Markdown, for documentation."""
+    lines = ["| Fusion | Of | Into |", "|---|---|---|"]
+    for row in fusion_rows(registry):
+        of = ", ".join(f"`{name}`" for name in row["matches"].split()) or row["summary"].partition(" -> ")[0]
+        lines.append(f"| `{row['name']}` | {of.replace('|', chr(92) + '|')} | {row['emits']} |")
+    return "\n".join(lines)
 
 
 def rule_rows(registry: Registry) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fuseconv.ir.signature import op_function
-from fuseconv.report.listing import builds, fusion_rows, rule_rows
+from fuseconv.report.listing import builds, fusion_rows, fusion_table, rule_rows
 from tests.random_weights import randomise
 
 
@@ -77,12 +77,22 @@ def test_helpers_are_followed_and_decorators_are_not() -> None:
 
 def test_rows() -> None:
     registry: Any = SimpleNamespace(
-        fusions=[SimpleNamespace(name="keras_lstm", emits="LSTM", summary="A loop -> one op.")],
+        fusions=[
+            SimpleNamespace(name="keras_lstm", annotations=("lstm_*",), emits="LSTM", summary="A loop -> one op."),
+            SimpleNamespace(name="gelu", annotations=(), emits="GELU", summary="x * Phi(x) -> GELU"),
+        ],
         rules={"Relu": op_function(relu, "Relu"), "And": op_function(logical, "And")},
         origin=lambda name: f"origin of {name}",
     )
-    assert fusion_rows(registry) == [
-        {"name": "keras_lstm", "emits": "LSTM", "summary": "A loop -> one op.", "origin": "origin of keras_lstm"}
+    first, second = fusion_rows(registry)
+    assert first == {
+        "name": "keras_lstm", "matches": "lstm_*", "emits": "LSTM", "summary": "A loop -> one op.",
+        "origin": "origin of keras_lstm",
+    }  # fmt: skip
+    assert second["matches"] == ""
+    assert fusion_table(registry).splitlines()[2:] == [
+        "| `keras_lstm` | `lstm_*` | LSTM |",
+        "| `gelu` | x * Phi(x) | GELU |",
     ]
     assert rule_rows(registry) == [
         {"op": "And", "emits": ["LOGICAL_AND"], "summary": "", "origin": "origin of And"},

@@ -1,0 +1,213 @@
+"""Converter modules that users write: found, listed, used, and blamed if they are wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.errors import InputError
+from fuseconv.fuse.plugins import load_module, load_registry
+from fuseconv.testing import check, convert_function
+from tests.annotated import annotated
+
+PACKAGE = Path(__file__).parent.parent / "plugin_package"
+MODULE = str(PACKAGE / "acme_fusions.py")
+IN, UNITS, WIDTH, TIME = 4, 3, 2, 5
+
+
+def projected_lstm(x, kernel, recurrent, bias, projection, scale):
+    """What the plug-in's contract says, unrolled over time."""
+    h, c = tf.zeros([tf.shape(x)[0], WIDTH]), tf.zeros([tf.shape(x)[0], UNITS])
+    outputs = []
+    for step in tf.unstack(x, TIME, axis=1):
+        parts = tf.split(tf.matmul(step, kernel) + tf.matmul(h, recurrent), 4, axis=1)
+        for i, (s, b) in enumerate(zip(tf.split(scale, 4), tf.split(bias, 4))):
+            mean, variance = tf.nn.moments(parts[i], -1, keepdims=True)
+            parts[i] = (parts[i] - mean) * tf.math.rsqrt(variance + 1e-8) * s + b
+        c = tf.sigmoid(parts[1]) * c + tf.sigmoid(parts[0]) * tf.tanh(parts[2])
+        h = tf.matmul(tf.sigmoid(parts[3]) * tf.tanh(c), projection)
+        outputs.append(h)
+    return tf.stack(outputs, axis=1)
+
+
+def layer():
+    shapes = (IN, 4 * UNITS), (WIDTH, 4 * UNITS), (4 * UNITS,), (UNITS, WIDTH), (4 * UNITS,)
+    rng = np.random.default_rng(0)
+    weights = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    fn = annotated(projected_lstm, "acme.ProjectedLSTM")
+    return lambda x: fn(x, *weights)
+
+
+X = tf.TensorSpec([None, TIME, IN])
+
+
+def test_a_users_own_rnn_with_projection_and_layer_norm():
+    converted = check(layer(), X, plugins=[MODULE])
+    assert converted.fused == ["acme_projected_lstm"]
+    assert converted.ops.count("UNIDIRECTIONAL_SEQUENCE_LSTM") == 1
+    assert "no converter module" in convert_function(layer(), X).refused["acme.ProjectedLSTM"]
+
+
+def test_a_users_pattern():
+    check(lambda x: x - tf.floor(x), tf.TensorSpec([None, 3]), plugins=[MODULE], ops=["FLOOR_MOD"])
+
+
+def test_a_users_rnn_with_the_keras_contract_needs_no_plugin():
+    """A layer of one's own, in the interface of Keras's LSTM; TensorFlow Lite's guide calls it option 1."""
+    rng = np.random.default_rng(0)
+    shapes = (IN, 4 * UNITS), (UNITS, 4 * UNITS), (4 * UNITS,)
+    weights = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+    def lstm(x, h, c, kernel, recurrent, bias):
+        outputs = []
+        for step in tf.unstack(x, TIME, axis=1):
+            i, f, g, o = tf.split(tf.matmul(step, kernel) + tf.matmul(h, recurrent) + bias, 4, axis=1)
+            c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+            h = tf.sigmoid(o) * tf.tanh(c)
+            outputs.append(h)
+        return h, tf.stack(outputs, axis=1), h, c, tf.constant(0.0)
+
+    fn = annotated(lstm, "lstm_my_own")
+
+    def model(x):
+        zeros = tf.zeros([tf.shape(x)[0], UNITS])
+        return fn(x, zeros, zeros, *weights)[:4]
+
+    converted = check(model, X)
+    assert converted.fused == ["keras_lstm"]
+    assert "agrees" in next(r.why for r in converted.report.records if r.kind == "fused")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A directory in which the package is installed."""
+    source = tmp_path_factory.mktemp("source") / "package"
+    shutil.copytree(PACKAGE, source)
+    target = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target"]
+    subprocess.run([*command, str(target), str(source)], check=True, capture_output=True)
+    return target
+
+
+def fuseconv(site: Path, *arguments: str) -> subprocess.CompletedProcess:
+    path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
+    code = "from fuseconv.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+
+
+def test_an_installed_package_is_found_and_listed(site):
+    listed = fuseconv(site, "fusions", "--json")
+    rows = {row["name"]: row for row in json.loads(listed.stdout)["fusions"]}
+    assert rows["acme_projected_lstm"]["origin"] == "acme_fusions of acme-fusions"
+    assert rows["acme_projected_lstm"]["matches"] == "acme.ProjectedLSTM"
+    assert rows["keras_lstm"]["origin"] == "fuseconv.fusions.lstm"
+    ops = {row["op"]: row for row in json.loads(fuseconv(site, "ops", "--json").stdout)["ops"]}
+    assert ops["AcmeNegate"]["emits"] == ["NEG"]
+
+
+def test_an_installed_package_converts(site, tmp_path):
+    module = tf.Module()
+    module.run = tf.function(layer()).get_concrete_function(tf.TensorSpec([None, TIME, IN], name="x"))
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=module.run)
+    ran = fuseconv(site, "convert", str(tmp_path / "model"), "-o", str(tmp_path / "out.tflite"), "--verify", "--json")
+    assert ran.returncode == 0, ran.stderr
+    fused = [record for record in json.loads(ran.stdout)["records"] if record["kind"] == "fused"]
+    assert [record["rule"] for record in fused] == ["acme_projected_lstm"]
+
+
+def test_a_module_that_is_loaded_twice_counts_once():
+    module = load_module("tests.annotated")
+    registry = load_registry(["tests.annotated", "tests.annotated"])
+    assert registry and module
+
+
+HEAD = """
+from fuseconv.fuse.match import Fusion, composite
+from fuseconv.fuse.pattern import pattern
+ADD = composite("acme.Add", "x y -> sum")
+"""
+
+
+def write(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "mine.py"
+    path.write_text(HEAD + text)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("return m.z", "interface has no z"),
+        ("raise KeyError('oops')", "KeyError: 'oops'"),
+        ("return 1 / 0", "ZeroDivisionError"),
+        ("return None", "must return"),
+        ("return [m.x, m.y]", "a list of at most 1"),
+        ("return {}", "did not make the result sum"),
+        ("return {'total': m.x}", "must return"),
+        ("return {'sum': 3}", "must return values"),
+        ("return tfl.cast(m.x, out_data_type='INT32')", "made sum a int32"),
+        ("return tfl.no_such_op(m.x)", "no operator NO_SUCH_OP"),
+        ("return tfl.add(m.x)", "ADD takes"),
+    ],
+)
+def test_a_rewrite_that_is_wrong_is_named(tmp_path, body, why):
+    plugin = write(
+        tmp_path,
+        f"def rewrite(tfl, m):\n    {body}\n"
+        "def check(m): pass\n"
+        "FUSIONS = [Fusion('acme_add', 'ADD', ADD, rewrite, check)]\n",
+    )
+    fn = annotated(lambda x, y: x + y, "acme.Add")
+    out = tmp_path / "out.tflite"
+    with pytest.raises(InputError, match=r"the fusion acme_add \(.*mine\.py:5\)") as caught:
+        convert_function(fn, tf.TensorSpec([2, 3]), tf.TensorSpec([2, 3]), plugins=[plugin], out=out)
+    assert why in str(caught.value) and not out.exists()
+
+
+def test_a_pattern_whose_rewrite_is_wrong_is_named(tmp_path):
+    plugin = write(
+        tmp_path,
+        "def rewrite(tfl, m):\n    raise ValueError('oops')\n"
+        "FUSIONS = [Fusion('acme_neg', 'NEG', pattern(lambda tf, x: tf.Neg(x)), rewrite)]\n",
+    )
+    with pytest.raises(InputError, match=r"the fusion acme_neg \(.*mine\.py:5\) failed: ValueError: oops"):
+        convert_function(lambda x: -x, tf.TensorSpec([2, 3]), plugins=[plugin])
+
+
+def test_a_rule_that_is_wrong_is_named(tmp_path):
+    plugin = write(
+        tmp_path,
+        "from fuseconv.lower.rules import lowers\n"
+        "@lowers\ndef SelfAdjointEigV2(tfl, x, *, compute_v=True):\n    raise ValueError('oops')\n",
+    )
+    with pytest.raises(InputError, match=r"the rule for SelfAdjointEigV2 \(.*mine\.py:6\) failed: ValueError: oops"):
+        convert_function(tf.linalg.eigvalsh, tf.TensorSpec([3, 3]), plugins=[plugin])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("FUSIONS = [3]\n", "must be a list of fusions"),
+        ("FUSIONS = [Fusion('gelu', 'GELU', ADD, lambda tfl, m: m.x)]\n", r"gelu is claimed by both .*gelu and .*mine"),
+        ("1 / 0\n", r"cannot be loaded: ZeroDivisionError: .*mine\.py:5"),
+        ("def f(:\n", r"cannot be loaded: SyntaxError"),
+    ],
+)
+def test_a_module_that_is_wrong_is_named(tmp_path, text, why):
+    with pytest.raises(InputError, match=why):
+        load_registry([write(tmp_path, text)])
+
+
+def test_a_file_that_is_not_there():
+    with pytest.raises(InputError, match=r"no plug-in file nowhere\.py"):
+        load_registry(["nowhere.py"])
