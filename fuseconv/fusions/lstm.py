@@ -5,10 +5,10 @@ Lite's guide "RNN conversion"): gates in the order i, f, c, o, which is TFLite's
 [time, batch, in] with time_major; kernel [in, 4u], recurrent [u, 4u], bias [4u]; with go_backwards the sequence is
 reversed first. The results are the last output, all outputs, the last h and c, and a mark of Keras's own.
 
-What is recognised in loops uses more of what the kernel computes, by operands and attributes that Keras has not: peephole
-[3u], the weights by which the gates i and f see the old cell state and o the new one; projection [u, out] of the output,
-whose recurrent is [out, 4u]; the activation (tanh, relu, relu6) of candidate and cell state; numbers to which the cell
-state and the projected output are clipped.
+What is recognised in loops uses more of what the kernel computes, by operands and attributes that Keras has not:
+peephole [3u], the weights by which the gates i and f see the old cell state and o the new one; projection [u, out] of
+the output, with which recurrent is [out, 4u]; the activation (tanh, relu, relu6) of candidate and cell state; numbers
+to which the cell state and the projected output are clipped.
 """
 
 from __future__ import annotations
@@ -31,27 +31,39 @@ LSTM = composite(
     f"{OPERANDS} peephole? projection? -> {RESULTS}",
     {**ATTRS, "activation": "tanh", "cell_clip": 0.0, "proj_clip": 0.0},
 )
+# A cell whose gates have none at all would want NONE, of which the kernel makes something else.
+ACTIVATIONS = ("tanh", "relu", "relu6")
 
 
 def check(m: Match) -> None:
-    check_interface(m)
-    units = m.recurrent.shape[0]
-    m.require(m.recurrent.shape == (units, 4 * units), f"the recurrent weights are not [u, 4u] but {m.recurrent.shape}")
+    outputs, columns = m.recurrent.shape or (0, 0)
+    check_interface(m, outputs)
+    units = m.kernel.shape[1] // 4
+    m.require(columns == 4 * units, f"the recurrent weights are not [out, {4 * units}] but {m.recurrent.shape}")
+    wanted = (units, outputs)
+    if m.projection is None:
+        m.require(outputs == units, f"the recurrent weights are not [u, 4u] but {m.recurrent.shape}")
+    else:
+        m.require(m.projection.shape == wanted, f"the projection is not {list(wanted)} but {m.projection.shape}")
+    fits = m.peephole is None or m.peephole.shape == (3 * units,)
+    m.require(fits, f"the peephole's weights are not known to be [{3 * units}]")
+    activation = m.attrs["activation"]
+    m.require(activation in ACTIVATIONS, f"TFLite's LSTM has no activation {activation}")
 
 
-def check_interface(m: Match) -> None:
-    """What TFLite's kernel demands of the operands, whatever the recurrent weights are."""
+def check_interface(m: Match, outputs: int) -> None:
+    """What TFLite's kernel demands of the operands, whatever the recurrent weights are. outputs: the width of h."""
     m.require(m.mask is None and m.lengths is None, "TFLite's LSTM takes no mask")
     for name, rank in {"x": 3, "h0": 2, "c0": 2, "kernel": 2, "recurrent": 2, "bias": 1}.items():
         value = m.operands[name]
         m.require(value.rank == rank, f"the operand {name} is not known to be of rank {rank}")
         m.require(value.dtype is types.FLOAT32, f"TFLite's LSTM takes float32, and the operand {name} is {value.dtype}")
     m.require(m.kernel.is_static and m.recurrent.is_static, "the number of units is not known")
-    units = m.recurrent.shape[0]
-    m.require(m.kernel.shape[1] == 4 * units, f"the weights are not [in, {4 * units}] but {m.kernel.shape}")
+    units = m.kernel.shape[1] // 4
+    m.require(m.kernel.shape[1] == 4 * units, f"the weights are not [in, 4u] but {m.kernel.shape}")
     m.require(m.bias.shape == (4 * units,), f"the bias is not [{4 * units}] but {m.bias.shape}")
-    for state in (m.h0, m.c0):
-        check_state(m, state, m.x.shape[1 if m.attrs["time_major"] else 0], units)
+    for state, width in ((m.h0, outputs), (m.c0, units)):
+        check_state(m, state, m.x.shape[1 if m.attrs["time_major"] else 0], width)
 
 
 def check_state(m: Match, state: Value, batch: Dim, units: int) -> None:
@@ -62,22 +74,35 @@ def check_state(m: Match, state: Value, batch: Dim, units: int) -> None:
 
 
 def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
-    units = int(m.recurrent.shape[0])
-    return rewrite_sequence(tfl, m, _gates(tfl, tfl.transpose(m.recurrent, [1, 0]), units))
+    units = int(m.kernel.shape[1]) // 4
+    peephole = None if m.peephole is None else _gates(tfl, m.peephole, units, 3)
+    projection = None if m.projection is None else tfl.transpose(m.projection, [1, 0])
+    clips = {name: m.attrs[name] for name in ("cell_clip", "proj_clip")}
+    recurrent = _gates(tfl, tfl.transpose(m.recurrent, [1, 0]), units)
+    return rewrite_sequence(tfl, m, recurrent, m.attrs["activation"], peephole, projection, **clips)
 
 
-def rewrite_sequence(tfl: Builder, m: Match, recurrent: list[Value], diagonal: bool = False) -> dict[str, Value]:
-    """Builds the op and all results that are read. recurrent: the weights of the gates i, f, c, o."""
-    units = int(m.recurrent.shape[0])
+def rewrite_sequence(
+    tfl: Builder,
+    m: Match,
+    recurrent: list[Value],
+    activation: str = "tanh",
+    peephole: list[Value] | None = None,
+    projection: Value | None = None,
+    **attrs: Any,
+) -> dict[str, Value]:
+    """Builds the op and all results that are read.
+
+    recurrent: the weights of the gates i, f, c, o; peephole: of i, f, o. attrs: of the op."""
+    units = int(m.kernel.shape[1]) // 4
     time_axis = 0 if m.attrs["time_major"] else 1
     x = tfl.reverse_v2(m.x, [time_axis]) if m.attrs["go_backwards"] else m.x
     weights = _gates(tfl, tfl.transpose(m.kernel, [1, 0]), units)
     h, c = variable_state(tfl, m.h0), variable_state(tfl, m.c0)
     nothing: list[Any] = [None, None, None]
     sequence = tfl.unidirectional_sequence_lstm(
-        x, *weights, *recurrent, *nothing, *_gates(tfl, m.bias, units), None, None, h, c,
-        fused_activation_function=m.attrs["activation"].upper(), cell_clip=m.attrs["cell_clip"],
-        time_major=time_axis == 0, diagonal_recurrent_tensors=diagonal,
+        x, *weights, *recurrent, *(peephole or nothing), *_gates(tfl, m.bias, units), projection, None, h, c,
+        fused_activation_function=activation.upper(), time_major=time_axis == 0, **attrs,
     )  # fmt: skip
     made = {"sequence": sequence}
     if m.reads("last") or m.reads("h") or m.reads("c"):
@@ -89,10 +114,10 @@ def rewrite_sequence(tfl: Builder, m: Match, recurrent: list[Value], diagonal: b
     return made
 
 
-def _gates(tfl: Builder, stacked: Value, units: int) -> list[Value]:
-    """The four gates' parts of [4u, ...]."""
+def _gates(tfl: Builder, stacked: Value, units: int, count: int = 4) -> list[Value]:
+    """The gates' parts of [count * u, ...]."""
     rest = [0] * (len(stacked.shape) - 1)  # type: ignore[arg-type]
-    return [tfl.slice(stacked, [gate * units, *rest], [units, *[-1 for _ in rest]]) for gate in range(4)]
+    return [tfl.slice(stacked, [gate * units, *rest], [units, *[-1 for _ in rest]]) for gate in range(count)]
 
 
 def state_after(tfl: Builder, output: Value, state: Value, units: int) -> Value:

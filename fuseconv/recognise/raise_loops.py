@@ -1,0 +1,313 @@
+"""Raises loops that are RNNs: each becomes a call of a function that carries the annotation of a composite.
+
+The function has a contract of those that the fusions of annotated functions have, `lstm_*` (Keras 2's) or `rnn_*`, and
+holds the loop itself: where it is not fused, `dissolve` puts the loop back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.passes.control_flow import LOOPS
+from fuseconv.passes.tf_builder import TfBuilder
+from fuseconv.recognise.cells import Cell, NoCell, recognise
+from fuseconv.recognise.loops import Input, Loop, NotALoop, Output, classify, known_size
+from fuseconv.recognise.weights import build_weights
+from fuseconv.report.records import Report
+
+_RULE = "raise_loops"
+_PRODUCTS = frozenset({"MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Conv2D"})
+_SWAP = [1, 0, 2]
+# What the contracts have behind x and the states.
+_REST = ("kernel", "recurrent", "bias", "mask", "lengths", "peephole", "projection")
+
+
+def raise_loops(module: Module, report: Report) -> None:
+    """Replaces each loop that is an RNN by a call of an annotated function.
+
+    The report says why others, which multiply matrices at each step and carry what they make, are none."""
+    for graph in list(module.graphs()):
+        ops, graph.ops = graph.ops, []
+        dead: set[Op] = set()
+        for op in ops:
+            if op in dead:
+                continue
+            if op.kind not in LOOPS or not _raise(op, graph, module, report, dead):
+                graph.ops.append(op)
+        graph.ops = [op for op in graph.ops if op not in dead]
+
+
+def _raise(op: Op, graph: Graph, module: Module, report: Report, dead: set[Op]) -> bool:
+    try:
+        loop = classify(op, module)
+        cell = recognise(loop)
+        outlined = _Outline(loop, cell, module)
+    except (NotALoop, NoCell) as no:
+        if _is_recurrent(op, module):
+            report.record("refused", _RULE, op.sources, why=str(no))
+        return False
+    outlined.build(graph.ops, dead)
+    return True
+
+
+def _is_recurrent(op: Op, module: Module) -> bool:
+    """True of a loop that a user may take for an RNN: it multiplies matrices at each step and carries what it makes."""
+    body = module.functions[op.attrs["body"].name]
+    multiplies = any(inner.type in _PRODUCTS for inner in body.ops)
+    carried = (made for value, made in zip(body.inputs, body.outputs) if made is not value)
+    return multiplies and any(value.dtype.is_float for value in carried)
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """A tensor without the transpositions and reversals before it. moves: these, the first to be done first."""
+
+    source: Value
+    moves: tuple[Op, ...]
+    time_axis: int
+    backwards: bool
+
+    @classmethod
+    def of(cls, given: Input) -> _Sequence:
+        value, axis, backwards = given.tensor, given.axis, given.backwards
+        moves: list[Op] = []
+        while value.op is not None and value.op.operands and value.rank == 3:
+            op, axes = value.op, value.op.operands[1] if len(value.op.operands) == 2 else None
+            numbers = None if axes is None or axes.data is None else [int(n) for n in axes.data.reshape(-1)]
+            if op.kind == "tf.Transpose" and numbers == _SWAP:
+                axis = 1 - axis
+            elif op.kind == "tf.ReverseV2" and numbers == [axis]:
+                backwards = not backwards
+            else:
+                break
+            moves.insert(0, op)
+            assert op.operands[0] is not None
+            value = op.operands[0]
+        return cls(value, tuple(moves), axis, backwards)
+
+
+class _Outline:
+    """Builds the function and the call. Raises NotALoop or NoCell, with nothing changed, if they cannot be built."""
+
+    def __init__(self, loop: Loop, cell: Cell, module: Module) -> None:
+        self.loop = loop
+        self.cell = cell
+        self.module = module
+        self.given = loop.inputs[cell.input]
+        self.sequence = _Sequence.of(self.given)
+        self.require_interface()
+        self.output = self.require_output()
+        self.require_readers()
+
+    def require_interface(self) -> None:
+        """All that the loop is given from outside must be what the contract hands over."""
+        handed = {self.given.variable, *self.cell.states, *self.loop.bounds, *self.loop.counters}
+        handed |= {*self.loop.unread, *(output.variable for output in self.loop.outputs)}
+        for i, operand in enumerate(self.loop.op.operands):
+            if i not in handed and operand is not None and not operand.is_const and not self.is_steps(operand):
+                raise NotALoop(f"it reads {operand.name}, which is neither a constant nor the sequence nor its state")
+        if len(self.loop.inputs) != 1:
+            raise NotALoop("it reads several sequences")
+
+    def is_steps(self, value: Value) -> bool:
+        return value.dtype in (types.INT32, types.INT64) and known_size(value) == self.loop.steps
+
+    def require_output(self) -> Output | None:
+        """The list of the outputs; None if the loop keeps none."""
+        h = self.loop.body.outputs[self.cell.states[0]]
+        if len(self.loop.outputs) > 1 or any(output.item is not h for output in self.loop.outputs):
+            raise NotALoop("it writes something else than the state to its list")
+        return self.loop.outputs[0] if self.loop.outputs else None
+
+    def require_readers(self) -> None:
+        for i, result in enumerate(self.loop.op.results):
+            if result.uses and i in self.loop.counters and not isinstance(self.loop.steps, int):
+                raise NotALoop("what its counter ends at is read")
+        if self.output is None:
+            return
+        for reader in self.loop.op.results[self.output.variable].uses:
+            if reader.kind != "tf.TensorListStack":
+                raise NotALoop(f"its outputs are read by a {reader.type}")
+
+    @property
+    def batch(self) -> Dim:
+        shape = self.sequence.source.shape
+        assert shape is not None
+        return shape[1 - self.sequence.time_axis]
+
+    def width(self, state: int) -> int:
+        """The number of columns of a state."""
+        initial = self.loop.op.operands[state]
+        assert initial is not None and initial.shape is not None and isinstance(initial.shape[1], int)
+        return initial.shape[1]
+
+    def build(self, out: list[Op], dead: set[Op]) -> None:
+        """Appends the call to `out`, and lets it stand for the loop."""
+        op, cell = self.loop.op, self.cell
+        tf = TfBuilder(out, op)
+        weights = build_weights(tf, cell)
+        states = [op.operands[i] for i in cell.states]
+        name = f"{cell.kind}_raised"
+        function = Graph(f"{op.name}/{name}", {"_implements": FuncRef(name, self.attrs())})
+        while function.name in self.module.functions:
+            function.name += "'"
+        operands = [self.sequence.source, *states, weights.kernel, weights.recurrent, weights.bias]
+        if weights.peephole is not None or weights.projection is not None:
+            operands += [None, None, weights.peephole, weights.projection]
+        call = Op("tf.PartitionedCall", operands, {"f": FuncRef(function.name)}, op.name, op.sources)
+        time_major = self.sequence.time_axis == 0
+        ends = [(self.batch, self.width(i)) for i in cell.states]
+        steps: tuple[Dim, Dim] = (self.loop.steps, self.batch) if time_major else (self.batch, self.loop.steps)
+        last, every, *finals = (
+            call.add_result(types.FLOAT32, shape) for shape in [ends[0], (*steps, ends[0][1]), *ends]
+        )
+        outer = self.redirect(tf, last, every, finals, dead)
+        self.fill(function, call)
+        self.module.functions[function.name] = function
+        detach(op)
+        out.append(call)
+        out.extend(outer)
+
+    def attrs(self) -> dict[str, object]:
+        attrs: dict[str, object] = {
+            "time_major": self.sequence.time_axis == 0,
+            "go_backwards": self.sequence.backwards,
+        }
+        if self.cell.activation != "tanh":
+            attrs["activation"] = self.cell.activation
+        for name in ("cell_clip", "proj_clip"):
+            if getattr(self.cell, name):
+                attrs[name] = getattr(self.cell, name)
+        return attrs
+
+    def redirect(self, tf: TfBuilder, last: Value, every: Value, finals: list[Value], dead: set[Op]) -> list[Op]:
+        """Lets the readers of the loop read the call; returns the ops between them."""
+        out: list[Op] = []
+        between = TfBuilder(out, tf.op)
+        for i, state in zip(self.cell.states, finals):
+            replace_uses(self.loop.op.results[i], state)
+        for i, result in enumerate(self.loop.op.results):
+            operand = self.loop.op.operands[i]
+            if i in self.loop.counters and result.uses:
+                assert isinstance(self.loop.steps, int)
+                end = np.array(self.loop.counters[i] + self.loop.steps, result.dtype.numpy)
+                replace_uses(result, constant(end, result.dtype, result.name))
+            elif i in self.loop.invariants and operand is not None:
+                replace_uses(result, operand)
+        if self.output is not None:
+            for stack in list(self.loop.op.results[self.output.variable].uses):
+                self.redirect_stack(between, stack, last, every)
+                detach(stack)
+                dead.add(stack)
+        return out
+
+    def redirect_stack(self, tf: TfBuilder, stack: Op, last: Value, every: Value) -> None:
+        """Lets the readers of the stacked outputs [time, batch, units] read the call's results."""
+        assert self.output is not None
+        time_major = self.sequence.time_axis == 0
+        tf.op = stack
+        for reader in list(stack.result.uses):
+            if _takes_last(reader, self.output) and not self.output.backwards:
+                replace_uses(reader.result, last)
+            elif not time_major and self.output.every and not self.output.backwards and _is_swap(reader):
+                replace_uses(reader.result, every)
+        if not self.output.every:
+            replace_uses(stack.result, tf.ExpandDims(last, 0))
+            return
+        sequence = every if time_major else tf.Transpose(every, _SWAP)
+        replace_uses(stack.result, tf.ReverseV2(sequence, [0]) if self.output.backwards else sequence)
+
+    def fill(self, function: Graph, call: Op) -> None:
+        """Builds the function: the loop, between ops that lead from the contract's operands to its results."""
+        op, cell = self.loop.op, self.cell
+        names = ["x", *"hc"[: len(cell.states)], *_REST]
+        shapes = [None if operand is None else operand.shape for operand in call.operands]
+        inputs = [function.add_input(types.FLOAT32, shape, name) for shape, name in zip(shapes, names)]
+        tf = TfBuilder(function.ops, op)
+        x = inputs[0]
+        for move in self.sequence.moves:
+            x = TfBuilder(function.ops, move).add(move.type, [x, move.operands[1]], {}, x.dtype, move.result.shape)
+        operands: list[Value | None] = []
+        for i, operand in enumerate(op.operands):
+            assert operand is not None
+            if i in cell.states:
+                operand = inputs[1 + cell.states.index(i)]
+            elif i == self.given.variable:
+                operand = self.as_input(function, x, operand)
+            elif operand.dtype is types.VARIANT:
+                operand = self.new_list(function, x, operand)
+            elif not operand.is_const:
+                operand = self.steps(tf, x, operand.dtype)
+            operands.append(operand)
+        inner = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
+        for result in op.results:
+            inner.add_result(result.dtype, result.shape)
+        function.ops.append(inner)
+        function.outputs = [*self.outputs(tf, inner, x), *(inner.results[i] for i in cell.states)]
+
+    def as_input(self, function: Graph, x: Value, operand: Value) -> Value:
+        if operand.dtype is not types.VARIANT or operand.op is None:
+            return x
+        tf = TfBuilder(function.ops, operand.op)
+        width = self.given.tensor.shape[-1]  # type: ignore[index]
+        return tf.TensorListFromTensor(x, _element_shape(operand.op.operands[1], width), dtype=types.VARIANT)
+
+    def new_list(self, function: Graph, x: Value, operand: Value) -> Value:
+        made = operand.op
+        assert made is not None
+        tf = TfBuilder(function.ops, made)
+        element, size = made.operands
+        if made.kind == "tf.TensorListReserve" and size is not None and not size.is_const:
+            size = self.steps(tf, x, types.INT32)
+        shape = _element_shape(element, self.width(self.cell.states[0]))
+        return tf.add(made.type, [shape, size], dict(made.attrs), types.VARIANT)
+
+    def steps(self, tf: TfBuilder, x: Value, dtype: types.DType) -> Value:
+        """The number of steps."""
+        size = tf.size(x, self.given.axis)
+        return size if dtype is types.INT32 else tf.Cast(size, dtype=dtype)
+
+    def outputs(self, tf: TfBuilder, inner: Op, x: Value) -> list[Value]:
+        """The last output, and all outputs. Where the loop does not keep them all, nobody reads the second."""
+        h = inner.results[self.cell.states[0]]
+        if self.output is None or not self.output.every:
+            return [h, h]
+        sequence = tf.TensorListStack(
+            inner.results[self.output.variable], [-1, self.width(self.cell.states[0])], dtype=types.FLOAT32
+        )
+        if self.output.backwards:
+            sequence = tf.ReverseV2(sequence, [0])
+        return [h, sequence if self.sequence.time_axis == 0 else tf.Transpose(sequence, _SWAP)]
+
+
+def _element_shape(given: Value | None, width: Dim) -> Value:
+    """The shape of a list's elements [batch, width], as the model says it if that is constant."""
+    if given is not None and given.is_const:
+        return given
+    return constant(np.array([-1, width if isinstance(width, int) else -1], np.int32))
+
+
+def _is_swap(reader: Op) -> bool:
+    if reader.kind != "tf.Transpose" or reader.operands[1] is None or reader.operands[1].data is None:
+        return False
+    return [int(n) for n in reader.operands[1].data] == _SWAP
+
+
+def _takes_last(reader: Op, output: Output) -> bool:
+    """True of a StridedSlice that takes the last of the stacked outputs and nothing else."""
+    if reader.kind != "tf.StridedSlice" or reader.attrs.get("shrink_axis_mask") != 1:
+        return False
+    begin, _, strides = (None if v is None else v.data for v in reader.operands[1:])
+    if begin is None or strides is None or len(begin) < 1 or not np.all(strides == 1):
+        return False
+    others = (1 << len(begin)) - 2
+    masks = [reader.attrs.get(name, 0) for name in ("begin_mask", "end_mask")]
+    if reader.attrs.get("new_axis_mask") or reader.attrs.get("ellipsis_mask"):
+        return False
+    whole = all(mask & others == others for mask in masks)
+    return whole and (begin[0] == -1 or (not output.every and begin[0] == 0))
