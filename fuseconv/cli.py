@@ -225,6 +225,7 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--allow-custom-ops", is_flag=True, help="Write operations that TFLite does not know as custom ones.")
 @click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")
 @click.option("--select-tf-ops", is_flag=True, help="Let TensorFlow's own kernels run what TFLite has no op for.")
+@click.option("--downcast-float64", is_flag=True, help="Compute in float32 what the model computes in float64.")
 @click.option("--report", "report_path", type=_PATH, metavar="FILE.json", help="Write the full report.")
 @click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what the model does.")
 @_data

@@ -19,8 +19,11 @@ from fuseconv.fuse.registry import Registry
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
 from fuseconv.load import load
+from fuseconv.load.node_def import node_def
+from fuseconv.lower.custom import CustomOps
 from fuseconv.lower.lower import lower
 from fuseconv.passes.control_flow import prune_control_flow
+from fuseconv.passes.downcast import downcast
 from fuseconv.passes.freeze import freeze
 from fuseconv.passes.inline import dissolve, implements, inline
 from fuseconv.passes.inputs import fix_shapes
@@ -58,6 +61,7 @@ def convert(
     allow_custom_ops: bool = False,
     custom_ops: Sequence[str] = (),
     select_tf_ops: bool = False,
+    downcast_float64: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Conversion:
     """Converts a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen GraphDef (.pb) to TFLite.
@@ -69,8 +73,9 @@ def convert(
     verify_fusions: "always" runs the body of each annotated function that is fused, and what it is fused to, on random
     operands, and refuses fusions that compute something else; "auto" does so for up to a second; "never" trusts the
     annotations. trust_model: load Lambda layers, which run the model's code. allow_custom_ops: write every op that has
-    no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run them. progress: called
-    with the name of each stage as it starts.
+    no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that
+    it knows. downcast_float64: compute in float32 what the model computes in float64. progress: called with the name of
+    each stage as it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted. Nothing is written then.
     """
@@ -80,8 +85,7 @@ def convert(
     if verify_fusions not in MODES:
         raise InputError(f"verify_fusions is one of {', '.join(MODES)}, not {verify_fusions!r}")
     body_check = BodyCheck(verify_fusions, lambda small: _small_file(small, registry))
-    if select_tf_ops:
-        raise InputError("operations of TensorFlow's own cannot be written yet; leave out --select-tf-ops")
+    custom = CustomOps(custom_ops, allow_custom_ops, node_def if select_tf_ops else None)
 
     @contextmanager
     def stage(name: str, module: Module | None = None) -> Iterator[None]:
@@ -97,6 +101,8 @@ def convert(
                 custom_objects=registry.custom_objects, warn=report.warnings.append,
             )  # fmt: skip
             fix_shapes(module, input_shapes or {}, batch_size)
+            if downcast_float64:
+                downcast(module, report)
         with stage("simplify"):
             inline(module, report, keep=implements)
             freeze(module, report)
@@ -112,7 +118,7 @@ def convert(
         with stage("lower"):
             simplify(module, report)
             initialise(module, report)
-            lower(module, registry.rules, report, lambda op: allow_custom_ops or op in custom_ops)
+            lower(module, registry.rules, report, custom)
             fuse_patterns(module, fusions, report, "tfl")
             tidy(module, report)
         with stage("write"):

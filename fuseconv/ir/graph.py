@@ -7,7 +7,7 @@ read from any graph of the module.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -245,17 +245,23 @@ class Table:
     values: np.ndarray | None = None
 
 
+def _own_attributes(op: Op) -> dict[str, Any]:
+    return dict(op.attrs)
+
+
 @dataclass
 class Module:
     """A whole model: signatures, the functions that they call, and what their handles refer to.
 
     variables and tables: by the name that a handle op carries in its attribute `shared_name`.
+    attributes: gives all attributes of a TF op, those too that `Op.attrs` leaves out.
     """
 
     signatures: list[Signature] = field(default_factory=list)
     functions: dict[str, Graph] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
+    attributes: Callable[[Op], dict[str, Any]] = _own_attributes
 
     def graphs(self) -> Iterable[Graph]:
         """The graphs of the signatures, then the functions."""

@@ -78,6 +78,7 @@ class _Loader:
         if outputs:
             signature.outputs = [_short(name) for name in outputs]
         module = Module([signature], self.importer.functions)
+        module.attributes = self.importer.op_defs.attributes
         self._fill_tables(module)
         for name in module.variables:
             raise InputError(

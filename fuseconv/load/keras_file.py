@@ -185,6 +185,7 @@ def _import(traced: Traced) -> Module:
     module.signatures = [Signature([SIGNATURE], graph, traced.inputs, traced.outputs)]
     importer.build_functions()
     module.functions = importer.functions
+    module.attributes = importer.op_defs.attributes
     return module
 
 

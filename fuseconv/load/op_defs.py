@@ -9,13 +9,14 @@ attributes as JSON, {name: [type] or [type, default]}.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import FuncRef
+from fuseconv.ir.graph import FuncRef, Op
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
 
@@ -54,8 +55,30 @@ class OpDef:
 
     @functools.cached_property
     def structural(self) -> frozenset[str]:
-        args = (*self.inputs, *self.outputs)
-        return frozenset(name for a in args for name in (a.type_attr, a.number_attr, a.list_attr) if name)
+        """Empty if operands and results do not tell them, since there are several lists of them."""
+        for args in (self.inputs, self.outputs):
+            if len({a.number_attr or a.list_attr for a in args} - {""}) > 1:
+                return frozenset()
+        every = (*self.inputs, *self.outputs)
+        return frozenset(name for a in every for name in (a.type_attr, a.number_attr, a.list_attr) if name)
+
+    def told(self, op: Op) -> dict[str, Any]:
+        """The structural attributes of an op with this signature, as its operands and results tell them."""
+        found: dict[str, Any] = {}
+        operands = [value for value in op.operands if value is not None]
+        for args, values in ((self.inputs, operands), (self.outputs, op.results)):
+            lists = sum(1 for arg in args if arg.number_attr or arg.list_attr)
+            each = (len(values) - (len(args) - lists)) // lists if lists else 0
+            rest = iter(values)
+            for arg in args:
+                own = list(itertools.islice(rest, each if arg.number_attr or arg.list_attr else 1))
+                if arg.number_attr:
+                    found[arg.number_attr] = len(own)
+                if arg.list_attr:
+                    found[arg.list_attr] = [value.dtype for value in own]
+                elif arg.type_attr and own:
+                    found[arg.type_attr] = own[0].dtype
+        return {name: value for name, value in found.items() if name in self.structural}
 
 
 class OpDefs:
@@ -71,6 +94,14 @@ class OpDefs:
             proto = self._stripped.get(name)
             self._found[name] = _from_proto(proto) if proto is not None else _from_table(name)
         return self._found[name]
+
+    def attributes(self, op: Op) -> dict[str, Any]:
+        """All attributes of a TF op, those too that the IR leaves out: defaults, and what operands and results tell.
+
+        Only its own for an op that nobody knows."""
+        own = {name: value for name, value in op.attrs.items() if not name.startswith("_")}
+        op_def = self.get(op.type)
+        return own if op_def is None else {**op_def.defaults, **op_def.told(op), **own}
 
 
 def _from_proto(proto: Any) -> OpDef:

@@ -95,6 +95,7 @@ class _Loader:
         module = Module([self._signature(name, proto) for name, proto in chosen.items()])
         self.importer.build_functions()
         module.functions = self.importer.functions
+        module.attributes = self.importer.op_defs.attributes
         if merge_signatures(module):
             drop_unreachable(module)
         self.resources.resolve(module)

@@ -18,17 +18,18 @@ from fuseconv.report.records import Report
 
 
 def lower(
-    module: Module, rules: Mapping[str, OpFunction], report: Report, custom: CustomOps = CustomOps()
+    module: Module, rules: Mapping[str, OpFunction], report: Report, custom: CustomOps | None = None
 ) -> None:
     """Turns the `tf` ops of all graphs into `tfl` ops. Raises UnsupportedError with every op that cannot be lowered.
 
     custom: which ops that no rule serves may become CUSTOM ops.
     """
+    custom = custom or CustomOps()
     refused: list[tuple[Op, str]] = []
     known: dict[str, bool] = {}
     for graph in module.graphs():
         effects = functools.partial(has_effect, module=module, known=known)
-        _lower_graph(graph, rules, report, effects, lambda op: _custom(op, module, custom), refused)
+        _lower_graph(graph, rules, report, effects, functools.partial(_custom, module=module, custom=custom), refused)
     if refused:
         raise unsupported([(op, _advised(op, why, custom)) for op, why in refused[::-1]])
     _tell_delegated(module, report)
@@ -56,7 +57,8 @@ def _lower_graph(
         why, results, emitted = _apply(op, rules)
         if why:
             instead, made, ops = custom(op)
-            why, results, emitted = (why, results, emitted) if not ops and not instead else (instead, made, ops)
+            if instead or ops:
+                why, results, emitted = instead, made, ops
         if why:
             report.record("unsupported", "lower", op.sources, why=why)
             refused.append((op, why))

@@ -80,9 +80,9 @@ class Builder:
         code: str,
         operands: Sequence[Value | None],
         result_types: Sequence[tuple[DType, Shape | None]],
-        options: bytes | dict[str, Any] = b"",
+        options: bytes | dict[str, Any] | list[str | bytes] = b"",
     ) -> list[Value]:
-        """Builds a CUSTOM op: `options` are its raw bytes, or a map that is written as a flexbuffer."""
+        """Builds a CUSTOM op: `options` are its raw bytes, or a map or vector that is written as a flexbuffer."""
         return self.typed_op("CUSTOM", operands, result_types, {"custom_code": code, "custom_options": options})
 
     def typed_op(

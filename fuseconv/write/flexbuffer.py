@@ -1,8 +1,8 @@
-"""The options of a custom op as a flexbuffer map, in the form that kernels read."""
+"""The options of a custom op as a flexbuffer, in the form that kernels read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flatbuffers import flexbuffers
@@ -10,12 +10,27 @@ from flatbuffers import flexbuffers
 _TYPED = ({int}, {float}, {bool})
 
 
-def encode(options: Mapping[str, Any]) -> bytes:
-    """A map with sorted keys. Values are int, float, bool, str, bytes or lists of these.
+class _Raw:
+    """Bytes that are written as a string: the format's strings, unlike Python's, need not be text."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def encode(self, encoding: str) -> bytes:
+        return self.data
+
+
+def encode(options: Mapping[str, Any] | Sequence[str | bytes]) -> bytes:
+    """A map with sorted keys, whose values are int, float, bool, str, bytes or lists of these; or a vector of strings.
 
     Lists of numbers are typed vectors, as TFLiteConverter writes and `AsTypedVector` of the kernels expects; lists of
     strings are plain ones, as the format has deprecated typed ones."""
     builder = flexbuffers.Builder()
+    if not isinstance(options, Mapping):
+        with builder.Vector():
+            for item in options:
+                builder.String(item if isinstance(item, str) else _Raw(item))
+        return bytes(builder.Finish())
     with builder.Map():
         for key in sorted(options):
             value = options[key]

@@ -25,6 +25,8 @@ _SYMBOLIC = {
     "ConcatV2": slice(0, -1),
 }
 _SHAPE_OPS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
+# What StatelessRandomGetAlg tells on a CPU, as `Algorithm` of TensorFlow's random_ops_util.py numbers it.
+_PHILOX = 1
 
 
 def content(op: Op) -> list[np.ndarray | None]:
@@ -34,6 +36,8 @@ def content(op: Op) -> list[np.ndarray | None]:
     unknown sizes.
     """
     nothing: list[np.ndarray | None] = [None] * len(op.results)
+    if op.kind == "tf.StatelessRandomGetAlg":
+        return [_objects(_PHILOX)]
     if op.dialect != "tf" or not op.operands or not op.results:
         return nothing
     if op.type in _SHAPE_OPS:

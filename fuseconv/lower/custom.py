@@ -1,0 +1,86 @@
+"""Ops that TFLite has no builtins for, as custom ops: their own, or those of the Flex delegate, which runs TensorFlow's
+kernels.
+
+A custom op has the TF op's name and its attributes in a flexbuffer map, types as TFLite's numbers, as TFLiteConverter
+writes it (CreateFlexBuilderWithNodeAttrs of its flatbuffer_export.cc). An op for the delegate is called "Flex" and the
+TF op's name, and holds a flexbuffer vector of that name and the serialised NodeDef (tflite/delegates/flex/kernel.cc);
+the delegate runs only what is on its list (allowlisted_flex_ops.cc, of which `flex_ops.txt` has the names).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import FuncRef, Op
+from fuseconv.ir.types import DType
+from fuseconv.lower.rules import Unsupported, require
+
+Attributes = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class CustomOps:
+    """Which ops may become custom ones if no rule serves them.
+
+    names: the TF ops that are written under their own names; every: all are. node_def: serialises an op with its
+    attributes, for the Flex delegate; None if it is not to be used.
+    """
+
+    names: Collection[str] = ()
+    every: bool = False
+    node_def: Callable[[Op, Attributes], bytes] | None = None
+
+    def form(self, op: Op, attributes: Attributes) -> tuple[str, Any] | None:
+        """The custom op's code and options; None if there is to be none. Raises Unsupported if there can be none."""
+        if op.type in self.names:
+            return op.type, _options(attributes)
+        if self.node_def is not None and op.type in flex_ops():
+            return f"Flex{op.type}", [op.type, self._serialised(op, attributes)]
+        return (op.type, _options(attributes)) if self.every else None
+
+    def help(self, op: Op) -> str:
+        """What a user may do about an op that no rule serves."""
+        if self.node_def is None and op.type in flex_ops():
+            return "--select-tf-ops lets TensorFlow's own kernel run it"
+        return ""
+
+    def _serialised(self, op: Op, attributes: Attributes) -> bytes:
+        for value in (*op.operands, *op.results):
+            if value is not None:
+                require(value.dtype.tflite is not None, f"TFLite has no tensors of {value.dtype}")
+                require(value.dtype is not types.RESOURCE, "the Flex delegate does not share resources with builtins")
+        assert self.node_def is not None
+        try:
+            return self.node_def(op, attributes)
+        except ValueError as error:
+            raise Unsupported(str(error)) from error
+
+
+@functools.cache
+def flex_ops() -> frozenset[str]:
+    """The TF ops that the Flex delegate runs."""
+    return frozenset(Path(__file__).with_name("flex_ops.txt").read_text().split())
+
+
+def _options(attributes: Attributes) -> dict[str, Any]:
+    return {name: _option(name, value) for name, value in attributes.items()}
+
+
+def _option(name: str, value: Any) -> Any:
+    """An attribute as a flexbuffer holds it. Refuses the op for one that it cannot hold."""
+    if isinstance(value, DType):
+        require(value.tflite is not None, f"the attribute {name}={value} is a type that TFLite does not have")
+        return value.tflite
+    if isinstance(value, (list, tuple)):
+        return [_option(name, -1 if item is None else item) for item in value]
+    kind = "a tensor" if isinstance(value, np.ndarray) else "a function" if isinstance(value, FuncRef) else "unknown"
+    known = isinstance(value, (bool, int, float, str, bytes))
+    require(known, f"the attribute {name}, {kind}, cannot be an option of a custom op")
+    return value

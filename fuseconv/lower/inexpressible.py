@@ -1,0 +1,109 @@
+"""TF ops that no composition of TFLite's builtins computes: why, and what to do instead."""
+
+from __future__ import annotations
+
+_FUNCTIONS = "TFLite has no kernel that comes near this function"
+_LINEAR = (
+    "TFLite has no kernel for linear algebra beyond products; "
+    "where the matrix is known, compute it when the model is built"
+)
+_STRINGS = "TFLite's kernels only carry, compare and look up strings; do this before the model is run"
+_SPARSE = "TFLite has no sparse or ragged tensors at run time; feed dense ones (tf.sparse.to_dense, to_tensor)"
+_FILES = "TFLite neither reads nor decodes files and records; do this before the model is run, and feed its result"
+_TRAINING = "it trains, and TFLite has no kernel for it; export a signature that only predicts"
+_SEEDED = (
+    "TFLite cannot compute the numbers that TensorFlow draws from these seeds; use tf.random.uniform and its like, or "
+    "constant seeds and shapes"
+)
+_SAMPLES = "TFLite draws uniform, normal and categorical numbers only"
+_QUANTISED = (
+    "TFLite has no types like TensorFlow 1's quantised ones; "
+    "simulate them (tf.quantization.fake_quant_with_min_max_vars)"
+)
+_STATE = "TFLite keeps no such state from one run to the next; hold it outside, and feed it"
+_PYTHON = "it runs Python, which TFLite does not; write it with TensorFlow's own operations"
+_DATASETS = "TFLite has no datasets; feed what the dataset gives"
+
+# Each sentence with the ops that it speaks of.
+_FAMILIES = {
+    _FUNCTIONS: """
+        BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1
+        Betainc Dawsn Digamma Expint FresnelCos FresnelSin Igamma IgammaGradA Igammac Lgamma NextAfter Polygamma
+        RandomGammaGrad Spence Zeta""",
+    _LINEAR: """
+        BandedTriangularSolve BatchCholesky BatchMatrixDeterminant BatchMatrixInverse BatchMatrixSolve
+        BatchMatrixSolveLs BatchMatrixTriangularSolve BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd Cholesky
+        CholeskyGrad Eig LogMatrixDeterminant Lu MatrixDeterminant MatrixExponential MatrixInverse MatrixLogarithm
+        MatrixSolve MatrixSolveLs MatrixSquareRoot MatrixTriangularSolve Qr SelfAdjointEig SelfAdjointEigV2 Svd
+        TridiagonalMatMul TridiagonalSolve""",
+    _STRINGS: """
+        AsString DecodeBase64 DecodeCompressed DecodeRaw DecodePaddedRaw EncodeBase64 Fingerprint ReduceJoin
+        RegexFullMatch RegexReplace StaticRegexFullMatch StaticRegexReplace StringFormat StringJoin StringLength
+        StringLower StringNGrams StringSplit StringSplitV2 StringStrip StringToHashBucket StringToHashBucketFast
+        StringToHashBucketStrong StringToNumber StringUpper Substr UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode
+        UnicodeScript UnicodeTranscode UnsortedSegmentJoin""",
+    _SPARSE: """
+        AddSparseToTensorsMap DeserializeManySparse DeserializeSparse RaggedBincount RaggedCountSparseOutput
+        RaggedCross RaggedFillEmptyRows RaggedGather RaggedRange RaggedTensorFromVariant RaggedTensorToSparse
+        RaggedTensorToTensor RaggedTensorToVariant SerializeManySparse SerializeSparse SparseAdd SparseBincount
+        SparseConcat SparseCountSparseOutput SparseCross SparseCrossHashed SparseCrossV2 SparseDenseCwiseAdd
+        SparseDenseCwiseDiv SparseDenseCwiseMul SparseFillEmptyRows SparseMatMul SparseReduceMax SparseReduceMaxSparse
+        SparseReduceSum SparseReduceSumSparse SparseReorder SparseReshape SparseSlice SparseSoftmax
+        SparseSparseMaximum SparseSparseMinimum SparseSplit SparseTensorDenseAdd SparseTensorDenseMatMul
+        DenseToDenseSetOperation DenseToSparseSetOperation SetSize SparseToSparseSetOperation""",
+    _FILES: """
+        AudioSpectrogram DecodeAndCropJpeg DecodeBmp DecodeCSV DecodeGif DecodeImage DecodeJSONExample DecodeJpeg
+        DecodePng DecodeProtoV2 DecodeWav DecodeWebP EncodeJpeg EncodeJpegVariableQuality EncodePng EncodeProto
+        EncodeWav ExtractJpegShape MatchingFiles Mfcc ParseExample ParseExampleV2 ParseSequenceExample
+        ParseSequenceExampleV2 ParseSingleExample ParseSingleSequenceExample ParseTensor ReadFile SerializeTensor
+        ShardedFilename WriteFile RestoreV2 SaveV2""",
+    _TRAINING: """
+        AvgPool3DGrad AvgPoolGrad Conv2DBackpropFilter Conv2DBackpropFilterV2 Conv3DBackpropFilter
+        Conv3DBackpropFilterV2 CropAndResizeGradBoxes CropAndResizeGradImage CTCLoss CTCLossV2
+        DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput Dilation2DBackpropFilter
+        Dilation2DBackpropInput FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVarsGradient
+        FakeQuantWithMinMaxVarsPerChannelGradient FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3 LRNGrad
+        MaxPool3DGrad MaxPool3DGradGrad MaxPoolGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradGradWithArgmax
+        MaxPoolGradV2 MaxPoolGradWithArgmax QuantizeAndDequantizeV4Grad ResizeBicubicGrad ResizeBilinearGrad
+        ResizeNearestNeighborGrad SparseSegmentMeanGrad SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad
+        SparseSegmentSqrtNGradV2 SparseSegmentSumGrad SparseSegmentSumGradV2 ResourceApplyAdam
+        ResourceApplyGradientDescent ResourceApplyAdagradV2 ResourceApplyKerasMomentum ResourceApplyRMSProp""",
+    _SEEDED: """
+        StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial StatelessRandomGammaV2
+        StatelessRandomGammaV3 StatelessRandomGetAlg StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg
+        StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomPoisson StatelessRandomUniform
+        StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 StatelessRandomUniformInt
+        StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessSampleDistortedBoundingBox StatelessShuffle
+        StatelessTruncatedNormal StatelessTruncatedNormalV2 RandomIndexShuffle""",
+    _SAMPLES: """
+        ParameterizedTruncatedNormal RandomGamma RandomPoisson RandomPoissonV2 SampleDistortedBoundingBox
+        SampleDistortedBoundingBoxV2 StatefulRandomBinomial StatefulStandardNormal StatefulStandardNormalV2
+        StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt StatefulUniformInt RngReadAndSkip RngSkip
+        NonDeterministicInts LogUniformCandidateSampler UniformCandidateSampler LearnedUnigramCandidateSampler""",
+    _QUANTISED: """
+        Dequantize QuantizeDownAndShrinkRange QuantizeV2 QuantizedAdd QuantizedAvgPool
+        QuantizedBatchNormWithGlobalNormalization QuantizedBiasAdd QuantizedConcat QuantizedConv2D
+        QuantizedInstanceNorm QuantizedMatMul QuantizedMaxPool QuantizedMul QuantizedRelu QuantizedRelu6
+        QuantizedReshape QuantizedResizeBilinear Requantize RequantizationRange UniformDequantize UniformQuantize""",
+    _STATE: """
+        Barrier FIFOQueue FIFOQueueV2 PaddingFIFOQueueV2 PriorityQueueV2 QueueDequeueV2 QueueEnqueueV2
+        RandomShuffleQueueV2 StackV2 StackPushV2 StackPopV2 TensorMapErase TensorMapHasKey TensorMapInsert
+        TensorMapLookup
+        MutableHashTableV2 MutableDenseHashTableV2 LookupTableInsertV2 LookupTableRemoveV2 LookupTableExportV2
+        Batch BatchFunction Unbatch""",
+    _PYTHON: "EagerPyFunc PyFunc PyFuncStateless",
+    _DATASETS: """
+        IteratorGetNext IteratorGetNextSync IteratorV2 MakeIterator OneShotIterator ReduceDataset TensorSliceDataset
+        TensorDataset MapDataset BatchDatasetV2 RangeDataset""",
+}
+_WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
+    "NonMaxSuppressionWithOverlaps": "TFLite's kernel computes the overlaps from boxes; use NonMaxSuppressionV3",
+    "CTCGreedyDecoder": "it makes a sparse tensor; take tf.argmax and tf.unique_consecutive outside the model",
+    "CTCBeamSearchDecoder": "it makes a sparse tensor; decode outside the model",
+    "XlaCallModule": "it holds a StableHLO module; export TensorFlow's operations (jax2tf.convert, native_serialization=False)",
+}
+
+
+def why_inexpressible(op: str) -> str:
+    """Why a TF op that no rule lowers cannot be converted."""
+    return _WHY.get(op, "no rule lowers this op")
