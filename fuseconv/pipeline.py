@@ -29,6 +29,7 @@ from fuseconv.passes.inline import dissolve, implements, inline
 from fuseconv.passes.inputs import fix_shapes
 from fuseconv.passes.simplify import simplify
 from fuseconv.passes.state import express_state, initialise
+from fuseconv.passes.tensor_lists import express_lists
 from fuseconv.passes.tidy import tidy
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer import to_bytes, write
@@ -114,6 +115,9 @@ def convert(
             report.warnings += filter(None, [body_check.warning()])
             dissolve(module, report)
             simplify(module, report)
+            express_lists(module, report)
+            prune_control_flow(module, report)
+            simplify(module, report)
             fuse_patterns(module, fusions, report, "tf")
         with stage("lower"):
             simplify(module, report)
@@ -134,6 +138,9 @@ def _small_file(module: Module, registry: Registry) -> bytes:
     """The file of a module that holds one composite, all calls inlined and nothing fused."""
     report = Report()
     inline(module, report)
+    prune_control_flow(module, report)
+    simplify(module, report)
+    express_lists(module, report)
     prune_control_flow(module, report)
     simplify(module, report)
     lower(module, registry.rules, report)

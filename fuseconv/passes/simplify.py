@@ -49,10 +49,14 @@ class _Walk:
         kept: list[Op] = []
         for op in graph.ops:
             if self.only_infer:
-                self.infer(op)
+                if op.dialect == "tf":
+                    self.infer(op)
                 kept.append(op)
                 continue
-            if op.dialect == "tf":
+            if op.dialect == "tfl":
+                for body, _ in bodies(op, self.module):
+                    self.graph(body)
+            else:
                 if self.forward(op):
                     continue
                 self.infer(op)
@@ -92,7 +96,7 @@ class _Walk:
         operands: list[Shape | None] = [None if v is None else v.shape for v in op.operands]
         if op.type not in ("While", "StatelessWhile"):
             first, *others = self.walk_bodies(op, operands)
-            return [_join([a, *b]) for a, b in zip(first, zip(*others))] if others else first
+            return [_join([a, *b], {}) for a, b in zip(first, zip(*others))] if others else first
         # Nothing may be folded in a loop's body before the shapes hold for every iteration.
         outer, self.only_infer = self.only_infer, True
         carried = self.invariant_shapes(op, operands)
@@ -102,9 +106,12 @@ class _Walk:
         return carried
 
     def invariant_shapes(self, op: Op, carried: list[Shape | None]) -> list[Shape | None]:
+        # A size that changes on the way has one symbol of its own, whatever it is at first.
+        changing: list[dict[int, dims.Sym]] = [{} for _ in carried]
         while True:
-            bodies_made = [made for made in self.walk_bodies(op, carried) if len(made) == len(carried)]
-            joined = [_join([a, *b]) for a, b in zip(carried, zip(*bodies_made))]
+            self.walk_bodies(op, carried)
+            made = self.module.functions[op.attrs["body"].name].outputs
+            joined = [_join([a, b.shape], own) for a, b, own in zip(carried, made, changing)]
             if joined == carried:
                 return joined
             carried = joined
@@ -156,18 +163,16 @@ def more_known(a: Shape | None, b: Shape | None) -> Shape | None:
     return tuple(y if isinstance(y, int) and not isinstance(x, int) else x for x, y in zip(a, b))
 
 
-def _join(alternatives: list[Shape | None]) -> Shape | None:
-    """The shape that covers all alternatives: what differs is unknown."""
+def _join(alternatives: list[Shape | None], changing: dict[int, dims.Sym]) -> Shape | None:
+    """The shape that covers all alternatives: where they differ it is unknown, with a symbol for each axis that
+    `changing` keeps from one call to the next."""
     first, *others = alternatives
     for other in others:
         if first is None or other is None or len(first) != len(other):
             return None
-        first = tuple(x if x == y else dims.fresh() if not _fresh(x) else x for x, y in zip(first, other))
+        pairs = enumerate(zip(first, other))
+        first = tuple(x if x == y else changing.setdefault(axis, dims.fresh()) for axis, (x, y) in pairs)
     return first
-
-
-def _fresh(dim: dims.Dim) -> bool:
-    return isinstance(dim, dims.Sym) and repr(dim).startswith("?")
 
 
 def _constant_content(value: Value) -> np.ndarray | None:

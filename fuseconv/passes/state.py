@@ -6,15 +6,12 @@ the first invoke needs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, Variable, constant, detach, replace_uses
 from fuseconv.passes.effects import bodies
 from fuseconv.passes.handles import FORWARDS, TABLES, VARIABLES, flow
+from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 
@@ -94,31 +91,12 @@ def _sink_handles(module: Module, names: dict[Value, set[str]], kinds: frozenset
                             reader.set_operand(index, made[name])
 
 
-class _TensorFlow:
-    """Builds tf ops in place of `op`, with its name and sources: `tf.AddV2(a, b)`."""
+def _read(tf: TfBuilder, handle: Value, variable: Variable) -> Value:
+    return tf.add("ReadVariableOp", [handle], {"dtype": variable.dtype}, variable.dtype, variable.shape)
 
-    def __init__(self, op: Op, out: list[Op]) -> None:
-        self.op = op
-        self.out = out
 
-    def __getattr__(self, kind: str) -> Callable[..., Value]:
-        def build(*operands: Value, like: Value, **attrs: Any) -> Value:
-            return self.add(Op(f"tf.{kind}", operands, attrs, self.op.name, self.op.sources), like)
-
-        return build
-
-    def add(self, op: Op, like: Value) -> Value:
-        """Adds an op whose result has the type of `like`."""
-        self.out.append(op)
-        return op.add_result(like.dtype, None)
-
-    def read(self, handle: Value, variable: Variable) -> Value:
-        op = Op("tf.ReadVariableOp", [handle], {"dtype": variable.dtype}, self.op.name, self.op.sources)
-        self.out.append(op)
-        return op.add_result(variable.dtype, variable.shape)
-
-    def assign(self, handle: Value, value: Value) -> None:
-        self.out.append(Op("tf.AssignVariableOp", [handle, value], {}, self.op.name, self.op.sources))
+def _assign(handle: Value, value: Value, op: Op) -> Op:
+    return Op("tf.AssignVariableOp", [handle, value], {}, op.name, op.sources)
 
 
 # op -> the op that computes what is assigned, on the variable's value and the operands behind the handle
@@ -145,7 +123,7 @@ _IRRELEVANT = frozenset({"use_locking", "validate_shape", "validate_indices", "d
 
 def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> bool:
     """Rewrites an op on a variable into `out`; False if it is to stay as it is."""
-    tf = _TensorFlow(op, out)
+    tf = TfBuilder(out, op)
     handle, *rest = op.operands
     assert handle is not None
     if op.kind == "tf.ReadVariableOp":
@@ -155,24 +133,24 @@ def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> b
         replace_uses(op.result, constant(True, op.result.dtype, op.name))
         report.record("folded", "state", op.sources, why=f"the variable {variable.name} has a value from the start")
     elif op.kind in _UPDATES and not op.attrs.keys() - _IRRELEVANT:
-        value = tf.read(handle, variable)
-        tf.assign(handle, getattr(tf, _UPDATES[op.kind])(value, *rest, like=value))
+        value = _read(tf, handle, variable)
+        out.append(_assign(handle, getattr(tf, _UPDATES[op.kind])(value, *rest), op))
     elif op.kind in _ROW_UPDATES and not op.attrs.keys() - _IRRELEVANT and _is_no_scalar(rest[1]):
         indices, updates = rest
         assert indices is not None and updates is not None
-        value = tf.read(handle, variable)
-        columns = tf.ExpandDims(indices, constant(-1, types.INT32, op.name), like=indices)
-        tf.assign(handle, getattr(tf, _ROW_UPDATES[op.kind])(value, columns, updates, like=value))
+        value = _read(tf, handle, variable)
+        columns = tf.ExpandDims(indices, -1)
+        out.append(_assign(handle, getattr(tf, _ROW_UPDATES[op.kind])(value, columns, updates), op))
     elif op.kind == "tf.ResourceGather":
         batch_dims = op.attrs.get("batch_dims", 0)
         attrs = {"batch_dims": batch_dims} if batch_dims else {}
-        value, axis = tf.read(handle, variable), constant(batch_dims, types.INT32, op.name)
-        replace_uses(op.result, tf.GatherV2(value, rest[0], axis, like=value, **attrs))
+        value = _read(tf, handle, variable)
+        replace_uses(op.result, tf.GatherV2(value, rest[0], batch_dims, **attrs))
     elif op.kind == "tf.ResourceGatherNd":
-        value = tf.read(handle, variable)
-        replace_uses(op.result, tf.GatherNd(value, rest[0], like=value))
+        value = _read(tf, handle, variable)
+        replace_uses(op.result, tf.GatherNd(value, rest[0]))
     elif op.kind == "tf.VariableShape":
-        replace_uses(op.result, tf.Shape(tf.read(handle, variable), like=op.result))
+        replace_uses(op.result, tf.Shape(_read(tf, handle, variable), dtype=op.result.dtype))
     else:
         return False
     detach(op)

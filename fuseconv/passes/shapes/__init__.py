@@ -9,6 +9,7 @@ from fuseconv.passes.shapes import (  # noqa: F401  (fill the table)
     control,
     elementwise,
     linalg,
+    lists,
     nn,
     random,
     reduction,

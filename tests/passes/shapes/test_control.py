@@ -49,7 +49,8 @@ def _infer(kind: str, *operands: tuple | None, results: int = 1, **attrs: Any):
 
 
 def test_every_shape_function_is_tested() -> None:
-    assert set(shapes.TABLE) - {case.op for case in CASES} == _HERE
+    lists = {op for op in shapes.TABLE if op.startswith(("TensorList", "EmptyTensorList"))}  # in test_lists.py
+    assert set(shapes.TABLE) - {case.op for case in CASES} == _HERE | lists
 
 
 @pytest.mark.parametrize("op", _NEEDED.split())
