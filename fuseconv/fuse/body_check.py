@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.errors import FuseconvError, UnsupportedError
+from fuseconv.errors import FuseconvError, UnsupportedError, module_error
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import Sym, substitute_dim
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, detach
@@ -142,7 +142,7 @@ class BodyCheck:
         runs = _Runner(fused_file, "the fused op"), _Runner(body_file, "the body")
         rng = np.random.default_rng(0)
         for scale in _SCALES:
-            drawn = fusion.draw(rng, match) if fusion.draw else {}
+            drawn = _draw_special(fusion, rng, match)
             given = {id(match.operands[name]): array for name, array in drawn.items()}
             arrays = [
                 given[id(value)] if id(value) in given else _draw(rng, dtype.numpy, shape, scale)
@@ -269,6 +269,16 @@ def _depends_on_inputs(graph: Graph) -> bool:
             pending += [operand for operand in value.op.operands if operand is not None]
         seen.add(value)
     return False
+
+
+def _draw_special(fusion: Fusion, rng: np.random.Generator, match: Match) -> dict[str, np.ndarray]:
+    if fusion.draw is None:
+        return {}
+    try:
+        return fusion.draw(rng, match)
+    except Exception as error:
+        # A converter module is anybody's code and may raise anything.
+        raise module_error(f"the fusion {fusion.name}", fusion.draw, error) from error
 
 
 def _draw(rng: np.random.Generator, dtype: np.dtype, shape: Any, scale: float) -> np.ndarray:

@@ -10,7 +10,7 @@ from fuseconv.fuse.apply import build, discard, replace
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Composite, Fusion, Match, Refused
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, detach
-from fuseconv.passes.effects import bodies
+from fuseconv.passes.effects import bodies, has_effect
 from fuseconv.passes.inline import annotation, callee_of
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -88,6 +88,8 @@ class _Walk:
 
     def apply(self, fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> list[Op]:
         """Builds the fused ops and lets them take the call's place. Raises Refused."""
+        if has_effect(op, self.module, {}):
+            raise Refused("the function writes to a variable or a table, which a fused op would not do")
         match = bind(fusion, op, callee, implemented)
         inner = [name for part in _all_ops(callee, self.module) for name in part.sources]
         tfl = Builder([], op.name, (*op.sources, *inner))
@@ -117,6 +119,8 @@ def bind(fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> Match:
     """The call as its contract names it. Raises Refused if the contract does not hold."""
     root = fusion.root
     assert isinstance(root, Composite)
+    if any(value is not None and value.dtype.is_handle for value in op.operands):
+        raise Refused("the function reads a variable or a table of the model: hand its value in as an argument")
     operands = _bind_names(root.operands, op.operands)
     results = _bind_names(root.results, op.results)
     if operands is None or results is None:

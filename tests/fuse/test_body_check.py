@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow as tf
+from click.testing import CliRunner
 
+from fuseconv.cli import main
 from fuseconv.errors import InputError
 from fuseconv.fuse import body_check
 from fuseconv.testing import check, convert_function, implements
@@ -107,6 +109,16 @@ def test_the_model_is_left_as_it_was():
     """Constants of the model have no readers in the models of the check."""
     converted = check(lambda x: lookup(halved)(x) + TABLE[:1], IDS, inputs=ids, verify_fusions="always")
     assert converted.refused
+
+
+def test_the_command_line_takes_the_mode(tmp_path):
+    module = tf.Module()
+    module.run = tf.function(lookup(halved)).get_concrete_function(tf.TensorSpec([None], tf.int32, name="x"))
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=module.run)
+    for mode, fused in {"never": True, "always": False}.items():
+        arguments = [str(tmp_path / "model"), "-o", str(tmp_path / "out.tflite"), "--verify-fusions", mode, "--json"]
+        result = CliRunner().invoke(main, ["convert", *arguments])
+        assert result.exit_code == 0 and ("EMBEDDING_LOOKUP" in result.stdout) == fused
 
 
 def test_an_unknown_mode():

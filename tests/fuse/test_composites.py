@@ -68,6 +68,33 @@ def test_several_times_with_different_shapes_and_results_that_nobody_reads():
     assert converted.ops == ["my_op", "my_op"]
 
 
+def test_a_function_that_reads_or_writes_variables_stays():
+    class Layer(tf.Module):
+        def __init__(self):
+            self.table = tf.Variable(TABLE)
+            # Only this form of an annotation lets TensorFlow trace a variable within.
+            self.reads = annotated(
+                lambda ids: tf.gather(self.table, ids), implements("my_op", tfl_fusable_op=True), "api"
+            )
+            self.writes = annotated(self.count, implements("count", tfl_fusable_op=True), "api")
+            self.calls = tf.Variable(0)
+            self.given = annotated(lambda table, ids: tf.gather(table, ids), "embedding_lookup")
+
+        def __call__(self, ids):
+            return self.reads(ids) + self.given(tf.convert_to_tensor(self.table), ids)
+
+        def count(self, ids):
+            self.calls.assign_add(1)
+            return ids + self.calls
+
+    layer = Layer()
+    converted = check(layer, IDS, inputs=ids)
+    assert "EMBEDDING_LOOKUP" in converted.ops and "my_op" not in converted.ops
+    assert "hand its value in" in converted.refused["tfl_fusable_op"]
+    refused = convert_function(layer.writes, IDS).refused
+    assert "writes to a variable" in refused["tfl_fusable_op"]
+
+
 def test_the_most_exact_name_goes_first():
     """A table lookup that also says that it may be a custom op is a lookup."""
     fn = annotated(lambda t, i: tf.gather(t, i), implements("embedding_lookup", tfl_fusable_op=True))

@@ -174,6 +174,17 @@ def test_a_rewrite_that_is_wrong_is_named(tmp_path, body, why):
     assert why in str(caught.value) and not out.exists()
 
 
+def test_operands_that_cannot_be_drawn_are_named(tmp_path):
+    plugin = write(
+        tmp_path,
+        "def draw(rng, m):\n    return {'x': m.w}\n"
+        "FUSIONS = [Fusion('acme_add', 'ADD', ADD, lambda tfl, m: tfl.add(m.x, m.y), draw=draw)]\n",
+    )
+    fn = annotated(lambda x, y: x + y, "acme.Add")
+    with pytest.raises(InputError, match=r"the fusion acme_add \(.*mine\.py:5\) failed: AttributeError"):
+        convert_function(fn, tf.TensorSpec([2, 3]), tf.TensorSpec([2, 3]), plugins=[plugin])
+
+
 def test_a_pattern_whose_rewrite_is_wrong_is_named(tmp_path):
     plugin = write(
         tmp_path,
