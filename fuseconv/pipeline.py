@@ -31,6 +31,7 @@ from fuseconv.passes.simplify import simplify
 from fuseconv.passes.state import express_state, initialise
 from fuseconv.passes.tensor_lists import express_lists
 from fuseconv.passes.tidy import tidy
+from fuseconv.recognise.raise_loops import raise_loops
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer import to_bytes, write
 
@@ -111,6 +112,12 @@ def convert(
             prune_control_flow(module, report)
             simplify(module, report)
         with stage("fuse"):
+            fuse_composites(module, fusions, report, body_check)
+            dissolve(module, report)
+            simplify(module, report)
+            prune_control_flow(module, report)
+            raise_loops(module, report)
+            simplify(module, report)
             fuse_composites(module, fusions, report, body_check)
             report.warnings += filter(None, [body_check.warning()])
             dissolve(module, report)

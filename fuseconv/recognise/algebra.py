@@ -7,6 +7,7 @@ cuts the weights, so that one product with four gates' weights and four products
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -91,7 +92,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Call:
-    """An elementwise function. name: the type of the op, with its numbers where it has any: "Tanh", "clip(-3, 3)"."""
+    """An elementwise function. name: the type of the op, and its numbers if it has any: "Tanh", "clip(-3.0, 3.0)"."""
 
     name: str
     argument: Poly
@@ -272,6 +273,22 @@ def close(a: float, b: float) -> bool:
     return abs(a - b) <= 1e-5 * max(abs(a), abs(b), 1e-6)
 
 
+_CLIPS = {(0.0, math.inf): "Relu", (0.0, 6.0): "Relu6"}
+
+
+def clip_name(low: float, high: float) -> str:
+    """The name of the function that keeps numbers within bounds."""
+    return _CLIPS.get((low, high), f"clip({low!r}, {high!r})")
+
+
+def bounds(name: str) -> tuple[float, float] | None:
+    """The bounds of a function that keeps numbers within some; None of any other."""
+    if name.startswith("clip("):
+        low, high = name[len("clip(") : -1].split(", ")
+        return float(low), float(high)
+    return next((known for known, other in _CLIPS.items() if other == name), None)
+
+
 def call(name: str, argument: Poly) -> Poly:
     """A function of a polynomial, under its usual name where it is written otherwise."""
     number = dict(argument.terms).get(ONE, 0.0)
@@ -281,7 +298,7 @@ def call(name: str, argument: Poly) -> Poly:
         atom = rest.atom
         if isinstance(atom, Call) and atom.name == "Exp":
             return of_atom(Call("Sigmoid", atom.argument.scaled(-1.0)))
-    if name == "clip(0, 1)" and close(number, 0.5):
+    if name == clip_name(0.0, 1.0) and close(number, 0.5):
         return of_atom(Call("hard_sigmoid", (argument + of_number(-number))))
     return of_atom(Call(name, argument))
 

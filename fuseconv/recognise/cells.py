@@ -16,6 +16,7 @@ from fuseconv.recognise.algebra import (
     Product,
     Source,
     Vector,
+    bounds,
     factors,
     of_atom,
     poly,
@@ -134,7 +135,8 @@ def _lstm(step: Step, h: int, c: int) -> Cell:
     if len(through) != 2:
         raise NoCell("the output is no product of a gate and a function of the state")
     gate, emitted = sorted(through, key=lambda atom: _of_new(atom, c))
-    enters, candidate = sorted(added[0], key=lambda atom: not _is_sigmoid(atom))
+    name = emitted.name if isinstance(emitted, Call) else ""
+    enters, candidate = sorted(added[0], key=lambda atom: (not _is_sigmoid(atom), _has_name(atom, name)))
     gates = [_gated(atom, name) for atom, name in ((enters, "input"), (kept[0][0], "forget"), (gate, "output"))]
     activation = _activation(emitted, "state")
     if _activation(candidate, "candidate") != activation:
@@ -150,16 +152,21 @@ def _lstm(step: Step, h: int, c: int) -> Cell:
 def _unclipped(state: Poly, name: str) -> tuple[Poly, float]:
     """A state before it is clipped, and at which number."""
     clip = state.atom
-    if not isinstance(clip, Call) or not clip.name.startswith("clip("):
+    limits = bounds(clip.name) if isinstance(clip, Call) else None
+    if limits is None or not isinstance(clip, Call):
         return state, 0.0
-    low, high = (float(part) for part in clip.name[5:-1].split(","))
+    low, high = limits
     if low != -high or not 0 < high < float("inf"):
         raise NoCell(f"the {name} is clipped to [{low:g}, {high:g}], which TFLite's LSTM cannot do")
     return clip.argument, high
 
 
 def _is_sigmoid(atom: Atom) -> bool:
-    return isinstance(atom, Call) and atom.name == "Sigmoid"
+    return _has_name(atom, "Sigmoid")
+
+
+def _has_name(atom: Atom, name: str) -> bool:
+    return isinstance(atom, Call) and atom.name == name
 
 
 def _gated(atom: Atom, name: str) -> Poly:

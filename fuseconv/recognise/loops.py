@@ -140,7 +140,7 @@ class _Classifier:
             known = position.get(counter, -1) if counter is not None else -1
             if test.kind not in _COMPARISONS or known not in self.counters:
                 raise NotALoop("its end depends on what it computes")
-            size = self.size(bound, position)
+            size = self.bound(bound, position)
             if size is None:
                 raise NotALoop("the number of its steps is not known from shapes")
             if bound in position:
@@ -150,6 +150,19 @@ class _Classifier:
         if len(counts) != 1 and len(fixed) != len(counts):
             raise NotALoop("the number of its steps has several bounds")
         return (min(fixed) if fixed else counts.pop()), bounds
+
+    def bound(self, value: Value | None, position: dict[Value, int]) -> Dim | None:
+        """A number of steps. TF1's dynamic_rnn writes n as min(n, max(1, n))."""
+        if value in position:
+            index = position[value]
+            value = self.op.operands[index] if self.body.outputs[index] is self.body.inputs[index] else value
+        if value is not None and value.op is not None and value.op.kind == "tf.Minimum":
+            for one, other in (value.op.operands, value.op.operands[::-1]):
+                maximum = other.op.operands if other is not None and other.op and other.op.kind == "tf.Maximum" else []
+                size = known_size(one)
+                if size is not None and size in [known_size(operand) for operand in maximum]:
+                    return size
+        return self.size(value, position)
 
     def size(self, value: Value | None, position: dict[Value, int]) -> Dim | None:
         """A scalar integer that is constant, or known from shapes."""

@@ -152,12 +152,11 @@ def _total(*parts: Poly) -> Poly:
 def _clip(low: float, high: float, x: Poly) -> Poly:
     """clip, put together from a maximum and a minimum."""
     atom = x.atom
-    if isinstance(atom, algebra.Call) and atom.name.startswith("clip("):
-        inner_low, inner_high = (float(part) for part in atom.name[5:-1].split(","))
-        return algebra.call(f"clip({max(low, inner_low):g}, {min(high, inner_high):g})", atom.argument)
-    if isinstance(atom, algebra.Call) and atom.name == "Relu":
-        return algebra.call(f"clip({max(low, 0):g}, {high:g})", atom.argument)
-    return algebra.call(f"clip({low:g}, {high:g})", x)
+    if isinstance(atom, algebra.Call) and (bounds := algebra.bounds(atom.name)) is not None:
+        # Between the outer bounds, or at the one that lies nearer to what the inner ones let through.
+        low, high = (min(max(bound, low), high) for bound in bounds)
+        x = atom.argument
+    return algebra.call(algebra.clip_name(low, high), x)
 
 
 def _bounded(minimum: bool) -> Callable[..., Poly]:

@@ -1,0 +1,193 @@
+"""Loops that people write themselves, in whatever arrangement: what they compute decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check
+from tests.recognise.expected import LSTM, RNN
+from tests.recognise.lstm_steps import BIAS, IN, KERNEL, RECURRENT, UNITS, loop, lstm, weight
+
+DYNAMIC = tf.TensorSpec([None, None, IN])
+States = tuple[tf.Tensor, ...]
+_JOINED = tf.concat([KERNEL, RECURRENT], 0)
+_KERNELS, _RECURRENTS = [weight(IN, UNITS) for _ in "ifgo"], [weight(UNITS, UNITS) for _ in "ifgo"]
+_BIASES = [weight(UNITS) for _ in "ifgo"]
+_PEEPHOLES, _PROJECTION = [weight(UNITS) for _ in "ifo"], weight(UNITS, 4)
+
+
+def _finish(*values: tf.Tensor) -> States:
+    i, f, g, o, c = values
+    c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+    return tf.sigmoid(o) * tf.tanh(c), c
+
+
+def _forget_bias(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    """The order and the constant of TF1's BasicLSTMCell."""
+    i, g, f, o = tf.split(tf.nn.bias_add(tf.concat([x, h], 1) @ _JOINED, BIAS), 4, axis=1)
+    return _finish(i, f + 1.0, g, o, c)
+
+
+def _gates_at_once(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    """One sigmoid over three gates, cut afterwards; factors and summands the other way round."""
+    z = BIAS + h @ RECURRENT + x @ KERNEL
+    gates, candidate = tf.sigmoid(z[:, : 3 * UNITS]), tf.tanh(z[:, 3 * UNITS :])
+    c = candidate * gates[:, :UNITS] + c * gates[:, UNITS : 2 * UNITS]
+    return tf.tanh(c) * gates[:, 2 * UNITS :], c
+
+
+def _four_products(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    return _finish(*(x @ k + h @ r + b for k, r, b in zip(_KERNELS, _RECURRENTS, _BIASES)), c)
+
+
+def _transposed(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    z = tf.matmul(x, tf.transpose(KERNEL), transpose_b=True) + tf.einsum("bi,ji->bj", h, tf.transpose(RECURRENT))
+    return _finish(*tf.split(z, 4, axis=1), c)
+
+
+def _einsum(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    z = tf.einsum("bi,ij->bj", x, KERNEL) + tf.einsum("bi,ij->bj", h, RECURRENT) + BIAS[tf.newaxis]
+    return _finish(*tf.split(z, [UNITS] * 4, axis=-1), c)
+
+
+def _own_sigmoids(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    i, f, g, o = tf.split(x @ KERNEL + h @ RECURRENT + BIAS, 4, axis=1)
+    c = c / (1.0 + tf.exp(-f)) + 0.5 * (1.0 + tf.tanh(0.5 * i)) * tf.tanh(g)
+    return tf.math.reciprocal(tf.exp(-o) + 1.0) * tf.tanh(c), c
+
+
+def _two_biases(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    """As in PyTorch's weights."""
+    return _finish(*tf.split((x @ KERNEL + BIAS) + (h @ RECURRENT + BIAS[::-1]), 4, axis=1), c)
+
+
+def _peepholes(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    i, f, g, o = tf.split(x @ KERNEL + h @ RECURRENT + BIAS, 4, axis=1)
+    new = tf.sigmoid(f + c * _PEEPHOLES[1]) * c + tf.sigmoid(i + _PEEPHOLES[0] * c) * tf.tanh(g)
+    return tf.sigmoid(o + new * _PEEPHOLES[2]) * tf.tanh(new), new
+
+
+def _one_peephole(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    i, f, g, o = tf.split(x @ KERNEL + h @ RECURRENT + BIAS, 4, axis=1)
+    return _finish(i, f + c * _PEEPHOLES[1], g, o, c)
+
+
+def _clipped(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    i, f, g, o = tf.split(x @ KERNEL + h @ RECURRENT + BIAS, 4, axis=1)
+    c = tf.clip_by_value(tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g), -0.2, 0.2)
+    return tf.sigmoid(o) * tf.tanh(c), c
+
+
+STEPS: list[Callable[..., States]] = [
+    lstm, _forget_bias, _gates_at_once, _four_products, _transposed, _einsum, _own_sigmoids, _two_biases, _peepholes,
+    _one_peephole, _clipped,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_lstm_steps(step: Callable[..., States]) -> None:
+    converted = check(loop(step), DYNAMIC, static=False)
+    assert Counter(converted.ops)[LSTM] == 1
+    assert "WHILE" not in converted.ops
+
+
+def test_a_projection() -> None:
+    recurrent = weight(4, 4 * UNITS)
+
+    def step(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+        h, c = _finish(*tf.split(x @ KERNEL + h @ recurrent + BIAS, 4, axis=1), c)
+        return tf.clip_by_value(h @ _PROJECTION, -0.3, 0.3), c
+
+    converted = check(loop(step, [4, UNITS]), DYNAMIC, static=False)
+    assert Counter(converted.ops)[LSTM] == 1
+
+
+def _simple(x: tf.Tensor, h: tf.Tensor) -> States:
+    return (tf.tanh(tf.concat([h, x], 1) @ tf.concat([_RECURRENTS[0], _KERNELS[0]], 0)),)
+
+
+def _linear(x: tf.Tensor, h: tf.Tensor) -> States:
+    return (x @ _KERNELS[0] + 0.5 + h @ (0.3 * _RECURRENTS[0]),)
+
+
+def _rectified(x: tf.Tensor, h: tf.Tensor) -> States:
+    return (tf.maximum(x @ _KERNELS[0] + h @ (0.3 * _RECURRENTS[0]) + _BIASES[0], 0.0),)
+
+
+@pytest.mark.parametrize("step", [_simple, _linear, _rectified], ids=lambda step: step.__name__)
+def test_simple_steps(step: Callable[..., States]) -> None:
+    converted = check(loop(step, [UNITS]), DYNAMIC, static=False)
+    assert Counter(converted.ops)[RNN] == 1
+    assert "WHILE" not in converted.ops
+
+
+def _zeros(x: tf.Tensor) -> tf.Tensor:
+    return tf.zeros([tf.shape(x)[0], UNITS])
+
+
+@tf.function
+def _over_a_range(x: tf.Tensor) -> tuple:
+    h, c, outputs = _zeros(x), _zeros(x), tf.TensorArray(tf.float32, tf.shape(x)[1])
+    for t in tf.range(tf.shape(x)[1]):
+        h, c = lstm(x[:, t], h, c)
+        outputs = outputs.write(t, h)
+    return outputs.stack(), c
+
+
+@tf.function
+def _over_a_growing_array(x: tf.Tensor) -> tf.Tensor:
+    h, c, outputs = _zeros(x), _zeros(x), tf.TensorArray(tf.float32, 0, dynamic_size=True)
+    for t in tf.range(tf.shape(x)[1]):
+        h, c = lstm(x[:, t], h, c)
+        outputs = outputs.write(t, h)
+    return tf.transpose(outputs.stack(), [1, 0, 2])
+
+
+@tf.function
+def _over_a_tensor(x: tf.Tensor) -> tf.Tensor:
+    h, c = _zeros(x), _zeros(x)
+    for step in tf.transpose(x, [1, 0, 2]):
+        h, c = lstm(step, h, c)
+    return h
+
+
+@tf.function
+def _while_true(x: tf.Tensor) -> tf.Tensor:
+    h, c, t = _zeros(x), _zeros(x), 0
+    while t < tf.shape(x)[1]:
+        h, c = lstm(tf.gather(x, t, axis=1), h, c)
+        t += 1
+    return c
+
+
+def _from_the_end(x: tf.Tensor) -> tf.Tensor:
+    time = tf.shape(x)[1]
+
+    def body(t: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> tuple:
+        return t + 1, *lstm(x[:, time - 1 - t], h, c)
+
+    return tf.while_loop(lambda t, *_: t < time, body, (0, _zeros(x), _zeros(x)))[1]
+
+
+def _scan(x: tf.Tensor) -> tf.Tensor:
+    return tf.scan(lambda states, step: lstm(step, *states), tf.transpose(x, [1, 0, 2]), (_zeros(x), _zeros(x)))[0]
+
+
+LOOPS = [_over_a_range, _over_a_growing_array, _over_a_tensor, _while_true, _from_the_end, _scan]
+
+
+@pytest.mark.parametrize("function", LOOPS, ids=lambda f: getattr(f, "__name__", None) or f.python_function.__name__)
+@pytest.mark.parametrize("time", [None, 6])
+def test_loops(function: Callable[[tf.Tensor], tf.Tensor], time: int | None) -> None:
+    converted = check(function, tf.TensorSpec([None, time, IN]), static=False)
+    assert Counter(converted.ops)[LSTM] == 1
+    assert "WHILE" not in converted.ops
+
+
+def test_static_everything() -> None:
+    converted = check(_over_a_range, tf.TensorSpec([1, 6, IN]))
+    assert Counter(converted.ops)[LSTM] == 1

@@ -1,0 +1,84 @@
+"""TensorFlow 1's cells and loops."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.ops import rnn as tf1_rnn
+from tf_keras.src.layers.rnn import legacy_cells as cells
+
+from fuseconv.testing import check
+from tests.recognise.expected import LSTM, RNN
+from tests.recognise.tf1 import function_of
+
+SHAPE = (None, 7, 3)
+SPEC = tf.TensorSpec(SHAPE)
+UNITS = 5
+
+CELLS: dict[str, tuple[Callable[[], Any], str]] = {
+    "BasicLSTMCell": (lambda: cells.BasicLSTMCell(UNITS), LSTM),
+    "BasicLSTMCell without forget bias": (lambda: cells.BasicLSTMCell(UNITS, forget_bias=0.0), LSTM),
+    "LSTMCell": (lambda: cells.LSTMCell(UNITS), LSTM),
+    "peepholes": (lambda: cells.LSTMCell(UNITS, use_peepholes=True), LSTM),
+    "projection": (lambda: cells.LSTMCell(UNITS, num_proj=4), LSTM),
+    "cell clip": (lambda: cells.LSTMCell(UNITS, cell_clip=0.5), LSTM),
+    "all at once": (
+        lambda: cells.LSTMCell(UNITS, use_peepholes=True, num_proj=4, cell_clip=0.5, proj_clip=0.3),
+        LSTM,
+    ),
+    "relu": (lambda: cells.LSTMCell(UNITS, activation=tf.nn.relu), LSTM),
+    "BasicRNNCell": (lambda: cells.BasicRNNCell(UNITS), RNN),
+    "relu BasicRNNCell": (lambda: cells.BasicRNNCell(UNITS, activation=tf.nn.relu), RNN),
+}
+
+
+def _dynamic(cell: Callable[[], Any], **options: Any) -> Callable[[Any], Any]:
+    return lambda x: tf1_rnn.dynamic_rnn(cell(), x, dtype=tf.float32, **options)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CELLS)
+def test_dynamic_rnn(name: str) -> None:
+    cell, op = CELLS[name]
+    converted = check(function_of(_dynamic(cell), SHAPE), SPEC, static=False)
+    assert Counter(converted.ops)[op] == 1
+    assert "WHILE" not in converted.ops
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dynamic_time() -> None:
+    shape = (None, None, 3)
+    function = function_of(_dynamic(lambda: cells.BasicLSTMCell(UNITS)), shape)
+    converted = check(function, tf.TensorSpec(shape), static=False)
+    assert Counter(converted.ops)[LSTM] == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_time_major() -> None:
+    build = _dynamic(lambda: cells.BasicLSTMCell(UNITS), time_major=True)
+    converted = check(function_of(build, SHAPE), SPEC, static=False)
+    assert Counter(converted.ops)[LSTM] == 1
+    assert "TRANSPOSE" not in converted.ops
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_bidirectional_dynamic_rnn() -> None:
+    def build(x: Any) -> Any:
+        return tf1_rnn.bidirectional_dynamic_rnn(
+            cells.BasicLSTMCell(UNITS), cells.LSTMCell(4), x, dtype=tf.float32
+        )  # fmt: skip
+
+    converted = check(function_of(build, SHAPE), SPEC, static=False)
+    assert Counter(converted.ops)[LSTM] == 2
+    assert "WHILE" not in converted.ops
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_gru_is_left_with_a_reason() -> None:
+    converted = check(function_of(_dynamic(lambda: cells.GRUCell(UNITS)), SHAPE), SPEC, static=False)
+    reasons = [record.why for record in converted.report.records if record.rule == "raise_loops"]
+    assert reasons == ["the state is let through by gates, as a GRU's is, for which TFLite has no kernel"]
