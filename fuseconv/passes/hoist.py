@@ -1,0 +1,116 @@
+"""Takes out of loops what does not depend on what they carry.
+
+What a step computes of invariants alone is computed once, before the loop. What it computes of one row of a sequence
+(and invariants) is computed of all rows at once, before the loop, and the step reads a row of that: the projection of an
+RNN's input, [batch, in] x [in, units] at each step, becomes one product of [steps, batch, in]. This is found by
+following what each op depends on; it takes no knowledge of cells.
+"""
+
+from __future__ import annotations
+
+from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.passes.batching import MOVES, batched, constant_axis_zero, is_safe
+from fuseconv.passes.effects import bodies, is_repeatable
+from fuseconv.passes.loop_form import LoopForm, for_each_loop
+from fuseconv.passes.tf_builder import TfBuilder
+
+
+def hoist(module: Module) -> None:
+    """Moves computation from the bodies of loops to where the loops stand, those inside others first."""
+    for_each_loop(module, lambda op, graph: _Hoist(LoopForm(op, module), graph, module).run())
+
+
+class _Hoist:
+    def __init__(self, loop: LoopForm, graph: Graph, module: Module) -> None:
+        self.loop = loop
+        self.graph = graph
+        self.module = module
+        self.before: list[Op] = []
+        # What invariants of the body are before the loop, and what rows are: the index that they are read at, and all
+        # of them stacked.
+        self.invariants: dict[Value, Value] = {}
+        self.rows: dict[Value, tuple[Value, Value]] = {}
+        self.carried: dict[Value, Value] = {}
+
+    def run(self) -> None:
+        loop = self.loop
+        for i, inner in enumerate(loop.body.inputs):
+            operand = loop.op.operands[i]
+            if loop.is_invariant(i) and operand is not None and not operand.dtype.is_handle:
+                self.invariants[inner] = operand
+                self.carried.setdefault(operand, inner)
+        ops, loop.body.ops = loop.body.ops, []
+        for op in ops:
+            if not self.take_out(op):
+                loop.body.ops.append(op)
+        at = self.graph.ops.index(loop.op)
+        self.graph.ops[at:at] = self.before
+
+    def outside(self, value: Value) -> Value:
+        return value if value.is_const else self.invariants[value]
+
+    def is_invariant(self, value: Value | None) -> bool:
+        return value is not None and (value.is_const or value in self.invariants)
+
+    def take_out(self, op: Op) -> bool:
+        """Moves an op before the loop; False if it stays. What is moved leaves reads of its results behind."""
+        if not is_repeatable(op) or any(True for _ in bodies(op, self.module)):
+            return False
+        if any(result.dtype.is_handle for result in op.results):
+            return False
+        if op.operands and all(self.is_invariant(value) for value in op.operands):
+            return self.take_invariant(op)
+        if constant_axis_zero(op) and self.is_invariant(op.operands[0]) and op.operands[0].shape:  # type: ignore[union-attr]
+            self.rows[op.result] = op.operands[1], self.outside(op.operands[0])  # type: ignore[arg-type,assignment]
+            return False
+        return self.take_rows(op)
+
+    def take_invariant(self, op: Op) -> bool:
+        if not is_safe(op) and not self.runs():
+            return False
+        moved = Op(op.kind, [self.outside(v) for v in op.operands if v is not None], op.attrs, op.name, op.sources)
+        self.before.append(moved)
+        for result in op.results:
+            outer = moved.add_result(result.dtype, result.shape, result.name)
+            outer.content = result.content
+            inner = self.carry(outer)
+            self.invariants[inner] = outer
+            replace_uses(result, inner)
+        detach(op)
+        return True
+
+    def runs(self) -> bool:
+        steps = self.loop.steps()
+        return isinstance(steps, int) and steps > 0
+
+    def take_rows(self, op: Op) -> bool:
+        indices = {self.rows[v][0] for v in op.operands if v is not None and v in self.rows}
+        others = [v for v in op.operands if v is not None and v not in self.rows]
+        if len(indices) != 1 or not all(self.is_invariant(value) for value in others):
+            return False
+        (index,) = indices
+        stacked = {v: self.rows[v][1] for v in op.operands if v in self.rows}  # type: ignore[index]
+        made = batched(TfBuilder(self.before, op), op, stacked, self.outside)  # type: ignore[arg-type]
+        if made is None:
+            return False
+        self.rows.update((result, (index, rows)) for result, rows in zip(op.results, made))
+        if op.type in MOVES:
+            return False
+        for result, rows in zip(op.results, made):
+            row = self.read(op, rows, index)
+            self.rows[row] = index, rows
+            replace_uses(result, row)
+        detach(op)
+        return True
+
+    def read(self, op: Op, rows: Value, index: Value) -> Value:
+        tf = TfBuilder(self.loop.body.ops, op)
+        row = tf.GatherV2(self.carry(rows), index, 0)
+        row.shape = None if rows.shape is None else rows.shape[1:]
+        return row
+
+    def carry(self, value: Value) -> Value:
+        """The value in the body."""
+        if value not in self.carried:
+            self.carried[value] = self.loop.carry(value)
+        return self.carried[value]
