@@ -26,6 +26,7 @@ def if_else(
     """A branch becomes IF on a bool; both sides become subgraphs."""
     _require_tensors((*operands, *tfl.source.results), "a branch")
     require(condition.dtype.name == "bool", f"a condition of type {condition.dtype} is not a bool")
+    require(condition.rank == 0, "the rank of the condition is not known")
     types = [(result.dtype, result.shape) for result in tfl.source.results]
     attrs = {"then_subgraph_index": then_branch, "else_subgraph_index": else_branch}
     return tfl.typed_op("IF", [condition, *operands], types, attrs)

@@ -1,18 +1,25 @@
-"""Takes out of loops and branches what does not depend on them."""
+"""Branches and loops as TFLite has them: cases as branches, conditions as bools, only what changes carried."""
 
 from __future__ import annotations
 
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.passes.inline import move_body
+from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.report.records import Report
 
 LOOPS = frozenset({"tf.While", "tf.StatelessWhile"})
 _BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
+_CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
 
 
 def prune_control_flow(module: Module, report: Report) -> None:
     """Loops carry only what changes: an invariant that is constant moves into the body, one that nobody reads (a frozen
-    variable's handle, say) goes. A branch on a constant becomes the branch taken."""
+    variable's handle, say) goes. A branch on a constant becomes the branch taken, a case nested branches."""
+    for graph in list(module.graphs()):
+        _nest_cases(graph, module)
+    for graph in list(module.graphs()):
+        _express_conditions(graph, module)
     for graph in list(module.graphs()):
         ops, graph.ops = graph.ops, []
         for op in ops:
@@ -24,6 +31,75 @@ def prune_control_flow(module: Module, report: Report) -> None:
                 if op.kind in _BRANCHES:
                     _prune_branches(op, module)
                 graph.ops.append(op)
+
+
+def _nest_cases(graph: Graph, module: Module) -> None:
+    """A case becomes a branch on whether its index is 0, with the other branches nested in its second side.
+
+    An index out of range takes the last branch."""
+    for op in graph.ops:
+        if op.kind not in _CASES:
+            continue
+        branches: list[FuncRef] = op.attrs.pop("branches")
+        op.kind = _CASES[op.kind]
+        index = op.operands[0]
+        assert index is not None
+        for reference in branches:
+            # Both sides of a branch take the same operands.
+            body = module.functions[reference.name]
+            body.inputs.insert(0, Value(index.dtype, index.shape, "index"))
+        last = branches.pop()
+        for number in range(len(branches) - 1, 0, -1):
+            last = _side(op, number, branches[number], last, module)
+        made: list[Op] = []
+        condition = _is_number(TfBuilder(made, op), index, 0) if branches else constant(False, BOOL, op.name)
+        op.set_operands([condition, *op.operands])
+        op.attrs |= {"then_branch": branches[0] if branches else last, "else_branch": last}
+        place = graph.ops.index(op)
+        graph.ops[place:place] = made
+
+
+def _side(case: Op, number: int, then: FuncRef, other: FuncRef, module: Module) -> FuncRef:
+    """A function that takes a case's operands and runs `then` if the index is `number`, else `other`."""
+    name = f"{case.name}/branch{number}"
+    while name in module.functions:
+        name += "'"
+    graph = module.functions[name] = Graph(name)
+    inputs = [graph.add_input(v.dtype, v.shape, v.name) for v in case.operands if v is not None]
+    condition = _is_number(TfBuilder(graph.ops, case), inputs[0], number)
+    attrs = {"then_branch": then, "else_branch": other}
+    branch = Op(case.kind, [condition, *inputs], attrs, case.name, case.sources)
+    for result in case.results:
+        branch.add_result(result.dtype, result.shape)
+    graph.ops.append(branch)
+    graph.outputs = branch.results
+    return FuncRef(name)
+
+
+def _is_number(tf: TfBuilder, index: Value, number: int) -> Value:
+    return tf.Equal(index, constant(number, index.dtype), dtype=BOOL)
+
+
+def _express_conditions(graph: Graph, module: Module) -> None:
+    """Conditions become bools: a number holds unless it is 0, and what is no scalar unless it is empty."""
+    ops, graph.ops = graph.ops, []
+    for op in ops:
+        if op.kind in LOOPS:
+            cond = module.functions[op.attrs["cond"].name]
+            cond.outputs = [_truth(TfBuilder(cond.ops, op), cond.outputs[0])]
+        elif op.kind in _BRANCHES and op.operands[0] is not None:
+            op.set_operand(0, _truth(TfBuilder(graph.ops, op), op.operands[0]))
+        graph.ops.append(op)
+
+
+def _truth(tf: TfBuilder, condition: Value) -> Value:
+    if condition.is_const or condition.rank is None or condition.dtype.is_handle:
+        return condition
+    if condition.rank > 0:
+        return tf.Greater(tf.Size(condition, dtype=INT32), 0, dtype=BOOL)
+    if condition.dtype is BOOL or condition.dtype is STRING:
+        return condition
+    return tf.NotEqual(condition, constant(0, condition.dtype), dtype=BOOL)
 
 
 def _prune_loop(op: Op, module: Module) -> None:

@@ -34,8 +34,10 @@ def tidy(module: Module, report: Report) -> None:
     repeated = {op.attrs["body_subgraph_index"].name for op in loops}
     for op in loops:
         _show_growth(op, module.functions[op.attrs["body_subgraph_index"].name])
-    for graph in module.graphs():
-        separate_outputs(graph, graph.name in repeated and has_fixed_sizes(graph))
+    for signature in module.signatures:
+        separate_outputs(signature.graph)
+    for graph in module.functions.values():
+        separate_outputs(graph, graph.name in repeated and has_fixed_sizes(graph), keep_constants=True)
 
 
 def _tidy_graph(graph: Graph, report: Report) -> None:
@@ -59,13 +61,16 @@ def _tidy_graph(graph: Graph, report: Report) -> None:
             graph.ops.append(op)
 
 
-def separate_outputs(graph: Graph, keep_inputs: bool = False) -> None:
+def separate_outputs(graph: Graph, keep_inputs: bool = False, keep_constants: bool = False) -> None:
     """Gives each output a tensor of its own: a copy, where it is an input, a constant or another output as well.
 
-    keep_inputs: it is the body of a loop in which an input may be the output of the same number."""
+    keep_inputs: it is the body of a loop in which an input may be the output of the same number. keep_constants: it is
+    a branch or body: the runtime copies constants that it returns, but crashes on what RESHAPE makes of one."""
     seen: set[Value] = set(graph.inputs)
     for index, value in enumerate(graph.outputs):
-        if keep_inputs and value is graph.inputs[index]:
+        # What WHILE carries of strings it frees as it copies.
+        kept = keep_inputs and value is graph.inputs[index] and value.dtype is not types.STRING
+        if kept or (keep_constants and value.is_const):
             continue
         if value in seen or value.is_const or value.variable:
             graph.terminator.set_operand(index, _copy(graph, value))
