@@ -31,13 +31,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     packages = environment / "lib" / version / "site-packages"
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     python = environment / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--force-reinstall", source], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--no-build-isolation", "--force-reinstall", str(source)], check=True)
     return environment
 
 
 def _run(environment: Path, folder: Path, *args: object) -> str:
-    command = [environment / "bin" / "fuseconv", *map(str, args)]
+    command = [str(environment / "bin" / "fuseconv"), *map(str, args)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -36,9 +36,9 @@ def test_fusions_and_rules_know_their_origin():
 
 
 def test_a_clash_names_both_owners():
-    with pytest.raises(InputError, match="one.*two"):
+    with pytest.raises(InputError, match=r"one.*two"):
         Registry(module("one", ["first"]), module("two", ["first"]))
-    with pytest.raises(InputError, match="one.*two"):
+    with pytest.raises(InputError, match=r"one.*two"):
         Registry(module("one", twice=rule()), module("two", twice=rule()))
 
 

@@ -11,7 +11,7 @@ X = tf.TensorSpec([None, 7, 24])
 
 def small(rng, shape, dtype):
     """Rows of very different sizes, zeros among them."""
-    sizes = rng.choice([0.0, 1e-9, 1e-7, 1e-5, 1.0, 1e4], shape[:-1] + (1,))
+    sizes = rng.choice([0.0, 1e-9, 1e-7, 1e-5, 1.0, 1e4], (*shape[:-1], 1))
     return (rng.standard_normal(shape) * sizes).astype(dtype)
 
 

@@ -37,8 +37,9 @@ def test_a_gather_takes_the_value() -> None:
     module, _ = _frozen('%2 "rows": float32[3,2] = tf.ResourceGather(%1, %0) {}\n return %2')
     gather = module.signatures[0].graph.ops[-1]
     assert gather.type == "GatherV2"
-    assert gather.operands[0].data is VALUE
-    assert gather.operands[2].data == 0
+    table, _, batch_dims = gather.operands
+    assert table is not None and table.data is VALUE
+    assert batch_dims is not None and batch_dims.data == 0
 
 
 @pytest.mark.parametrize("write", ["AssignVariableOp", "AssignAddVariableOp", "ResourceScatterUpdate"])
