@@ -19,7 +19,7 @@ import numpy as np
 from fuseconv.errors import FuseconvError, UnsupportedError, module_error
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import Sym, substitute_dim
-from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, detach
+from fuseconv.ir.graph import Graph, Module, Op, Signature, Value
 from fuseconv.passes.effects import bodies
 from fuseconv.passes.inline import original
 
@@ -78,7 +78,11 @@ class BodyCheck:
                 self.skipped.append(f"{fusion.name} of {original(callee)}")
                 return "it was not checked against the body, which would take longer than a second in all"
             start = time.perf_counter()
+            # The small models share the constants of the model, which must not know these readers.
+            constants = {value: dict(value.uses) for value in _constants(op, callee, module)}
             self._verdicts[key] = self._judge(fusion, op, callee, module, fuse_alone)
+            for value, uses in constants.items():
+                value.uses = uses
             self.seconds += time.perf_counter() - start
         verdict = self._verdicts[key]
         if not verdict.agrees:
@@ -97,14 +101,12 @@ class BodyCheck:
 
     def _estimate(self, op: Op, callee: Graph, module: Module) -> float:
         """Seconds, from above."""
-        ops = list(_ops(callee, module))
-        operands = {id(v): v for part in (op, *ops) for v in part.operands if v is not None}
-        constants = [value.data for value in operands.values() if value.data is not None]
+        constants = [value.data for value in _constants(op, callee, module) if value.data is not None]
         rows = max((math.prod(shape[:-1]) for v in op.operands if (shape := _static(v)) is not None), default=1)
         weights = sum(data.size for data in constants)
         return (
             _LOADING_SECONDS * (not self._verdicts)
-            + _SECONDS_PER_OP * len(ops)
+            + _SECONDS_PER_OP * sum(1 for _ in _ops(callee, module))
             + _SECONDS_PER_BYTE * sum(data.nbytes for data in constants)
             + _SECONDS_PER_PRODUCT * len(_SCALES) * weights * rows
         )
@@ -135,10 +137,6 @@ class BodyCheck:
         if not _depends_on_inputs(body.signatures[0].graph):
             raise Unverifiable("the body is a placeholder, its results are constant")
         difference = _Difference()
-        for graph in (*alone.graphs(), *body.graphs()):
-            # The constants belong to the model, which must not know these readers.
-            for part in (*graph.ops, graph.terminator):
-                detach(part)
         runs = _Runner(fused_file, "the fused op"), _Runner(body_file, "the body")
         rng = np.random.default_rng(0)
         for scale in _SCALES:
@@ -298,6 +296,14 @@ def _static(value: Value | None) -> tuple[int, ...] | None:
     if value is None or value.shape is None:
         return None
     return tuple(dim if isinstance(dim, int) else 2 for dim in value.shape)
+
+
+def _constants(op: Op, callee: Graph, module: Module) -> set[Value]:
+    """The constants that a call takes, and those of the function that it calls."""
+    inner = list(_ops(callee, module))
+    ends = [body.terminator for part in inner for body, _ in bodies(part, module)]
+    parts = (op, callee.terminator, *inner, *ends)
+    return {value for part in parts for value in part.operands if value is not None and value.is_const}
 
 
 def _ops(graph: Graph, module: Module) -> Iterator[Op]:

@@ -10,6 +10,12 @@ from click.testing import CliRunner
 from fuseconv.cli import main
 from fuseconv.errors import InputError
 from fuseconv.fuse import body_check
+from fuseconv.fuse.composites import fuse_composites
+from fuseconv.fuse.registry import Registry
+from fuseconv.ir import types
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, constant
+from fuseconv.pipeline import _small_file
+from fuseconv.report.records import Report
 from fuseconv.testing import check, convert_function, implements
 from tests.annotated import annotated
 
@@ -107,8 +113,23 @@ def test_the_estimate_counts_weights_and_rows():
 
 def test_the_model_is_left_as_it_was():
     """Constants of the model have no readers in the models of the check."""
-    converted = check(lambda x: lookup(halved)(x) + TABLE[:1], IDS, inputs=ids, verify_fusions="always")
-    assert converted.refused
+    table, half = constant(TABLE), constant(np.float32(0.5))
+    callee = Graph("f", {"_implements": FuncRef("embedding_lookup")})
+    inner = callee.add_input(types.FLOAT32, TABLE.shape, "table"), callee.add_input(types.INT32, (3,), "ids")
+    gather = Op("tf.GatherV2", [*inner, constant(np.int32(0))], {}, "gather")
+    mul = Op("tf.Mul", [gather.add_result(types.FLOAT32, (3, 4)), half], {}, "mul")
+    callee.ops, callee.outputs = [gather, mul], [mul.add_result(types.FLOAT32, (3, 4))]
+    graph = Graph("main")
+    call = Op("tf.PartitionedCall", [table, graph.add_input(types.INT32, (3,), "x")], {"f": FuncRef("f")}, "call")
+    graph.ops, graph.outputs = [call], [call.add_result(types.FLOAT32, (3, 4))]
+    module = Module([Signature(["main"], graph, ["x"], ["y"])], {"f": callee})
+    registry = Registry.builtin()
+    report = Report()
+    judge = body_check.BodyCheck("always", lambda small: _small_file(small, registry))
+    fuse_composites(module, registry.fusions, report, judge)
+    assert "differs" in next(record.why for record in report.records if record.kind == "refused")
+    assert graph.ops == [call] and callee.ops == [gather, mul]
+    assert table.uses == {call: 1} and half.uses == {mul: 1}
 
 
 def test_the_command_line_takes_the_mode(tmp_path):
