@@ -221,6 +221,8 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--no-fuse", metavar="GLOB", multiple=True, help="No fusions of this name. Repeatable.")
 @click.option("--verify-fusions", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
               help="Run what annotated functions hold against what they are fused to; auto: for up to a second.")
+@click.option("--rnn-state", type=click.Choice(["written", "variable"]), default="written", show_default=True,
+              help="Write the first states of recurrent ops on every invoke, or leave them to reset_all_variables.")
 @_trust
 @click.option("--allow-custom-ops", is_flag=True, help="Write operations that TFLite does not know as custom ones.")
 @click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")

@@ -32,6 +32,8 @@ from fuseconv.passes.state import express_state, initialise
 from fuseconv.passes.tensor_lists import express_lists
 from fuseconv.passes.tidy import tidy
 from fuseconv.recognise.raise_loops import raise_loops
+from fuseconv.recognise.states import MODES as STATE_MODES
+from fuseconv.recognise.states import keep_states
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer import to_bytes, write
 
@@ -59,6 +61,7 @@ def convert(
     fuse: Sequence[str] = (),
     no_fuse: Sequence[str] = (),
     verify_fusions: str = "auto",
+    rnn_state: str = "written",
     trust_model: bool = False,
     allow_custom_ops: bool = False,
     custom_ops: Sequence[str] = (),
@@ -74,7 +77,9 @@ def convert(
     (files or module names) besides the built-in ones. fuse, no_fuse: globs of the fusions to make, and not to make.
     verify_fusions: "always" runs the body of each annotated function that is fused, and what it is fused to, on random
     operands, and refuses fusions that compute something else; "auto" does so for up to a second; "never" trusts the
-    annotations. trust_model: load Lambda layers, which run the model's code. allow_custom_ops: write every op that has
+    annotations. rnn_state: "written" lets the file write the first states of recurrent ops on every invoke; "variable"
+    leaves states of zeros to the runtime, which clears them in reset_all_variables only. trust_model: load Lambda
+    layers, which run the model's code. allow_custom_ops: write every op that has
     no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that
     it knows. downcast_float64: compute in float32 what the model computes in float64. progress: called with the name of
     each stage as it starts.
@@ -86,6 +91,8 @@ def convert(
     fusions = registry.choose_fusions(fuse, no_fuse, report)
     if verify_fusions not in MODES:
         raise InputError(f"verify_fusions is one of {', '.join(MODES)}, not {verify_fusions!r}")
+    if rnn_state not in STATE_MODES:
+        raise InputError(f"rnn_state is one of {', '.join(STATE_MODES)}, not {rnn_state!r}")
     body_check = BodyCheck(verify_fusions, lambda small: _small_file(small, registry))
     custom = CustomOps(custom_ops, allow_custom_ops, node_def if select_tf_ops else None)
 
@@ -119,6 +126,7 @@ def convert(
             raise_loops(module, report)
             simplify(module, report)
             fuse_composites(module, fusions, report, body_check)
+            keep_states(module, report, rnn_state)
             report.warnings += filter(None, [body_check.warning()])
             dissolve(module, report)
             simplify(module, report)

@@ -3,6 +3,7 @@
     graph "main" {
       input %0 "x": float32[x.0,8]
       const %1 "dense/kernel": float32[8,2] = zlib:eJxj...
+      variable %3 "lstm/c": float32[1,4] {'variable': True}
       %2 "dense/MatMul": float32[x.0,2] = tfl.FULLY_CONNECTED(%0, %1, _) {} "dense/MatMul" from ["dense/MatMul"]
       return %2
     }
@@ -63,6 +64,8 @@ def _graph_lines(graph: Graph, elide: int | None) -> Iterator[str]:
         for operand in op.operands:
             if operand is not None and operand.data is not None and operand not in numbers:
                 yield f"  const {declare(operand)} = {_array_text(operand.data, elide)}"
+            elif operand is not None and operand.variable and operand.op is None and operand not in numbers:
+                yield f"  variable {declare(operand)}"
         operands = ", ".join("_" if v is None else f"%{numbers[v]}" for v in op.operands)
         if op is graph.terminator:
             yield f"  return {operands}".rstrip()
@@ -236,6 +239,9 @@ class _Parser:
                 array = _parse_array(data, value.dtype, value.shape)
                 values[number] = constant(array, value.dtype, value.name)
                 values[number].quantisation = value.quantisation
+            elif head == "variable":
+                number, value = _parse_value(rest)
+                values[number] = value
             elif head == "return":
                 graph.outputs = [values[int(n[1:])] for n in rest.split(", ") if n]
             else:

@@ -45,5 +45,7 @@ def _check_operand(graph: Graph, op: Op, operand: Value, made: set[Value]) -> No
             raise MalformedError(f"the constant {operand} holds an array of shape {operand.data.shape}")
         if operand.data.dtype != operand.dtype.numpy:
             raise MalformedError(f"the constant {operand} holds an array of {operand.data.dtype}")
+    elif operand.variable and operand.op is None:
+        return  # a tensor that keeps what an op leaves in it
     elif operand not in made and op.kind not in _LOOP_HEADS:
         raise MalformedError(f"{op} in {graph.name} reads {operand} before anything makes it")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim
+from fuseconv.ir.dims import Dim, Sym, substitute_dim, symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.passes.control_flow import LOOPS
 from fuseconv.passes.tf_builder import TfBuilder
@@ -31,28 +31,43 @@ def raise_loops(module: Module, report: Report) -> None:
     """Replaces each loop that is an RNN by a call of an annotated function.
 
     The report says why others, which multiply matrices at each step and carry what they make, are none."""
+    batches: dict[str, int] = {}
     for graph in list(module.graphs()):
         ops, graph.ops = graph.ops, []
         dead: set[Op] = set()
         for op in ops:
             if op in dead:
                 continue
-            if op.kind not in LOOPS or not _raise(op, graph, module, report, dead):
+            outlined = _outline(op, module, report) if op.kind in LOOPS else None
+            if outlined is None:
                 graph.ops.append(op)
+            else:
+                batches |= outlined.fixed_batch()
+                outlined.build(graph.ops, dead)
         graph.ops = [op for op in graph.ops if op not in dead]
+    _fix(module, batches, report)
 
 
-def _raise(op: Op, graph: Graph, module: Module, report: Report, dead: set[Op]) -> bool:
+def _fix(module: Module, sizes: dict[str, int], report: Report) -> None:
+    """Gives unknown sizes of inputs these values."""
+    for signature in module.signatures:
+        for name, value in zip(signature.inputs, signature.graph.inputs):
+            fixed = None if value.shape is None else tuple(substitute_dim(dim, sizes) for dim in value.shape)
+            if fixed != value.shape:
+                value.shape = fixed
+                report.warnings.append(f"the input {name} has the shape {fixed}: the state of a layer has a fixed size")
+
+
+def _outline(op: Op, module: Module, report: Report) -> _Outline | None:
+    """What an op becomes that is an RNN's loop."""
     try:
         loop = classify(op, module)
         cell = recognise(loop)
-        outlined = _Outline(loop, cell, module)
+        return _Outline(loop, cell, module)
     except (NotALoop, NoCell) as no:
         if _is_recurrent(op, module):
             report.record("refused", _RULE, op.sources, why=str(no))
-        return False
-    outlined.build(graph.ops, dead)
-    return True
+        return None
 
 
 def _is_recurrent(op: Op, module: Module) -> bool:
@@ -139,6 +154,16 @@ class _Outline:
         shape = self.sequence.source.shape
         assert shape is not None
         return shape[1 - self.sequence.time_axis]
+
+    def fixed_batch(self) -> dict[str, int]:
+        """The size of the batch by its symbol, where it is unknown to the input, and a state has several rows."""
+        for state in self.cell.states:
+            rows = self.loop.op.operands[state].shape[0]  # type: ignore[union-attr,index]
+            if isinstance(rows, int) and rows > 1 and isinstance(self.batch, Sym):
+                symbols = self.batch.symbols()
+                if len(symbols) == 1 and self.batch == symbol(next(iter(symbols))):
+                    return {next(iter(symbols)): rows}
+        return {}
 
     def width(self, state: int) -> int:
         """The number of columns of a state."""

@@ -148,3 +148,9 @@ def test_roll_at_run_time(axis):
 def test_invert_permutation(dtype):
     order = np.array([2, 0, 3, 1], dtype.as_numpy_dtype)
     check(tf.math.invert_permutation, spec(None, dtype=dtype), inputs=[order], static=False)
+
+
+def test_reverse_of_marked_dimensions():
+    marks = [True, False, True]
+    check(lambda x: tf.raw_ops.Reverse(tensor=x, dims=marks), tf.TensorSpec([None, 3, 4]))
+    check(lambda x: tf.raw_ops.Reverse(tensor=x, dims=[True]), tf.TensorSpec([None], tf.int64))

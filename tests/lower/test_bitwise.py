@@ -45,3 +45,14 @@ def test_right_shift(dtype):
         return tf.bitwise.right_shift(tf.bitwise.invert(x), y)
 
     check(layer, spec(None, 9, dtype=dtype), spec(9, dtype=dtype), inputs=distances)
+
+
+WHOLE = [tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64, tf.uint64]
+
+
+@pytest.mark.parametrize("dtype", WHOLE, ids=lambda t: t.name)
+def test_population_count(dtype):
+    def any_bits(rng, shape, numpy_type):
+        return rng.integers(0, 256, (*shape, numpy_type.itemsize)).astype(np.uint8).view(numpy_type).reshape(shape)
+
+    check(lambda x: tf.raw_ops.PopulationCount(x=x), tf.TensorSpec([None, 5], dtype), inputs=any_bits)

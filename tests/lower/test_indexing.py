@@ -161,3 +161,38 @@ def test_partition_by_computed_numbers():
     x, numbers = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([1, 0, 1], np.int32)
     check(lambda x, n: tf.dynamic_partition(x, n, 2), spec(None, 2), spec(None, dtype=tf.int32), inputs=[x, numbers],
           static=False)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.int64], ids=lambda t: t.name)
+@pytest.mark.parametrize("op", ["InplaceUpdate", "InplaceAdd", "InplaceSub"])
+def test_in_place(op, dtype):
+    specs = tf.TensorSpec([None, 4], dtype), tf.TensorSpec([2, 4], dtype)
+    check(lambda x, v: getattr(tf.raw_ops, op)(x=x + 0, i=[1, 0], v=v), *specs)
+
+
+def test_non_aliasing_add():
+    def added(x, updates):
+        return tf.raw_ops.ScatterNdNonAliasingAdd(input=x, indices=[[1], [0], [1]], updates=updates)
+
+    check(added, tf.TensorSpec([None, 4]), tf.TensorSpec([3, 4]))
+
+
+def test_parallel_stitch():
+    def stitched(x, y):
+        return tf.raw_ops.ParallelDynamicStitch(indices=[[0, 3], [2, 1]], data=[x, y])
+
+    check(stitched, tf.TensorSpec([2, 3]), tf.TensorSpec([2, 3]))
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_data_formats(dtype):
+    def dimensions(x):
+        return tf.raw_ops.DataFormatDimMap(x=x, src_format="NHWC", dst_format="NCHW")
+
+    def sizes(x):
+        return tf.raw_ops.DataFormatVecPermute(x=x, src_format="NHWC", dst_format="NCHW")
+
+    numbers = np.array([0, 1, 2, 3, -1, -2, -3, -4], dtype.as_numpy_dtype)
+    check(dimensions, tf.TensorSpec([8], dtype), inputs=[numbers])
+    for shape in ([4], [4, 2], [2], [2, 2]):
+        check(sizes, tf.TensorSpec(shape, dtype))

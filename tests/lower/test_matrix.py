@@ -60,3 +60,11 @@ def test_band(below, above):
     x = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
     number = spec(dtype=tf.int64)
     check(tf.linalg.band_part, spec(4, 5), number, number, inputs=[x, *widths])
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.int64], ids=lambda t: t.name)
+def test_diagonals_of_whole_tensors(dtype):
+    check(lambda x: tf.raw_ops.Diag(diagonal=x), tf.TensorSpec([4], dtype))
+    check(lambda x: tf.raw_ops.Diag(diagonal=x), tf.TensorSpec([2, 3], dtype))
+    check(lambda x: tf.raw_ops.DiagPart(input=x), tf.TensorSpec([4, 4], dtype))
+    check(lambda x: tf.raw_ops.DiagPart(input=x), tf.TensorSpec([2, 3, 2, 3], dtype))

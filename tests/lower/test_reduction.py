@@ -128,3 +128,9 @@ def test_top_k_of_equal_elements():
 def test_number_of_top_elements_at_run_time():
     x = np.random.default_rng(0).standard_normal((2, 7)).astype(np.float32)
     check(lambda x, k: list(tf.math.top_k(x, k)), spec(2, 7), spec(dtype=tf.int32), inputs=[x, np.int32(3)])
+
+
+@pytest.mark.parametrize("flags", [{}, {"exclusive": True}, {"reverse": True}, {"exclusive": True, "reverse": True}])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
+def test_cumulative_logsumexp(dtype, flags):
+    check(lambda x: tf.math.cumulative_logsumexp(x, 1, **flags), tf.TensorSpec([None, 6], dtype))

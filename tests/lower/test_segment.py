@@ -34,3 +34,37 @@ def test_sorted(op):
     specs = tf.TensorSpec([None, 3]), tf.TensorSpec([None], tf.int32)
     check(op, *specs, inputs=[rows(tf.float32), ids], static=False)
     check(lambda x: op(x, ids), tf.TensorSpec([5, 3]), inputs=[rows(tf.float32)])
+
+
+SPARSE = [tf.raw_ops.SparseSegmentSum, tf.raw_ops.SparseSegmentMean, tf.raw_ops.SparseSegmentSqrtN]
+SPARSE_SIZED = [
+    tf.raw_ops.SparseSegmentSumWithNumSegments, tf.raw_ops.SparseSegmentMeanWithNumSegments,
+    tf.raw_ops.SparseSegmentSqrtNWithNumSegments,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op", SPARSE + SPARSE_SIZED, ids=lambda op: op.__name__)
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
+def test_sparse(op, dtype):
+    indices, ids = np.array([4, 0, 0, 2, 1], np.int32), np.array([0, 0, 2, 2, 5], np.int32)
+    sized = {"num_segments": 8} if op in SPARSE_SIZED else {}
+
+    def gathered(data, indices, ids):
+        return op(data=data, indices=indices, segment_ids=ids, **sized)
+
+    specs = tf.TensorSpec([None, 3], dtype), tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)
+    check(gathered, *specs, inputs=[rows(dtype), indices, ids], static=False)
+    check(lambda data: gathered(data, indices, ids), tf.TensorSpec([5, 3], dtype), inputs=[rows(dtype)])
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32], ids=lambda t: t.name)
+@pytest.mark.parametrize("adjoint_a", [False, True])
+@pytest.mark.parametrize("adjoint_b", [False, True])
+def test_sparse_matrix(adjoint_a, adjoint_b, dtype):
+    places = np.array([[0, 1], [0, 3], [2, 0], [4, 3], [4, 4]], np.int64)
+
+    def product(values, b):
+        flags = {"adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
+        return tf.raw_ops.SparseTensorDenseMatMul(a_indices=places, a_values=values, a_shape=[5, 5], b=b, **flags)
+
+    check(product, tf.TensorSpec([5], dtype), tf.TensorSpec([3, 5] if adjoint_b else [5, 3], dtype))

@@ -1,0 +1,41 @@
+"""Parity of windows that slide."""
+
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+WINDOWS = [((3, 2), (1, 1), (1, 1)), ((2, 3), (2, 3), (1, 1)), ((3, 2), (1, 1), (2, 1)), ((1, 1), (2, 2), (1, 1))]
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("window", WINDOWS)
+def test_patches(window, padding):
+    size, stride, rate = ([1, *pair, 1] for pair in window)
+    for dtype in (tf.float32, tf.uint8):
+        check(lambda x: tf.image.extract_patches(x, size, stride, rate, padding), spec(None, 8, 9, 2, dtype=dtype))
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("window", WINDOWS)
+def test_dilation(window, padding):
+    size, stride, rate = window
+    stride, rate = [1, *stride, 1], [1, *rate, 1]
+    check(
+        lambda x, f: tf.nn.dilation2d(x, f, stride, padding, "NHWC", rate), spec(None, 8, 9, 2), spec(*size, 2)
+    )
+
+
+def test_unknown_sizes():
+    def patches(stride, padding):
+        window = {"sizes": [1, 2, 2, 1], "strides": [1, stride, stride, 1], "rates": [1, 1, 1, 1]}
+        return lambda x: tf.image.extract_patches(x, **window, padding=padding)
+
+    check(patches(1, "SAME"), spec(1, None, None, 2))
+    check(patches(2, "VALID"), spec(1, None, 8, 2))
+    check_refused(patches(2, "SAME"), spec(1, None, 8, 2), match="ExtractImagePatches.*SAME")
