@@ -121,6 +121,12 @@ def ReverseV2(tfl, x, axis):
 
 
 @lowers
+def Reverse(tfl, x, dims):
+    """REVERSE_V2 of the dimensions that are marked."""
+    return ReverseV2(tfl, x, tfl.const(np.flatnonzero(constant_of(dims, "the choice of dimensions")).astype(np.int32)))
+
+
+@lowers
 def ReverseSequence(tfl, x, seq_lengths, *, seq_dim, batch_dim=0):
     """REVERSE_SEQUENCE."""
     rank = len(shape_of(x))

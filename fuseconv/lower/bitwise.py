@@ -9,6 +9,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast
 from fuseconv.lower.native import elementwise
 from fuseconv.lower.rules import Lowering, lowers, require
+from fuseconv.lower.shapes import shape_of
 
 
 @lowers
@@ -50,6 +51,17 @@ def LeftShift(tfl, x, y):
 def RightShift(tfl, x, y):
     """RIGHT_SHIFT, which cuts the distance to the bits that there are, as TensorFlow does."""
     return elementwise(tfl, "RIGHT_SHIFT", x, y)
+
+
+@lowers
+def PopulationCount(tfl, x):
+    """SUM of the bits of each byte, which GATHER takes from a table."""
+    dims = shape_of(x)
+    size = x.dtype.numpy.itemsize
+    octets = tfl.bitcast(x, results=[(types.UINT8, dims if size == 1 else (*dims, size))])
+    table = np.array([byte.bit_count() for byte in range(256)], np.int32)
+    ones = tfl.gather(table, cast(tfl, octets, types.INT32), axis=0)
+    return cast(tfl, ones if size == 1 else tfl.sum(ones, [len(dims)]), types.UINT8)
 
 
 def _count(tfl: Lowering, x: Value, y: Value) -> Value:

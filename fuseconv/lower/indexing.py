@@ -70,7 +70,7 @@ def UnravelIndex(tfl, indices, dims):
     return tfl.pack(*parts, axis=0, values_count=len(parts))
 
 
-@lowers
+@lowers("TensorScatterAdd", "ScatterNdNonAliasingAdd")
 def TensorScatterAdd(tfl, tensor, indices, updates):
     """ADD of SCATTER_ND."""
     return elementwise(tfl, "ADD", tensor, _scattered(tfl, tensor, indices, updates))
@@ -89,6 +89,24 @@ def TensorScatterUpdate(tfl, tensor, indices, updates):
     chosen = tfl.maximum(rows.last, 0)
     new = through(tfl, "GATHER", lambda wide: tfl.gather(wide, chosen, axis=0), rows.updates)
     return reshape(tfl, select(tfl, rows.written, new, rows.tensor), shape_of(tensor), tensor)
+
+
+@lowers
+def InplaceUpdate(tfl, x, i, v):
+    """As TensorScatterUpdate of rows."""
+    return TensorScatterUpdate(tfl, x, tfl.expand_dims(i, 1), v)
+
+
+@lowers
+def InplaceAdd(tfl, x, i, v):
+    """As TensorScatterAdd of rows."""
+    return TensorScatterAdd(tfl, x, tfl.expand_dims(i, 1), v)
+
+
+@lowers
+def InplaceSub(tfl, x, i, v):
+    """As TensorScatterSub of rows."""
+    return TensorScatterSub(tfl, x, tfl.expand_dims(i, 1), v)
 
 
 @lowers
@@ -140,7 +158,7 @@ def DynamicPartition(tfl, data, partitions):
     return made
 
 
-@lowers
+@lowers("DynamicStitch", "ParallelDynamicStitch")
 def DynamicStitch(tfl, *indices_and_data):
     """GATHER from the joined rows; the indices must be constant and name every row."""
     half = len(indices_and_data) // 2
@@ -155,6 +173,22 @@ def DynamicStitch(tfl, *indices_and_data):
         return tfl.gather(wide[0] if len(wide) == 1 else tfl.concatenation(*wide, axis=0), order, axis=0)
 
     return through(tfl, "GATHER", stitched, *rows)
+
+
+@lowers
+def DataFormatDimMap(tfl, x, *, src_format="NHWC", dst_format="NCHW"):
+    """GATHER of where each dimension goes."""
+    places = [dst_format.index(letter) for letter in src_format]
+    # Negative dimensions count from the end.
+    return _gathered(tfl, tfl.const(np.array(places, x.dtype.numpy)), tfl.floor_mod(x, len(places)), 0, 0)
+
+
+@lowers
+def DataFormatVecPermute(tfl, x, *, src_format="NHWC", dst_format="NCHW"):
+    """GATHER of the sizes, or of the rows, in the new order."""
+    letters = [letter for letter in src_format if len(src_format) == shape_of(x)[0] or letter in "HWD"]
+    order = [letters.index(letter) for letter in dst_format if letter in letters]
+    return _gathered(tfl, x, tfl.ints(order), 0, 0)
 
 
 def _gathered(tfl: Lowering, params: Value, indices: Value, axis: int, batch_dims: int) -> Value:

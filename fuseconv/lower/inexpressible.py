@@ -100,7 +100,7 @@ _WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
     "NonMaxSuppressionWithOverlaps": "TFLite's kernel computes the overlaps from boxes; use NonMaxSuppressionV3",
     "CTCGreedyDecoder": "it makes a sparse tensor; take tf.argmax and tf.unique_consecutive outside the model",
     "CTCBeamSearchDecoder": "it makes a sparse tensor; decode outside the model",
-    "XlaCallModule": "it holds a StableHLO module; export TensorFlow's operations (jax2tf.convert, native_serialization=False)",
+    "XlaCallModule": "it holds a StableHLO module; export TensorFlow's own operations instead",
 }
 
 

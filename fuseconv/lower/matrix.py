@@ -21,7 +21,7 @@ from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.shapes import known, reshape, shape_of
 
 
-@lowers
+@lowers("MatrixDiag", "BatchMatrixDiag")
 def MatrixDiag(tfl, diagonal):
     """MATRIX_DIAG."""
     return through(tfl, "MATRIX_DIAG", tfl.matrix_diag, diagonal)
@@ -47,7 +47,7 @@ def MatrixDiagV3(tfl, diagonal, k, num_rows, num_cols, padding_value, *, align=N
     return _remapped(tfl, [diagonal], len(inner), source, padding_value)
 
 
-@lowers
+@lowers("MatrixDiagPart", "BatchMatrixDiagPart")
 def MatrixDiagPart(tfl, x):
     """GATHER of the main diagonal."""
     return _part(tfl, x, 0, 0, "LEFT_LEFT", None)
@@ -59,7 +59,7 @@ def MatrixDiagPartV3(tfl, x, k, padding_value, *, align=None):
     return _part(tfl, x, *_band(k), _alignment(tfl, align), padding_value)
 
 
-@lowers
+@lowers("MatrixSetDiag", "BatchMatrixSetDiag")
 def MatrixSetDiag(tfl, x, diagonal):
     """GATHER from the matrix and the diagonal; MATRIX_SET_DIAG where their size is not known."""
     return _with_diagonals(tfl, x, diagonal, 0, 0, "LEFT_LEFT")
@@ -72,6 +72,23 @@ def MatrixSetDiagV3(tfl, x, diagonal, k, *, align=None):
 
 
 @lowers
+def Diag(tfl, diagonal):
+    """MATRIX_DIAG of all elements."""
+    dims = shape_of(diagonal)
+    flat = reshape(tfl, diagonal, (product(dims),))
+    return reshape(tfl, through(tfl, "MATRIX_DIAG", tfl.matrix_diag, flat), (*dims, *dims), diagonal)
+
+
+@lowers
+def DiagPart(tfl, x):
+    """GATHER of the main diagonal of the two halves of the dimensions."""
+    dims = shape_of(x)
+    half = dims[: len(dims) // 2]
+    (count,) = known([product(half)], "the size of the diagonal")
+    return reshape(tfl, _part(tfl, reshape(tfl, x, (count, count)), 0, 0, "LEFT_LEFT", None), half, x)
+
+
+@lowers("MatrixBandPart", "BatchMatrixBandPart")
 def MatrixBandPart(tfl, x, num_lower, num_upper):
     """SELECT_V2 of the band, else 0."""
     rows, columns = shape_of(x)[-2:]

@@ -9,8 +9,8 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.carriers import cast
-from fuseconv.lower.native import elementwise, filled, scalar, through
+from fuseconv.lower.carriers import cast, in_float32
+from fuseconv.lower.native import elementwise, filled, scalar, select, through
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.shapes import known, reshape, shape_of
 from fuseconv.tfl.limits import RANK, TYPES
@@ -106,6 +106,26 @@ def Cumprod(tfl, x, axis, *, exclusive=False, reverse=False):
 
 
 @lowers
+@in_float32
+def CumulativeLogsumexp(tfl, x, axis, *, exclusive=False, reverse=False):
+    """The logarithm of the sum of exponentials with itself moved by 1, 2, 4, ... elements, as Cumprod."""
+    at = _axis(x, axis)
+    (size,) = known(shape_of(x)[at : at + 1], "the size of a cumulative sum's dimension")
+    # The logarithm of nothing: an infinity less itself would not be a number.
+    nothing = float(np.finfo(np.float32).min)
+    total = tfl.maximum(x, nothing)
+    total = _moved(tfl, total, at, 1, size, reverse, nothing) if exclusive and size else total
+    step = 1
+    while step < size:
+        other = _moved(tfl, total, at, step, size, reverse, nothing)
+        larger = tfl.maximum(total, other)
+        distance = tfl.sub(tfl.minimum(total, other), larger)
+        total = tfl.add(larger, tfl.log(tfl.add(tfl.exp(distance), 1.0)))
+        step *= 2
+    return select(tfl, tfl.less_equal(total, nothing), -np.inf, total)
+
+
+@lowers
 def TopKV2(tfl, x, k, *, sorted=True, index_type=None):
     """TOPK_V2, which sorts."""
     count = scalar(k.data, types.INT32) if k.is_const else cast(tfl, k, types.INT32)
@@ -179,11 +199,11 @@ def _arg(tfl: Lowering, kind: str, reduce: str, x: Value, dimension: Value) -> V
     return cast(tfl, getattr(tfl, kind.lower())(x, at, output_type=made.name.upper()), tfl.dtype)
 
 
-def _moved(tfl: Lowering, x: Value, axis: int, step: int, size: int, back: bool) -> Value:
-    """x moved along the axis by `step` elements (towards the front if `back`), with ones where it came from."""
+def _moved(tfl: Lowering, x: Value, axis: int, step: int, size: int, back: bool, fill: float = 1) -> Value:
+    """x moved along the axis by `step` elements (towards the front if `back`), with `fill` where it came from."""
     rank = len(shape_of(x))
     begin = [step if back and at == axis else 0 for at in range(rank)]
     sizes = [size - step if at == axis else -1 for at in range(rank)]
     paddings = np.zeros((rank, 2), np.int32)
     paddings[axis, int(back)] = step
-    return tfl.padv2(tfl.slice_(x, begin, sizes), paddings, scalar(1, x.dtype))
+    return tfl.padv2(tfl.slice_(x, begin, sizes), paddings, scalar(fill, x.dtype))

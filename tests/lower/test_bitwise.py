@@ -1,5 +1,6 @@
 """Parity of arithmetic on bits."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
