@@ -20,6 +20,7 @@ from fuseconv.load import attrs, protos
 from fuseconv.load.checkpoint import Checkpoint
 from fuseconv.load.effects import ASSIGNMENTS, Effects, Scope, Source
 from fuseconv.load.functions import Nodes, symbolic
+from fuseconv.load.object_graph import checkpoint_keys
 from fuseconv.load.tables import asset_path, read_text_file
 
 INIT_SIGNATURE = "__saved_model_init_op"
@@ -56,6 +57,7 @@ class Resources:
         # By the name of the handle's node.
         self._restored: dict[str, _Restored] = {}
         self._initialised: dict[str, Source] = {}
+        self._object_keys: dict[str, str] | None = None
         self._table_writes: dict[str, Source] = {}
         self._values: dict[tuple[int, str, int], np.ndarray | None] = {}
 
@@ -129,6 +131,8 @@ class Resources:
             variable.data = self._read(*self._restored[node])
         elif node in self._initialised:
             variable.data = self._evaluate(self._initialised[node])
+        elif node in self._keys():
+            variable.data = self._read(self._keys()[node], "")
         data = variable.data
         if data is not None:
             fits = variable.shape is None or (
@@ -139,6 +143,13 @@ class Resources:
                 declared, found = f"{dtype.name}{list(variable.shape or ())}", f"{data.dtype}{list(data.shape)}"
                 raise InputError(f"The variable '{name}' is declared as {declared}, but the checkpoint holds {found}.")
         return variable
+
+    def _keys(self) -> dict[str, str]:
+        """The checkpoint's names of variables that the restore graph does not write."""
+        if self._object_keys is None:
+            has_checkpoint = (self.path / "variables" / "variables.index").exists()
+            self._object_keys = checkpoint_keys(self.meta, lambda name: self._read(name, "")) if has_checkpoint else {}
+        return self._object_keys
 
     def _read(self, name: str, slice_spec: str) -> np.ndarray:
         if self._checkpoint is None:
