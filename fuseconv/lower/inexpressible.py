@@ -22,6 +22,7 @@ _QUANTISED = (
 )
 _STATE = "TFLite keeps no such state from one run to the next; hold it outside, and feed it"
 _PYTHON = "it runs Python, which TFLite does not; write it with TensorFlow's own operations"
+_XLA = "it is an operation of XLA; export the model without (jit_compile=False, or jax2tf.convert(enable_xla=False))"
 _DATASETS = "TFLite has no datasets; feed what the dataset gives"
 
 # Each sentence with the ops that it speaks of.
@@ -49,7 +50,7 @@ _FAMILIES = {
         SparseConcat SparseCountSparseOutput SparseCross SparseCrossHashed SparseCrossV2 SparseDenseCwiseAdd
         SparseDenseCwiseDiv SparseDenseCwiseMul SparseFillEmptyRows SparseMatMul SparseReduceMax SparseReduceMaxSparse
         SparseReduceSum SparseReduceSumSparse SparseReorder SparseReshape SparseSlice SparseSoftmax
-        SparseSparseMaximum SparseSparseMinimum SparseSplit SparseTensorDenseAdd SparseTensorDenseMatMul
+        SparseSparseMaximum SparseSparseMinimum SparseSplit SparseTensorDenseAdd
         DenseToDenseSetOperation DenseToSparseSetOperation SetSize SparseToSparseSetOperation""",
     _FILES: """
         AudioSpectrogram DecodeAndCropJpeg DecodeBmp DecodeCSV DecodeGif DecodeImage DecodeJSONExample DecodeJpeg
@@ -91,6 +92,12 @@ _FAMILIES = {
         TensorMapLookup
         MutableHashTableV2 MutableDenseHashTableV2 LookupTableInsertV2 LookupTableRemoveV2 LookupTableExportV2
         Batch BatchFunction Unbatch""",
+    _XLA: """
+        XlaAllReduce XlaArgMax XlaArgMin XlaBroadcastHelper XlaConv XlaConvV2 XlaCustomCallV2 XlaDequantize XlaDot
+        XlaDotV2 XlaDynamicSlice XlaEinsum XlaGather XlaHostCompute XlaIf XlaKeyValueSort XlaLaunch
+        XlaOptimizationBarrier XlaPad XlaReduce XlaReduceScatter XlaReduceWindow XlaRngBitGenerator XlaScatter
+        XlaSelectAndScatter XlaSelfAdjointEig XlaSort XlaSvd XlaVariadicReduce XlaVariadicReduceV2 XlaVariadicSort
+        XlaWhile""",
     _PYTHON: "EagerPyFunc PyFunc PyFuncStateless",
     _DATASETS: """
         IteratorGetNext IteratorGetNextSync IteratorV2 MakeIterator OneShotIterator ReduceDataset TensorSliceDataset

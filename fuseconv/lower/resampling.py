@@ -39,13 +39,14 @@ def ResizeArea(tfl, images, size, *, align_corners=False):
 @lowers
 def ScaleAndTranslate(tfl, images, size, scale, translation, *, kernel_type="lanczos3", antialias=True):
     """Products with the matrices of both dimensions."""
-    kernel = _KERNELS.get(kernel_type)
-    require(kernel is not None, f"kernel_type={kernel_type} is not known")
+    require(kernel_type in _KERNELS, f"kernel_type={kernel_type} is not known")
+    kernel, radius = _KERNELS[kernel_type]
     scales, moves = (constant_of(x, "where the image goes").tolist() for x in (scale, translation))
     placed = iter(zip(scales, moves))
 
     def weights(n: int, made: int) -> np.ndarray:
-        return _spans(n, made, *next(placed), *kernel, antialias)
+        factor, move = next(placed)
+        return _spans(n, made, factor, move, kernel, radius, antialias)
 
     return _resized(tfl, images, size, weights)
 

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
-from fuseconv.testing import check_refused, convert_function
+from fuseconv.testing import check, check_refused, convert_function
 
 
 def run(layer, *arrays):
@@ -70,3 +70,29 @@ def test_categorical(dtype):
 def test_numbers_that_the_seed_alone_gives_are_refused():
     seed = tf.TensorSpec([2], tf.int32)
     check_refused(lambda seed: tf.random.stateless_uniform([3], seed), seed, match="Stateless")
+
+
+def test_numbers_that_constant_seeds_give_are_folded():
+    def fixed(x):
+        seed = tf.constant([1, 2])
+        draws = [tf.random.stateless_uniform([3], seed), tf.random.stateless_normal([3], seed)]
+        return [x + draw for draw in (*draws, tf.random.stateless_truncated_normal([3], seed))]
+
+    check(fixed, tf.TensorSpec([None, 3]))
+
+
+def test_dropout_that_is_never_taken():
+    def dropout(x, training):
+        keep = tf.random.stateless_uniform(tf.shape(x), tf.cast(x[0, :2], tf.int32)) > 0.5
+        return tf.cond(training, lambda: tf.nn.dropout(x, 0.5) * tf.cast(keep, tf.float32), lambda: tf.nn.relu(x))
+
+    def constant(x):
+        return dropout(x, tf.constant(False))
+
+    def placeholder(x):
+        return dropout(x, tf.raw_ops.PlaceholderWithDefault(input=False, shape=[]))
+
+    assert check(constant, tf.TensorSpec([None, 3])).ops == ["RELU"]
+    assert check(placeholder, tf.TensorSpec([None, 3])).ops == ["RELU"]
+    layer = tf.keras.layers.Dropout(0.5)
+    assert "MUL" not in check(layer, tf.TensorSpec([None, 3])).ops
