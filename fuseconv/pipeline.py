@@ -25,10 +25,12 @@ from fuseconv.lower.lower import lower
 from fuseconv.passes.control_flow import prune_control_flow
 from fuseconv.passes.downcast import downcast
 from fuseconv.passes.freeze import freeze
+from fuseconv.passes.functionalise import functionalise
 from fuseconv.passes.inline import dissolve, implements, inline
 from fuseconv.passes.inputs import fix_shapes
 from fuseconv.passes.simplify import simplify
 from fuseconv.passes.state import express_state, initialise
+from fuseconv.passes.tensor_arrays import express_arrays
 from fuseconv.passes.tensor_lists import express_lists
 from fuseconv.passes.tidy import tidy
 from fuseconv.recognise.raise_loops import raise_loops
@@ -114,6 +116,8 @@ def convert(
                 downcast(module, report)
         with stage("simplify"):
             inline(module, report, keep=implements)
+            functionalise(module, report)
+            express_arrays(module, report)
             freeze(module, report)
             express_state(module, report)
             prune_control_flow(module, report)

@@ -213,8 +213,36 @@ class _Builder:
         for op in ops:
             data, _ = self.nodes.inputs(op.name)
             op.set_operands([self._value(ref, op.name) for ref in data])
-        self.graph.ops = ops
+        self.graph.ops = self._gated(ops) if any(op.kind == "tf.Switch" for op in ops) else ops
         self.graph.outputs = [self._value(ref, self.graph.name) for ref in outputs]
+
+    def _gated(self, ops: list[Op]) -> list[Op]:
+        """The ops of a graph with branches of TF1, which place constants by control edges alone: here these pass
+        through a Switch, as all does that a branch reads."""
+        placed: list[Op] = []
+        for op in ops:
+            for index, ref in enumerate(self.nodes.inputs(op.name)[0]):
+                value = op.operands[index]
+                if value is None or not value.is_const:
+                    continue
+                side = self._side(self.parse(ref)[0]) or self._side(op.name)
+                if side is not None:
+                    gate = Op("tf.Switch", [value, side.op.operands[1]], {}, value.name)  # type: ignore[union-attr]
+                    results = [gate.add_result(value.dtype, None) for _ in range(2)]
+                    op.set_operand(index, results[side.index])
+                    placed.append(gate)
+            placed.append(op)
+        return placed
+
+    def _side(self, name: str) -> Value | None:
+        """The result of a Switch that a node waits for: the side of the branch that the node is on."""
+        for pivot in self.nodes.inputs(name)[1] if name in self.nodes else ():
+            if pivot in self.nodes and self.nodes.op(pivot) == "Identity":
+                value = self._value(self.nodes.inputs(pivot)[0][0], pivot)
+                condition = value.op.operands[1] if value.op is not None and value.op.kind == "tf.Switch" else None
+                if condition is not None and not (condition.op is not None and condition.op.kind == "tf.LoopCond"):
+                    return value
+        return None
 
     def _reach(self, roots: Iterable[str]) -> dict[str, list[str]]:
         """The nodes that the roots need, each with the nodes that come before it."""

@@ -20,7 +20,9 @@ def prune_control_flow(module: Module, report: Report) -> None:
         _nest_cases(graph, module)
     for graph in list(module.graphs()):
         _express_conditions(graph, module)
-    for graph in list(module.graphs()):
+    graphs = list(module.graphs())
+    # Constants go into functions from where these are run; what these do not read, they need not be given.
+    for graph in (*graphs, *reversed(graphs)):
         ops, graph.ops = graph.ops, []
         for op in ops:
             if op.kind in LOOPS:

@@ -44,7 +44,7 @@ def TensorListSetItem(tf: TfBuilder, op: Op, rank: int, x: Value, index: Value, 
 
 def _begin(tf: TfBuilder, index: Value, rank: int) -> Value:
     """Where the element with this index begins."""
-    return tf.ConcatV2(tf.Reshape(tf.as_int32(index), [1]), [0] * rank, 0) if rank else tf.Reshape(index, [1])
+    return tf.Pack(tf.as_int32(index), *[0] * rank) if rank else tf.Reshape(index, [1])
 
 
 @_rewrites()
