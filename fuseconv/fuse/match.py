@@ -87,7 +87,7 @@ class Match:
         raise Refused(why)
 
 
-Draw = Callable[[np.random.Generator, Match], dict[str, np.ndarray]]
+Draw = Callable[["np.random.Generator", Match], dict[str, np.ndarray]]
 
 
 def _accept(m: Match) -> None:
@@ -100,9 +100,10 @@ class Fusion:
 
     emits: the TFLite op that it makes, for listings. root: a composite, or patterns over primitive ops. Where several
     patterns match, of this and other fusions, the largest is tried first; of composites, the one with the most exact
-    name. check only reads and refuses with a sentence; rewrite(tfl, m) only builds, and returns the result, a list of
-    the results, or a dict from their names to values. draw(rng, m): arrays for some operands, by name, to run the
-    body of a composite on where any numbers would not do (places in a table, boxes); the shapes in `m` are static then.
+    name. check only reads and refuses with a sentence; rewrite(tfl, m) builds, and returns the result, a list of the
+    results, or a dict from their names to values; it may refuse too, where only building tells. draw(rng, m): arrays
+    for some operands, by name, to run the body of a composite on where any numbers would not do (places in a table,
+    boxes); the shapes in `m` are static then.
     """
 
     name: str

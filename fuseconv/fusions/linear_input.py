@@ -61,13 +61,12 @@ def check(m: Match) -> None:
         m.require(_channels(found, m.a) and _channels(found, m.b), _NOT_PER_CHANNEL)
         m.require(m.b is None or not found.pads, "zeros stand beside the data")
     m.require(m.b is None or _rounds(m.x.op), "the sum is exact where the product with weights is not")
-    m.require(_folded(linear_of(m), m.a, m.b), _INEXACT)
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
     """A product or sum with a constant before a linear op -> its weights and bias."""
     found = linear_of(m)
-    weights, bias = _folded(found, m.a, m.b)  # type: ignore[misc]
+    weights, bias = _folded(m, found, m.b)
     return rebuilt(tfl, found, weights, bias, found.activation, data=m.x)
 
 
@@ -83,13 +82,12 @@ def check_factored(m: Match) -> None:
     _require_elementwise(m)
     m.require(_channels(found, m.a) and numbers(m.b) is not None, _NOT_PER_CHANNEL)
     m.require(inverted(a) is not None and scaled(m.b.data, inverted(a)) is not None, _INEXACT)  # type: ignore[arg-type]
-    m.require(_folded(found, m.a, None), _INEXACT)
 
 
 def rewrite_factored(tfl: Builder, m: Match) -> Value:
     """(x * a + b) before a linear op -> x + b / a, and a in the weights: where b cannot move into the bias."""
     found = linear_of(m)
-    weights, bias = _folded(found, m.a, None)  # type: ignore[misc]
+    weights, bias = _folded(m, found, None)
     data = tfl.add(m.x, scaled(m.b.data, inverted(m.a.data)))  # type: ignore[arg-type]
     return rebuilt(tfl, found, weights, bias, found.activation, data)
 
@@ -100,13 +98,12 @@ def check_gated(m: Match) -> None:
     m.require(not m.factor.attrs.get("fused_activation_function"), "an activation stands between")
     m.require(_channels(found, m.a), _NOT_PER_CHANNEL)
     m.require(m.gate.shape is not None and m.gate.shape == m.factor.result.shape, "the constant enlarges the gate")
-    m.require(_folded(found, m.a, None), _INEXACT)
 
 
 def rewrite_gated(tfl: Builder, m: Match) -> Value:
     """x * (gate * a) before a linear op -> x * gate, and a in the weights: squeeze and excitation by hard sigmoids."""
     found = linear_of(m)
-    weights, bias = _folded(found, m.a, None)  # type: ignore[misc]
+    weights, bias = _folded(m, found, None)
     return rebuilt(tfl, found, weights, bias, found.activation, tfl.mul(m.x, m.gate))
 
 
@@ -132,22 +129,21 @@ def _vector(found: Linear, constant: Value) -> np.ndarray | None:
     return per_channel(array, found.data.shape, inputs)
 
 
-def _folded(found: Linear, a: Value | None, b: Value | None) -> tuple[np.ndarray, np.ndarray | None] | None:
-    """The weights and the bias with the constants in them; None where digits would be lost."""
+def _folded(m: Match, found: Linear, b: Value | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """The weights and the bias with `m.a` and `b` in them; refuses the fusion where digits would be lost."""
     weights, bias = found.weights, found.bias
     if b is not None:
         vector = _vector(found, b)
         assert vector is not None
         extra = found.per_output(weights * found.along_inputs(vector))
         bias = summed(extra, np.zeros_like(extra) if bias is None else bias)
-        if bias is None:
-            return None
-    if a is not None:
-        vector = _vector(found, a)
+        m.require(bias is not None, _INEXACT)
+    if m.a is not None:
+        vector = _vector(found, m.a)
         assert vector is not None
         product = scaled(weights, vector if found.inputs is None else found.along_inputs(vector))
         if product is None:
-            return None
+            m.refuse(_INEXACT)
         weights = product
     return weights, bias
 

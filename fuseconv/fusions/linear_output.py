@@ -42,12 +42,12 @@ def check(m: Match) -> None:
     found = linear_of(m)
     m.require(found.activation == "NONE", BEHIND_ACTIVATION)
     m.require(_constant(m, found) is not None, NOT_PER_CHANNEL)
-    m.require(_folded(m) is not None, INEXACT)
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
-    weights, bias = _folded(m)  # type: ignore[misc]
-    return rebuilt(tfl, linear_of(m), weights, bias, m.last.attrs.get("fused_activation_function", "NONE"))
+    found = linear_of(m)
+    weights, bias = _folded(m, found)
+    return rebuilt(tfl, found, weights, bias, m.last.attrs.get("fused_activation_function", "NONE"))
 
 
 def linear_of(m: Match) -> Linear:
@@ -86,9 +86,8 @@ def _constant(m: Match, found: Linear) -> np.ndarray | None:
     return None if constant is None else per_channel(constant, m.linear.result.shape, found.outputs)
 
 
-def _folded(m: Match) -> tuple[np.ndarray, np.ndarray | None] | None:
-    """The weights and the bias with the constant in them."""
-    found = linear_of(m)
+def _folded(m: Match, found: Linear) -> tuple[np.ndarray, np.ndarray | None]:
+    """The weights and the bias with the constant in them; refuses the fusion where digits would be lost."""
     constant = _constant(m, found)
     assert constant is not None
     weights, bias = found.weights, found.bias
@@ -97,12 +96,11 @@ def _folded(m: Match) -> tuple[np.ndarray, np.ndarray | None] | None:
         product = scaled(weights, found.along_outputs(factors))
         bias = scaled(bias, factors) if bias is not None else None
         if product is None or (bias is None) != (found.bias is None):
-            return None
+            m.refuse(INEXACT)
         weights = product
     if m.last.kind != "tfl.MUL":
         bias = summed(constant, np.zeros_like(constant) if bias is None else bias)
-        if bias is None:
-            return None
+        m.require(bias is not None, INEXACT)
     return weights, bias
 
 

@@ -7,6 +7,7 @@ default, which the IR tells by leaving it out; so nothing is ignored.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ class OpFunction:
         return self.function(context, *operands, **attrs)
 
 
+@functools.cache
 def op_function(function: Callable[..., Any], name: str | None = None) -> OpFunction:
     """Reads an op's signature off a function whose first parameter is the context."""
     parameters = list(inspect.signature(function).parameters.values())[1:]

@@ -8,9 +8,9 @@ import ml_dtypes
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DType:
-    """One element type.
+    """One element type; there is one object of each.
 
     `tf` is its number in TensorFlow's `types.proto`, `tflite` its number in `TensorType` of TFLite's schema (None where
     TFLite has no such type); `numpy` is the type of a constant's array (strings are object arrays of bytes).

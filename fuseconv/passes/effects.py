@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
 
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op
 
@@ -25,30 +25,37 @@ _VARYING = re.compile(
 )
 
 
-def references(op: Op) -> Iterator[str]:
+def references(op: Op) -> list[str]:
     """The names of the functions that an op refers to."""
+    found = []
     for value in op.attrs.values():
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(item, FuncRef):
-                yield item.name
+                found.append(item.name)
+    return found
 
 
-def bodies(op: Op, module: Module) -> Iterator[tuple[Graph, int]]:
+def bodies(op: Op, module: Module) -> list[tuple[Graph, int]]:
     """The functions that an op runs, with the index of the operand that is their first argument."""
+    if not module.functions or not op.attrs:
+        return []
     offset = 1 if op.type in ("If", "StatelessIf", "Case", "StatelessCase", "IF") else 0
-    for name in references(op):
-        if name in module.functions:
-            yield module.functions[name], offset
+    return [(module.functions[name], offset) for name in references(op) if name in module.functions]
+
+
+@functools.cache
+def _matches(pattern: re.Pattern[str], kind: str) -> bool:
+    return pattern.match(kind) is not None
 
 
 def is_idle(op: Op) -> bool:
     """True of an op that a converted model can do without."""
-    return _IDLE.match(op.kind) is not None
+    return _matches(_IDLE, op.kind)
 
 
 def is_repeatable(op: Op) -> bool:
     """True if the op gives the same results whenever it gets the same operands."""
-    return not _VARYING.match(op.kind) and not _WRITES.match(op.kind) and not any(True for _ in references(op))
+    return not _matches(_VARYING, op.kind) and not _matches(_WRITES, op.kind) and not references(op)
 
 
 def has_effect(op: Op, module: Module, known: dict[str, bool]) -> bool:
@@ -56,7 +63,7 @@ def has_effect(op: Op, module: Module, known: dict[str, bool]) -> bool:
 
     `known` remembers the answer for functions from one call to the next.
     """
-    if _WRITES.match(op.kind) or any(result.variable for result in op.results):
+    if _matches(_WRITES, op.kind) or any(result.variable for result in op.results):
         return True
     for graph, _ in bodies(op, module):
         if graph.name not in known:

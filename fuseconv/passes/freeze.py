@@ -40,7 +40,7 @@ def _written(module: Module, variables: dict[Value, set[str]]) -> set[str]:
         for op in value.uses:
             if op.kind in _READS or op.kind in FORWARDS or op.kind == "ir.return":
                 continue
-            if any(True for _ in bodies(op, module)):
+            if bodies(op, module):
                 continue
             if reference and not op.type.startswith(("Assign", "Scatter", "Apply", "SparseApply", "CountUpTo")):
                 continue

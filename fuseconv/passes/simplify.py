@@ -85,7 +85,7 @@ class _Walk:
         return self.replace(op, operands, "removed", "forward", "it hands its operand on")
 
     def infer(self, op: Op) -> None:
-        inferred = self.run(op) if any(True for _ in bodies(op, self.module)) else shapes.infer(op)
+        inferred = self.run(op) if bodies(op, self.module) else shapes.infer(op)
         for result, shape in zip(op.results, inferred or (None,) * len(op.results)):
             result.shape = shape if self.only_infer else more_known(shape, result.shape)
         for result, known in zip(op.results, content(op)):

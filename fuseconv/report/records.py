@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fuseconv.ir.graph import Module, Op
 
@@ -14,8 +15,7 @@ from fuseconv.ir.graph import Module, Op
 KINDS = ("unsupported", "fused", "lowered", "folded", "removed", "refused")
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One thing that happened to ops of the model.
 
     kind: `fused` into a TFLite op by a fusion, `lowered` by a rule, `folded` into a constant, `removed` without a
