@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fuseconv.ir.verifier import check
 from fuseconv.passes.control_flow import prune_control_flow
 from fuseconv.passes.inline import inline
 from tests.passes.text_cases import kinds, module_of
@@ -101,3 +102,49 @@ def test_branches_take_what_they_read() -> None:
     assert len(yes.outputs) == len(no.outputs) == 1
     assert getattr(yes.ops[0].operands[1], "is_const", False)
     assert len(main.ops[0].operands) == 1 + len(yes.inputs)
+
+
+def test_a_case_becomes_nested_branches() -> None:
+    side = 'side{} {{\n input %0 "x": float32[2]\n %1 "y": float32[2] = tf.{}(%0) {{}}\n return %1\n}}'
+    functions = [side.format(number, kind) for number, kind in enumerate(("Neg", "Abs", "Exp"))]
+    module, report = module_of(
+        """main {
+        input %0 "i": int32[]
+        input %1 "x": float32[2]
+        %2 "case": float32[2] = tf.StatelessCase(%0, %1) \
+{'branches': [{'function': 'side0'}, {'function': 'side1'}, {'function': 'side2'}]}
+        return %2
+        }""",
+        *functions,
+        inputs=2,
+    )
+    inline(module, report)
+    prune_control_flow(module, report)
+    check(module)
+    equal, branch = module.signatures[0].graph.ops
+    assert (equal.type, branch.type) == ("Equal", "StatelessIf")
+    inner = module.functions[branch.attrs["else_branch"].name]
+    assert [op.type for op in inner.ops] == ["Equal", "StatelessIf"]
+    taken = [module.functions[inner.ops[1].attrs[name].name] for name in ("then_branch", "else_branch")]
+    assert [graph.ops[0].type for graph in taken] == ["Abs", "Exp"]
+    assert all(len(graph.inputs) == 1 for graph in taken)
+
+
+@pytest.mark.parametrize(("shape", "expected"), [("", "NotEqual"), ("3", "Greater")])
+def test_conditions_become_bools(shape: str, expected: str) -> None:
+    module, report = module_of(
+        f"""main {{
+        input %0 "c": int32[{shape}]
+        input %1 "x": float32[2]
+        %2 "if": float32[2] = tf.If(%0, %1) \
+{{'then_branch': {{'function': 'yes'}}, 'else_branch': {{'function': 'no'}}}}
+        return %2
+        }}""",
+        'yes {\n input %0 "x": float32[2]\n %1 "neg": float32[2] = tf.Neg(%0) {}\n return %1\n}',
+        'no {\n input %0 "x": float32[2]\n %1 "abs": float32[2] = tf.Abs(%0) {}\n return %1\n}',
+        inputs=2,
+    )
+    inline(module, report)
+    prune_control_flow(module, report)
+    *_, condition, branch = module.signatures[0].graph.ops
+    assert condition.type == expected and branch.operands[0] is condition.result

@@ -7,6 +7,7 @@ import numpy as np
 from fuseconv.ir import dims
 from fuseconv.ir.verifier import check
 from fuseconv.passes.simplify import simplify
+from fuseconv.report.records import Report
 from tests.passes.text_cases import kinds, module_of
 
 
@@ -111,3 +112,57 @@ def test_casts_to_the_same_type_and_identities_forward() -> None:
     simplify(module, report)
     assert kinds(module) == ["Neg"]
     assert module.signatures[0].graph.outputs[0].shape == (2,)
+
+
+def test_a_size_that_changes_in_a_loop_is_no_longer_the_one_outside() -> None:
+    module, _ = module_of(
+        """main {
+        input %0 "x": float32[?a,2]
+        const %1 "zero": int32[] = 0
+        %2 "loop": int32[*]; %3 "loop:1": float32[*] = tf.While(%1, %0) \
+{'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
+        return %0, %3
+        }""",
+        """cond {
+        input %0 "i": int32[*]
+        input %1 "y": float32[*]
+        const %2 "n": int32[] = 3
+        %3 "less": bool[*] = tf.Less(%0, %2) {}
+        return %3
+        }""",
+        """body {
+        input %0 "i": int32[*]
+        input %1 "y": float32[*]
+        const %2 "one": int32[] = 1
+        %3 "next": int32[*] = tf.AddV2(%0, %2) {}
+        const %4 "axis": int32[] = 0
+        %5 "grown": float32[*] = tf.ConcatV2(%1, %1, %4) {}
+        return %3, %5
+        }""",
+        outputs=2,
+    )
+    simplify(module, Report())
+    before, after = (value.shape for value in module.signatures[0].graph.outputs)
+    assert before is not None and after is not None
+    assert before[0] != after[0] and isinstance(after[0], dims.Sym)
+
+
+def test_a_loop_of_one_value_has_its_shape_not_its_conditions() -> None:
+    module, _ = module_of(
+        """main {
+        input %0 "x": float32[3,2]
+        %1 "loop": float32[*] = tf.While(%0) {'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
+        return %1
+        }""",
+        """cond {
+        input %0 "y": float32[*]
+        const %1 "axes": int32[2] = [0, 1]
+        %2 "sum": float32[*] = tf.Sum(%0, %1) {}
+        const %3 "n": float32[] = 9.0
+        %4 "less": bool[*] = tf.Less(%2, %3) {}
+        return %4
+        }""",
+        'body {\n input %0 "y": float32[*]\n %1 "z": float32[*] = tf.AddV2(%0, %0) {}\n return %1\n}',
+    )
+    simplify(module, Report())
+    assert module.signatures[0].graph.outputs[0].shape == (3, 2)

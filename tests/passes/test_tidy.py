@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fuseconv.passes.tidy import moves_only_units, tidy
+from fuseconv.passes.tidy import has_fixed_sizes, moves_only_units, tidy
 from tests.passes.text_cases import kinds, module_of
 
 TAIL = """
@@ -113,3 +113,81 @@ def test_outputs_are_tensors_of_their_own() -> None:
     outputs = module.signatures[0].graph.outputs
     assert len(set(outputs)) == 4
     assert not any(value.is_const or value in module.signatures[0].graph.inputs for value in outputs)
+
+
+LOOP = """main {{
+    input %0 "x": float32[b,2]
+    input %1 "i": int32[]
+    %2 "w": int32[]; %3 "w:1": float32[b,2] = tfl.WHILE(%1, %0) \
+{{'cond_subgraph_index': {{'function': 'cond'}}, 'body_subgraph_index': {{'function': 'body'}}}}
+    return %2
+}}"""
+COND = """cond {
+    input %0 "i": int32[]
+    input %1 "x": float32[b,2]
+    const %2 "n": int32[] = 9
+    %3 "less": bool[] = tfl.LESS(%0, %2) {}
+    return %3
+}"""
+BODY = """body {{
+    input %0 "i": int32[]
+    input %1 "x": float32[b,2]
+    const %2 "one": int32[] = 1
+    %3 "next": int32[] = tfl.ADD(%0, %2) {{}}
+    {}
+    return %3, %1
+}}"""
+
+
+def test_a_loop_hands_an_invariant_on_without_a_copy() -> None:
+    module, report = module_of(LOOP.format(), COND, BODY.format(""), inputs=2)
+    tidy(module, report)
+    body = module.functions["body"]
+    assert body.outputs[1] is body.inputs[1]
+
+
+def test_a_loop_that_the_runtime_resizes_copies_its_invariants() -> None:
+    sized_by_data = '%4 "mask": bool[b,2] = tfl.NOT_EQUAL(%1, %1) {}\n %5 "where": int64[?n,2] = tfl.WHERE(%4) {}'
+    module, _ = module_of(LOOP.format(), COND, BODY.format(sized_by_data), inputs=2)
+    assert not has_fixed_sizes(module.functions["body"])
+    module, _ = module_of(LOOP.format(), COND, BODY.format(""), inputs=2)
+    assert has_fixed_sizes(module.functions["body"])
+
+
+def test_a_value_that_may_begin_empty_is_seen_to_grow() -> None:
+    growing = """main {
+        input %0 "x": float32[2]
+        const %1 "empty": float32[0,2] = []
+        %2 "w": float32[?a,2] = tfl.WHILE(%1) \
+{'cond_subgraph_index': {'function': 'cond'}, 'body_subgraph_index': {'function': 'body'}}
+        return %2
+    }"""
+    cond = """cond {
+        input %0 "y": float32[?a,2]
+        const %1 "n": bool[] = true
+        return %1
+    }"""
+    body = """body {
+        input %0 "y": float32[?a,2]
+        const %1 "row": float32[1,2] = [1.0, 1.0]
+        %2 "longer": float32[?a+1,2] = tfl.CONCATENATION(%0, %1) {}
+        return %2
+    }"""
+    module, report = module_of(growing, cond, body)
+    tidy(module, report)
+    assert [op.type for op in module.functions["body"].ops] == ["CONCATENATION", "SHAPE", "ADD", "SLICE"]
+
+
+def test_branches_return_constants_as_they_are() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "c": bool[]
+        %1 "if": float32[2] = tfl.IF(%0) \
+{'then_subgraph_index': {'function': 'yes'}, 'else_subgraph_index': {'function': 'no'}}
+        return %1
+        }""",
+        'yes {\n const %0 "a": float32[2] = [1.0, 2.0]\n return %0\n}',
+        'no {\n const %0 "b": float32[2] = [3.0, 4.0]\n return %0\n}',
+    )
+    tidy(module, report)
+    assert not module.functions["yes"].ops and not module.functions["no"].ops
