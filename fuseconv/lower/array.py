@@ -25,6 +25,12 @@ def ConcatV2(tfl, *values_and_axis):
 
 
 @lowers
+def ParallelConcat(tfl, *values, shape=None):
+    """CONCATENATION of rows."""
+    return _joined(tfl, values, scalar(0, types.INT32))
+
+
+@lowers
 def Concat(tfl, axis, *values):
     """CONCATENATION."""
     return _joined(tfl, values, axis)

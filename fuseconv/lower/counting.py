@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast
-from fuseconv.lower.native import elementwise, scalar
+from fuseconv.lower.native import elementwise, filled, scalar
 from fuseconv.lower.rules import Lowering, lowers, require
+from fuseconv.lower.segment import unsorted
 from fuseconv.lower.shapes import reshape, shape_of
 
 
@@ -41,6 +43,20 @@ def DenseBincount(tfl, x, size, weights, *, binary_output=False):
 def Bincount(tfl, arr, size, weights):
     """SUM of ONE_HOT, times the weights if there are any."""
     return DenseBincount(tfl, arr, size, weights)
+
+
+@lowers
+def HistogramFixedWidth(tfl, values, value_range, nbins):
+    """UNSORTED_SEGMENT_SUM of 1 by the step of the range that each number lies in."""
+    count = cast(tfl, nbins, types.INT32)
+    size = product(shape_of(values))
+    x, limits = (cast(tfl, part, types.FLOAT32) for part in (reshape(tfl, values, (size,), values), value_range))
+    low, high = (tfl.gather(limits, scalar(at, types.INT32), axis=0) for at in (0, 1))
+    share = tfl.div(tfl.sub(x, low), tfl.sub(high, low))
+    step = cast(tfl, tfl.floor(tfl.mul(share, cast(tfl, count, types.FLOAT32))), types.INT32)
+    step = tfl.maximum(tfl.minimum(step, tfl.sub(count, 1)), 0)
+    once = filled(tfl, (size,), 1, types.INT32, values)
+    return cast(tfl, unsorted(tfl, "UNSORTED_SEGMENT_SUM", once, step, count), tfl.dtype)
 
 
 @lowers("InTopK", "InTopKV2")

@@ -7,7 +7,10 @@ from fuseconv.lower.carriers import cast
 from fuseconv.lower.rules import lowers, require
 
 
-@lowers("Identity", "StopGradient", "PreventGradient", "Snapshot", "DeepCopy", "PlaceholderWithDefault", "EnsureShape")
+@lowers(
+    "Identity", "StopGradient", "PreventGradient", "Snapshot", "DeepCopy", "PlaceholderWithDefault", "EnsureShape",
+    "GuaranteeConst", "DebugGradientIdentity",
+)  # fmt: skip
 def Identity(tfl, x, *, shape=None):
     """The operand. What EnsureShape asserts of its shape is not checked."""
     return x

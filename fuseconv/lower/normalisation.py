@@ -77,7 +77,7 @@ def _moments(tfl: Lowering, x: Value) -> tuple[Value, Value, Value]:
     return mean, variance, tfl.mul(variance, tfl.div(count, fewer))
 
 
-@lowers
+@lowers("BiasAdd", "BiasAddV1")
 def BiasAdd(tfl, value, bias, *, data_format="NHWC"):
     """ADD."""
     # The format tells only where the channels are; the rank is the value's.

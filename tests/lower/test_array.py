@@ -154,3 +154,10 @@ def test_reverse_of_marked_dimensions():
     marks = [True, False, True]
     check(lambda x: tf.raw_ops.Reverse(tensor=x, dims=marks), tf.TensorSpec([None, 3, 4]))
     check(lambda x: tf.raw_ops.Reverse(tensor=x, dims=[True]), tf.TensorSpec([None], tf.int64))
+
+
+def test_rows_joined_in_any_order():
+    def joined(x, y):
+        return tf.raw_ops.ParallelConcat(values=[x, y], shape=[2, 3])
+
+    check(joined, tf.TensorSpec([1, 3]), tf.TensorSpec([1, 3]))

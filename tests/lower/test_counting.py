@@ -53,3 +53,12 @@ def test_in_top_k(index_type):
         return tf.math.in_top_k(targets, x, 3), raw.InTopK(predictions=x, targets=tf.cast(targets, tf.int32), k=2)
 
     check(layer, spec(None, 7), spec(None, dtype=index_type), inputs=below_seven)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32], ids=lambda t: t.name)
+def test_histogram(dtype):
+    def counted(x):
+        limits = tf.constant([-3, 4], dtype)
+        return tf.histogram_fixed_width(x, limits, 5), tf.histogram_fixed_width(x, limits, 7, tf.int64)
+
+    check(counted, tf.TensorSpec([None, 9], dtype))

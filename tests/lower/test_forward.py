@@ -55,3 +55,8 @@ def test_ops_that_hand_on():
         return tf.identity_n([tf.raw_ops.PreventGradient(input=z), tf.math.conj(x) + 1])[1]
 
     check(layer, tf.TensorSpec([None, 5]), ops=["ADD"])
+
+
+@pytest.mark.parametrize("op", [tf.raw_ops.GuaranteeConst, tf.raw_ops.DebugGradientIdentity])
+def test_ops_that_only_say_something(op):
+    assert check(lambda x: op(input=x) + 1, tf.TensorSpec([None, 3])).ops == ["ADD"]

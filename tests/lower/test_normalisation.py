@@ -113,3 +113,8 @@ def test_bias_add_with_channels_first(shape):
 @pytest.mark.parametrize("dtype", [tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.float16])
 def test_bias_add_of_other_types(dtype):
     check(lambda x, b: tf.nn.bias_add(x, b), spec(None, 3, 5, dtype=dtype), spec(5, dtype=dtype))
+
+
+def test_bias_of_old_graphs():
+    bias = np.arange(4, dtype=np.float32)
+    check(lambda x: tf.raw_ops.BiasAddV1(value=x, bias=bias), tf.TensorSpec([None, 3, 4]), ops=["ADD"])
