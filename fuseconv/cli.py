@@ -221,6 +221,8 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--no-fuse", metavar="GLOB", multiple=True, help="No fusions of this name. Repeatable.")
 @click.option("--verify-fusions", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
               help="Run what annotated functions hold against what they are fused to; auto: for up to a second.")
+@click.option("--rnn", type=click.Choice(["fused", "loop", "unroll", "auto"]), default="fused", show_default=True,
+              help="Fused ops for recurrent layers (loops where there is no kernel); loops, unrolled or not; the faster.")
 @click.option("--rnn-state", type=click.Choice(["written", "variable"]), default="written", show_default=True,
               help="Write the first states of recurrent ops on every invoke, or leave them to reset_all_variables.")
 @_trust

@@ -28,6 +28,8 @@ from fuseconv.passes.freeze import freeze
 from fuseconv.passes.functionalise import functionalise
 from fuseconv.passes.inline import dissolve, implements, inline
 from fuseconv.passes.inputs import fix_shapes
+from fuseconv.passes.loops import MODES as RNN_MODES
+from fuseconv.passes.loops import improve_loops
 from fuseconv.passes.simplify import simplify
 from fuseconv.passes.state import express_state, initialise
 from fuseconv.passes.tensor_arrays import express_arrays
@@ -38,6 +40,12 @@ from fuseconv.recognise.states import MODES as STATE_MODES
 from fuseconv.recognise.states import keep_states
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer import to_bytes, write
+
+# What `rnn` other than "fused" does without.
+RECURRENT = frozenset({
+    "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "UNIDIRECTIONAL_SEQUENCE_RNN",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,7 @@ def convert(
     fuse: Sequence[str] = (),
     no_fuse: Sequence[str] = (),
     verify_fusions: str = "auto",
+    rnn: str = "fused",
     rnn_state: str = "written",
     trust_model: bool = False,
     allow_custom_ops: bool = False,
@@ -79,12 +88,13 @@ def convert(
     (files or module names) besides the built-in ones. fuse, no_fuse: globs of the fusions to make, and not to make.
     verify_fusions: "always" runs the body of each annotated function that is fused, and what it is fused to, on random
     operands, and refuses fusions that compute something else; "auto" does so for up to a second; "never" trusts the
-    annotations. rnn_state: "written" lets the file write the first states of recurrent ops on every invoke; "variable"
-    leaves states of zeros to the runtime, which clears them in reset_all_variables only. trust_model: load Lambda
-    layers, which run the model's code. allow_custom_ops: write every op that has
-    no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that
-    it knows. downcast_float64: compute in float32 what the model computes in float64. progress: called with the name of
-    each stage as it starts.
+    annotations. rnn: "fused" makes fused ops of recurrent layers that have a kernel, and loops of the others, unrolled
+    where that is faster; "loop", "unroll" and "auto" (whichever is faster) make no fused ones. rnn_state: "written"
+    lets the file write the first states of recurrent ops on every invoke; "variable" leaves states of zeros to the
+    runtime, which clears them in reset_all_variables only. trust_model: load Lambda layers, which run the model's code.
+    allow_custom_ops: write every op that has no rule as a custom one; custom_ops: only these. select_tf_ops: let the
+    Flex delegate run those that it knows. downcast_float64: compute in float32 what the model computes in float64.
+    progress: called with the name of each stage as it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted. Nothing is written then.
     """
@@ -93,6 +103,10 @@ def convert(
     fusions = registry.choose_fusions(fuse, no_fuse, report)
     if verify_fusions not in MODES:
         raise InputError(f"verify_fusions is one of {', '.join(MODES)}, not {verify_fusions!r}")
+    if rnn not in RNN_MODES:
+        raise InputError(f"rnn is one of {', '.join(RNN_MODES)}, not {rnn!r}")
+    if rnn != "fused":
+        fusions = [fusion for fusion in fusions if fusion.emits not in RECURRENT]
     if rnn_state not in STATE_MODES:
         raise InputError(f"rnn_state is one of {', '.join(STATE_MODES)}, not {rnn_state!r}")
     body_check = BodyCheck(verify_fusions, lambda small: _small_file(small, registry))
@@ -127,7 +141,8 @@ def convert(
             dissolve(module, report)
             simplify(module, report)
             prune_control_flow(module, report)
-            raise_loops(module, report)
+            if rnn == "fused":
+                raise_loops(module, report)
             simplify(module, report)
             fuse_composites(module, fusions, report, body_check)
             keep_states(module, report, rnn_state)
@@ -137,6 +152,7 @@ def convert(
             express_lists(module, report)
             prune_control_flow(module, report)
             simplify(module, report)
+            improve_loops(module, report, rnn)
             fuse_patterns(module, fusions, report, "tf")
         with stage("lower"):
             simplify(module, report)

@@ -17,6 +17,7 @@ from fuseconv.fusions import (
     gelu,
     hard_swish,
     indy_lstm,
+    interpolation,
     l2_normalization,
     leaky_relu,
     linear_input,
@@ -39,5 +40,5 @@ MODULES = (
     lstm, rnn, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression, detection_postprocess, max_unpooling,
     dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu, l2_normalization, softmax,
     normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic, padding, dilated_conv,
-    dense_reshape,
+    dense_reshape, interpolation,
 )  # fmt: skip

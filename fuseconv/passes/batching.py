@@ -265,9 +265,8 @@ def StridedSlice(b: Batch) -> Value:
     }
     masks["begin_mask"] |= 1
     masks["end_mask"] |= 1
-    ends = ([0, *begin], [0, *end], [1, *strides])
-    made = b.tf.add("StridedSlice", [b.x[0], *map(b.tf.ints, ends)], {k: v for k, v in masks.items() if v}, b.x[0].dtype)
-    return b.with_shape(made)
+    attrs = {name: mask for name, mask in masks.items() if mask}
+    return b.with_shape(b.tf.StridedSlice(b.x[0], [0, *begin], [0, *end], [1, *strides], **attrs))
 
 
 @_batches()

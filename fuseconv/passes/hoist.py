@@ -1,12 +1,14 @@
 """Takes out of loops what does not depend on what they carry.
 
 What a step computes of invariants alone is computed once, before the loop. What it computes of one row of a sequence
-(and invariants) is computed of all rows at once, before the loop, and the step reads a row of that: the projection of an
-RNN's input, [batch, in] x [in, units] at each step, becomes one product of [steps, batch, in]. This is found by
+(and invariants) is computed of all rows at once, before the loop, and the step reads a row of that: the projection of
+an RNN's input, [batch, in] x [in, units] at each step, becomes one product of [steps, batch, in]. This is found by
 following what each op depends on; it takes no knowledge of cells.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.passes.batching import MOVES, batched, constant_axis_zero, is_safe
@@ -14,14 +16,24 @@ from fuseconv.passes.effects import bodies, is_repeatable
 from fuseconv.passes.loop_form import LoopForm, for_each_loop
 from fuseconv.passes.tf_builder import TfBuilder
 
+_ADDS = frozenset({"Add", "AddV2", "BiasAdd"})
 
-def hoist(module: Module) -> None:
-    """Moves computation from the bodies of loops to where the loops stand, those inside others first."""
-    for_each_loop(module, lambda op, graph: _Hoist(LoopForm(op, module), graph, module).run())
+
+def hoist(module: Module, moves: Callable[[LoopForm], bool] = lambda loop: False) -> None:
+    """Moves computation from the bodies of loops to where the loops stand, those inside others first.
+
+    moves: of which loops also the ops that only take tensors apart or put them together."""
+
+    def visit(op: Op, graph: Graph) -> None:
+        loop = LoopForm(op, module)
+        _Hoist(loop, graph, module, moves(loop)).run()
+
+    for_each_loop(module, visit)
 
 
 class _Hoist:
-    def __init__(self, loop: LoopForm, graph: Graph, module: Module) -> None:
+    def __init__(self, loop: LoopForm, graph: Graph, module: Module, moves: bool) -> None:
+        self.moves = moves
         self.loop = loop
         self.graph = graph
         self.module = module
@@ -31,6 +43,7 @@ class _Hoist:
         self.invariants: dict[Value, Value] = {}
         self.rows: dict[Value, tuple[Value, Value]] = {}
         self.carried: dict[Value, Value] = {}
+        self.gone: set[Op] = set()
 
     def run(self) -> None:
         loop = self.loop
@@ -41,8 +54,10 @@ class _Hoist:
                 self.carried.setdefault(operand, inner)
         ops, loop.body.ops = loop.body.ops, []
         for op in ops:
-            if not self.take_out(op):
-                loop.body.ops.append(op)
+            if op not in self.gone:
+                self.add_early(op)
+                if not self.take_out(op):
+                    loop.body.ops.append(op)
         at = self.graph.ops.index(loop.op)
         self.graph.ops[at:at] = self.before
 
@@ -94,7 +109,7 @@ class _Hoist:
         if made is None:
             return False
         self.rows.update((result, (index, rows)) for result, rows in zip(op.results, made))
-        if op.type in MOVES:
+        if op.type in MOVES and not self.moves:
             return False
         for result, rows in zip(op.results, made):
             row = self.read(op, rows, index)
@@ -102,6 +117,28 @@ class _Hoist:
             replace_uses(result, row)
         detach(op)
         return True
+
+    def add_early(self, op: Op) -> None:
+        """(row + state) + bias -> (row + bias) + state, of which the first sum can move: x @ K + h @ R + b."""
+        reader = next(iter(op.result.uses), None) if op.type in _ADDS and len(op.result.uses) == 1 else None
+        if reader is None or reader.type not in _ADDS or not op.result.dtype.is_float:
+            return
+        row = next((v for v in op.operands if v in self.rows), None)
+        bias = next((v for v in reader.operands if self.is_invariant(v)), None)
+        if row is None or bias is None or all(v in self.rows for v in op.operands):
+            return
+        if row.shape is None or row.shape != op.result.shape or row.shape != reader.result.shape:
+            return
+        index = op.operands.index(row)
+        first = Op(reader.kind, [row, bias], reader.attrs, reader.name, reader.sources)
+        op.set_operand(index, first.add_result(row.dtype, row.shape))
+        if not self.take_out(first):
+            op.set_operand(index, row)
+            detach(first)
+            return
+        replace_uses(reader.result, op.result)
+        self.gone.add(reader)
+        detach(reader)
 
     def read(self, op: Op, rows: Value, index: Value) -> Value:
         tf = TfBuilder(self.loop.body.ops, op)

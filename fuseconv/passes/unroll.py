@@ -241,7 +241,7 @@ class _Unrolled:
             rows = tf.Slice(value, [0] * rank, [count * k] + [-1] * (rank - 1))
             rows.shape = (count * k, *value.shape[1:])
             value = rows
-        shape = (count, k, *value.shape[1:])
+        shape = (count, k, *value.shape[1:])  # type: ignore[index]
         made = tf.Reshape(value, [-1 if isinstance(dim, Sym) else dim for dim in shape])
         made.shape = shape
         return made
