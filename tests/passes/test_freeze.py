@@ -53,7 +53,7 @@ def test_a_written_variable_stays(write: str) -> None:
 
 
 FUNCTION = """f {
-    attrs {'_implements': 'x'}
+    attrs {'_implements': {'function': 'x'}}
     input %0 "h": resource[]
     %1 "read": float32[2,2] = tf.ReadVariableOp(%0) {}
     WRITE
@@ -76,7 +76,7 @@ def test_a_write_in_a_function_counts() -> None:
 
 
 def test_a_handle_that_a_function_returns_is_followed() -> None:
-    function = "f {\n attrs {'_implements': 'x'}\n input %0 \"h\": resource[]\n return %0\n}"
+    function = "f {\n attrs {'_implements': {'function': 'x'}}\n input %0 \"h\": resource[]\n return %0\n}"
     body = """%2 "call": resource[] = tf.PartitionedCall(%1) {'f': {'function': 'f'}}
         %3 "read": float32[2,2] = tf.ReadVariableOp(%2) {}
         return %3"""
