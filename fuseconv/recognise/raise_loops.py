@@ -16,6 +16,7 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detac
 from fuseconv.passes.control_flow import LOOPS
 from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.recognise.cells import Cell, NoCell, recognise
+from fuseconv.recognise.fission import split
 from fuseconv.recognise.loops import Input, Loop, NotALoop, Output, classify, known_size
 from fuseconv.recognise.weights import build_weights
 from fuseconv.report.records import Report
@@ -33,10 +34,15 @@ def raise_loops(module: Module, report: Report) -> None:
     The report says why others, which multiply matrices at each step and carry what they make, are none."""
     batches: dict[str, int] = {}
     for graph in list(module.graphs()):
-        ops, graph.ops = graph.ops, []
+        pending, graph.ops = graph.ops[::-1], []
         dead: set[Op] = set()
-        for op in ops:
+        while pending:
+            op = pending.pop()
             if op in dead:
+                continue
+            parts = _split(op, module) if op.kind in LOOPS else None
+            if parts is not None:
+                pending += parts[::-1]
                 continue
             outlined = _outline(op, module, report) if op.kind in LOOPS else None
             if outlined is None:
@@ -56,6 +62,25 @@ def _fix(module: Module, sizes: dict[str, int], report: Report) -> None:
             if fixed != value.shape:
                 value.shape = fixed
                 report.warnings.append(f"the input {name} has the shape {fixed}: the state of a layer has a fixed size")
+
+
+def _split(op: Op, module: Module) -> list[Op] | None:
+    """A loop for each cell, where a loop runs a stack of cells, all of which will be raised."""
+    try:
+        fission = split(classify(op, module), module)
+    except NotALoop:
+        return None
+    if fission is None:
+        return None
+    try:
+        for part in fission.parts:
+            loop = classify(part, module)
+            _Outline(loop, recognise(loop), module)
+    except (NotALoop, NoCell):
+        fission.reject()
+        return None
+    fission.accept()
+    return fission.ops
 
 
 def _outline(op: Op, module: Module, report: Report) -> _Outline | None:
@@ -245,7 +270,10 @@ class _Outline:
             replace_uses(stack.result, tf.ExpandDims(last, 0))
             return
         sequence = every if time_major else tf.Transpose(every, _SWAP)
-        replace_uses(stack.result, tf.ReverseV2(sequence, [0]) if self.output.backwards else sequence)
+        if self.output.backwards:
+            sequence = tf.ReverseV2(sequence, [0])
+        sequence.shape = (self.loop.steps, self.batch, self.width(self.cell.states[0]))
+        replace_uses(stack.result, sequence)
 
     def fill(self, function: Graph, call: Op) -> None:
         """Builds the function: the loop, between ops that lead from the contract's operands to its results."""
