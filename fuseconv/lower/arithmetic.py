@@ -7,6 +7,7 @@ import functools
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast
+from fuseconv.lower.complex import quotient
 from fuseconv.lower.native import elementwise, scalar, select, through
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.shapes import shape_of
@@ -64,7 +65,10 @@ def Xdivy(tfl, x, y):
 
 @lowers("Div", "RealDiv", "TruncateDiv")
 def Div(tfl, x, y):
-    """DIV; integers are divided towards zero. int64 is divided in float32 and corrected until it is exact."""
+    """DIV; integers are divided towards zero. int64 is divided in float32 and corrected until it is exact; complex
+    numbers are multiplied with the conjugate."""
+    if x.dtype is types.COMPLEX64:
+        return quotient(tfl, x, y)
     if x.dtype in _LONG:
         return cast(tfl, _quotient(tfl, cast(tfl, x, types.INT64), cast(tfl, y, types.INT64)), tfl.dtype)
     return elementwise(tfl, "DIV", x, y)
@@ -162,6 +166,8 @@ def Atan2(tfl, y, x):
 
 def reciprocal(tfl: Lowering, x: Value) -> Value:
     """1 / x."""
+    if x.dtype is types.COMPLEX64:
+        return quotient(tfl, scalar(1, x.dtype), x)
     return elementwise(tfl, "DIV", scalar(1, x.dtype), x)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.carriers import cast, complex_of
+from fuseconv.lower.carriers import cast, conjugate
 from fuseconv.lower.native import check_rank, scalar, sizes, through
 from fuseconv.lower.reduction import axes_of
 from fuseconv.lower.rules import Lowering, constant_of, lowers
@@ -74,7 +74,7 @@ def Unpack(tfl, x, *, axis=0):
 def Transpose(tfl, x, perm):
     """TRANSPOSE. Dimensions that stay neighbours are merged where there are more than 6."""
     if x.dtype.is_complex and tfl.source.type == "ConjugateTranspose":
-        x = complex_of(tfl, tfl.real(x), tfl.neg(tfl.imag(x)))
+        x = conjugate(tfl, x)
     rank = len(shape_of(x))
     if not perm.is_const:
         return through(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, cast(tfl, perm, types.INT32)), x)

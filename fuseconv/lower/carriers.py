@@ -47,6 +47,11 @@ def complex_of(tfl: Lowering, real: Value, imaginary: Value) -> Value:
     return tfl.bitcast(pairs, results=[(types.COMPLEX64, real.shape)])
 
 
+def conjugate(tfl: Lowering, x: Value) -> Value:
+    """The conjugates of complex64 numbers."""
+    return complex_of(tfl, tfl.real(x), tfl.neg(tfl.imag(x)))
+
+
 def by_parts(tfl: Lowering, build: Callable[..., Any], *data: Value) -> Any:
     """`build(*data)`, an op that computes real and imaginary parts apart, on complex numbers."""
     real, imaginary = build(*map(tfl.real, data)), build(*map(tfl.imag, data))

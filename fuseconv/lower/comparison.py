@@ -93,6 +93,9 @@ def _compared(tfl, kind, x, y, incompatible_shape_error):
     # TensorFlow 1 compares tensors of shapes that do not broadcast to one truth value.
     known = x.is_static and y.is_static
     require(incompatible_shape_error or (known and _broadcast(x.shape, y.shape)), "shapes that may not broadcast")
+    if x.dtype is types.COMPLEX64:
+        real, imaginary = (elementwise(tfl, kind, part(x), part(y)) for part in (tfl.real, tfl.imag))
+        return elementwise(tfl, "LOGICAL_AND" if kind == "EQUAL" else "LOGICAL_OR", real, imaginary)
     return elementwise(tfl, kind, x, y)
 
 

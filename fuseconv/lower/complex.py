@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fuseconv.ir import types
-from fuseconv.lower.carriers import complex_of
+from fuseconv.ir.graph import Value
+from fuseconv.lower.carriers import complex_of, conjugate
 from fuseconv.lower.native import elementwise, scalar, select
-from fuseconv.lower.rules import lowers, require
+from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import shape_of
 
 
@@ -38,7 +39,7 @@ def Angle(tfl, x):
 @lowers
 def Conj(tfl, x):
     """BITCAST of REAL and NEG of IMAG; a real number is its own."""
-    return complex_of(tfl, tfl.real(x), tfl.neg(tfl.imag(x))) if x.dtype.is_complex else x
+    return conjugate(tfl, x) if x.dtype.is_complex else x
 
 
 @lowers
@@ -49,3 +50,17 @@ def Complex(tfl, real, imag):
         always = scalar(True, types.BOOL)
         real, imag = select(tfl, always, real, imag), select(tfl, always, imag, real)
     return complex_of(tfl, real, imag)
+
+
+def quotient(tfl: Lowering, x: Value, y: Value) -> Value:
+    """x / y of complex numbers: the product with the conjugate over the square of the length."""
+    product = elementwise(tfl, "MUL", x, conjugate(tfl, y))
+    real, imaginary = tfl.real(y), tfl.imag(y)
+    length = tfl.add(tfl.mul(real, real), tfl.mul(imaginary, imaginary))
+    return complex_of(tfl, *[elementwise(tfl, "DIV", part(product), length) for part in (tfl.real, tfl.imag)])
+
+
+def exponential(tfl: Lowering, x: Value) -> Value:
+    """exp of complex numbers: its length is that of the real part, its angle the imaginary part."""
+    length, angle = tfl.exp(tfl.real(x)), tfl.imag(x)
+    return complex_of(tfl, tfl.mul(length, tfl.cos(angle)), tfl.mul(length, tfl.sin(angle)))

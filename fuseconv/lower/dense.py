@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuseconv.ir import types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.carriers import cast, in_float32
+from fuseconv.lower.carriers import cast, complex_of, conjugate, in_float32
 from fuseconv.lower.native import elementwise
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import reshape, shape_of
@@ -23,6 +23,8 @@ def MatMul(tfl, a, b, *, transpose_a=False, transpose_b=False):
 @lowers("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
     """FULLY_CONNECTED with a constant matrix, else BATCH_MATMUL; integers are multiplied and summed."""
+    if x.dtype.is_complex:
+        x, y = (conjugate(tfl, z) if adjoint else z for z, adjoint in ((x, adj_x), (y, adj_y)))
     return matmul(tfl, x, y, adj_x, adj_y)
 
 
@@ -31,6 +33,8 @@ def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool =
     of the op's type. A constant matrix y is a dense layer's."""
     if x.dtype in (types.INT32, types.INT64) and x.dtype is y.dtype is tfl.dtype:
         return _integer_matmul(tfl, x, y, adj_x, adj_y)
+    if x.dtype is types.COMPLEX64:
+        return _complex_matmul(tfl, x, y, adj_x, adj_y)
     return _float_matmul(tfl, x, y, adj_x=adj_x, adj_y=adj_y)[0]
 
 
@@ -47,6 +51,17 @@ def swapped(tfl: Lowering, x: Value) -> Value:
 
 @in_float32
 def _float_matmul(tfl: Lowering, x: Value, y: Value, *, adj_x: bool, adj_y: bool) -> Value:
+    return _real_matmul(tfl, x, y, adj_x, adj_y)
+
+
+def _complex_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
+    """The products of the parts, added."""
+    parts = [tfl.real(x), tfl.imag(x)], [tfl.real(y), tfl.imag(y)]
+    (rr, ri), (ir, ii) = ([_real_matmul(tfl, a, b, adj_x, adj_y) for b in parts[1]] for a in parts[0])
+    return complex_of(tfl, tfl.sub(rr, ii), tfl.add(ri, ir))
+
+
+def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
     left, right = shape_of(x), shape_of(y)
     if y.is_const and not adj_x and len(left) >= len(right) and all(dim == 1 for dim in right[:-2]):
         matrix = reshape(tfl, y, right[-2:])

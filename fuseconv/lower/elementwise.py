@@ -7,6 +7,7 @@ import math
 from fuseconv.ir import types
 from fuseconv.lower.arithmetic import reciprocal
 from fuseconv.lower.carriers import cast, in_float32
+from fuseconv.lower.complex import exponential
 from fuseconv.lower.native import elementwise, filled
 from fuseconv.lower.rules import lowers
 from fuseconv.tfl.limits import TYPES
@@ -36,8 +37,8 @@ def Sign(tfl, x):
 
 @lowers
 def Square(tfl, x):
-    """SQUARE; MUL of integers."""
-    return elementwise(tfl, "MUL", x, x) if x.dtype.is_integer else elementwise(tfl, "SQUARE", x)
+    """SQUARE; MUL of integers and complex numbers."""
+    return elementwise(tfl, "SQUARE", x) if x.dtype.is_float else elementwise(tfl, "MUL", x, x)
 
 
 @lowers
@@ -60,8 +61,8 @@ def Reciprocal(tfl, x):
 
 @lowers
 def Exp(tfl, x):
-    """EXP."""
-    return elementwise(tfl, "EXP", x)
+    """EXP; of complex numbers that of the real part, turned by COS and SIN of the other."""
+    return exponential(tfl, x) if x.dtype is types.COMPLEX64 else elementwise(tfl, "EXP", x)
 
 
 @lowers

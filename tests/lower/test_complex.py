@@ -16,9 +16,29 @@ def test_parts(op):
     check(op, spec(None, 5, dtype=tf.complex64))
 
 
-@pytest.mark.parametrize("op", [tf.add, tf.subtract, tf.multiply], ids=lambda op: op.__name__)
+@pytest.mark.parametrize("op", [tf.add, tf.subtract, tf.multiply, tf.divide], ids=lambda op: op.__name__)
 def test_arithmetic(op):
     check(op, spec(None, 3, dtype=tf.complex64), spec(3, dtype=tf.complex64))
+
+
+@pytest.mark.parametrize("op", [tf.square, tf.exp, tf.math.reciprocal, tf.negative], ids=lambda op: op.__name__)
+def test_functions(op):
+    check(op, spec(None, 3, dtype=tf.complex64))
+
+
+@pytest.mark.parametrize("op", [tf.equal, tf.not_equal])
+def test_comparison(op):
+    def few(rng, shape, dtype):
+        return (rng.integers(0, 2, shape) + 1j * rng.integers(0, 2, shape)).astype(dtype)
+
+    check(op, spec(None, 9, dtype=tf.complex64), spec(9, dtype=tf.complex64), inputs=few)
+
+
+def test_products():
+    x, y = spec(None, 4, 3, dtype=tf.complex64), spec(3, 5, dtype=tf.complex64)
+    check(tf.matmul, x, y)
+    check(lambda x: tf.matmul(x, x, adjoint_a=True), x)
+    check(lambda x: tf.matmul(x, x, transpose_b=True), x)
 
 
 def test_moves():
@@ -44,4 +64,4 @@ def test_transposing_conjugates():
 
 def test_complex128_is_refused():
     check_refused(tf.exp, spec(3, dtype=tf.complex128), match="Exp.*complex128")
-    check_refused(tf.exp, spec(3, dtype=tf.complex64), match="Exp.*complex64")
+    check_refused(tf.sigmoid, spec(3, dtype=tf.complex64), match="Sigmoid.*complex64")
