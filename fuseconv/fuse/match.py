@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -124,12 +125,12 @@ class Fusion:
         """The annotations of the composite, none for patterns."""
         return self.root.names if isinstance(self.root, Composite) else ()
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[str, ...]:
         """The names of values in any of the patterns."""
         return tuple(dict.fromkeys(name for pattern in self.patterns for name in pattern.parameters))
 
-    @property
+    @cached_property
     def op_names(self) -> tuple[str, ...]:
         """The names of ops in any of the patterns."""
         return tuple(dict.fromkeys(name for pattern in self.patterns for name in pattern.op_names))

@@ -78,7 +78,7 @@ class Either(Term):
     terms: tuple[Term, ...]
 
 
-@dataclass
+@dataclass(slots=True)
 class Bindings:
     """What a match has bound. matched: its ops, the last first; an op may be there twice. inner: those whose results
     nobody else may read."""
@@ -98,7 +98,7 @@ class Pattern:
     parameters: tuple[str, ...]
     op_names: tuple[str, ...]
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of the last op."""
         return tuple(dict.fromkeys(kind for node in self._roots for kind in node.kinds))
@@ -107,7 +107,7 @@ class Pattern:
     def dialect(self) -> str:
         return self.kinds[0].partition(".")[0]
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of ops; of the largest alternative where there are several."""
         return _count(self.root)
