@@ -31,7 +31,7 @@ def lower(
         effects = functools.partial(has_effect, module=module, known=known)
         _lower_graph(graph, rules, report, effects, functools.partial(_custom, module=module, custom=custom), refused)
     if refused:
-        raise unsupported([(op, _advised(op, why, custom)) for op, why in refused[::-1]])
+        raise unsupported([(op, _advised(op, why, op.type in rules, custom)) for op, why in refused[::-1]])
     _tell_delegated(module, report)
 
 
@@ -120,10 +120,10 @@ def _custom(op: Op, module: Module, custom: CustomOps) -> tuple[str, list[Value]
     return "", Lowering(emitted, op).custom(form[0], op.operands, types, form[1]), emitted
 
 
-def _advised(op: Op, why: str, custom: CustomOps) -> str:
+def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
     """The reason with what may be done about it."""
     values = [value for value in (*op.operands, *op.results) if value is not None]
-    if any(value.dtype in (FLOAT64, COMPLEX128) for value in values):
+    if has_rule and any(value.dtype in (FLOAT64, COMPLEX128) for value in values):
         return f"{why}; --downcast-float64 computes in float32 instead"
     help = custom.help(op)
     return f"{why}; {help}" if help else why
