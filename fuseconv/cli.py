@@ -275,7 +275,7 @@ def convert(
             cleanup.callback(written.unlink, missing_ok=True)
         update = cleanup.enter_context(terminal.progress())
         try:
-            report = run(model, written, progress=update, **options).report
+            report = run(model, written, explain=terminal.verbose, progress=update, **options).report
         except UnsupportedError as error:
             # Why a conversion failed is what a report is for.
             if report_path and error.report is not None:

@@ -93,6 +93,7 @@ def convert(
     custom_ops: Sequence[str] = (),
     select_tf_ops: bool = False,
     downcast_float64: bool = False,
+    explain: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Conversion:
     """Converts a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen GraphDef (.pb) to TFLite.
@@ -109,7 +110,8 @@ def convert(
     runtime, which clears them in reset_all_variables only. trust_model: load Lambda layers, which run the model's code.
     allow_custom_ops: write every op that has no rule as a custom one; custom_ops: only these. select_tf_ops: let the
     Flex delegate run those that it knows. downcast_float64: compute in float32 what the model computes in float64.
-    progress: called with the name of each stage as it starts.
+    explain: record what matches a fusion's pattern but for one thing. progress: called with the name of each stage as
+    it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted. Nothing is written then.
     """
@@ -172,12 +174,12 @@ def convert(
                 prune_control_flow(module, report)
                 simplify(module, report)
                 improve_loops(module, report, rnn)
-            fuse_patterns(module, fusions, report, "tf")
+            fuse_patterns(module, fusions, report, "tf", explain)
         with stage("lower"):
             simplify(module, report)
             initialise(module, report)
             lower(module, registry.rules, report, custom)
-            fuse_patterns(module, fusions, report, "tfl")
+            fuse_patterns(module, fusions, report, "tfl", explain)
             tidy(module, report)
         with stage("write"):
             check(module)

@@ -109,6 +109,18 @@ class TestConvert:
             assert f"\n{title} " in "\n" + result.stdout
         assert (tmp_path / "out.tflite").read_bytes()[4:8] == b"TFL3"
 
+    def test_verbose_says_what_is_almost_fused(self, tmp_path: Path) -> None:
+        module = tf.Module()
+        spec = tf.TensorSpec((None, 4), name="x")
+        module.f = tf.function(lambda x: {"y": x * tf.nn.relu6(x + 2.5) / 6}).get_concrete_function(spec)
+        tf.saved_model.save(module, str(tmp_path / "model"), {"serving_default": module.f})
+        command = "convert", tmp_path / "model", "-o", tmp_path / "out.tflite"
+        assert "almost" not in run(*command).stdout
+        result = run(*command, "-v")
+        assert result.exit_code == 0
+        (row,) = (line for line in result.stdout.splitlines() if "almost" in line)
+        assert row.startswith("hard_swish ") and "the constant is 2.5, not 3" in row
+
     def test_quiet_says_nothing(self, model: Path, tmp_path: Path) -> None:
         result = run("convert", model, "-o", tmp_path / "out.tflite", "-q")
         assert (result.exit_code, result.output) == (0, "")

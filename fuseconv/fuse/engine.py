@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fuseconv.errors import FuseconvError
 from fuseconv.fuse.apply import build, replace
 from fuseconv.fuse.match import Fusion, Match, Refused
-from fuseconv.fuse.pattern import Pattern
+from fuseconv.fuse.pattern import Miss, Pattern
 from fuseconv.ir.graph import Graph, Module, Op, detach
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -16,11 +16,15 @@ from fuseconv.tfl.builder import Builder
 _APPLICATIONS_PER_OP = 50
 
 
-def fuse_patterns(module: Module, fusions: Iterable[Fusion], report: Report, dialect: str) -> None:
+def fuse_patterns(
+    module: Module, fusions: Iterable[Fusion], report: Report, dialect: str, explain: bool = False
+) -> None:
     """Replaces what matches the patterns of a dialect, in each graph until none matches; larger ones go first.
 
     Patterns of `tf` ops are tried from the end of a graph, so that a whole expression is seen before its parts; those
     of `tfl` ops from its start, as ops take in what follows them.
+
+    explain: record also what matches but for one thing, and what that is.
     """
     by_kind: dict[str, list[tuple[Fusion, Pattern]]] = {}
     for fusion in fusions:
@@ -31,7 +35,10 @@ def fuse_patterns(module: Module, fusions: Iterable[Fusion], report: Report, dia
     for candidates in by_kind.values():
         candidates.sort(key=lambda candidate: -candidate[1].size)
     for graph in module.graphs():
-        _PatternWalk(graph, by_kind, report, -1 if dialect == "tf" else 1).run()
+        walk = _PatternWalk(graph, by_kind, report, -1 if dialect == "tf" else 1)
+        walk.run()
+        if explain:
+            walk.explain()
 
 
 class _PatternWalk:
@@ -55,6 +62,20 @@ class _PatternWalk:
         for (name, op), why in self.refusals.items():
             if op in left:
                 self.report.record("refused", name, op.sources, why=why)
+
+    def explain(self) -> None:
+        """Records the nearest miss of each fusion at each op that is left, and that it has not refused."""
+        nearest: dict[tuple[str, Op], Miss] = {}
+        for op in self.graph.ops:
+            for fusion, pattern in self.by_kind.get(op.kind, ()):
+                key = fusion.name, op
+                miss = None if key in self.refusals else pattern.nearest_miss(op)
+                if miss and (key not in nearest or miss.closeness > nearest[key].closeness):
+                    nearest[key] = miss
+        for (name, op), miss in nearest.items():
+            # What misses as a part of something larger is not what was meant.
+            if not any(set(miss.matched) < set(other.matched) for other in nearest.values()):
+                self.report.record("refused", name, op.sources, why=f"almost: at {miss.op.name!r} {miss.why}")
 
     def walk(self) -> bool:
         """One walk; True if anything was fused."""

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,10 @@ _SYNONYMS = {"tf.Add": _ADD, "tf.AddV2": _ADD, "tf.RealDiv": ("tf.RealDiv", "tf.
 _RELATIVE_TOLERANCE = 1e-5
 # Constants with no more elements than this are compared by their contents, larger ones by identity.
 _SMALL_SIZE = 64
+# Constants with no more elements than this are shown in full.
+_FEW = 4
+# Fewer nodes that match are no sign of what the author of a model meant.
+_FEWEST_NODES = 3
 
 
 class Constant:
@@ -78,15 +82,40 @@ class Either(Term):
     terms: tuple[Term, ...]
 
 
+@dataclass(frozen=True)
+class Miss:
+    """The one thing that keeps an expression from matching.
+
+    op: where it is; why: a sentence without its full stop. absent: how many ops the pattern has, at the least, that the
+    expression has not; instead: the op in the place of one, where the operands are right. matched: the ops that match.
+    """
+
+    op: Op
+    why: str
+    absent: int = 0
+    instead: Op | None = None
+    matched: tuple[Op, ...] = ()
+
+    @property
+    def closeness(self) -> int:
+        return len(self.matched) - self.absent
+
+
 @dataclass(slots=True)
 class Bindings:
     """What a match has bound. matched: its ops, the last first; an op may be there twice. inner: those whose results
-    nobody else may read."""
+    nobody else may read. lenient: one thing may still differ; miss: the one that did."""
 
     values: dict[str, Value] = field(default_factory=dict)
     ops: dict[str, Op] = field(default_factory=dict)
     matched: tuple[Op, ...] = ()
     inner: tuple[Op, ...] = ()
+    lenient: bool = False
+    miss: Miss | None = None
+
+    def but(self, miss: Miss) -> Bindings:
+        """These, with the one thing that may differ."""
+        return Bindings(self.values, self.ops, self.matched, self.inner, False, miss)
 
 
 @dataclass(frozen=True)
@@ -116,8 +145,31 @@ class Pattern:
         """The ways to match with `op` as the last op of the pattern."""
         for node in self._roots:
             for bindings in _match_op(node, op, Bindings()):
-                if _inner_values_are_private(bindings, op):
+                if not any(_outside_readers(bindings, op)):
                     yield bindings
+
+    def nearest_miss(self, op: Op) -> Miss | None:
+        """What keeps `op` from being the last op of a match, if it is one thing only: a constant of another value, an
+        op, an attribute, or another reader of an inner value. Then ops that stand for at least three nodes of the model
+        match, and two thirds of the pattern's. None also if the pattern matches."""
+        best: Miss | None = None
+        for node in self._roots:
+            for bindings in _match_op(node, op, Bindings(lenient=True)):
+                miss, outside = bindings.miss, list(_outside_readers(bindings, op))
+                if miss is None and not outside:
+                    return None
+                if miss is None and len(outside) == 1:
+                    inner, reader = outside[0]
+                    other = "an output too" if reader.kind == "ir.return" else f"also read by {reader.name!r}"
+                    miss = Miss(inner, f"its result is {other}")
+                elif miss is None or outside:
+                    continue
+                miss = replace(miss, matched=tuple(dict.fromkeys(bindings.matched)))
+                nodes = {matched.sources for matched in miss.matched}
+                enough = len(nodes) >= _FEWEST_NODES and len(miss.matched) >= 2 * miss.absent
+                if enough and (best is None or miss.closeness > best.closeness):
+                    best = miss
+        return best
 
     @cached_property
     def _roots(self) -> tuple[Node, ...]:
@@ -164,35 +216,46 @@ def _nodes(term: Any) -> Iterator[Node]:
         yield from _nodes(part)
 
 
-def _count(term: Any) -> int:
+def _count(term: Any, choose: Callable[[Iterable[int]], int] = max) -> int:
     if isinstance(term, Either):
-        return max(map(_count, term.terms))
-    return 1 + sum(map(_count, term.operands)) if isinstance(term, Node) else 0
+        return choose(_count(part, choose) for part in term.terms)
+    return 1 + sum(_count(part, choose) for part in term.operands) if isinstance(term, Node) else 0
 
 
 def _match_op(node: Node, op: Op, bound: Bindings) -> Iterator[Bindings]:
-    if op.kind not in node.kinds or not _attrs_match(node, op) or _holds_state_or_is_quantised(op):
+    if op.kind not in node.kinds or _holds_state_or_is_quantised(op):
         return
+    wrong = _wrong_attr(node, op)
+    if wrong is not None:
+        if not bound.lenient:
+            return
+        held = repr(op.attrs[wrong]) if wrong in op.attrs else "its default"
+        bound = bound.but(Miss(op, f"the attribute {wrong} holds {held}"))
     bound = Bindings(
         bound.values,
         {**bound.ops, node.name: op} if node.name else bound.ops,
         (*bound.matched, op),
         bound.inner if node.shared else (*bound.inner, op),
+        bound.lenient,
+        bound.miss,
     )
     count = len(node.operands)
     if count > len(op.operands) or (count < len(op.operands) and not node.rest):
         return
-    yield from _match_operands(node.operands, tuple(op.operands[:count]), bound)
+    yield from _match_operands(node.operands, tuple(op.operands[:count]), op, bound)
     if op.kind in COMMUTATIVE and count:
-        yield from _match_operands(node.operands, tuple(op.operands[::-1]), bound)
+        yield from _match_operands(node.operands, tuple(op.operands[::-1]), op, bound)
 
 
-def _match_operands(terms: tuple, operands: tuple, bound: Bindings) -> Iterator[Bindings]:
+def _match_operands(terms: tuple, operands: tuple, reader: Op, bound: Bindings) -> Iterator[Bindings]:
     if not terms:
         yield bound
         return
     for first in _match_value(terms[0], operands[0], bound):
-        yield from _match_operands(terms[1:], operands[1:], first)
+        yield from _match_operands(terms[1:], operands[1:], reader, first)
+    if bound.lenient:
+        for first in _match_wrongly(terms[0], operands[0], reader, bound):
+            yield from _match_operands(terms[1:], operands[1:], reader, first)
 
 
 def _match_value(term: Any, value: Value | None, bound: Bindings) -> Iterator[Bindings]:
@@ -200,10 +263,11 @@ def _match_value(term: Any, value: Value | None, bound: Bindings) -> Iterator[Bi
         for alternative in term.terms:
             yield from _match_value(alternative, value, bound)
     elif isinstance(term, Parameter):
-        if value is not None and (value.is_const or not term.constant):
-            if _is_same(bound.values.get(term.name, value), value):
-                values = {term.name: value, **bound.values}
-                yield Bindings(values, bound.ops, bound.matched, bound.inner)
+        if value is None or (term.constant and not value.is_const):
+            return
+        if _is_same(bound.values.get(term.name, value), value):
+            values = {term.name: value, **bound.values}
+            yield Bindings(values, bound.ops, bound.matched, bound.inner, bound.lenient, bound.miss)
     elif isinstance(term, Node):
         if value is not None and value.op is not None and value.index == 0:
             yield from _match_op(term, value.op, bound)
@@ -212,6 +276,49 @@ def _match_value(term: Any, value: Value | None, bound: Bindings) -> Iterator[Bi
             yield bound
     elif value is not None and _is_number(value, term):
         yield bound
+
+
+def _match_wrongly(term: Any, value: Value | None, reader: Op, bound: Bindings) -> Iterator[Bindings]:
+    """Takes a value that is no match of a term for the one thing that may differ: an op in the place of another, or a
+    value in the place of the whole term."""
+    why = _why_different(term, value, bound)
+    if not why:
+        return
+    op = value.op if value is not None else None
+    for node in _alternatives(term):
+        if op is not None and isinstance(node, Node) and len(node.operands) == len(op.operands):
+            within = bound.but(Miss(reader, why, 1, op))
+            yield from _match_operands(node.operands, tuple(op.operands), op, within)
+    yield bound.but(Miss(reader, why, _count(term, min)))
+
+
+def _why_different(term: Any, value: Value | None, bound: Bindings) -> str:
+    """What is different about a value that can be no match of a term, whatever its own operands are; empty if it can be
+    one, if it would mean another expression altogether, or if it is an op that one of the alternatives begins with."""
+    terms = _alternatives(term)
+    kinds = dict.fromkeys(kind for part in terms if isinstance(part, Node) for kind in part.kinds)
+    if value is None or term is None or (value.op is not None and value.op.kind in kinds and value.index == 0):
+        return ""
+    if isinstance(term, Parameter):
+        known = bound.values.get(term.name, value)
+        same = _is_same(known, value) or not (known.is_const and value.is_const)
+        return "" if same else f"{term.name} is both {_described(known)} and {_described(value)}"
+    if any(isinstance(part, Parameter) for part in terms):
+        return ""
+    if kinds:
+        return f"an operand is {_described(value)}, not {' or '.join(kind.partition('.')[2] for kind in kinds)}"
+    if _is_number(value, term):
+        return ""
+    if value.data is not None and value.data.size == 1:
+        return f"the constant is {value.data.item():.6g}, not {term:.6g}"
+    return f"an operand is {_described(value)}, not the constant {term:.6g}"
+
+
+def _described(value: Value) -> str:
+    """A value as its reader sees it."""
+    if value.data is not None:
+        return f"the constant {value.data.tolist()}" if value.data.size <= _FEW else "a constant"
+    return f"the input {value.name!r}" if value.op is None else f"{value.op.type} {value.op.name!r}"
 
 
 def _is_same(a: Value, b: Value) -> bool:
@@ -228,14 +335,14 @@ def _is_number(value: Value, number: float) -> bool:
     return math.isclose(float(value.data.reshape(())), number, rel_tol=_RELATIVE_TOLERANCE)
 
 
-def _attrs_match(node: Node, op: Op) -> bool:
+def _wrong_attr(node: Node, op: Op) -> str | None:
+    """The first attribute that does not hold what the pattern asks for."""
     for name, wanted in node.attrs.items():
         held = op.attrs.get(name)
         if not (wanted(held) if callable(wanted) else held == wanted):
-            return False
-    return bool(node.name) or all(
-        name in node.attrs or name in IRRELEVANT or name.startswith("_") for name in op.attrs
-    )
+            return name
+    others = (name for name in op.attrs if not (name in node.attrs or name in IRRELEVANT or name.startswith("_")))
+    return None if node.name else next(others, None)
 
 
 def _holds_state_or_is_quantised(op: Op) -> bool:
@@ -243,6 +350,10 @@ def _holds_state_or_is_quantised(op: Op) -> bool:
     return any(v.variable or v.quantisation is not None for v in (*op.results, *op.operands) if v is not None)
 
 
-def _inner_values_are_private(bound: Bindings, root: Op) -> bool:
-    matched = set(bound.matched)
-    return all(reader in matched for op in bound.inner if op is not root for r in op.results for reader in r.uses)
+def _outside_readers(bound: Bindings, root: Op) -> Iterator[tuple[Op, Op]]:
+    """The inner ops whose results somebody else reads, each with each such reader."""
+    matched = {*bound.matched, bound.miss.instead if bound.miss else None}
+    for op in dict.fromkeys(bound.inner):
+        for reader in () if op is root else dict.fromkeys(reader for r in op.results for reader in r.uses):
+            if reader not in matched:
+                yield op, reader

@@ -164,3 +164,28 @@ def test_names_that_only_another_pattern_has_are_none():
     model.graph.outputs = [model.op("tf.Relu", model.x)]
     model.fuse(both)
     assert seen == [(None, None)]
+
+
+HARD_SWISH = fusion(
+    "hard_swish",
+    lambda tf, x: tf.Mul(x, tf.RealDiv(tf.Relu6(tf.AddV2(x, 3.0)), 6.0)),
+    lambda tfl, m: tfl.hard_swish(m.x),
+)
+GATE = fusion("gate", lambda tf, x: tf.RealDiv(tf.Relu6(tf.AddV2(x, 3.0)), 6.0), lambda tfl, m: m.x)
+
+
+def test_near_misses_are_explained_where_asked():
+    def refusals(explain, *fusions):
+        model = Model()
+        gate = model.op("tf.RealDiv", model.op("tf.Relu6", model.op("tf.AddV2", model.x, 2.0, name="shift")), 6.0)
+        model.graph.outputs = [model.op("tf.Mul", model.x, gate, name="product")]
+        fuse_patterns(model.module, fusions, model.report, "tf", explain)
+        assert len(model.graph.ops) == 4
+        return [(record.rule, record.sources, record.why) for record in model.report.records]
+
+    assert not refusals(False, HARD_SWISH)
+    why = "almost: at 'shift' the constant is 2, not 3"
+    assert refusals(True, HARD_SWISH) == [("hard_swish", ("product",), why)]
+    # Part of a larger expression that was meant.
+    assert refusals(True, GATE, HARD_SWISH) == [("hard_swish", ("product",), why)]
+    assert refusals(True, GATE) == [("gate", ("tf.RealDiv",), why)]

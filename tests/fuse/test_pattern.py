@@ -13,7 +13,7 @@ def value(name="x"):
 
 
 def op(kind, *operands, name="", **attrs):
-    made = Op(kind, operands, attrs, name)
+    made = Op(kind, operands, attrs, name, (name,))
     return made.add_result(types.FLOAT32, (2, 3))
 
 
@@ -136,6 +136,105 @@ def test_variable_tensors_and_quantised_values_do_not_match():
         result = op("tf.Relu6", op("tf.AddV2", value(), number(3)))
         setattr(result, spoil, True if spoil == "variable" else Quantisation((0.1,), (0,)))
         assert not list(scaled.matches(result.op))
+
+
+@pattern
+def hard_swish(tf, x):
+    gate = tf.Relu6(tf.AddV2(x, 3.0, name="shift"))
+    return tf.Mul(x, tf.RealDiv(gate, 6.0) | tf.Mul(gate, 1 / 6))
+
+
+class TestNearestMiss:
+    """Each is x * relu6(x + 3) / 6 but for some things."""
+
+    def expression(self, shift=3.0, gate="tf.Relu6", divide="tf.RealDiv", by=6.0, **attrs):
+        x = value()
+        shifted = op("tf.AddV2", x, shift if hasattr(shift, "uses") else number(shift), name="add")
+        clipped = op(gate, shifted, name="clip", **attrs)
+        return op("tf.Mul", op(divide, clipped, number(by), name="divide"), x, name="mul")
+
+    def miss(self, result, found=hard_swish):
+        assert not list(found.matches(result.op))
+        return found.nearest_miss(result.op)
+
+    def test_a_match_is_no_miss(self):
+        assert hard_swish.nearest_miss(self.expression().op) is None
+
+    @pytest.mark.parametrize(
+        "at, why, change",
+        [
+            ("add", "the constant is 2.5, not 3", {"shift": 2.5}),
+            ("add", "an operand is the constant [3.0, 3.0], not the constant 3", {"shift": [3.0, 3.0]}),
+            ("divide", "the constant is 5, not 6", {"by": 5.0}),
+            ("divide", "an operand is Relu 'clip', not Relu6", {"gate": "tf.Relu"}),
+            ("mul", "an operand is Maximum 'divide', not RealDiv or Div or Mul", {"divide": "tf.Maximum"}),
+            ("clip", "the attribute extra holds 1", {"extra": 1}),
+        ],
+    )
+    def test_one_thing(self, at, why, change):
+        result = self.expression(**change)
+        miss = self.miss(result)
+        assert (miss.op.name, miss.why) == (at, why)
+        names = {"add", "clip", "divide", "mul"} - ({miss.instead.name} if miss.instead else set())
+        assert {matched.name for matched in miss.matched} == names
+
+    def test_an_operand_that_is_no_constant(self):
+        miss = self.miss(self.expression(shift=op("tf.Placeholder", name="y")))
+        assert miss.why == "an operand is Placeholder 'y', not the constant 3"
+
+    def test_another_reader(self):
+        result = self.expression()
+        clip = result.op.operands[0].op.operands[0].op
+        other = op("tf.Neg", clip.result, name="other")
+        miss = self.miss(result)
+        assert (miss.op, miss.why) == (clip, "its result is also read by 'other'")
+        other.op.kind = "ir.return"
+        assert self.miss(result).why == "its result is an output too"
+        op("tf.Abs", clip.result)
+        assert self.miss(result) is None
+
+    def test_an_attribute_that_has_its_default(self):
+        found = pattern(lambda tf, x: tf.Neg(tf.Exp(tf.LeakyRelu(x, alpha=0.5))))
+        miss = self.miss(op("tf.Neg", op("tf.Exp", op("tf.LeakyRelu", value(), name="c"), name="b"), name="a"), found)
+        assert (miss.op.name, miss.why) == ("c", "the attribute alpha holds its default")
+
+    def test_two_things(self):
+        assert self.miss(self.expression(shift=2.0, by=5.0)) is None
+        result = self.expression(by=5.0)
+        op("tf.Neg", result.op.operands[0])
+        assert self.miss(result) is None
+
+    def test_a_value_that_should_be_another_is_another_expression(self):
+        result = self.expression()
+        result.op.set_operand(1, value("y"))
+        assert self.miss(result) is None
+
+    def test_different_constants_in_two_places(self):
+        @pattern
+        def softmax(tf, x, axes: Constant):
+            power = tf.Exp(tf.Sub(x, tf.Max(x, axes)))
+            return tf.RealDiv(power, tf.Sum(power, axes))
+
+        x = value()
+        power = op("tf.Exp", op("tf.Sub", x, op("tf.Max", x, number(-1, np.int32), name="max"), name="sub"), name="exp")
+        result = op("tf.RealDiv", power, op("tf.Sum", power, number(0, np.int32), name="sum"), name="divide")
+        miss = self.miss(result, softmax)
+        assert (miss.op.name, miss.why) == ("sum", "axes is both the constant -1 and the constant 0")
+
+    def test_too_little_matches(self):
+        found = pattern(lambda tf, x: tf.Neg(tf.AddV2(x, 3.0)))
+        assert self.miss(op("tf.Neg", op("tf.AddV2", value(), number(2)), name="a"), found) is None
+
+    def test_a_term_that_is_missing_altogether(self):
+        found = pattern(lambda tf, x: tf.Neg(tf.Exp(tf.Abs(tf.Sqrt(tf.Tanh(x))))))
+        def made(inner):
+            return op("tf.Neg", op("tf.Exp", op("tf.Abs", inner, name="c"), name="b"), name="a")
+
+        assert self.miss(made(value()), found) is None
+        nearly = made(op("tf.Sqrt", number(1), name="d"))
+        miss = self.miss(nearly, found)
+        assert miss.why == "an operand is the constant 1.0, not Tanh"
+        assert [matched.name for matched in miss.matched] == ["a", "b", "c", "d"]
 
 
 def test_optional_operands():
