@@ -6,14 +6,16 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.carriers import in_float32
+from fuseconv.lower.carriers import by_parts, in_float32
 from fuseconv.lower.dense import dense, matmul
-from fuseconv.lower.native import elementwise
+from fuseconv.lower.native import elementwise, select
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.shapes import reshape, shape_of
+from fuseconv.lower.shapes import known, reshape, shape_of
 
 # A dimension's name: a letter of the equation, or for an ellipsis' dimensions a number that counts from the right.
 Label = str | int
@@ -63,7 +65,9 @@ class _Layout:
 @lowers
 def Einsum(tfl, *inputs, equation):
     """FULLY_CONNECTED with a constant, BATCH_MATMUL, or MUL if nothing is summed; transposes as few as can be."""
-    if tfl.dtype in (types.INT32, types.INT64):
+    if tfl.dtype is types.COMPLEX64 and len(inputs) == 1:
+        return by_parts(tfl, lambda part: _einsum(tfl, part, equation=equation), *inputs)
+    if tfl.dtype in (types.INT32, types.INT64, types.COMPLEX64):
         return _einsum(tfl, *inputs, equation=equation)
     return in_float32(_einsum)(tfl, *inputs, equation=equation)
 
@@ -73,6 +77,11 @@ def _einsum(tfl: Lowering, *inputs: Value, equation: str) -> Value:
     terms = [_term(tfl, text, x) for text, x in zip(left.split(","), inputs)]
     widest = max(sum(isinstance(label, int) for label in term.labels) for term in terms)
     output = _labels(right, widest)
+    unique = tuple(dict.fromkeys(output))
+    return _spread(tfl, _Term(_product(tfl, terms, unique), unique), output)
+
+
+def _product(tfl: Lowering, terms: list[_Term], output: Labels) -> Value:
     if len(terms) == 1:
         return _arranged(tfl, _summed(tfl, terms[0], set(output)), output)
     require(len(terms) == 2, "an Einsum of more than two operands is not supported")
@@ -84,7 +93,7 @@ def _einsum(tfl: Lowering, *inputs: Value, equation: str) -> Value:
     if not contracted or tfl.dtype.is_integer:
         return _elementwise(tfl, a, b, output, contracted)
     _require_equal(a, b, contracted)
-    if not batched and (a.value.is_const or b.value.is_const):
+    if not batched and tfl.dtype.is_float and (a.value.is_const or b.value.is_const):
         return _dense(tfl, *((b, a) if a.value.is_const else (a, b)), output)
     return _matmul(tfl, a, b, output)
 
@@ -97,8 +106,40 @@ def _labels(text: str, ellipsis: int) -> Labels:
 
 def _term(tfl: Lowering, text: str, x: Value) -> _Term:
     labels = _labels(text, len(shape_of(x)) - len(text.replace("...", "")))
-    require(len(set(labels)) == len(labels), f"the term {text} takes a diagonal, which is not supported")
-    return _Term(x, labels)
+    return _diagonal(tfl, _Term(x, labels))
+
+
+def _diagonal(tfl: Lowering, term: _Term) -> _Term:
+    """The term without repeated labels: GATHER of the elements whose places are equal."""
+    again = next((label for label in term.labels if term.labels.count(label) > 1), None)
+    if again is None:
+        return term
+    places = [axis for axis, label in enumerate(term.labels) if label == again][:2]
+    others = [axis for axis in range(len(term.labels)) if axis not in places]
+    dims = shape_of(term.value)
+    n, _ = known([dims[axis] for axis in places], "the size of a diagonal")
+    outer = [dims[axis] for axis in others]
+    flat = reshape(tfl, tfl.transpose(term.value, [*others, *places]), [product(outer), n * n], term.value)
+    diagonal = tfl.gather(flat, np.arange(n, dtype=np.int32) * (n + 1), axis=1)
+    labels = (*(term.labels[axis] for axis in others), again)
+    return _diagonal(tfl, _Term(reshape(tfl, diagonal, [*outer, n], term.value), labels))
+
+
+def _spread(tfl: Lowering, term: _Term, output: Labels) -> Value:
+    """The term with repeated labels as the output has them: SELECT_V2 where all places of a label are equal, else 0."""
+    if output == term.labels:
+        return term.value
+    at = [output.index(label) for label in term.labels]
+    dims = shape_of(term.value)
+    single = [dims[at.index(axis)] if axis in at else 1 for axis in range(len(output))]
+    value = reshape(tfl, term.value, single, term.value)
+    for axis, label in enumerate(output):
+        if axis not in at:
+            (n,) = known([term.sizes[label]], "the size of a diagonal")
+            mask = np.eye(n, dtype=bool).reshape([n if other in (output.index(label), axis) else 1
+                                                  for other in range(len(output))])  # fmt: skip
+            value = select(tfl, tfl.const(mask), value, 0)
+    return value
 
 
 def _unbroadcast(tfl: Lowering, a: _Term, b: _Term) -> _Term:

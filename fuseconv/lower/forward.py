@@ -9,10 +9,10 @@ from fuseconv.lower.rules import lowers, require
 
 @lowers(
     "Identity", "StopGradient", "PreventGradient", "Snapshot", "DeepCopy", "PlaceholderWithDefault", "EnsureShape",
-    "GuaranteeConst", "DebugGradientIdentity",
+    "GuaranteeConst", "DebugGradientIdentity", "XlaSharding",
 )  # fmt: skip
-def Identity(tfl, x, *, shape=None):
-    """The operand. What EnsureShape asserts of its shape is not checked."""
+def Identity(tfl, x, *, shape=None, sharding="", unspecified_dims=()):
+    """The operand. What EnsureShape asserts of its shape is not checked; where XLA would place it does not matter."""
     return x
 
 

@@ -9,7 +9,7 @@ from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast, in_float32
 from fuseconv.lower.layout import channels_last, is_channels_first, restored
-from fuseconv.lower.native import elementwise
+from fuseconv.lower.native import elementwise, scalar
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import known, shape_of, size
 
@@ -32,6 +32,13 @@ def FusedBatchNorm(
     factor = tfl.mul(scale, tfl.rsqrt(tfl.add(variance, epsilon)))
     y = tfl.add(tfl.mul(x, factor), tfl.sub(offset, tfl.mul(mean, factor)))
     return [restored(tfl, y, data_format), *moments]
+
+
+@lowers
+def BatchNormWithGlobalNormalization(tfl, t, m, v, beta, gamma, *, variance_epsilon, scale_after_normalization):
+    """As FusedBatchNorm in inference, the channels last; the scale counts only if it is asked to."""
+    scale = gamma if scale_after_normalization else scalar(1, t.dtype)
+    return FusedBatchNorm(tfl, t, scale, beta, m, v, epsilon=variance_epsilon, is_training=False)[:1]
 
 
 @lowers

@@ -114,7 +114,28 @@ def test_half_precision(equation):
 
 
 def test_what_is_refused():
-    check_refused(lambda x: tf.einsum("ii->i", x), spec(4, 4), match="diagonal")
+    check_refused(lambda x: tf.einsum("ii->i", x), spec(None, None), match="diagonal")
     check_refused(lambda x, y: tf.einsum("ij,jk->ik", x, y), *[spec(4, 4, dtype=tf.float64)] * 2, match="float64")
     shapes = spec(None, 1, 2, 3, 4, 4), spec(None, 1, 2, 3, 4, 4)
     check_refused(lambda x, y: tf.einsum("...ij,...jk->...ik", x, y), *shapes, match="may broadcast")
+
+
+@pytest.mark.parametrize(
+    "equation", ["ii->i", "ii->", "bii->bi", "ibi->bi", "biji->bj", "i...i->...i", "iijj->ij", "iii->i"]
+)
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.complex64], ids=lambda t: t.name)
+def test_diagonals(equation, dtype):
+    rank = len(equation.partition("->")[0].replace("...", "bc"))
+    check(lambda x: tf.einsum(equation, x), spec(*[3] * rank, dtype=dtype))
+
+
+def test_diagonals_of_products():
+    check(lambda x, y: tf.einsum("bii,ij->bj", x, y), spec(None, 4, 4), spec(4, 3))
+    check(lambda x: tf.raw_ops.Einsum(inputs=[x], equation="bi->bii"), spec(None, 4))
+    check(lambda x, y: tf.raw_ops.Einsum(inputs=[x, y], equation="bi,bi->ibi"), spec(2, 4), spec(2, 4))
+
+
+@pytest.mark.parametrize("equation", ["ij,jk->ik", "bij,jk->bik", "ij,ij->ij", "bij,bkj->bik", "i,j->ji"])
+def test_complex(equation):
+    terms = equation.partition("->")[0].split(",")
+    check(lambda x, y: tf.einsum(equation, x, y), *[spec(*[3] * len(term), dtype=tf.complex64) for term in terms])

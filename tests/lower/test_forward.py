@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fuseconv.testing import check, check_refused
+from fuseconv.testing import check, check_refused, convert_function
 
 TYPES = [
     tf.float32, tf.float16, tf.bfloat16, tf.float64, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32,
@@ -60,3 +60,12 @@ def test_ops_that_hand_on():
 @pytest.mark.parametrize("op", [tf.raw_ops.GuaranteeConst, tf.raw_ops.DebugGradientIdentity])
 def test_ops_that_only_say_something(op):
     assert check(lambda x: op(input=x) + 1, tf.TensorSpec([None, 3])).ops == ["ADD"]
+
+
+def test_where_xla_places_a_tensor_does_not_matter():
+    from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+
+    def placed(x):
+        return gen_xla_ops.xla_sharding(x, sharding="any") + 1
+
+    assert convert_function(placed, tf.TensorSpec([None, 3])).ops == ["ADD"]

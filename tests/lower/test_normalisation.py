@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
 
+from fuseconv.pipeline import convert
 from fuseconv.testing import check, check_refused
 
 
@@ -118,3 +120,27 @@ def test_bias_add_of_other_types(dtype):
 def test_bias_of_old_graphs():
     bias = np.arange(4, dtype=np.float32)
     check(lambda x: tf.raw_ops.BiasAddV1(value=x, bias=bias), tf.TensorSpec([None, 3, 4]), ops=["ADD"])
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_batch_norm_of_old_graphs(tmp_path, scaled):
+    """TensorFlow itself only reads this op in graphs of version 8 and older."""
+    rng = np.random.default_rng(0)
+    mean, beta, gamma = rng.standard_normal((3, 4)).astype(np.float32)
+    variance = rng.uniform(0.5, 2, 4).astype(np.float32)
+    with tf.Graph().as_default() as graph:
+        tf.compat.v1.placeholder(tf.float32, [2, 3, 3, 4], "t")
+        for name, value in {"m": mean, "v": variance, "beta": beta, "gamma": gamma}.items():
+            tf.constant(value, name=name)
+    proto = graph.as_graph_def()
+    node = proto.node.add(name="y", op="BatchNormWithGlobalNormalization", input=["t", "m", "v", "beta", "gamma"])
+    node.attr["T"].type = 1
+    node.attr["variance_epsilon"].f = 0.01
+    node.attr["scale_after_normalization"].b = scaled
+    (tmp_path / "old.pb").write_bytes(proto.SerializeToString())
+
+    runner = Interpreter(model_content=convert(tmp_path / "old.pb").data).get_signature_runner()
+    t = rng.standard_normal((2, 3, 3, 4)).astype(np.float32)
+    (y,) = runner(t=t).values()
+    expected = (t - mean) / np.sqrt(variance + 0.01) * (gamma if scaled else 1) + beta
+    np.testing.assert_allclose(y, expected, atol=1e-5)
