@@ -85,7 +85,7 @@ def Where(tfl, condition):
     """WHERE; of numbers that it lacks, where they are not 0."""
     require(condition.rank != 0, "WHERE takes no scalar")
     if condition.dtype is not types.BOOL:
-        condition = elementwise(tfl, "NOT_EQUAL", condition, scalar(0, condition.dtype))
+        condition = _compared(tfl, "NOT_EQUAL", condition, scalar(0, condition.dtype), True)
     return tfl.where(condition)
 
 

@@ -32,6 +32,7 @@ def test_comparison(op):
         return (rng.integers(0, 2, shape) + 1j * rng.integers(0, 2, shape)).astype(dtype)
 
     check(op, spec(None, 9, dtype=tf.complex64), spec(9, dtype=tf.complex64), inputs=few)
+    check(lambda x: tf.where(x), spec(None, 9, dtype=tf.complex64), inputs=few)
 
 
 def test_products():

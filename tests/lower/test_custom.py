@@ -6,12 +6,14 @@ import tensorflow as tf
 from flatbuffers import flexbuffers
 from tensorflow.lite.python import schema_py_generated as schema
 
+from fuseconv.errors import UnsupportedError
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef
 from fuseconv.lower.custom import CustomOps, flex_ops
 from fuseconv.lower.inexpressible import _WHY, why_inexpressible
 from fuseconv.lower.rules import Unsupported
+from fuseconv.pipeline import convert
 from fuseconv.testing import check_refused, convert_function
 
 raw = tf.raw_ops
@@ -128,3 +130,29 @@ def test_tables():
     assert not set(_WHY) & set(rules)
     assert "StringJoin" in flex_ops() and "BesselJ0" not in flex_ops()
     assert why_inexpressible("Qr") != why_inexpressible("AnythingElse") == "no rule lowers this op"
+
+
+def test_an_op_that_only_the_model_knows(tmp_path):
+    """Its defaults and types are those of the signature that the model brings."""
+    module = tf.Module()
+    module.run = tf.function(lambda x: {"y": raw.AsString(input=x, precision=3)}, input_signature=[spec(3)])
+    tf.saved_model.save(module, str(tmp_path), signatures=module.run)
+    path = tmp_path / "saved_model.pb"
+    path.write_bytes(path.read_bytes().replace(b"AsString", b"MyString"))
+
+    with pytest.raises(UnsupportedError, match="MyString"):
+        convert(tmp_path)
+    ((code, options),) = custom_ops(convert(tmp_path, custom_ops=["MyString"]).data)
+    assert code == "MyString"
+    assert flexbuffers.Loads(options) == {
+        "T": types.FLOAT32.tflite, "fill": "", "precision": 3, "scientific": False, "shortest": False, "width": -1,
+    }  # fmt: skip
+
+
+def test_ops_in_branches():
+    def fn(x):
+        return tf.cond(x[0] > 0, lambda: tf.strings.as_string(x), lambda: tf.strings.as_string(x, precision=2))
+
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(convert_function(fn, spec(3), select_tf_ops=True).data))
+    codes = [model.operatorCodes[op.opcodeIndex].customCode for graph in model.subgraphs[1:] for op in graph.operators]
+    assert codes == [b"FlexAsString", b"FlexAsString"]
