@@ -18,6 +18,7 @@ from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.recognise.cells import Cell, NoCell, recognise
 from fuseconv.recognise.fission import split
 from fuseconv.recognise.loops import Input, Loop, NotALoop, Output, classify, known_size
+from fuseconv.recognise.roll import rolled_steps
 from fuseconv.recognise.weights import build_weights
 from fuseconv.report.records import Report
 
@@ -34,6 +35,7 @@ def raise_loops(module: Module, report: Report) -> None:
     The report says why others, which multiply matrices at each step and carry what they make, are none."""
     batches: dict[str, int] = {}
     for graph in list(module.graphs()):
+        _roll(graph, module)
         pending, graph.ops = graph.ops[::-1], []
         dead: set[Op] = set()
         while pending:
@@ -64,6 +66,24 @@ def _fix(module: Module, sizes: dict[str, int], report: Report) -> None:
                 report.warnings.append(f"the input {name} has the shape {fixed}: the state of a layer has a fixed size")
 
 
+def _roll(graph: Graph, module: Module) -> None:
+    """Makes loops of unrolled cells, all of which will be raised."""
+    for rolled in rolled_steps(graph, module):
+        if _is_cell(rolled.loop, module):
+            rolled.accept(graph)
+        else:
+            rolled.reject(module)
+
+
+def _is_cell(op: Op, module: Module) -> bool:
+    try:
+        loop = classify(op, module)
+        _Outline(loop, recognise(loop), module)
+    except (NotALoop, NoCell):
+        return False
+    return True
+
+
 def _split(op: Op, module: Module) -> list[Op] | None:
     """A loop for each cell, where a loop runs a stack of cells, all of which will be raised."""
     try:
@@ -72,11 +92,7 @@ def _split(op: Op, module: Module) -> list[Op] | None:
         return None
     if fission is None:
         return None
-    try:
-        for part in fission.parts:
-            loop = classify(part, module)
-            _Outline(loop, recognise(loop), module)
-    except (NotALoop, NoCell):
+    if not all(_is_cell(part, module) for part in fission.parts):
         fission.reject()
         return None
     fission.accept()

@@ -1,0 +1,270 @@
+"""Rolls up cells that the model has unrolled: equal steps, each of which reads one element of an unpacked sequence and
+what the step before it has made, become the body of a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach
+from fuseconv.passes.tf_builder import TfBuilder
+
+# Two steps show no period: the last one may have what follows it in its midst.
+_FEWEST = 3
+# Constants up to this size are compared by their contents, larger ones by identity.
+_SMALL_BYTES = 256
+_PRODUCTS = frozenset({"tf.MatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3", "tf.Einsum"})
+# What may be done to a product before anything of the next step is added.
+_LINEAR = frozenset({"tf.AddV2", "tf.Add", "tf.BiasAdd", "tf.Split", "tf.SplitV", "tf.Slice", "tf.StridedSlice"})
+# Ops on an element that tell no more than the sequence itself does.
+_SIZES = frozenset({"tf.Shape", "tf.Size", "tf.Rank"})
+_SWAP = [1, 0, 2]
+
+
+@dataclass
+class Rolled:
+    """A loop that does what equal steps do, with the ops around it, and where in the graph it can stand.
+
+    replacements: what stands for values that others read."""
+
+    loop: Op
+    ops: list[Op]
+    after: list[Op]
+    position: int
+    replacements: list[tuple[Value, Value]]
+
+    def accept(self, graph: Graph) -> None:
+        for old, new in self.replacements:
+            for reader in list(old.uses):
+                if reader not in self.ops and reader not in self.after:
+                    for index, operand in enumerate(reader.operands):
+                        if operand is old:
+                            reader.set_operand(index, new)
+        graph.ops[self.position : self.position] = [*self.ops, *self.after]
+
+    def reject(self, module: Module) -> None:
+        for name in ("cond", "body"):
+            function = module.functions.pop(self.loop.attrs[name].name)
+            for op in (*function.ops, function.terminator):
+                detach(op)
+        for op in (*self.ops, *self.after):
+            detach(op)
+
+
+def rolled_steps(graph: Graph, module: Module) -> Iterator[Rolled]:
+    """The loops that steps of a graph can be rolled up into; each is to be accepted or rejected before the next."""
+    for unpack in [op for op in graph.ops if op.kind == "tf.Unpack" and len(op.results) >= _FEWEST]:
+        for backwards in (False, True):
+            found = _Steps(graph, unpack, backwards).find()
+            if found is not None:
+                yield found.roll(module)
+
+
+def _key(value: Value | None) -> Any:
+    if value is None or value.data is None or value.data.nbytes > _SMALL_BYTES or value.data.dtype == object:
+        return id(value)
+    return value.dtype.name, value.data.shape, value.data.tobytes()
+
+
+def _op_key(kind: str, attrs: dict[str, Any], operands: list[Any]) -> Any:
+    return kind, repr(sorted(attrs.items(), key=lambda item: item[0])), tuple(operands)
+
+
+def _early(steps: dict[Op, int]) -> set[Op]:
+    """The ops that only the next step reads, and that multiply the last state by weights or go on from there.
+
+    They can be computed before that step, and belong to it."""
+    early: set[Op] = set()
+
+    def may_be(op: Op) -> bool:
+        if op.kind in _PRODUCTS:
+            return op.operands[0] is not None and op.operands[0].op in steps
+        if op.kind == "tf.Mul" and any(v is not None and v.is_const for v in op.operands):
+            return True
+        before = [v.op for v in op.operands if v is not None and v.op is not None]
+        return op.kind in _LINEAR and any(made in early and steps[made] == steps[op] for made in before)
+
+    for op in steps:
+        if may_be(op):
+            early.add(op)
+    while True:
+        kept = {
+            op for op in early
+            if (readers := [reader for result in op.results for reader in result.uses])
+            and all(steps.get(r, -1) == steps[op] + 1 or (r in early and steps[r] == steps[op]) for r in readers)
+            and may_be(op)
+        }  # fmt: skip
+        if kept == early:
+            return early
+        early = kept
+
+
+class _Steps:
+    """The steps along an unpacked sequence, from its first element or its last."""
+
+    def __init__(self, graph: Graph, unpack: Op, backwards: bool) -> None:
+        self.graph = graph
+        self.unpack = unpack
+        self.backwards = backwards
+        self.elements = unpack.results[::-1] if backwards else list(unpack.results)
+        self.count = len(self.elements)
+        self.step_of = {value: step for step, value in enumerate(self.elements)}
+        self.ops: list[list[Op]] = [[] for _ in self.elements]
+        # images[t]: what stands at step t for a value of step 1
+        self.images: list[dict[Value, Value]] = []
+        self.initial: dict[Value, Value] = {}
+
+    def find(self) -> _Steps | None:
+        """Sorts the ops into steps; None if the steps are not equal."""
+        steps: dict[Op, int] = {}
+        made = dict(self.step_of)
+        for op in self.graph.ops:
+            if op is not self.unpack and op.kind not in _SIZES:
+                steps[op] = max((made[v] for v in op.operands if v in made), default=-1)  # type: ignore[index]
+                made.update(dict.fromkeys(op.results, steps[op]))
+        for op in _early(steps):
+            steps[op] += 1
+        by_key: dict[Any, Op] = {}
+        for op, step in steps.items():
+            if step >= 0:
+                self.step_of.update(dict.fromkeys(op.results, step))
+                self.ops[step].append(op)
+                by_key.setdefault(_op_key(op.kind, op.attrs, [_key(v) for v in op.operands]), op)
+        first, second = self.ops[:2]
+        if not second or len(first) != len(second) or not self._pair(first, second):
+            return None
+        for step in range(2, self.count):
+            if not self._match(step, by_key):
+                return None
+        return self if self.initial else None
+
+    def _pair(self, first: list[Op], second: list[Op]) -> bool:
+        """Finds what each value of step 1 is at step 0, and what step 0 has for what step 1 reads of it."""
+        before: dict[Value, Value] = {self.elements[1]: self.elements[0]}
+        for a, b in zip(first, second):
+            if a.kind != b.kind or repr(a.attrs) != repr(b.attrs) or len(a.operands) != len(b.operands):
+                return False
+            for x, y in zip(a.operands, b.operands):
+                step = self.step_of.get(y) if y is not None else None  # type: ignore[arg-type]
+                if step == 1:
+                    if before.get(y) is not x:  # type: ignore[arg-type]
+                        return False
+                elif step == 0:
+                    assert y is not None
+                    if x is None or x in self.step_of or self.initial.setdefault(y, x) is not x:
+                        return False
+                elif _key(x) != _key(y):
+                    return False
+            before.update(zip(b.results, a.results))
+        self.images = [before, {value: value for value in before}]
+        return set(self.initial) <= set(before.values())
+
+    def _match(self, step: int, by_key: dict[Any, Op]) -> bool:
+        """Finds what each value of step 1 is at a later step."""
+        earlier = {old: self.images[step - 1][new] for new, old in self.images[0].items()}
+        image: dict[Value, Value] = {self.elements[1]: self.elements[step]}
+        for op in self.ops[1]:
+            operands = [_key(image.get(v) or earlier.get(v) or v) if v is not None else _key(None) for v in op.operands]
+            found = by_key.get(_op_key(op.kind, op.attrs, operands))
+            if found is None:
+                return False
+            image.update(zip(op.results, found.results))
+        self.images.append(image)
+        return True
+
+    def roll(self, module: Module) -> Rolled:
+        """Builds the loop."""
+        out: list[Op] = []
+        tf = TfBuilder(out, self.unpack)
+        x = self.unpack.operands[0]
+        assert x is not None
+        if self.unpack.attrs.get("axis", 0) != 0:
+            x = _shaped(tf.Transpose(x, _SWAP), [x.shape[i] for i in _SWAP])  # type: ignore[index]
+        if self.backwards:
+            x = _shaped(tf.ReverseV2(x, [0]), x.shape)
+        states = list(self.initial)
+        after = {old: new for new, old in self.images[0].items()}
+        outputs = [v for v in states if self._readers(after[v], final=False)]
+        element = tf.ints([-1] * (len(x.shape or ()) - 1))
+        operands = [tf.ints(0), tf.TensorListFromTensor(x, element, dtype=types.VARIANT)]
+        operands += [self.initial[v] for v in states]
+        for v in outputs:
+            shape = tf.ints([-1] * (v.rank or 0))
+            operands.append(tf.TensorListReserve(
+                shape, tf.ints(self.count), dtype=types.VARIANT, element_dtype=v.dtype
+            ))  # fmt: skip
+        name = f"{self.unpack.name}/{'backward' if self.backwards else 'forward'}"
+        cond, body = self._functions(name, operands, states, outputs, element)
+        module.functions |= {cond.name: cond, body.name: body}
+        attrs = {"cond": FuncRef(cond.name), "body": FuncRef(body.name)}
+        sources = tuple(dict.fromkeys(s for ops in self.ops[:-1] for op in ops for s in op.sources))
+        loop = Op("tf.StatelessWhile", operands, attrs, name, sources)
+        for value in operands:
+            loop.add_result(value.dtype, value.shape)
+        out.append(loop)
+        behind: list[Op] = []
+        end = TfBuilder(behind, self.unpack)
+        replacements = [(self.images[-1][after[v]], loop.results[2 + i]) for i, v in enumerate(states)]
+        for v, result in zip(outputs, loop.results[2 + len(states) :]):
+            stack = end.TensorListStack(result, [-1] * (v.rank or 0), dtype=v.dtype)
+            _shaped(stack, None if v.shape is None else (self.count, *v.shape))
+            replacements = [*self._each(end, after[v], stack), *replacements]
+        made = {op: i for i, op in enumerate(self.graph.ops)}
+        needed = [v.op for v in (self.unpack.operands[0], *self.initial.values()) if v is not None and v.op is not None]
+        return Rolled(loop, out, behind, 1 + max((made[op] for op in needed), default=-1), replacements)
+
+    def _functions(
+        self, name: str, operands: list[Value], states: list[Value], outputs: list[Value], element: Value
+    ) -> tuple[Graph, Graph]:
+        cond, body = Graph(f"{name}/cond"), Graph(f"{name}/body")
+        for graph in (cond, body):
+            for value in operands:
+                graph.add_input(value.dtype, value.shape, value.name)
+        cond.outputs = [TfBuilder(cond.ops, self.unpack).Less(cond.inputs[0], self.count, dtype=types.BOOL)]
+        tf = TfBuilder(body.ops, self.unpack)
+        counter, sequence, *rest = body.inputs
+        item = tf.TensorListGetItem(sequence, counter, element, dtype=self.elements[1].dtype)
+        values: dict[Value, Value] = {self.elements[1]: _shaped(item, self.elements[1].shape)}
+        values |= dict(zip(states, rest))
+        for op in self.ops[1]:
+            copy = Op(op.kind, [values.get(v, v) for v in op.operands], dict(op.attrs), op.name, op.sources)  # type: ignore[arg-type]
+            for result in op.results:
+                values[result] = copy.add_result(result.dtype, result.shape)
+            body.ops.append(copy)
+        after = {old: new for new, old in self.images[0].items()}
+        lists = [
+            tf.TensorListSetItem(held, counter, values[after[v]]) for v, held in zip(outputs, rest[len(states) :])
+        ]
+        body.outputs = [tf.AddV2(counter, 1), sequence, *(values[after[v]] for v in states), *lists]
+        return cond, body
+
+    def _readers(self, value: Value, final: bool) -> list[Op]:
+        """The ops beyond the steps that read what a value of step 1 is at some step; of the last one if `final`."""
+        inside = {op for image in self.images for v in image.values() if v.op is not None for op in (v.op,)}
+        steps = self.images if final else self.images[:-1]
+        return [reader for image in steps for reader in image[value].uses if reader not in inside]
+
+    def _each(self, tf: TfBuilder, value: Value, stack: Value) -> list[tuple[Value, Value]]:
+        """What stands for the outputs of all steps: for a Pack of them the stack, for others its elements."""
+        made = [image[value] for image in self.images]
+        replacements: list[tuple[Value, Value]] = []
+        packs = {reader for reader in made[0].uses if reader.kind == "tf.Pack" and len(reader.operands) == self.count}
+        for pack in sorted(packs, key=lambda op: op.name):
+            if pack.operands not in (made, made[::-1]) or pack.attrs.get("axis", 0) not in (0, 1):
+                continue
+            whole = stack if pack.operands == made else _shaped(tf.ReverseV2(stack, [0]), stack.shape)
+            whole = tf.Transpose(whole, _SWAP) if pack.attrs.get("axis", 0) else whole
+            replacements.append((pack.result, whole))
+        if any(reader not in packs for reader in self._readers(value, final=False)):
+            elements = Op("tf.Unpack", [stack], {}, tf.op.name, tf.op.sources)
+            for old in made:
+                replacements.append((old, elements.add_result(old.dtype, old.shape)))
+            tf.out.append(elements)
+        return replacements
+
+
+def _shaped(value: Value, shape: Any) -> Value:
+    value.shape = None if shape is None else tuple(shape)
+    return value
