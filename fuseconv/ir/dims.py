@@ -113,6 +113,22 @@ def fresh(hint: str = "u") -> Sym:
     return symbol(f"?{hint}{next(_fresh)}")
 
 
+def either(a: Dim, b: Dim) -> Sym:
+    """What two unknown sizes broadcast to: the larger one. Of plain symbols it is one that names both, so that it is the
+    same whatever broadcasts to what first; else one that equals no other."""
+    names = plain_names(a) | plain_names(b)
+    return symbol("|".join(sorted(names))) if plain_names(a) and plain_names(b) else fresh()
+
+
+def plain_names(dim: Dim) -> frozenset[str]:
+    """The symbols of which a dimension is the largest; none of an expression."""
+    if not isinstance(dim, Sym) or len(dim.terms) != 1:
+        return frozenset()
+    (monomial, coefficient), *_ = dim.terms
+    plain = coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], str)
+    return frozenset(monomial[0].split("|")) if plain else frozenset()
+
+
 def floordiv(a: Dim, b: Dim) -> Dim:
     """a // b, exact where the polynomials allow it."""
     if isinstance(a, int) and isinstance(b, int):

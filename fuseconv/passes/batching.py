@@ -316,6 +316,30 @@ def windows(b: Batch) -> Value:
     return b.with_shape(tf.Reshape(y, tf.ConcatV2(sizes, outer, 0)))
 
 
+def row_read(op: Op) -> tuple[int | None, Value | None]:
+    """The axis along which an op takes one row of its first operand, all other axes whole, and the row's index, a
+    scalar (of StridedSlice: one that is no constant); (None, None) of any other op."""
+    if op.kind == "tf.GatherV2" and not op.attrs.get("batch_dims"):
+        at = content_of(op.operands[2])
+        index = op.operands[1]
+        if index is not None and index.rank == 0 and at is not None and not isinstance(at.reshape(-1)[0], Sym):
+            axis, rank = int(at.reshape(-1)[0]), op.operands[0].rank if op.operands[0] is not None else None
+            return (axis + rank if axis < 0 and rank else axis), index
+    if op.kind != "tf.StridedSlice" or op.attrs.get("ellipsis_mask") or op.attrs.get("new_axis_mask"):
+        return None, None
+    begin, strides, mask = op.operands[1], content_of(op.operands[3]), int(op.attrs.get("shrink_axis_mask", 0))
+    axis = mask.bit_length() - 1
+    packed = begin.op if begin is not None and begin.op is not None and begin.op.kind == "tf.Pack" else None
+    if packed is None or mask != 1 << axis or not 0 <= axis < len(packed.operands) or strides is None:
+        return None, None
+    others = sum(1 << i for i in range(len(packed.operands)) if i != axis)
+    whole = all(int(op.attrs.get(name, 0)) & others == others for name in ("begin_mask", "end_mask"))
+    if not whole or int(op.attrs.get("begin_mask", 0)) >> axis & 1 or np.any(strides != 1):
+        return None, None
+    index = packed.operands[axis]
+    return (axis, index) if index is not None and not index.is_const else (None, None)
+
+
 def constant_axis_zero(op: Op) -> bool:
     """True of a GatherV2 that takes one row of its first operand: along axis 0, with a scalar index."""
     if op.kind != "tf.GatherV2" or op.attrs.get("batch_dims"):

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
-from fuseconv.passes.batching import MOVES, batched, constant_axis_zero, is_safe
+from fuseconv.passes.batching import MOVES, batched, constant_axis_zero, is_safe, row_read
 from fuseconv.passes.effects import bodies, is_repeatable
 from fuseconv.passes.loop_form import LoopForm, for_each_loop
 from fuseconv.passes.tf_builder import TfBuilder
@@ -55,11 +56,41 @@ class _Hoist:
         ops, loop.body.ops = loop.body.ops, []
         for op in ops:
             if op not in self.gone:
+                op = self.as_gather(op)
                 self.add_early(op)
                 if not self.take_out(op):
                     loop.body.ops.append(op)
         at = self.graph.ops.index(loop.op)
         self.graph.ops[at:at] = self.before
+
+    def as_gather(self, op: Op) -> Op:
+        """A read of one row along any axis -> one along the first, of the sequence transposed before the loop."""
+        axis, index = row_read(op)
+        x = op.operands[0] if op.operands else None
+        if axis is None or index is None or x is None or x not in self.invariants or x.rank is None:
+            return op
+        course, steps = self.loop.course(index), self.loop.steps()
+        if op.kind == "tf.StridedSlice" and not _is_natural(course, steps):
+            return op  # a negative index counts from the end
+        outer = self.invariants[x]
+        if axis:
+            order = [axis, *(i for i in range(x.rank) if i != axis)]
+            outer = TfBuilder(self.before, op).Transpose(outer, order)
+            outer.shape = None if x.shape is None else tuple(x.shape[i] for i in order)
+        first = next((i for i, start in self.loop.counters.items() if start == 0), None)
+        last_first = steps is not None and course == (steps - 1, -1)
+        if last_first and first is not None and outer.shape is not None and outer.shape[0] == steps:
+            shape, outer = outer.shape, TfBuilder(self.before, op).ReverseV2(outer, [0])
+            outer.shape = shape
+            index = self.loop.body.inputs[first]
+        out: list[Op] = []
+        tf = TfBuilder(out, op)
+        row = tf.GatherV2(self.carry(outer), index, 0)
+        row.shape = op.result.shape
+        self.invariants.setdefault(self.carried[outer], outer)
+        replace_uses(op.result, row)
+        detach(op)
+        return out[0]
 
     def outside(self, value: Value) -> Value:
         return value if value.is_const else self.invariants[value]
@@ -151,3 +182,12 @@ class _Hoist:
         if value not in self.carried:
             self.carried[value] = self.loop.carry(value)
         return self.carried[value]
+
+
+def _is_natural(course: tuple[Dim, int] | None, steps: Dim | None) -> bool:
+    """True if an index is known to be 0 or more in each step."""
+    if course is None:
+        return False
+    first, change = course
+    last = first if change >= 0 else None if steps is None else first + (steps - 1) * change
+    return isinstance(last, int) and last >= 0

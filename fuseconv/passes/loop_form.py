@@ -75,6 +75,25 @@ class LoopForm:
         content = content_of(value)
         return content.reshape(-1)[0] if content is not None and content.size == 1 else None
 
+    def course(self, value: Value | None) -> tuple[Dim, int] | None:
+        """(a, b) where a scalar integer of the body is a + b * n in step n, counted from 0."""
+        if value is None or value.dtype not in _COUNTS:
+            return None
+        i = self.counter_of(value)
+        if i is not None:
+            return self.counters[i], 1
+        content = content_of(self.outside(value) or value)
+        if content is not None and content.size == 1:
+            return content.reshape(-1)[0], 0
+        op = value.op
+        if op is None or not (op.kind in _ADDS or op.kind == "tf.Sub"):
+            return None
+        left, right = (self.course(operand) for operand in op.operands)
+        if left is None or right is None:
+            return None
+        sign = -1 if op.kind == "tf.Sub" else 1
+        return left[0] + right[0] * sign, left[1] + right[1] * sign
+
     def carry(self, value: Value) -> Value:
         """Makes a value from before the loop an invariant of it; returns the body's."""
         inner = self.body.add_input(value.dtype, value.shape, value.name)

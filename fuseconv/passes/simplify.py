@@ -111,7 +111,7 @@ class _Walk:
         while True:
             self.walk_bodies(op, carried)
             made = self.module.functions[op.attrs["body"].name].outputs
-            joined = [_join([a, b.shape], own) for a, b, own in zip(carried, made, changing)]
+            joined = [_join([_widened(a, b.shape), b.shape], own) for a, b, own in zip(carried, made, changing)]
             if joined == carried:
                 return joined
             carried = joined
@@ -161,6 +161,14 @@ def more_known(a: Shape | None, b: Shape | None) -> Shape | None:
     if a is None or b is None or len(a) != len(b):
         return b if a is None else a
     return tuple(y if isinstance(y, int) and not isinstance(x, int) else x for x, y in zip(a, b))
+
+
+def _widened(carried: Shape | None, made: Shape | None) -> Shape | None:
+    """What a loop carries: of the size that it broadcasts to in a step, from the first step on."""
+    if carried is None or made is None or len(carried) != len(made):
+        return carried
+    names = [(dims.plain_names(a), dims.plain_names(b)) for a, b in zip(carried, made)]
+    return tuple(b if a_names and a_names < b_names else a for a, b, (a_names, b_names) in zip(carried, made, names))
 
 
 def _join(alternatives: list[Shape | None], changing: dict[int, dims.Sym]) -> Shape | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
-from fuseconv.ir.dims import Dim, Sym, symbol
+from fuseconv.ir.dims import Dim, Sym, plain_names, symbol
 from fuseconv.ir.graph import Value
 from fuseconv.passes.tf_builder import TfBuilder
 
@@ -28,6 +29,9 @@ class Sizes:
         """Whether `build` can compute the dimension."""
         if isinstance(dim, int) or dim in self._axes or dim in self._scalars:
             return True
+        names = plain_names(dim)
+        if len(names) > 1:
+            return all(self.knows(symbol(name)) for name in names)
         return _is_composed(dim) and all(self.knows(part) for part in _parts(dim))
 
     def build(self, tf: TfBuilder, dim: Dim) -> Value:
@@ -39,6 +43,9 @@ class Sizes:
         if dim in self._axes:
             return tf.size(*self._axes[dim])
         total: Value | None = None
+        names = sorted(plain_names(dim))
+        if len(names) > 1:
+            return functools.reduce(tf.Maximum, [self.build(tf, symbol(name)) for name in names])
         for monomial, coefficient in dim.terms:
             product = None if coefficient == 1 and monomial else tf.ints(coefficient)
             for atom in monomial:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.ir.dims import Dim, Shape, fresh
+from fuseconv.ir.dims import Dim, Shape, either, fresh
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.opdef import KERNELS, ResultType
 
@@ -88,7 +88,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
     # An unknown beside a known size is 1 or that size, and gives that size.
     if isinstance(a, int) or isinstance(b, int):
         return a if isinstance(a, int) else b
-    return fresh()
+    return either(a, b)
 
 
 def broadcast(*shapes: Shape | None) -> Shape | None:

@@ -62,3 +62,12 @@ def test_substitution_commutes_with_arithmetic(steps: list, b: int, h: int) -> N
         symbolic = operation(symbolic, dims.symbol(leaf) if isinstance(leaf, str) else leaf)
         number = operation(number, known)
     assert dims.substitute_dim(symbolic, sizes) == number
+
+
+def test_what_two_unknown_sizes_broadcast_to() -> None:
+    a, b, c = (dims.symbol(name) for name in "abc")
+    assert dims.either(dims.either(a, b), c) == dims.either(c, dims.either(b, a))
+    assert dims.either(a, dims.either(a, b)) == dims.either(a, b) != a
+    assert dims.plain_names(dims.either(a, b)) == {"a", "b"}
+    assert not dims.plain_names(a + 1) and not dims.plain_names(a * b) and not dims.plain_names(3)
+    assert dims.either(a + 1, b) != dims.either(a + 1, b)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fuseconv.ir.dims import Dim
+from fuseconv.ir.dims import Dim, either, plain_names
 from fuseconv.ir.graph import Op
 from fuseconv.ir.types import STRING
 from fuseconv.passes.kernels.registry import Declined, kernel, require
@@ -127,9 +127,11 @@ def minimum(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @functools.partial(np.vectorize, otypes=[object])
 def _larger(x: Dim, y: Dim) -> Dim:
-    """The larger of two expressions over sizes, if that does not depend on the sizes."""
+    """The larger of two expressions over sizes, if that does not depend on the sizes or they are plain unknowns."""
     if nonnegative(x - y):
         return x
+    if plain_names(x) and plain_names(y):
+        return either(x, y)
     require(nonnegative(y - x))
     return y
 

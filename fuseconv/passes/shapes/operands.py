@@ -123,7 +123,7 @@ def same_shape(shapes: Sequence[Shape | None]) -> Shape | None:
 
 
 def broadcast_dim(a: Dim, b: Dim) -> Dim:
-    """The size that two sizes broadcast to; a fresh unknown where it may be either."""
+    """The size that two sizes broadcast to."""
     if a == b or b == 1:
         return a
     if a == 1:
@@ -132,7 +132,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
         if isinstance(b, int):
             raise UnknownShape
         return a
-    return b if isinstance(b, int) else dims.fresh()
+    return b if isinstance(b, int) else dims.either(a, b)
 
 
 def broadcast(*shapes: Shape | None) -> Shape:
