@@ -10,6 +10,7 @@ from fuseconv.fuse.match import Match
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
+from fuseconv.ir.memory import drop_pages
 
 # Factors within these bounds (and zero) leave the digits of what they scale.
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 1e-15, 1e15
@@ -69,6 +70,7 @@ def scaled(array: np.ndarray, factors: np.ndarray) -> np.ndarray | None:
     if sizes.size and not (sizes.min() >= _SMALLEST_FACTOR and sizes.max() <= _LARGEST_FACTOR):
         return None
     product = np.multiply(array, factors)
+    drop_pages(array)
     return product if _fits(product) else None
 
 

@@ -2,7 +2,7 @@
 
 The description of the model (tensors, ops, signatures) is encoded first, with the places of the weights left open;
 then each distinct constant is appended, 16-byte aligned, and its place filled in. So a weight is read once, on its way
-to the file, and a transposed view takes memory only while it is written.
+to the file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from fuseconv.errors import FuseconvError, InputError
+from fuseconv.errors import FuseconvError
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
@@ -23,6 +23,7 @@ from fuseconv.tfl import schema
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.versions import min_runtime_version, op_version
 from fuseconv.write import flexbuffer
+from fuseconv.write.contents import pieces, size
 from fuseconv.write.encode import Encoder, Later, Table
 
 ALIGNMENT = 16
@@ -58,7 +59,7 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
     buffers = _Buffers(module)
     weights = [*buffers.weights()]
     model = _Model(module, buffers)
-    inline = sum(_nbytes(weight) + ALIGNMENT for weight in weights) < inline_limit
+    inline = sum(size(weight) + ALIGNMENT for weight in weights) < inline_limit
     places = [Later() for _ in weights]
     root = model.root([_buffer(weight, place, inline) for weight, place in zip(weights, places, strict=True)])
     data = Encoder(root, b"TFL3").data
@@ -75,49 +76,22 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
         else:
             data[place.position : place.position + 8] = start.to_bytes(8, "little")
         starts.append(start)
-        end = start + _nbytes(weight)
+        end = start + size(weight)
     out.write(data)
     end = len(data)
     for weight, start in zip(weights, starts, strict=True):
-        size = _nbytes(weight)
         out.write(bytes(start - ahead - end))
         if inline:
-            out.write(size.to_bytes(4, "little"))
-        # Not bound to a name, which would keep one weight in memory while the next is copied.
-        out.write(_content(weight))
-        end = start + size
+            out.write(size(weight).to_bytes(4, "little"))
+        for piece in pieces(weight):
+            out.write(piece)
+        end = start + size(weight)
 
 
 def _buffer(weight: Value, place: Later, inline: bool) -> Table:
     if inline:
         return Table("Buffer", {"data": place})
-    return Table("Buffer", {"offset": place, "size": _nbytes(weight)})
-
-
-def _nbytes(value: Value) -> int:
-    """The size of a constant in the file."""
-    assert value.data is not None
-    if value.dtype is types.STRING:
-        return len(_strings(value.data))
-    return value.data.size * value.dtype.numpy.itemsize
-
-
-def _content(value: Value) -> memoryview | bytes:
-    """The bytes of a constant; a view is made contiguous only here."""
-    assert value.data is not None
-    if value.dtype is types.STRING:
-        return _strings(value.data)
-    array = np.ascontiguousarray(value.data, value.dtype.numpy.newbyteorder("<"))
-    return array.reshape(-1).view(np.uint8).data
-
-
-def _strings(data: np.ndarray) -> bytes:
-    """TFLite's string tensor: the number of strings, where each begins and the last ends, then their bytes."""
-    items = [item.encode() if isinstance(item, str) else bytes(item) for item in data.reshape(-1)]
-    ends = np.cumsum([4 * (len(items) + 2), *map(len, items)])
-    if ends[-1] > INLINE_LIMIT:
-        raise InputError("a string tensor of more than 2 GB cannot be stored in a .tflite file")
-    return np.array([len(items), *ends], "<i4").tobytes() + b"".join(items)
+    return Table("Buffer", {"offset": place, "size": size(weight)})
 
 
 class _Buffers:
@@ -161,7 +135,10 @@ def _head(value: Value) -> tuple:
 
 
 def _digest(value: Value) -> bytes:
-    return hashlib.blake2b(_content(value), digest_size=20).digest()
+    digest = hashlib.blake2b(digest_size=20)
+    for piece in pieces(value):
+        digest.update(piece)
+    return digest.digest()
 
 
 def _graphs(module: Module) -> Iterator[Graph]:

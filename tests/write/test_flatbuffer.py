@@ -384,6 +384,6 @@ def test_thousands_of_ops_are_written_fast():
 
 
 def test_string_tensors_beyond_two_gigabytes_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("fuseconv.write.flatbuffer.INLINE_LIMIT", 100)
+    monkeypatch.setattr("fuseconv.write.contents._STRINGS_LIMIT", 100)
     with pytest.raises(InputError, match="string tensor"):
         to_bytes(module_of(lambda tfl, x: (x, constant(np.array([b"x" * 99], object))), (types.FLOAT32, (1,))))
