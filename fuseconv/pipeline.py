@@ -155,13 +155,15 @@ def convert(
             simplify(module, report)
         with stage("fuse"):
             if module.functions:
-                # Composites, and loops that are found to be some.
+                # Composites.
                 fuse_composites(module, fusions, report, body_check)
                 dissolve(module, report)
                 simplify(module, report)
                 prune_control_flow(module, report)
-                if rnn == "fused":
-                    raise_loops(module, report)
+            if rnn == "fused":
+                raise_loops(module, report)
+            if module.functions:
+                # Loops that are found to be composites.
                 simplify(module, report)
                 fuse_composites(module, fusions, report, body_check)
                 keep_states(module, report, rnn_state)
