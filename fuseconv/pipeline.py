@@ -166,10 +166,10 @@ def convert(
                 # Loops that are found to be composites.
                 simplify(module, report)
                 fuse_composites(module, fusions, report, body_check)
-                keep_states(module, report, rnn_state)
-                report.warnings += filter(None, [body_check.warning()])
                 dissolve(module, report)
                 simplify(module, report)
+            report.warnings += filter(None, [body_check.warning()])
+            keep_states(module, report, rnn_state)
             express_lists(module, report)
             if module.functions:
                 # Loops and branches.

@@ -26,7 +26,7 @@ def keep_states(module: Module, report: Report, mode: str = "written") -> None:
     compilers expect it; whoever runs the file must then reset the variables between sequences. A state whose batch is
     not fixed is always written.
     """
-    names = flow(module, VARIABLES)
+    names: dict[Value, set[str]] | None = None
     for graph in module.graphs():
         dead: list[Op] = []
         for op in graph.ops:
@@ -34,6 +34,8 @@ def keep_states(module: Module, report: Report, mode: str = "written") -> None:
                 state = op.operands[index]
                 if state is None or state.op is None or not state.variable:
                     continue
+                if names is None:
+                    names = flow(module, VARIABLES)
                 used = _only_uses(module, names, op, index)
                 if used:
                     why = "the state stays in the op's variable tensor, which reset_all_variables clears"
