@@ -57,18 +57,17 @@ def test_the_whole_description_of_a_small_file(tmp_path: Path):
         "schema_version": 1,
         "file": {"path": str(path), "size": path.stat().st_size, "version": 3, "description": "Converted by fuseconv"},
         "metadata": [{"name": "min_runtime_version", "size": 16, "text": "2.17.0"}],
-        "signatures": [{"key": "serve", "subgraph": 0, "inputs": {"x0": 0}, "outputs": {"y0": 5}}],
+        "signatures": [{"key": "serve", "subgraph": 0, "inputs": {"x0": 0}, "outputs": {"y0": 4}}],
         "subgraphs": [
             {
                 "name": "main",
                 "inputs": [0],
-                "outputs": [5],
+                "outputs": [4],
                 "tensors": [
                     tensor("x0", "FLOAT32", [1, 5], shape_signature=[-1, 5]),
                     tensor("w", "INT8", [3, 5], 2, 15, quantisation=scales),
                     tensor("op;1", "FLOAT32", [3], 3, 12),
                     tensor("op;2", "FLOAT32", [1, 3], shape_signature=[-1, 3]),
-                    tensor("op;3", "FLOAT32", [3], 3, 12),
                     tensor("op", "FLOAT32", [1, 3], shape_signature=[-1, 3]),
                 ],
                 "ops": [
@@ -77,7 +76,7 @@ def test_the_whole_description_of_a_small_file(tmp_path: Path):
                         "intermediates": [],
                     },
                     {
-                        "op": "ADD", "version": 1, "operands": [3, 4], "results": [5], "intermediates": [],
+                        "op": "ADD", "version": 1, "operands": [3, 2], "results": [4], "intermediates": [],
                         "options": {"fused_activation_function": "NONE", "pot_scale_int16": True},
                     },
                 ],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from io import BytesIO
 from typing import Any, BinaryIO
@@ -31,6 +32,8 @@ ALIGNMENT = 16
 # and `size`, counted from the start of the file.
 INLINE_LIMIT = (1 << 31) - (1 << 26)
 _METADATA_BUFFER = 1
+# A call that the model's author did not name is named for its op, which says nothing of what stands in its place.
+_CALLS = re.compile(r"^((Stateful)?PartitionedCall(_\d+)?/)+")
 
 
 def to_bytes(module: Module) -> bytes:
@@ -45,7 +48,7 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
 
     Signatures become subgraphs in the order of the module (the first is what a runtime runs by default), each function
     that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
-    Tensors are named as their values, with a number where a name is taken. The same module gives the same bytes.
+    Tensors are named as their values, without the calls that they were in, and with a number where a name is taken. The same module gives the same bytes.
     An output that is an input, a constant or another output too is written as such, and interpreters read it so.
 
     Raises FuseconvError on what no earlier stage should have left, such as an op of another dialect, and InputError
@@ -206,9 +209,15 @@ class _Model:
         return Table("SignatureDef", fields)
 
     def _subgraph(self, graph: Graph) -> Table:
-        values = _values(graph)
+        first: dict[Any, int] = {}
+        values: list[Value] = []
+        tensors: dict[int, int] = {}
+        for value in _values(graph):
+            index = first.setdefault(self._identity(value), len(values))
+            if index == len(values):
+                values.append(value)
+            tensors[id(value)] = index
         names = _tensor_names(graph, values)
-        tensors = {id(value): index for index, value in enumerate(values)}
         self.tensor_of[graph] = tensors
         fields = {
             "tensors": [self._tensor(value, name) for value, name in zip(values, names, strict=True)],
@@ -218,6 +227,12 @@ class _Model:
             "name": graph.name,
         }
         return Table("SubGraph", fields)
+
+    def _identity(self, value: Value) -> Any:
+        """What makes a tensor of a subgraph: equal constants are one."""
+        if not value.is_const or value.variable:
+            return id(value)
+        return self.buffers.index(value), value.dtype, value.shape, value.quantisation
 
     def _tensor(self, value: Value, name: str) -> Table:
         if value.dtype.tflite is None:
@@ -341,7 +356,7 @@ def _tensor_names(graph: Graph, values: list[Value]) -> list[str]:
     names: dict[int, str] = {}
     repeats: dict[str, int] = {}
     for value in _distinct((*graph.inputs, *graph.outputs, *values)):
-        wanted = value.name or "tensor"
+        wanted = _CALLS.sub("", value.name) or "tensor"
         name = wanted
         while name in taken:
             repeats[wanted] = repeats.get(wanted, 0) + 1
