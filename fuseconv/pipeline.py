@@ -147,13 +147,14 @@ def convert(
                 downcast(module, report)
         with stage("simplify"):
             inline(module, report, keep=implements)
-            functionalise(module, report)
-            express_arrays(module, report)
-            freeze(module, report)
-            express_state(module, report)
-            prune_control_flow(module, report)
+            with report.rewriting(module, "control flow", "its loop, branch, array or variable takes another form"):
+                functionalise(module, report)
+                express_arrays(module, report)
+                freeze(module, report)
+                express_state(module, report)
+                prune_control_flow(module, report)
             simplify(module, report)
-        with stage("fuse"):
+        with stage("fuse"), report.rewriting(module, "control flow", "its loop or branch takes another form"):
             if module.functions:
                 # Composites.
                 fuse_composites(module, fusions, report, body_check)

@@ -79,6 +79,17 @@ class Report:
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
+    @contextlib.contextmanager
+    def rewriting(self, module: Module, rule: str, why: str) -> Iterator[None]:
+        """Records what leaves the module while the block runs, as removed for this reason, but for what the block has
+        recorded itself. For passes that put a whole construct into another form."""
+        before, recorded = _sources(module), len(self.records)
+        yield
+        kept = _sources(module).keys() | {name for record in self.records[recorded:] for name in record.sources}
+        gone = [name for name in before if name not in kept]
+        if gone:
+            self.record("removed", rule, gone, why=why)
+
     def account(self) -> dict[str, str]:
         """The fate of each node of the model: the strongest kind among its records; "" if there is none."""
         fates = dict.fromkeys(self.sources, "")
@@ -102,3 +113,8 @@ class Report:
             for number, graph in enumerate(module.graphs())
             for index, op in enumerate(graph.ops)
         ]
+
+
+def _sources(module: Module) -> dict[str, None]:
+    """The nodes of the model that some op of the module stands for, in order."""
+    return {name: None for graph in module.graphs() for op in graph.ops for name in op.sources}

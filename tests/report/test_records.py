@@ -1,0 +1,38 @@
+"""What a report knows of a conversion."""
+
+from __future__ import annotations
+
+from fuseconv.passes.dce import remove_dead_code
+from fuseconv.report.records import Report
+from tests.passes.text_cases import module_of
+
+TEXT = """main {
+    input %0 "x": float32[2]
+    %1 "a": float32[2] = tf.Neg(%0) {}
+    %2 "b": float32[2] = tf.Abs(%0) {}
+    %3 "c": float32[2] = tf.Exp(%0) {}
+    return %3
+}"""
+
+
+def test_the_strongest_claim_is_a_nodes_fate() -> None:
+    report = Report()
+    report.source("a", "Neg")
+    assert report.account() == {"a": ""}
+    report.record("removed", "dead code", ["a"])
+    report.record("refused", "some_fusion", ["a"], why="it does not fit")
+    assert report.account() == {"a": "removed"}
+    report.record("fused", "other_fusion", ["a"], ["ADD"])
+    assert report.account() == {"a": "fused"}
+    assert report.totals() == {"fused": 1}
+
+
+def test_what_a_rewrite_takes_out_is_recorded_once() -> None:
+    module, report = module_of(TEXT)
+    graph = module.signatures[0].graph
+    with report.rewriting(module, "loops", "its loop takes another form"):
+        remove_dead_code(module, report)
+        graph.ops[0].sources = ()
+    assert [(record.rule, record.sources) for record in report.records] == [
+        ("dead code", ("b",)), ("dead code", ("a",)), ("loops", ("c",)),
+    ]  # fmt: skip
