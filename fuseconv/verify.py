@@ -6,8 +6,9 @@ one invoke to the next shows; where a size is not fixed it is then resized and r
 Inputs that the caller does not give are drawn with a fixed seed: floats from the standard normal distribution, whole
 numbers of 8 bits from their whole range and others from [0, 8), booleans with even odds, strings of three letters.
 Unknown dimensions beyond the batch get the size 7. Both are guesses about a model that may want other ones - fewer
-rows in an embedding, an image that survives five strides - so if TensorFlow refuses them smaller numbers and larger
-sizes are tried, and only if it refuses them all the caller is asked for shapes or data.
+rows in an embedding, an image that survives five strides - so if TensorFlow refuses them smaller numbers, whole numbers
+for floats (Keras 2 declares the ids of an embedding as float32) and larger sizes are tried, and only if it refuses them
+all the caller is asked for shapes or data.
 
 TensorFlow runs the model's own graph, and a Keras file's own layers: verify only what you would run.
 """
@@ -20,7 +21,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,14 @@ ATOL = 1e-6
 _BATCHES = (1, 3)
 _SIZES = (7, 32, 64, 224)
 _BOUNDS = (8, 2)
+
+
+class Range(NamedTuple):
+    """What is drawn: whole numbers below the first bound; floats below the second, and whole, unless it is None."""
+
+    whole: int
+    floats: int | None
+
 
 @dataclass
 class Comparison:
@@ -289,11 +298,13 @@ def _random_batches(
     and twice the other sizes if the original takes that."""
     open_sizes = any(None in (spec.shape or ())[1:] for spec in specs.values())
     whole = any(spec.dtype.kind in "iu" for spec in specs.values())
+    floats = any(spec.dtype.kind in "fV" for spec in specs.values())
     sizes: Sequence[int] = _SIZES if open_sizes else _SIZES[:1]
-    bounds: Sequence[int] = _BOUNDS if whole else _BOUNDS[:1]
+    ranges = [Range(bound, None) for bound in (_BOUNDS if whole else _BOUNDS[:1])]
+    ranges += [Range(bound, bound) for bound in _BOUNDS if floats]
     for batch in _BATCHES if dynamic or open_sizes else _BATCHES[:1]:
-        first, size, bounds = _accepted(original, signature, specs, batch, sizes, bounds, random)
-        second, _, bounds = _accepted(original, signature, specs, batch, (size,), bounds, random)
+        first, size, ranges = _accepted(original, signature, specs, batch, sizes, ranges, random)
+        second, _, ranges = _accepted(original, signature, specs, batch, (size,), ranges, random)
         yield [first, second]
         sizes = (2 * size, size) if open_sizes else (size,)
 
@@ -304,14 +315,14 @@ def _accepted(
     specs: Mapping[str, Spec],
     batch: int,
     sizes: Sequence[int],
-    bounds: Sequence[int],
+    ranges: list[Range],
     random: np.random.Generator,
-) -> tuple[Run, int, Sequence[int]]:
-    """A run that the original accepts, the size of the unknown dimensions in it, and the bounds of whole numbers that
-    it has not refused: what one draw avoids the next may hit."""
+) -> tuple[Run, int, list[Range]]:
+    """A run that the original accepts, the size of the unknown dimensions in it, and the ranges of numbers that it has
+    not refused: what one draw avoids the next may hit."""
     refusal: InputError | None = None
-    for size, (index, bound) in itertools.product(sizes, enumerate(bounds)):
-        feed = _draw(specs, batch, size, bound, random)
+    for size, (index, limits) in itertools.product(sizes, enumerate(ranges)):
+        feed = _draw(specs, batch, size, limits, random)
         try:
             expected = _call(original, signature, feed)
         except InputError as error:
@@ -319,13 +330,13 @@ def _accepted(
             continue
         # Nothing is compared if the image is used up before the last layer.
         if size == sizes[-1] or any(array.size for array in expected.values()):
-            return (feed, expected), size, bounds[index:]
+            return (feed, expected), size, ranges[index:]
     assert refusal is not None
     raise refusal
 
 
-def _draw(specs: Mapping[str, Spec], batch: int, size: int, bound: int, random: np.random.Generator) -> Arrays:
-    return {name: _random_array(_shape(spec, batch, size), spec.dtype, bound, random) for name, spec in specs.items()}
+def _draw(specs: Mapping[str, Spec], batch: int, size: int, limits: Range, random: np.random.Generator) -> Arrays:
+    return {name: _random_array(_shape(spec, batch, size), spec.dtype, limits, random) for name, spec in specs.items()}
 
 
 def _shape(spec: Spec, batch: int, size: int) -> tuple[int, ...]:
@@ -333,7 +344,7 @@ def _shape(spec: Spec, batch: int, size: int) -> tuple[int, ...]:
     return tuple((batch if axis == 0 else size) if dim is None else dim for axis, dim in enumerate(spec.shape))
 
 
-def _random_array(shape: tuple[int, ...], dtype: np.dtype, bound: int, random: np.random.Generator) -> np.ndarray:
+def _random_array(shape: tuple[int, ...], dtype: np.dtype, limits: Range, random: np.random.Generator) -> np.ndarray:
     if dtype == np.dtype(object):
         letters = random.integers(ord("a"), ord("z") + 1, (*shape, 3), dtype=np.uint8)
         array = np.empty(shape, object)
@@ -343,10 +354,12 @@ def _random_array(shape: tuple[int, ...], dtype: np.dtype, bound: int, random: n
     if dtype.kind == "b":
         return random.integers(0, 2, shape).astype(np.bool_)
     if dtype.kind in "iu":
-        if dtype.itemsize == 1 and bound == _BOUNDS[0]:
-            limits = np.iinfo(dtype)
-            return random.integers(limits.min, limits.max + 1, shape, dtype=dtype)
-        return random.integers(0, bound, shape, dtype=dtype)
+        if dtype.itemsize == 1 and limits.whole == _BOUNDS[0]:
+            info = np.iinfo(dtype)
+            return random.integers(info.min, info.max + 1, shape, dtype=dtype)
+        return random.integers(0, limits.whole, shape, dtype=dtype)
+    if dtype.kind != "c" and limits.floats is not None:
+        return random.integers(0, limits.floats, shape).astype(dtype)
     values = random.standard_normal(shape)
     if dtype.kind == "c":
         values = values + 1j * random.standard_normal(shape)

@@ -138,6 +138,23 @@ def test_numbers_that_an_embedding_has_no_row_for_are_not_drawn(tmp_path: Path) 
     assert verify(model, converted(model)).passed
 
 
+def test_floats_that_are_ids_are_whole(tmp_path: Path) -> None:
+    rows = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+
+    def looked_up(ids: tf.Tensor, scale: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": tf.gather(rows, tf.cast(ids, tf.int32)) * scale, "ids": ids}
+
+    specs = {"ids": spec(None, 6), "scale": spec(1)}
+    model = saved(tmp_path / "model", serving_default=(looked_up, specs))
+    assert verify(model, converted(model)).passed
+
+
+def test_floats_are_not_whole_where_the_model_takes_any(tmp_path: Path) -> None:
+    model = saved(tmp_path / "model", serving_default=(lambda x: {"y": tf.math.floor(x)}, {"x": spec(None, 4)}))
+    other = saved(tmp_path / "other", serving_default=(lambda x: {"y": tf.identity(x)}, {"x": spec(None, 4)}))
+    assert not verify(model, converted(other)).passed
+
+
 def test_unknown_sizes_grow_until_the_model_takes_them(tmp_path: Path) -> None:
     def halved_and_back(image: tf.Tensor) -> dict[str, tf.Tensor]:
         # An odd size comes back one smaller, and then does not add up.
