@@ -114,8 +114,8 @@ def fresh(hint: str = "u") -> Sym:
 
 
 def either(a: Dim, b: Dim) -> Sym:
-    """What two unknown sizes broadcast to: the larger one. Of plain symbols it is one that names both, so that it is the
-    same whatever broadcasts to what first; else one that equals no other."""
+    """What two unknown sizes broadcast to: the larger one. Of plain symbols it is one that names both, so that it is
+    the same whatever broadcasts to what first; else one that equals no other."""
     names = plain_names(a) | plain_names(b)
     return symbol("|".join(sorted(names))) if plain_names(a) and plain_names(b) else fresh()
 
