@@ -59,10 +59,10 @@ def TensorListLength(tf: TfBuilder, op: Op, rank: int, x: Value) -> Value:
 
 @_rewrites()
 def TensorListGather(tf: TfBuilder, op: Op, rank: int, x: Value, indices: Value, element_shape: Value) -> Value:
-    return x if _counts(indices, x) else tf.GatherV2(x, indices, 0)
+    return x if counts(indices, x) else tf.GatherV2(x, indices, 0)
 
 
-def _counts(indices: Value, x: Value) -> bool:
+def counts(indices: Value, x: Value) -> bool:
     """True if the indices are known to be 0, 1, ... up to the last of x."""
     if x.shape is None or indices.shape is None or indices.shape[0] != x.shape[0]:
         return False
@@ -80,7 +80,7 @@ def tensor_list_scatter(
     tf: TfBuilder, op: Op, rank: int, tensor: Value, indices: Value, element_shape: Value, count: Value | None = None
 ) -> Value:
     same_count = op.result.shape is not None and tensor.shape is not None and op.result.shape[0] == tensor.shape[0]
-    if _counts(indices, tensor) and (count is None or same_count):
+    if counts(indices, tensor) and (count is None or same_count):
         return tensor
     said = content_of(count)
     if count is None or (said is not None and said == -1):
@@ -97,7 +97,7 @@ def tensor_list_scatter(
 def TensorListScatterIntoExistingList(
     tf: TfBuilder, op: Op, rank: int, x: Value, tensor: Value, indices: Value
 ) -> Value:
-    return tensor if _counts(indices, x) else tf.TensorScatterUpdate(x, tf.ExpandDims(indices, 1), tensor)
+    return tensor if counts(indices, x) else tf.TensorScatterUpdate(x, tf.ExpandDims(indices, 1), tensor)
 
 
 @_rewrites()

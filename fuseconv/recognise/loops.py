@@ -11,8 +11,11 @@ from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.passes.control_flow import LOOPS
 from fuseconv.passes.effects import bodies, has_effect
+from fuseconv.passes.list_ops import counts
 
 ADDS = frozenset({"tf.Add", "tf.AddV2"})
+# Ops that write rows of a tensor into a list, with the operand that is the tensor; the next is the rows' places.
+_SCATTERS = {"tf.TensorListScatter": 0, "tf.TensorListScatterV2": 0, "tf.TensorListScatterIntoExistingList": 1}
 _COMPARISONS = frozenset({"tf.Less", "tf.LessEqual", "tf.Greater", "tf.GreaterEqual"})
 
 
@@ -207,9 +210,10 @@ class _Classifier:
         assert outer is not None
         axis: int | None
         if op.kind == "tf.TensorListGetItem":
-            if outer.op is None or outer.op.kind != "tf.TensorListFromTensor" or outer.op.operands[0] is None:
+            listed = _listed(outer)
+            if listed is None:
                 raise NotALoop("it reads a list that is no tensor's")
-            tensor, axis, index = outer.op.operands[0], 0, op.operands[1]
+            tensor, axis, index = listed, 0, op.operands[1]
         elif op.kind in ("tf.GatherV2", "tf.Gather"):
             tensor, axis, index = outer, _gathered_axis(op), op.operands[1]
         elif op.kind == "tf.StridedSlice":
@@ -267,6 +271,27 @@ def _is_next(made: Value, value: Value) -> bool:
         return False
     other = op.operands[1 - op.operands.index(value)]
     return other is not None and other.data is not None and other.data.size == 1 and bool((other.data == 1).all())
+
+
+def _listed(value: Value) -> Value | None:
+    """The tensor whose rows a list holds; None of any other list."""
+    op = value.op
+    if op is None or op.kind not in ("tf.TensorListFromTensor", *_SCATTERS):
+        return None
+    tensor = op.operands[_SCATTERS.get(op.kind, 0)]
+    indices = op.operands[_SCATTERS[op.kind] + 1] if op.kind in _SCATTERS else None
+    in_order = indices is not None and tensor is not None and counts(indices, tensor)
+    size = value.shape[0] if value.shape else None
+    whole = tensor is not None and tensor.shape is not None and size == tensor.shape[0]
+    return tensor if op.kind not in _SCATTERS or (in_order and whole) else None
+
+
+def is_stack(op: Op) -> bool:
+    """True of an op that makes a tensor of all items of a list, in their order."""
+    if op.kind == "tf.TensorListGather":
+        held, indices = op.operands[:2]
+        return held is not None and indices is not None and counts(indices, held)
+    return op.kind == "tf.TensorListStack"
 
 
 def _is_new_list(value: Value | None) -> bool:

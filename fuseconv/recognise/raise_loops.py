@@ -17,7 +17,7 @@ from fuseconv.passes.control_flow import LOOPS
 from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.recognise.cells import Cell, NoCell, recognise
 from fuseconv.recognise.fission import split
-from fuseconv.recognise.loops import Input, Loop, NotALoop, Output, classify, known_size
+from fuseconv.recognise.loops import Input, Loop, NotALoop, Output, classify, is_stack, known_size
 from fuseconv.recognise.roll import rolled_steps
 from fuseconv.recognise.weights import build_weights
 from fuseconv.report.records import Report
@@ -187,7 +187,7 @@ class _Outline:
         if self.output is None:
             return
         for reader in self.loop.op.results[self.output.variable].uses:
-            if reader.kind != "tf.TensorListStack":
+            if not is_stack(reader):
                 raise NotALoop(f"its outputs are read by a {reader.type}")
 
     @property
@@ -324,7 +324,8 @@ class _Outline:
             return x
         tf = TfBuilder(function.ops, operand.op)
         width = self.given.tensor.shape[-1]  # type: ignore[index]
-        return tf.TensorListFromTensor(x, _element_shape(operand.op.operands[1], width), dtype=types.VARIANT)
+        given = operand.op.operands[1] if operand.op.kind == "tf.TensorListFromTensor" else None
+        return tf.TensorListFromTensor(x, _element_shape(given, width), dtype=types.VARIANT)
 
     def new_list(self, function: Graph, x: Value, operand: Value) -> Value:
         made = operand.op

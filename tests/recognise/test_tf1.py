@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
 from tensorflow.python.ops import rnn as tf1_rnn
 from tf_keras.src.layers.rnn import legacy_cells as cells
 
+import fuseconv
 from fuseconv.testing import check
 from tests.recognise.expected import LSTM, RNN
-from tests.recognise.tf1 import function_of
+from tests.recognise.tf1 import frozen_graph, function_of, function_of_graph
 
 SHAPE = (None, 7, 3)
 SPEC = tf.TensorSpec(SHAPE)
@@ -82,3 +86,31 @@ def test_a_gru_is_left_with_a_reason() -> None:
     converted = check(function_of(_dynamic(lambda: cells.GRUCell(UNITS)), SHAPE), SPEC, static=False)
     reasons = [record.why for record in converted.report.records if record.rule == "raise_loops"]
     assert reasons == ["the state is let through by gates, as a GRU's is, for which TFLite has no kernel"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [*CELLS, "stack"])
+@pytest.mark.parametrize("time", [7, None])
+def test_loops_of_enter_and_exit(name: str, time: int | None, tmp_path: Path) -> None:
+    stack = lambda: cells.MultiRNNCell([cells.LSTMCell(UNITS), cells.LSTMCell(4)])  # noqa: E731
+    cell, op = CELLS.get(name, (stack, LSTM))
+    shape = (None, time, 3)
+    graph, names = frozen_graph(_dynamic(cell), shape, functional=False)
+    (tmp_path / "frozen.pb").write_bytes(graph.SerializeToString())
+    conversion = fuseconv.convert(tmp_path / "frozen.pb", outputs=names)
+    assert Counter(emitted.type for emitted in conversion.report.emitted)[op] == (2 if name == "stack" else 1)
+    assert conversion.data is not None
+    reference, interpreter = function_of_graph(graph, names, shape), Interpreter(model_content=conversion.data)
+    outputs = interpreter.get_signature_runner().get_output_details()
+    places = {name: detail["index"] for name, detail in outputs.items()}
+    rng = np.random.default_rng(0)
+    for batch in (2, 3):
+        (given,) = interpreter.get_input_details()
+        interpreter.resize_tensor_input(given["index"], (batch, 7, 3))
+        interpreter.allocate_tensors()
+        for _ in range(2):
+            x = rng.standard_normal((batch, 7, 3)).astype(np.float32)
+            interpreter.set_tensor(given["index"], x)
+            interpreter.invoke()
+            for output, expected in zip(names, reference(x)):
+                np.testing.assert_allclose(interpreter.get_tensor(places[output]), expected.numpy(), atol=1e-5)
