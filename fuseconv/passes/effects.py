@@ -54,7 +54,9 @@ def is_idle(op: Op) -> bool:
 
 
 def is_repeatable(op: Op) -> bool:
-    """True if the op gives the same results whenever it gets the same operands."""
+    """True if the op gives the same results whenever it gets the same operands, and they may be shared."""
+    if any(value is not None and value.variable for value in (*op.operands, *op.results)):
+        return False
     return not _matches(_VARYING, op.kind) and not _matches(_WRITES, op.kind) and not references(op)
 
 

@@ -183,7 +183,8 @@ class _Unrolled:
                 operands = [values.get(v, v) if v is not None else None for v in op.operands]
                 copy = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
                 for result in op.results:
-                    values[result] = copy.add_result(result.dtype, result.shape)
+                    made = values[result] = copy.add_result(result.dtype, result.shape)
+                    made.variable = result.variable
                 tf.out.append(copy)
             for i, item in self.writes.items():
                 items[i].append(values.get(item, item))  # type: ignore[arg-type]
