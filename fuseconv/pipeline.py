@@ -24,6 +24,7 @@ from fuseconv.load.node_def import node_def
 from fuseconv.lower.custom import CustomOps
 from fuseconv.lower.lower import lower
 from fuseconv.passes.control_flow import prune_control_flow
+from fuseconv.passes.dead_state import remove_dead_state
 from fuseconv.passes.downcast import downcast
 from fuseconv.passes.freeze import freeze
 from fuseconv.passes.functionalise import functionalise
@@ -152,6 +153,7 @@ def convert(
                 express_arrays(module, report)
                 freeze(module, report)
                 express_state(module, report)
+                remove_dead_state(module, report)
                 prune_control_flow(module, report)
             simplify(module, report)
         with stage("fuse"), report.rewriting(module, "control flow", "its loop or branch takes another form"):
