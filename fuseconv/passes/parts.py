@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Op, Value, constant, detach, replace_uses
 from fuseconv.passes.effects import is_repeatable
 from fuseconv.passes.shapes.elementwise import BINARY, UNARY
@@ -88,10 +89,10 @@ class _Joiner:
             if operand is None:
                 return None
             if operand.data is not None:
-                if operand.data.size == 1:
+                if _is_vector(operand, shape[-1]):
+                    common.append(("vector", len(operand.shape or ())))
+                elif operand.data.size == 1:
                     common.append(("scalar", operand.data.tobytes(), operand.shape))
-                elif operand.shape and operand.data.size == operand.shape[-1] == shape[-1]:
-                    common.append(("vector", len(operand.shape)))
                 else:
                     return None
             elif part is not None and operand.shape == shape:
@@ -107,7 +108,7 @@ class _Joiner:
         first = run[0].operands[index]
         assert first is not None
         if first.data is not None:
-            if first.data.size == 1 and run[0].result.shape != (1,):
+            if not _is_vector(first, run[0].result.shape[-1]):  # type: ignore[index]
                 return first
             return constant(np.concatenate([op.operands[index].data for op in run], -1), first.dtype, first.name)  # type: ignore[union-attr]
         part = part_of(first)
@@ -192,6 +193,12 @@ class _Joiner:
                         replace_uses(result, made)
             self.graph.ops.insert(self.graph.ops.index(first), split)
         self.drop_unread()
+
+
+def _is_vector(value: Value, size: Dim) -> bool:
+    """True of a constant with one number for each element of the last dimension, of this size."""
+    assert value.data is not None
+    return bool(value.shape) and value.data.size == value.data.shape[-1] == size
 
 
 def _axis_of_outputs(op: Op) -> int | None:
