@@ -16,15 +16,19 @@ NESTED = {
     "CooSparse": "TensorInfo.CooSparse", "CompositeTensor": "TensorInfo.CompositeTensor",
     "ArgAttrs": "FunctionDef.ArgAttrs", "ArgDef": "OpDef.ArgDef", "AttrDef": "OpDef.AttrDef",
     "ListValue": "AttrValue.ListValue", "Dim": "TensorShapeProto.Dim", "Extent": "TensorSliceProto.Extent",
+    "TrackableObject": "TrackableObjectGraph.TrackableObject",
+    "ObjectReference": "TrackableObjectGraph.TrackableObject.ObjectReference",
+    "SerializedTensor": "TrackableObjectGraph.TrackableObject.SerializedTensor",
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def theirs(tf: Any) -> dict[str, Any]:
-    from tensorflow.core.protobuf import saved_model_pb2, tensor_bundle_pb2
+    from tensorflow.core.protobuf import saved_model_pb2, tensor_bundle_pb2, trackable_object_graph_pb2
 
     found: dict[str, Any] = {}
     pending = [saved_model_pb2.SavedModel, tensor_bundle_pb2.BundleHeaderProto, tensor_bundle_pb2.BundleEntryProto]
+    pending.append(trackable_object_graph_pb2.TrackableObjectGraph)
     stack = [message.DESCRIPTOR for message in pending]
     while stack:
         descriptor = stack.pop()

@@ -134,7 +134,11 @@ def test_handle_within_a_function(tf2: Path, tmp_path: Path) -> None:
 
 
 def test_variable_without_a_value(tf2: Path, tmp_path: Path) -> None:
-    model = with_meta(tf2, tmp_path / "m", lambda meta: meta.ClearField("saver_def"))
+    def edit(meta: Any) -> None:
+        meta.ClearField("saver_def")
+        meta.ClearField("object_graph_def")
+
+    model = with_meta(tf2, tmp_path / "m", edit)
     assert [v.data for v in load(model).variables.values()] == [None, None]
 
 
