@@ -13,6 +13,7 @@ from fuseconv.passes.control_flow import LOOPS
 from fuseconv.passes.effects import bodies, has_effect, is_repeatable
 from fuseconv.passes.shapes.operands import content_of
 from fuseconv.passes.tf_builder import TfBuilder
+from fuseconv.report.records import Report
 
 _ADDS = frozenset({"tf.Add", "tf.AddV2"})
 _COUNTS = (types.INT32, types.INT64)
@@ -132,16 +133,16 @@ def for_each_loop(module: Module, visit: Callable[[Op, Graph], None]) -> None:
         walk(signature.graph)
 
 
-def trim_loops(module: Module) -> None:
+def trim_loops(module: Module, report: Report) -> None:
     """Each loop carries only what is read, and each counter and invariant once; its condition is one comparison."""
-    for_each_loop(module, lambda op, graph: _trim(LoopForm(op, module), graph, module))
+    for_each_loop(module, lambda op, graph: _trim(LoopForm(op, module), graph, module, report))
 
 
-def _trim(loop: LoopForm, graph: Graph, module: Module) -> None:
+def _trim(loop: LoopForm, graph: Graph, module: Module, report: Report) -> None:
     _merge_equal(loop)
     _merge_tests(loop)
     _share_single_slots(loop, graph)
-    _drop_unread(loop, module)
+    _drop_unread(loop, module, report)
 
 
 def _merge_equal(loop: LoopForm) -> None:
@@ -286,7 +287,7 @@ def _is_zero(value: Value) -> bool:
     return filled is not None and filled.data is not None and bool(np.all(filled.data == 0))
 
 
-def _drop_unread(loop: LoopForm, module: Module) -> None:
+def _drop_unread(loop: LoopForm, module: Module, report: Report) -> None:
     """Variables whose ends nobody reads, and that neither the condition nor what is read depends on, go."""
     body, count = loop.body, len(loop.op.operands)
     index = {value: i for i, value in enumerate(body.inputs)}
@@ -310,16 +311,17 @@ def _drop_unread(loop: LoopForm, module: Module) -> None:
     dead = set(range(count)) - live
     if dead:
         loop.drop(dead)
-        _drop_readers_of(loop, seen, acting)
+        _drop_readers_of(loop, seen, acting, report)
 
 
-def _drop_readers_of(loop: LoopForm, needed: set[Value], acting: set[Op]) -> None:
+def _drop_readers_of(loop: LoopForm, needed: set[Value], acting: set[Op], report: Report) -> None:
     """Drops the ops that only dead variables needed, some of which read variables that are gone."""
     kept: list[Op] = []
     for op in loop.body.ops:
         if op in acting or any(result in needed for result in op.results):
             kept.append(op)
         else:
+            report.removed(op, "trim loops", "only variables that nobody reads need it")
             detach(op)
     loop.body.ops = kept
 

@@ -52,9 +52,9 @@ _PRODUCTS = frozenset({
 
 def improve_loops(module: Module, report: Report, rnn: str = "fused") -> None:
     """Makes all loops small, and unrolls those that `rnn` says. Lists must be tensors already."""
-    trim_loops(module)
+    trim_loops(module, report)
     simplify(module, report)
-    for_each_loop(module, lambda op, graph: join_parts(LoopForm(op, module).body))
+    for_each_loop(module, lambda op, graph: join_parts(LoopForm(op, module).body, report))
     simplify(module, report)
     hoist(module)
     _clean(module, report)
@@ -71,7 +71,7 @@ def improve_loops(module: Module, report: Report, rnn: str = "fused") -> None:
 
     hoist(module, vanishes)
     _clean(module, report)
-    unroll(module, choose)
+    unroll(module, choose, report)
     _clean(module, report)
 
 

@@ -17,6 +17,7 @@ from fuseconv.passes.effects import is_repeatable
 from fuseconv.passes.shapes.elementwise import BINARY, UNARY
 from fuseconv.passes.shapes.operands import content_of
 from fuseconv.passes.tf_builder import TfBuilder
+from fuseconv.report.records import Report
 
 _ELEMENTWISE = frozenset({*UNARY, *BINARY, "BiasAdd"}) - {"Cast"}
 
@@ -30,14 +31,15 @@ class _Part:
     size: int
 
 
-def join_parts(graph: Graph) -> None:
+def join_parts(graph: Graph, report: Report) -> None:
     """Joins the ops of a graph that do the same to parts; then takes all parts of a tensor by one op where it can."""
-    _Joiner(graph).run()
+    _Joiner(graph, report).run()
 
 
 class _Joiner:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, report: Report) -> None:
         self.graph = graph
+        self.report = report
 
     def run(self) -> None:
         self.join_products()
@@ -149,6 +151,7 @@ class _Joiner:
         kept: list[Op] = []
         for op in reversed(self.graph.ops):
             if op.kind in _TAKES and not any(result.uses for result in op.results):
+                self.report.removed(op, "join parts", "what it took apart is used as a whole, or in larger parts")
                 detach(op)
             else:
                 kept.append(op)

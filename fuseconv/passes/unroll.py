@@ -19,12 +19,14 @@ from fuseconv.passes.effects import bodies, has_effect
 from fuseconv.passes.loop_form import LoopForm, for_each_loop
 from fuseconv.passes.shapes.operands import content_of
 from fuseconv.passes.tf_builder import TfBuilder
+from fuseconv.report.records import Report
 
+_RULE = "unroll"
 # How many steps of a loop, of this number, are one iteration; all of them: it becomes no loop.
 Choose = Callable[[LoopForm, int], int]
 
 
-def unroll(module: Module, choose: Choose) -> None:
+def unroll(module: Module, choose: Choose, report: Report) -> None:
     """Unrolls the loops whose number of steps is known, as far as `choose` says, those inside others first."""
 
     def visit(op: Op, graph: Graph) -> None:
@@ -34,9 +36,9 @@ def unroll(module: Module, choose: Choose) -> None:
             return
         k = min(choose(loop, steps), steps)
         if k == steps:
-            _Unrolled(loop, graph, steps).replace_loop()
+            _Unrolled(loop, graph, steps, report).replace_loop()
         elif k > 1:
-            _Unrolled(loop, graph, steps).widen(k)
+            _Unrolled(loop, graph, steps, report).widen(k)
 
     for_each_loop(module, visit)
 
@@ -55,8 +57,9 @@ class _Read:
 
 
 class _Unrolled:
-    def __init__(self, loop: LoopForm, graph: Graph, steps: int) -> None:
+    def __init__(self, loop: LoopForm, graph: Graph, steps: int, report: Report) -> None:
         self.loop = loop
+        self.report = report
         self.graph = graph
         self.steps = steps
         self.inputs, self.outputs = list(loop.body.inputs), list(loop.body.outputs)
@@ -108,6 +111,8 @@ class _Unrolled:
         self.redirect(state, out)
         at = self.graph.ops.index(loop.op)
         self.graph.ops[at : at + 1] = out
+        self.report.removed(loop.op, _RULE, f"its {self.steps} steps stand in its place")
+        self.report_rows()
         detach(loop.op)
 
     def widen(self, k: int) -> None:
@@ -155,8 +160,15 @@ class _Unrolled:
         self.redirect(ends, after)
         at = self.graph.ops.index(loop.op)
         self.graph.ops[at : at + 1] = [*before, loop.op, *after]
+        self.report_rows()
         for op in ops:
             detach(op)
+
+    def report_rows(self) -> None:
+        """Says where the ops are that every step needed to read and write its rows."""
+        for op in (*(read.op for read in self.reads), *(self.outputs[i].op for i in self.writes)):
+            assert op is not None
+            self.report.removed(op, _RULE, "the rows of several steps are read and written at once")
 
     def repeat(
         self,
@@ -211,7 +223,8 @@ class _Unrolled:
         loop.cond.outputs = [test.Less(loop.cond.inputs[-1], count, dtype=types.BOOL)]
         loop.cond.outputs[0].shape = ()
         for op in loop.cond.ops:
-            op.set_operands(())
+            self.report.removed(op, _RULE, "a comparison of iterations stands in its place")
+            detach(op)
         loop.cond.ops = test.out
         return place
 

@@ -61,7 +61,7 @@ tf.While(%1, %1, %2, %3, %4, %0) {{'cond': {{'function': 'cond'}}, 'body': {{'fu
     )
     inline(module, report)
     simplify(module, report)
-    trim_loops(module)
+    trim_loops(module, report)
     check_ir(module)
     simplify(module, report)
     check_ir(module)

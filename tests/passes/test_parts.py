@@ -23,7 +23,7 @@ def joined(*lines: str) -> Module:
         inputs=2,
     )
     simplify(module, report)
-    join_parts(module.signatures[0].graph)
+    join_parts(module.signatures[0].graph, report)
     check_ir(module)
     simplify(module, report)
     check_ir(module)

@@ -55,7 +55,7 @@ tf.While(%1, %2, %3, %0) {'cond': {'function': 'cond'}, 'body': {'function': 'bo
     )
     inline(module, report)
     simplify(module, report)
-    unroll(module, lambda loop, steps: k)
+    unroll(module, lambda loop, steps: k, report)
     check_ir(module)
     simplify(module, report)
     check_ir(module)
