@@ -5,12 +5,13 @@ STAMP := .venv/.installed
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test check bench opcases
+.PHONY: help demo test test-slow check bench opcases
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    convert a small Keras LSTM from testdata/ to build/demo.tflite and look into the file"
 	@echo "make test    run the tests (ARGS='-k lstm' goes to pytest)"
+	@echo "make test-slow  run those that take minutes, or gigabytes of disk"
 	@echo "make check   ruff and mypy"
 	@echo "make bench   measure against TFLiteConverter (ONLY=MobileNetV2,ResNet50 for some models; ARGS for options)"
 	@echo "make opcases run the operator cases of a directory (CASES=testdata/opcases; ARGS='--only while,pad --json')"
@@ -30,6 +31,9 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -m slow $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -41,7 +41,7 @@ class Scope:
         self.calls: dict[str, Scope] = {}
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Source:
     """A node that makes a value, and which of its outputs: `output` by name in functions, `index` within it."""
 

@@ -48,7 +48,8 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
 
     Signatures become subgraphs in the order of the module (the first is what a runtime runs by default), each function
     that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
-    Tensors are named as their values, without the calls that they were in, and with a number where a name is taken. The same module gives the same bytes.
+    Tensors are named as their values, without the calls that they were in, and with a number where a name is taken.
+    The same module gives the same bytes.
     An output that is an input, a constant or another output too is written as such, and interpreters read it so.
 
     Raises FuseconvError on what no earlier stage should have left, such as an op of another dialect, and InputError

@@ -232,8 +232,8 @@ def test_names_leave_out_calls_that_nobody_named():
 
 def test_equal_constants_are_one_tensor_and_others_are_not():
     def build(tfl: Builder, x: Value) -> Value:
-        for one in (np.float32([1, 2]), np.float32([1, 2]), np.float32([[1, 2]]), np.float32([2, 1])):
-            x = tfl.add(x, one)
+        for one in ([1, 2], [1, 2], [[1, 2]], [2, 1]):
+            x = tfl.add(x, np.array(one, np.float32))
         return x
 
     model = read(to_bytes(module_of(build, (types.FLOAT32, (1, 2)))))
@@ -397,7 +397,8 @@ def _chain(length: int) -> Module:
     y = x
     w = normal(3, 3, 3, 3)
     for index in range(length):
-        y = tfl.conv_2d(y, w, np.float32([index, 1, 2]), stride_w=1, stride_h=1, fused_activation_function="RELU")
+        bias = np.array([index, 1, 2], np.float32)
+        y = tfl.conv_2d(y, w, bias, stride_w=1, stride_h=1, fused_activation_function="RELU")
         y = tfl.add(y, y)
     graph.outputs = [y]
     return Module([Signature(["serve"], graph, ["x"], ["y"])])
