@@ -86,7 +86,7 @@ def LinSpace(tfl, start, stop, num):
     if count == 1:
         return first
     step = elementwise(tfl, "DIV", elementwise(tfl, "SUB", stop, start), float(count - 1))
-    inner = elementwise(tfl, "MUL", tfl.const(np.arange(count - 1), step.dtype), step)
+    inner = elementwise(tfl, "MUL", tfl.const(np.arange(count - 1, dtype=step.dtype.numpy)), step)
     parts = elementwise(tfl, "ADD", inner, start), reshape(tfl, stop, (1,))
     return through(tfl, "CONCATENATION", lambda a, b: tfl.concatenation(a, b, axis=0), *parts)
 

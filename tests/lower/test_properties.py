@@ -24,7 +24,8 @@ def shapes(least: int = 1, most: int = 4, size: int = 5) -> st.SearchStrategy[li
 
 def spec(data: st.DataObject, shape: list[int]) -> tf.TensorSpec:
     """The shape with or without its first dimension, the one that `check` gives two sizes."""
-    return tf.TensorSpec([None, *shape[1:]] if shape and data.draw(st.booleans(), "dynamic") else shape)
+    dynamic: bool = bool(shape) and data.draw(st.booleans(), "dynamic")
+    return tf.TensorSpec([None, *shape[1:]] if dynamic else shape)
 
 
 def parity(layer: Any, *specs: tf.TensorSpec, batches: tuple[int, ...] = (2, 3), **options: Any) -> None:

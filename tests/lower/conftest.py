@@ -1,0 +1,56 @@
+"""Every lowering rule has a row: `rows.txt` names, for each, a test in which the rule lowers an op of a model that is
+then run. Each test that is named is held to it when it runs, so that the table cannot claim what is not so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fuseconv.ir.graph import Module
+from fuseconv.report.records import Report
+
+HERE = Path(__file__).parent
+ROWS = dict(line.split(maxsplit=1) for line in (HERE / "rows.txt").read_text().splitlines())
+COLLECTED = pytest.StashKey[set[str]]()
+
+
+def row(item: pytest.Item) -> str:
+    """A test as the table names it: "test_bitwise.py::test_invert[uint8]"."""
+    return f"{item.path.name}::{item.nodeid.partition('::')[2]}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # Before -k and the like take tests away.
+    config.stash[COLLECTED] = {row(item) for item in items if item.path.parent == HERE}
+
+
+@pytest.fixture
+def collected(pytestconfig: pytest.Config) -> set[str]:
+    """The tests of this directory that pytest knows of."""
+    return pytestconfig.stash[COLLECTED]
+
+
+@pytest.fixture(autouse=True)
+def _rules_of_the_table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fails a test in which no rule lowered what the table says."""
+    claimed = {op for op, test in ROWS.items() if test == row(request.node)}
+    if not claimed:
+        yield
+        return
+    seen: set[str] = set()
+    finish = Report.finish
+
+    def watched(report: Report, module: Module) -> None:
+        finish(report, module)
+        for record in report.records:
+            if record.kind in ("lowered", "removed") and record.rule.startswith("lower "):
+                seen.add(record.rule.removeprefix("lower "))
+            elif record.rule == "forward":  # what hands its operand on is gone before rules are asked
+                seen.update(report.sources.get(name, "") for name in record.sources)
+
+    monkeypatch.setattr(Report, "finish", watched)
+    yield
+    assert claimed <= seen, f"rows.txt says that this test lowers {sorted(claimed - seen)}"
