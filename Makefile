@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-slow check bench opcases
+.PHONY: help demo test test-slow check bench bench-compare scale opcases
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,8 @@ help:
 	@echo "make test-slow  run those that take minutes, or gigabytes of disk"
 	@echo "make check   ruff and mypy"
 	@echo "make bench   measure against TFLiteConverter (ONLY=MobileNetV2,ResNet50 for some models; ARGS for options)"
+	@echo "make bench-compare BASE=main~5   what got slower since a commit by more than noise (ONLY=MobileNetV2)"
+	@echo "make scale   measure models of 50,000 nodes and 2.7 GB"
 	@echo "make opcases run the operator cases of a directory (CASES=testdata/opcases; ARGS='--only while,pad --json')"
 
 # pip is asked again when the declared dependencies change.
@@ -41,6 +43,13 @@ check: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.bench.run $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+BASE ?= HEAD
+bench-compare: $(STAMP)
+	$(BIN)/python -m tests.bench.compare $(BASE) $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+scale: $(STAMP)
+	$(BIN)/python -m tests.bench.scale
 
 CASES ?= testdata/opcases
 opcases: $(STAMP)

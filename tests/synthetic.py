@@ -1,8 +1,11 @@
-"""SavedModels of any size, made without TensorFlow: many nodes, or many bytes in a sparse checkpoint."""
+"""SavedModels of any size, made without TensorFlow: many nodes, or many bytes in a sparse checkpoint.
+
+`python -m tests.synthetic many_nodes PATH COUNT WIDTH` makes one, as does many_bytes."""
 
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -179,3 +182,8 @@ def _varint(number: int) -> bytes:
         made.append(number & 127 | 128)
         number >>= 7
     return bytes([*made, number])
+
+
+if __name__ == "__main__":
+    maker, path, *sizes = sys.argv[1:]
+    {"many_nodes": many_nodes, "many_bytes": many_bytes}[maker](Path(path), *map(int, sizes))

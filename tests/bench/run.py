@@ -1,7 +1,7 @@
 """Measures fuseconv against TFLiteConverter: `make bench`, or `python -m tests.bench.run [--only A,B] [--reuse-peer]`.
 
 Every number comes from a process of its own. In each measurement the two sides take turns, so that what else the
-machine does meets both. This process stays small: a child's peak memory counts from the size of its parent.
+machine does meets both.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.bench import table
+from tests.bench import scale, table
 from tests.bench.models import MODELS
+from tests.bench.process import WorkerError, convert_cold, work
 from tests.bench.worker import SIDES
 
 BUILD = Path("build")
@@ -30,39 +30,6 @@ MODEL_DIRECTORY = BUILD / "bench"
 README = Path("README.md")
 # Cold conversions are repeated as often, or as long (in seconds).
 _COLD_REPEATS, _COLD_SECONDS = 3, 25.0
-_MEGABYTE = 1e6 if sys.platform == "darwin" else 1e6 / 1024  # ru_maxrss counts bytes there, kibibytes elsewhere
-
-
-class WorkerError(Exception):
-    """A worker failed; the text is the last line that it wrote to stderr."""
-
-
-@dataclass
-class Process:
-    """What a finished worker wrote and cost."""
-
-    output: str
-    seconds: float
-    peak_megabytes: float
-
-
-def work(*arguments: str | os.PathLike) -> Process:
-    """Runs a worker to its end."""
-    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
-    with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
-        start = time.perf_counter()
-        child = subprocess.Popen(
-            [sys.executable, "-m", "tests.bench.worker", *arguments], stdout=stdout, stderr=stderr, env=environment
-        )
-        _, status, usage = os.wait4(child.pid, 0)
-        seconds = time.perf_counter() - start
-        child.returncode = os.waitstatus_to_exitcode(status)
-        for stream in (stdout, stderr):
-            stream.seek(0)
-        if child.returncode:
-            lines = [line for line in stderr.read().splitlines() if line.strip()]
-            raise WorkerError(lines[-1] if lines else f"exit code {child.returncode}")
-        return Process(stdout.read(), seconds, usage.ru_maxrss / _MEGABYTE)
 
 
 def measure(name: str, reuse_peer: bool) -> dict[str, Any]:
@@ -105,7 +72,8 @@ def _measure_cold(sides: list[str], model: Path, files: Path, results: dict[str,
             if "error" in results[side]:
                 continue
             try:
-                process = work("convert", side, model, files / f"{side}.tflite")
+                file = files / f"{side}.tflite"
+                process = convert_cold(model, file) if side == "ours" else work("convert", side, model, file)
             except WorkerError as error:
                 results[side] = {"error": str(error)}
                 continue
@@ -153,10 +121,13 @@ def main() -> int:
         results[name] = measure(name, options.reuse_peer)
         print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
     facts = environment()
-    print(table.markdown(results, facts))
-    (BUILD / "bench.json").write_text(json.dumps({"environment": facts, "models": results}, indent=1) + "\n")
+    scales = {} if options.only else scale.measure()
+    text = table.markdown(results, facts) + (f"\n\n{scale.markdown(scales)}" if scales else "")
+    print(text)
+    document = {"environment": facts, "models": results, "scale": scales}
+    (BUILD / "bench.json").write_text(json.dumps(document, indent=1) + "\n")
     if not options.only and not options.reuse_peer:
-        README.write_text(table.insert(README.read_text(), table.markdown(results, facts)))
+        README.write_text(table.insert(README.read_text(), text))
     if not options.only:
         written = [] if options.reuse_peer else ["--write"]
         subprocess.run([sys.executable, "-m", "tests.bench.rnn", *written], check=True)

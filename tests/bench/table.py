@@ -64,7 +64,7 @@ def markdown(results: dict[str, Results], facts: dict[str, Any]) -> str:
     }
     blanks = [""] * len(batches)
     rows += [[*_summary(title, summarise, list(results.values())), *blanks] for title, summarise in summaries.items()]
-    lines = _aligned(rows)
+    lines = aligned(rows)
     for name, result in results.items():
         failed = [f"{side}: {result[side]['error']}" for side in result if "error" in result[side]]
         lines += [f"\n{name} failed. {text}" for text in failed]
@@ -96,7 +96,8 @@ def _summary(title: str, summarise: Callable[[Column, list[float]], float], resu
     return cells
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
+def aligned(rows: list[list[str]]) -> list[str]:
+    """The lines of a Markdown table; the first row is its head."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
     lines = ["| " + " | ".join(row) + " |" for row in padded]

@@ -58,6 +58,19 @@ def warm(sides: list[str], model: Path, directory: Path) -> dict[str, float]:
     return {side: statistics.median(values) for side, values in seconds.items()}
 
 
+def times(model: Path, out: Path) -> dict[str, list[float]]:
+    """The processor's seconds for a first conversion, imports included, and for more; ops and bytes of the file."""
+    convert("ours", model, out)
+    cold = time.process_time()
+    convert("ours", TINY, out.with_suffix(".tiny"))
+    warm = []
+    for _ in range(_CONVERSIONS):
+        start = time.process_time()
+        convert("ours", model, out)
+        warm.append(time.process_time() - start)
+    return {"cold": [cold], "warm": warm, "ops": [_count_ops(out)], "bytes": [out.stat().st_size]}
+
+
 def expected(name: str, model: Path) -> None:
     """Leaves the outputs of TensorFlow beside the model, for each batch size."""
     import numpy as np
@@ -166,6 +179,8 @@ def main(action: str, *arguments: str) -> None:
             convert(side, Path(model), Path(out))
         case "warm", (sides, model, directory):
             print(json.dumps(warm(sides.split(","), Path(model), Path(directory))))
+        case "times", (model, out):
+            print(json.dumps(times(Path(model), Path(out))))
         case "run", (name, model, directory):
             print(json.dumps(run(name, Path(model), Path(directory))))
 
