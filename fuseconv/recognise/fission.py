@@ -50,11 +50,11 @@ def _drop(op: Op, module: Module) -> None:
 
 
 def split(loop: Loop, module: Module) -> Fission | None:
-    """The parts of a loop whose states form several groups; None if they form one.
+    """The parts of a loop whose states form several groups; None if they form one, or if it has no state.
 
     Raises NotALoop if a group reads more of another one than what the step makes of its states."""
     groups = _groups(loop)
-    if len(groups) == 1:
+    if len(groups) < 2:
         return None
     return _Splitter(loop, module).run(groups)
 

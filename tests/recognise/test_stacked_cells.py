@@ -66,3 +66,8 @@ def test_a_cell_that_reads_the_last_state_of_another_is_left() -> None:
 
     converted = check(loop(step, [UNITS] * 4), tf.TensorSpec([None, 4, IN]), static=False)
     assert LSTM not in converted.ops
+
+
+def test_a_loop_without_a_state_stays_a_loop() -> None:
+    converted = check(lambda x: tf.map_fn(lambda row: tf.reduce_sum(row) * row, x), tf.TensorSpec([None, 5]))
+    assert "WHILE" in converted.ops
