@@ -222,7 +222,7 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--verify-fusions", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
               help="Run what annotated functions hold against what they are fused to; auto: for up to a second.")
 @click.option("--rnn", type=click.Choice(["fused", "loop", "unroll", "auto"]), default="fused", show_default=True,
-              help="Recurrent layers: fused ops (loops where no kernel is), loops, no loops, or the faster of these two.")
+              help="Recurrent layers: fused ops (loops without a kernel), loops, no loops, or the faster of the two.")
 @click.option("--rnn-state", type=click.Choice(["written", "variable"]), default="written", show_default=True,
               help="Write the first states of recurrent ops on every invoke, or leave them to reset_all_variables.")
 @_trust

@@ -123,7 +123,7 @@ def check(
     static: bool = True,
     **options: Any,
 ) -> Converted:
-    """Converts a function and asserts that the file computes what TensorFlow does.
+    """Converts a function and asserts that the file computes what TensorFlow does, and the report tells of every node.
 
     The file runs in LiteRT with its default delegates and without any, twice in a row on different inputs for each size
     of the batch. Dtypes and shapes must be TensorFlow's; whole numbers, booleans and strings must be equal, NaNs and
@@ -136,6 +136,8 @@ def check(
     """
     rng = np.random.default_rng(seed)
     converted = convert_function(fn, *specs, **options)
+    lost = [name for name, fate in converted.report.account().items() if not fate]
+    assert not lost, f"the report does not say what became of {lost}"
     if ops is not None:
         assert Counter(converted.ops) == Counter(ops), f"the ops are {converted.ops}"
     dynamic = any(None in spec.shape.as_list() for spec in specs)
