@@ -164,11 +164,15 @@ def more_known(a: Shape | None, b: Shape | None) -> Shape | None:
 
 
 def _widened(carried: Shape | None, made: Shape | None) -> Shape | None:
-    """What a loop carries: of the size that it broadcasts to in a step, from the first step on."""
+    """What a loop carries: of the size that it broadcasts to in a step, from the first step on.
+
+    Only sizes of the model's inputs count. One that depends on data is another in each walk, and would grow for ever.
+    """
     if carried is None or made is None or len(carried) != len(made):
         return carried
     names = [(dims.plain_names(a), dims.plain_names(b)) for a, b in zip(carried, made)]
-    return tuple(b if a_names and a_names < b_names else a for a, b, (a_names, b_names) in zip(carried, made, names))
+    wider = [bool(a) and a < b and not any(name.startswith("?") for name in b) for a, b in names]
+    return tuple(b if grows else a for a, b, grows in zip(carried, made, wider))
 
 
 def _join(alternatives: list[Shape | None], changing: dict[int, dims.Sym]) -> Shape | None:
