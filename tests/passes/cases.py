@@ -106,6 +106,11 @@ for _op in ("LeftShift", "RightShift"):
 for _op in ("LogicalAnd", "LogicalOr"):
     row(_op, lambda b: [f(b, 4) > 0, f(b, 1) > 0])
 row("ApproximateEqual", lambda b: [f(b, 4), f(b, 4) + np.float32(0.1)], tolerance=0.2)
+for _op in (
+    "EluGrad", "InvGrad", "LeakyReluGrad", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad",
+    "SigmoidGrad", "SoftplusGrad", "SoftsignGrad", "SqrtGrad", "TanhGrad",
+):  # fmt: skip
+    row(_op, lambda b: [p(b, 7), f(b, 7)])
 row("AddN", lambda b: [[f(b, 4), f(b, 4), f(b, 4)]])
 row("Polygamma", lambda b: [np.ones((b, 4), np.float32), p(b, 4)])
 row("Zeta", lambda b: [p(b, 4) + 2, p(b, 4)])

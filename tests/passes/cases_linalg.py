@@ -125,3 +125,7 @@ for _op in ("Max", "Mean", "Min", "Prod", "Sum"):
     row(f"Segment{_op}", lambda b: [f(4, b), i(0, 0, 1, 2)], fresh=True)
 for _op in ("Max", "Min", "Prod", "Sum"):
     row(f"UnsortedSegment{_op}", lambda b: [f(4, b), i(0, 0, 1, 2), s(5)])
+for _op in ("FFT3D", "IFFT3D"):
+    row(_op, lambda b: [f(b, 4, 3, 5).astype(np.complex64)])
+row("RFFT3D", lambda b: [f(b, 4, 3, 6), i(4, 3, 6)])
+row("IRFFT3D", lambda b: [f(b, 4, 3, 4).astype(np.complex64), i(4, 3, 6)])
