@@ -179,9 +179,9 @@ def convert(
                 prune_control_flow(module, report)
                 simplify(module, report)
                 improve_loops(module, report, rnn)
-            fuse_patterns(module, fusions, report, "tf", explain)
+            if fuse_patterns(module, fusions, report, "tf", explain) or module.functions:
+                simplify(module, report)
         with stage("lower"):
-            simplify(module, report)
             initialise(module, report)
             lower(module, registry.rules, report, custom)
             fuse_patterns(module, fusions, report, "tfl", explain)

@@ -18,8 +18,9 @@ _APPLICATIONS_PER_OP = 50
 
 def fuse_patterns(
     module: Module, fusions: Iterable[Fusion], report: Report, dialect: str, explain: bool = False
-) -> None:
+) -> bool:
     """Replaces what matches the patterns of a dialect, in each graph until none matches; larger ones go first.
+    Returns whether anything did.
 
     Patterns of `tf` ops are tried from the end of a graph, so that a whole expression is seen before its parts; those
     of `tfl` ops from its start, as ops take in what follows them.
@@ -34,11 +35,13 @@ def fuse_patterns(
                     by_kind.setdefault(kind, []).append((fusion, pattern))
     for candidates in by_kind.values():
         candidates.sort(key=lambda candidate: -candidate[1].size)
+    fused = False
     for graph in module.graphs():
         walk = _PatternWalk(graph, by_kind, report, -1 if dialect == "tf" else 1)
-        walk.run()
+        fused |= walk.run()
         if explain:
             walk.explain()
+    return fused
 
 
 class _PatternWalk:
@@ -54,14 +57,16 @@ class _PatternWalk:
         self.refusals: dict[tuple[str, Op], str] = {}
         self.fuel = _APPLICATIONS_PER_OP * (len(graph.ops) + 1)
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        fused = False
         # A fusion can take away the reader that kept another, further up, from matching.
         while self.walk():
-            pass
+            fused = True
         left = set(self.graph.ops)
         for (name, op), why in self.refusals.items():
             if op in left:
                 self.report.record("refused", name, op.sources, why=why)
+        return fused
 
     def explain(self) -> None:
         """Records the nearest miss of each fusion at each op that is left, and that it has not refused."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import importlib.util
@@ -20,12 +21,18 @@ ENTRY_POINTS = "fuseconv.plugins"
 def load_registry(plugins: Sequence[str] = ()) -> Registry:
     """The registry of one conversion: built-in modules, installed plug-ins, and those named (.py files or modules)."""
     registry = Registry.builtin()
-    for entry_point in sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda e: e.name):
+    for entry_point in _installed(tuple(sys.path)):
         package = entry_point.dist.name if entry_point.dist else ""
         registry.add(_guarded(entry_point.value, entry_point.load), f"{entry_point.value} of {package}")
     for plugin in plugins:
         registry.add(load_module(plugin), plugin)
     return registry
+
+
+@functools.cache
+def _installed(path: tuple[str, ...]) -> list[importlib.metadata.EntryPoint]:
+    """The plug-ins of the packages on this `sys.path`, which are read from the disk."""
+    return sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda e: e.name)
 
 
 def load_module(plugin: str) -> ModuleType:
