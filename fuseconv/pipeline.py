@@ -131,7 +131,7 @@ def convert(
     custom = CustomOps(custom_ops, allow_custom_ops, node_def if select_tf_ops else None)
 
     @contextmanager
-    def stage(name: str, module: Module | None = None) -> Iterator[None]:
+    def stage(name: str) -> Iterator[None]:
         if progress:
             progress(name)
         with report.stage(name):
