@@ -172,14 +172,14 @@ def convert(
                 dissolve(module, report)
                 simplify(module, report)
             report.warnings += filter(None, [body_check.warning()])
-            keep_states(module, report, rnn_state)
+            kept = keep_states(module, report, rnn_state)
             express_lists(module, report)
             if module.functions:
                 # Loops and branches.
                 prune_control_flow(module, report)
                 simplify(module, report)
                 improve_loops(module, report, rnn)
-            if fuse_patterns(module, fusions, report, "tf", explain) or module.functions:
+            if fuse_patterns(module, fusions, report, "tf", explain) or kept or module.functions:
                 simplify(module, report)
         with stage("lower"):
             initialise(module, report)

@@ -17,8 +17,9 @@ _CELL = 19
 _RULE = "rnn_state"
 
 
-def keep_states(module: Module, report: Report, mode: str = "written") -> None:
-    """Takes away what writes the state of a fused recurrent op before each invoke, where it is not needed.
+def keep_states(module: Module, report: Report, mode: str = "written") -> bool:
+    """Takes away what writes the state of a fused recurrent op before each invoke, where it is not needed. Returns whether
+    it took anything, which leaves handles of variables that nothing uses.
 
     A stateful layer reads its state from a variable of the model and writes it back: if nothing else uses the variable,
     and it starts as zeros, the op's own variable tensor takes its place, which the runtime zeroes when it allocates
@@ -27,6 +28,7 @@ def keep_states(module: Module, report: Report, mode: str = "written") -> None:
     not fixed is always written.
     """
     names: dict[Value, set[str]] | None = None
+    kept = False
     for graph in module.graphs():
         dead: list[Op] = []
         for op in graph.ops:
@@ -52,6 +54,8 @@ def keep_states(module: Module, report: Report, mode: str = "written") -> None:
         for each in dead:
             detach(each)
         graph.ops = [op for op in graph.ops if op not in dead]
+        kept |= bool(dead)
+    return kept
 
 
 def _warn(report: Report, warning: str) -> None:
