@@ -31,11 +31,12 @@ _SCALES = (1.0, 32.0, 256.0, 1 / 64)
 # hundred; two that mean something else differ by more than 1e-4 of it.
 _RELATIVE = 1e-4
 _ABSOLUTE = 1e-6
-# What a check costs on a slow machine: for each op of the body, each byte of its constants, each product.
-_SECONDS_PER_OP = 5e-4
-_SECONDS_PER_BYTE = 4e-9
-_SECONDS_PER_PRODUCT = 1e-9
-_LOADING_SECONDS = 0.3
+# What a check was measured to cost: for each op of the body, each byte of the constants, each product of a run.
+_SECONDS_PER_OP = 1.5e-4
+_SECONDS_PER_BYTE = 1e-9
+_SECONDS_PER_PRODUCT = 5e-11
+# Sizes of other operands that are larger than this are no batches or times that an unknown one is likely to equal.
+_LARGEST_SIZE = 64
 
 ToFile = Callable[[Module], bytes]
 FuseAlone = Callable[[Fusion, Op, Graph, Graph], Match]
@@ -43,6 +44,10 @@ FuseAlone = Callable[[Fusion, Op, Graph, Graph], Match]
 
 class Unverifiable(Exception):
     """The body and the fused op cannot be compared. The message says why."""
+
+
+class _Overtime(Exception):
+    """The time is used up."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,8 @@ class BodyCheck:
     """The checks of one conversion.
 
     mode: `auto` stops checking when a second is used up, or would be; `always` and `never` say themselves.
-    to_file: lowers a small module and writes it. skipped: the fusions that time did not suffice for.
+    to_file: lowers a small module and writes it. seconds: the time that is used up, as the processor counts it, so that
+    a busy machine checks as much as an idle one. skipped: the fusions that time did not suffice for.
     """
 
     def __init__(self, mode: str, to_file: ToFile) -> None:
@@ -63,28 +69,22 @@ class BodyCheck:
         self.to_file = to_file
         self.seconds = 0.0
         self.skipped: list[str] = []
-        self._verdicts: dict[tuple[str, str], _Verdict] = {}
+        self._start = 0.0
+        self._verdicts: dict[tuple, _Verdict | None] = {}
 
     def __call__(self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone) -> str:
         """A sentence on what was found, for the report. Raises Refused if body and fusion differ.
 
         op: the call of a composite, callee: the function that it calls; both stay as they are. Each function of the
-        model is checked once for each fusion, however often it is called."""
+        model is checked once for each fusion and choice of results that are read, however often it is called."""
         if self.mode == "never":
             return ""
-        key = fusion.name, original(callee)
+        key = fusion.name, original(callee), tuple(bool(result.uses) for result in op.results)
         if key not in self._verdicts:
-            if self.mode == "auto" and self.seconds + self._estimate(op, callee, module) > BUDGET_SECONDS:
-                self.skipped.append(f"{fusion.name} of {original(callee)}")
-                return "it was not checked against the body, which would take longer than a second in all"
-            start = time.perf_counter()
-            # The small models share the constants of the model, which must not know these readers.
-            constants = {value: dict(value.uses) for value in _constants(op, callee, module)}
-            self._verdicts[key] = self._judge(fusion, op, callee, module, fuse_alone)
-            for value, uses in constants.items():
-                value.uses = uses
-            self.seconds += time.perf_counter() - start
+            self._verdicts[key] = self._judge_in_time(fusion, op, callee, module, fuse_alone)
         verdict = self._verdicts[key]
+        if verdict is None:
+            return "it was not checked against the body, which would take longer than a second in all"
         if not verdict.agrees:
             raise Refused(verdict.why)
         return verdict.why
@@ -99,28 +99,41 @@ class BodyCheck:
             f"take longer than {BUDGET_SECONDS:g} s in all; --verify-fusions always checks them"
         )
 
-    def _estimate(self, op: Op, callee: Graph, module: Module) -> float:
-        """Seconds, from above."""
-        constants = [value.data for value in _constants(op, callee, module) if value.data is not None]
-        rows = max((math.prod(shape[:-1]) for v in op.operands if (shape := _static(v)) is not None), default=1)
-        weights = sum(data.size for data in constants)
-        return (
-            _LOADING_SECONDS * (not self._verdicts)
-            + _SECONDS_PER_OP * sum(1 for _ in _ops(callee, module))
-            + _SECONDS_PER_BYTE * sum(data.nbytes for data in constants)
-            + _SECONDS_PER_PRODUCT * len(_SCALES) * weights * rows
-        )
+    def _judge_in_time(
+        self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone
+    ) -> _Verdict | None:
+        """The verdict; None if there is no time for it."""
+        constants = _constants(op, callee, module)
+        self._start = time.thread_time() - self.seconds
+        # The small models share the constants of the model, which must not know these readers.
+        readers = {value: dict(value.uses) for value in constants}
+        try:
+            self._require_time(_estimate(op, callee, module, constants))
+            return self._judge(fusion, op, callee, module, fuse_alone)
+        except _Overtime:
+            self.skipped.append(f"{fusion.name} of {original(callee)}")
+            return None
+        finally:
+            for value, uses in readers.items():
+                value.uses = uses
+            self.seconds = time.thread_time() - self._start
+
+    def _require_time(self, seconds: float = 0.0) -> None:
+        if self.mode == "auto" and time.thread_time() - self._start + seconds > BUDGET_SECONDS:
+            raise _Overtime
 
     def _judge(self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone) -> _Verdict:
+        reasons: list[str] = []
         for sizes in _sizes(op):
+            self._require_time()
             try:
                 alone, body = _alone(op, module, sizes), _alone(op, module, sizes)
                 difference = self._compare(fusion, alone, body, callee, fuse_alone)
                 break
             except Unverifiable as unverifiable:
-                why = str(unverifiable)
+                reasons.append(str(unverifiable))
         else:
-            return _Verdict(True, f"it cannot be verified: {why}")
+            return _Verdict(True, f"it cannot be verified: {reasons[0]}")
         if difference.why:
             return _Verdict(False, f"the body computes something else than the fused op: {difference.why}")
         return _Verdict(True, f"the body agrees to {difference.largest:.1e}")
@@ -140,6 +153,7 @@ class BodyCheck:
         runs = _Runner(fused_file, "the fused op"), _Runner(body_file, "the body")
         rng = np.random.default_rng(0)
         for scale in _SCALES:
+            self._require_time()
             drawn = _draw_special(fusion, rng, match)
             given = {id(match.operands[name]): array for name, array in drawn.items()}
             arrays = [
@@ -223,13 +237,23 @@ def _sizes(op: Op) -> list[dict[str, int]]:
     """Small sizes for the unknown ones, in the order in which they are worth a try.
 
     Two inputs each have a batch of their own, as far as anybody knows, so a size goes by the axis where it first
-    stands: mostly those that must be equal are, and axes that are mixed up show. Failing that, all are the same."""
+    stands: mostly those that must be equal are, and axes that are mixed up show. Failing that, all are the same, and
+    then all are what another size is that they may have to equal."""
     unknown: dict[str, int] = {}
+    known: set[int] = set()
     for value in op.operands:
         for axis, dim in enumerate(value.shape or () if value is not None else ()):
-            for name in sorted(dim.symbols()) if isinstance(dim, Sym) else ():
-                unknown.setdefault(name, 3 + axis)
-    return [unknown, dict.fromkeys(unknown, 3)] if len(set(unknown.values())) > 1 else [unknown]
+            if isinstance(dim, Sym):
+                for name in sorted(dim.symbols()):
+                    unknown.setdefault(name, 3 + axis)
+            elif dim <= _LARGEST_SIZE:
+                known.add(dim)
+    tries = [unknown]
+    for size in (3, *sorted(known)) if unknown else ():
+        same = dict.fromkeys(unknown, size)
+        if same not in tries:
+            tries.append(same)
+    return tries
 
 
 def _alone(op: Op, module: Module, sizes: dict[str, int]) -> Module:
@@ -292,10 +316,19 @@ def _draw(rng: np.random.Generator, dtype: np.dtype, shape: Any, scale: float) -
     return (real + 1j * rng.standard_normal(shape) * scale if dtype.kind == "c" else real).astype(dtype)
 
 
-def _static(value: Value | None) -> tuple[int, ...] | None:
-    if value is None or value.shape is None:
-        return None
-    return tuple(dim if isinstance(dim, int) else 2 for dim in value.shape)
+def _estimate(op: Op, callee: Graph, module: Module, constants: set[Value]) -> float:
+    """Seconds that a check takes. All that is constant is thought of as weights, which each row is multiplied by."""
+    rows = max((_rows(value) for value in op.operands if value is not None and not value.is_const), default=1)
+    weights = sum(value.data.size for value in constants if value.data is not None)
+    return (
+        _SECONDS_PER_OP * sum(1 for _ in _ops(callee, module))
+        + _SECONDS_PER_BYTE * sum(value.data.nbytes for value in constants if value.data is not None)
+        + _SECONDS_PER_PRODUCT * 2 * len(_SCALES) * weights * rows
+    )
+
+
+def _rows(value: Value) -> int:
+    return math.prod(dim if isinstance(dim, int) else 3 for dim in (value.shape or ())[:-1])
 
 
 def _constants(op: Op, callee: Graph, module: Module) -> set[Value]:

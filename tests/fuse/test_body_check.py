@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -21,6 +24,7 @@ from tests.annotated import annotated
 
 TABLE = np.random.default_rng(0).standard_normal((11, 4)).astype(np.float32)
 IDS = tf.TensorSpec([None], tf.int32)
+TWINS = str(Path(__file__).parent / "twins.py")
 
 
 def ids(rng, shape, dtype):
@@ -107,8 +111,55 @@ def test_the_estimate_counts_weights_and_rows():
     """An LSTM of 2000 units on long sequences is not tried in a second."""
     fn = annotated(lambda x, w: tf.matmul(x, w), implements("my_op", tfl_fusable_op=True))
     weights = np.ones((3000, 3000), np.float32)
-    converted = convert_function(lambda x: fn(x, weights), tf.TensorSpec([200, 3000]))
+    converted = convert_function(lambda x: fn(x, weights), tf.TensorSpec([500, 3000]))
     assert "not checked" in why(converted)[0]
+
+
+def test_a_large_table_is_no_reason_to_skip():
+    """What is constant is read once, and only rows that are given are multiplied by it."""
+    table = np.ones((20000, 50), np.float32)
+    fn = annotated(halved, "embedding_lookup")
+    converted = convert_function(lambda x: fn(table, x), IDS)
+    assert "differs" in converted.refused["embedding_lookup"] and converted.report.warnings == []
+
+
+def test_auto_stops_when_the_time_is_used_up(monkeypatch):
+    """A loop takes longer than its shapes tell."""
+    monkeypatch.setattr(body_check, "_estimate", lambda *args: 0.0)
+    monkeypatch.setattr(body_check, "BUDGET_SECONDS", 1e-4)
+    assert "not checked" in why(convert_function(lookup(halved), IDS))[0]
+
+
+def test_results_that_only_one_call_reads_are_compared():
+    """The second result of a function can be wrong where the first is right."""
+    inner = annotated(lambda x, flow: (x * 1.0, x * 2.0), "acme.Twins")
+    specs = [tf.TensorSpec([2, 3])] * 2
+    with_one = lambda x, y: inner(x, y)[0]  # noqa: E731
+    for model in (lambda x, y: (with_one(x, y), inner(y, x)), lambda x, y: (inner(y, x), with_one(x, y))):
+        converted = check(model, *specs, plugins=[TWINS])
+        assert converted.fused == ["acme_twins"] and "result 1 differs" in converted.refused["acme_twins"]
+
+
+@pytest.mark.parametrize("rows", [(None, 2), (2, None), (None, None)])
+@pytest.mark.parametrize("time_major", [False, True])
+def test_a_state_that_has_a_batch_of_its_own(rows, time_major):
+    """Nothing says that the unknown batch of one input is the known batch of another."""
+    fn = annotated(partial(unrolled_lstm, time_major), "lstm_own", time_major=time_major)
+    rng = np.random.default_rng(0)
+    weights = [rng.standard_normal(shape).astype(np.float32) for shape in ((4, 12), (3, 12), (12,))]
+    specs = tf.TensorSpec([5, rows[0], 4] if time_major else [rows[0], 5, 4]), *[tf.TensorSpec([rows[1], 3])] * 2
+    converted = convert_function(lambda x, h, c: fn(x, h, c, *weights)[:4], *specs)
+    assert converted.fused == ["keras_lstm"] and why(converted)[0].startswith("the body agrees")
+
+
+def unrolled_lstm(time_major, x, h, c, kernel, recurrent, bias):
+    outputs = []
+    for step in tf.unstack(x, 5, axis=0 if time_major else 1):
+        i, f, g, o = tf.split(tf.matmul(step, kernel) + tf.matmul(h, recurrent) + bias, 4, axis=1)
+        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+        h = tf.sigmoid(o) * tf.tanh(c)
+        outputs.append(h)
+    return h, tf.stack(outputs, axis=0 if time_major else 1), h, c, tf.constant(0.0)
 
 
 def test_the_model_is_left_as_it_was():
