@@ -1,123 +1,127 @@
-"""Signatures that compute the same -> one signature with several names.
+"""Signatures that compute the same, told from the model's protobufs before anything is built of them.
 
-Exporters write one function under several names (Keras: "serve" and "serving_default"), each through a wrapper function
-of its own, so graphs are compared by structure.
+Exporters write one function under several names (Keras: "serve" and "serving_default"), each with placeholders, a call
+and a wrapper function of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
+from fuseconv.load.annotation import KEYS, annotation
+from fuseconv.load.functions import Nodes
 
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
-
-
-def merge_signatures(module: Module) -> bool:
-    """Joins equal signatures, under the names of both, to the first. Returns whether there were any."""
-    kept: list[Signature] = []
-    comparison = _Comparison(module)
-    for signature in module.signatures:
-        for other in kept:
-            same_names = signature.inputs == other.inputs and signature.outputs == other.outputs
-            if same_names and comparison.graphs(signature.graph, other.graph):
-                other.names += signature.names
-                break
-        else:
-            kept.append(signature)
-    merged = len(kept) < len(module.signatures)
-    module.signatures = kept
-    return merged
+_Pair = tuple[str, str]
 
 
-def drop_unreachable(module: Module) -> None:
-    """Takes away the functions that no signature reaches."""
-    reached: dict[str, None] = {}
-    pending = [signature.graph for signature in module.signatures]
-    while pending:
-        for op in pending.pop().ops:
-            for ref in references(op):
-                if ref.name not in reached:
-                    reached[ref.name] = None
-                    pending.append(module.functions[ref.name])
-    module.functions = {name: graph for name, graph in module.functions.items() if name in reached}
+class Comparison:
+    """Compares signatures by what their outputs are computed from. nodes: of the main graph; library: the model's
+    FunctionDefs by name."""
 
+    def __init__(self, nodes: Nodes, library: Mapping[str, Any]) -> None:
+        self.nodes = nodes
+        self.library = library
 
-def references(op: Op) -> list[FuncRef]:
-    """The functions that an op's attributes name."""
-    found = []
-    for key, value in op.attrs.items():
-        if key != "_implements":  # an annotation, which need not be a function
-            found += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, FuncRef)]
-    return found
+    def same(self, a: Any, b: Any) -> bool:
+        """Whether two SignatureDefs have inputs and outputs of the same names, types and shapes, and compute the same
+        node by node. Nodes of functions must have the same names too, as those of two traces of one function have."""
+        if a.inputs.keys() != b.inputs.keys() or a.outputs.keys() != b.outputs.keys():
+            return False
+        pairs = [(a.inputs[key], b.inputs[key]) for key in a.inputs]
+        if not all(p.dtype == q.dtype and p.tensor_shape == q.tensor_shape for p, q in pairs):
+            return False
+        fed = {_tensor(p.name): _tensor(q.name) for p, q in pairs}
+        functions: dict[_Pair, None] = {}
+        outputs = ((a.outputs[key].name, b.outputs[key].name) for key in a.outputs)
+        return self._main_graph(outputs, fed, functions) and self._functions(functions)
 
-
-class _Comparison:
-    def __init__(self, module: Module) -> None:
-        self.functions = module.functions
-        self.pairs: set[tuple[str, str]] = set()
-
-    def graphs(self, a: Graph, b: Graph) -> bool:
-        """Whether two graphs do the same, node by node. Pairs of functions met on the way are compared in turn."""
-        self.pairs = set()
-        pending = [(a, b)]
+    def _main_graph(self, outputs: Iterable[_Pair], fed: dict[str, str], functions: dict[_Pair, None]) -> bool:
+        fed_too = set(fed.values())
+        pending = [(_tensor(x), _tensor(y)) for x, y in outputs]
+        seen: set[_Pair] = set()
         while pending:
-            a, b = pending.pop()
-            if a.attrs.keys() != b.attrs.keys() or not self._bodies(a, b, pending):
+            x, y = pending.pop()
+            if x in fed or y in fed_too:
+                if fed.get(x) != y:
+                    return False
+                continue
+            (p, _, output), (q, _, other_output) = x.partition(":"), y.partition(":")
+            if output != other_output or p not in self.nodes or q not in self.nodes:
+                return False
+            if (p, q) in seen:
+                continue
+            seen.add((p, q))
+            ours, theirs = self.nodes.inputs(p), self.nodes.inputs(q)
+            if p != q and not self._node(self.nodes.by_name[p], self.nodes.by_name[q], functions):
+                return False
+            for refs, others in zip(ours, theirs, strict=True):
+                if len(refs) != len(others):
+                    return False
+                pending += zip(map(_tensor, refs), map(_tensor, others), strict=True)
+        return True
+
+    def _functions(self, pending: dict[_Pair, None]) -> bool:
+        """Whether the functions of each pair do the same, and those which they call."""
+        done: set[_Pair] = set()
+        while pending:
+            pair, _ = pending.popitem()
+            if pair[0] == pair[1] or pair in done:
+                continue
+            done.add(pair)
+            if not self._function(*(self.library[name] for name in pair), pending):
                 return False
         return True
 
-    def _bodies(self, a: Graph, b: Graph, pending: list[tuple[Graph, Graph]]) -> bool:
-        if len(a.ops) != len(b.ops) or len(a.inputs) != len(b.inputs):
+    def _function(self, f: Any, g: Any, pending: dict[_Pair, None]) -> bool:
+        if not (
+            f.signature.input_arg == g.signature.input_arg
+            and f.signature.output_arg == g.signature.output_arg
+            and f.signature.is_stateful == g.signature.is_stateful
+            and dict(f.ret) == dict(g.ret)
+            and dict(f.control_ret) == dict(g.control_ret)
+            and _says(f) == _says(g)
+            and _shapes(f) == _shapes(g)
+            and len(f.node_def) == len(g.node_def)
+        ):
             return False
-        partner: dict[int, Value] = {}
-        for x, y in zip(a.inputs, b.inputs, strict=True):
-            if x.dtype is not y.dtype or _sizes(x) != _sizes(y):
-                return False
-            partner[id(x)] = y
-        for p, q in zip(a.ops, b.ops, strict=True):
-            if p.kind != q.kind or p.attrs.keys() != q.attrs.keys() or len(p.results) != len(q.results):
-                return False
-            if not all(self._attrs(value, q.attrs[key], pending) for key, value in p.attrs.items()):
-                return False
-            for x, y in zip(p.results, q.results, strict=True):
-                if x.dtype is not y.dtype:
-                    return False
-                partner[id(x)] = y
-        readers = zip((*a.ops, a.terminator), (*b.ops, b.terminator), strict=True)
-        return all(self._operands(p, q, partner) for p, q in readers)
+        pairs = zip(f.node_def, g.node_def, strict=True)
+        return f.node_def == g.node_def or all(
+            p.name == q.name and p.input == q.input and self._node(p, q, pending) for p, q in pairs
+        )
 
-    def _operands(self, p: Op, q: Op, partner: dict[int, Value]) -> bool:
-        if len(p.operands) != len(q.operands):
-            return False
-        for x, y in zip(p.operands, q.operands, strict=True):
-            if x is y or x is None or y is None:
-                if x is not y:
-                    return False
-            elif x.data is not None and y.data is not None:
-                if x.dtype is not y.dtype or not _same_array(x.data, y.data):
-                    return False
-            elif partner.get(id(x)) is not y:
+    def _node(self, p: Any, q: Any, functions: dict[_Pair, None]) -> bool:
+        """Whether two nodes are of one op with the same attributes. Functions that these name are left to compare."""
+        if p.op != q.op:
+            if p.op not in self.library or q.op not in self.library:
                 return False
+            functions[p.op, q.op] = None
+        keys = {key for attr in (p.attr, q.attr) for key in attr if key[0] != "_" or key in KEYS}
+        return all(key in p.attr and key in q.attr and self._attr(p.attr[key], q.attr[key], functions) for key in keys)
+
+    def _attr(self, value: Any, other: Any, functions: dict[_Pair, None]) -> bool:
+        if value == other:
+            return True
+        ours, theirs = ([x.func] if x.HasField("func") else list(x.list.func) for x in (value, other))
+        if not ours or len(ours) != len(theirs):
+            return False
+        for f, g in zip(ours, theirs, strict=True):
+            if f.name not in self.library or g.name not in self.library or dict(f.attr) != dict(g.attr):
+                return False
+            functions[f.name, g.name] = None
         return True
 
-    def _attrs(self, a: Any, b: Any, pending: list[tuple[Graph, Graph]]) -> bool:
-        if isinstance(a, FuncRef) and isinstance(b, FuncRef) and a.name in self.functions and b.name in self.functions:
-            if a.name != b.name and (a.name, b.name) not in self.pairs:
-                self.pairs.add((a.name, b.name))
-                pending.append((self.functions[a.name], self.functions[b.name]))
-            return a.attrs == b.attrs
-        if isinstance(a, list) and isinstance(b, list):
-            return len(a) == len(b) and all(self._attrs(x, y, pending) for x, y in zip(a, b, strict=True))
-        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-            return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and _same_array(a, b)
-        return bool(a == b)
+
+def _tensor(ref: str) -> str:
+    """A reference to a tensor, or to a node, in the one form in which both can be compared."""
+    return ref[:-2] if ref.endswith(":0") else ref
 
 
-def _sizes(value: Value) -> list[Any] | None:
-    """A shape whose unknown dimensions are all alike: a function's are named for the function."""
-    return None if value.shape is None else [dim if isinstance(dim, int) else None for dim in value.shape]
+def _says(function: Any) -> tuple[Any, ...]:
+    """A function's attributes: the names of those which differ with each trace, and the annotation."""
+    return set(function.attr) - set(KEYS), annotation(function.attr)
 
 
-def _same_array(a: np.ndarray, b: np.ndarray) -> bool:
-    return a is b or (a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
+def _shapes(function: Any) -> dict[int, Any]:
+    shapes = ((index, arg.attr.get("_output_shapes")) for index, arg in function.arg_attr.items())
+    return {index: shape for index, shape in shapes if shape is not None}

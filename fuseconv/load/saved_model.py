@@ -15,7 +15,7 @@ from fuseconv.load import attrs, protos
 from fuseconv.load.functions import Importer, Nodes, symbolic
 from fuseconv.load.op_defs import OpDefs
 from fuseconv.load.resources import INIT_SIGNATURE, Resources
-from fuseconv.load.same import drop_unreachable, merge_signatures
+from fuseconv.load.same import Comparison
 
 _NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 
@@ -92,12 +92,18 @@ class _Loader:
                 self.nodes.constants[node] = constant(np.array(os.fsencode(asset), object), name=node)
 
     def load(self, chosen: Mapping[str, Any]) -> Module:
-        module = Module([self._signature(name, proto) for name, proto in chosen.items()])
+        module = Module()
+        comparison = Comparison(self.nodes, self.importer.library)
+        for name, proto in chosen.items():
+            for signature in module.signatures:
+                if comparison.same(proto, chosen[signature.names[0]]):
+                    signature.names.append(name)
+                    break
+            else:
+                module.signatures.append(self._signature(name, proto))
         self.importer.build_functions()
         module.functions = self.importer.functions
         module.attributes = self.importer.op_defs.attributes
-        if merge_signatures(module):
-            drop_unreachable(module)
         self.resources.resolve(module)
         return module
 

@@ -2,77 +2,129 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from typing import Any
+
 import pytest
+from google.protobuf import text_format
 
-from fuseconv.ir import types
-from fuseconv.ir.dims import symbol
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, constant
-from fuseconv.load.same import drop_unreachable, merge_signatures
-
-
-def wrapper(name: str, inner: str) -> Graph:
-    graph = Graph(name)
-    x = graph.add_input(types.FLOAT32, (symbol(f"{name}.0"), 3), "x")
-    call = Op("tf.PartitionedCall", [x], {"f": FuncRef(inner)}, f"{name}_call")
-    call.add_result(types.FLOAT32, None)
-    graph.ops = [call]
-    graph.outputs = [call.result]
-    return graph
+from fuseconv.load.functions import Nodes
+from fuseconv.load.protos import classes
+from fuseconv.load.same import Comparison
 
 
-def body(name: str, weight: float = 2.0, kind: str = "tf.Mul", **attrs: object) -> Graph:
-    graph = Graph(name)
-    x = graph.add_input(types.FLOAT32, None, "x")
-    op = Op(kind, [x, constant(np.array([weight], np.float32))], attrs, "op")
-    op.add_result(types.FLOAT32, None)
-    graph.ops = [op]
-    graph.outputs = [op.result]
-    return graph
+def _parse(kind: str, text: str) -> Any:
+    return text_format.Parse(text, classes[kind]())
 
 
-def module(left: Graph, right: Graph, inputs: tuple[str, str] = ("x", "x")) -> Module:
-    functions = {g.name: g for g in (wrapper("wrap_a", left.name), wrapper("wrap_b", right.name), left, right)}
+def _call(function: str) -> str:
+    return f"""op: "PartitionedCall" attr {{ key: "f" value {{ func {{ name: "{function}" }} }} }}"""
+
+
+def _function(name: str, node: str, attr: str = "", shape: int = 3, ret: str = "y:y:0") -> Any:
+    return _parse("FunctionDef", f"""
+        signature {{
+          name: "{name}" input_arg {{ name: "x" type: 1 }} output_arg {{ name: "y" type: 1 }} }}
+        arg_attr {{ key: 0 value {{
+          attr {{ key: "_user_specified_name" value {{ s: "{name}" }} }}
+          attr {{ key: "_output_shapes" value {{ list {{ shape {{ dim {{ size: {shape} }} }} }} }} }} }} }}
+        node_def {{ name: "y" input: "x" {node} }} ret {{ key: "y" value: "{ret}" }} {attr}""")
+
+
+MUL = 'op: "Scale" attr { key: "by" value { f: 2 } }'
+
+
+def _same(
+    library: list[Any], functions: str = "fg", inputs: str = "xx", edit: Callable[[Any], None] | None = None
+) -> bool:
+    """Compares two signatures that are a placeholder, a variable and a call each."""
+    calls = [f"""
+        node {{ name: "{sig}_in" op: "Placeholder" }}
+        node {{ name: "{sig}" input: "{sig}_in" input: "v" input: "^start" {_call(function)} }}
+        """ for sig, function in zip("ab", functions)]  # fmt: skip
+    shared = ['node { name: "v" op: "VarHandleOp" }', 'node { name: "start" op: "NoOp" }']
+    graph = _parse("GraphDef", "".join(calls + shared))
+    if edit is not None:
+        edit({node.name: node for node in graph.node})
     signatures = [
-        Signature([name], wrapper(name, inner), [key], ["y"])
-        for name, inner, key in zip("ab", ("wrap_a", "wrap_b"), inputs)
-    ]
-    return Module(signatures, functions)
+        _parse("SignatureDef", f"""
+            inputs {{ key: "{key}" value {{ name: "{sig}_in:0" dtype: 1 }} }}
+            outputs {{ key: "y" value {{ name: "{sig}:0" }} }}""")
+        for sig, key in zip("ab", inputs)
+    ]  # fmt: skip
+    return Comparison(Nodes(graph.node), {f.signature.name: f for f in library}).same(*signatures)
 
 
-@pytest.mark.parametrize("names", [("f", "f"), ("f", "g")])
-def test_same_function_through_two_wrappers(names: tuple[str, str]) -> None:
-    both = module(body(names[0]), body(names[1]))
-    assert merge_signatures(both)
-    assert [signature.names for signature in both.signatures] == [["a", "b"]]
-    drop_unreachable(both)
-    assert both.functions.keys() == {"wrap_a", "f"}
+def test_one_function_under_two_names() -> None:
+    assert _same([_function("f", MUL)], "ff")
+
+
+def test_wrappers_that_differ_in_names_only() -> None:
+    assert _same([_function("f", _call("h")), _function("g", _call("h")), _function("h", MUL)])
+
+
+def test_two_traces_of_one_function() -> None:
+    library = [_function("f", _call("h")), _function("g", _call("i")), _function("h", MUL), _function("i", MUL)]
+    assert _same(library)
+    assert _same([_function("f", 'op: "h"'), _function("g", 'op: "i"'), *library[2:]])
 
 
 @pytest.mark.parametrize(
-    "right",
-    [body("g", weight=3), body("g", kind="tf.Add"), body("g", axis=1), body("g", table=np.zeros(2))],
+    "other",
+    [
+        _function("g", MUL.replace("2", "3")),
+        _function("g", MUL.replace("Scale", "Shift")),
+        _function("g", 'op: "Scale"'),
+        _function("g", MUL, shape=4),
+        _function("g", MUL, ret="x"),
+        _function("g", MUL, 'attr { key: "_implements" value { s: "addons:Scale" } }'),
+        _function("g", _call("h")),
+    ],
 )
-def test_different_functions(right: Graph) -> None:
-    both = module(body("f"), right)
-    assert not merge_signatures(both)
-    assert len(both.signatures) == 2
-    drop_unreachable(both)
-    assert len(both.functions) == 4
+def test_different_functions(other: Any) -> None:
+    assert not _same([_function("f", MUL), other, _function("h", MUL)])
 
 
-def test_different_names() -> None:
-    assert not merge_signatures(module(body("f"), body("g"), ("x", "z")))
+def test_different_functions_in_a_call() -> None:
+    inner = [_function("h", MUL), _function("i", MUL.replace("2", "3"))]
+    assert not _same([_function("f", _call("h")), _function("g", _call("i")), *inner])
+
+
+def _annotated(name: str, note: str) -> Any:
+    return _function(name, MUL, f'attr {{ key: "api_implements" value {{ s: "{note}" }} }}')
+
+
+def test_annotations() -> None:
+    assert _same([_annotated("f", "lstm_1"), _annotated("g", "lstm_1")])
+    assert not _same([_annotated("f", "lstm_1"), _annotated("g", "gru_1")])
+
+
+def test_different_names_of_inputs() -> None:
+    assert not _same([_function("f", MUL)], "ff", "xz")
 
 
 def test_recursive_functions() -> None:
-    assert merge_signatures(module(wrapper("f", "f"), wrapper("g", "g")))
+    assert _same([_function("f", _call("f")), _function("g", _call("g"))])
 
 
-def test_annotations_are_no_functions() -> None:
-    note = FuncRef("my_op", {"n": 1})
-    assert merge_signatures(module(body("f", _implements=note), body("g", _implements=note)))
-    other = FuncRef("my_op", {"n": 2})
-    both = module(body("f", _implements=note), body("g", _implements=other))
-    assert not merge_signatures(both)
-    drop_unreachable(both)
+def _reads_the_others_placeholder(nodes: Any) -> None:
+    nodes["b"].input[0] = "a_in"
+
+
+def _reads_another_variable(nodes: Any) -> None:
+    nodes["b"].input[1] = "start"
+
+
+def _runs_nothing_before(nodes: Any) -> None:
+    del nodes["b"].input[2]
+
+
+def _reads_another_result(nodes: Any) -> None:
+    nodes["b"].input[1] = "v:1"
+
+
+@pytest.mark.parametrize(
+    "edit", [_reads_the_others_placeholder, _reads_another_variable, _runs_nothing_before, _reads_another_result]
+)
+def test_different_operands(edit: Callable[[Any], None]) -> None:
+    assert not _same([_function("f", MUL)], "ff", edit=edit)
