@@ -110,16 +110,22 @@ class _Loader:
         return shape
 
     def _unread(self, inputs: Sequence[str]) -> list[str]:
-        """The nodes that make something which no node reads."""
+        """The nodes that make something which no node reads, whichever way the branches go."""
         read = {_node(ref) for name in self.nodes.by_name for ref in self.nodes.inputs(name)[0]}
         read.update(map(_node, inputs))
         return [name for name, node in self.nodes.by_name.items() if name not in read and self._makes_output(node)]
 
     def _makes_output(self, node: Any) -> bool:
-        if node.op in _NO_OUTPUTS or "Summary" in node.op:
+        if node.op in _NO_OUTPUTS or "Summary" in node.op or self._is_pivot(node):
             return False
         outputs = self.importer.output_types(node)
         return outputs is None or any(dtypes for _, dtypes in outputs)
+
+    def _is_pivot(self, node: Any) -> bool:
+        """A side of a TF1 branch, or its name: there is a value on one side only, and control edges read it."""
+        while node.op == "Identity" and self.nodes.inputs(node.name)[0]:
+            node = self.nodes.by_name[_node(self.nodes.inputs(node.name)[0][0])]
+        return node.op in ("Switch", "RefSwitch")
 
     def _listing(self) -> str:
         placeholders = [name for name in self.nodes.by_name if self.nodes.op(name) in _PLACEHOLDERS]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.ir import dims
+from fuseconv.ir import dims, types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.passes import shapes
@@ -145,6 +145,9 @@ class _Walk:
         if not is_repeatable(op) or any(r.variable for r in op.results):
             return False
         if any(v is not None and v.variable for v in op.operands):
+            return False
+        # An empty list says nothing of its elements: two that begin alike need not hold the same shapes.
+        if any(result.dtype is types.VARIANT for result in op.results):
             return False
         # Type attributes are left out of attrs: what a Cast makes, only its result tells.
         made = tuple(result.dtype.name for result in op.results)

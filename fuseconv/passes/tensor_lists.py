@@ -49,6 +49,7 @@ def express_lists(module: Module, report: Report) -> None:
     The elements of a list must have one shape; where the model does not state it, it is that of what is written. Lists
     that cannot be a tensor stay, with the reason in the attribute `_why` of their ops.
     """
+    _part(module)
     found = _lists(module)
     while found:
         ready = [each for each in found if each.settle()]
@@ -64,6 +65,21 @@ def express_lists(module: Module, report: Report) -> None:
         for op in graph.ops:
             if op.attrs.get("_whole") and not _covers(op):
                 op.attrs["_why"] = _MIXED
+
+
+def _part(module: Module) -> None:
+    """Gives each reader of an empty list one of its own: what they write into it may have different shapes."""
+    for graph in module.graphs():
+        ops, graph.ops = graph.ops, []
+        for op in ops:
+            graph.ops.append(op)
+            if op.kind not in _MAKERS:
+                continue
+            places = [(user, i) for user in op.result.uses for i, v in enumerate(user.operands) if v is op.result]
+            for user, index in places[1:]:
+                twin = Op(op.kind, op.operands, dict(op.attrs), op.name, op.sources)
+                user.set_operand(index, twin.add_result(op.result.dtype, op.result.shape))
+                graph.ops.append(twin)
 
 
 def _covers(op: Op) -> bool:

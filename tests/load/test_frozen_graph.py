@@ -87,6 +87,21 @@ def test_placeholder_with_default(write: Write) -> None:
     assert [op.kind for op in named.graph.ops] == ["tf.Identity"]
 
 
+def test_sides_of_branches_are_no_outputs(write: Write) -> None:
+    def build(tf: Any) -> None:
+        x = tf.compat.v1.placeholder(tf.float32, [2], "x")
+        training = tf.compat.v1.placeholder(tf.bool, [], "training")
+        tf.compat.v1.disable_control_flow_v2()
+        try:
+            y = tf.compat.v1.cond(training, lambda: tf.reduce_sum(x), lambda: tf.reduce_max(x))
+        finally:
+            tf.compat.v1.enable_control_flow_v2()
+        tf.nn.relu(y, name="relu")
+
+    (signature,) = load(write(build)).signatures
+    assert (signature.inputs, signature.outputs) == (["x", "training"], ["relu"])
+
+
 def test_functions_of_the_graph(write: Write) -> None:
     def build(tf: Any) -> None:
         x = tf.compat.v1.placeholder(tf.float32, [2], "x")

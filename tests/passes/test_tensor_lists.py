@@ -243,3 +243,36 @@ def test_lists_of_lists_are_refused() -> None:
         return LIST.TensorListLength(input_handle=outer)
 
     check_refused(nest, X, match="it holds lists or other handles")
+
+
+def test_equal_empty_lists_are_filled_with_different_shapes() -> None:
+    def fn(x: tf.Tensor) -> list[tf.Tensor]:
+        def step(row: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            return row[:2] * 2.0, tf.tensordot(row, row, 0)
+
+        return list(tf.map_fn(step, x, fn_output_signature=(tf.TensorSpec(None), tf.TensorSpec(None))))
+
+    check(fn, X)
+
+
+def test_an_empty_list_that_two_loops_share() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[2]
+        input %1 "y": float32[3]
+        const %2 "shape": int32[] = -1
+        const %3 "count": int32[] = 3
+        const %4 "i": int32[] = 1
+        %5 "reserve": variant[*] = tf.TensorListReserve(%2, %3) {'element_dtype': {'dtype': 'float32'}}
+        %6 "set x": variant[*] = tf.TensorListSetItem(%5, %4, %0) {}
+        %7 "set y": variant[*] = tf.TensorListSetItem(%5, %4, %1) {}
+        %8 "stack x": float32[*] = tf.TensorListStack(%6, %2) {}
+        %9 "stack y": float32[*] = tf.TensorListStack(%7, %2) {}
+        return %8, %9
+        }"""
+    )
+    inline(module, report)
+    simplify(module, report)
+    express_lists(module, report)
+    check_ir(module)
+    assert [value.shape for value in module.signatures[0].graph.outputs] == [(3, 2), (3, 3)]
