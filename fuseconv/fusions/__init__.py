@@ -6,6 +6,7 @@ batch norms, activations, padding): there one form serves every variant that Ten
 """
 
 from fuseconv.fusions import (
+    channels,
     clamps,
     constant_arithmetic,
     dense_image_warp,
@@ -30,6 +31,7 @@ from fuseconv.fusions import (
     non_max_suppression,
     normalisation,
     padding,
+    reductions,
     rnn,
     softmax,
     squares,
@@ -40,5 +42,5 @@ MODULES = (
     lstm, rnn, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression, detection_postprocess, max_unpooling,
     dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu, l2_normalization, softmax,
     normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic, padding, dilated_conv,
-    dense_reshape, interpolation,
+    dense_reshape, interpolation, reductions, channels,
 )  # fmt: skip

@@ -21,12 +21,20 @@ def shifted(rng, shape, dtype):
     return (rng.standard_normal(shape) * 3 + 10).astype(dtype)
 
 
-@pytest.mark.parametrize("shape", [(24,), (5, 24), (4, 6, 24)])
+@pytest.mark.parametrize("shape", [(24,), (5, 24)])
 def test_keras_3(shape):
     import keras
 
     layer = built(keras.layers.LayerNormalization(epsilon=1e-6), shape)
     check(layer, tf.TensorSpec([None, *shape]), ops=NINE, inputs=shifted)
+
+
+def test_of_images_gamma_and_beta_are_one_op():
+    import keras
+
+    layer = built(keras.layers.LayerNormalization(epsilon=1e-6), (4, 6, 24))
+    ops = [*NINE[:-2], "DEPTHWISE_CONV_2D"]
+    check(layer, tf.TensorSpec([None, 4, 6, 24]), ops=ops, inputs=shifted)
 
 
 @pytest.mark.parametrize(
