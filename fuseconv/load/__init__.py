@@ -27,8 +27,9 @@ def load(
     """The module of a model: a SavedModel directory, a Keras file (.keras, .h5, .hdf5) or a frozen GraphDef (.pb).
 
     signatures, tags: of a SavedModel. inputs, outputs: names of a frozen graph's tensors; what is not given is found.
-    trust_model, custom_objects: for Keras files, whether their own code may run, and the classes and functions that are
-    not Keras's, by name. warn: is told what the user should know of the loading.
+    Given for another kind of model, they are refused. trust_model, custom_objects: for Keras files, whether their own
+    code may run, and the classes and functions that are not Keras's, by name. warn: is told what the user should know
+    of the loading.
     Raises InputError, which says what is wrong with the path or the model."""
     path = Path(path)
     if not path.exists():
@@ -36,11 +37,25 @@ def load(
     if path.is_dir():
         from fuseconv.load import saved_model
 
+        _refuse_options(f"{path} is a SavedModel; --signature chooses from it", inputs=inputs, outputs=outputs)
         return saved_model.load(path, signatures=signatures, tags=tags)
+    if not path.is_file():
+        # Reading a pipe or a device may never end.
+        raise InputError(f"{path} is neither a directory nor an ordinary file.")
     if path.suffix.lower() in _KERAS_SUFFIXES:
         from fuseconv.load import keras_file
 
+        kind = f"{path} is a Keras file, which has one signature and all of whose inputs and outputs are taken"
+        _refuse_options(kind, signature=signatures, tags=tags, inputs=inputs, outputs=outputs)
         return keras_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
     from fuseconv.load import frozen_graph
 
+    _refuse_options(f"{path} is a frozen graph; --outputs chooses from it", signature=signatures, tags=tags)
     return frozen_graph.load(path, inputs=inputs, outputs=outputs)
+
+
+def _refuse_options(kind: str, **options: Sequence[str]) -> None:
+    """Refuses options that a model of this kind would leave without effect."""
+    for name, value in options.items():
+        if value:
+            raise InputError(f"--{name} {','.join(value)} means nothing here: {kind}.")

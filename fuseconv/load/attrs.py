@@ -15,6 +15,9 @@ from fuseconv.ir.types import DType
 # The largest array that a constant's repeated last value may be spread to. Protobuf itself stops at this size.
 _MAX_BYTES = 1 << 31
 
+# Numpy 1's arrays have no more dimensions.
+MAX_RANK = 32
+
 _VALUE_FIELDS = {
     types.FLOAT32: "float_val",
     types.FLOAT64: "double_val",
@@ -56,6 +59,8 @@ def tensor(proto: Any, name: str) -> np.ndarray:
     dims = shape(proto.tensor_shape)
     if dims is None or any(dim is None for dim in dims):
         raise InputError(f"The constant '{name}' has no complete shape: the model file is damaged.")
+    if len(dims) > MAX_RANK:
+        raise InputError(f"The constant '{name}' has {len(dims)} dimensions; fuseconv reads up to {MAX_RANK}.")
     count = math.prod(dims)  # type: ignore[arg-type]
     if kind.is_handle:
         raise InputError(f"The constant '{name}' is a {kind.name}; such constants cannot be read.")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module, Signature, Value
-from fuseconv.load import attrs, protos
+from fuseconv.load import attrs, keras_config, protos
 from fuseconv.load.effects import TABLE_WRITES
 from fuseconv.load.functions import Importer, Nodes, symbolic
 from fuseconv.load.op_defs import OpDefs
@@ -20,6 +21,8 @@ _NO_OUTPUTS = frozenset({"Assert", "Const", "NoOp", "PlaceholderWithDefault", "P
 # Up to this version of GraphDef, a placeholder of unknown shape says that it is a scalar.
 _SCALAR_IS_UNKNOWN = 21
 _SAVED_MODEL_TAG = 0x08  # how SavedModel begins: field 1, a number; a GraphDef begins with field 1, a message
+_HEAD_BYTES = 256
+_TEXT = frozenset(string.printable.encode())
 _MAX_LISTED = 10
 
 
@@ -37,10 +40,9 @@ def _read(path: Path) -> Any:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    if not data:
-        raise InputError(f"{path} is empty.")
-    if data[0] == _SAVED_MODEL_TAG:
-        raise InputError(f"{path} is a SavedModel's protobuf: give the directory that it is in, not the file.")
+    other = _other_kind(path, data[:_HEAD_BYTES])
+    if other:
+        raise InputError(f"{path} {other}.")
     try:
         proto = protos.classes["GraphDef"].FromString(data)
     except protos.DecodeError:
@@ -48,6 +50,23 @@ def _read(path: Path) -> Any:
     if not proto.node:
         raise InputError(f"{path} contains no graph.")
     return proto
+
+
+def _other_kind(path: Path, head: bytes) -> str:
+    """What a file is that is no GraphDef, as far as its name and its first bytes tell, and what to do; else ""."""
+    if not head:
+        return "is empty"
+    if path.suffix.lower() == ".onnx":
+        return "is an ONNX model; fuseconv reads TensorFlow's: a SavedModel directory, a Keras file or a frozen graph"
+    if head[4:8] == b"TFL3":
+        return "is a TensorFlow Lite file already; `fuseconv inspect` shows what is in it"
+    if head.startswith((keras_config.HDF5_MAGIC, keras_config.ZIP_MAGIC)):
+        return "looks like a Keras file: name it .keras if it is a zip archive, else .h5"
+    if head[0] == _SAVED_MODEL_TAG:
+        return "is a SavedModel's protobuf: give the directory that it is in, not the file"
+    if all(byte in _TEXT for byte in head):
+        return "is text, and a GraphDef is read from bytes: write it with graph_def.SerializeToString()"
+    return ""
 
 
 class _Loader:

@@ -55,7 +55,7 @@ class Nodes:
         if found is None:
             data, control = [], []
             for ref in self.by_name[name].input:
-                if ref[0] == "^":
+                if ref[:1] == "^":
                     control.append(ref[1:])
                 else:
                     data.append(ref)
@@ -314,17 +314,20 @@ class _Builder:
 
     def _attrs(self, node: Any, op_def: OpDef | None) -> dict[str, Any]:
         if op_def is None:
-            return {key: attrs.attr(value) for key, value in node.attr.items() if key[0] != "_"}
+            return {key: attrs.attr(value) for key, value in node.attr.items() if not key.startswith("_")}
         found: dict[str, Any] = {}
         left_out = op_def.structural | _PLACEMENT.get(op_def.name, _NOTHING)
         defaults = op_def.defaults
         for key, value in node.attr.items():
-            if key in left_out or (key[0] == "_" and key != _ANNOTATION):
+            if key in left_out or (key.startswith("_") and key != _ANNOTATION):
                 continue
             decoded = attrs.attr(value)
             attr_type = op_def.attr_types.get(key)
             if attr_type is not None and not attrs.is_a(decoded, attr_type):
                 raise InputError(f"The attribute '{key}' of the node '{node.name}' is no {attr_type}: {_DAMAGED}")
+            if key in op_def.allowed and decoded not in op_def.allowed[key]:
+                values = ", ".join(op_def.allowed[key])
+                raise InputError(f"The attribute '{key}' of the node '{node.name}' is none of {values}: {_DAMAGED}")
             if key not in defaults or not _same(decoded, defaults[key]):
                 found[key] = decoded
         if not op_def.required <= found.keys():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import json
 import zipfile
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,11 @@ from typing import Any
 
 from fuseconv.errors import InputError
 
-_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
-_ZIP_MAGIC = b"PK\x03\x04"
+HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+ZIP_MAGIC = b"PK\x03\x04"
+# An archive may unpack to a thousand times its size. Weights do not: numbers hardly compress.
+_MAX_GROWTH = 100
+_SMALL_BYTES = 1 << 28
 
 # Layers that carry or fetch code: bytecode, pickles, SavedModels.
 _CODE_LAYERS = frozenset({"Lambda", "__lambda__", "TorchModuleWrapper", "TFSMLayer", "JaxLayer", "FlaxLayer"})
@@ -41,6 +45,8 @@ _TENSORFLOW_FUNCTIONS = frozenset({
     "tensordot", "tile", "transpose", "truncatediv", "truncatemod", "unique", "unique_with_counts", "unravel_index",
     "unstack", "where", "zeros", "zeros_like",
 })  # fmt: skip
+# What reading a damaged archive raises, besides the errors of reading any file.
+ZIP_ERRORS = (zipfile.BadZipFile, zlib.error)
 _LOOKUPS = frozenset({"IntegerLookup", "StringLookup", "TextVectorization"})
 
 
@@ -60,12 +66,12 @@ def read(path: Path) -> KerasFile:
     """Reads the architecture of a .keras, .h5 or .hdf5 file. Raises InputError if it has none or is damaged."""
     try:
         with path.open("rb") as file:
-            magic = file.read(len(_HDF5_MAGIC))
+            magic = file.read(len(HDF5_MAGIC))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-    if magic == _HDF5_MAGIC:
+    if magic == HDF5_MAGIC:
         config, version = _read_hdf5(path)
-    elif magic.startswith(_ZIP_MAGIC):
+    elif magic.startswith(ZIP_MAGIC):
         config, version = _read_zip(path)
     elif not magic:
         raise InputError(f"{path} is empty.")
@@ -98,13 +104,18 @@ def _read_hdf5(path: Path) -> tuple[str | bytes, str]:
 def _read_zip(path: Path) -> tuple[bytes, str]:
     try:
         with zipfile.ZipFile(path) as archive:
+            members = {member.filename: member.file_size for member in archive.infolist()}
+            if "config.json" not in members:
+                raise InputError(f"{path} is no Keras model: there is no config.json in it.")
+            size = sum(members.values())
+            if size > max(_SMALL_BYTES, _MAX_GROWTH * path.stat().st_size):
+                raise InputError(f"{path} claims to unpack to {size} bytes; it is not read.")
             config = archive.read("config.json")
-            names = archive.namelist()
-            metadata = json.loads(archive.read("metadata.json")) if "metadata.json" in names else {}
-    except KeyError as error:
-        raise InputError(f"{path} is no Keras model: there is no config.json in it.") from error
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError) as error:
+            metadata = json.loads(archive.read("metadata.json")) if "metadata.json" in members else {}
+    except (*ZIP_ERRORS, OSError, EOFError, ValueError, RuntimeError) as error:
         raise InputError(f"{path} is damaged or cut off: {error}.") from error
+    if not isinstance(metadata, dict):
+        raise InputError(f"{path} is damaged: its metadata.json is no JSON object.")
     return config, str(metadata.get("keras_version", ""))
 
 

@@ -24,7 +24,7 @@ SIGNATURE = "serving_default"
 # What a Keras raises at a file that is not to its liking, whose code is custom, or that is damaged.
 _REFUSALS = (
     ArithmeticError, AssertionError, AttributeError, EOFError, ImportError, LookupError, NameError, OSError,
-    RuntimeError, TypeError, ValueError,
+    RuntimeError, TypeError, ValueError, *keras_config.ZIP_ERRORS,
 )  # fmt: skip
 _UNKNOWN = re.compile(r"(?:Unknown \w+|Could not locate (?:class|function)):? '([^']+)'")
 _LONGEST_REASON = 300

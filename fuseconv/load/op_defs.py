@@ -3,7 +3,7 @@
 A SavedModel brings those of its own ops; for a frozen graph, the table `op_defs.txt` beside this file has the ops of
 the TensorFlow that `python -m fuseconv.load.op_defs` ran with. A line of it is, separated by tabs: name, inputs,
 outputs (each `name:type`, `name:N*type` or `name:type_list`, separated by spaces), "stateful" or nothing, and the
-attributes as JSON, {name: [type] or [type, default]}.
+attributes as JSON, {name: [type] or [type, default]}. The type of a string that is one of a few is "string:SAME,VALID".
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Arg:
 class OpDef:
     """The signature of a TensorFlow op.
 
-    defaults: the attributes that have a default, with it. structural: those which only state the types and counts of
-    operands and results."""
+    defaults: the attributes that have a default, with it. allowed: the values of strings that take only some.
+    structural: the attributes which only state the types and counts of operands and results."""
 
     name: str
     inputs: tuple[Arg, ...] = ()
@@ -47,6 +47,7 @@ class OpDef:
     attr_types: dict[str, str] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
     stateful: bool = False
+    allowed: dict[str, list[str]] = field(default_factory=dict)
 
     @functools.cached_property
     def required(self) -> frozenset[str]:
@@ -105,13 +106,15 @@ class OpDefs:
 
 
 def _from_proto(proto: Any) -> OpDef:
-    attr_types, defaults = {}, {}
+    attr_types, defaults, allowed = {}, {}, {}
     for attr in proto.attr:
         attr_types[attr.name] = attr.type
+        if attr.type == "string" and attr.HasField("allowed_values"):
+            allowed[attr.name] = attrs.attr(attr.allowed_values)
         if attr.HasField("default_value") and "tensor" not in attr.type:  # arrays are always kept
             defaults[attr.name] = attrs.attr(attr.default_value)
     inputs, outputs = (tuple(map(_arg_from_proto, args)) for args in (proto.input_arg, proto.output_arg))
-    return OpDef(proto.name, inputs, outputs, attr_types, defaults, proto.is_stateful)
+    return OpDef(proto.name, inputs, outputs, attr_types, defaults, proto.is_stateful, allowed)
 
 
 def _arg_from_proto(proto: Any) -> Arg:
@@ -131,13 +134,16 @@ def _from_table(name: str) -> OpDef | None:
     if line is None:
         return None
     _, inputs, outputs, stateful, attributes = line.split("\t")
-    attr_types, defaults = {}, {}
-    for attr, (attr_type, *default) in json.loads(attributes).items():
+    attr_types, defaults, allowed = {}, {}, {}
+    for attr, (kind, *default) in json.loads(attributes).items():
+        attr_type, _, values = kind.partition(":")
         attr_types[attr] = attr_type
+        if values:
+            allowed[attr] = values.split(",")
         if default:
             defaults[attr] = _default_from_json(attr_type, default[0])
     ins, outs = (tuple(_arg_from_text(arg, attr_types) for arg in args.split()) for args in (inputs, outputs))
-    return OpDef(name, ins, outs, attr_types, defaults, bool(stateful))
+    return OpDef(name, ins, outs, attr_types, defaults, bool(stateful), allowed)
 
 
 def _arg_from_text(text: str, attr_types: dict[str, str]) -> Arg:
@@ -176,7 +182,8 @@ def _line(op: OpDef) -> str:
     attributes = {}
     for name, attr_type in op.attr_types.items():
         default = [_default_to_json(op.defaults[name])] if name in op.defaults else []
-        attributes[name] = [attr_type, *default]
+        values = f":{','.join(op.allowed[name])}" if name in op.allowed else ""
+        attributes[name] = [attr_type + values, *default]
     inputs, outputs = (" ".join(map(_arg_to_text, args)) for args in (op.inputs, op.outputs))
     stateful = "stateful" if op.stateful else ""
     return "\t".join((op.name, inputs, outputs, stateful, json.dumps(attributes, separators=(",", ":"))))

@@ -165,6 +165,9 @@ def test_wrong_files(tmp_path: Path, tf2: Path) -> None:
     path = tmp_path / "graph.pb"
     for content, message in (
         (b"", "is empty"),
+        (b"\x1c\0\0\0TFL3\0\0", "is a TensorFlow Lite file already"),
+        (b"PK\x03\x04 and more", "looks like a Keras file"),
+        (b'node { name: "x" op: "Placeholder" }\n', "is text"),
         (b"\x0a\xff\xff", "cannot be parsed"),
         (b"\x22\x00", "contains no graph"),
         ((tf2 / "saved_model.pb").read_bytes(), "give the directory"),
@@ -172,3 +175,11 @@ def test_wrong_files(tmp_path: Path, tf2: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(InputError, match=message):
             load(path)
+    onnx = tmp_path / "model.onnx"
+    onnx.write_bytes(b"\x08\x07")
+    with pytest.raises(InputError, match="is an ONNX model"):
+        load(onnx)
+
+
+def test_a_long_name_is_no_text(write: Write) -> None:
+    assert load(write(lambda tf: tf.negative(tf.compat.v1.placeholder(tf.float32, [1]), name="y" * 110))).signatures

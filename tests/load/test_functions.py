@@ -202,6 +202,12 @@ def test_loop_of_tf1() -> None:
         ([X, node("y", "Sum", "x", "x", T=FLOAT, keep_dims=AttrValue(i=1))], ["y:0"], "'keep_dims' .* is no bool"),
         ([X, node("y", "Unpack", "x", T=FLOAT, num=AttrValue(i=1 << 40))], ["y:0"], "claims .* results"),
         ([X, node("y", "Neg", "x:z", T=FLOAT)], ["y:0"], "'x:z' is not the name"),
+        ([X, node("y", "Neg", "", T=FLOAT)], ["y:0"], "reads the node ''"),
+        (
+            [X, node("y", "MirrorPad", "x", "x", T=FLOAT, mode=AttrValue(s=b"REFLECS"))],
+            ["y:0"],
+            "is none of REFLECT, SYMMETRIC",
+        ),
         (
             [
                 X,
@@ -218,6 +224,11 @@ def test_loop_of_tf1() -> None:
 def test_malformed_graphs(nodes: list[Any], outputs: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         build(nodes, outputs)
+
+
+def test_an_attribute_without_a_name_means_nothing() -> None:
+    (op,) = build([X, node("y", "Neg", "x", T=FLOAT, **{"": AttrValue(i=1)})], ["y:0"]).ops
+    assert op.attrs == {"": 1}
 
 
 def test_function_of_no_certain_type() -> None:

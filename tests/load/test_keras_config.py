@@ -70,6 +70,28 @@ def test_config_is_no_object(tmp_path: Path, config: str) -> None:
         keras_config.read(path)
 
 
+@pytest.mark.parametrize("metadata", ["[]", "[" * 100_000, "{"])
+def test_metadata_is_no_object(tmp_path: Path, metadata: str) -> None:
+    path = tmp_path / "model.keras"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", "{}")
+        archive.writestr("metadata.json", metadata)
+    with pytest.raises(InputError, match="is damaged"):
+        keras_config.read(path)
+
+
+def test_an_archive_that_unpacks_to_anything(tmp_path: Path) -> None:
+    path = tmp_path / "model.keras"
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("config.json", "w") as member,
+    ):
+        for _ in range(300):
+            member.write(bytes(1 << 20))
+    with pytest.raises(InputError, match=r"claims to unpack to \d+ bytes"):
+        keras_config.read(path)
+
+
 def test_zip_of_something_else(tmp_path: Path) -> None:
     path = tmp_path / "model.keras"
     with zipfile.ZipFile(path, "w") as archive:

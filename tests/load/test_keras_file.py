@@ -220,6 +220,15 @@ def test_damaged_weights(tmp_path: Path) -> None:
         load(path)
 
 
+def test_damaged_archive(tmp_path: Path) -> None:
+    path = tmp_path / "model.keras"
+    data = bytearray((TESTDATA / "keras3.keras").read_bytes())
+    data[len(data) // 2] ^= 0xFF  # within the weights
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"cannot be loaded\. Keras 3: .*CRC"):
+        load(path)
+
+
 def test_both_refuse(tmp_path: Path) -> None:
     import h5py
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fuseconv.errors import InputError
 from fuseconv.load import load
+
+TESTDATA = Path(__file__).parents[2] / "testdata"
 
 
 def test_missing_path(tmp_path: Path) -> None:
@@ -33,3 +37,22 @@ def test_saved_models_load_without_tensorflow(tf2: Path, tf1: Path) -> None:
         "assert not {'tensorflow', 'keras'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="neither a directory nor an ordinary file"):
+        load(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize(
+    "model, option",
+    [
+        ("two_signatures", "inputs"), ("two_signatures", "outputs"), ("frozen.pb", "signatures"), ("frozen.pb", "tags"),
+        ("keras3.keras", "signatures"), ("keras3.keras", "outputs"),
+    ],
+)  # fmt: skip
+def test_options_of_another_kind_of_model_are_refused(model: str, option: str) -> None:
+    options: dict[str, Any] = {option: ["name"]}
+    with pytest.raises(InputError, match=f"--{option.removesuffix('s')}s? name means nothing here"):
+        load(TESTDATA / model, **options)
