@@ -134,7 +134,8 @@ def bind(fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> Match:
         named |= {f"{name}{index}": item for index, item in enumerate(value)} if several else {name: value}
     attrs = _bind_attrs(root, implemented, _function_attrs(callee))
     named = {name: value for name, value in named.items() if value is not None}
-    return Match(operands, attrs, {}, named, implemented.name)
+    placeholder = all(value.is_const for value in callee.outputs)
+    return Match(operands, attrs, {}, named, implemented.name, placeholder)
 
 
 def _bind_names(names: tuple[str, ...], values: list[Any]) -> dict[str, Any] | None:

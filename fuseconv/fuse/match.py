@@ -54,6 +54,7 @@ class Match:
     attributes. An optional operand that is left out, and what only another pattern of the fusion has, is None.
     results: by their names in the contract of a composite; a pattern's are `result`, `result1`, ... `name*` in a
     contract makes a list of operands, and the results `name0`, `name1`, ... composite: the annotation's name.
+    placeholder: the composite's body returns constants, which say nothing of what it stands for.
     """
 
     operands: dict[str, Any]
@@ -61,6 +62,7 @@ class Match:
     ops: dict[str, Op | None] = field(default_factory=dict)
     results: dict[str, Value] = field(default_factory=dict)
     composite: str = ""
+    placeholder: bool = False
 
     def __getattr__(self, name: str) -> Any:
         if name in self.__dict__.get("operands", ()):

@@ -73,6 +73,32 @@ def test_an_op_that_the_runtime_lacks_is_unverifiable():
     assert reason.startswith("it cannot be verified") and "my_op" in reason
 
 
+def spectrogram(x):
+    frames = tf.signal.frame(tf.transpose(x), 8, 4) * tf.signal.hann_window(8)
+    return tf.square(tf.abs(tf.signal.rfft(frames, [8])))
+
+
+def hadamard(x):
+    two = np.array([[1, 1], [1, -1]], np.float32) / np.sqrt(2)
+    return tf.matmul(x, np.kron(np.kron(two, two), two).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "shape", "right", "wrong"),
+    [
+        ("AudioSpectrogram", spectrogram, [20, 2], {"window_size": 8, "stride": 4, "magnitude_squared": True},
+         {"magnitude_squared": False}),
+        ("aeq.hadamard_rotation", hadamard, [3, 8], {"hadamard_size": 8, "random_binary_vector": [1] * 8},
+         {"hadamard_size": 4}),
+    ],
+)  # fmt: skip
+def test_custom_ops_that_the_runtime_has_are_checked(name, body, shape, right, wrong):
+    converted = check(annotated(body, implements(name, tfl_fusable_op=True, **right)), tf.TensorSpec(shape))
+    assert converted.ops == [name] and why(converted)[0].startswith("the body agrees")
+    converted = check(annotated(body, implements(name, tfl_fusable_op=True, **right | wrong)), tf.TensorSpec(shape))
+    assert name not in converted.ops and "differs" in converted.refused["tfl_fusable_op"]
+
+
 def test_a_placeholder_is_unverifiable():
     converted = convert_function(lookup(lambda table, ids: tf.zeros([tf.shape(ids)[0], 4])), IDS)
     assert converted.ops == ["EMBEDDING_LOOKUP"] and "placeholder" in why(converted)[0]
