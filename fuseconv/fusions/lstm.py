@@ -136,16 +136,24 @@ def variable_state(tfl: Builder, initial: Value) -> Value:
     the one before it ended. The op is one that runs on every invoke, which what has only constant operands need not do,
     and that XNNPACK leaves alone, since it crashes on writing a variable tensor of dynamic size: FILL for zeros, else
     TILE, once.
+
+    Where the batch is dynamic, the runtime must not know the result's size before the invoke: behind another dynamic
+    tensor it would keep the place of one row for it, and states would overlap. MAXIMUM and MINIMUM hide what SHAPE says.
     """
     written = initial.dtype, initial.shape
     zeros = _zeros(tfl, initial)
     if zeros is not None:
-        (state,) = tfl.typed_op("FILL", zeros, [written], {})
+        sizes, zero = zeros
+        if not sizes.is_const and (sizes.op is None or sizes.op.type not in ("Pack", "PACK")):
+            sizes = tfl.maximum(sizes, tfl.const(0, sizes.dtype))
+        (state,) = tfl.typed_op("FILL", [sizes, zero], [written], {})
     else:
         if initial.is_const:
             (zero,) = tfl.typed_op("FILL", [tfl.ints([1]), tfl.const(0, initial.dtype)], [(initial.dtype, (1,))], {})
             initial = tfl.add(initial, zero)
-        (state,) = tfl.typed_op("TILE", [initial, tfl.ints([1, 1])], [written], {})
+        once = tfl.ints([1, 1])
+        times = once if initial.is_static else tfl.minimum(tfl.shape(initial), once)
+        (state,) = tfl.typed_op("TILE", [initial, times], [written], {})
     state.variable = True
     return state
 

@@ -60,6 +60,27 @@ def test_an_initial_state_that_is_an_input() -> None:
     assert Counter(converted.ops)[LSTM] == 1
 
 
+def test_the_states_of_an_encoder_begin_a_decoder() -> None:
+    encoder, decoder = _layer(return_state=True), _layer(2)
+
+    def translate(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        _, h, c = encoder(x)
+        return decoder(y, initial_state=[h, c])
+
+    converted = check(translate, *[tf.TensorSpec([None, None, 3])] * 2, batches=(3, 5, 1))
+    assert Counter(converted.ops)[LSTM] == 2
+
+
+def test_zeros_of_a_shape_begin_a_second_layer() -> None:
+    first, second = _layer(return_sequences=True), _layer(2)
+
+    def stacked(x: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
+        return second(first(x)[..., :3], initial_state=[tf.zeros_like(like)] * 2)
+
+    converted = check(stacked, tf.TensorSpec([None, 7, 3]), tf.TensorSpec([None, 5]), batches=(3, 5, 1))
+    assert Counter(converted.ops)[LSTM] == 2
+
+
 def test_an_initial_state_that_is_constant() -> None:
     layer = _layer()
     state = [tf.random.stateless_normal((2, 5), (seed, 7)) for seed in (1, 2)]
