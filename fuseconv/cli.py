@@ -55,9 +55,7 @@ class Terminal:
             raise failure
 
     def answer(self, document: dict[str, Any]) -> None:
-        from fuseconv.report.json import dumps
-
-        _write(dumps(document))
+        _answer(document)
         self.answered = True
 
     def warn(self, sentence: str) -> None:
@@ -83,7 +81,7 @@ class Terminal:
 
             traceback.print_exception(error)
         if self.json and not self.answered:
-            self.answer(_failure_document(error) | {"error": entry})
+            self.answer(_failure_document(error))
         _say("error", entry["message"])
         if isinstance(error, UnsupportedError) and sys.stderr is not None:
             from fuseconv.report.terminal import show_unsupported, text
@@ -96,6 +94,11 @@ def _error_entry(error: Exception) -> dict[str, Any]:
     """`{"message", "exit_code"}` for an error."""
     if isinstance(error, FuseconvError):
         return {"message": str(error), "exit_code": error.exit_code}
+    if isinstance(error, click.ClickException):
+        return {"message": error.format_message(), "exit_code": error.exit_code}
+    if isinstance(error, MemoryError):
+        message = f"this machine's memory does not suffice for the model: {error}".rstrip(": ")
+        return {"message": message, "exit_code": InputError.exit_code}
     if isinstance(error, OSError) and error.strerror:
         # The machine's answer, such as a full disk or a file that may not be read.
         message = ": ".join(filter(None, (str(error.filename or ""), error.strerror)))
@@ -106,12 +109,18 @@ def _error_entry(error: Exception) -> dict[str, Any]:
 
 
 def _failure_document(error: Exception) -> dict[str, Any]:
-    """What is known after a failure: the report of a conversion that came to its operations, else who speaks."""
-    from fuseconv.report.json import SCHEMA_VERSION, generator, to_json
+    """What is known after a failure: the report of a conversion that came to its operations, and the error."""
+    from fuseconv.report.json import to_json
 
-    if isinstance(error, UnsupportedError) and error.report is not None:
-        return to_json(error.report)
-    return {"schema_version": SCHEMA_VERSION, "generator": generator()}
+    known = error.report if isinstance(error, UnsupportedError) else None
+    return ({} if known is None else to_json(known)) | {"error": _error_entry(error)}
+
+
+def _answer(document: dict[str, Any]) -> None:
+    """Prints a document, with the version of its schema and who speaks."""
+    from fuseconv.report.json import SCHEMA_VERSION, dumps, generator
+
+    _write(dumps({"schema_version": SCHEMA_VERSION, "generator": generator()} | document))
 
 
 def _say(what: str, sentence: str) -> None:
@@ -165,6 +174,15 @@ class Command(click.Command):
             click.Option(["-v", "--verbose"], is_flag=True, help="Print every detail, and what the runtimes log."),
             click.Option(["--debug"], is_flag=True, help="Print a traceback with an error."),
         ]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        asked_for_json = "--json" in args
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if asked_for_json:
+                _answer(_failure_document(error))
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         common = {name: ctx.params.pop(name) for name in ("json", "quiet", "verbose", "debug")}
@@ -254,9 +272,12 @@ def convert(
     """
     if not verifies and (data, atol, rtol) != (None, None, None):
         raise InputError("--data, --atol and --rtol say how to verify: add --verify")
-    for path, option in ((output, "--output"), (report_path, "--report")):
-        if path is not None:
-            _check_writable(Path(path), Path(model), option)
+    from fuseconv.write.target import target
+
+    file = target(output, model, "--output")
+    report_file = target(report_path, model, "--report") if report_path else None
+    if report_file == file:
+        raise InputError(f"--report {report_path} would overwrite the --output")
     for several in ("tags", "inputs", "outputs"):
         options[several] = _split(options[several])
     options["input_shapes"] = shapes = _shapes(input_shape)
@@ -265,9 +286,8 @@ def convert(
     from fuseconv.report.json import to_json
     from fuseconv.report.terminal import show_conversion, show_verification
 
-    target = Path(output)
     # Until it is verified the file has another name, which goes away if it is not.
-    written = target.with_name(f".{target.name}.unverified") if verifies else target
+    written = file.with_name(f".{file.name}.unverified") if verifies else file
     verification: Verification | None = None
     failure: FuseconvError | None = None
     with contextlib.ExitStack() as cleanup:
@@ -278,8 +298,8 @@ def convert(
             report = run(model, written, explain=terminal.verbose, progress=update, **options).report
         except UnsupportedError as error:
             # Why a conversion failed is what a report is for.
-            if report_path and error.report is not None:
-                _write_report(report_path, to_json(error.report) | {"error": _error_entry(error)})
+            if report_file and error.report is not None:
+                _write_report(report_file, to_json(error.report) | {"error": _error_entry(error)})
             raise
         report.output = output
         if verifies:
@@ -295,13 +315,13 @@ def convert(
             if failure:
                 report.output, report.output_bytes = "", 0
             else:
-                os.replace(written, target)
+                os.replace(written, file)
 
     document = to_json(report)
     if verification:
         document["verification"] = verification.to_json()
-    if report_path:
-        _write_report(report_path, document)
+    if report_file:
+        _write_report(report_file, document)
     for warning in report.warnings:
         terminal.warn(warning)
 
@@ -421,21 +441,9 @@ def _shapes(values: tuple[str, ...]) -> dict[str, tuple[int | None, ...]]:
     return shapes
 
 
-def _check_writable(path: Path, model: Path, option: str) -> None:
-    """Refuses a path that cannot be written before the work is done rather than after."""
-    if path.is_dir():
-        raise InputError(f"{option} {path} is a directory: name a file in it")
-    if not path.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no directory {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{option} {path}: the directory {path.parent} cannot be written")
-    if path.exists() and model.exists() and path.samefile(model):
-        raise InputError(f"{option} {path} would overwrite the model")
-
-
-def _write_report(path: str, document: dict[str, Any]) -> None:
-    from fuseconv.pipeline import replacing
+def _write_report(path: Path, document: dict[str, Any]) -> None:
     from fuseconv.report.json import dumps
+    from fuseconv.write.target import replacing
 
-    with replacing(Path(path)) as file:
+    with replacing(path) as file:
         file.write(dumps(document).encode())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +41,7 @@ from fuseconv.recognise.states import MODES as STATE_MODES
 from fuseconv.recognise.states import keep_states
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer import to_bytes, write
+from fuseconv.write.target import replacing, target
 
 # What `rnn` other than "fused" does without.
 RECURRENT = frozenset({
@@ -117,6 +117,7 @@ def convert(
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted. Nothing is written then.
     """
     report = Report(os.fspath(model))
+    file = None if out is None else target(out, model, "--output")
     registry = load_registry(plugins)
     fusions = registry.choose_fusions(fuse, no_fuse, report)
     if verify_fusions not in MODES:
@@ -189,7 +190,9 @@ def convert(
         with stage("write"):
             check(module)
             report.finish(module)
-            return _write(module, report, out)
+            data = _write(module, report, file)
+        report.output = "" if out is None else os.fspath(out)
+        return Conversion(report, None if out is None else Path(out), data)
     except UnsupportedError as error:
         error.report = report
         raise
@@ -209,34 +212,17 @@ def _small_file(module: Module, registry: Registry) -> bytes:
     return to_bytes(module)
 
 
-def _write(module: Module, report: Report, out: str | os.PathLike | None) -> Conversion:
-    if out is None:
+def _write(module: Module, report: Report, file: Path | None) -> bytes | None:
+    """Writes the file, or returns its bytes if there is to be none."""
+    if file is None:
         buffer = io.BytesIO()
         write(module, buffer)
         report.output_bytes = buffer.tell()
-        return Conversion(report, data=buffer.getvalue())
-    path = Path(out)
-    report.output = os.fspath(out)
+        return buffer.getvalue()
     try:
-        with replacing(path) as file:
-            write(module, file)
-            report.output_bytes = file.tell()
+        with replacing(file) as stream:
+            write(module, stream)
+            report.output_bytes = stream.tell()
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}; choose another --output") from error
-    return Conversion(report, path=path)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[io.BufferedWriter]:
-    """A temporary file beside `path` that takes its place when the block ends well, and goes away when it does not."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+        raise InputError(f"cannot write {file}: {error.strerror or error}; choose another --output") from error
+    return None

@@ -204,6 +204,9 @@ def verify(
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model.
     """
+    for option, tolerance in (("atol", atol), ("rtol", rtol)):
+        if not 0 <= tolerance < math.inf:
+            raise InputError(f"{option} is {tolerance}, which is no tolerance")
     file = TFLiteFile(tflite)
     names = _signature_names(file, signatures)
     custom_objects = load_registry(plugins).custom_objects if plugins else None

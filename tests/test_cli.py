@@ -201,6 +201,8 @@ class TestBadInput:
         frozen = tmp_path / "frozen.pb"
         frozen.write_bytes((TESTDATA / "frozen.pb").read_bytes())
         assert "would overwrite the model" in fails(2, "convert", frozen, "-o", frozen)
+        assert "would overwrite the model" in fails(2, "convert", frozen, "-o", out, "--report", frozen)
+        assert "would overwrite the --output" in fails(2, "convert", model, "-o", out, "--report", out)
         assert not out.exists()
 
     def test_a_directory_that_is_not_ours(self, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,6 +236,13 @@ class TestBadInput:
         for name in ("none.tflite", "text.tflite"):
             fails(2, "inspect", tmp_path / name)
             fails(2, "verify", model, tmp_path / name)
+
+    def test_usage_as_json(self, model: Path) -> None:
+        for args in (["-o"], ["-o", "x", "--batch-size", "0"], ["-o", "x", "--unknown"], []):
+            result = run("convert", model, "--json", *args)
+            error = json.loads(result.stdout)["error"]
+            assert error["exit_code"] == result.exit_code == 2
+            assert error["message"] in result.stderr
 
     def test_json_tells_it_too(self, tmp_path: Path) -> None:
         result = run("inspect", tmp_path / "none.tflite", "--json")
@@ -299,6 +308,15 @@ class TestVerify:
         np.savez(tmp_path / "data.npz", x=np.zeros((2, 4), np.float32))
         assert run("verify", model, wrong_file, "--data", tmp_path / "data.npz").exit_code == 0
         assert "cannot read the data" in fails(2, "verify", model, wrong_file, "--data", tmp_path / "none.npz")
+        for tolerance in ("nan", "inf"):
+            assert "no tolerance" in fails(2, "verify", model, wrong_file, "--rtol", tolerance)
+
+
+@pytest.mark.parametrize("args", [["inspect"], ["fusions"], ["ops"], ["inspect", "none.tflite"]])
+def test_every_document_says_who_made_it(file: Path, args: list[str]) -> None:
+    result = run(*args, *([file] if args == ["inspect"] else []), "--json")
+    document = json.loads(result.stdout)
+    assert document["generator"]["name"] == "fuseconv" and document["schema_version"] == 1
 
 
 class TestLists:
@@ -335,9 +353,11 @@ class TestDefects:
     @pytest.fixture(autouse=True)
     def broken(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def inspect(path: str) -> dict[str, Any]:
-            raise {"interrupt": KeyboardInterrupt(), "full": OSError(28, "No space left on device", path)}.get(
-                path, ZeroDivisionError("a\x1b[2Jb\nc")
-            )
+            raise {
+                "interrupt": KeyboardInterrupt(),
+                "full": OSError(28, "No space left on device", path),
+                "large": MemoryError("Unable to allocate 8 TiB"),
+            }.get(path, ZeroDivisionError("a\x1b[2Jb\nc"))
 
         monkeypatch.setattr("fuseconv.inspect.inspect", inspect)
 
@@ -352,6 +372,7 @@ class TestDefects:
 
     def test_what_the_machine_answers_is_no_defect(self) -> None:
         assert fails(2, "inspect", "full").endswith("full: No space left on device")
+        assert fails(2, "inspect", "large").endswith("memory does not suffice for the model: Unable to allocate 8 TiB")
 
     def test_interrupted(self) -> None:
         result = run("inspect", "interrupt")
