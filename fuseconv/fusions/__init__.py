@@ -36,11 +36,12 @@ from fuseconv.fusions import (
     softmax,
     squares,
     tftext,
+    tokens,
 )
 
 MODULES = (
     lstm, rnn, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression, detection_postprocess, max_unpooling,
     dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu, l2_normalization, softmax,
     normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic, padding, dilated_conv,
-    dense_reshape, interpolation, reductions, channels,
+    dense_reshape, interpolation, reductions, channels, tokens,
 )  # fmt: skip
