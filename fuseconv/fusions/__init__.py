@@ -6,6 +6,8 @@ batch norms, activations, padding): there one form serves every variant that Ten
 """
 
 from fuseconv.fusions import (
+    attention_mask,
+    casts,
     channels,
     clamps,
     constant_arithmetic,
@@ -43,5 +45,6 @@ MODULES = (
     lstm, rnn, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression, detection_postprocess, max_unpooling,
     dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu, l2_normalization, softmax,
     normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic, padding, dilated_conv,
-    dense_reshape, interpolation, reductions, channels, tokens,
+    dense_reshape, interpolation, reductions, channels, tokens, casts,
+    attention_mask,
 )  # fmt: skip

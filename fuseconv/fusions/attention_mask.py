@@ -1,0 +1,62 @@
+"""Scores of attention that a mask selects -> their MINIMUM with what the mask allows, computed once for all heads.
+
+    softmax(where(mask, scores, -3e38)) -> softmax(minimum(scores, where(mask, inf, -3e38)))
+
+The mask is smaller than the scores, and often one mask serves all layers; XNNPACK has a MINIMUM and no SELECT_V2, which
+would divide each layer. The two differ where a score that is masked lies below the number that the mask puts in its
+place, or is no number itself: the fusion asks for a number that leaves hardly any below it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fuseconv.fuse.match import Fusion, Match
+from fuseconv.fuse.pattern import Constant, Term, pattern
+from fuseconv.fusions.constants import require_float32
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Value
+from fuseconv.tfl.builder import FOLD_GROWTH_BYTES, Builder
+from fuseconv.tfl.limits import BROADCAST_RANK
+
+# Sums of products that come near to this have overflowed, or are about to.
+_LOWEST = -1e30
+
+
+@pattern
+def kept(tfl: Any, mask: Any, x: Any, c: Constant) -> Term:
+    return tfl.SOFTMAX(tfl.SELECT_V2(mask, x, c), name="softmax")
+
+
+@pattern
+def dropped(tfl: Any, mask: Any, x: Any, c: Constant) -> Term:
+    return tfl.SOFTMAX(tfl.SELECT_V2(mask, c, x, name="drops"), name="softmax")
+
+
+def check(m: Match) -> None:
+    require_float32(m)
+    m.require(m.c.data.size == 1 and float(m.c.data.reshape(())) <= _LOWEST, "masked scores get too high a number")
+    m.require(m.x.shape is not None and m.mask.shape is not None, "a rank is not known")
+    m.require(max(m.x.rank, m.mask.rank) <= BROADCAST_RANK["MINIMUM"], "MINIMUM takes fewer dimensions")
+    if m.mask.is_const:
+        m.require(4 * m.mask.data.size <= FOLD_GROWTH_BYTES, "the mask is large, and smaller as it is")
+    else:
+        m.require(_repeats(m.mask.shape, m.x.shape), "the mask is as large as the scores")
+
+
+def rewrite(tfl: Builder, m: Match) -> Value:
+    allowed, lowest = np.array(math.inf, np.float32), m.c.data.reshape(())
+    choice = (allowed, lowest) if m.drops is None else (lowest, allowed)
+    bound = np.where(m.mask.data, *choice) if m.mask.is_const else tfl.select_v2(m.mask, *choice)
+    return tfl.softmax(tfl.minimum(m.x, bound), **m.softmax.attrs)
+
+
+def _repeats(mask: Shape, scores: Shape) -> bool:
+    """True if the mask is one for several scores."""
+    return len(mask) < len(scores) or any(dim == 1 != size for dim, size in zip(mask, scores))
+
+
+FUSIONS = [Fusion("attention_mask", "MINIMUM", (kept, dropped), rewrite, check)]
