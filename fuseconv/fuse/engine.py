@@ -103,7 +103,10 @@ class _PatternWalk:
 
     def fuse(self, op: Op, dead: set[Op]) -> list[Op] | None:
         """Replaces the op by the first fusion that agrees; returns what was built, or None if none does."""
+        makers = [value.op.kind for value in op.operands if value is not None and value.op is not None]
         for fusion, pattern in self.by_kind.get(op.kind, ()):
+            if pattern.makers and pattern.makers.isdisjoint(makers):
+                continue
             for bindings in pattern.matches(op):
                 match = Match(
                     {**dict.fromkeys(fusion.parameters), **bindings.values},

@@ -132,6 +132,18 @@ class Pattern:
         """The kinds of the last op."""
         return tuple(dict.fromkeys(kind for node in self._roots for kind in node.kinds))
 
+    @cached_property
+    def makers(self) -> frozenset[str]:
+        """Kinds of ops of which one must have made an operand of the last op; none if the pattern may do without."""
+        makers: set[str] = set()
+        for root in self._roots:
+            inner = [_alternatives(term) for term in root.operands]
+            made = [terms for terms in inner if all(isinstance(term, Node) for term in terms)]
+            if not made:
+                return frozenset()
+            makers.update(kind for node in made[0] for kind in node.kinds)  # type: ignore[attr-defined]
+        return frozenset(makers)
+
     @property
     def dialect(self) -> str:
         return self.kinds[0].partition(".")[0]

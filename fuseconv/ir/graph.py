@@ -172,8 +172,11 @@ def replace_uses(old: Value, new: Value) -> None:
 
 
 def detach(op: Op) -> None:
-    """Takes an op out of the use lists of its operands. The caller takes it out of the graph's list."""
+    """Takes an op out of the use lists of its operands, and its results from it: so it needs no search for garbage. The
+    caller takes it out of the graph's list."""
     op.set_operands(())
+    for value in op.results:
+        value.op = None
 
 
 class Graph:

@@ -38,7 +38,6 @@ class Scope:
         if caller is not None:
             names = (arg.name for arg in function.signature.input_arg)
             self.arguments = dict(zip(names, caller.nodes.inputs(call)[0]))
-        self.calls: dict[str, Scope] = {}
 
 
 @dataclass(slots=True)
@@ -68,6 +67,7 @@ class Effects:
     def __init__(self, library: dict[str, Any]) -> None:
         self.library = library
         self._bodies: dict[str, Nodes] = {}
+        self._calls: dict[tuple[Scope, str], Scope] = {}
         self._work = 0
 
     def of(self, main: Scope, root: str) -> Iterator[Source]:
@@ -121,7 +121,7 @@ class Effects:
         return self.source(source.scope, source.operand(index))
 
     def _enter(self, scope: Scope, name: str) -> Scope:
-        inner = scope.calls.get(name)
+        inner = self._calls.get((scope, name))
         if inner is None:
             node = scope.nodes.by_name[name]
             function = node.op if node.op in self.library else node.attr["f"].func.name
@@ -134,7 +134,7 @@ class Effects:
             self._work += _WORK_OF_A_CALL + len(body.by_name)
             if self._work > _MAX_WORK:
                 raise InputError(f"The functions that restore the model call each other without end ('{name}').")
-            inner = scope.calls[name] = Scope(body, proto, scope, name)
+            inner = self._calls[scope, name] = Scope(body, proto, scope, name)
         return inner
 
 

@@ -69,7 +69,7 @@ class Comparison:
             if pair[0] == pair[1] or pair in done:
                 continue
             done.add(pair)
-            if not self._function(*(self.library[name] for name in pair), pending):
+            if not self._function(self.library[pair[0]], self.library[pair[1]], pending):
                 return False
         return True
 

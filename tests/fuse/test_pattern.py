@@ -114,6 +114,20 @@ def test_any_of_several_kinds_and_any_operands():
     assert not list(pattern(lambda tfl, x: tfl.NEG(x)).matches(op("tfl.NEG", x, x).op))
 
 
+def test_makers_are_what_an_operand_must_come_from():
+    @pattern
+    def either(tf, x, y):
+        return tf.Relu(tf.Add(x, y) | tf.Mul(x, y)) | tf.Neg(x, tf.Sub(x, y))
+
+    @pattern
+    def free(tf, x, y):
+        return tf.Relu(tf.Add(x, y) | x)
+
+    assert scaled.makers == {"tf.Add", "tf.AddV2"}
+    assert either.makers == {"tf.Add", "tf.AddV2", "tf.Mul", "tf.Sub"}
+    assert not free.makers
+
+
 def test_inner_values_have_no_other_reader():
     inner = op("tf.AddV2", value(), number(3))
     result = op("tf.Relu6", inner)
