@@ -17,6 +17,7 @@ from fuseconv.ir.graph import Module, Signature, Table, Value, Variable, constan
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, keras_config, protos
 from fuseconv.load.functions import Importer, Nodes, symbolic
+from fuseconv.load.keras_older import older_objects, other_meaning
 from fuseconv.load.op_defs import OpDefs
 
 SIGNATURE = "serving_default"
@@ -77,25 +78,26 @@ def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str,
         raise InputError(f"Keras runs on {keras.backend.backend()}; set KERAS_BACKEND=tensorflow to convert {path}.")
 
     # A file of Keras 3 means nothing to tf-keras; why Keras 3 refuses it is what helps.
-    libraries = (keras,) if file.from_keras3 else (keras, tf_keras)
-    refusals: list[Exception] = []
-    for library in libraries:
+    other = other_meaning(file)
+    notes = [f"{path.name} was loaded with tf-keras: {other}."] if other else []
+    refusals: dict[str, Exception] = {}
+    for name, library in (("Keras 3", keras), ("tf-keras", tf_keras)):
+        if (library is keras and other) or (library is tf_keras and file.from_keras3):
+            continue
+        known = custom if library is keras else older_objects(file.config) | custom
         try:
             with tf.device("/CPU:0"):
-                model = library.models.load_model(path, custom, compile=False, safe_mode=not trust_model)
-                notes = [_which(path, refusals[0])] if refusals else []
+                model = library.models.load_model(path, known, compile=False, safe_mode=not trust_model)
                 return _trace(model, library is keras, notes)
         except (*_REFUSALS, tf.errors.OpError) as error:
-            refusals.append(error)
-    unknown = _UNKNOWN.search(str(refusals[-1]))
+            refusals[name] = error
+            notes = [f"{path.name} was loaded with tf-keras, as Keras 3 refused it: {_reason(error)}."]
+    last = list(refusals.values())[-1]
+    unknown = _UNKNOWN.search(str(last))
     if unknown:
-        raise InputError(keras_config.unknown_object(path, unknown[1])) from refusals[-1]
-    reasons = [f"{name}: {_reason(error)}" for name, error in zip(("Keras 3", "tf-keras"), refusals, strict=False)]
-    raise InputError(f"{path} cannot be loaded. {'; '.join(reasons)}.") from refusals[-1]
-
-
-def _which(path: Path, refusal: Exception) -> str:
-    return f"{path.name} was loaded with tf-keras, as Keras 3 refused it: {_reason(refusal)}."
+        raise InputError(keras_config.unknown_object(path, unknown[1])) from last
+    reasons = [f"{name}: {_reason(error)}" for name, error in refusals.items()]
+    raise InputError(f"{path} cannot be loaded. {'; '.join(reasons)}.") from last
 
 
 def _reason(error: Exception) -> str:
