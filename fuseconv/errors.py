@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+_OURS = Path(__file__).parent
 
 
 class FuseconvError(Exception):
@@ -49,6 +52,12 @@ def module_error(what: str, function: Callable, error: Exception | str) -> Excep
         return kind(f"{what} ({place}) {error}")
     if function.__module__.startswith("fuseconv.") or isinstance(error, FuseconvError):
         return error
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    raised = f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
-    return InputError(f"{what} ({place}) failed: {raised}")
+    return InputError(f"{what} ({place}) failed: {raised(error)}")
+
+
+def raised(error: Exception) -> str:
+    """What was raised, and the line that it came from: of the user's code, if that called ours."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [f for f in frames if not (f.filename.startswith("<") or Path(f.filename).is_relative_to(_OURS))]
+    frame = (theirs or frames)[-1]
+    return f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"

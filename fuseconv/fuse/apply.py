@@ -20,8 +20,10 @@ def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
     Raises Refused, with nothing built, if the fusion is not to be made; an error that names fusion, file and line if
     the converter module is wrong."""
     try:
-        fusion.check(match)
-        made = _named(fusion, match, fusion.rewrite(tfl, match))
+        if fusion.check(match) is False:  # type: ignore[func-returns-value]
+            why = "must refuse by m.require(condition, why), and not return False"
+            raise module_error(f"the check of the fusion {fusion.name}", fusion.check, why)
+        made = _named(fusion, match, fusion.rewrite(tfl, match), tfl)
         _require_types(fusion, match, made)
         return made
     except (Refused, Unsupported) as refusal:
@@ -52,7 +54,7 @@ def discard(tfl: Builder) -> None:
     tfl.out.clear()
 
 
-def _named(fusion: Fusion, match: Match, made: Any) -> dict[str, Value]:
+def _named(fusion: Fusion, match: Match, made: Any, tfl: Builder) -> dict[str, Value]:
     names = list(match.results)
     if isinstance(made, Value):
         made = [made]
@@ -63,7 +65,18 @@ def _named(fusion: Fusion, match: Match, made: Any) -> dict[str, Value]:
     wrong = {name: value for name, value in made.items() if value is not None and not isinstance(value, Value)}
     if wrong:
         raise _wrong(fusion, f"must return values that the builder made, not {wrong}")
+    foreign = {name: value for name, value in made.items() if match.composite and not _is_own(value, match, tfl)}
+    if foreign:
+        raise _wrong(fusion, f"must return operands and what it has just built, not {foreign}")
     return {name: value for name, value in made.items() if value is not None}
+
+
+def _is_own(value: Value | None, match: Match, tfl: Builder) -> bool:
+    """True of what a rewrite may return of a composite, which sees no more of the model than the operands."""
+    if value is None or value.is_const or value.op in tfl.out:
+        return True
+    operands = (v for operand in match.operands.values() for v in (operand if isinstance(operand, list) else [operand]))
+    return any(value is operand for operand in operands)
 
 
 def _require_types(fusion: Fusion, match: Match, made: dict[str, Value]) -> None:

@@ -157,9 +157,8 @@ class BodyCheck:
         for scale in _SCALES if fusion.draw is None else _OWN_SCALES:
             self._require_time()
             drawn = _draw_special(fusion, rng, match)
-            given = {id(match.operands[name]): array for name, array in drawn.items()}
             arrays = [
-                given[id(value)] if id(value) in given else _draw(rng, dtype.numpy, shape, scale)
+                drawn[value] if value in drawn else _draw(rng, dtype.numpy, shape, scale)
                 for value, (_, dtype, shape) in zip(alone.signatures[0].graph.inputs, specs)
             ]
             made, expected = (run(arrays) for run in runs)
@@ -295,14 +294,21 @@ def _depends_on_inputs(graph: Graph) -> bool:
     return False
 
 
-def _draw_special(fusion: Fusion, rng: np.random.Generator, match: Match) -> dict[str, np.ndarray]:
+def _draw_special(fusion: Fusion, rng: np.random.Generator, match: Match) -> dict[Value, np.ndarray]:
+    """What the fusion draws, by operand."""
     if fusion.draw is None:
         return {}
+    given: dict[Value, np.ndarray] = {}
     try:
-        return fusion.draw(rng, match)
+        for name, array in fusion.draw(rng, match).items():
+            value = getattr(match, name)
+            given[value] = np.asarray(array, value.dtype.numpy)
+            if given[value].shape != value.shape:
+                raise ValueError(f"{name} is of the shape {list(value.shape)}, not {list(given[value].shape)}")
     except Exception as error:
         # A converter module is anybody's code and may raise anything.
         raise module_error(f"the fusion {fusion.name}", fusion.draw, error) from error
+    return given
 
 
 def _draw(rng: np.random.Generator, dtype: np.dtype, shape: Any, scale: float) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fuseconv.errors import FuseconvError
+from fuseconv.errors import module_error
 from fuseconv.fuse.apply import build, replace
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.fuse.pattern import Miss, Pattern
@@ -132,4 +132,5 @@ class _PatternWalk:
     def spend(self, fusion: Fusion) -> None:
         self.fuel -= 1
         if not self.fuel:
-            raise FuseconvError(f"the fusion {fusion.name} matches what fusions make, and would be applied for ever")
+            why = "matches what fusions make, and would be applied for ever"
+            raise module_error(f"the fusion {fusion.name}", fusion.rewrite, why)

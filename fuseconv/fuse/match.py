@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from fuseconv.fuse.pattern import Pattern
+from fuseconv.fuse.pattern import Pattern, Term
 from fuseconv.ir.graph import Op, Value
 
 
@@ -34,6 +34,10 @@ class Composite:
     results: tuple[str, ...]
     attrs: Mapping[str, Any] | None = field(default_factory=dict)
     only_if: str = ""
+
+    def __post_init__(self) -> None:
+        if self.attrs is not None and not isinstance(self.attrs, Mapping):
+            raise TypeError(f"the attributes of a composite are a map or None, not {self.attrs!r}")
 
 
 def composite(
@@ -97,6 +101,10 @@ def _accept(m: Match) -> None:
     """The check of a fusion that has none."""
 
 
+def _is_root(root: object) -> bool:
+    return isinstance(root, Composite) or (isinstance(root, Pattern) and isinstance(root.root, Term))
+
+
 @dataclass(frozen=True)
 class Fusion:
     """A converter module's entry: what is looked for and what becomes of it.
@@ -106,7 +114,7 @@ class Fusion:
     name. check only reads and refuses with a sentence; rewrite(tfl, m) builds, and returns the result, a list of the
     results, or a dict from their names to values; it may refuse too, where only building tells. draw(rng, m): arrays
     for some operands, by name, to run the body of a composite on where any numbers would not do (places in a table,
-    boxes); the shapes in `m` are static then.
+    boxes); the shapes in `m` are static then, and what is drawn takes the operand's type.
     """
 
     name: str
@@ -115,6 +123,15 @@ class Fusion:
     rewrite: Callable[..., Any]
     check: Callable[[Match], None] = _accept
     draw: Draw | None = None
+
+    def __post_init__(self) -> None:
+        roots = [self.root] if isinstance(self.root, (Composite, Pattern)) else self.root
+        if not isinstance(roots, (list, tuple)) or not roots or not all(map(_is_root, roots)):
+            raise TypeError(f"the fusion {self.name} is of a composite, or of patterns, not {self.root!r}")
+        functions = {"rewrite": self.rewrite, "check": self.check, "draw": self.draw or _accept}
+        for name, function in functions.items():
+            if not callable(function):
+                raise TypeError(f"{name} of the fusion {self.name} is a function, not {function!r}")
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:

@@ -7,12 +7,11 @@ import importlib
 import importlib.metadata
 import importlib.util
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, raised
 from fuseconv.fuse.registry import Registry
 
 ENTRY_POINTS = "fuseconv.plugins"
@@ -24,7 +23,8 @@ def load_registry(plugins: Sequence[str] = ()) -> Registry:
     for entry_point in _installed(tuple(sys.path)):
         package = entry_point.dist.name if entry_point.dist else ""
         registry.add(_guarded(entry_point.value, entry_point.load), f"{entry_point.value} of {package}")
-    for plugin in plugins:
+    files = {str(Path(plugin).resolve()) if plugin.endswith(".py") else plugin: plugin for plugin in plugins}
+    for plugin in files.values():
         registry.add(load_module(plugin), plugin)
     return registry
 
@@ -61,7 +61,4 @@ def _guarded(plugin: str, load) -> ModuleType:
         return load()
     except Exception as error:
         # A plug-in is code of the user's and may raise anything; the error says which line of it did.
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        raise InputError(
-            f"the plug-in {plugin} cannot be loaded: {type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
-        ) from error
+        raise InputError(f"the plug-in {plugin} cannot be loaded: {raised(error)}") from error

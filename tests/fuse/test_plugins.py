@@ -174,15 +174,79 @@ def test_a_rewrite_that_is_wrong_is_named(tmp_path, body, why):
     assert why in str(caught.value) and not out.exists()
 
 
-def test_operands_that_cannot_be_drawn_are_named(tmp_path):
+DRAWS = (
+    "def draw(rng, m):\n    return %s\n"
+    "FUSIONS = [Fusion('acme_add', 'ADD', ADD, lambda tfl, m: tfl.add(m.x, m.y), draw=draw)]\n"
+)
+ADD = tf.TensorSpec([2, 3]), tf.TensorSpec([2, 3])
+
+
+@pytest.mark.parametrize(
+    ("drawn", "why"),
+    [("{'x': m.w}", "no w"), ("{'w': 1.0}", "no w"), ("{'x': rng.normal(size=[3, 2])}", "shape"), ("None", "items")],
+)
+def test_operands_that_cannot_be_drawn_are_named(tmp_path, drawn, why):
+    plugin = write(tmp_path, DRAWS % drawn)
+    fn = annotated(lambda x, y: x + y, "acme.Add")
+    with pytest.raises(InputError, match=rf"the fusion acme_add \(.*mine\.py:5\) failed: .*{why}"):
+        convert_function(fn, *ADD, plugins=[plugin])
+
+
+def test_what_is_drawn_takes_the_operands_type(tmp_path):
+    plugin = write(tmp_path, DRAWS % "{'x': rng.normal(size=[2, 3])}")
+    fn = annotated(lambda x, y: x + y + 1e-3, "acme.Add")
+    assert "differs" in check(fn, *ADD, plugins=[plugin]).refused["acme_add"]
+
+
+def test_a_check_that_returns_false_is_named(tmp_path):
+    """It would be overlooked."""
     plugin = write(
         tmp_path,
-        "def draw(rng, m):\n    return {'x': m.w}\n"
-        "FUSIONS = [Fusion('acme_add', 'ADD', ADD, lambda tfl, m: tfl.add(m.x, m.y), draw=draw)]\n",
+        "def check(m):\n    return m.x.rank == 3\n"
+        "FUSIONS = [Fusion('acme_add', 'ADD', ADD, lambda tfl, m: tfl.add(m.x, m.y), check)]\n",
     )
     fn = annotated(lambda x, y: x + y, "acme.Add")
-    with pytest.raises(InputError, match=r"the fusion acme_add \(.*mine\.py:5\) failed: AttributeError"):
-        convert_function(fn, tf.TensorSpec([2, 3]), tf.TensorSpec([2, 3]), plugins=[plugin])
+    with pytest.raises(InputError, match=r"the check of the fusion acme_add \(.*mine\.py:5\) must refuse by"):
+        convert_function(fn, *ADD, plugins=[plugin])
+
+
+def test_values_of_another_call_are_named(tmp_path):
+    plugin = write(
+        tmp_path,
+        "MADE = []\n"
+        "def rewrite(tfl, m):\n    MADE.append(tfl.add(m.x, m.y))\n    return MADE[0]\n"
+        "FUSIONS = [Fusion('acme_add', 'ADD', ADD, rewrite)]\n",
+    )
+    fn = annotated(lambda x, y: x + y, "acme.Add")
+    with pytest.raises(InputError, match=r"the fusion acme_add \(.*mine\.py:6\) must return operands and what it has"):
+        convert_function(lambda x, y: fn(fn(x, y), y), *ADD, plugins=[plugin])
+
+
+def test_the_line_of_the_plugin_is_told_not_ours(tmp_path):
+    plugin = write(
+        tmp_path,
+        "def rewrite(tfl, m):\n    x = m.x\n    return tfl.no_such_op(x)\n"
+        "FUSIONS = [Fusion('acme_add', 'ADD', ADD, rewrite)]\n",
+    )
+    fn = annotated(lambda x, y: x + y, "acme.Add")
+    with pytest.raises(InputError, match=r"NO_SUCH_OP .*mine\.py:7\)$"):
+        convert_function(fn, *ADD, plugins=[plugin])
+
+
+def test_a_pattern_that_matches_what_it_makes_is_named(tmp_path):
+    plugin = write(
+        tmp_path,
+        "FUSIONS = [Fusion('acme_add', 'ADD', pattern(lambda tfl, x, y: tfl.ADD(x, y)),\n"
+        "                  lambda tfl, m: tfl.add(m.x, m.y))]\n",
+    )
+    with pytest.raises(InputError, match=r"the fusion acme_add \(.*mine\.py:6\) matches what fusions make"):
+        convert_function(lambda x, y: x + y, *ADD, plugins=[plugin])
+
+
+def test_a_file_that_is_named_twice_counts_once(tmp_path):
+    plugin = write(tmp_path, "FUSIONS = [Fusion('acme_add', 'ADD', ADD, lambda tfl, m: m.x)]\n")
+    other = str(tmp_path / ".." / tmp_path.name / "mine.py")
+    assert "acme_add" in [fusion.name for fusion in load_registry([plugin, plugin, other]).fusions]
 
 
 def test_a_pattern_whose_rewrite_is_wrong_is_named(tmp_path):
@@ -210,6 +274,10 @@ def test_a_rule_that_is_wrong_is_named(tmp_path):
     [
         ("FUSIONS = [3]\n", "must be a list of fusions"),
         ("FUSIONS = [Fusion('gelu', 'GELU', ADD, lambda tfl, m: m.x)]\n", r"gelu is claimed by both .*gelu and .*mine"),
+        ("FUSIONS = [Fusion('a', 'A', ADD, None)]\n", r"rewrite of the fusion a is a function, not None .*mine\.py:5"),
+        ("FUSIONS = [Fusion('a', 'A', 'acme.Add', print)]\n", r"the fusion a is of a composite, or .*mine\.py:5"),
+        ("FUSIONS = [Fusion('a', 'A', pattern(lambda tf, x: 3), print)]\n", r"the fusion a is of a .*mine\.py:5"),
+        ("ADD = composite('acme.Add', 'x -> y', ['limit'])\n", r"attributes of a composite are a map .*mine\.py:5"),
         ("1 / 0\n", r"cannot be loaded: ZeroDivisionError: .*mine\.py:5"),
         ("def f(:\n", r"cannot be loaded: SyntaxError"),
     ],
