@@ -20,10 +20,12 @@ _SYMBOLIC = {
     **dict.fromkeys(("Cast", "Identity", "IdentityN", "OnesLike", "Pack", "PreventGradient", "Snapshot"), _EVERY),
     **dict.fromkeys(("StopGradient", "Unpack", "ZerosLike", "Squeeze"), _EVERY),
     **dict.fromkeys(("BroadcastTo", "ExpandDims", "Gather", "GatherNd", "GatherV2", "Prod", "Reshape"), _FIRST),
-    **dict.fromkeys(("ReverseV2", "Slice", "SplitV", "StridedSlice", "Sum", "Tile", "Transpose"), _FIRST),
+    **dict.fromkeys(("Max", "Min", "ReverseV2", "Slice", "SplitV", "StridedSlice", "Sum", "Tile", "Transpose"), _FIRST),
     **dict.fromkeys(("Concat", "Fill", "Select", "SelectV2", "Split"), slice(1, None)),
     "ConcatV2": slice(0, -1),
 }
+# Those that find one of several elements.
+_COMPARING = frozenset({"Max", "Min"})
 _SHAPE_OPS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
 # What StatelessRandomGetAlg tells on a CPU, as `Algorithm` of TensorFlow's random_ops_util.py numbers it.
 _PHILOX = 1
@@ -87,6 +89,8 @@ def _run(op: Op, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
         return None
     symbolic = set(range(len(arrays))[_SYMBOLIC[op.type]])
     if any(array.dtype == object and index not in symbolic for index, array in enumerate(arrays)):
+        return None
+    if op.type in _COMPARING and arrays[0].size > 1:
         return None
     return kernels.apply(op, arrays)
 

@@ -88,6 +88,13 @@ def test_arithmetic() -> None:
     assert _elements(_run("Neg", shape)) == [-B, -6]
 
 
+def test_the_largest_of_one_size_is_that_size() -> None:
+    sizes = _run("Shape", Value(types.FLOAT32, (B,)))
+    assert _run("Max", sizes, _int32([0])).content == B
+    assert _run("Min", sizes, _int32([0])).content == B
+    assert _run("Max", _run("Shape", Value(types.FLOAT32, (B, 6))), _int32([0])).content is None
+
+
 def test_known_numbers_go_through_any_kernel() -> None:
     shape = _run("Shape", Value(types.FLOAT32, (4, 6)))
     assert _elements(_run("Mod", shape, _int32(5))) == [4, 1]
