@@ -4,7 +4,11 @@ The contract is that of TensorFlow's `non_max_suppression_padded_v2` (python/ops
 ConvertNMSPaddedFunc of TFLiteConverter: boxes [..., n, 4], scores [..., n], max_output_size, iou_threshold and
 score_threshold -> the selected indices [batch, max_output_size], padded with 0, and how many they are. What follows
 these operands only tells TensorFlow how to go about it. The kernel takes one image: a batch of known size is taken
-apart; one of unknown size stays with the body.
+apart; one of unknown size stays with the body, which loops over tiles of all images at once.
+
+On boxes with an area, some of it at positive coordinates, and scores that differ, the kernel selects what the body
+does. It orders equal scores in its own way, and takes boxes without an area more than once; the body drops boxes
+whose coordinates are all zero or less.
 """
 
 from __future__ import annotations
@@ -30,13 +34,12 @@ def check(m: Match) -> None:
     m.require(m.scores.rank == m.boxes.rank - 1, "the scores are not known to have a rank of one less than the boxes")
     batch = m.boxes.shape[:-2]
     known = all(isinstance(size, int) for size in batch)
-    m.require(known, "TFLite's kernel takes one image, and the size of the batch is not known")
+    m.require(known, "TFLite's kernel takes one image, and the size of the batch is not known (--batch-size tells it)")
     wanted = {"boxes": types.FLOAT32, "scores": types.FLOAT32, "max_output_size": types.INT32}
     for name in ("max_output_size", "iou_threshold", "score_threshold"):
         m.require(m.operands[name].rank == 0, f"the operand {name} is not known to be a scalar")
     for name, dtype in {**wanted, "iou_threshold": types.FLOAT32, "score_threshold": types.FLOAT32}.items():
         m.require(m.operands[name].dtype is dtype, f"the operand {name} is {m.operands[name].dtype}, not {dtype}")
-
 
 
 def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
