@@ -55,9 +55,10 @@ def is_idle(op: Op) -> bool:
 
 def is_repeatable(op: Op) -> bool:
     """True if the op gives the same results whenever it gets the same operands, and they may be shared."""
-    if any(value is not None and value.variable for value in (*op.operands, *op.results)):
+    if _matches(_VARYING, op.kind) or _matches(_WRITES, op.kind) or (op.attrs and references(op)):
         return False
-    return not _matches(_VARYING, op.kind) and not _matches(_WRITES, op.kind) and not references(op)
+    # No op of TensorFlow knows variable tensors.
+    return op.dialect == "tf" or not any(v is not None and v.variable for v in (*op.operands, *op.results))
 
 
 def has_effect(op: Op, module: Module, known: dict[str, bool]) -> bool:

@@ -142,9 +142,7 @@ class _Walk:
         return self.replace(op, values, "folded", "constant folding", "all that it needs is known")
 
     def merge(self, op: Op, seen: dict[Any, Op]) -> bool:
-        if not is_repeatable(op) or any(r.variable for r in op.results):
-            return False
-        if any(v is not None and v.variable for v in op.operands):
+        if not is_repeatable(op):
             return False
         # An empty list says nothing of its elements: two that begin alike need not hold the same shapes.
         if any(result.dtype is types.VARIANT for result in op.results):
