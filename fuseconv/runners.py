@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError, VerificationError
+from fuseconv.load.saved_model import chosen_tags
 
 Arrays = Mapping[str, np.ndarray]
 Dims = tuple[int | None, ...]  # None: not known
@@ -131,8 +132,9 @@ def original_functions(
 def _saved_model(model: Path, names: Sequence[str], tags: Sequence[str]) -> dict[str, Function]:
     import tensorflow as tf
 
+    wanted = chosen_tags(model, tags)
     with _loading(model):
-        loaded = tf.saved_model.load(str(model), tags=list(tags) or None)
+        loaded = tf.saved_model.load(str(model), tags=wanted)
     there = {name: _signature(loaded, concrete) for name, concrete in loaded.signatures.items()}
     functions: dict[str, Function] = {}
     for name in names:

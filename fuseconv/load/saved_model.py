@@ -24,9 +24,15 @@ def load(path: Path, *, signatures: Sequence[str] = (), tags: Sequence[str] = ()
     """The module of a SavedModel.
 
     signatures: the names of those to take; nothing: all, "serving_default" first. tags: of the meta graph to take;
-    nothing: the one tagged "serve", or the only one. Raises InputError if something is not there or is damaged."""
+    nothing: the one tagged "serve", or the only one, or the one without tags, which is how modules for TensorFlow 1's
+    Hub have what is not for training. Raises InputError if something is not there or is damaged."""
     meta = _meta_graph(_read(path), tags, path)
     return _Loader(path, meta).load(_chosen(meta, signatures))
+
+
+def chosen_tags(path: Path, tags: Sequence[str] = ()) -> list[str]:
+    """The tags of the meta graph that `load` takes. Raises InputError as that does."""
+    return list(_meta_graph(_read(path), tags, path).meta_info_def.tags)
 
 
 def _read(path: Path) -> Any:
@@ -59,8 +65,10 @@ def _meta_graph(proto: Any, tags: Sequence[str], path: Path) -> Any:
             return meta
     if not tags:
         serving = [meta for found, meta in by_tags if "serve" in found]
-        if len(serving) == 1 or len(by_tags) == 1:
-            return serving[0] if serving else by_tags[0][1]
+        untagged = [meta for found, meta in by_tags if not found]
+        for alternatives in (serving, [meta for _, meta in by_tags], untagged):
+            if len(alternatives) == 1:
+                return alternatives[0]
     there = "; ".join(",".join(sorted(found)) or "(no tags)" for found, _ in by_tags)
     raise InputError(f"{path} has no graph with the tags '{','.join(sorted(wanted))}'. There are: {there}.")
 

@@ -14,6 +14,9 @@ from fuseconv.ir import types, verifier
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Variable
 from fuseconv.load import load, protos
+from fuseconv.load.saved_model import chosen_tags
+from fuseconv.pipeline import convert
+from fuseconv.verify import verify
 
 
 def ops(graph: Graph, kind: str) -> list[Op]:
@@ -134,6 +137,28 @@ def test_tags(tf2: Path) -> None:
     assert load(tf2, tags=["serve"]).signatures
     with pytest.raises(InputError, match=r"tags 'other,serve'. There are: serve"):
         load(tf2, tags=["serve", "other"])
+
+
+@pytest.mark.parametrize("tags", [[["train"], ["serve"]], [["serve", "gpu"], ["serve"]], [["train"], []]])
+def test_the_graph_that_is_not_for_training(tf: Any, tmp_path: Path, tags: list[list[str]]) -> None:
+    v1 = tf.compat.v1
+    builder = v1.saved_model.Builder(str(tmp_path / "model"))
+    for each in tags:
+        with tf.Graph().as_default(), v1.Session() as session:
+            x = v1.placeholder(tf.float32, [None, 2], "x")
+            y = x * v1.get_variable("w", [2]) + float(each == tags[-1])
+            session.run(v1.global_variables_initializer())
+            signature = v1.saved_model.predict_signature_def({"x": x}, {"y": y})
+            if each == tags[0]:
+                builder.add_meta_graph_and_variables(session, each, {"serving_default": signature})
+            else:
+                builder.add_meta_graph(each, {"serving_default": signature})
+    builder.save()
+    (add,) = all_ops(load(tmp_path / "model"), "tf.AddV2")
+    assert add.operands[1] is not None
+    assert add.operands[1].data == 1
+    assert chosen_tags(tmp_path / "model") == tags[-1]
+    assert verify(tmp_path / "model", convert(tmp_path / "model").data or b"").passed
 
 
 def test_no_such_signature(tf2: Path) -> None:
