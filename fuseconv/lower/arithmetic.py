@@ -65,10 +65,14 @@ def Xdivy(tfl, x, y):
 
 @lowers("Div", "RealDiv", "TruncateDiv")
 def Div(tfl, x, y):
-    """DIV; integers are divided towards zero. int64 is divided in float32 and corrected until it is exact; complex
-    numbers are multiplied with the conjugate."""
+    """DIV; integers are divided towards zero, and so does TruncateDiv round. int64 is divided in float32 and corrected
+    until it is exact; complex numbers are multiplied with the conjugate."""
     if x.dtype is types.COMPLEX64:
         return quotient(tfl, x, y)
+    if x.dtype.is_float and tfl.source.type == "TruncateDiv":
+        fraction = elementwise(tfl, "DIV", x, y)
+        negative = elementwise(tfl, "LESS", fraction, 0)
+        return select(tfl, negative, elementwise(tfl, "CEIL", fraction), elementwise(tfl, "FLOOR", fraction))
     if x.dtype in _LONG:
         return cast(tfl, _quotient(tfl, cast(tfl, x, types.INT64), cast(tfl, y, types.INT64)), tfl.dtype)
     return elementwise(tfl, "DIV", x, y)
@@ -80,7 +84,7 @@ def FloorDiv(tfl, x, y):
     if x.dtype.is_float:
         return elementwise(tfl, "FLOOR", elementwise(tfl, "DIV", x, y))
     if x.dtype in _LONG:
-        return cast(tfl, _floor_quotient(tfl, cast(tfl, x, types.INT64), cast(tfl, y, types.INT64)), tfl.dtype)
+        return cast(tfl, floor_quotient(tfl, cast(tfl, x, types.INT64), cast(tfl, y, types.INT64)), tfl.dtype)
     return elementwise(tfl, "FLOOR_DIV", x, y)
 
 
@@ -193,7 +197,7 @@ def _quotient(tfl: Lowering, x: Value, y: Value) -> Value:
     return functools.reduce(lambda a, b: elementwise(tfl, "ADD", a, b), steps)
 
 
-def _floor_quotient(tfl: Lowering, x: Value, y: Value) -> Value:
+def floor_quotient(tfl: Lowering, x: Value, y: Value) -> Value:
     """x / y of int64, rounded down: one less than towards zero where that cut off a negative fraction."""
     quotient = _quotient(tfl, x, y)
     inexact = elementwise(tfl, "NOT_EQUAL", elementwise(tfl, "MUL", quotient, y), x)

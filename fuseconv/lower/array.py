@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, product
+from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast, conjugate
-from fuseconv.lower.native import check_rank, scalar, sizes, through
+from fuseconv.lower.native import scalar, sizes, through
 from fuseconv.lower.reduction import axes_of
 from fuseconv.lower.rules import Lowering, constant_of, lowers
-from fuseconv.lower.shapes import known, reshape, shape_of, size
+from fuseconv.lower.shapes import extent, known, positions, reshape, shape_of
 from fuseconv.tfl.limits import RANK
 
 
@@ -48,8 +50,13 @@ def SplitV(tfl, x, size_splits, axis):
     count = len(tfl.source.results)
     if count == 1 or (size_splits.is_const and len(set(size_splits.data.tolist())) == 1):
         return _split(tfl, x, axis, count)
-    at, parts = scalar(_axis(axis, x), types.INT32), cast(tfl, size_splits, types.INT32)
-    return through(tfl, "SPLIT_V", lambda wide: tfl.split_v(wide, parts, at, num_splits=count), x)
+    parts = cast(tfl, size_splits, types.INT32)
+
+    def split(merged: Value, along: int) -> list[Value]:
+        where = scalar(along, types.INT32)
+        return through(tfl, "SPLIT_V", lambda wide: tfl.split_v(wide, parts, where, num_splits=count), merged)
+
+    return _along(tfl, "SPLIT_V", split, _axis(axis, x), x)
 
 
 @lowers
@@ -167,18 +174,6 @@ def InvertPermutation(tfl, x):
     return tfl.scatter_nd(where, cast(tfl, positions(tfl, count, x), x.dtype), sizes(tfl, (count,), x))
 
 
-def positions(tfl: Lowering, count: Dim, *sources: Value) -> Value:
-    """0, 1, ... as int32: a constant where the count is known."""
-    if isinstance(count, int):
-        return tfl.const(np.arange(count, dtype=np.int32))
-    return tfl.range(scalar(0, types.INT32), extent(tfl, count, *sources), scalar(1, types.INT32))
-
-
-def extent(tfl: Lowering, dim: Dim, *sources: Value) -> Value:
-    """A dimension as an int32 scalar, computed from the shapes of `sources` if it is not known."""
-    return scalar(dim, types.INT32) if isinstance(dim, int) else reshape(tfl, size(tfl, dim, *sources), ())
-
-
 def _axis(axis: Value, x: Value) -> int:
     return int(constant_of(axis, "the axis").reshape(())) % len(shape_of(x))
 
@@ -187,8 +182,31 @@ def _split(tfl: Lowering, x: Value, axis: Value, count: int) -> list[Value]:
     """`count` equal parts of x."""
     if count == 1:
         return [x]
-    at = scalar(_axis(axis, x), types.INT32)
-    return through(tfl, "SPLIT", lambda wide: tfl.split(at, wide, num_splits=count), x)
+    at = _axis(axis, x)
+
+    def split(merged: Value, along: int) -> list[Value]:
+        where = scalar(along, types.INT32)
+        return through(tfl, "SPLIT", lambda wide: tfl.split(where, wide, num_splits=count), merged)
+
+    return _along(tfl, "SPLIT", split, at, x)
+
+
+def _along(tfl: Lowering, kind: str, build: Callable[..., Any], axis: int, *data: Value) -> Any:
+    """`build(*data, axis)`, where there are more dimensions than the kernel takes on data whose dimensions before the
+    axis, and after it, are merged; the results take back theirs."""
+    shapes = [shape_of(x) for x in data]
+    if len(shapes[0]) <= RANK.get(kind, 8):
+        return build(*data, axis)
+    merged = [
+        reshape(tfl, x, (product(dims[:axis]), dims[axis], product(dims[axis + 1 :])), *data)
+        for x, dims in zip(data, shapes)
+    ]
+    made = build(*merged, 1)
+
+    def restored(y: Value) -> Value:
+        return reshape(tfl, y, (*shapes[0][:axis], shape_of(y)[1], *shapes[0][axis + 1 :]), *data)
+
+    return [restored(y) for y in made] if isinstance(made, list) else restored(made)
 
 
 def _index(tfl: Lowering, x: Value) -> Value:
@@ -199,22 +217,33 @@ def _index(tfl: Lowering, x: Value) -> Value:
 def _joined(tfl: Lowering, values: tuple[Value, ...] | list[Value], axis: Value) -> Value:
     if len(values) == 1:
         return values[0]
-    at = _axis(axis, values[0])
-    return through(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=at), *values)
+
+    def join(*merged_and_axis: Any) -> Value:
+        *merged, at = merged_and_axis
+        return through(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=at), *merged)
+
+    return _along(tfl, "CONCATENATION", join, _axis(axis, values[0]), *values)
 
 
 def _padded(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) -> Value:
-    """Dimensions that are not padded are merged with their neighbours where there are too many for the kernel."""
+    """Where there are too many dimensions for the kernel, those that are not padded are merged with their neighbours;
+    where that leaves too many, one dimension after the other is padded."""
     amounts = _index(tfl, paddings)
     shape = shape_of(x)
     build = getattr(tfl, kind.lower())
     if len(shape) <= RANK[kind] or amounts.data is None:
         return through(tfl, kind, lambda wide, *fill: build(wide, amounts, *fill), x, *value)
     runs = untouched_merged([bool(pair.any()) for pair in amounts.data])
+    if len(runs) > RANK[kind]:
+        for axis in np.flatnonzero(amounts.data.any(axis=1)):
+            alone = np.where(np.arange(len(shape))[:, None] == axis, amounts.data, 0)
+            x = _padded(tfl, kind, x, tfl.const(alone), *value)
+        return x
     merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in runs])
     outer = tfl.const(amounts.data[[run[0] for run in runs]])
     y = through(tfl, kind, lambda wide, *fill: build(wide, outer, *fill), merged, *value)
-    return reshape(tfl, y, shape_of(tfl.source.result), x)
+    dims = [dim + int(pair.sum()) for dim, pair in zip(shape, amounts.data)]
+    return reshape(tfl, y, dims, x)
 
 
 def untouched_merged(touched: list[bool]) -> list[list[int]]:
@@ -229,19 +258,34 @@ def untouched_merged(touched: list[bool]) -> list[list[int]]:
 
 
 def _merged_transpose(tfl: Lowering, x: Value, order: list[int]) -> Value:
+    """x transposed with dimensions merged that stay neighbours; where that leaves too many, one axis after another goes
+    to its place first."""
+    placed = 0
+    while len(_neighbours(order)) > RANK["TRANSPOSE"]:
+        moved = order[placed]
+        before = [axis for axis in range(len(order)) if axis != moved]
+        before.insert(placed, moved)
+        x = _merged_transpose(tfl, x, before)
+        order = [before.index(axis) for axis in order]
+        placed += 1
     shape = shape_of(x)
+    runs = _neighbours(order)
+    in_place = sorted(runs)
+    merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in in_place])
+    perm = [in_place.index(run) for run in runs]
+    y = through(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, perm), merged)
+    return reshape(tfl, y, [shape[axis] for axis in order], x)
+
+
+def _neighbours(order: list[int]) -> list[list[int]]:
+    """Runs of axes that stay neighbours, in their new order."""
     runs: list[list[int]] = []
     for axis in order:
         if runs and runs[-1][-1] == axis - 1:
             runs[-1].append(axis)
         else:
             runs.append([axis])
-    in_place = sorted(runs)
-    merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in in_place])
-    check_rank("TRANSPOSE", merged)
-    perm = [in_place.index(run) for run in runs]
-    y = through(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, perm), merged)
-    return reshape(tfl, y, [shape[axis] for axis in order], x)
+    return runs
 
 
 def _turned(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
@@ -251,12 +295,16 @@ def _turned(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
     by = by % count if count else 0
     if not by:
         return x
-    parts = []
-    for begin, length in ((count - by, by), (0, count - by)):
-        starts = [begin if at == axis else 0 for at in range(len(shape))]
-        lengths = [length if at == axis else -1 for at in range(len(shape))]
-        parts.append(through(tfl, "SLICE", lambda w, s=starts, n=lengths: tfl.slice_(w, s, n), x))
-    return through(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=axis), *parts)
+
+    def turn(merged: Value, along: int) -> Value:
+        parts = []
+        for begin, length in ((count - by, by), (0, count - by)):
+            starts = [begin if at == along else 0 for at in range(len(shape_of(merged)))]
+            lengths = [length if at == along else -1 for at in range(len(shape_of(merged)))]
+            parts.append(through(tfl, "SLICE", lambda w, s=starts, n=lengths: tfl.slice_(w, s, n), merged))
+        return through(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=along), *parts)
+
+    return _along(tfl, "SLICE", turn, axis, x)
 
 
 def _turned_at_run_time(tfl: Lowering, x: Value, axis: int, by: Value) -> Value:

@@ -6,8 +6,9 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
+from fuseconv.lower.arithmetic import floor_quotient
 from fuseconv.lower.carriers import cast
-from fuseconv.lower.native import elementwise
+from fuseconv.lower.native import elementwise, select
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import shape_of
 
@@ -49,8 +50,16 @@ def LeftShift(tfl, x, y):
 
 @lowers
 def RightShift(tfl, x, y):
-    """RIGHT_SHIFT, which cuts the distance to the bits that there are, as TensorFlow does."""
-    return elementwise(tfl, "RIGHT_SHIFT", x, y)
+    """RIGHT_SHIFT, which cuts the distance to the bits that there are, as TensorFlow does; int64 is divided by a power
+    of two."""
+    if x.dtype is not types.INT64:
+        return elementwise(tfl, "RIGHT_SHIFT", x, y)
+    count = _count(tfl, x, y)
+    # There is no 2^63; what so long a shift leaves of a number is its sign.
+    powers = np.left_shift(np.ones((), np.int64), np.arange(63))
+    divisor = tfl.gather(powers, cast(tfl, elementwise(tfl, "MINIMUM", count, 62), types.INT32))
+    sign = tfl.neg(cast(tfl, elementwise(tfl, "LESS", x, 0), types.INT64))
+    return select(tfl, elementwise(tfl, "LESS", count, 63), floor_quotient(tfl, x, divisor), sign)
 
 
 @lowers

@@ -13,11 +13,10 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
-from fuseconv.lower.array import extent, positions
 from fuseconv.lower.carriers import cast, in_float32
 from fuseconv.lower.native import scalar, select
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.shapes import known, reshape, shape_of
+from fuseconv.lower.shapes import extent, known, positions, reshape, shape_of
 
 # Each becomes an op.
 _MOST_CLASSES = 512

@@ -90,9 +90,10 @@ def Where(tfl, condition):
 
 
 def _compared(tfl, kind, x, y, incompatible_shape_error):
-    # TensorFlow 1 compares tensors of shapes that do not broadcast to one truth value.
-    known = x.is_static and y.is_static
-    require(incompatible_shape_error or (known and _broadcast(x.shape, y.shape)), "shapes that may not broadcast")
+    # TensorFlow 1 compares tensors of shapes that do not broadcast to one truth value. Where that shows only when the
+    # model runs, the kernel fails.
+    known = x.shape is not None and y.shape is not None
+    require(incompatible_shape_error or (known and _broadcast(x.shape, y.shape)), "shapes that do not broadcast")
     if x.dtype is types.COMPLEX64:
         real, imaginary = (elementwise(tfl, kind, part(x), part(y)) for part in (tfl.real, tfl.imag))
         return elementwise(tfl, "LOGICAL_AND" if kind == "EQUAL" else "LOGICAL_OR", real, imaginary)
@@ -100,4 +101,5 @@ def _compared(tfl, kind, x, y, incompatible_shape_error):
 
 
 def _broadcast(a, b):
-    return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b)))
+    pairs = zip(reversed(a), reversed(b))
+    return all(m == n or 1 in (m, n) or not (isinstance(m, int) and isinstance(n, int)) for m, n in pairs)

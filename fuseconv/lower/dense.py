@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuseconv.ir import types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.carriers import cast, complex_of, conjugate, in_float32
+from fuseconv.lower.carriers import carried, cast, complex_of, conjugate, in_float32
 from fuseconv.lower.native import elementwise
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import reshape, shape_of
@@ -31,7 +31,7 @@ def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
 def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool = False) -> Value:
     """x [...,m,k] @ y [...,k,n], with leading dimensions that broadcast; adj: the last two are swapped. The result is
     of the op's type. A constant matrix y is a dense layer's."""
-    if x.dtype in (types.INT32, types.INT64) and x.dtype is y.dtype is tfl.dtype:
+    if x.dtype.is_integer and x.dtype is y.dtype is tfl.dtype:
         return _integer_matmul(tfl, x, y, adj_x, adj_y)
     if x.dtype is types.COMPLEX64:
         return _complex_matmul(tfl, x, y, adj_x, adj_y)
@@ -76,6 +76,8 @@ def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) ->
 
 def _integer_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
     """The product as TFLite has no kernel for it: every pair of elements multiplied, then summed."""
+    # What is left of the sum in the wider type is what the narrower one's arithmetic leaves.
+    x, y = (carried(tfl, v, (types.INT32, types.INT64)) for v in (x, y))
     x, y = swapped(tfl, x) if adj_x else x, swapped(tfl, y) if adj_y else y
     rank = max(len(shape_of(x)), len(shape_of(y)))
     left = tfl.expand_dims(x, tfl.const(-1, types.INT32))

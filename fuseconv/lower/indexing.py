@@ -9,12 +9,11 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.array import extent, positions
 from fuseconv.lower.carriers import cast
 from fuseconv.lower.native import elementwise, select, sizes, through
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.segment import unsorted
-from fuseconv.lower.shapes import known, reshape, shape_of
+from fuseconv.lower.shapes import extent, known, positions, reshape, shape_of
 
 
 @lowers
@@ -132,7 +131,7 @@ def OneHot(tfl, indices, depth, on_value, off_value, *, axis=-1):
 
 @lowers
 def Unique(tfl, x, *, out_idx=None):
-    """UNIQUE."""
+    """UNIQUE; of strings that of the places at which they occur first."""
     made = tfl.source.results[1].dtype
     values, indices = _unique(tfl, x, made)
     return [values, indices]
@@ -193,7 +192,6 @@ def DataFormatVecPermute(tfl, x, *, src_format="NHWC", dst_format="NCHW"):
 
 def _gathered(tfl: Lowering, params: Value, indices: Value, axis: int, batch_dims: int) -> Value:
     which = _integers(tfl, indices)
-    require(params.dtype is not types.STRING or params.rank == 1, "GATHER takes strings from a vector only")
     return through(tfl, "GATHER", lambda wide: tfl.gather(wide, which, axis=axis, batch_dims=batch_dims), params)
 
 
@@ -203,7 +201,14 @@ def _integers(tfl: Lowering, indices: Value) -> Value:
 
 
 def _unique(tfl: Lowering, x: Value, index_type: types.DType) -> tuple[Value, Value]:
-    require(x.dtype not in (types.STRING, types.FLOAT64, types.UINT64), f"UNIQUE has no kernel for {x.dtype}")
+    require(x.dtype not in (types.FLOAT64, types.UINT64), f"UNIQUE has no kernel for {x.dtype}")
+    if x.dtype is types.STRING:
+        # ARG_MAX is where each string occurs first.
+        (count,) = shape_of(x, 1)
+        equal = tfl.equal(reshape(tfl, x, (count, 1), x), reshape(tfl, x, (1, count), x))
+        first = tfl.arg_max(equal, tfl.const(1, types.INT32), output_type="INT32")
+        places, indices = tfl.unique(first, idx_out_type=index_type.name.upper())
+        return tfl.gather(x, places, axis=0), indices
     wide = x.dtype if x.dtype in (types.FLOAT32, types.INT32, types.INT64) else types.INT64
     wide = types.FLOAT32 if x.dtype.is_float else wide
     values, indices = tfl.unique(cast(tfl, x, wide), idx_out_type=index_type.name.upper())

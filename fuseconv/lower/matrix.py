@@ -14,11 +14,10 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, is_static, product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.array import extent, positions
 from fuseconv.lower.carriers import cast
 from fuseconv.lower.native import scalar, select, through
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.shapes import known, reshape, shape_of
+from fuseconv.lower.shapes import extent, known, positions, reshape, shape_of
 
 
 @lowers("MatrixDiag", "BatchMatrixDiag")

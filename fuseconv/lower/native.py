@@ -14,6 +14,7 @@ from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.lower.carriers import by_parts, carried, cast
+from fuseconv.lower.places import by_places
 from fuseconv.lower.rules import Lowering, require
 from fuseconv.lower.shapes import reshape, shape_vector
 from fuseconv.tfl.infer import broadcast
@@ -24,21 +25,39 @@ _LINEAR = frozenset({
     "ADD", "SUB", "NEG", "SUM", "MEAN", "UNSORTED_SEGMENT_SUM", "CONCATENATION", "PACK", "UNPACK", "SPLIT", "SPLIT_V",
     "SLICE", "STRIDED_SLICE", "GATHER", "GATHER_ND", "SCATTER_ND", "TRANSPOSE", "PAD", "PADV2", "MIRROR_PAD", "TILE",
     "REVERSE_V2", "REVERSE_SEQUENCE", "DYNAMIC_UPDATE_SLICE", "SELECT", "SELECT_V2", "MATRIX_DIAG", "MATRIX_SET_DIAG",
+    "BROADCAST_TO", "FILL", "ONE_HOT",
+})  # fmt: skip
+# What takes elements from one place to another.
+_MOVES = frozenset({
+    "BROADCAST_TO", "CONCATENATION", "DYNAMIC_UPDATE_SLICE", "GATHER", "GATHER_ND", "ONE_HOT", "PACK",
+    "REVERSE_SEQUENCE", "REVERSE_V2", "SELECT", "SELECT_V2", "SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "TILE",
+    "TRANSPOSE", "UNPACK",
 })  # fmt: skip
 
 
 def through(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -> Any:
     """`build(*data)`, which builds the op `kind`, on operands of a type that its kernel has; what is built of that type
-    is cast back. Refuses the op if no type will do, or if the rank is too high for the kernel."""
+    is cast back. Refuses the op if no type will do, or if the rank is too high for the kernel.
+    The parts of complex numbers are computed apart; strings that the kernel lacks are moved by their places."""
     check_rank(kind, *data)
     original = data[0].dtype
     if original.is_complex and kind in _LINEAR:
         return by_parts(tfl, build, *data)
+    if original is types.STRING and kind in _MOVES and not _takes_strings(kind, data):
+        return by_places(tfl, build, *data)
     wide = [carried(tfl, x, TYPES[kind]) for x in data]
     made = build(*wide)
     if wide[0].dtype is original:
         return made
     return [cast(tfl, y, original) for y in made] if isinstance(made, list) else cast(tfl, made, original)
+
+
+def _takes_strings(kind: str, data: Sequence[Value]) -> bool:
+    """Whether a kernel takes these strings: GATHER takes those of a vector only, and SLICE fails where its operand has
+    another size than in the last run."""
+    if kind == "GATHER":
+        return len(data) == 1 and data[0].rank == 1
+    return kind != "SLICE" and types.STRING in TYPES.get(kind, ())
 
 
 def check_rank(kind: str, *data: Value) -> None:
@@ -77,9 +96,8 @@ def scalar(number: Any, dtype: DType) -> Value:
 def filled(tfl: Lowering, shape: Shape | None, number: Any, dtype: DType, *sources: Value) -> Value:
     """A tensor of one number; unknown dimensions are made of the sizes of `sources`, of which the first has the shape
     if that is not known."""
-    carrier = carried_type(dtype, "FILL")
     dims = tfl.shape_(sources[0]) if shape is None else sizes(tfl, shape, *sources)
-    return cast(tfl, tfl.fill(dims, scalar(number, carrier)), dtype)
+    return through(tfl, "FILL", lambda wide: tfl.fill(dims, wide), scalar(number, dtype))
 
 
 def sizes(tfl: Lowering, shape: Shape, *sources: Value) -> Value:
@@ -90,26 +108,12 @@ def sizes(tfl: Lowering, shape: Shape, *sources: Value) -> Value:
     return shape_vector(tfl, shape, *sources) if whole is None else tfl.shape_(whole)
 
 
-def carried_type(dtype: DType, kind: str) -> DType:
-    """The type in which the kernel of `kind` computes for `dtype`."""
-    ranked = (dtype, *(wide for wide in TYPES[kind] if _holds(wide, dtype)))
-    carrier = next((wide for wide in ranked if wide in TYPES[kind]), None)
-    require(carrier is not None, f"TFLite's {kind} has no kernel for {dtype}, nor for a type that holds its values")
-    return carrier  # type: ignore[return-value]
-
-
-def _holds(wide: DType, dtype: DType) -> bool:
-    if dtype in (types.FLOAT16, types.BFLOAT16):
-        return wide is types.FLOAT32
-    return dtype.numpy.kind in "iub" and wide.is_integer and np.can_cast(dtype.numpy, wide.numpy)
-
-
 def broadcast_to(tfl: Lowering, x: Value, shape: Shape, *sources: Value) -> Value:
     """x with its dimensions of size 1 (and those it lacks) repeated to fill the shape."""
     if x.shape == shape:
         return x
-    check_rank("BROADCAST_TO", x)
-    return tfl.broadcast_to(x, sizes(tfl, shape, x, *sources))
+    dims = sizes(tfl, shape, x, *sources)
+    return through(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, dims), x)
 
 
 def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str, Any]) -> Value:

@@ -11,11 +11,10 @@ import math
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.lower.array import extent
 from fuseconv.lower.carriers import cast, in_float32
 from fuseconv.lower.native import elementwise, scalar, through
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.shapes import shape_of
+from fuseconv.lower.shapes import extent, shape_of
 from fuseconv.lower.special import erfinv
 
 _TWO_SIGMA = math.erf(math.sqrt(2.0))

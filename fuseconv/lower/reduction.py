@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import product
+from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast, in_float32
 from fuseconv.lower.native import elementwise, filled, scalar, select, through
@@ -156,8 +157,23 @@ def reduced(tfl: Lowering, kind: str, x: Value, axis: Value, keep_dims: bool, em
     if len(shape_of(x)) <= RANK.get(kind, 8):
         return through(tfl, kind, lambda wide: build(wide, axes, keep_dims=keep_dims), x)
     dims, merged = _merged(shape_of(x), axes)
+    if len(dims) > RANK[kind]:
+        require(kind != "MEAN" or x.dtype.is_float, "the mean of integers cannot be taken in steps")
+        flat = reshape(tfl, x, (product(dims),))
+        y = through(tfl, kind, lambda wide: _in_steps(tfl, build, wide, dims, merged), flat)
+        return reshape(tfl, y, shape_of(tfl.source.result), x)
     y = through(tfl, kind, lambda wide: build(wide, merged), reshape(tfl, x, dims))
     return reshape(tfl, y, shape_of(tfl.source.result), x)
+
+
+def _in_steps(tfl: Lowering, build: Callable[..., Value], x: Value, dims: Sequence[Dim], axes: Sequence[int]) -> Value:
+    """x of the shape `dims` reduced along one axis after another, the last first, so that the others keep their
+    places; the result is a vector."""
+    left = list(dims)
+    for at in reversed(axes):
+        x = build(reshape(tfl, x, (product(left[:at]), left[at], product(left[at + 1 :]))), [1])
+        del left[at]
+    return reshape(tfl, x, (product(left),))
 
 
 def axes_of(x: Value, axis: Value) -> list[int]:

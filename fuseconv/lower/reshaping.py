@@ -12,6 +12,9 @@ from fuseconv.lower.native import broadcast_to, check_rank, elementwise, scalar,
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.shapes import reshape, shape_of
 
+# Whole numbers up to here are all float32 numbers.
+_COUNTABLE = 1 << 24
+
 
 @lowers
 def Reshape(tfl, x, shape):
@@ -82,6 +85,7 @@ def LinSpace(tfl, start, stop, num):
     """start and equal steps of RANGE, then stop itself."""
     require(start.dtype.is_float, f"steps of {start.dtype} are not supported")
     (count,) = np.asarray(constant_of(num, "the number of steps")).reshape(-1)
+    require(count <= _COUNTABLE, f"float32 does not count {count} steps")
     first = reshape(tfl, start, (1,))
     if count == 1:
         return first
@@ -97,10 +101,9 @@ def BroadcastTo(tfl, x, shape):
     if x.shape is not None and x.shape == tfl.shape:
         return x
     check_rank("BROADCAST_TO", tfl.source.result)
-    require(x.dtype not in (types.STRING, types.COMPLEX64), f"BROADCAST_TO has no kernel for {x.dtype}")
     if tfl.source.result.is_static:
         return broadcast_to(tfl, x, tfl.shape)
-    return tfl.broadcast_to(x, shape)
+    return through(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, shape), x)
 
 
 @lowers

@@ -4,35 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import ml_dtypes
+import numpy as np
+
 from fuseconv.ir import types
+from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.carriers import cast, in_float32
+from fuseconv.lower.carriers import carried, cast, in_float32
 from fuseconv.lower.native import elementwise, filled, scalar, select, through
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.shapes import reshape, shape_of
+from fuseconv.lower.shapes import positions, reshape, shape_of
+from fuseconv.tfl.limits import TYPES
+
+_EXTREMES = ("UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN")
 
 
 @lowers
 def UnsortedSegmentSum(tfl, data, segment_ids, num_segments):
-    """UNSORTED_SEGMENT_SUM."""
+    """UNSORTED_SEGMENT_SUM; of int64 all rows are selected and reduced for each id."""
     return unsorted(tfl, "UNSORTED_SEGMENT_SUM", data, segment_ids, num_segments)
 
 
 @lowers
 def UnsortedSegmentProd(tfl, data, segment_ids, num_segments):
-    """UNSORTED_SEGMENT_PROD."""
+    """UNSORTED_SEGMENT_PROD; of int64 all rows are selected and reduced for each id."""
     return unsorted(tfl, "UNSORTED_SEGMENT_PROD", data, segment_ids, num_segments)
 
 
 @lowers
 def UnsortedSegmentMax(tfl, data, segment_ids, num_segments):
-    """UNSORTED_SEGMENT_MAX."""
+    """UNSORTED_SEGMENT_MAX; of int64 all rows are selected and reduced for each id."""
     return unsorted(tfl, "UNSORTED_SEGMENT_MAX", data, segment_ids, num_segments)
 
 
 @lowers
 def UnsortedSegmentMin(tfl, data, segment_ids, num_segments):
-    """UNSORTED_SEGMENT_MIN."""
+    """UNSORTED_SEGMENT_MIN; of int64 all rows are selected and reduced for each id."""
     return unsorted(tfl, "UNSORTED_SEGMENT_MIN", data, segment_ids, num_segments)
 
 
@@ -44,7 +51,7 @@ def SegmentSum(tfl, data, segment_ids):
 
 @lowers
 def SegmentProd(tfl, data, segment_ids):
-    """UNSORTED_SEGMENT_PROD."""
+    """UNSORTED_SEGMENT_PROD; of int64 all rows are selected and reduced for each id."""
     return unsorted(tfl, "UNSORTED_SEGMENT_PROD", data, segment_ids, _count(tfl, segment_ids))
 
 
@@ -106,7 +113,37 @@ def unsorted(tfl: Lowering, kind: str, data: Value, ids: Value, count: Value) ->
     """The rows of `data` reduced by their id; negative ids are left out."""
     build = getattr(tfl, kind.lower())
     ids, count = cast(tfl, ids, types.INT32), cast(tfl, count, types.INT32)
-    return through(tfl, kind, lambda wide: build(wide, ids, count), data)
+    if data.dtype in (types.INT64, types.UINT32):
+        return cast(tfl, _masked(tfl, kind, cast(tfl, data, types.INT64), data.dtype, ids, count), data.dtype)
+    if kind not in _EXTREMES or data.dtype in TYPES[kind]:
+        return through(tfl, kind, lambda wide: build(wide, ids, count), data)
+    wide = carried(tfl, data, TYPES[kind])
+    total = build(wide, ids, count)
+    # What the kernel makes of no rows is the end of the wider type's range.
+    nothing, wider = (scalar(_nothing(kind, dtype), wide.dtype) for dtype in (data.dtype, wide.dtype))
+    return cast(tfl, select(tfl, tfl.equal(total, wider), nothing, total), data.dtype)
+
+
+def _masked(tfl: Lowering, kind: str, data: Value, dtype: types.DType, ids: Value, count: Value) -> Value:
+    """The reduction, for each id, of all rows, where those of other ids are what changes nothing."""
+    outer, inner = shape_of(ids), shape_of(data)[len(shape_of(ids)) :]
+    rows = reshape(tfl, data, (1, product(outer), product(inner)), ids)
+    size = int(count.data) if count.data is not None else None
+    numbers = positions(tfl, size, ids) if size is not None else tfl.range(scalar(0, types.INT32), count, 1)
+    mine = tfl.equal(reshape(tfl, ids, (1, product(outer), 1), ids), tfl.reshape(numbers, [-1, 1, 1]))
+    spread = select(tfl, mine, rows, int(_nothing(kind, dtype)))
+    reduce = {"SUM": tfl.sum_, "PROD": tfl.reduce_prod, "MAX": tfl.reduce_max, "MIN": tfl.reduce_min}
+    made = reduce[kind.rpartition("_")[2]](spread, [1])
+    return reshape(tfl, made, (shape_of(numbers)[0], *inner), data, numbers)
+
+
+def _nothing(kind: str, dtype: types.DType) -> float:
+    """What TensorFlow makes of no rows."""
+    if kind not in _EXTREMES:
+        return 1 if kind.endswith("PROD") else 0
+    info = ml_dtypes.finfo(dtype.numpy) if dtype.is_float else np.iinfo(dtype.numpy)
+    end = info.min if kind.endswith("MAX") else info.max
+    return float(end) if dtype.is_float else int(end)
 
 
 def _of_rows(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+import numpy as np
+
 from fuseconv.ir.dims import Dim, Shape, Sym, symbol
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import require
@@ -57,6 +59,20 @@ def size(tfl: Builder, dim: Dim, *sources: Value) -> Value:
             factors.append(tfl.ints([coefficient]))
         terms.append(functools.reduce(tfl.mul, factors))
     return functools.reduce(tfl.add, terms)
+
+
+def extent(tfl: Builder, dim: Dim, *sources: Value) -> Value:
+    """A dimension as an int32 scalar, computed from the shapes of `sources` if it is not known."""
+    if isinstance(dim, int):
+        return tfl.const(np.array(dim, np.int32))
+    return reshape(tfl, size(tfl, dim, *sources), ())
+
+
+def positions(tfl: Builder, count: Dim, *sources: Value) -> Value:
+    """0, 1, ... as int32: a constant where the count is known."""
+    if isinstance(count, int):
+        return tfl.const(np.arange(count, dtype=np.int32))
+    return tfl.range(tfl.const(np.array(0, np.int32)), extent(tfl, count, *sources), tfl.const(np.array(1, np.int32)))
 
 
 def _unknown(monomial: tuple) -> Sym | None:

@@ -13,7 +13,7 @@ from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.array import untouched_merged
 from fuseconv.lower.carriers import cast
-from fuseconv.lower.native import check_rank, scalar, through
+from fuseconv.lower.native import scalar, through
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import reshape, shape_of
 from fuseconv.tfl.limits import RANK
@@ -84,8 +84,12 @@ def cut_out(tfl: Lowering, x: Value, cuts: Sequence[Cut]) -> Value:
     if len(shape) <= RANK["STRIDED_SLICE"]:
         return _strided_slice(tfl, x, cuts)
     runs = untouched_merged(touched)
+    if len(runs) > RANK["STRIDED_SLICE"]:
+        # From the last to the first: a dimension that goes leaves those before it where they are.
+        for axis in reversed([axis for axis, cut in enumerate(touched) if cut]):
+            x = cut_out(tfl, x, [cuts[axis] if at == axis else Cut() for at in range(len(shape_of(x)))])
+        return x
     merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in runs])
-    check_rank("STRIDED_SLICE", merged)
     y = _strided_slice(tfl, merged, [cuts[run[0]] if touched[run[0]] else Cut() for run in runs])
     taken = iter(shape_of(y))
     dims: list[Dim] = []

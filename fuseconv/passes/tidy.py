@@ -128,6 +128,11 @@ def _copy(graph: Graph, value: Value) -> Value:
     rank = value.rank or 0
     if rank == 0:
         return tfl.typed_op("RESHAPE", [value, tfl.ints([])], [(value.dtype, value.shape)], {})[0]
+    if value.dtype is types.STRING:
+        # SLICE fails where strings change their number between two runs.
+        none, ones = tfl.ints([0] * rank), tfl.ints([1] * rank)
+        masks = {"begin_mask": (1 << rank) - 1, "end_mask": (1 << rank) - 1}
+        return tfl.typed_op("STRIDED_SLICE", [value, none, none, ones], [(value.dtype, value.shape)], masks)[0]
     begin, size = tfl.ints([0] * rank), tfl.ints([-1] * rank)
     return tfl.typed_op("SLICE", [value, begin, size], [(value.dtype, value.shape)], {})[0]
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from fuseconv.ir.types import BY_NAME, DType
 
+# Of a dimension: shapes are vectors of int32.
+LARGEST_SIZE = (1 << 31) - 1
+
 _BYTES = "float32 float16 bfloat16 int8 uint8 int16 int32 int64 bool"
 _NUMBERS = "float32 int32 int64"
 
@@ -40,8 +43,8 @@ _TYPES = {
     "ABS": "float32 int32",
     "NEG": f"{_NUMBERS} int8 int16",
     "SIGN": "float32 float64 int32",
-    "SELECT": f"{_BYTES} uint16 uint32 string",
-    "SELECT_V2": f"{_BYTES} uint16 uint32 string",
+    "SELECT": f"{_BYTES} uint16 uint32",
+    "SELECT_V2": f"{_BYTES} uint16 uint32",
     # Reductions.
     "SUM": _NUMBERS,
     "MEAN": _NUMBERS,
@@ -75,6 +78,7 @@ _TYPES = {
     "PAD": _BYTES,
     "PADV2": _BYTES,
     "MIRROR_PAD": "float32 int32 int64 int8 uint8 int16",
+    "BROADCAST_TO": f"{_BYTES} uint16 uint32 float64 uint64",
     "TILE": "float32 int32 int64 int8 uint8 bool string",
     "FILL": "float32 int32 int64 float16 int8 int16 bool string",
     "ONE_HOT": "float32 int32 int64 int8 uint8 bool",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fuseconv.testing import check, check_refused
+from fuseconv.testing import check
 
 raw = tf.raw_ops
 TYPES = [
@@ -64,7 +64,16 @@ def test_transpose(dtype):
 def test_transpose_of_many_dimensions():
     check(lambda x: tf.transpose(x, [5, 6, 3, 4, 0, 1, 2]), spec(2, 3, 2, 2, 1, 2, 3))
     check(lambda x: tf.transpose(x, [3, 0, 5, 1, 4, 2]), spec(2, 3, 2, 2, 1, 2))
-    check_refused(lambda x: tf.transpose(x), spec(2, 3, 2, 2, 1, 2, 3), match="Transpose.*rank 7")
+    check(tf.transpose, spec(None, 3, 2, 2, 1, 2, 3))
+    check(lambda x: tf.transpose(x, [3, 0, 7, 5, 1, 6, 4, 2]), spec(2, 3, 2, 2, 1, 2, 3, 2))
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int8], ids=lambda t: t.name)
+def test_one_of_many_dimensions(dtype):
+    high = spec(None, 3, 2, 1, 3, 2, 2, dtype=dtype)
+    check(lambda x: [tf.concat([x, x], axis) for axis in (0, 4, -1)], high)
+    check(lambda x: [*tf.split(x, 3, 1), *tf.split(x, [1, 2], 4)], high)
+    check(lambda x: tf.roll(x, [1, -1], [1, 6]), high)
 
 
 def test_transpose_by_a_computed_permutation():
@@ -87,6 +96,7 @@ def test_pad_with_a_value(dtype):
 
 def test_pad_of_many_dimensions():
     check(lambda x: tf.pad(x, [[0, 0]] * 5 + [[1, 2], [0, 0]]), spec(None, 2, 1, 2, 3, 2, 2))
+    check(lambda x: tf.pad(x, [[1, 2]] * 6, constant_values=3), spec(None, 2, 1, 2, 3, 2))
     check(lambda x: tf.pad(x, [[1, 0]] + [[0, 0]] * 4 + [[1, 2]], constant_values=3), spec(None, 2, 1, 2, 3, 2))
 
 

@@ -40,12 +40,18 @@ def test_left_shift(dtype):
     check(tf.bitwise.left_shift, spec(None, 9, dtype=dtype), spec(9, dtype=dtype), inputs=distances)
 
 
-@pytest.mark.parametrize("dtype", [t for t in INTEGERS if t is not tf.int64], ids=lambda t: t.name)
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda t: t.name)
 def test_right_shift(dtype):
     def layer(x, y):
         return tf.bitwise.right_shift(tf.bitwise.invert(x), y)
 
     check(layer, spec(None, 9, dtype=dtype), spec(9, dtype=dtype), inputs=distances)
+
+
+def test_right_shift_of_large_int64():
+    x = np.array([2**63 - 1, -(2**63), -1, -(2**53) - 1, 2**40 + 1, -7], np.int64)[:, None]
+    y = np.array([0, 1, 5, 31, 32, 62, 63, 64], np.int64)
+    check(tf.bitwise.right_shift, spec(6, 1, dtype=tf.int64), spec(8, dtype=tf.int64), inputs=[x, y])
 
 
 WHOLE = [tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64, tf.uint64]

@@ -42,7 +42,11 @@ def test_equality_of_shapes_that_may_not_broadcast():
         return raw.Equal(x=x, y=y, incompatible_shape_error=False)
 
     check(layer, spec(2, 3), spec(3))
-    check_refused(layer, spec(None, 3), spec(None, 3), match="Equal.*may not broadcast")
+    check_refused(layer, spec(None, 3), spec(None, 2), match="Equal.*do not broadcast")
+
+
+def test_equality_of_sizes_that_are_not_known():
+    check(lambda x, y: [x == y, x != y], spec(None, 3, dtype=tf.int32), spec(None, 3, dtype=tf.int32))
 
 
 def test_approximate_equality():

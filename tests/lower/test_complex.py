@@ -50,6 +50,13 @@ def test_moves():
     check(moved, spec(None, 3, dtype=tf.complex64))
 
 
+def test_repeating():
+    value = tf.TensorSpec([], tf.complex64)
+    check(lambda x: [tf.fill([2, 3], x), tf.one_hot([1, 0], 3, x, 2 * x)], value)
+    check(lambda x: [tf.broadcast_to(x, [2, *x.shape]), tf.zeros_like(x)], tf.TensorSpec([1, 3], tf.complex64))
+    check(lambda x: [tf.zeros_like(x), tf.ones_like(x)], tf.TensorSpec([None, 3], tf.complex64))
+
+
 def test_joining():
     check(tf.complex, spec(None, 3), spec(None, 3))
     check(lambda x: tf.cast(x, tf.complex64), spec(None, 3))

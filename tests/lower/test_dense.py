@@ -46,6 +46,11 @@ def test_matmul_of_integers(dtype, adjoint):
     check(lambda x, y: tf.matmul(x, tf.expand_dims(y, 0), transpose_b=adjoint), batched, b)
 
 
+def test_batch_matmul_of_int16_keeps_what_is_left_of_16_bits():
+    batched = spec(None, 3, 7, dtype=tf.int16)
+    check(lambda x: tf.matmul(1000 * x, x, transpose_b=True), batched)
+
+
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
 def test_matmul_in_half_precision(dtype):
     check(lambda x: tf.matmul(x, tf.cast(weights(7, 5), dtype)), spec(None, 7, dtype=dtype))

@@ -47,4 +47,40 @@ def test_select_at_high_rank():
 
 
 def test_a_rank_that_no_kernel_takes():
-    check_refused(lambda x: tf.concat([x, x], 0), spec(2, 1, 2, 1, 2, 1, 2), match="ConcatV2.*rank 7")
+    begin = np.ones(6, np.int32)
+    check_refused(
+        lambda x, size: tf.slice(x, begin, size), spec(2, 1, 2, 1, 2, 1), spec(6, dtype=tf.int32), match="Slice.*rank 6"
+    )
+
+
+def strings(*shape):
+    return spec(*shape, dtype=tf.string)
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda x: tf.transpose(x, [2, 0, 1]),
+        lambda x: tf.reverse(x, [0, -1]),
+        lambda x: tf.slice(x, [0, 1, 1], [-1, 1, -1]),
+        lambda x: tf.unstack(x, axis=1),
+        lambda x: tf.split(x, [1, 3], 2),
+        lambda x: tf.gather(x, [[1, 0], [0, 0]], axis=1),
+        lambda x: tf.boolean_mask(x, [True, False], axis=1),
+        lambda x: tf.broadcast_to(x[:1], [2, 3, 2, 4]),
+        lambda x: x[1:, ::-1, tf.newaxis, 2],
+    ],
+)
+def test_strings_are_moved(move):
+    check(move, strings(None, 2, 4))
+
+
+def test_strings_are_handed_on():
+    check(lambda x: [x, tf.identity(x), tf.expand_dims(x, 1)], strings(None, 2))
+
+
+@pytest.mark.parametrize(
+    "join", [lambda x: tf.concat([x, x], 0), lambda x: tf.stack([x, x]), lambda x: tf.where([True, False], x, "")]
+)
+def test_strings_are_not_joined(join):
+    check_refused(join, strings(None, 2), match="no kernel that takes strings from two tensors into one")

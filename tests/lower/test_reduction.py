@@ -48,6 +48,11 @@ def test_empty(op, dtype):
 @pytest.mark.parametrize("op", REDUCTIONS)
 def test_high_rank(op):
     check(lambda x: REDUCTIONS[op](x, [1, 2, 5]), spec(None, 2, 1, 2, 3, 2, 2))
+    check(lambda x: REDUCTIONS[op](x, [1, 3, 5], True), spec(None, 2, 3, 2, 3, 2, 2))
+
+
+def test_mean_of_integers_along_many_axes_is_refused():
+    check_refused(lambda x: tf.reduce_mean(x, [1, 3, 5]), spec(2, 2, 3, 2, 3, 2, 2, dtype=tf.int32), match="in steps")
 
 
 @pytest.mark.parametrize("op", REDUCTIONS)

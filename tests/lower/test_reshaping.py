@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fuseconv.testing import check, check_refused
+from fuseconv.testing import check
 
 raw = tf.raw_ops
 TYPES = [tf.float32, tf.float16, tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.bool]
@@ -88,7 +88,11 @@ def test_broadcast_to(dtype):
 def test_broadcast_to_a_computed_shape():
     x, shape = np.ones((3, 1), np.float32), np.array([2, 3, 4])
     check(tf.broadcast_to, spec(3, 1), spec(3, dtype=tf.int64), inputs=[x, shape])
-    check_refused(lambda x: tf.broadcast_to(x, [2]), spec(dtype=tf.string), match="BroadcastTo.*string")
+
+
+@pytest.mark.parametrize("dtype", [tf.string, tf.complex64], ids=lambda t: t.name)
+def test_broadcast_of_types_that_the_kernel_lacks(dtype):
+    check(lambda x: tf.broadcast_to(x, [2, 4, 3]), spec(4, 1, dtype=dtype))
 
 
 PAIRS = [

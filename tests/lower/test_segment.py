@@ -36,6 +36,26 @@ def test_sorted(op):
     check(lambda x: op(x, ids), tf.TensorSpec([5, 3]), inputs=[rows(tf.float32)])
 
 
+TYPES = [tf.float16, tf.bfloat16, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.uint32, tf.int64]
+
+
+@pytest.mark.parametrize("op", UNSORTED, ids=lambda op: op.__name__)
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda t: t.name)
+def test_types(op, dtype):
+    ids = np.array([[3, 0], [-1, 3]], np.int32)
+    specs = tf.TensorSpec([None, 2, 3], dtype), tf.TensorSpec([None, 2], tf.int32)
+    inputs = [rows(dtype)[:4].reshape(2, 2, 3), ids]
+    check(lambda x, ids: op(x, ids, 5), *specs, inputs=inputs, static=False)
+    check(lambda x, ids: op(x, ids, tf.reduce_max(ids) + 2), *specs, inputs=inputs, static=False)
+
+
+@pytest.mark.parametrize("op", UNSORTED + SORTED[:4], ids=lambda op: op.__name__)
+def test_large_int64(op):
+    ids, count = np.array([0, 0, 2, 2], np.int32), [3] if op in UNSORTED else []
+    x = np.array([2**62, 2**53 + 1, -(2**53) - 1, 2], np.int64)
+    check(lambda x: op(x, ids, *count), tf.TensorSpec([4], tf.int64), inputs=[x])
+
+
 SPARSE = [tf.raw_ops.SparseSegmentSum, tf.raw_ops.SparseSegmentMean, tf.raw_ops.SparseSegmentSqrtN]
 SPARSE_SIZED = [
     tf.raw_ops.SparseSegmentSumWithNumSegments, tf.raw_ops.SparseSegmentMeanWithNumSegments,

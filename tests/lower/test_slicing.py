@@ -61,6 +61,8 @@ def test_bounds(begin, stride):
 def test_many_dimensions():
     check(lambda x: x[:, :, 1:, :, ..., ::2], spec(None, 2, 3, 2, 1, 2, 3))
     check(lambda x: x[:, :, 1, :, ..., tf.newaxis, ::2], spec(None, 2, 3, 2, 1, 2, 3))
+    check(lambda x: x[1:, ::-1, 1:, 1, ::2, 1:], spec(2, 2, 3, 2, 3, 2))
+    check(lambda x: tf.slice(x, [0, 1, 1, 0, 1, 0, 1], [-1, 1, 2, 1, 2, 1, 1]), spec(None, 2, 3, 2, 3, 2, 2))
     check(lambda x: tf.slice(x, [0, 0, 0, 1, 0, 0], [-1, 2, 3, 1, -1, -1]), spec(None, 2, 3, 2, 1, 2))
 
 
