@@ -7,10 +7,11 @@
     metadata         [{name, size, text}]: text is None unless the bytes are printable
     signatures       [{key, subgraph, inputs, outputs}]: inputs and outputs map names to tensor indices
     subgraphs        [{name, inputs, outputs, tensors, ops}]: inputs and outputs are tensor indices
-      tensors        [{name, type, shape, shape_signature, quantisation, is_variable, buffer, size}]
+      tensors        [{name, type, shape, shape_signature, quantisation, is_variable, is_sparse, buffer, size}]
                      shape_signature: None, or the shape with -1 for dimensions that may be resized
                      quantisation: None, or {axis, count, scale, zero_point}: count scales, from scale[0] to scale[1]
                      buffer: its index; size: the bytes of its contents, 0 where it holds none
+                     is_sparse: the contents are those elements only that are not zero
       ops            [{op, version, operands, results, options, intermediates}]: an operand of -1 is left out
                      op: the builtin operator's name, or the name of a custom op
                      options: by the schema's names, enums as names; of a custom op its map, or {"size": bytes}
@@ -41,13 +42,16 @@ SCHEMA_VERSION = 1
 _IDENTIFIER = b"TFL3"
 _FLEX = "Flex"
 # What reading a flatbuffer whose offsets lead nowhere can end in.
-_DAMAGE = (struct.error, IndexError, ValueError, TypeError, OverflowError, RecursionError)
+_DAMAGE = (struct.error, LookupError, ValueError, TypeError, OverflowError, RecursionError)
 
 
 def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Describes a .tflite file, whoever made it; see the module for the keys.
 
     Raises InputError if it cannot be read, is no TFLite model, or is damaged."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        # Opening a pipe waits for somebody to write to it.
+        raise InputError(f"{path} cannot be read: it is no ordinary file")
     try:
         size = os.path.getsize(path)
         with open(path, "rb") as file:
@@ -83,6 +87,8 @@ class _Reader:
     def describe(self) -> dict[str, Any]:
         model = self.model
         subgraphs = [self._subgraph(model.Subgraphs(index)) for index in range(model.SubgraphsLength())]
+        signatures = [_signature(model.SignatureDefs(index)) for index in range(model.SignatureDefsLength())]
+        _check_indices(subgraphs, signatures)
         counts: Counter[str] = Counter()
         weights: Counter[str] = Counter()
         counted: set[int] = set()
@@ -104,7 +110,7 @@ class _Reader:
                 "description": _text(model.Description()),
             },
             "metadata": [self._metadata(model.Metadata(index)) for index in range(model.MetadataLength())],
-            "signatures": [_signature(model.SignatureDefs(index)) for index in range(model.SignatureDefsLength())],
+            "signatures": signatures,
             "subgraphs": subgraphs,
             "op_counts": dict(sorted(counts.items())),
             "weight_bytes": dict(sorted(weights.items())),
@@ -154,6 +160,7 @@ class _Reader:
             "shape_signature": None if tensor.ShapeSignatureIsNone() else _list(tensor.ShapeSignatureAsNumpy()),
             "quantisation": _quantisation(tensor.Quantization()),
             "is_variable": bool(tensor.IsVariable()),
+            "is_sparse": tensor.Sparsity() is not None,
             "buffer": tensor.Buffer(),
             "size": self.buffer_sizes[tensor.Buffer()],
         }
@@ -168,6 +175,21 @@ class _Reader:
             "options": _custom_options(op) if kind == "CUSTOM" else _options(op),
             "intermediates": _list(op.IntermediatesAsNumpy()),
         }
+
+
+def _check_indices(subgraphs: list[dict[str, Any]], signatures: list[dict[str, Any]]) -> None:
+    """Raises ValueError where a subgraph or a signature refers to what is not there."""
+    for subgraph in subgraphs:
+        count = len(subgraph["tensors"])
+        named = [index for op in subgraph["ops"] for index in (*op["operands"], *op["results"]) if index != -1]
+        if not all(0 <= index < count for index in (*subgraph["inputs"], *subgraph["outputs"], *named)):
+            raise ValueError(f"the subgraph {subgraph['name']!r} uses a tensor that it does not have")
+    for signature in signatures:
+        if signature["subgraph"] >= len(subgraphs):
+            raise ValueError(f"the signature {signature['key']!r} names a subgraph that is not there")
+        count = len(subgraphs[signature["subgraph"]]["tensors"])
+        if not all(index < count for index in (*signature["inputs"].values(), *signature["outputs"].values())):
+            raise ValueError(f"the signature {signature['key']!r} names a tensor that is not there")
 
 
 def _signature(signature: Any) -> dict[str, Any]:

@@ -43,6 +43,8 @@ class TFLiteFile:
             source: dict[str, Any] = {"model_content": tflite}
         else:
             self.name = os.fspath(tflite)
+            if os.path.exists(tflite) and not os.path.isfile(tflite):
+                raise InputError(f"cannot read {self.name}: it is no ordinary file")
             try:
                 with open(tflite, "rb") as stream:
                     head = stream.read(8)
@@ -108,6 +110,7 @@ class TFLiteFile:
             yield
         except (RuntimeError, ValueError) as error:
             raise VerificationError(f"LiteRT cannot {what}: {first_line(error)}") from error
+
 
 def original_functions(
     model: Path,

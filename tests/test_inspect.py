@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import flatbuffers
 import numpy as np
 import pytest
 
@@ -21,6 +25,7 @@ from fuseconv.tfl import schema
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.write.flatbuffer import to_bytes, write
+from fuseconv.write.flexbuffer import encode
 from tests.tfl.interpret import module_of
 
 
@@ -43,7 +48,7 @@ def test_the_whole_description_of_a_small_file(tmp_path: Path):
     path = tmp_path / "model.tflite"
 
     def tensor(name: str, kind: str, shape: list[int], buffer: int = 0, size: int = 0, **more: Any) -> dict[str, Any]:
-        plain = {"shape_signature": None, "quantisation": None, "is_variable": False}
+        plain = {"shape_signature": None, "quantisation": None, "is_variable": False, "is_sparse": False}
         return {"name": name, "type": kind, "shape": shape, "buffer": buffer, "size": size, **plain, **more}
 
     scales = {"axis": 0, "count": 3, "scale": [0.25, 2.0], "zero_point": [0, 0]}
@@ -201,10 +206,75 @@ def test_a_damaged_byte_never_ends_in_another_error(tmp_path: Path):
             assert "bad.tflite" in str(error)
 
 
+def _patched(change: Callable[[Any], None]) -> bytes:
+    """A small file with something else in its description."""
+    model = schema.generated.ModelT.InitFromPackedBuf(small(), 0)
+    change(model)
+    builder = flatbuffers.Builder()
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def _set(path: str, value: Any) -> Callable[[Any], None]:
+    """Sets "subgraphs.0.outputs", for example."""
+
+    def change(model: Any) -> None:
+        *parents, last = path.split(".")
+        for name in parents:
+            model = model[int(name)] if name.isdigit() else getattr(model, name)
+        setattr(model, last, value)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("subgraphs.0.inputs", [7], "uses a tensor that it does not have"),
+        ("subgraphs.0.outputs", [-2], "uses a tensor that it does not have"),
+        ("subgraphs.0.operators.0.inputs", [0, 99], "uses a tensor that it does not have"),
+        ("subgraphs.0.operators.0.opcodeIndex", 9, "is a damaged TFLite model"),
+        ("subgraphs.0.tensors.0.buffer", 99, "is a damaged TFLite model"),
+        ("signatureDefs.0.subgraphIndex", 1, "names a subgraph that is not there"),
+        ("signatureDefs.0.outputs.0.tensorIndex", 99, "names a tensor that is not there"),
+    ],
+)
+def test_what_refers_to_nothing_is_refused(path: str, value: Any, message: str, tmp_path: Path):
+    (tmp_path / "bad.tflite").write_bytes(_patched(_set(path, value)))
+    with pytest.raises(InputError, match=message):
+        inspect(tmp_path / "bad.tflite")
+
+
+def test_sparse_tensors_are_told(tmp_path: Path):
+    sparsity = schema.generated.SparsityParametersT()
+    (tmp_path / "m").write_bytes(_patched(_set("subgraphs.0.tensors.1.sparsity", sparsity)))
+    tensors = inspect(tmp_path / "m")["subgraphs"][0]["tensors"]
+    assert [tensor["is_sparse"] for tensor in tensors] == [False, True, False]
+
+
+def test_custom_options_that_are_almost_a_map(tmp_path: Path):
+    """Each byte of a map in turn is another: what cannot be read is told by its size."""
+    raw = encode({"a": [1, 2], "deep": {"b": "text"}})
+    for place, byte in itertools.product(range(len(raw)), (0, 0x3B, 0xFF)):
+        options = raw[:place] + bytes([byte]) + raw[place + 1 :]
+
+        def build(tfl: Builder, x: Value, options: bytes = options):
+            return tfl.custom("Mine", [x], [(types.FLOAT32, (2,))], options)
+
+        (tmp_path / "m").write_bytes(to_bytes(module_of(build, (types.FLOAT32, (2,)))))
+        assert isinstance(inspect(tmp_path / "m")["subgraphs"][0]["ops"][0]["options"], dict)
+
+
 @pytest.mark.parametrize("name", ["missing.tflite", "."])
 def test_what_cannot_be_read_is_refused(name: str, tmp_path: Path):
     with pytest.raises(InputError, match="cannot be read"):
         inspect(tmp_path / name)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="cannot be read: it is no ordinary file"):
+        inspect(tmp_path / "pipe")
 
 
 def test_no_tensorflow_and_no_weights_are_needed(tmp_path: Path):

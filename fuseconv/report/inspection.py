@@ -56,7 +56,8 @@ def _show_counts(out: Console, document: Mapping[str, Any]) -> None:
     for op, count in counts:
         weights = document["weight_bytes"].get(op, 0)
         rows.add_row(clean(op), str(count), size(weights) if weights else "")
-    rows.add_row("all", str(sum(document["op_counts"].values())), size(document["buffers"]["size"]))
+    weights = sum(document["weight_bytes"].values())
+    rows.add_row("all", str(sum(document["op_counts"].values())), size(weights) if weights else "")
     out.print(rows)
 
 
@@ -86,7 +87,7 @@ def _show_tensors(out: Console, subgraph: Mapping[str, Any]) -> None:
             str(tensor["buffer"]),
             size(tensor["size"]) if tensor["size"] else "",
             _quantisation(tensor["quantisation"]),
-            "variable" if tensor["is_variable"] else "",
+            " ".join(word for word in ("variable", "sparse") if tensor[f"is_{word}"]),
         )
     out.print(rows)
 

@@ -29,6 +29,7 @@ in the order in which things happened, so that the same conversion gives the sam
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from typing import Any
 
@@ -81,5 +82,18 @@ def generator() -> dict[str, str]:
 
 
 def dumps(document: dict[str, Any]) -> str:
-    """A document as text that does not depend on the order in which it was made, with a newline at its end."""
-    return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    """A document as text that does not depend on the order in which it was made, with a newline at its end.
+
+    Numbers that JSON does not have, as somebody's file may hold, become the texts "nan", "inf" and "-inf"."""
+    try:
+        return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    except ValueError:
+        return json.dumps(_spelled(document), indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _spelled(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_spelled(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

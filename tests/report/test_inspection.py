@@ -11,7 +11,7 @@ from fuseconv.report.terminal import text
 
 def tensor(name: str, type: str, shape: list[int], **more: Any) -> dict[str, Any]:
     tensor = {"name": name, "type": type, "shape": shape, "shape_signature": None, "quantisation": None}
-    return {**tensor, "is_variable": False, "buffer": 0, "size": 0, **more}
+    return {**tensor, "is_variable": False, "is_sparse": False, "buffer": 0, "size": 0, **more}
 
 
 DOCUMENT: dict[str, Any] = {
@@ -31,7 +31,7 @@ DOCUMENT: dict[str, Any] = {
             "outputs": [3],
             "tensors": [
                 tensor("x", "FLOAT32", [1, 5], shape_signature=[-1, 5]),
-                tensor("w", "INT8", [4, 5], buffer=1, size=20,
+                tensor("w", "INT8", [4, 5], buffer=1, size=20, is_sparse=True,
                        quantisation={"axis": 0, "count": 4, "scale": [0.01, 0.5], "zero_point": [0, 0]}),
                 tensor("state", "FLOAT32", [1, 4], is_variable=True),
                 tensor("class", "FLOAT32", [1, 4], shape_signature=[-1, 4]),
@@ -45,7 +45,7 @@ DOCUMENT: dict[str, Any] = {
     ],
     "op_counts": {"FULLY_CONNECTED": 1, "MyOp": 1},
     "weight_bytes": {"FULLY_CONNECTED": 20},
-    "buffers": {"count": 2, "size": 20},
+    "buffers": {"count": 2, "size": 36},
     "custom_ops": ["MyOp"],
     "flex_ops": ["Cholesky"],
 }  # fmt: skip
@@ -82,7 +82,7 @@ Subgraph  0 main
 1  MyOp v1             3:float32[?,4] 2:float32[1,4]  3:float32[?,4]
    Tensor  Type          Buffer  Size  Quantisation
 0  x       float32[?,5]       0
-1  w       int8[4,5]          1  20 B  scale 0.01..0.5, zero point 0, 4 along axis 0
+1  w       int8[4,5]          1  20 B  scale 0.01..0.5, zero point 0, 4 along axis 0  sparse
 2  state   float32[1,4]       0                                                       variable
 3  class   float32[?,4]       0
 """
