@@ -36,6 +36,7 @@ from fuseconv.passes.state import express_state, initialise
 from fuseconv.passes.tensor_arrays import express_arrays
 from fuseconv.passes.tensor_lists import express_lists
 from fuseconv.passes.tidy import tidy
+from fuseconv.recognise.bidirectional import pair_directions
 from fuseconv.recognise.raise_loops import raise_loops
 from fuseconv.recognise.states import MODES as STATE_MODES
 from fuseconv.recognise.states import keep_states
@@ -160,6 +161,7 @@ def convert(
         with stage("fuse"), report.rewriting(module, "control flow", "its loop or branch takes another form"):
             if module.functions:
                 # Composites.
+                pair_directions(module, fusions)
                 fuse_composites(module, fusions, report, body_check)
                 dissolve(module, report)
                 simplify(module, report)
@@ -169,6 +171,7 @@ def convert(
             if module.functions:
                 # Loops that are found to be composites.
                 simplify(module, report)
+                pair_directions(module, fusions)
                 fuse_composites(module, fusions, report, body_check)
                 dissolve(module, report)
                 simplify(module, report)

@@ -7,6 +7,7 @@ batch norms, activations, padding): there one form serves every variant that Ten
 
 from fuseconv.fusions import (
     attention_mask,
+    bidirectional,
     casts,
     channels,
     clamps,
@@ -42,8 +43,8 @@ from fuseconv.fusions import (
 )
 
 MODULES = (
-    lstm, rnn, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression, detection_postprocess, max_unpooling,
-    dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu, l2_normalization, softmax,
+    lstm, rnn, bidirectional, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression, detection_postprocess,
+    max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu, l2_normalization, softmax,
     normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic, padding, dilated_conv,
     dense_reshape, interpolation, reductions, channels, tokens, casts,
     attention_mask,

@@ -7,7 +7,7 @@ lstm_utils.cc), but a unit of an IndyLSTM sees only its own last output: recurre
 from __future__ import annotations
 
 from fuseconv.fuse.match import Fusion, Match, composite
-from fuseconv.fusions.lstm import ATTRS, OPERANDS, RESULTS, check_interface, rewrite_sequence
+from fuseconv.fusions.lstm import ATTRS, OPERANDS, RESULTS, check_interface, rewrite_sequence, weights
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 
@@ -22,7 +22,8 @@ def check(m: Match) -> None:
 def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
     units = int(m.recurrent.shape[0])
     columns = [tfl.reshape(tfl.slice(m.recurrent, [0, gate], [-1, 1]), [units]) for gate in range(4)]
-    return rewrite_sequence(tfl, m, columns, diagonal_recurrent_tensors=True)
+    operands = weights(tfl, m, columns)
+    return rewrite_sequence(tfl, m, operands, fused_activation_function="TANH", diagonal_recurrent_tensors=True)
 
 
 FUSIONS = [Fusion("indy_lstm", "UNIDIRECTIONAL_SEQUENCE_LSTM", INDY_LSTM, rewrite, check)]

@@ -74,36 +74,37 @@ def check_state(m: Match, state: Value, batch: Dim, units: int) -> None:
 
 
 def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
-    units = int(m.kernel.shape[1]) // 4
-    peephole = None if m.peephole is None else _gates(tfl, m.peephole, units, 3)
-    projection = None if m.projection is None else tfl.transpose(m.projection, [1, 0])
+    return rewrite_sequence(tfl, m, weights(tfl, m, recurrent_gates(tfl, m)), **op_attrs(m))
+
+
+def op_attrs(m: Match) -> dict[str, Any]:
+    """The op's attributes."""
     clips = {name: m.attrs[name] for name in ("cell_clip", "proj_clip")}
-    recurrent = _gates(tfl, tfl.transpose(m.recurrent, [1, 0]), units)
-    return rewrite_sequence(tfl, m, recurrent, m.attrs["activation"], peephole, projection, **clips)
+    return {"fused_activation_function": m.attrs["activation"].upper(), **clips}
 
 
-def rewrite_sequence(
-    tfl: Builder,
-    m: Match,
-    recurrent: list[Value],
-    activation: str = "tanh",
-    peephole: list[Value] | None = None,
-    projection: Value | None = None,
-    **attrs: Any,
-) -> dict[str, Value]:
-    """Builds the op and all results that are read.
+def recurrent_gates(tfl: Builder, m: Match) -> list[Value]:
+    """The recurrent weights of the gates i, f, c, o: [u, out] each."""
+    return _gates(tfl, tfl.transpose(m.recurrent, [1, 0]), int(m.kernel.shape[1]) // 4)
 
-    recurrent: the weights of the gates i, f, c, o; peephole: of i, f, o. attrs: of the op."""
+
+def weights(tfl: Builder, m: Match, recurrent: list[Value]) -> list[Value | None]:
+    """The op's 17 operands between x and the states. recurrent: the recurrent weights of the gates i, f, c, o."""
+    units = int(m.kernel.shape[1]) // 4
+    kernel = _gates(tfl, tfl.transpose(m.kernel, [1, 0]), units)
+    peephole, projection = m.operands.get("peephole"), m.operands.get("projection")
+    peepholes: list[Value | None] = [None] * 3 if peephole is None else [*_gates(tfl, peephole, units, 3)]
+    projected = None if projection is None else tfl.transpose(projection, [1, 0])
+    return [*kernel, *recurrent, *peepholes, *_gates(tfl, m.bias, units), projected, None]
+
+
+def rewrite_sequence(tfl: Builder, m: Match, weights: list[Value | None], **attrs: Any) -> dict[str, Value]:
+    """Builds the op and all results that are read. weights: the 17 operands behind x; attrs: of the op."""
     units = int(m.kernel.shape[1]) // 4
     time_axis = 0 if m.attrs["time_major"] else 1
     x = tfl.reverse_v2(m.x, [time_axis]) if m.attrs["go_backwards"] else m.x
-    weights = _gates(tfl, tfl.transpose(m.kernel, [1, 0]), units)
     h, c = variable_state(tfl, m.h0), variable_state(tfl, m.c0)
-    nothing: list[Any] = [None, None, None]
-    sequence = tfl.unidirectional_sequence_lstm(
-        x, *weights, *recurrent, *(peephole or nothing), *_gates(tfl, m.bias, units), projection, None, h, c,
-        fused_activation_function=activation.upper(), time_major=time_axis == 0, **attrs,
-    )  # fmt: skip
+    sequence = tfl.unidirectional_sequence_lstm(x, *weights, h, c, time_major=time_axis == 0, **attrs)
     made = {"sequence": sequence}
     if m.reads("last") or m.reads("h") or m.reads("c"):
         made["last"] = made["h"] = last_step(tfl, sequence, time_axis)
@@ -179,9 +180,10 @@ def _zeros(tfl: Builder, initial: Value) -> list[Value] | None:
     return None
 
 
-def last_step(tfl: Builder, sequence: Value, time_axis: int) -> Value:
-    """The last step of a sequence: [batch, u]."""
-    begin = [-1, 0, 0] if time_axis == 0 else [0, -1, 0]
+def last_step(tfl: Builder, sequence: Value, time_axis: int, backwards: bool = False) -> Value:
+    """The last step of a sequence, backwards: the first one: [batch, u]."""
+    begin = [0, 0, 0]
+    begin[time_axis] = 0 if backwards else -1
     time, every = 1 << time_axis, 0b111
     return tfl.strided_slice(
         sequence, begin, [0, 0, 0], [1, 1, 1], begin_mask=every & ~time, end_mask=every, shrink_axis_mask=time

@@ -37,11 +37,16 @@ def check(m: Match) -> None:
     m.require(m.bias.shape == (units,), f"the bias is not [{units}] but {m.bias.shape}")
 
 
+def weights(tfl: Builder, m: Match) -> list[Value]:
+    """The op's operands between x and the state."""
+    return [tfl.transpose(m.kernel, [1, 0]), tfl.transpose(m.recurrent, [1, 0]), m.bias]
+
+
 def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
     time_axis = 0 if m.attrs["time_major"] else 1
     x = tfl.reverse_v2(m.x, [time_axis]) if m.attrs["go_backwards"] else m.x
     sequence = tfl.unidirectional_sequence_rnn(
-        x, tfl.transpose(m.kernel, [1, 0]), tfl.transpose(m.recurrent, [1, 0]), m.bias, variable_state(tfl, m.h0),
+        x, *weights(tfl, m), variable_state(tfl, m.h0),
         fused_activation_function=m.attrs["activation"].upper(), time_major=time_axis == 0,
     )  # fmt: skip
     made = {"sequence": sequence}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fuseconv.ir.dims import is_static
@@ -10,10 +12,27 @@ from fuseconv.passes.handles import VARIABLES, flow
 from fuseconv.report.records import Report
 
 MODES = ("written", "variable")
-# op -> the operands that are its states
-_STATES = {"tfl.UNIDIRECTIONAL_SEQUENCE_LSTM": (18, 19), "tfl.UNIDIRECTIONAL_SEQUENCE_RNN": (4,)}
-# The operand of an LSTM that is not its output.
-_CELL = 19
+
+
+@dataclass(frozen=True)
+class _State:
+    """A state: the result that is its layer's output, whether the first step of that is the last one that is taken, and
+    whether it is an LSTM's cell state, which is not its output."""
+
+    result: int
+    backwards: bool = False
+    cell: bool = False
+
+
+# op -> its states, by their operands
+_STATES = {
+    "tfl.UNIDIRECTIONAL_SEQUENCE_LSTM": {18: _State(0), 19: _State(0, cell=True)},
+    "tfl.UNIDIRECTIONAL_SEQUENCE_RNN": {4: _State(0)},
+    "tfl.BIDIRECTIONAL_SEQUENCE_LSTM": {
+        35: _State(0), 36: _State(0, cell=True), 37: _State(1, True), 38: _State(1, True, cell=True),
+    },
+    "tfl.BIDIRECTIONAL_SEQUENCE_RNN": {4: _State(0), 8: _State(1, True)},
+}  # fmt: skip
 _RULE = "rnn_state"
 
 
@@ -92,14 +111,15 @@ def _only_uses(module: Module, names: dict[Value, set[str]], op: Op, index: int)
 
 
 def _is_final(value: Value, op: Op, index: int) -> bool:
-    """True of what a state is after the op has run, as fusions.lstm builds it: the last output, or what is cut from
+    """True of what a state is after the op has run, as the fusions build it: the last output, or what is cut from
     behind it."""
-    made = value.op
+    made, state = value.op, _STATES[op.kind][index]
     if made is None or not made.operands or made.operands[0] is None:
         return False
-    if index != _CELL:
+    if not state.cell:
         begin, time = made.operands[1], made.attrs.get("shrink_axis_mask")
-        last = time in (1, 2) and begin is not None and begin.data is not None and begin.data[time - 1] == -1
-        return made.kind == "tfl.STRIDED_SLICE" and last and made.operands[0] is op.result
+        place = 0 if state.backwards else -1
+        last = time in (1, 2) and begin is not None and begin.data is not None and begin.data[time - 1] == place
+        return made.kind == "tfl.STRIDED_SLICE" and last and made.operands[0] is op.results[state.result]
     joined = made.operands[0].op
     return made.kind == "tfl.SLICE" and joined is not None and joined.operands[-1] is op.operands[index]

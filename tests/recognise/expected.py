@@ -4,9 +4,13 @@ from __future__ import annotations
 
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 RNN = "UNIDIRECTIONAL_SEQUENCE_RNN"
+BI_LSTM = "BIDIRECTIONAL_SEQUENCE_LSTM"
+BI_RNN = "BIDIRECTIONAL_SEQUENCE_RNN"
 # The number of rows of a dynamic batch, once for all states of a layer.
 SIZE = ["SHAPE", "STRIDED_SLICE", "PACK"]
 ZEROS = "FILL"
+# A state that is given, of a dynamic batch.
+GIVEN = ["SHAPE", "MINIMUM", "TILE"]
 LAST = ["STRIDED_SLICE"]
 # What reads the cell state behind the last output.
 CELL = ["CONCATENATION", "SLICE"]

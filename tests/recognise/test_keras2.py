@@ -11,7 +11,7 @@ import tf_keras
 
 from fuseconv.testing import check
 from tests.random_weights import randomise
-from tests.recognise.expected import LAST, LSTM, REVERSED, RNN, lstm, rnn
+from tests.recognise.expected import LAST, LSTM, REVERSED, lstm, rnn
 
 IN, UNITS = 3, 5
 DYNAMIC = tf.TensorSpec([None, None, IN])
@@ -56,11 +56,6 @@ def test_time_major_cell_in_an_rnn() -> None:
 def test_simple_rnn(options: dict[str, Any]) -> None:
     ops = rnn() if "return_sequences" in options else rnn(LAST)
     check(_built(layers.SimpleRNN(UNITS, **options)), DYNAMIC, ops=ops, static=False)
-
-
-def test_bidirectional_simple_rnn() -> None:
-    layer = layers.Bidirectional(layers.SimpleRNN(UNITS, return_sequences=True))
-    assert Counter(check(_built(layer), DYNAMIC, static=False).ops)[RNN] == 2
 
 
 @pytest.mark.parametrize("activation", ["hard_sigmoid", "tanh"])
