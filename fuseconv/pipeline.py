@@ -31,6 +31,7 @@ from fuseconv.passes.inline import dissolve, implements, inline
 from fuseconv.passes.inputs import fix_shapes
 from fuseconv.passes.loops import MODES as RNN_MODES
 from fuseconv.passes.loops import improve_loops
+from fuseconv.passes.rows import take_early
 from fuseconv.passes.simplify import simplify
 from fuseconv.passes.state import express_state, initialise
 from fuseconv.passes.tensor_arrays import express_arrays
@@ -189,6 +190,7 @@ def convert(
             initialise(module, report)
             lower(module, registry.rules, report, custom)
             fuse_patterns(module, fusions, report, "tfl", explain)
+            take_early(module, report)
             tidy(module, report)
         with stage("write"):
             check(module)

@@ -1,0 +1,209 @@
+"""Ops whose results are read in part -> the same ops on that part of their operands.
+
+A classifier on a class token, or a language model that is asked for the next word, reads one row of what its last layer
+computes: the row is taken out before the layer, not behind it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.parts import Part, needs
+
+# One of these among the ops that compute less is worth a slice more than there was.
+_WORTH_A_SLICE = frozenset({"FULLY_CONNECTED", "BATCH_MATMUL", "SOFTMAX", "GELU"})
+
+
+def take_early(module: Module, report: Report) -> None:
+    """Moves slices along one dimension before the ops that keep its elements apart, as far up as they go, in all graphs
+    of TFLite ops."""
+    for graph in module.graphs():
+        slices = [(op, part) for op in graph.ops if (part := _taken(op)) is not None]
+        if slices:
+            regions = _Regions(graph)
+            for op, part in reversed(slices):
+                regions.narrow(op, part, report)
+            regions.finish()
+
+
+def _taken(op: Op) -> Part | None:
+    """The part that a slice takes, if that is along one dimension, in steps of one, and known."""
+    if op.kind != "tfl.STRIDED_SLICE" or op.attrs.get("ellipsis_mask") or op.attrs.get("new_axis_mask"):
+        return None
+    x, *bounds = op.operands
+    arrays = [v.data for v in bounds if v is not None and v.data is not None]
+    if x is None or x.shape is None or x.variable or len(arrays) < len(bounds):
+        return None
+    begins, ends, steps = arrays
+    masks = [int(op.attrs.get(name, 0)) for name in ("begin_mask", "end_mask", "shrink_axis_mask")]
+    if op.attrs.get("offset") or (steps != 1).any():
+        return None
+    parts: list[Part] = []
+    for axis in range(len(begins)):
+        size = x.shape[axis]
+        no_begin, no_end, shrinks = (bool(mask >> axis & 1) for mask in masks)
+        begin = 0 if no_begin and not shrinks else int(begins[axis])
+        if begin == 0 and no_end and not shrinks:
+            continue
+        if not isinstance(size, int):
+            # An element that is there if the model runs at all; one that is counted from the end has a negative place.
+            if not shrinks:
+                return None
+            parts.append(Part(axis, begin, begin + 1))
+            continue
+        begin = begin + size if begin < 0 else begin
+        end = begin + 1 if shrinks else size if no_end else int(ends[axis])
+        end = min(end + size if end < 0 else end, size)
+        if not 0 <= begin < end:
+            return None
+        if (begin, end) != (0, size) or shrinks:
+            parts.append(Part(axis, begin, end))
+    return parts[0] if len(parts) == 1 else None
+
+
+class _Narrow(NamedTuple):
+    """The part of its result that an op is to compute, and what its operands must give for it."""
+
+    part: Part
+    needs: list[Part | None]
+
+
+class _Regions:
+    """Moves the slices of one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.places = {op: place for place, op in enumerate(graph.ops)}
+        self.before: dict[Op, list[Op]] = {}
+        self.gone: set[Op] = set()
+
+    def narrow(self, first: Op, part: Part, report: Report) -> None:
+        """Moves one slice, and all others of the same part of the same value."""
+        if first in self.gone:
+            return
+        source: Value = first.operands[0]  # type: ignore[assignment]
+        slices = [op for op in source.uses if op.kind == first.kind and _taken(op) == part]
+        region = self._region(source, part, slices)
+        cuts = dict.fromkeys(
+            (value, wanted)
+            for op, narrow in region.items()
+            for value, wanted in zip(op.operands, narrow.needs)
+            if wanted is not None and value is not None and not value.is_const and value.op not in region
+        )
+        heavy = any(op.type in _WORTH_A_SLICE for op in region)
+        if not region or len(cuts) > len(slices) + heavy:
+            return
+        ordered = sorted(region, key=self.places.__getitem__)
+        taken = {cut: self._cut(*cut, next(op for op in ordered if cut[0] in op.operands)) for cut in cuts}
+        for op in ordered:
+            for index, (value, wanted) in enumerate(zip(op.operands, region[op].needs)):
+                if wanted is not None and value is not None and value.op not in region:
+                    op.set_operand(index, _cut_constant(value, wanted) if value.is_const else taken[value, wanted])
+            op.result.shape = _narrowed(op.result, region[op].part)
+            if op.type == "RESHAPE":
+                op.set_operand(1, _sizes(op.result.shape))
+        for op in slices:
+            self._shorten(op, part, report)
+
+    def _region(self, source: Value, part: Part, slices: list[Op]) -> dict[Op, _Narrow]:
+        """The ops that can compute a part of their results, with what they need of their operands for it."""
+        region: dict[Op, _Narrow] = {}
+        asked: set[Op] = set()
+        queue: list[tuple[int, Op, Part]] = []
+
+        def ask(value: Value | None, wanted: Part | None) -> None:
+            op = value.op if value is not None else None
+            if op is not None and wanted is not None and op in self.places and op not in asked:
+                asked.add(op)
+                heapq.heappush(queue, (-self.places[op], op, wanted))
+
+        def is_whole(reader: Op, value: Value, wanted: Part) -> bool:
+            if reader in region:
+                pairs = zip(reader.operands, region[reader].needs)
+                return any(other != wanted for operand, other in pairs if operand is value)
+            return value is not source or reader not in slices
+
+        ask(source, part)
+        # The last op first: all readers of a value are known before its own op is looked at.
+        while queue:
+            _, op, wanted = heapq.heappop(queue)
+            found = needs(op, wanted) if _is_plain(op) else None
+            if found is None or any(is_whole(reader, op.result, wanted) for reader in op.result.uses):
+                continue
+            if op.type != "RESHAPE" or _sizes(_narrowed(op.result, wanted)):
+                region[op] = _Narrow(wanted, found)
+                for operand, inner in zip(op.operands, found):
+                    ask(operand, inner)
+        return region
+
+    def _cut(self, value: Value, part: Part, reader: Op) -> Value:
+        """The part of a value, taken just before its first reader in the region."""
+        made = self.before.setdefault(reader, [])
+        rank = len(value.shape)  # type: ignore[arg-type]
+        begins, ends = [0] * rank, [0] * rank
+        begins[part.axis], ends[part.axis] = part.begin, part.end
+        mask = sum(1 << axis for axis in range(rank) if axis != part.axis)
+        end_mask = mask if part.end else mask | 1 << part.axis
+        tfl = Builder(made, value.name, reader.sources)
+        cut: Value = tfl.strided_slice(value, begins, ends, [1] * rank, begin_mask=mask, end_mask=end_mask)
+        return cut
+
+    def _shorten(self, op: Op, part: Part, report: Report) -> None:
+        """A slice whose operand has become what it takes -> nothing, or a reshape where it drops the dimension."""
+        source: Value = op.operands[0]  # type: ignore[assignment]
+        if not op.attrs.get("shrink_axis_mask") or _reads_rows(op.result, part):
+            report.removed(op, "take_early", "what it takes is all that is computed")
+            replace_uses(op.result, source)
+            detach(op)
+            self.gone.add(op)
+        elif (sizes := _sizes(op.result.shape)) is not None:
+            op.kind, op.attrs = "tfl.RESHAPE", {}
+            op.set_operands((source, sizes))
+        else:
+            for index, bound in ((1, 0), (2, 1)):
+                bounds: np.ndarray = op.operands[index].data.copy()  # type: ignore[union-attr]
+                bounds[part.axis] = bound
+                op.set_operand(index, constant(bounds))
+            op.set_operand(0, source)
+
+    def finish(self) -> None:
+        """Puts the new ops into the graph's list, and takes those out that are gone."""
+        ops: list[Op] = []
+        for op in self.graph.ops:
+            ops += (*self.before.get(op, ()), op)
+        self.graph.ops = [op for op in ops if op not in self.gone]
+
+
+def _is_plain(op: Op) -> bool:
+    """True unless the result is a state, scaled integers, or sizes that are known apart from the tensor."""
+    return all(r.content is None and r.quantisation is None and not r.variable for r in op.results)
+
+
+def _narrowed(value: Value, part: Part) -> Shape:
+    shape: Shape = value.shape  # type: ignore[assignment]
+    return (*shape[: part.axis], part.end - part.begin, *shape[part.axis + 1 :])
+
+
+def _reads_rows(value: Value, part: Part) -> bool:
+    """True if all readers are dense layers, which read any shape row by row."""
+    dense = all(r.kind == "tfl.FULLY_CONNECTED" and not r.attrs.get("keep_num_dims") for r in value.uses)
+    return dense and bool(value.uses) and part.axis < len(value.shape)  # type: ignore[arg-type]
+
+
+def _sizes(shape: Shape | None) -> Value | None:
+    """The shape as RESHAPE takes it; None if more than one size is not known."""
+    sizes = Builder([]).static_shape(shape)
+    return None if sizes is None else constant(np.array(sizes, np.int32))
+
+
+def _cut_constant(value: Value, part: Part) -> Value:
+    index = (slice(None),) * part.axis + (slice(part.begin, part.end or None),)
+    assert value.data is not None
+    return constant(np.ascontiguousarray(value.data[index]), value.dtype, value.name)

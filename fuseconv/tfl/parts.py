@@ -1,0 +1,127 @@
+"""Which part of its operands a TFLite op needs to make a part of its result: elements of a dimension, all others whole.
+
+An op keeps a dimension of its result apart if each element along it depends on the element at the same place along one
+dimension of an operand, or on operands as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fuseconv.ir.graph import Op, Value
+
+
+class Part(NamedTuple):
+    """The elements from `begin` up to `end` of the dimension `axis`; both count from the end, which is then 0, if
+    `begin` is negative."""
+
+    axis: int
+    begin: int
+    end: int
+
+
+# What each operand must give, None for the whole of it; None instead of a list if the op does not keep them apart.
+Needs = list[Part | None] | None
+_RULES: dict[str, Callable[[Op, Part], Needs]] = {}
+
+_ELEMENTWISE = (
+    "ABS", "ADD", "CAST", "CEIL", "COS", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU",
+    "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG", "LOGICAL_AND", "LOGICAL_NOT",
+    "LOGICAL_OR", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "NOT_EQUAL", "POW", "RELU", "RELU6", "RELU_0_TO_1",
+    "RELU_N1_TO_1", "ROUND", "RSQRT", "SELECT_V2", "SIGN", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE", "SUB", "TANH",
+)  # fmt: skip
+
+
+def needs(op: Op, part: Part) -> Needs:
+    """What the operands must give for this part of the op's only result."""
+    rule = _RULES.get(op.type)
+    if rule is None or len(op.results) != 1 or any(v is None or v.shape is None for v in _data(op)):
+        return None
+    return rule(op, part) if op.result.shape is not None else None
+
+
+def _data(op: Op) -> list[Value | None]:
+    return op.operands[:2] if op.type == "BATCH_MATMUL" else op.operands[:1]
+
+
+def _rule(*kinds: str) -> Callable:
+    def declare(function: Callable[[Op, Part], Needs]) -> Callable[[Op, Part], Needs]:
+        _RULES.update(dict.fromkeys(kinds, function))
+        return function
+
+    return declare
+
+
+@_rule(*_ELEMENTWISE)
+def _elementwise(op: Op, part: Part) -> Needs:
+    shape = op.result.shape
+    wanted: list[Part | None] = []
+    for value in op.operands:
+        if value is None or value.shape is None or shape is None:
+            return None
+        axis = part.axis - (len(shape) - len(value.shape))
+        if axis < 0 or (value.shape[axis] == 1 != shape[part.axis]):
+            wanted.append(None)
+        elif value.shape[axis] == shape[part.axis]:
+            wanted.append(part._replace(axis=axis))
+        else:
+            return None
+    return wanted
+
+
+@_rule("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
+def _along_last(op: Op, part: Part) -> Needs:
+    return [part] if part.axis < op.result.rank - 1 else None  # type: ignore[operator]
+
+
+@_rule("FULLY_CONNECTED")
+def _dense(op: Op, part: Part) -> Needs:
+    before, after = op.operands[0].shape, op.result.shape  # type: ignore[union-attr]
+    if before is None or after is None or before[:-1] != after[:-1] or part.axis == len(after) - 1:
+        return None
+    return [part, *[None] * (len(op.operands) - 1)]
+
+
+@_rule("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
+def _reduction(op: Op, part: Part) -> Needs:
+    x, axes = op.operands
+    if x is None or x.shape is None or axes is None or axes.data is None:
+        return None
+    reduced = {int(axis) % len(x.shape) for axis in axes.data.reshape(-1)}
+    kept = [axis for axis in range(len(x.shape)) if axis not in reduced or op.attrs.get("keep_dims")]
+    axis = kept[part.axis]
+    return None if axis in reduced else [part._replace(axis=axis), None]
+
+
+@_rule("RESHAPE")
+def _reshape(op: Op, part: Part) -> Needs:
+    before, after = op.operands[0].shape, op.result.shape  # type: ignore[union-attr]
+    same = before is not None and after is not None and before[: part.axis + 1] == after[: part.axis + 1]
+    # The dimensions behind the part have as many elements together, before and after.
+    return [part, *[None] * (len(op.operands) - 1)] if same else None
+
+
+@_rule("TRANSPOSE")
+def _transpose(op: Op, part: Part) -> Needs:
+    perm = op.operands[1]
+    return None if perm is None or perm.data is None else [part._replace(axis=int(perm.data[part.axis])), None]
+
+
+@_rule("BATCH_MATMUL")
+def _product(op: Op, part: Part) -> Needs:
+    x, y = op.operands
+    rank = len(op.result.shape)  # type: ignore[arg-type]
+    if part.axis == rank - 2:
+        inner = len(x.shape) - (1 if op.attrs.get("adj_x") else 2)  # type: ignore[union-attr,arg-type]
+        return [part._replace(axis=inner), None]
+    if part.axis == rank - 1:
+        inner = len(y.shape) - (2 if op.attrs.get("adj_y") else 1)  # type: ignore[union-attr,arg-type]
+        return [None, part._replace(axis=inner)]
+    return None
+
+
+@_rule("CONCATENATION")
+def _joined(op: Op, part: Part) -> Needs:
+    shape = op.result.shape
+    return None if int(op.attrs.get("axis", 0)) % len(shape) == part.axis else [part] * len(op.operands)  # type: ignore[arg-type]
