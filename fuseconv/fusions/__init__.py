@@ -40,6 +40,7 @@ from fuseconv.fusions import (
     squares,
     tftext,
     tokens,
+    upsampling,
 )
 
 MODULES = (
@@ -47,5 +48,5 @@ MODULES = (
     max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu, l2_normalization, softmax,
     normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic, padding, dilated_conv,
     dense_reshape, interpolation, reductions, channels, tokens, casts,
-    attention_mask,
+    attention_mask, upsampling,
 )  # fmt: skip
