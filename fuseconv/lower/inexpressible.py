@@ -53,9 +53,9 @@ _FAMILIES = {
         SparseSparseMaximum SparseSparseMinimum SparseSplit SparseTensorDenseAdd
         DenseToDenseSetOperation DenseToSparseSetOperation SetSize SparseToSparseSetOperation""",
     _FILES: """
-        AudioSpectrogram DecodeAndCropJpeg DecodeBmp DecodeCSV DecodeGif DecodeImage DecodeJSONExample DecodeJpeg
+        DecodeAndCropJpeg DecodeBmp DecodeCSV DecodeGif DecodeImage DecodeJSONExample DecodeJpeg
         DecodePng DecodeProtoV2 DecodeWav DecodeWebP EncodeJpeg EncodeJpegVariableQuality EncodePng EncodeProto
-        EncodeWav ExtractJpegShape MatchingFiles Mfcc ParseExample ParseExampleV2 ParseSequenceExample
+        EncodeWav ExtractJpegShape MatchingFiles ParseExample ParseExampleV2 ParseSequenceExample
         ParseSequenceExampleV2 ParseSingleExample ParseSingleSequenceExample ParseTensor ReadFile SerializeTensor
         ShardedFilename WriteFile RestoreV2 SaveV2""",
     _TRAINING: """

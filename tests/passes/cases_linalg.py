@@ -127,5 +127,8 @@ for _op in ("Max", "Min", "Prod", "Sum"):
     row(f"UnsortedSegment{_op}", lambda b: [f(4, b), i(0, 0, 1, 2), s(5)])
 for _op in ("FFT3D", "IFFT3D"):
     row(_op, lambda b: [f(b, 4, 3, 5).astype(np.complex64)])
+for _samples in (40, 9):
+    row("AudioSpectrogram", lambda b, k=_samples: [f(k, b)], name=str(_samples), window_size=12, stride=5)
+row("Mfcc", lambda b: [np.abs(f(b, 4, 257)), s(16000)], dct_coefficient_count=9)
 row("RFFT3D", lambda b: [f(b, 4, 3, 6), i(4, 3, 6)])
 row("IRFFT3D", lambda b: [f(b, 4, 3, 4).astype(np.complex64), i(4, 3, 6)])

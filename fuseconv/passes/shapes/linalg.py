@@ -161,3 +161,19 @@ def rfft(op: Op, x: Value, fft_length: Value) -> Shapes:
     if op.type.startswith("R"):
         lengths[-1] = dims.floordiv(lengths[-1], 2) + 1
     return (*shape[:-rank], *lengths)
+
+
+@infers("AudioSpectrogram")
+def audio_spectrogram(op: Op, x: Value, *, window_size: int, stride: int) -> Shapes:
+    samples, channels = with_rank(x, 2)
+    # None fits where there are fewer samples than the window has.
+    windows: Dim = dims.fresh()
+    if isinstance(samples, int):
+        windows = max(0, 1 + (samples - window_size) // stride)
+    return (channels, windows, 1 + (1 << (window_size - 1).bit_length()) // 2)
+
+
+@infers("Mfcc")
+def mfcc(op: Op, x: Value, sample_rate: Value, *, dct_coefficient_count: int = 13) -> Shapes:
+    channels, windows, _ = with_rank(x, 3)
+    return (channels, windows, dct_coefficient_count)
