@@ -276,7 +276,34 @@ def _alone(op: Op, module: Module, sizes: dict[str, int]) -> Module:
     names = [f"x{number}" for number in range(len(graph.inputs))], [f"y{n}" for n in range(len(graph.outputs))]
     if not graph.outputs:
         raise Unverifiable("nothing reads its results")
-    return Module([Signature(["check"], graph, *names)], dict(module.functions), module.variables, module.tables)
+    return Module([Signature(["check"], graph, *names)], _functions(op, module), module.variables, module.tables)
+
+
+def _functions(op: Op, module: Module) -> dict[str, Graph]:
+    """Copies of the functions that an op runs, to any depth: making a file of them takes them apart."""
+    copies: dict[str, Graph] = {}
+    pending = [op]
+    while pending:
+        for graph, _ in bodies(pending.pop(), module):
+            if graph.name not in copies:
+                copies[graph.name] = _copy(graph)
+                pending += graph.ops
+    return copies
+
+
+def _copy(graph: Graph) -> Graph:
+    copy = Graph(graph.name, dict(graph.attrs))
+    values = {value: copy.add_input(value.dtype, value.shape, value.name) for value in graph.inputs}
+
+    def inside(value: Value | None) -> Value | None:
+        return value if value is None or value.is_const else values[value]
+
+    for op in graph.ops:
+        made = Op(op.kind, [inside(value) for value in op.operands], dict(op.attrs), op.name, op.sources)
+        values.update({old: made.add_result(old.dtype, old.shape) for old in op.results})
+        copy.ops.append(made)
+    copy.outputs = [inside(value) for value in graph.outputs]  # type: ignore[misc]
+    return copy
 
 
 def _depends_on_inputs(graph: Graph) -> bool:
