@@ -88,7 +88,7 @@ def CombinedNonMaxSuppression(
 ):  # fmt: skip
     """NON_MAX_SUPPRESSION_V4 for each image and class, and TOPK_V2 of what they select."""
     images, every, groups, _ = shape_of(boxes, 4)
-    batch, classes = known([images, shape_of(scores, 3)[2]], "how many images and classes there are")
+    batch, classes = known([images, shape_of(scores, 3)[2]], "how many images and classes there are (--batch-size)")
     require(batch * classes <= _MOST_CLASSES, f"{batch * classes} images and classes are too many")
     each, total = (
         int(constant_of(size, "a number of boxes").reshape(()))
@@ -154,16 +154,20 @@ def _selected(
     tfl: Lowering, boxes: Value, scores: Value, most: Value, iou: Value, least: Value
 ) -> tuple[Value, Value]:
     """The indices of the boxes, padded with 0, and how many they are."""
-    if iou.data is not None:
-        require(0 <= float(iou.data) < 1, f"TFLite's kernel is wrong for an iou_threshold of {float(iou.data)}")
+    known = float(iou.data) if iou.data is not None else None
+    require(known is None or 0 <= known <= 1, f"an iou_threshold of {known} is not between 0 and 1")
+    limit, apart = _above(tfl, iou), None
+    if known is None or known == 1:
+        # A box has to overlap with itself by the limit. Where that is 1, no other overlap counts: none is left.
+        limit, apart = tfl.minimum(limit, 1.0), tfl.greater_equal(iou, 1.0)
     (every,) = shape_of(scores, 1)
     # TOPK_V2 puts the first of equal numbers first.
     best, order = tfl.topk_v2(scores, extent(tfl, every, scores))
     ranks = cast(tfl, tfl.sub(extent(tfl, every, scores), positions(tfl, every, scores)), types.FLOAT32)
     ranks = select(tfl, tfl.greater(best, least), ranks, 0)
-    corners = _with_areas(tfl, tfl.gather(boxes, order, axis=0))
+    corners = _with_areas(tfl, tfl.gather(boxes, order, axis=0), apart)
     nothing = scalar(0, types.FLOAT32)
-    places, count = tfl.non_max_suppression_v4(corners, ranks, _size(tfl, most), _above(tfl, iou), nothing)
+    places, count = tfl.non_max_suppression_v4(corners, ranks, _size(tfl, most), limit, nothing)
     return select(tfl, _taken(tfl, places, count), tfl.gather(order, places, axis=0), 0), count
 
 
@@ -179,8 +183,9 @@ def _above(tfl: Lowering, threshold: Value) -> Value:
     return tfl.bitcast(tfl.add(bits, 1), results=[(types.FLOAT32, threshold.shape)])
 
 
-def _with_areas(tfl: Lowering, boxes: Value) -> Value:
-    """The boxes [n, 4]; those without an area are moved away from all others, and from each other."""
+def _with_areas(tfl: Lowering, boxes: Value, apart: Value | None = None) -> Value:
+    """The boxes [n, 4]; those without an area, and all of them if `apart` holds, are moved away from all others, and
+    from each other."""
     every, _ = shape_of(boxes, 2)
     top, left, bottom, right = tfl.split(scalar(1, types.INT32), boxes, num_splits=4)
     area = tfl.mul(tfl.sub(bottom, top), tfl.sub(right, left))
@@ -188,7 +193,8 @@ def _with_areas(tfl: Lowering, boxes: Value) -> Value:
     number = reshape(tfl, cast(tfl, positions(tfl, every, boxes), types.FLOAT32), (every, 1), boxes)
     near = tfl.mul(tfl.add(tfl.mul(number, 2.0), 2.0), reach)
     far = tfl.add(near, reach)
-    return select(tfl, tfl.equal(area, 0.0), tfl.concatenation(near, near, far, far, axis=1), boxes)
+    moved = tfl.equal(area, 0.0) if apart is None else tfl.logical_or(tfl.equal(area, 0.0), apart)
+    return select(tfl, moved, tfl.concatenation(near, near, far, far, axis=1), boxes)
 
 
 def _taken(tfl: Lowering, indices: Value, count: Value) -> Value:

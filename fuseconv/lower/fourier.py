@@ -79,7 +79,9 @@ def _whole(tfl: Lowering, x: Value, sign: int) -> Value:
 def _lengths(x: Value, fft_length: Value) -> list[int]:
     kind = types.COMPLEX64 if x.dtype.is_complex else types.FLOAT32
     require(x.dtype is kind, f"TFLite transforms float32 and complex64, not {x.dtype}")
-    return [int(length) for length in constant_of(fft_length, "fft_length").reshape(-1)]
+    lengths = [int(length) for length in constant_of(fft_length, "fft_length").reshape(-1)]
+    require(min(lengths, default=1) > 0, f"there is no transform of the lengths {lengths}")
+    return lengths
 
 
 def _fast(length: int) -> bool:

@@ -27,7 +27,7 @@ SPECS = spec(None, 4), spec(None)
 
 
 @pytest.mark.parametrize("most", [3, 40])
-@pytest.mark.parametrize("iou", [0.0, 0.5])
+@pytest.mark.parametrize("iou", [0.0, 0.5, 1.0])
 def test_cut(most, iou):
     sizes = {"batches": (7, 23), "inputs": grid}
 
@@ -57,13 +57,14 @@ def test_padded(padded):
     check(v5, *SPECS, batches=(5, 23), inputs=grid)
 
 
-def test_limits_at_run_time():
+@pytest.mark.parametrize("threshold", [0.5, 1.0])
+def test_limits_at_run_time(threshold):
     def run(boxes, scores, most, iou, least):
         return tf.image.non_max_suppression(boxes, scores, most, iou, least)
 
     rng = np.random.default_rng(0)
     boxes, scores = grid(rng, (20, 4), np.float32), grid(rng, (20,), np.float32)
-    inputs = [boxes, scores, np.array(9, np.int32), np.array(0.5, np.float32), np.array(0.25, np.float32)]
+    inputs = [boxes, scores, np.array(9, np.int32), np.array(threshold, np.float32), np.array(0.25, np.float32)]
     check(run, spec(20, 4), spec(20), spec(dtype=tf.int32), spec(), spec(), inputs=inputs)
 
 
@@ -95,8 +96,8 @@ def test_combined(groups, each, total, options):
     check(combined, spec(2, 11, groups, 4), spec(2, 11, 3), inputs=draw)
 
 
-def test_what_the_kernel_gets_wrong_is_refused():
-    check_refused(lambda b, s: tf.image.non_max_suppression(b, s, 3, 1.0), spec(5, 4), spec(5), match="iou_threshold")
+def test_what_cannot_be_told_is_refused():
+    check_refused(lambda b, s: tf.image.non_max_suppression(b, s, 3, 1.5), spec(5, 4), spec(5), match="iou_threshold")
 
     def batches(boxes, scores):
         return list(tf.image.combined_non_max_suppression(boxes, scores, 3, 9))
