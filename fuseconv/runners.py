@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError, VerificationError
+from fuseconv.inspect import inspect
 from fuseconv.load.saved_model import chosen_tags
 
 Arrays = Mapping[str, np.ndarray]
@@ -39,20 +40,13 @@ class TFLiteFile:
 
     def __init__(self, tflite: str | os.PathLike | bytes) -> None:
         if isinstance(tflite, bytes):
-            head, self.name = tflite[:8], "the converted model"
+            self.name = "the converted model"
             source: dict[str, Any] = {"model_content": tflite}
         else:
             self.name = os.fspath(tflite)
-            if os.path.exists(tflite) and not os.path.isfile(tflite):
-                raise InputError(f"cannot read {self.name}: it is no ordinary file")
-            try:
-                with open(tflite, "rb") as stream:
-                    head = stream.read(8)
-            except OSError as error:
-                raise InputError(f"cannot read {self.name}: {error.strerror}") from error
+            # The runtime trusts a file's indices: a damaged one could end the process.
+            inspect(tflite)
             source = {"model_path": self.name}
-        if head[4:8] != b"TFL3":
-            raise InputError(f"{self.name} is not a TensorFlow Lite file")
         from ai_edge_litert.interpreter import Interpreter
 
         with self._runtime("load the file"):

@@ -15,6 +15,7 @@ from fuseconv.lower.inexpressible import why_inexpressible
 from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.passes.effects import has_effect
 from fuseconv.report.records import Report
+from fuseconv.tfl.limits import LARGEST_SIZE
 
 
 def lower(
@@ -80,17 +81,18 @@ def _apply(op: Op, rules: Mapping[str, OpFunction]) -> tuple[str, Sequence[Value
     rule = rules.get(op.type)
     if rule is None:
         return why_inexpressible(op.type), (), []
-    why = rule.unhandled(op)
+    why = rule.unhandled(op) or _beyond(op)
     if why:
         return why, (), []
     emitted: list[Op] = []
     tfl = Lowering(emitted, op)
     try:
         made = rule(tfl, op, op.operands)
-    except Unsupported as refusal:
+    except (Unsupported, OverflowError) as refusal:
         for new in emitted:
             detach(new)
-        return str(refusal), (), []
+        # What numpy says where a size that the rule computed does not fit int32.
+        return str(refusal) if isinstance(refusal, Unsupported) else f"TFLite counts in 32 bits: {refusal}", (), []
     except Exception as error:
         # A rule may be a plug-in's, which is anybody's code and may raise anything.
         raise module_error(f"the rule for {op.type}", rule.function, error) from error
@@ -104,6 +106,13 @@ def _apply(op: Op, rules: Mapping[str, OpFunction]) -> tuple[str, Sequence[Value
             why = f"made a {new.dtype} where the op makes a {old.dtype}"
             raise module_error(f"the rule for {op.type}", rule.function, why)
     return "", results, emitted
+
+
+def _beyond(op: Op) -> str:
+    """Why TFLite has no such tensors as the op takes or makes, if a size is too large; else empty."""
+    shapes = [value.shape or () for value in (*op.operands, *op.results) if value is not None]
+    largest = max((size for shape in shapes for size in shape if isinstance(size, int)), default=0)
+    return f"TFLite counts in 32 bits, and a tensor has a size of {largest}" if largest > LARGEST_SIZE else ""
 
 
 def _custom(op: Op, module: Module, custom: CustomOps) -> tuple[str, list[Value], list[Op]]:

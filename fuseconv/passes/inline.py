@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fuseconv.errors import InputError
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.passes.effects import references
 from fuseconv.report.records import Report
 
 CALLS = frozenset({"tf.PartitionedCall", "tf.StatefulPartitionedCall"})
+# Far beyond any model; forty functions that each call the next one twice would be a million million ops.
+_MAX_OPS = 1 << 22
+_MAX_DEPTH = 100
 
 
 def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambda function: False) -> None:
@@ -16,7 +21,10 @@ def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambd
 
     A function that stays (kept, or the body of a loop or branch) is copied for each op that refers to it, so that every
     function left has one user: shapes and constants can flow into it. An op of a body is named "call/op".
+
+    Raises InputError for functions that call themselves, or each other too deep or too often to be written out.
     """
+    _check_calls(module)
     inliner = _Inliner(module.functions, report, keep)
     for signature in module.signatures:
         inliner.expand(signature.graph)
@@ -74,6 +82,33 @@ def move_body(body: Graph, arguments: Sequence[Value | None], out: list[Op]) -> 
     out.extend(body.ops)
     body.ops, body.outputs = [], []
     return results
+
+
+def _check_calls(module: Module) -> None:
+    # The ops of each function with all calls written out, and how deep its calls go.
+    size: dict[str, int] = {}
+    depth: dict[str, int] = {}
+    for root in module.functions:
+        stack = [root]
+        open_calls: set[str] = set()
+        while stack:
+            name = stack[-1]
+            called = [n for op in module.functions[name].ops for n in references(op) if n in module.functions]
+            waiting = [n for n in called if n not in size] if name not in size else []
+            if waiting:
+                open_calls.add(name)
+                for circular in open_calls.intersection(waiting):
+                    raise InputError(f"The function '{circular}' calls itself; TFLite has no recursion.")
+                stack += waiting
+                continue
+            stack.pop()
+            open_calls.discard(name)
+            size[name] = len(module.functions[name].ops) + sum(size[n] for n in called)
+            depth[name] = 1 + max((depth[n] for n in called), default=0)
+    total = sum(size.get(n, 0) for s in module.signatures for op in s.graph.ops for n in references(op))
+    deepest = max(depth.values(), default=0)
+    if total > _MAX_OPS or deepest > _MAX_DEPTH:
+        raise InputError(f"The model's functions call each other {deepest} deep, for {total} operations in all.")
 
 
 class _Inliner:

@@ -8,6 +8,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Module, Value
+from fuseconv.tfl.limits import LARGEST_SIZE
 
 
 def fix_shapes(module: Module, shapes: Mapping[str, Sequence[int | None]], batch_size: int | None) -> None:
@@ -15,6 +16,9 @@ def fix_shapes(module: Module, shapes: Mapping[str, Sequence[int | None]], batch
     that is still unknown the size `batch_size`. Raises InputError for a name or a shape that does not fit."""
     if batch_size is not None and batch_size < 1:
         raise InputError(f"a batch size of {batch_size} makes no sense; it must be at least 1")
+    given = [batch_size, *(dim for shape in shapes.values() for dim in shape)]
+    if any(dim is not None and dim > LARGEST_SIZE for dim in given):
+        raise InputError(f"an input of the size {max(filter(None, given))} is too large: TFLite counts in 32 bits")
     known: list[str] = []
     for signature in module.signatures:
         known += signature.inputs

@@ -23,6 +23,12 @@ _FORWARDS = frozenset({
 })  # fmt: skip
 # A fold that would make a constant much larger than what it is made from is left to the runtime.
 _GROWTH_BYTES = 1 << 20
+# Ops whose results are no larger than their operands. Others, if their size is not known, might fill the memory.
+_NEVER_LARGER = frozenset({
+    "tf.DynamicPartition", "tf.ListDiff", "tf.NonMaxSuppression", "tf.NonMaxSuppressionV2", "tf.NonMaxSuppressionV3",
+    "tf.StringSplit", "tf.StringSplitV2", "tf.Unique", "tf.UniqueV2", "tf.UniqueWithCounts", "tf.UniqueWithCountsV2",
+    "tf.Where",
+})  # fmt: skip
 # Constants up to this size are compared by their contents, larger ones by identity.
 _SMALL_BYTES = 256
 
@@ -134,7 +140,7 @@ class _Walk:
         else:
             operands: list[np.ndarray] = [value.data for value in op.operands]  # type: ignore[union-attr,misc]
             arrays = evaluate(op, operands)
-            if arrays is None:
+            if arrays is None and (op.kind in _NEVER_LARGER or all(dims.is_static(r.shape) for r in op.results)):
                 arrays = evaluate_with_tensorflow(op, operands)
         if arrays is None:
             return False

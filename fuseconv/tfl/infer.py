@@ -16,6 +16,8 @@ _HOLDERS = {
     "ADD": None, "CONCATENATION": None, "EXPAND_DIMS": 1, "GATHER": 1, "MUL": None, "PACK": None, "RESHAPE": 1,
     "SLICE": 1, "SQUEEZE": 1, "STRIDED_SLICE": 1, "SUB": None,
 }  # fmt: skip
+# TensorFlow's shapes are no longer; a damaged model may claim any length.
+_MAX_RANK = 254
 
 
 def same(x: Value) -> ResultType:
@@ -59,8 +61,9 @@ def shape_of(value: Value | None) -> Shape | None:
     items = content(value)
     if items is not None:
         return tuple(items)
-    if value is not None and value.shape is not None and len(value.shape) == 1 and isinstance(value.shape[0], int):
-        return unknown(value.shape[0])
+    if value is not None and value.shape is not None and len(value.shape) == 1:
+        (rank,) = value.shape
+        return unknown(rank) if isinstance(rank, int) and rank <= _MAX_RANK else None
     return None
 
 

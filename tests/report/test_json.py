@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from fuseconv.report.json import FATES, SCHEMA_VERSION, dumps, to_json
 from fuseconv.report.records import EmittedOp, Report
 

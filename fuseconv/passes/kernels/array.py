@@ -226,7 +226,7 @@ def one_hot(
 def range_(op: Op, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:
     dtype = op.result.dtype.numpy
     first, last, step = start.reshape(()).item(), limit.reshape(()).item(), delta.reshape(()).item()
-    require(step)
+    require(step and np.isfinite([first, last, step]).all())
     require((last >= first) if step > 0 else (first >= last))
     if dtype.kind in "iu":
         return np.arange(first, last, step).astype(dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,18 +11,27 @@ import numpy as np
 from fuseconv.ir.graph import FuncRef, Op, Value
 from fuseconv.ir.types import DType
 
+# Stateless as TensorFlow sees it, but not harmless: they read or write files, run Python, send data somewhere, end the
+# process, hand compiled programs on, or unpack to any size. A model that is converted may be anybody's.
+_HARMFUL = re.compile(
+    r"Abort|Copy|CustomAggregator|Debug(Identity|N)|Decode(AndCrop|Bmp|Compressed|Gif|Image|Jpeg|Jxl|Png|Proto|Wav|WebP)"
+    r"|EncodeProto|ExtractJpegShape|GenerateVocabRemapping|ImmutableConst|MatchingFiles|\w*PyFunc|ReadFile|TPU|Tpu|Xla"
+)
+
 
 def evaluate_with_tensorflow(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
     """The results of a TF op on these operands, from TensorFlow's own CPU kernel. Imports TensorFlow.
 
     None for an op that is stateful (random numbers, variables, tables), that calls functions, that makes or takes
-    handles, that TensorFlow does not know, or that it refuses to run on these operands.
+    handles, that could do harm, that TensorFlow does not know, or that it refuses to run on these operands.
     """
+    if op.dialect != "tf" or _HARMFUL.match(op.type):
+        return None
     import tensorflow as tf
     from tensorflow.python.eager import context, execute
     from tensorflow.python.framework import op_def_registry
 
-    definition = op_def_registry.get(op.type) if op.dialect == "tf" else None
+    definition = op_def_registry.get(op.type)
     if definition is None or definition.is_stateful or any(isinstance(a, FuncRef) for a in op.attrs.values()):
         return None
     values = [*op.results, *(operand for operand in op.operands if operand is not None)]

@@ -221,14 +221,16 @@ def range_(op: Op, start: Value, limit: Value, delta: Value) -> Shapes:
     if start.dtype.is_float:
         if not (start.is_const and limit.is_const and delta.is_const):
             return (dims.fresh("range"),)
-        first, last, step = (float(v.data.reshape(())) for v in (start, limit, delta))  # type: ignore[union-attr]
-        return (int(np.ceil(abs((last - first) / step))),)
+        first, last, step = (np.float64(v.data.reshape(())) for v in (start, limit, delta))  # type: ignore[union-attr]
+        with np.errstate(all="ignore"):
+            count = np.ceil(abs((last - first) / step))
+        return (int(count) if np.isfinite(count) else dims.fresh("range"),)
     contents = [content_of(v) for v in (start, limit, delta)]
     if any(c is None for c in contents):
         return (dims.fresh("range"),)
     a, b, by = (c.reshape(-1)[0] for c in contents)  # type: ignore[union-attr]
     if all(isinstance(n, int) for n in (a, b, by)):
-        return (len(range(a, b, by)),)
+        return (max(0, -((a - b) // by)) if by else dims.fresh("range"),)
     if isinstance(by, int) and by > 0 and nonnegative(b - a):
         return (dims.ceildiv(b - a, by),)
     return (dims.fresh("range"),)

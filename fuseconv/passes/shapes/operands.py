@@ -12,6 +12,8 @@ from fuseconv.ir.graph import Value
 
 # A content is followed only through tensors as small as those that hold shapes.
 CONTENT_LIMIT = 64
+# TensorFlow's shapes are no longer; a damaged model may claim any length.
+_MAX_RANK = 254
 
 
 class UnknownShape(Exception):
@@ -76,9 +78,10 @@ def sizes(value: Value, hint: str = "u") -> list[Dim]:
     """The elements of a vector of sizes; an unknown for each where only its length is known. Raises UnknownShape."""
     if content_of(value) is not None or value.data is not None:
         return elements(value)
-    if value.shape is None or len(value.shape) != 1 or not isinstance(value.shape[0], int):
+    count = value.shape[0] if value.shape is not None and len(value.shape) == 1 else None
+    if not isinstance(count, int) or count > _MAX_RANK:
         raise UnknownShape
-    return [dims.fresh(hint) for _ in range(value.shape[0])]
+    return [dims.fresh(hint) for _ in range(count)]
 
 
 def extents(value: Value, hint: str = "u") -> list[Dim]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Sym, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
@@ -266,14 +268,16 @@ def one_hot(indices: Index, depth: Index, on_value: Value, off_value: Value, *, 
 def range_(start: Value, limit: Value, delta: Value) -> ResultType:
     if start.dtype.is_integer:
         low, high, step = scalar(start), scalar(limit), scalar(delta)
-        if isinstance(low, int) and isinstance(high, int) and isinstance(step, int):
-            return start.dtype, (len(range(low, high, step)),)
+        if isinstance(low, int) and isinstance(high, int) and isinstance(step, int) and step:
+            return start.dtype, (max(-((low - high) // step), 0),)
         if low is not None and high is not None and step == 1:
             return start.dtype, (high - low,)
     elif start.data is not None and limit.data is not None and delta.data is not None:
         # The kernel counts in double precision whatever the type.
-        count = -((float(start.data) - float(limit.data)) // float(delta.data))
-        return start.dtype, (max(int(count), 0),)
+        with np.errstate(all="ignore"):
+            count = -((np.float64(start.data) - np.float64(limit.data)) // np.float64(delta.data))
+        if np.isfinite(count):
+            return start.dtype, (max(int(count), 0),)
     return start.dtype, (fresh(),)
 
 
