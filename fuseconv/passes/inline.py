@@ -146,12 +146,20 @@ class _Inliner:
         """Builds the ops of `body` in `out`, on these arguments; returns what the body returns."""
         self.note_constants(body, prefix + "/")
         values: dict[Value, Value | None] = dict(zip(body.inputs, arguments))
+        # The loops of TF1 are no functions: a Merge reads what a NextIteration makes further down.
+        later: list[tuple[Op, int, Value]] = []
         for op in body.ops:
             name = f"{prefix}/{op.name}"
             copy = Op(op.kind, [_map(values, v) for v in op.operands], dict(op.attrs), name, (name,))
+            if "frame_name" in copy.attrs:
+                # TF1 knows a loop by its name, which each copy must have for itself.
+                copy.attrs["frame_name"] = f"{prefix}/{copy.attrs['frame_name']}"
+            later += [(copy, i, v) for i, v in enumerate(op.operands) if v is not None and not _is_known(values, v)]
             for old in op.results:
                 copy.add_result(old.dtype, old.shape)
             values.update(zip(op.results, self.place(copy, out)))
+        for copy, index, value in later:
+            copy.set_operand(index, values[value])
         return [_map(values, v) for v in body.outputs]  # type: ignore[misc]
 
     def note_constants(self, graph: Graph, prefix: str) -> None:
@@ -180,6 +188,9 @@ class _Inliner:
 
 
 def _map(values: dict[Value, Value | None], value: Value | None) -> Value | None:
-    if value is None or value.is_const:
-        return value
-    return values[value]
+    """What stands for a value; None also for one that is made further down."""
+    return value if value is None or value.is_const else values.get(value)
+
+
+def _is_known(values: dict[Value, Value | None], value: Value) -> bool:
+    return value.is_const or value in values

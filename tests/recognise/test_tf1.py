@@ -17,7 +17,7 @@ from tf_keras.src.layers.rnn import legacy_cells as cells
 import fuseconv
 from fuseconv.testing import check
 from tests.recognise.expected import LSTM, RNN
-from tests.recognise.tf1 import frozen_graph, function_of, function_of_graph
+from tests.recognise.tf1 import frozen_graph, function_of, function_of_graph, v1
 
 SHAPE = (None, 7, 3)
 SPEC = tf.TensorSpec(SHAPE)
@@ -114,3 +114,27 @@ def test_loops_of_enter_and_exit(name: str, time: int | None, tmp_path: Path) ->
             interpreter.invoke()
             for output, expected in zip(names, reference(x)):
                 np.testing.assert_allclose(interpreter.get_tensor(places[output]), expected.numpy(), atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("times", [1, 2])
+def test_loops_of_enter_and_exit_in_functions(times: int) -> None:
+    """A function that is called twice has its loop twice."""
+    function = function_of(_dynamic(lambda: cells.BasicLSTMCell(UNITS)), SHAPE, functional=False)
+
+    def run(x: tf.Tensor) -> list[tf.Tensor]:
+        return [result for time in range(times) for result in function((1.0 + time) * x)]
+
+    assert Counter(check(run, SPEC).ops)[LSTM] == times
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_loop_of_enter_and_exit_in_another() -> None:
+    def build(x: Any) -> Any:
+        def step(number: Any, x: Any) -> Any:
+            outputs, _ = tf1_rnn.dynamic_rnn(cells.BasicRNNCell(3, name="cell"), x, dtype=tf.float32)
+            return number + 1, 0.5 * x + outputs
+
+        return v1.while_loop(lambda number, _: number < 3, step, (0, x))[1]
+
+    assert Counter(check(function_of(build, SHAPE, functional=False), SPEC).ops)["WHILE"] == 1
