@@ -13,7 +13,8 @@ import numpy as np
 
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.inspect import inspect
-from fuseconv.load.saved_model import chosen_tags
+from fuseconv.load.saved_model import chosen_tags, unsigned_traces
+from fuseconv.load.unsigned import Trace
 
 Arrays = Mapping[str, np.ndarray]
 Dims = tuple[int | None, ...]  # None: not known
@@ -133,6 +134,8 @@ def _saved_model(model: Path, names: Sequence[str], tags: Sequence[str]) -> dict
     with _loading(model):
         loaded = tf.saved_model.load(str(model), tags=wanted)
     there = {name: _signature(loaded, concrete) for name, concrete in loaded.signatures.items()}
+    for name, trace in unsigned_traces(model, tags).items():
+        there[name] = _trace(loaded, getattr(loaded, trace.attribute).concrete_functions[trace.index], trace)
     functions: dict[str, Function] = {}
     for name in names:
         # A file without signatures was made from the one there is, or the one that is served.
@@ -154,6 +157,27 @@ def _signature(loaded: Any, concrete: Any) -> Function:
     # Sorted, so that a seed draws the same inputs every time: TensorFlow's order varies.
     specs = dict(sorted(concrete.structured_input_signature[1].items()))
     # The signature holds the variables weakly.
+    run.keep_alive = loaded  # type: ignore[attr-defined]
+    return Function({name: _spec(spec) for name, spec in specs.items()}, run)
+
+
+def _trace(loaded: Any, concrete: Any, trace: Trace) -> Function:
+    """A function that stands for a signature which the model has not."""
+    import tensorflow as tf
+
+    leaves = tf.nest.flatten(concrete.structured_input_signature)
+    places = [index for index, leaf in enumerate(leaves) if isinstance(leaf, tf.TensorSpec)]
+    specs = {name: leaves[index] for name, index in zip(trace.inputs, places, strict=True)}
+
+    def run(feed: Arrays) -> dict[str, np.ndarray]:
+        given = list(leaves)
+        with tf.device("/CPU:0"):
+            for name, index in zip(trace.inputs, places):
+                given[index] = tf.constant(feed[name], leaves[index].dtype)
+            args, kwargs = tf.nest.pack_sequence_as(concrete.structured_input_signature, given)
+            results = [result for result in tf.nest.flatten(concrete(*args, **kwargs)) if tf.is_tensor(result)]
+        return {name: tensor.numpy() for name, tensor in zip(trace.outputs, results, strict=True)}
+
     run.keep_alive = loaded  # type: ignore[attr-defined]
     return Function({name: _spec(spec) for name, spec in specs.items()}, run)
 

@@ -22,8 +22,23 @@ MetaGraphDef: meta_info_def 1 MetaInfoDef, graph_def 2 GraphDef, saver_def 3 Sav
   collection_def 4 map<CollectionDef>, signature_def 5 map<SignatureDef>, asset_file_def 6 AssetFileDef*,
   object_graph_def 7 SavedObjectGraph
 SavedObjectGraph: nodes 1 SavedObject*, concrete_functions 2 map<SavedConcreteFunction>
-SavedObject: children 1 ObjectReference*
-SavedConcreteFunction: bound_inputs 2 int32*
+SavedObject: children 1 ObjectReference*, asset 5 SavedAsset, function 6 SavedFunction, variable 7 SavedVariable,
+  constant 9 SavedConstant
+SavedAsset: asset_file_def_index 1 int32
+SavedFunction: concrete_functions 1 string*
+SavedVariable: dtype 1 int32, shape 2 TensorShapeProto, name 6 string
+SavedConstant: operation 1 string
+SavedConcreteFunction: bound_inputs 2 int32*, canonicalized_input_signature 3 StructuredValue,
+  output_signature 4 StructuredValue
+StructuredValue: bool_value 14 bool?, tensor_spec_value 33 TensorSpecProto?, type_spec_value 34 TypeSpecProto?,
+  bounded_tensor_spec_value 35 TensorSpecProto?, list_value 51 StructuredValues?, tuple_value 52 StructuredValues?,
+  dict_value 53 DictValue?, named_tuple_value 54 NamedTupleValue?
+StructuredValues: values 1 StructuredValue*
+DictValue: fields 1 map<StructuredValue>
+NamedTupleValue: name 1 string, values 2 PairValue*
+PairValue: key 1 string, value 2 StructuredValue
+TensorSpecProto: name 1 string, shape 2 TensorShapeProto, dtype 3 int32
+TypeSpecProto: type_spec_class_name 3 string
 ObjectReference: node_id 1 int32, local_name 2 string
 TrackableObjectGraph: nodes 1 TrackableObject*
 TrackableObject: children 1 ObjectReference*, attributes 2 SerializedTensor*

@@ -16,6 +16,7 @@ from fuseconv.load.functions import Importer, Nodes, symbolic
 from fuseconv.load.op_defs import OpDefs
 from fuseconv.load.resources import INIT_SIGNATURE, Resources
 from fuseconv.load.same import Comparison
+from fuseconv.load.unsigned import Trace, add_signatures, traces
 
 _NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 
@@ -27,12 +28,21 @@ def load(path: Path, *, signatures: Sequence[str] = (), tags: Sequence[str] = ()
     nothing: the one tagged "serve", or the only one, or the one without tags, which is how modules for TensorFlow 1's
     Hub have what is not for training. Raises InputError if something is not there or is damaged."""
     meta = _meta_graph(_read(path), tags, path)
-    return _Loader(path, meta).load(_chosen(meta, signatures))
+    if not meta.signature_def.keys() - _NO_SIGNATURES:
+        add_signatures(meta)
+    chosen = _chosen(meta, signatures)
+    return _Loader(path, meta).load(chosen)
 
 
 def chosen_tags(path: Path, tags: Sequence[str] = ()) -> list[str]:
     """The tags of the meta graph that `load` takes. Raises InputError as that does."""
     return list(_meta_graph(_read(path), tags, path).meta_info_def.tags)
+
+
+def unsigned_traces(path: Path, tags: Sequence[str] = ()) -> dict[str, Trace]:
+    """What stands for the signatures of a model that has none, by the names that `load` gives them."""
+    meta = _meta_graph(_read(path), tags, path)
+    return {} if meta.signature_def.keys() - _NO_SIGNATURES else traces(meta)
 
 
 def _read(path: Path) -> Any:
