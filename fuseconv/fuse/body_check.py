@@ -19,7 +19,7 @@ import numpy as np
 from fuseconv.errors import FuseconvError, UnsupportedError, module_error
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import Sym, substitute_dim
-from fuseconv.ir.graph import Graph, Module, Op, Signature, Value
+from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, copy_graph
 from fuseconv.passes.effects import bodies
 from fuseconv.passes.inline import original
 
@@ -33,6 +33,8 @@ _OWN_SCALES = _SCALES * 4
 # hundred; two that mean something else differ by more than 1e-4 of it.
 _RELATIVE = 1e-4
 _ABSOLUTE = 1e-6
+# Constants with no more elements than this may be limits or sizes.
+_FEW_ELEMENTS = 64
 # What a check was measured to cost: for each op of the body, each byte of the constants, each product of a run.
 _SECONDS_PER_OP = 1.5e-4
 _SECONDS_PER_BYTE = 1e-9
@@ -78,10 +80,11 @@ class BodyCheck:
         """A sentence on what was found, for the report. Raises Refused if body and fusion differ.
 
         op: the call of a composite, callee: the function that it calls; both stay as they are. Each function of the
-        model is checked once for each fusion and choice of results that are read, however often it is called."""
+        model is checked once for each fusion, however often it is called, unless the calls differ in what a check
+        sees: results that are read, shapes, an operand that stands twice or is a constant."""
         if self.mode == "never":
             return ""
-        key = fusion.name, original(callee), tuple(bool(result.uses) for result in op.results)
+        key = fusion.name, original(callee), _seen(op)
         if key not in self._verdicts:
             self._verdicts[key] = self._judge_in_time(fusion, op, callee, module, fuse_alone)
         verdict = self._verdicts[key]
@@ -163,7 +166,7 @@ class BodyCheck:
             ]
             made, expected = (run(arrays) for run in runs)
             for index, (a, b) in enumerate(zip(made, expected)):
-                difference.add(index, a, b)
+                difference.add(index, a, b, overflows=scale > 1)
         return difference
 
     def _file(self, module: Module, what: str) -> bytes:
@@ -184,7 +187,8 @@ class _Difference:
         self.largest = 0.0
         self.why = ""
 
-    def add(self, index: int, actual: np.ndarray, expected: np.ndarray) -> None:
+    def add(self, index: int, actual: np.ndarray, expected: np.ndarray, overflows: bool) -> None:
+        """overflows: the operands are large enough for the body to overflow where the fused op need not."""
         if self.why:
             return
         if actual.shape != expected.shape:
@@ -194,8 +198,11 @@ class _Difference:
             if wrong:
                 self.why = f"{wrong} of the {expected.size} elements of result {index} differ"
         else:
-            # Where the body overflows it says nothing.
             finite = np.isfinite(expected)
+            wrong = 0 if overflows else int(np.sum(finite != np.isfinite(actual)))
+            if wrong:
+                self.why = f"{wrong} of the {expected.size} elements of result {index} are infinite or no number in one"
+                return
             error = float(np.abs(actual - expected)[finite].max(initial=0.0))
             size = float(np.abs(expected)[finite].max(initial=0.0))
             self.largest = max(self.largest, error / size if size else error)
@@ -232,6 +239,23 @@ class _Runner:
         except (RuntimeError, ValueError) as error:
             raise Unverifiable(f"the runtime cannot run {self.what}: {_first_line(error)}") from error
         return [self.interpreter.get_tensor(index) for index in self.outputs]
+
+
+def _seen(op: Op) -> tuple:
+    """What a check sees of a call, so that its verdict holds for another where that is the same. Of large constants,
+    which are weights, it is only whether they are zero: they hide what the body does with them."""
+    operands: list[Any] = []
+    for value in op.operands:
+        if value is None or value.shape is None:
+            operands.append(None)
+            continue
+        constant: Any = op.operands.index(value)
+        if value.data is not None:
+            small = value.data.size <= _FEW_ELEMENTS
+            constant = value.data.tolist() if small else bool(value.data.any())
+        shape = tuple(dim if isinstance(dim, int) else None for dim in value.shape)
+        operands.append((shape, value.is_const, repr(constant)))
+    return tuple(operands), tuple(bool(result.uses) for result in op.results)
 
 
 def _sizes(op: Op) -> list[dict[str, int]]:
@@ -286,24 +310,9 @@ def _functions(op: Op, module: Module) -> dict[str, Graph]:
     while pending:
         for graph, _ in bodies(pending.pop(), module):
             if graph.name not in copies:
-                copies[graph.name] = _copy(graph)
+                copies[graph.name] = copy_graph(graph)
                 pending += graph.ops
     return copies
-
-
-def _copy(graph: Graph) -> Graph:
-    copy = Graph(graph.name, dict(graph.attrs))
-    values = {value: copy.add_input(value.dtype, value.shape, value.name) for value in graph.inputs}
-
-    def inside(value: Value | None) -> Value | None:
-        return value if value is None or value.is_const else values[value]
-
-    for op in graph.ops:
-        made = Op(op.kind, [inside(value) for value in op.operands], dict(op.attrs), op.name, op.sources)
-        values.update({old: made.add_result(old.dtype, old.shape) for old in op.results})
-        copy.ops.append(made)
-    copy.outputs = [inside(value) for value in graph.outputs]  # type: ignore[misc]
-    return copy
 
 
 def _depends_on_inputs(graph: Graph) -> bool:

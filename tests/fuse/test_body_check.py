@@ -24,7 +24,7 @@ from tests.annotated import annotated
 
 TABLE = np.random.default_rng(0).standard_normal((11, 4)).astype(np.float32)
 IDS = tf.TensorSpec([None], tf.int32)
-TWINS = str(Path(__file__).parent / "twins.py")
+ACME = str(Path(__file__).parent / "acme.py")
 
 
 def ids(rng, shape, dtype):
@@ -162,8 +162,29 @@ def test_results_that_only_one_call_reads_are_compared():
     specs = [tf.TensorSpec([2, 3])] * 2
     with_one = lambda x, y: inner(x, y)[0]  # noqa: E731
     for model in (lambda x, y: (with_one(x, y), inner(y, x)), lambda x, y: (inner(y, x), with_one(x, y))):
-        converted = check(model, *specs, plugins=[TWINS])
+        converted = check(model, *specs, plugins=[ACME])
         assert converted.fused == ["acme_twins"] and "result 1 differs" in converted.refused["acme_twins"]
+
+
+@pytest.mark.parametrize(
+    ("body", "model"),
+    [
+        (lambda x, y: 2.0 * x, lambda fn, x, y: (fn(x, x), fn(x, y))),
+        (lambda x, y: 1.0 * x, lambda fn, x, y: (fn(x, tf.zeros([2, 3])), fn(x, y))),
+        (lambda x, y: 1.0 * x, lambda fn, x, y: (fn(x, tf.zeros([2, 99])[:, :3]), fn(x, tf.fill([2, 3], 2.0)))),
+    ],
+)
+def test_what_one_call_does_not_show_another_may(body, model):
+    """An operand that stands twice, or is zero, hides what the body does with it."""
+    fn = annotated(body, "acme.Add")
+    converted = check(lambda x, y: model(fn, x, y), tf.TensorSpec([2, 3]), tf.TensorSpec([2, 3]), plugins=[ACME])
+    assert converted.fused[:1] == ["acme_add"] and converted.refused["acme_add"]
+
+
+def test_a_body_that_makes_no_numbers_is_used():
+    fn = annotated(lambda x, y: (x + y) * np.float32(np.nan), "acme.Add")
+    converted = check(fn, tf.TensorSpec([2, 3]), tf.TensorSpec([2, 3]), plugins=[ACME])
+    assert "infinite or no number" in converted.refused["acme_add"]
 
 
 @pytest.mark.parametrize("rows", [(None, 2), (2, None), (None, None)])
