@@ -22,6 +22,7 @@ from fuseconv.load import load
 from fuseconv.load.node_def import node_def
 from fuseconv.lower.custom import CustomOps
 from fuseconv.lower.lower import lower
+from fuseconv.passes.block_lstm import express_block_lstms
 from fuseconv.passes.control_flow import prune_control_flow
 from fuseconv.passes.dead_state import remove_dead_state
 from fuseconv.passes.downcast import downcast
@@ -154,6 +155,7 @@ def convert(
             with report.rewriting(module, "control flow", "its loop, branch, array or variable takes another form"):
                 functionalise(module, report)
                 express_arrays(module, report)
+                express_block_lstms(module)
                 freeze(module, report)
                 express_state(module, report)
                 remove_dead_state(module, report)
