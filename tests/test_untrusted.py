@@ -11,67 +11,9 @@ import pytest
 
 import fuseconv
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError
-from fuseconv.ir import types
-from fuseconv.load import protos
+from tests.frozen import FLOAT, INT32, INT64, STRING, Frozen
 
 HUGE = 1 << 40
-FLOAT, INT32, INT64, STRING = (dtype.tf for dtype in (types.FLOAT32, types.INT32, types.INT64, types.STRING))
-
-
-class Frozen:
-    """A GraphDef in the making. `x` is a placeholder of one float."""
-
-    def __init__(self) -> None:
-        self.graph = protos.classes["GraphDef"]()
-        x = self.node("x", "Placeholder", dtype={"type": FLOAT})
-        x.attr["shape"].shape.dim.add(size=1)
-
-    def node(self, name: str, op: str, *inputs: str, **attrs: dict[str, Any]) -> Any:
-        node = self.graph.node.add(name=name, op=op, input=inputs)
-        for key, value in attrs.items():
-            node.attr[key].CopyFrom(protos.classes["AttrValue"](**value))
-        return node
-
-    def constant(self, name: str, array: Any) -> str:
-        array = np.asarray(array)
-        node = self.node(name, "Const", dtype={"type": types.of_array(array).tf})
-        tensor = node.attr["value"].tensor
-        tensor.dtype = types.of_array(array).tf
-        tensor.tensor_shape.SetInParent()
-        for size in array.shape:
-            tensor.tensor_shape.dim.add(size=size)
-        if array.dtype.kind == "S":
-            tensor.string_val.extend(array.reshape(-1).tolist())
-        else:
-            tensor.tensor_content = array.tobytes()
-        return name
-
-    def call(self, name: str, function: str, x: str) -> None:
-        self.node(
-            name, "PartitionedCall", x, f={"func": {"name": function}}, Tin={"list": {"type": [FLOAT]}},
-            Tout={"list": {"type": [FLOAT]}},
-        )  # fmt: skip
-
-    def function(self, name: str, calls: list[str]) -> None:
-        """A function that hands its argument through these others in turn."""
-        function = self.graph.library.function.add()
-        function.signature.name = name
-        function.signature.input_arg.add(name="a", type=FLOAT)
-        function.signature.output_arg.add(name="b", type=FLOAT)
-        inner = Frozen()
-        del inner.graph.node[:]
-        last = "a"
-        for index, callee in enumerate(calls):
-            inner.call(f"call{index}", callee, last)
-            last = f"call{index}:output:0"
-        inner.node("sin", "Sin", last, T={"type": FLOAT})
-        function.node_def.extend(inner.graph.node)
-        function.ret["b"] = "sin:y:0"
-
-    def write(self, folder: Path) -> Path:
-        path = folder / "model.pb"
-        path.write_bytes(self.graph.SerializeToString())
-        return path
 
 
 def int64(graph: Frozen, name: str, value: Any) -> str:
@@ -158,7 +100,7 @@ def dimensions(graph: Frozen) -> str:
     ],
 )  # fmt: skip
 def test_sizes_that_a_model_claims_are_not_allocated(build: Any, tmp_path: Path) -> None:
-    graph = Frozen()
+    graph = Frozen(1)
     graph.node("out", "AddV2", "x", build(graph), T={"type": FLOAT})
     path = graph.write(tmp_path)
     tracemalloc.start()
@@ -175,7 +117,7 @@ def test_sizes_that_a_model_claims_are_not_allocated(build: Any, tmp_path: Path)
 
 @pytest.mark.parametrize("ends", [(0, float("nan"), 1), (0, float("inf"), 1), (0, 5, 0), (0, 1e30, 1e-3)])
 def test_ranges_without_an_end(ends: tuple[float, float, float], tmp_path: Path) -> None:
-    graph = Frozen()
+    graph = Frozen(1)
     graph.node("out", "AddV2", "x", count_of(graph, *ends), T={"type": FLOAT})
     try:
         assert fuseconv.convert(graph.write(tmp_path)).data
@@ -186,7 +128,7 @@ def test_ranges_without_an_end(ends: tuple[float, float, float], tmp_path: Path)
 @pytest.mark.parametrize("op", ["ReadFile", "MatchingFiles"])
 def test_no_file_is_read(op: str, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("a secret")
-    graph = Frozen()
+    graph = Frozen(1)
     graph.node(op, op, graph.constant("name", np.array(str(tmp_path / "secret").encode())))
     graph.node("out", "Identity", op, T={"type": STRING})
     with pytest.raises(UnsupportedError):
@@ -204,7 +146,7 @@ def test_no_file_is_read(op: str, tmp_path: Path) -> None:
     ids=["itself", "each other", "deep", "often"],
 )
 def test_calls_without_an_end(functions: dict[str, list[str]], sentence: str, tmp_path: Path) -> None:
-    graph = Frozen()
+    graph = Frozen(1)
     for name, calls in functions.items():
         graph.function(name, calls)
     graph.call("out", "f", "x")
@@ -213,7 +155,7 @@ def test_calls_without_an_end(functions: dict[str, list[str]], sentence: str, tm
 
 
 def test_calls_that_are_only_many(tmp_path: Path) -> None:
-    graph = Frozen()
+    graph = Frozen(1)
     for index in range(6):
         graph.function(f"f{index}", [f"f{index + 1}"] * 2 if index < 5 else [])
     graph.call("out", "f0", "x")

@@ -61,8 +61,7 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
         _show_rules(out, "Folded", by_kind["folded"])
         _show_rules(out, "Removed", by_kind["removed"])
         _show_emitted(out, report)
-    elif by_kind["removed"]:
-        counts = _nodes_by_rule(by_kind["removed"])
+    elif counts := _removed(report):
         line(out, "Removed", " · ".join(f"{n} {clean(rule)}" for rule, n in counts.most_common()))
     totals = report.totals()
     parts = [f"{totals[fate]} {fate}" for fate in ("fused", "lowered", "folded", "removed", "unsupported")]
@@ -88,9 +87,17 @@ def show_fusions(out: Console, rows: Iterable[Mapping[str, str]]) -> None:
 
 
 def show_rules(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
-    """The lowering rules: `{"op", "emits", "origin"}` for each."""
-    lines = ({**row, "emits": ", ".join(row["emits"])} for row in rows)
-    _show_rows(out, lines, {"op": "TensorFlow op", "emits": "~TFLite ops", "origin": "~From"})
+    """The ops that are known: `{"op", "status", "emits", "summary", "select_tf_ops", "origin"}` for each."""
+    lines = (
+        {
+            **row,
+            "emits": ", ".join(row["emits"]) or {"rule": "none", "pass": "by a pass"}.get(row["status"], "unsupported"),
+            "flex": "yes" if row["select_tf_ops"] else "",
+        }
+        for row in rows
+    )
+    headers = {"op": "TensorFlow op", "emits": "~TFLite ops", "summary": "~How", "flex": "Flex", "origin": "~From"}
+    _show_rows(out, lines, headers)
 
 
 def _show_rows(out: Console, items: Iterable[Mapping[str, str]], headers: Mapping[str, str]) -> None:
@@ -172,11 +179,12 @@ def _show_emitted(out: Console, report: Report) -> None:
     out.print(rows)
 
 
-def _nodes_by_rule(records: Iterable[Record]) -> Counter[str]:
-    nodes: dict[str, set[str]] = defaultdict(set)
-    for record in records:
-        nodes[record.rule].update(record.sources)
-    return Counter({rule: len(names) for rule, names in nodes.items()})
+def _removed(report: Report) -> Counter[str]:
+    """How many nodes each rule removed. Each counts once, and not if it counts as fused or folded, so that the sum is
+    the total that is shown."""
+    fates = report.account()
+    rules = {name: record.rule for record in report.records if record.kind == "removed" for name in record.sources}
+    return Counter(rule for name, rule in rules.items() if fates.get(name) == "removed")
 
 
 def _counted(types: Iterable[str]) -> str:

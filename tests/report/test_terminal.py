@@ -77,6 +77,15 @@ def test_a_conversion_with_every_detail() -> None:
     assert plain(terminal.show_conversion, a_report(), verbose=True) == VERBOSE
 
 
+def test_what_is_removed_adds_up_to_the_total() -> None:
+    report = a_report()
+    (removed,) = (record for record in report.records if record.kind == "removed")
+    report.record("removed", "dead code", [*removed.sources[:1], "dense/MatMul"])
+    shown = plain(terminal.show_conversion, report)
+    assert "Removed   1 dead code · 1 identity\n" in shown
+    assert "2 removed" in shown
+
+
 def test_unsupported_ops() -> None:
     ops = [
         ("Betainc", ["head/Betainc"], "no rule lowers this op"),
