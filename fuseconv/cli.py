@@ -402,15 +402,27 @@ def fusions(terminal: Terminal, plugins: tuple[str, ...]) -> None:
 
 
 @main.command(cls=Command)
+@click.argument("names", metavar="[OP]...", nargs=-1)
 @_plugin
 @click.pass_obj
-def ops(terminal: Terminal, plugins: tuple[str, ...]) -> None:
-    """List the TensorFlow operations that can be converted, and what they become."""
+def ops(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...]) -> None:
+    """List the TensorFlow operations that are known, and what they become; or only those of these names.
+
+    A name may hold wildcards. Flex says which ones TensorFlow's own kernels can run (--select-tf-ops).
+    """
+    from fnmatch import fnmatchcase
+
     from fuseconv.fuse.plugins import load_registry
+    from fuseconv.lower.known import known_ops
     from fuseconv.report.listing import rule_rows
     from fuseconv.report.terminal import show_rules
 
-    rows = rule_rows(load_registry(plugins))
+    rows = known_ops(rule_rows(load_registry(plugins)))
+    unknown = [name for name in names if not any(fnmatchcase(row["op"], name) for row in rows)]
+    if unknown:
+        raise InputError(f"no operation is known by the name {', '.join(unknown)}: it has no rule")
+    if names:
+        rows = [row for row in rows if any(fnmatchcase(row["op"], name) for name in names)]
     terminal.result({"ops": rows}, lambda out: show_rules(out, rows))
 
 

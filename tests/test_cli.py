@@ -334,10 +334,19 @@ class TestLists:
     def test_ops(self) -> None:
         assert "fuseconv.lower.conv" in run("ops").stdout
         rows = {row["op"]: row for row in json.loads(run("ops", "--json").stdout)["ops"]}
-        assert "CONV_2D" in rows["Conv2D"]["emits"]
+        assert "CONV_2D" in rows["Conv2D"]["emits"] and "dilations" in rows["Conv2D"]["attributes"]
+        assert rows["Switch"]["status"] == "pass"
+        assert rows["StringJoin"]["status"] == "unsupported" and rows["StringJoin"]["select_tf_ops"]
         assert all(row["emits"] or row["summary"] for row in rows.values()), [
             op for op, row in rows.items() if not row["emits"] and not row["summary"]
         ]
+
+    def test_some_ops(self) -> None:
+        rows = json.loads(run("ops", "Conv3D", "Sparse*Mul", "--json").stdout)["ops"]
+        names = ["Conv3D", "SparseDenseCwiseMul", "SparseMatMul", "SparseTensorDenseMatMul"]
+        assert [row["op"] for row in rows] == names
+        assert "unsupported" in run("ops", "Qr").stdout
+        assert "by the name Nothing" in fails(2, "ops", "Nothing")
 
     def test_plugins_are_listed(self, tmp_path: Path) -> None:
         plugin = tmp_path / "mine.py"

@@ -47,9 +47,10 @@ class CustomOps:
 
     def help(self, op: Op) -> str:
         """What a user may do about an op that no rule serves."""
-        if self.node_def is None and op.type in flex_ops():
-            return "--select-tf-ops lets TensorFlow's own kernel run it"
-        return ""
+        own = f"--custom-op {op.type} leaves it to a kernel of your own"
+        if op.type in flex_ops():
+            return own if self.node_def else f"--select-tf-ops lets TensorFlow's own kernel run it, {own}"
+        return own
 
     def _serialised(self, op: Op, attributes: Attributes) -> bytes:
         for value in (*op.operands, *op.results):

@@ -34,6 +34,7 @@ def lower(
     if refused:
         raise unsupported([(op, _advised(op, why, op.type in rules, custom)) for op, why in refused[::-1]])
     _tell_delegated(module, report)
+    _tell_needless(module, custom, report)
 
 
 def _lower_graph(
@@ -148,6 +149,14 @@ def _tell_delegated(module: Module, report: Report) -> None:
             f"TensorFlow's own kernels run {listed}: whoever runs the file needs the Flex delegate, "
             "which is many times the size of the runtime"
         )
+
+
+def _tell_needless(module: Module, custom: CustomOps, report: Report) -> None:
+    """Warns of names that were given for custom ops and served for nothing."""
+    made = {op.attrs["custom_code"] for graph in module.graphs() for op in graph.ops if op.type == "CUSTOM"}
+    for name in custom.names:
+        if name not in made:
+            report.warnings.append(f"no operation {name} became a custom one: the model has none, or a rule lowers it")
 
 
 def hand_over(old: Value, new: Value) -> None:

@@ -46,15 +46,22 @@ def fusion_table(registry: Registry) -> str:
 
 
 def rule_rows(registry: Registry) -> list[dict[str, Any]]:
-    """`{"op", "emits", "summary", "origin"}` of each TensorFlow op that has a rule, sorted by op.
+    """`{"op", "emits", "attributes", "summary", "origin"}` of each TensorFlow op that has a rule, sorted by op.
 
-    `emits` lists the TFLite ops that the rule may build, read off its code; `summary` is the first line of its
-    docstring, mostly empty."""
+    `emits` lists the TFLite ops that the rule may build, read off its code; `attributes` those that it heeds; all other
+    ones must hold their defaults. `summary` is its docstring: what becomes of the op, and where its limits are."""
     rows = []
     for op, rule in sorted(registry.rules.items()):
         function = inspect.unwrap(rule.function)
-        summary = (function.__doc__ or "").strip().partition("\n")[0]
-        rows.append({"op": op, "emits": builds(function), "summary": summary, "origin": registry.origin(op)})
+        rows.append(
+            {
+                "op": op,
+                "emits": builds(function),
+                "attributes": sorted(rule.attrs),
+                "summary": " ".join((function.__doc__ or "").split()),
+                "origin": registry.origin(op),
+            }
+        )
     return rows
 
 

@@ -110,6 +110,20 @@ def test_custom_ops_have_the_attributes_as_options():
     check_refused(fn, spec(3), match="AsString", custom_ops=["StringJoin"])
 
 
+def test_a_name_that_serves_for_nothing_is_told_of():
+    converted = convert_function(tf.math.lgamma, spec(3), custom_ops=["Lgamma", "Lgammma"])
+    assert converted.ops == ["Lgamma"]
+    assert [warning for warning in converted.report.warnings if "Lgammma" in warning]
+    assert not any(" Lgamma " in warning for warning in converted.report.warnings)
+
+
+def test_what_helps_is_told():
+    join, gamma = (lambda x: tf.strings.join([x, x])), tf.math.lgamma
+    check_refused(join, spec(2, dtype=tf.string), match="--select-tf-ops lets.*, --custom-op StringJoin leaves it")
+    check_refused(gamma, spec(2), match="; --custom-op Lgamma leaves it to a kernel of your own")
+    check_refused(gamma, spec(2), match="; --custom-op Lgamma", select_tf_ops=True)
+
+
 def test_attributes_of_every_kind():
     form = CustomOps(every=True).form
 

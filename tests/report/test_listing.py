@@ -95,6 +95,6 @@ def test_rows() -> None:
         "| `gelu` | x * Phi(x) | GELU |",
     ]
     assert rule_rows(registry) == [
-        {"op": "And", "emits": ["LOGICAL_AND"], "summary": "", "origin": "origin of And"},
-        {"op": "Relu", "emits": ["MAXIMUM"], "summary": "max(x, 0)", "origin": "origin of Relu"},
+        {"op": "And", "emits": ["LOGICAL_AND"], "attributes": [], "summary": "", "origin": "origin of And"},
+        {"op": "Relu", "emits": ["MAXIMUM"], "attributes": [], "summary": "max(x, 0)", "origin": "origin of Relu"},
     ]
