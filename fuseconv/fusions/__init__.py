@@ -28,6 +28,7 @@ from fuseconv.fusions import (
     linear_output,
     lingvo_lstm,
     lstm,
+    masked_recurrent,
     masks,
     max_unpooling,
     moves,
@@ -44,9 +45,9 @@ from fuseconv.fusions import (
 )
 
 MODULES = (
-    lstm, rnn, bidirectional, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression, detection_postprocess,
-    max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu, l2_normalization, softmax,
-    normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic, padding, dilated_conv,
-    dense_reshape, interpolation, reductions, channels, tokens, casts,
-    attention_mask, upsampling,
+    lstm, rnn, bidirectional, masked_recurrent, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression,
+    detection_postprocess, max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu,
+    l2_normalization, softmax, normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic,
+    padding, dilated_conv, dense_reshape, interpolation, reductions, channels, tokens, casts, attention_mask,
+    upsampling,
 )  # fmt: skip

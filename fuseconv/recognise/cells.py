@@ -64,9 +64,6 @@ class Cell:
 
 def recognise(loop: Loop) -> Cell:
     """The cell that a loop runs at each step. Raises NoCell."""
-    made = [loop.body.outputs[i].op for i in loop.states]
-    if any(op is not None and op.kind in ("tf.Select", "tf.SelectV2") for op in made):
-        raise NoCell("the steps are masked, which TFLite's recurrent ops cannot be")
     step = Step(loop)
     if len(loop.states) == 2:
         for h, c in (loop.states, loop.states[::-1]):

@@ -57,7 +57,8 @@ class Loop:
 
     steps: how often its body runs. bounds: the variables that hold that number. inputs, outputs, states: as their types
     say, states by their variables. unread: variables of lists that nobody reads. counters: variables that each step
-    adds 1 to, with what they start from."""
+    adds 1 to, with what they start from. longest: numbers whose largest one ends the loop where it is less than `steps`
+    (but not below 1). made: what a step makes of each variable."""
 
     op: Op
     cond: Graph
@@ -69,6 +70,8 @@ class Loop:
     states: list[int] = field(default_factory=list)
     unread: list[int] = field(default_factory=list)
     counters: dict[int, int] = field(default_factory=dict)
+    longest: Value | None = None
+    made: list[Value] = field(default_factory=list)
 
     @property
     def invariants(self) -> list[int]:
@@ -93,6 +96,7 @@ class _Classifier:
         self.body = body
         self.index = {value: i for i, value in enumerate(body.inputs)}
         self.counters: dict[int, int] = {}
+        self.longest: Value | None = None
         for i, (value, made) in enumerate(zip(body.inputs, body.outputs)):
             start = op.operands[i]
             if _is_next(made, value) and start is not None and start.data is not None:
@@ -100,7 +104,8 @@ class _Classifier:
 
     def loop(self) -> Loop:
         steps, bounds = self.steps()
-        loop = Loop(self.op, self.cond, self.body, steps, bounds, counters=self.counters)
+        loop = Loop(self.op, self.cond, self.body, steps, bounds)
+        loop.counters, loop.longest, loop.made = self.counters, self.longest, list(self.body.outputs)
         for inner in self.body.ops:
             found = self.read(inner, steps)
             if found is not None:
@@ -155,7 +160,8 @@ class _Classifier:
         return (min(fixed) if fixed else counts.pop()), bounds
 
     def bound(self, value: Value | None, position: dict[Value, int]) -> Dim | None:
-        """A number of steps. TF1's dynamic_rnn writes n as min(n, max(1, n))."""
+        """A number of steps. TF1's dynamic_rnn writes n as min(n, max(1, n)), or, of rows that have lengths of their own,
+        as min(n, max(1, lengths))."""
         if value in position:
             index = position[value]
             value = self.op.operands[index] if self.body.outputs[index] is self.body.inputs[index] else value
@@ -164,6 +170,10 @@ class _Classifier:
                 maximum = other.op.operands if other is not None and other.op and other.op.kind == "tf.Maximum" else []
                 size = known_size(one)
                 if size is not None and size in [known_size(operand) for operand in maximum]:
+                    return size
+                longest = [_largest_of(operand) for operand in maximum if known_size(operand) != 1]
+                if size is not None and len(longest) == 1 and longest[0] is not None:
+                    self.longest = longest[0]
                     return size
         return self.size(value, position)
 
@@ -225,7 +235,9 @@ class _Classifier:
         backwards = self.along(index, steps)
         if backwards is None:
             raise NotALoop("it does not read its input step by step")
-        if tensor.shape[axis] != steps:
+        # A mask that is an input of the model has a size of its own, which must be that of the sequence when it runs.
+        apart = op.result.dtype is types.BOOL and isinstance(steps, Sym) and isinstance(tensor.shape[axis], Sym)
+        if tensor.shape[axis] != steps and not apart:
             raise NotALoop(f"it takes {steps} steps along a sequence of {tensor.shape[axis]}")
         return Input(op.result, variable, tensor, axis, backwards)
 
@@ -236,7 +248,7 @@ class _Classifier:
         held = self.body.inputs[variable]
         if made is None or start is None or not made.operands or made.operands[0] is not held or len(held.uses) != 1:
             raise NotALoop("it carries a list that it does not write item by item")
-        if made.kind == "tf.TensorListPushBack" and start.kind == "tf.EmptyTensorList":
+        if made.kind == "tf.TensorListPushBack" and start.kind == "tf.EmptyTensorList" and self.longest is None:
             assert made.operands[1] is not None
             return Output(variable, made.operands[1], True, False)
         if made.kind != "tf.TensorListSetItem":
@@ -246,8 +258,12 @@ class _Classifier:
         size = known_size(start.operands[1]) if start.kind == "tf.TensorListReserve" else 0
         grows = bool(made.attrs.get("resize_if_index_out_of_bounds"))
         backwards = self.along(index, steps)
-        if backwards is not None and (size == steps or (grows and size == 0 and not backwards)):
+        if backwards is not None and size == steps:
             return Output(variable, item, True, backwards)
+        if self.longest is not None:
+            raise NotALoop("it may end before it has written all of its list")
+        if backwards is False and grows and size == 0:
+            return Output(variable, item, True, False)
         if size == 1 and self.offset(index) == (0, 0):
             return Output(variable, item, False, False)
         raise NotALoop("it does not write one item to its list at each step")
@@ -262,6 +278,14 @@ def known_size(value: Value | None) -> Dim | None:
         return None
     element = elements.reshape(-1)[0]
     return element if isinstance(element, Sym) else int(element)
+
+
+def _largest_of(value: Value | None) -> Value | None:
+    """The vector of which a value is the largest element."""
+    op = value.op if value is not None else None
+    if op is None or op.kind != "tf.Max" or op.operands[0] is None:
+        return None
+    return op.operands[0] if op.operands[0].rank == 1 and op.result.rank == 0 else None
 
 
 def _is_next(made: Value, value: Value) -> bool:

@@ -6,27 +6,25 @@ holds the loop itself: where it is not fused, `dissolve` puts the loop back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, Sym, substitute_dim, symbol
+from fuseconv.ir.dims import Dim, Shape, Sym, substitute_dim, symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.passes.control_flow import LOOPS
 from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.recognise.cells import Cell, NoCell, recognise
 from fuseconv.recognise.fission import split
-from fuseconv.recognise.loops import Input, Loop, NotALoop, Output, classify, is_stack, known_size
+from fuseconv.recognise.loops import Loop, NotALoop, Output, classify, is_stack, known_size
+from fuseconv.recognise.masks import Handover, Masked, is_masked, unmasked
 from fuseconv.recognise.roll import rolled_steps
+from fuseconv.recognise.sequences import Sequence
 from fuseconv.recognise.weights import build_weights
 from fuseconv.report.records import Report
 
 _RULE = "raise_loops"
 _PRODUCTS = frozenset({"MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Conv2D"})
 _SWAP = [1, 0, 2]
-# What the contracts have behind x and the states.
-_REST = ("kernel", "recurrent", "bias", "mask", "lengths", "peephole", "projection")
 
 
 def raise_loops(module: Module, report: Report) -> None:
@@ -77,8 +75,7 @@ def _roll(graph: Graph, module: Module) -> None:
 
 def _is_cell(op: Op, module: Module) -> bool:
     try:
-        loop = classify(op, module)
-        _Outline(loop, recognise(loop), module)
+        _recognised(op, module)
     except (NotALoop, NoCell):
         return False
     return True
@@ -87,7 +84,8 @@ def _is_cell(op: Op, module: Module) -> bool:
 def _split(op: Op, module: Module) -> list[Op] | None:
     """A loop for each cell, where a loop runs a stack of cells, all of which will be raised."""
     try:
-        fission = split(classify(op, module), module)
+        loop = classify(op, module)
+        fission = None if is_masked(loop) else split(loop, module)
     except NotALoop:
         return None
     if fission is None:
@@ -102,13 +100,16 @@ def _split(op: Op, module: Module) -> list[Op] | None:
 def _outline(op: Op, module: Module, report: Report) -> _Outline | None:
     """What an op becomes that is an RNN's loop."""
     try:
-        loop = classify(op, module)
-        cell = recognise(loop)
-        return _Outline(loop, cell, module)
+        return _recognised(op, module)
     except (NotALoop, NoCell) as no:
         if _is_recurrent(op, module):
             report.record("refused", _RULE, op.sources, why=str(no))
         return None
+
+
+def _recognised(op: Op, module: Module) -> _Outline:
+    loop, masked = unmasked(classify(op, module))
+    return _Outline(loop, recognise(loop), masked, module)
 
 
 def _is_recurrent(op: Op, module: Module) -> bool:
@@ -119,43 +120,17 @@ def _is_recurrent(op: Op, module: Module) -> bool:
     return multiplies and any(value.dtype.is_float for value in carried)
 
 
-@dataclass(frozen=True)
-class _Sequence:
-    """A tensor without the transpositions and reversals before it. moves: these, the first to be done first."""
-
-    source: Value
-    moves: tuple[Op, ...]
-    time_axis: int
-    backwards: bool
-
-    @classmethod
-    def of(cls, given: Input) -> _Sequence:
-        value, axis, backwards = given.tensor, given.axis, given.backwards
-        moves: list[Op] = []
-        while value.op is not None and value.op.operands and value.rank == 3:
-            op, axes = value.op, value.op.operands[1] if len(value.op.operands) == 2 else None
-            numbers = None if axes is None or axes.data is None else [int(n) for n in axes.data.reshape(-1)]
-            if op.kind == "tf.Transpose" and numbers == _SWAP:
-                axis = 1 - axis
-            elif op.kind == "tf.ReverseV2" and numbers == [axis]:
-                backwards = not backwards
-            else:
-                break
-            moves.insert(0, op)
-            assert op.operands[0] is not None
-            value = op.operands[0]
-        return cls(value, tuple(moves), axis, backwards)
-
-
 class _Outline:
     """Builds the function and the call. Raises NotALoop or NoCell, with nothing changed, if they cannot be built."""
 
-    def __init__(self, loop: Loop, cell: Cell, module: Module) -> None:
+    def __init__(self, loop: Loop, cell: Cell, masked: Masked | None, module: Module) -> None:
         self.loop = loop
         self.cell = cell
         self.module = module
         self.given = loop.inputs[cell.input]
-        self.sequence = _Sequence.of(self.given)
+        self.sequence = Sequence.of(self.given)
+        self.masked = masked
+        self.handover = None if masked is None else Handover(loop, masked, self.sequence)
         self.require_interface()
         self.output = self.require_output()
         self.require_readers()
@@ -164,6 +139,7 @@ class _Outline:
         """All that the loop is given from outside must be what the contract hands over."""
         handed = {self.given.variable, *self.cell.states, *self.loop.bounds, *self.loop.counters}
         handed |= {*self.loop.unread, *(output.variable for output in self.loop.outputs)}
+        handed |= self.handover.variables if self.handover is not None else set()
         for i, operand in enumerate(self.loop.op.operands):
             if i not in handed and operand is not None and not operand.is_const and not self.is_steps(operand):
                 raise NotALoop(f"it reads {operand.name}, which is neither a constant nor the sequence nor its state")
@@ -175,14 +151,15 @@ class _Outline:
 
     def require_output(self) -> Output | None:
         """The list of the outputs; None if the loop keeps none."""
-        h = self.loop.body.outputs[self.cell.states[0]]
+        h = self.loop.made[self.cell.states[0]]
         if len(self.loop.outputs) > 1 or any(output.item is not h for output in self.loop.outputs):
             raise NotALoop("it writes something else than the state to its list")
         return self.loop.outputs[0] if self.loop.outputs else None
 
     def require_readers(self) -> None:
         for i, result in enumerate(self.loop.op.results):
-            if result.uses and i in self.loop.counters and not isinstance(self.loop.steps, int):
+            known = isinstance(self.loop.steps, int) and self.loop.longest is None
+            if result.uses and i in self.loop.counters and not known:
                 raise NotALoop("what its counter ends at is read")
         if self.output is None:
             return
@@ -218,13 +195,15 @@ class _Outline:
         tf = TfBuilder(out, op)
         weights = build_weights(tf, cell)
         states = [op.operands[i] for i in cell.states]
-        name = f"{cell.kind}_raised"
+        name = f"{'masked_' if self.handover is not None else ''}{cell.kind}_raised"
         function = Graph(f"{op.name}/{name}", {"_implements": FuncRef(name, self.attrs())})
         while function.name in self.module.functions:
             function.name += "'"
         operands = [self.sequence.source, *states, weights.kernel, weights.recurrent, weights.bias]
-        if weights.peephole is not None or weights.projection is not None:
-            operands += [None, None, weights.peephole, weights.projection]
+        operands += [None, None] if self.handover is None else self.handover.operands(tf)
+        operands += [weights.peephole, weights.projection]
+        while operands[-1] is None:
+            operands.pop()
         call = Op("tf.PartitionedCall", operands, {"f": FuncRef(function.name)}, op.name, op.sources)
         time_major = self.sequence.time_axis == 0
         ends = [(self.batch, self.width(i)) for i in cell.states]
@@ -246,6 +225,8 @@ class _Outline:
         }
         if self.cell.activation != "tanh":
             attrs["activation"] = self.cell.activation
+        if self.masked is not None:
+            attrs["hold_output"] = self.masked.held
         for name in ("cell_clip", "proj_clip"):
             if getattr(self.cell, name):
                 attrs[name] = getattr(self.cell, name)
@@ -257,6 +238,8 @@ class _Outline:
         between = TfBuilder(out, tf.op)
         for i, state in zip(self.cell.states, finals):
             replace_uses(self.loop.op.results[i], state)
+        if self.masked is not None and self.masked.previous is not None:
+            replace_uses(self.loop.op.results[self.masked.previous], last)
         for i, result in enumerate(self.loop.op.results):
             operand = self.loop.op.operands[i]
             if i in self.loop.counters and result.uses:
@@ -294,20 +277,26 @@ class _Outline:
     def fill(self, function: Graph, call: Op) -> None:
         """Builds the function: the loop, between ops that lead from the contract's operands to its results."""
         op, cell = self.loop.op, self.cell
-        names = ["x", *"hc"[: len(cell.states)], *_REST]
-        shapes = [None if operand is None else operand.shape for operand in call.operands]
-        inputs = [function.add_input(types.FLOAT32, shape, name) for shape, name in zip(shapes, names)]
+        first = ["output0"] if self.handover is not None else []
+        names = ["x", "h0", "c0"][: 1 + len(cell.states)]
+        names += ["kernel", "recurrent", "bias", "mask", "lengths", *first, "peephole", "projection"]
+        given = {
+            name: function.add_input(types.FLOAT32, None, name)
+            if operand is None
+            else function.add_input(operand.dtype, operand.shape, name)
+            for name, operand in zip(names, call.operands)
+        }
         tf = TfBuilder(function.ops, op)
-        x = inputs[0]
-        for move in self.sequence.moves:
-            x = TfBuilder(function.ops, move).add(move.type, [x, move.operands[1]], {}, x.dtype, move.result.shape)
+        x = self.sequence.moved(function.ops, given["x"])
+        handed: dict[int, Value] = {}
+        if self.handover is not None:
+            handed = self.handover.inside(tf, given, tf.size(x, self.given.axis))
+        handed |= {self.given.variable: x} | {i: given[name] for i, name in zip(cell.states, names[1:])}
         operands: list[Value | None] = []
         for i, operand in enumerate(op.operands):
             assert operand is not None
-            if i in cell.states:
-                operand = inputs[1 + cell.states.index(i)]
-            elif i == self.given.variable:
-                operand = self.as_input(function, x, operand)
+            if i in handed:
+                operand = self.as_input(function, handed[i], i)
             elif operand.dtype is types.VARIANT:
                 operand = self.new_list(function, x, operand)
             elif not operand.is_const:
@@ -319,13 +308,17 @@ class _Outline:
         function.ops.append(inner)
         function.outputs = [*self.outputs(tf, inner, x), *(inner.results[i] for i in cell.states)]
 
-    def as_input(self, function: Graph, x: Value, operand: Value) -> Value:
+    def as_input(self, function: Graph, given: Value, variable: int) -> Value:
+        """What is handed over, in the place of an operand of the loop: as a list if that is one."""
+        operand = self.loop.op.operands[variable]
+        assert operand is not None
         if operand.dtype is not types.VARIANT or operand.op is None:
-            return x
+            return given
+        read = self.given if variable == self.given.variable or self.masked is None else self.masked.mask
+        assert read is not None and read.tensor.shape is not None
         tf = TfBuilder(function.ops, operand.op)
-        width = self.given.tensor.shape[-1]  # type: ignore[index]
-        given = operand.op.operands[1] if operand.op.kind == "tf.TensorListFromTensor" else None
-        return tf.TensorListFromTensor(x, _element_shape(given, width), dtype=types.VARIANT)
+        shape = operand.op.operands[1] if operand.op.kind == "tf.TensorListFromTensor" else None
+        return tf.TensorListFromTensor(given, _element_shape(shape, read.tensor.shape[1:]), dtype=types.VARIANT)
 
     def new_list(self, function: Graph, x: Value, operand: Value) -> Value:
         made = operand.op
@@ -334,7 +327,7 @@ class _Outline:
         element, size = made.operands
         if made.kind == "tf.TensorListReserve" and size is not None and not size.is_const:
             size = self.steps(tf, x, types.INT32)
-        shape = _element_shape(element, self.width(self.cell.states[0]))
+        shape = _element_shape(element, (self.batch, self.width(self.cell.states[0])))
         return tf.add(made.type, [shape, size], dict(made.attrs), types.VARIANT)
 
     def steps(self, tf: TfBuilder, x: Value, dtype: types.DType) -> Value:
@@ -344,22 +337,28 @@ class _Outline:
 
     def outputs(self, tf: TfBuilder, inner: Op, x: Value) -> list[Value]:
         """The last output, and all outputs. Where the loop does not keep them all, nobody reads the second."""
-        h = inner.results[self.cell.states[0]]
-        if self.output is None or not self.output.every:
-            return [h, h]
+        last = inner.results[self.cell.states[0]]
+        if self.masked is not None and self.masked.previous is not None:
+            last = inner.results[self.masked.previous]
+        if self.output is None or (self.masked is None and not self.output.every):
+            return [last, last]
         sequence = tf.TensorListStack(
             inner.results[self.output.variable], [-1, self.width(self.cell.states[0])], dtype=types.FLOAT32
         )
         if self.output.backwards:
             sequence = tf.ReverseV2(sequence, [0])
-        return [h, sequence if self.sequence.time_axis == 0 else tf.Transpose(sequence, _SWAP)]
+        if self.masked is not None:
+            last = tf.StridedSlice(sequence, [-1], [0], [1], shrink_axis_mask=1)
+        if not self.output.every:
+            return [last, last]
+        return [last, sequence if self.sequence.time_axis == 0 else tf.Transpose(sequence, _SWAP)]
 
 
-def _element_shape(given: Value | None, width: Dim) -> Value:
-    """The shape of a list's elements [batch, width], as the model says it if that is constant."""
+def _element_shape(given: Value | None, shape: Shape) -> Value:
+    """The shape of a list's elements [batch, ...], as the model says it if that is constant."""
     if given is not None and given.is_const:
         return given
-    return constant(np.array([-1, width if isinstance(width, int) else -1], np.int32))
+    return constant(np.array([-1, *(dim if isinstance(dim, int) else -1 for dim in shape[1:])], np.int32))
 
 
 def _is_swap(reader: Op) -> bool:

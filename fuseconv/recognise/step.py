@@ -43,7 +43,7 @@ class Step:
         self.known: dict[Value, Columns | None] = {}
         self.next: dict[Value, int] = {}
         for i in loop.states:
-            self.next.setdefault(loop.body.outputs[i], i)
+            self.next.setdefault(loop.made[i], i)
         for number, given in enumerate(loop.inputs):
             shape = given.tensor.shape
             assert shape is not None
@@ -65,7 +65,7 @@ class Step:
 
     def definition(self, state: int) -> Columns | None:
         """What the step makes of a state."""
-        return self.known.get(self.loop.body.outputs[state])
+        return self.known.get(self.loop.made[state])
 
     def operand(self, value: Value | None) -> Columns | None:
         """What a value is, as its readers see it; None if it is not [batch, n] with a known n."""
