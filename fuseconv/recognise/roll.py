@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fuseconv.ir import types
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach
+from fuseconv.ir.dims import is_static
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach
+from fuseconv.passes.kernels import evaluate
 from fuseconv.passes.tf_builder import TfBuilder
 
 # Two steps show no period: the last one may have what follows it in its midst.
@@ -133,7 +137,7 @@ class _Steps:
                 self.ops[step].append(op)
                 by_key.setdefault(_op_key(op.kind, op.attrs, [_key(v) for v in op.operands]), op)
         first, second = self.ops[:2]
-        if not second or len(first) != len(second) or not self._pair(first, second):
+        if not second or not self._pair(first, second):
             return None
         for step in range(2, self.count):
             if not self._match(step, by_key):
@@ -141,14 +145,24 @@ class _Steps:
         return self if self.initial else None
 
     def _pair(self, first: list[Op], second: list[Op]) -> bool:
-        """Finds what each value of step 1 is at step 0, and what step 0 has for what step 1 reads of it."""
+        """Finds what each value of step 1 is at step 0, and what step 0 has for what step 1 reads of it.
+
+        Where the first state is constant, what step 0 makes of it alone has become a constant too."""
+        alone = self._of_states_alone(second) if len(first) < len(second) else []
+        folded: dict[Value, Value] = {}
         before: dict[Value, Value] = {self.elements[1]: self.elements[0]}
-        for a, b in zip(first, second):
+        rest = [op for op in second if op not in alone]
+        if len(first) != len(rest):
+            return False
+        for a, b in zip(first, rest):
             if a.kind != b.kind or repr(a.attrs) != repr(b.attrs) or len(a.operands) != len(b.operands):
                 return False
             for x, y in zip(a.operands, b.operands):
                 step = self.step_of.get(y) if y is not None else None  # type: ignore[arg-type]
-                if step == 1:
+                if y is not None and y.op in alone:
+                    if x is None or x.data is None or folded.setdefault(y, x) is not x:
+                        return False
+                elif step == 1:
                     if before.get(y) is not x:  # type: ignore[arg-type]
                         return False
                 elif step == 0:
@@ -159,7 +173,35 @@ class _Steps:
                     return False
             before.update(zip(b.results, a.results))
         self.images = [before, {value: value for value in before}]
-        return set(self.initial) <= set(before.values())
+        self.images[1].update((result, result) for op in alone for result in op.results)
+        return self._explain(alone, folded) and set(self.initial) <= set(before.values())
+
+    def _of_states_alone(self, ops: list[Op]) -> list[Op]:
+        """The ops of a step that see nothing of its element."""
+        alone: list[Op] = []
+        for op in ops:
+            read = [v for v in op.operands if v is not None and self.step_of.get(v, -1) >= 0]
+            if all(self.step_of[v] == 0 or v.op in alone for v in read):
+                alone.append(op)
+        return alone
+
+    def _explain(self, alone: list[Op], folded: dict[Value, Value]) -> bool:
+        """True if the constants of step 0 are what these ops of step 1 make of the first states: of zeros, where nothing
+        else tells what a state is."""
+        known: dict[Value, np.ndarray] = {}
+        for op in alone:
+            for v in op.operands:
+                if v is not None and self.step_of.get(v) == 0 and v not in self.initial:
+                    if not is_static(v.shape):
+                        return False
+                    self.initial[v] = constant(np.zeros(v.shape, v.dtype.numpy), v.dtype, v.name)  # type: ignore[arg-type]
+            values = [known[v] if v in known else self.initial.get(v, v).data for v in op.operands if v is not None]
+            arrays = [array for array in values if array is not None]
+            made = evaluate(op, arrays) if len(arrays) == len(values) else None
+            if made is None:
+                return False
+            known.update(zip(op.results, made))
+        return all(np.array_equal(known[value], held.data) for value, held in folded.items())  # type: ignore[arg-type]
 
     def _match(self, step: int, by_key: dict[Any, Op]) -> bool:
         """Finds what each value of step 1 is at a later step."""

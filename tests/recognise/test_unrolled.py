@@ -15,14 +15,14 @@ from tf_keras.src.layers.rnn import legacy_cells as cells
 
 from fuseconv.testing import check
 from tests.random_weights import randomise
-from tests.recognise.expected import BI_LSTM, CELL, LAST, LSTM, REVERSED, RNN, lstm, rnn
+from tests.recognise.expected import BI_LSTM, CELL, LAST, LSTM, REVERSED, RNN, SIZE, lstm, rnn
 from tests.recognise.lstm_steps import BIAS, KERNEL, RECURRENT
 from tests.recognise.lstm_steps import lstm as step
 from tests.recognise.tf1 import function_of
 
 TIME, IN, UNITS = 6, 3, 5
 SHAPE = (None, TIME, IN)
-SPEC = tf.TensorSpec(SHAPE)
+SPEC, FIXED = tf.TensorSpec(SHAPE), tf.TensorSpec((2, *SHAPE[1:]))
 KERAS = pytest.mark.parametrize("layers", [keras.layers, tf_keras.layers], ids=["keras3", "keras2"])
 
 
@@ -46,12 +46,26 @@ def _built(layer: Any) -> Any:
 def test_lstm(layers: Any, options: dict[str, Any], ops: list[str]) -> None:
     if layers is keras.layers and "implementation" in options:
         options = {"recurrent_dropout": 0.0, "unit_forget_bias": False}
-    check(_built(layers.LSTM(UNITS, unroll=True, **options)), SPEC, ops=ops, static=False)
+    layer = _built(layers.LSTM(UNITS, unroll=True, **options))
+    check(layer, SPEC, ops=ops, static=False)
+    check(layer, FIXED, ops=ops[len(SIZE) :])
 
 
 @KERAS
 def test_simple_rnn(layers: Any) -> None:
-    check(_built(layers.SimpleRNN(UNITS, unroll=True)), SPEC, ops=rnn(LAST), static=False)
+    layer = _built(layers.SimpleRNN(UNITS, unroll=True))
+    check(layer, SPEC, ops=rnn(LAST), static=False)
+    check(layer, FIXED, ops=["FILL", RNN, *LAST])
+
+
+@KERAS
+@pytest.mark.parametrize("number", [0.0, 0.5])
+def test_constant_first_states(layers: Any, number: float) -> None:
+    """What a first state is that is not zero cannot be told from what it was multiplied to."""
+    layer = _built(layers.LSTM(UNITS, unroll=True))
+    states = [tf.constant(number, shape=(2, UNITS)), tf.constant(0.7, shape=(2, UNITS))]
+    converted = check(lambda x: layer(x, initial_state=states), FIXED)
+    assert Counter(converted.ops)[LSTM] == (number == 0)
 
 
 @KERAS
@@ -75,8 +89,8 @@ def test_static_rnn(cell: Callable[[], Any], op: str, last: bool) -> None:
         outputs, states = tf1_rnn.static_rnn(cell(), tf.unstack(x, axis=1), dtype=tf.float32)
         return outputs[-1] if last else (outputs, states)
 
-    converted = check(function_of(build, SHAPE), SPEC, static=False)
-    assert Counter(converted.ops)[op] == 1
+    assert Counter(check(function_of(build, SHAPE), SPEC, static=False).ops)[op] == 1
+    assert Counter(check(function_of(build, FIXED.shape), FIXED).ops)[op] == 1
 
 
 def _unrolled(x: tf.Tensor, weights: list[tf.Tensor]) -> list[tf.Tensor]:
