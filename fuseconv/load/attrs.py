@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,12 @@ def text(data: bytes) -> str | bytes:
 
 def func(proto: Any) -> FuncRef:
     """A function's name with the attributes that it is bound to, or an annotation with its own."""
-    return FuncRef(proto.name, {key: attr(value) for key, value in proto.attr.items()} if proto.attr else {})
+    return FuncRef(proto.name, {key: attr(value) for key, value in sorted_items(proto.attr)} if proto.attr else {})
+
+
+def sorted_items(attributes: Any) -> list[tuple[str, Any]]:
+    """The items of a map of attributes by name: protobuf has them in another order in each process."""
+    return sorted(attributes.items(), key=itemgetter(0))
 
 
 _CONVERT: dict[str, Any] = {

@@ -122,7 +122,8 @@ class Importer:
     def _function(self, name: str) -> Graph:
         proto = self.library[name]
         signature = proto.signature
-        graph = Graph(name, {key: attrs.attr(value) for key, value in proto.attr.items() if key not in KEYS})
+        named = attrs.sorted_items(proto.attr)
+        graph = Graph(name, {key: attrs.attr(value) for key, value in named if key not in KEYS})
         implemented = annotation(proto.attr)
         if implemented is not None:
             graph.attrs[_ANNOTATION] = implemented
@@ -314,11 +315,11 @@ class _Builder:
 
     def _attrs(self, node: Any, op_def: OpDef | None) -> dict[str, Any]:
         if op_def is None:
-            return {key: attrs.attr(value) for key, value in node.attr.items() if not key.startswith("_")}
+            return {key: attrs.attr(value) for key, value in attrs.sorted_items(node.attr) if not key.startswith("_")}
         found: dict[str, Any] = {}
         left_out = op_def.structural | _PLACEMENT.get(op_def.name, _NOTHING)
         defaults = op_def.defaults
-        for key, value in node.attr.items():
+        for key, value in attrs.sorted_items(node.attr):
             if key in left_out or (key.startswith("_") and key != _ANNOTATION):
                 continue
             decoded = attrs.attr(value)
