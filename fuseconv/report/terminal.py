@@ -150,11 +150,18 @@ def _show_refused(out: Console, records: Sequence[Record], verbose: bool) -> Non
     if not records:
         return
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    # What was switched off is no node's affair, and may be all but one.
+    off: dict[str, list[str]] = defaultdict(list)
     for record in records:
-        groups[record.rule, record.why].extend(record.sources[:1])
+        if record.sources:
+            groups[record.rule, record.why].extend(record.sources[:1])
+        else:
+            off[record.why].append(record.rule)
     rows = table("Not fused", ">Count", "~Why", "~Nodes")
     for (rule, why), nodes in groups.items():
         rows.add_row(clean(rule), str(len(nodes)), clean(why), _names(nodes, verbose))
+    for why, rules in off.items():
+        rows.add_row(_names(rules, verbose), "", clean(why), "")
     out.print(rows)
 
 

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from fuseconv.report import terminal
+from fuseconv.report.records import Report
 from tests.report.test_json import a_report
 
 
@@ -146,3 +147,12 @@ def test_colours_and_wrapping_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch
 )
 def test_sizes(count: int, text: str) -> None:
     assert terminal.size(count) == text
+
+
+def test_what_was_switched_off_is_one_row():
+    report = Report("model")
+    for number in range(9):
+        report.record("refused", f"fusion{number}", (), why="it was switched off")
+    shown = plain(terminal.show_conversion, report)
+    assert shown.count("it was switched off") == 1 and "and" in shown
+    assert "fusion8" in plain(terminal.show_conversion, report, verbose=True)
