@@ -35,6 +35,7 @@ from fuseconv.passes.loops import improve_loops
 from fuseconv.passes.rows import take_early
 from fuseconv.passes.simplify import simplify
 from fuseconv.passes.state import express_state, initialise
+from fuseconv.passes.tables import express_tables
 from fuseconv.passes.tensor_arrays import express_arrays
 from fuseconv.passes.tensor_lists import express_lists
 from fuseconv.passes.tidy import tidy
@@ -158,6 +159,7 @@ def convert(
                 express_block_lstms(module)
                 freeze(module, report)
                 express_state(module, report)
+                express_tables(module)
                 remove_dead_state(module, report)
                 prune_control_flow(module, report)
             simplify(module, report)

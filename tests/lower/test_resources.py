@@ -214,5 +214,5 @@ def test_a_table_that_the_model_writes_is_refused(tmp_path: Path) -> None:
 
 
 def test_other_types_are_refused() -> None:
-    table = _table(WORDS, np.array([4, 5, 6], np.float32), -1.0)
-    check_refused(_Lookup(table).lookup, tf.TensorSpec([None], tf.string), match="from string to float32")
+    table = _table(WORDS, np.array([4, 5, 6], np.float64), -1.0)
+    check_refused(_Lookup(table).lookup, tf.TensorSpec([None], tf.string), match="from string to float64")
