@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
@@ -14,6 +16,16 @@ def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: str) -> 
     if padding == "SAME":
         return ceildiv(size, stride)
     return ceildiv(size - (kernel - 1) * dilation, stride)
+
+
+def windowed(
+    x: Value, kernel: Sequence[Dim], out: Dim, strides: Sequence[int], dilations: Sequence[int], padding: str
+) -> ResultType:
+    """x [n,sizes...,c] -> [n,sizes'...,out]: an element for each position of the window along each of the sizes."""
+    if x.shape is None:
+        return x.dtype, None
+    n, *sizes, _ = x.shape
+    return x.dtype, (n, *(window(*each, padding) for each in zip(sizes, kernel, strides, dilations, strict=True)), out)
 
 
 @op("Conv2DOptions")
@@ -31,12 +43,10 @@ def conv_2d(
     quantized_bias_type: str = "FLOAT32",
 ) -> ResultType:
     """x [n,h,w,c], filter [out,kh,kw,in], bias [out] -> [n,h',w',out]. The kernel refuses to do without a bias."""
-    if x.shape is None or filter.shape is None:
+    if filter.shape is None:
         return x.dtype, None
-    n, h, w, _ = x.shape
-    out, kh, kw, _ = filter.shape
-    height = window(h, kh, stride_h, dilation_h_factor, padding)
-    return x.dtype, (n, height, window(w, kw, stride_w, dilation_w_factor, padding), out)
+    out, *kernel, _ = filter.shape
+    return windowed(x, kernel, out, (stride_h, stride_w), (dilation_h_factor, dilation_w_factor), padding)
 
 
 @op("DepthwiseConv2DOptions")
@@ -54,12 +64,10 @@ def depthwise_conv_2d(
     dilation_h_factor: int = 1,
 ) -> ResultType:
     """x [n,h,w,c], filter [1,kh,kw,c*depth_multiplier] -> [n,h',w',c*depth_multiplier]."""
-    if x.shape is None or filter.shape is None:
+    if filter.shape is None:
         return x.dtype, None
-    n, h, w, _ = x.shape
-    _, kh, kw, out = filter.shape
-    height = window(h, kh, stride_h, dilation_h_factor, padding)
-    return x.dtype, (n, height, window(w, kw, stride_w, dilation_w_factor, padding), out)
+    _, *kernel, out = filter.shape
+    return windowed(x, kernel, out, (stride_h, stride_w), (dilation_h_factor, dilation_w_factor), padding)
 
 
 @op("TransposeConvOptions")
@@ -95,13 +103,11 @@ def conv_3d(
     dilation_h_factor: int = 1,
 ) -> ResultType:
     """x [n,d,h,w,c], filter [kd,kh,kw,in,out] -> [n,d',h',w',out]."""
-    if x.shape is None or filter.shape is None:
+    if filter.shape is None:
         return x.dtype, None
-    n, d, h, w, _ = x.shape
-    kd, kh, kw, _, out = filter.shape
-    depth = window(d, kd, stride_d, dilation_d_factor, padding)
-    height = window(h, kh, stride_h, dilation_h_factor, padding)
-    return x.dtype, (n, depth, height, window(w, kw, stride_w, dilation_w_factor, padding), out)
+    *kernel, _, out = filter.shape
+    dilations = dilation_d_factor, dilation_h_factor, dilation_w_factor
+    return windowed(x, kernel, out, (stride_d, stride_h, stride_w), dilations, padding)
 
 
 @op("Conv3DOptions")
@@ -159,10 +165,7 @@ def batch_matmul(
 
 def pooled(x: Value, padding: str, stride: tuple[int, int], filter: tuple[int, int]) -> ResultType:
     """x [n,h,w,c] -> [n,h',w',c]; stride and filter are (height, width)."""
-    if x.shape is None:
-        return x.dtype, None
-    n, h, w, c = x.shape
-    return x.dtype, (n, window(h, filter[0], stride[0], 1, padding), window(w, filter[1], stride[1], 1, padding), c)
+    return windowed(x, filter, x.shape[-1] if x.shape else 0, stride, (1, 1), padding)
 
 
 @op("Pool2DOptions")
