@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -159,14 +160,34 @@ def DynamicPartition(tfl, data, partitions):
 
 @lowers("DynamicStitch", "ParallelDynamicStitch")
 def DynamicStitch(tfl, *indices_and_data):
-    """GATHER from the joined rows; the indices must be constant and name every row."""
+    """GATHER from the joined rows, which constant indices must all name; of others, UNSORTED_SEGMENT_MAX finds the last
+    row that has each index."""
     half = len(indices_and_data) // 2
     indices, data = indices_and_data[:half], indices_and_data[half:]
+    if not all(each.is_const for each in indices):
+        return _stitched_at_run_time(tfl, indices, data)
     flat = np.concatenate([constant_of(each, "an index").reshape(-1) for each in indices])
     source = {int(row): number for number, row in enumerate(flat)}
     require(sorted(source) == list(range(len(source))), "there are rows that no index names")
     rows = [reshape(tfl, x, (at.data.size, *shape_of(x)[at.rank :])) for at, x in zip(indices, data)]
     order = tfl.const(np.array([source[row] for row in range(len(source))], np.int32))
+
+    def stitched(*wide: Value) -> Value:
+        return tfl.gather(wide[0] if len(wide) == 1 else tfl.concatenation(*wide, axis=0), order, axis=0)
+
+    return through(tfl, "GATHER", stitched, *rows)
+
+
+def _stitched_at_run_time(tfl: Lowering, indices: Sequence[Value], data: Sequence[Value]) -> Value:
+    named = [reshape(tfl, each, (product(shape_of(each)),), each) for each in indices]
+    rows = [
+        reshape(tfl, x, (product(shape_of(at)), *shape_of(x)[len(shape_of(at)) :]), at) for at, x in zip(indices, data)
+    ]
+    joined = named[0] if len(named) == 1 else tfl.concatenation(*named, axis=0)
+    size = tfl.maximum(tfl.add(tfl.reduce_max(joined, [0]), 1), 0)
+    last = tfl.unsorted_segment_max(positions(tfl, shape_of(joined)[0], joined), joined, size)
+    # TensorFlow says nothing of rows that no index names.
+    order = tfl.maximum(last, 0)
 
     def stitched(*wide: Value) -> Value:
         return tfl.gather(wide[0] if len(wide) == 1 else tfl.concatenation(*wide, axis=0), order, axis=0)

@@ -155,6 +155,26 @@ def test_stitch():
     check_refused(lambda x: tf.dynamic_stitch([[0, 2]], [x]), spec(2, 2), match="DynamicStitch.*no index names")
 
 
+def test_stitch_at_computed_places():
+    def stitched(x, y, a, b):
+        return tf.dynamic_stitch([a, b], [x, y])
+
+    x, y = np.arange(12, dtype=np.float32).reshape(3, 2, 2), np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2) - 9
+    # Of the rows that two indices name, the last one counts.
+    inputs = [x, y, np.array([2, 0, 3], np.int32), np.array([[1, 2]], np.int32)]
+    check(stitched, spec(3, 2, 2), spec(1, 2, 2, 2), spec(3, dtype=tf.int32), spec(1, 2, dtype=tf.int32), inputs=inputs)
+
+
+@pytest.mark.parametrize("strategy", ["mod", "div"])
+def test_lookup_in_a_partitioned_embedding(strategy):
+    parts = [np.random.default_rng(n).standard_normal((4, 3), np.float32) for n in range(3)]
+
+    def lookup(ids):
+        return tf.compat.v1.nn.embedding_lookup(parts, ids, partition_strategy=strategy)
+
+    check(lookup, spec(None, 2, dtype=tf.int64), inputs=lambda rng, shape, dtype: rng.integers(0, 12, shape))
+
+
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda t: t.name)
 def test_partition(dtype):
     def layer(x):
