@@ -69,9 +69,8 @@ def implements(name: str, /, **attrs: bool | int | float | str | list) -> str:
     """The annotation for `tf.function(experimental_implements=...)`: a composite's name with attributes."""
     signature = f"name: {json.dumps(name)}"
     for key, value in attrs.items():
-        kind = _attr_kind(value[0] if isinstance(value, list) and value else value)
         items = value if isinstance(value, list) else [value]
-        text = " ".join(f"{kind}: {json.dumps(item)}" for item in items)
+        text = " ".join(f"{_attr_kind(items[0])}: {json.dumps(item)}" for item in items)
         text = f"list {{ {text} }}" if value is items else text
         signature += f" attr {{ key: {json.dumps(key)} value {{ {text} }} }}"
     return signature

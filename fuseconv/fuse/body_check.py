@@ -123,8 +123,11 @@ class BodyCheck:
                 value.uses = uses
             self.seconds = time.thread_time() - self._start
 
+    def _has_time(self, seconds: float = 0.0) -> bool:
+        return self.mode != "auto" or time.thread_time() - self._start + seconds <= BUDGET_SECONDS
+
     def _require_time(self, seconds: float = 0.0) -> None:
-        if self.mode == "auto" and time.thread_time() - self._start + seconds > BUDGET_SECONDS:
+        if not self._has_time(seconds):
             raise _Overtime
 
     def _judge(self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone) -> _Verdict:
@@ -157,8 +160,11 @@ class BodyCheck:
         difference = _Difference()
         runs = _Runner(fused_file, "the fused op"), _Runner(body_file, "the body")
         rng = np.random.default_rng(0)
-        for scale in _SCALES if fusion.draw is None else _OWN_SCALES:
-            self._require_time()
+        for number, scale in enumerate(_SCALES if fusion.draw is None else _OWN_SCALES):
+            if number < len(_SCALES):
+                self._require_time()
+            elif not self._has_time():
+                break
             drawn = _draw_special(fusion, rng, match)
             arrays = [
                 drawn[value] if value in drawn else _draw(rng, dtype.numpy, shape, scale)

@@ -110,7 +110,7 @@ def test_sgnn_projection():
 
 
 OPTIONS = {"zeta": 1, "alpha": 0.5, "name": "x \"y\"", "flag": True, "off": False, "ints": [1, 2], "floats": [0.5, 2.0],
-           "strings": ["a", "b"], "bools": [True, False]}  # fmt: skip
+           "strings": ["a", "b"], "bools": [True, False], "none": []}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", ["proto", "text", "binary"])
