@@ -25,7 +25,7 @@ import numpy as np
 from fuseconv.fuse.match import Fusion, Match, composite
 from fuseconv.fusions import lstm, rnn
 from fuseconv.ir import types
-from fuseconv.ir.dims import Shape
+from fuseconv.ir.dims import Shape, Sym
 from fuseconv.ir.graph import Value
 from fuseconv.recognise.masks import is_zero
 from fuseconv.tfl.builder import Builder
@@ -56,10 +56,10 @@ def _check(check: Callable[[Match], None], m: Match) -> None:
 
 
 def _agree(shape: Shape | None, wanted: Shape) -> bool:
-    """True of shapes that may be one."""
+    """True of shapes that may be one: one row, say, that serves for all others would have to be spread."""
     if shape is None or len(shape) != len(wanted):
         return False
-    return not any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(shape, wanted))
+    return all(a == b or isinstance(a, Sym) or (isinstance(b, Sym) and a != 1) for a, b in zip(shape, wanted))
 
 
 def check_lstm(m: Match) -> None:

@@ -160,8 +160,8 @@ class _Classifier:
         return (min(fixed) if fixed else counts.pop()), bounds
 
     def bound(self, value: Value | None, position: dict[Value, int]) -> Dim | None:
-        """A number of steps. TF1's dynamic_rnn writes n as min(n, max(1, n)), or, of rows that have lengths of their own,
-        as min(n, max(1, lengths))."""
+        """A number of steps. TF1's dynamic_rnn writes n as min(n, max(1, n)), or, of rows with lengths of their own, as
+        min(n, max(1, lengths))."""
         if value in position:
             index = position[value]
             value = self.op.operands[index] if self.body.outputs[index] is self.body.inputs[index] else value

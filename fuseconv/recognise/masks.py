@@ -30,10 +30,10 @@ _COMPARISONS = {
 
 @dataclass(frozen=True)
 class _Condition:
-    """When a step counts. variable: that holds the mask's sequence, or the lengths. inverted: it counts where the mask
-    is false, or from the length on."""
+    """When a step counts. source: the step's mask, or the lengths, in the body. inverted: it counts where the mask is
+    false, or from the length on."""
 
-    variable: int
+    source: Value
     inverted: bool
 
 
@@ -82,13 +82,14 @@ def unmasked(loop: Loop) -> tuple[Loop, Masked | None]:
     if len(conditions) != 1:
         raise NotALoop("its states have different masks")
     (condition,) = conditions
-    mask = next((given for given in loop.inputs if given.variable == condition.variable), None)
+    mask = next((given for given in loop.inputs if given.item is condition.source), None)
     if mask is None and condition.inverted:
         raise NotALoop("the first steps of each row are masked, not the last ones")
-    all_held = Masked(condition.variable, mask, condition.inverted, True, None, (), None)
-    masked, outputs = _outputs(loop, choices, all_held)
+    variable = mask.variable if mask is not None else loop.body.inputs.index(condition.source)
+    held = Masked(variable, mask, condition.inverted, True, None, (), None)
+    masked, outputs = _outputs(loop, choices, condition, held)
     if loop.longest is not None:
-        lengths = None if mask is not None else loop.op.operands[condition.variable]
+        lengths = None if mask is not None else loop.op.operands[variable]
         if loop.longest is not lengths or (outputs and (masked.held or masked.first is not None)):
             raise NotALoop("it may end before its sequence does")
     plain = replace(
@@ -119,7 +120,9 @@ def _kept(loop: Loop, state: int) -> _Choice:
     return choice
 
 
-def _outputs(loop: Loop, choices: dict[int, _Choice], masked: Masked) -> tuple[Masked, list[Output]]:
+def _outputs(
+    loop: Loop, choices: dict[int, _Choice], condition: _Condition, masked: Masked
+) -> tuple[Masked, list[Output]]:
     """What a masked loop puts out at the steps that do not count, and at the others."""
     # What is read by nothing but the selection, or by nothing at all, is carried only to be put out once more.
     carried = [i for i in loop.states if all(reader.kind in _SELECTS for reader in loop.body.inputs[i].uses)]
@@ -128,9 +131,9 @@ def _outputs(loop: Loop, choices: dict[int, _Choice], masked: Masked) -> tuple[M
     first = None if holder is None else loop.op.operands[holder]
     if len(outputs) == 1:
         choice = _choice(loop, outputs[0].item)
-        if choice is not None and choice.condition.inverted != masked.inverted:
+        if choice is not None and choice.condition.inverted != condition.inverted:
             choice = choice.turned()
-        if choice is None or choice.condition.variable != masked.variable:
+        if choice is None or choice.condition != condition:
             raise NotALoop("its outputs are not masked as its states are")
         holder = next((i for i, known in choices.items() if known == choice), None)
         if holder is None:
@@ -138,11 +141,11 @@ def _outputs(loop: Loop, choices: dict[int, _Choice], masked: Masked) -> tuple[M
             holder = next((i for i in loop.invariants if loop.body.inputs[i] is choice.other), None)
         first = choice.other if holder is None else loop.op.operands[holder]
         if any(i != holder and loop.made[i] is not outputs[0].item for i in carried):
-            raise NotALoop("it carries a state that it does not put out")
+            raise NotALoop("it carries an output that it does not put out")
         outputs = [replace(outputs[0], item=choice.counted)]
-    if len(carried) > 1:
-        raise NotALoop("it carries several outputs")
-    if first is not None and is_zero(first):
+    if len(carried) > 1 or (not outputs and any(loop.op.results[i].uses for i in carried)):
+        raise NotALoop("it carries an output that it does not put out")
+    if first is not None and is_zero(first) and (holder not in choices or holder in carried):
         first = None
     elif first is not None and (holder is None or first.rank != 2):
         raise NotALoop("a masked step puts out something else than the step before it, or zeros")
@@ -200,33 +203,47 @@ def _condition(loop: Loop, value: Value) -> _Condition | None:
         given = next((given for given in loop.inputs if given.item is value), None)
         if given is not None:
             fits = value.rank == 1 or (value.rank == 2 and value.shape[1] == 1)  # type: ignore[index]
-            return _Condition(given.variable, inverted) if fits and value.dtype is types.BOOL else None
+            return _Condition(value, inverted) if fits and value.dtype is types.BOOL else None
         op = value.op
         if op is None:
             return None
         if op.kind == "tf.LogicalNot":
             inverted = not inverted
-        elif op.kind not in _SPREADS or not _keeps_rows(op):
+        elif not _keeps_rows(op):
             break
         value = _operand(op, 0)
     if len(op.operands) != 2:
         return None
     numbers = {loop.body.inputs[i] for i, start in loop.counters.items() if start == 0}
+    given_once = {loop.body.inputs[i] for i in loop.invariants}
     for number, lengths in ((0, 1), (1, 0)):
         holds = _COMPARISONS.get((op.kind, number == 0))
-        variable = next((i for i in loop.invariants if loop.body.inputs[i] is op.operands[lengths]), None)
-        if holds is not None and variable is not None and op.operands[number] in numbers:
-            return _Condition(variable, inverted == holds) if _operand(op, lengths).rank == 1 else None
+        source = _operand(op, lengths)
+        if holds is not None and op.operands[number] in numbers and source in given_once and source.rank == 1:
+            return _Condition(source, inverted == holds)
     return None
 
 
 def _keeps_rows(op: Op) -> bool:
     """True if each row of [batch] or [batch, 1] keeps its place, and gets more columns at most."""
+    if not op.operands:
+        return False
     old, new = _operand(op, 0).shape, op.result.shape
     if old is None or new is None or not old or not new or old[0] != new[0] or len(new) > 2:
         return False
+    if op.kind == "tf.StridedSlice":
+        return len(old) == 1 and _adds_axis(op)
     wider = len(new) == 2 and new[1] != 1
-    return all(size == 1 for size in old[1:]) and (not wider or (len(old) == 2 and op.kind in _WIDENING))
+    one_each = all(size == 1 for size in old[1:])
+    return one_each and op.kind in _SPREADS and (not wider or (len(old) == 2 and op.kind in _WIDENING))
+
+
+def _adds_axis(op: Op) -> bool:
+    """True of x[:, newaxis]."""
+    masks = [op.attrs.get(f"{name}_mask", 0) for name in ("new_axis", "shrink_axis", "ellipsis")]
+    whole = all(op.attrs.get(name, 0) & 1 for name in ("begin_mask", "end_mask"))
+    strides = _operand(op, 3).data
+    return masks == [2, 0, 0] and whole and strides is not None and strides.tolist() == [1, 1]
 
 
 class Handover:

@@ -35,7 +35,7 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> n
 def check_fused(fn: Any, *specs: Any, count: int = 1, inputs: Any = draw, **options: Any) -> Converted:
     """Asserts that a model holds so many fused ops and no loop, and computes what it should."""
     converted = check(fn, *specs, inputs=inputs, batches=BATCHES, static=False, **options)
-    assert sum(Counter(converted.ops)[op] for op in FUSED) == count, converted.ops
+    assert sum(Counter(converted.ops)[op] for op in FUSED) == count, (converted.ops, converted.refused)
     assert "WHILE" not in converted.ops
     return converted
 

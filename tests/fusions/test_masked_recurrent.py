@@ -1,0 +1,102 @@
+"""Masked recurrent layers: what the numbers of the fused form owe to its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+from fuseconv.testing import Converted, convert_function
+from tests.random_weights import randomise
+from tests.recognise.masked import check_fused, check_loop
+
+TIME, IN, UNITS = 7, 3, 4
+X, MASK = tf.TensorSpec([None, None, IN]), tf.TensorSpec([None, None], tf.bool)
+
+
+def _layer(scale: float = 1.0, **options: Any) -> keras.layers.LSTM:
+    layer = keras.layers.LSTM(UNITS, return_state=True, **options)
+    layer.build((None, TIME, IN))
+    randomise(layer, 1)
+    layer.set_weights([scale * weight for weight in layer.get_weights()])
+    return layer
+
+
+def _runner(converted: Converted, resolver: OpResolverType) -> Callable[..., list[np.ndarray]]:
+    def run(*arrays: np.ndarray) -> list[np.ndarray]:
+        interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=resolver)
+        runner = interpreter.get_signature_runner()
+        made = runner(**{f"x{number}": array for number, array in enumerate(arrays)})
+        return [made[f"y{number}"] for number in range(len(made))]
+
+    return run
+
+
+RESOLVERS = [OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES]
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_states_are_kept_to_the_last_bit(resolver: OpResolverType, activation: str, scale: float) -> None:
+    layer = _layer(scale, activation=activation)
+    run = _runner(convert_function(lambda x, mask: layer(x, mask=mask), X, MASK, verify_fusions="never"), resolver)
+    x = np.random.default_rng(0).standard_normal((2, 5, IN)).astype(np.float32)
+    expected = run(x, np.ones((2, 5), bool))
+    # Steps in front, between and behind, of any size or none at all, that do not count.
+    places = [1, 2, 40, 60, 61]
+    long = np.full((2, 100, IN), np.nan, np.float32)
+    long[:, 62:] = 1e30
+    long[:, places] = x
+    mask = np.zeros((2, 100), bool)
+    mask[:, places] = True
+    for made, wanted in zip(run(long, mask), expected):
+        np.testing.assert_array_equal(made, wanted)
+
+
+def test_a_mask_that_is_longer_than_the_sequence() -> None:
+    layer = _layer(return_sequences=True)
+    converted = convert_function(lambda x, mask: layer(x, mask=mask), X, MASK)
+    rng = np.random.default_rng(0)
+    x, mask = rng.standard_normal((2, 4, IN)).astype(np.float32), rng.integers(0, 2, (2, 9)).astype(bool)
+    run = _runner(converted, OpResolverType.AUTO)
+    for made, wanted in zip(run(x, mask), converted.function(tf.constant(x), tf.constant(mask))):
+        np.testing.assert_allclose(made, wanted.numpy(), atol=1e-5)
+    with pytest.raises(RuntimeError):
+        run(x, mask[:, :3])
+
+
+def test_a_mask_of_one_row_for_all_stays_a_loop() -> None:
+    layer = _layer()
+    specs = tf.TensorSpec([None, TIME, IN]), tf.TensorSpec([1, TIME], tf.bool)
+    check_loop(lambda x, mask: layer(x, mask=mask), *specs)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_no_step_and_one_step(activation: str) -> None:
+    layer = _layer(activation=activation)
+    check_fused(lambda x, mask: layer(x, mask=mask), tf.TensorSpec([None, 2, IN]), tf.TensorSpec([None, 2], tf.bool))
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_stateful_layer(backwards: bool) -> None:
+    layer = keras.layers.LSTM(UNITS, stateful=True, return_sequences=True, go_backwards=backwards)
+    layer.build((2, TIME, IN))
+    randomise(layer, 1)
+    layer.reset_states()
+    specs = tf.TensorSpec([2, TIME, IN]), tf.TensorSpec([2, TIME], tf.bool)
+    converted = convert_function(lambda x, mask: layer(x, mask=mask), *specs)
+    assert "UNIDIRECTIONAL_SEQUENCE_LSTM" in converted.ops
+    interpreter = Interpreter(model_content=converted.data)
+    runner = interpreter.get_signature_runner()
+    rng = np.random.default_rng(0)
+    for density in (0.5, 0.0, 1.0, 0.5):
+        x = rng.standard_normal((2, TIME, IN)).astype(np.float32)
+        mask = rng.uniform(size=(2, TIME)) < density
+        (expected,) = converted.function(tf.constant(x), tf.constant(mask))
+        np.testing.assert_allclose(runner(x0=x, x1=mask)["y0"], expected.numpy(), atol=1e-5)
