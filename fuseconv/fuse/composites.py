@@ -70,11 +70,13 @@ class _Walk:
         attrs = _function_attrs(callee) | implemented.attrs
         tried = False
         for fusion, root, name in self.composites:
-            meant = not root.only_if or attrs.get(root.only_if) is True
-            if not meant or not fnmatch.fnmatchcase(implemented.name, name):
+            flag = attrs.get(root.only_if, False) if root.only_if else True
+            if flag is False or not fnmatch.fnmatchcase(implemented.name, name):
                 continue
             tried = True
             try:
+                if flag is not True:
+                    raise Refused(f"the annotation's attribute {root.only_if} must be of type bool, not {flag!r}")
                 graph.ops.extend(self.apply(fusion, op, callee, implemented))
             except Refused as refusal:
                 self.report.record("refused", fusion.name, op.sources, why=str(refusal))
