@@ -17,9 +17,8 @@ from fuseconv.ir.graph import Op
 
 # Attributes that change how TensorFlow runs an op, not what it computes.
 IRRELEVANT = frozenset({
-    "use_cudnn_on_gpu", "validate_indices", "validate_shape", "parallel_iterations", "config", "config_proto",
-    "executor_type", "container", "shared_name", "debug_name", "allowed_devices", "swap_memory", "message",
-    "is_constant", "_output_shapes", "use_inter_op_parallelism", "is_stateless", "batch_matmul_fusion",
+    "use_cudnn_on_gpu", "validate_indices", "validate_shape", "parallel_iterations", "container", "shared_name",
+    "message",
 })  # fmt: skip
 
 

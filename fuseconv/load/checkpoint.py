@@ -6,6 +6,7 @@ tensor name to BundleEntryProto, `<prefix>.data-00000-of-00001` and so on hold t
 
 from __future__ import annotations
 
+import functools
 import math
 import mmap
 import struct
@@ -23,6 +24,7 @@ from fuseconv.load import attrs, protos
 _FOOTER_BYTES = 48
 _MAGIC = 0xDB4775248B80FB57
 _TRAILER_BYTES = 5  # of a block: the kind of compression, and a checksum
+_CASTAGNOLI = 0x82F63B78  # CRC-32C's polynomial, lowest power first
 _COMPRESSIONS = {1: "Snappy", 2: "Zstandard"}
 
 
@@ -179,6 +181,8 @@ def _block(data: bytes, offset: int, size: int, path: Path) -> Iterator[tuple[by
     if data[end]:
         how = _COMPRESSIONS.get(data[end], "unknown")
         raise InputError(f"{path} is compressed ({how}); fuseconv reads what TensorFlow writes, which is not.")
+    if struct.unpack_from("<I", data, end + 1)[0] != _masked_crc32c(data[offset : end + 1]):
+        raise _damaged(path)
     (restarts,) = struct.unpack_from("<I", data, end - 4)
     end -= 4 + 4 * restarts
     key = b""
@@ -193,6 +197,26 @@ def _block(data: bytes, offset: int, size: int, path: Path) -> Iterator[tuple[by
         at += length
     if at != end:
         raise _damaged(path)
+
+
+@functools.cache
+def _crc32c_table() -> list[int]:
+    table = []
+    for remainder in range(256):
+        for _ in range(8):
+            remainder = remainder >> 1 ^ _CASTAGNOLI * (remainder & 1)
+        table.append(remainder)
+    return table
+
+
+def _masked_crc32c(data: bytes) -> int:
+    """The checksum of a block with its kind of compression, as LevelDB stores it: turned, and with a constant added."""
+    table = _crc32c_table()
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
+    crc ^= 0xFFFFFFFF
+    return (crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF
 
 
 def _strings(data: memoryview, count: int, shape: tuple[int, ...], name: str) -> np.ndarray:
