@@ -216,6 +216,27 @@ class Graph:
                     yield value
 
 
+def copy_graph(graph: Graph) -> Graph:
+    """A copy with ops and values of its own. It shares the constants, and the functions that its ops refer to."""
+    copy = Graph(graph.name, dict(graph.attrs))
+    values = {value: copy.add_input(value.dtype, value.shape, value.name) for value in graph.inputs}
+
+    def inside(value: Value | None) -> Value | None:
+        return value if value is None or value.is_const else values.get(value)
+
+    for op in graph.ops:
+        made = Op(op.kind, [inside(value) for value in op.operands], dict(op.attrs), op.name, op.sources)
+        values.update({old: made.add_result(old.dtype, old.shape, old.name) for old in op.results})
+        copy.ops.append(made)
+    # The loops of TF1 are no functions: a Merge reads what a NextIteration makes further down.
+    for op, made in zip(graph.ops, copy.ops):
+        for index, (value, known) in enumerate(zip(op.operands, made.operands)):
+            if value is not None and known is None:
+                made.set_operand(index, values[value])
+    copy.outputs = [inside(value) for value in graph.outputs]  # type: ignore[misc]
+    return copy
+
+
 @dataclass
 class Signature:
     """An entry point: its names (several if the model exports one function under several), its graph, and the model's
@@ -274,5 +295,5 @@ class Module:
 
 __all__ = [
     "Dim", "FuncRef", "Graph", "Module", "Op", "Quantisation", "Shape", "Signature", "Table", "Value", "Variable",
-    "constant", "detach", "replace_uses",
+    "constant", "copy_graph", "detach", "replace_uses",
 ]  # fmt: skip

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from fuseconv.errors import InputError
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_graph, detach, replace_uses
 from fuseconv.passes.effects import references
 from fuseconv.report.records import Report
 
@@ -19,15 +20,14 @@ _MAX_DEPTH = 100
 def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambda function: False) -> None:
     """Inlines every call but those of functions that `keep` holds, to any depth and in one walk.
 
-    A function that stays (kept, or the body of a loop or branch) is copied for each op that refers to it, so that every
+    A function that stays (kept, or the body of a loop or branch) is copied if several ops refer to it, so that every
     function left has one user: shapes and constants can flow into it. An op of a body is named "call/op".
 
     Raises InputError for functions that call themselves, or each other too deep or too often to be written out.
     """
-    _check_calls(module)
-    inliner = _Inliner(module.functions, report, keep)
+    inliner = _Inliner(module.functions, _count_uses(module), report, keep)
     for signature in module.signatures:
-        inliner.expand(signature.graph)
+        signature.graph.ops = inliner.expand(signature.graph)
     module.functions = inliner.instances
     if inliner.constants:
         report.record("folded", "constant", inliner.constants, why="an op that needs it holds or reads it")
@@ -84,8 +84,10 @@ def move_body(body: Graph, arguments: Sequence[Value | None], out: list[Op]) -> 
     return results
 
 
-def _check_calls(module: Module) -> None:
-    # The ops of each function with all calls written out, and how deep its calls go.
+def _count_uses(module: Module) -> Counter[str]:
+    """How often each function is there when all calls are written out. Raises InputError if that is not possible."""
+    called = {name: _called(graph, module) for name, graph in module.functions.items()}
+    # The ops of each function with all calls written out, and how deep its calls go; callees come first.
     size: dict[str, int] = {}
     depth: dict[str, int] = {}
     for root in module.functions:
@@ -93,8 +95,7 @@ def _check_calls(module: Module) -> None:
         open_calls: set[str] = set()
         while stack:
             name = stack[-1]
-            called = [n for op in module.functions[name].ops for n in references(op) if n in module.functions]
-            waiting = [n for n in called if n not in size] if name not in size else []
+            waiting = [n for n in called[name] if n not in size] if name not in size else []
             if waiting:
                 open_calls.add(name)
                 for circular in open_calls.intersection(waiting):
@@ -103,28 +104,46 @@ def _check_calls(module: Module) -> None:
                 continue
             stack.pop()
             open_calls.discard(name)
-            size[name] = len(module.functions[name].ops) + sum(size[n] for n in called)
-            depth[name] = 1 + max((depth[n] for n in called), default=0)
-    total = sum(size.get(n, 0) for s in module.signatures for op in s.graph.ops for n in references(op))
+            size[name] = len(module.functions[name].ops) + sum(size[n] for n in called[name])
+            depth[name] = 1 + max((depth[n] for n in called[name]), default=0)
+    uses = Counter(name for signature in module.signatures for name in _called(signature.graph, module))
+    total = sum(size[name] * count for name, count in uses.items())
     deepest = max(depth.values(), default=0)
     if total > _MAX_OPS or deepest > _MAX_DEPTH:
         raise InputError(f"The model's functions call each other {deepest} deep, for {total} operations in all.")
+    for caller in reversed(size):
+        for name in called[caller]:
+            uses[name] += uses[caller]
+    return uses
+
+
+def _called(graph: Graph, module: Module) -> list[str]:
+    return [name for op in graph.ops if op.attrs for name in references(op) if name in module.functions]
 
 
 class _Inliner:
-    def __init__(self, functions: dict[str, Graph], report: Report, keep: Callable[[Graph], bool]) -> None:
+    """uses: how often each function is needed. One that is needed once is not copied."""
+
+    def __init__(
+        self, functions: dict[str, Graph], uses: Counter[str], report: Report, keep: Callable[[Graph], bool]
+    ) -> None:
         self.functions = functions
+        self.uses = uses
         self.report = report
         self.keep = keep
         self.instances: dict[str, Graph] = {}
         self.constants: dict[str, None] = {}
 
-    def expand(self, graph: Graph) -> None:
-        self.note_constants(graph, "")
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            for old, new in zip(op.results, self.place(op, graph.ops)):
+    def expand(self, graph: Graph, prefix: str = "") -> list[Op]:
+        """The ops of a graph that nothing else uses, with the bodies of calls in their places."""
+        self.note_constants(graph, prefix)
+        ops: list[Op] = []
+        for op in graph.ops:
+            if prefix:
+                _rename(op, prefix)
+            for old, new in zip(op.results, self.place(op, ops)):
                 replace_uses(old, new)
+        return ops
 
     def place(self, op: Op, out: list[Op]) -> list[Value]:
         """Puts an op into the graph that is being built: as it is, or the body of the function that it calls.
@@ -134,33 +153,20 @@ class _Inliner:
         self.report.source(op.name, op.type)
         callee = callee_of(op, self.functions)
         if callee is None or self.keep(callee):
-            op.attrs = {name: self.instantiate(value, op) for name, value in op.attrs.items()}
+            if op.attrs:
+                op.attrs = {name: self.instantiate(value, op) for name, value in op.attrs.items()}
             out.append(op)
             return op.results
-        results = self.copy_body(callee, op.name, op.operands, out)
+        body = self.instance(callee)
+        body.ops = self.expand(body, f"{op.name}/")
+        results = move_body(body, op.operands, out)
         self.report.removed(op, "inline", f"the body of {callee.name} stands in its place")
         detach(op)
         return results
 
-    def copy_body(self, body: Graph, prefix: str, arguments: Sequence[Value | None], out: list[Op]) -> list[Value]:
-        """Builds the ops of `body` in `out`, on these arguments; returns what the body returns."""
-        self.note_constants(body, prefix + "/")
-        values: dict[Value, Value | None] = dict(zip(body.inputs, arguments))
-        # The loops of TF1 are no functions: a Merge reads what a NextIteration makes further down.
-        later: list[tuple[Op, int, Value]] = []
-        for op in body.ops:
-            name = f"{prefix}/{op.name}"
-            copy = Op(op.kind, [_map(values, v) for v in op.operands], dict(op.attrs), name, (name,))
-            if "frame_name" in copy.attrs:
-                # TF1 knows a loop by its name, which each copy must have for itself.
-                copy.attrs["frame_name"] = f"{prefix}/{copy.attrs['frame_name']}"
-            later += [(copy, i, v) for i, v in enumerate(op.operands) if v is not None and not _is_known(values, v)]
-            for old in op.results:
-                copy.add_result(old.dtype, old.shape)
-            values.update(zip(op.results, self.place(copy, out)))
-        for copy, index, value in later:
-            copy.set_operand(index, values[value])
-        return [_map(values, v) for v in body.outputs]  # type: ignore[misc]
+    def instance(self, function: Graph) -> Graph:
+        """A function for one user: itself, or a copy."""
+        return function if self.uses[function.name] == 1 else copy_graph(function)
 
     def note_constants(self, graph: Graph, prefix: str) -> None:
         """Constants are no ops here, but they are nodes of the model, which the report accounts for."""
@@ -176,21 +182,20 @@ class _Inliner:
             return type(value)(self.instantiate(item, op) for item in value)
         if not isinstance(value, FuncRef) or value.name not in self.functions:
             return value
-        body = self.functions[value.name]
         name = f"{value.name}@{op.name}"
         while name in self.instances:
             name += "'"
-        graph = Graph(name, dict(body.attrs))
-        self.instances[name] = graph
-        arguments = [graph.add_input(v.dtype, v.shape, v.name) for v in body.inputs]
-        graph.outputs = self.copy_body(body, op.name, arguments, graph.ops)
+        graph = self.instances[name] = self.instance(self.functions[value.name])
+        graph.name = name
+        graph.ops = self.expand(graph, f"{op.name}/")
         return FuncRef(name)
 
 
-def _map(values: dict[Value, Value | None], value: Value | None) -> Value | None:
-    """What stands for a value; None also for one that is made further down."""
-    return value if value is None or value.is_const else values.get(value)
-
-
-def _is_known(values: dict[Value, Value | None], value: Value) -> bool:
-    return value.is_const or value in values
+def _rename(op: Op, prefix: str) -> None:
+    name = prefix + op.name
+    op.name, op.sources = name, (name,)
+    if "frame_name" in op.attrs:
+        # TF1 knows a loop by its name, which each copy must have for itself.
+        op.attrs = {**op.attrs, "frame_name": prefix + op.attrs["frame_name"]}
+    for result in op.results:
+        result.name = f"{name}:{result.index}" if result.index else name
