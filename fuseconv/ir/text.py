@@ -143,10 +143,15 @@ def _decode(value: Any) -> Any:
     if value.keys() == {"dtype"}:
         return types.BY_NAME[value["dtype"]]
     if value.keys() <= {"function", "attrs"} and "function" in value:
-        return FuncRef(value["function"], _decode(value.get("attrs", {})))
+        return FuncRef(value["function"], _decode_attributes(value.get("attrs", {})))
     if value.keys() == {"array", "shape", "data"}:
         return _parse_array(value["data"], types.BY_NAME[value["array"]], value["shape"])
-    return {key: _decode(item) for key, item in value.items()}
+    return _decode_attributes(value)
+
+
+def _decode_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Attributes by name, whatever the names: "dtype" is one of many ops'."""
+    return {key: _decode(item) for key, item in attributes.items()}
 
 
 def _parse_array(text: str, dtype: types.DType, shape: Any) -> np.ndarray:
@@ -228,7 +233,7 @@ class _Parser:
             if not head:
                 continue
             if head == "attrs":
-                graph.attrs = _decode(ast.literal_eval(rest))
+                graph.attrs = _decode_attributes(ast.literal_eval(rest))
             elif head == "input":
                 number, value = _parse_value(rest)
                 values[number] = value
@@ -276,7 +281,7 @@ def _parse_op(line: str, values: dict[int, Value]) -> Op:
         raise FuseconvError(f"cannot read the op: {line}")
     results, kind, operands, attrs, name, sources = match.groups()
     read = [None if text == "_" else values[int(text[1:])] for text in operands.split(", ") if text]
-    op = Op(kind, read, _decode(ast.literal_eval(attrs)), json.loads(name), tuple(json.loads(sources)))
+    op = Op(kind, read, _decode_attributes(ast.literal_eval(attrs)), json.loads(name), tuple(json.loads(sources)))
     for text in results.split("; ") if results else ():
         number, value = _parse_value(text)
         value.op, value.index = op, len(op.results)

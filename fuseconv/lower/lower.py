@@ -57,7 +57,7 @@ def _lower_graph(
             detach(op)
             continue
         why, results, emitted = _apply(op, rules)
-        if why:
+        if why and "_misplaced" not in op.attrs:  # else no kernel could run it either
             instead, made, ops = custom(op)
             if instead or ops:
                 why, results, emitted = instead, made, ops
@@ -77,8 +77,9 @@ def _lower_graph(
 
 
 def _apply(op: Op, rules: Mapping[str, OpFunction]) -> tuple[str, Sequence[Value | None], list[Op]]:
-    if "_why" in op.attrs:  # the reason of a pass that had to leave the op
-        return op.attrs["_why"], (), []
+    for left in ("_why", "_misplaced"):  # the reason of a pass that had to leave the op
+        if left in op.attrs:
+            return op.attrs[left], (), []
     rule = rules.get(op.type)
     if rule is None:
         return why_inexpressible(op.type), (), []
@@ -132,6 +133,8 @@ def _custom(op: Op, module: Module, custom: CustomOps) -> tuple[str, list[Value]
 
 def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
     """The reason with what may be done about it."""
+    if "_misplaced" in op.attrs:
+        return why
     values = [value for value in (*op.operands, *op.results) if value is not None]
     if has_rule and any(value.dtype in (FLOAT64, COMPLEX128) for value in values):
         return f"{why}; --downcast-float64 computes in float32 instead"

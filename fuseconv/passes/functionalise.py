@@ -26,7 +26,8 @@ _Context = tuple[tuple[Value, int], ...]
 def functionalise(module: Module, report: Report) -> None:
     """Outlines the loops and branches of TF1 into functions that While and If run, nested to any depth.
 
-    An op that cannot be placed stays, with the reason in its attribute `_why`. Expects functions with one user each."""
+    An op that cannot be placed stays, with the reason in its attribute `_misplaced`, and is refused: no kernel runs it
+    where it stands. Expects functions with one user each."""
     for graph in list(module.graphs()):
         if any(op.type in _STEERING or op.type.removeprefix("Ref") in _STEERING for op in graph.ops):
             for op in graph.ops:
@@ -40,7 +41,7 @@ def functionalise(module: Module, report: Report) -> None:
                 _Branches(each, module, report).run()
                 for op in each.ops:
                     if op.type in _STEERING:
-                        op.attrs["_why"] = _ODD
+                        op.attrs["_misplaced"] = _ODD
 
 
 def _mark_lost(graph: Graph, module: Module) -> None:
@@ -50,7 +51,7 @@ def _mark_lost(graph: Graph, module: Module) -> None:
         if op.type in ("Switch", "Enter") or any(value in placed for value in op.operands if value is not None):
             placed.update(op.results)
         elif has_effect(op, module, {}) and not is_idle(op) and not op.type.startswith("TensorArray"):
-            op.attrs["_why"] = _LOST
+            op.attrs["_misplaced"] = _LOST
 
 
 class _Outliner:
@@ -258,7 +259,7 @@ class _Loops(_Outliner):
     def mark_repeated(self, op: Op) -> None:
         """An op that gives another result whenever it runs, on constants alone, may be one that the loop repeats."""
         if all(value is None or value.is_const for value in op.operands) and "Random" in op.type:
-            op.attrs["_why"] = _LOST
+            op.attrs["_misplaced"] = _LOST
 
     def replace(self, loop: _Loop, name: str, frame: _Frame, inside: list[Op], exits: list[tuple[Op, int]]) -> None:
         attrs = {"cond": FuncRef(loop.cond.name), "body": FuncRef(loop.body.name)}

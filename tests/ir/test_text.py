@@ -68,6 +68,14 @@ def test_large_constants_survive(dtype: str) -> None:
     np.testing.assert_array_equal(parsed.data, array)
 
 
+def test_attributes_that_are_named_like_kinds_of_values_survive() -> None:
+    graph = Graph("main", {"function": FuncRef("main", {"dtype": types.INT8})})
+    graph.ops.append(Op("tf.Some", [], {"dtype": types.FLOAT16}, "a", ()))
+    module = Module([Signature("serving_default", graph, [], [])])
+    again = parse_module(print_module(module)).signatures[0].graph
+    assert again.attrs == graph.attrs and again.ops[0].attrs == graph.ops[0].attrs
+
+
 def test_symbols_with_odd_names_survive() -> None:
     shape = (dims.symbol("a/b:0.1") * 3, 2)
     graph = Graph("main")

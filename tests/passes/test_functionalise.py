@@ -13,7 +13,10 @@ from ai_edge_litert.interpreter import Interpreter
 
 from fuseconv import convert
 from fuseconv.errors import UnsupportedError
+from fuseconv.ir.verifier import check
+from fuseconv.passes.functionalise import functionalise
 from fuseconv.testing import assert_close
+from tests.passes.text_cases import kinds, module_of
 
 v1 = tf.compat.v1
 X = tf.TensorSpec([None, 3])
@@ -57,6 +60,68 @@ def _check(tmp_path: Path, build: Callable[..., Any], specs: list[tf.TensorSpec]
 
 def _x(*shape: int, sign: float = 1.0) -> np.ndarray:
     return (sign * np.abs(RNG.standard_normal(shape))).astype(np.float32)
+
+
+BRANCH = """main {
+    input %0 "p": bool[]
+    input %1 "x": float32[2]
+    %2 "s": float32[2]; %3 "s:1": float32[2] = tf.Switch(%1, %0) {}
+    %4 "neg": float32[2] = tf.Neg(%3) {}
+    %5 "exp": float32[2] = tf.Exp(%2) {}
+    %6 "m": float32[2]; %7 "m:1": int32[] = tf.Merge(%5, %4) {}
+    return %6
+}"""
+# What goes round in a loop cannot be written down before it is made; the test closes the circles.
+LOOP = """main {
+    input %0 "x": float32[2]
+    input %1 "n": int32[]
+    const %2 "zero": int32[] = 0
+    const %3 "one": int32[] = 1
+    %4 "enter_i": int32[] = tf.Enter(%2) {'frame_name': 'f'}
+    %5 "enter_x": float32[2] = tf.Enter(%0) {'frame_name': 'f'}
+    %6 "enter_n": int32[] = tf.Enter(%1) {'frame_name': 'f', 'is_constant': True}
+    %7 "i": int32[]; %8 "i:1": int32[] = tf.Merge(%4, _) {}
+    %9 "y": float32[2]; %10 "y:1": int32[] = tf.Merge(%5, _) {}
+    %11 "less": bool[] = tf.Less(%7, %6) {}
+    %12 "go": bool[] = tf.LoopCond(%11) {}
+    %13 "s": int32[]; %14 "s:1": int32[] = tf.Switch(%7, %12) {}
+    %15 "t": float32[2]; %16 "t:1": float32[2] = tf.Switch(%9, %12) {}
+    %17 "add": int32[] = tf.AddV2(%14, %3) {}
+    %18 "exp": float32[2] = tf.Exp(%16) {}
+    %19 "next_i": int32[] = tf.NextIteration(%17) {}
+    %20 "next_y": float32[2] = tf.NextIteration(%18) {}
+    %21 "out": float32[2] = tf.Exit(%15) {}
+    return %21
+}"""
+
+
+def test_a_branch_in_ir() -> None:
+    module, report = module_of(BRANCH, inputs=2)
+    functionalise(module, report)
+    check(module)
+    assert kinds(module) == ["If"]
+    (made,) = module.signatures[0].graph.ops
+    assert made.attrs.keys() == {"then_branch", "else_branch"}
+    branches = [module.functions[made.attrs[name].name] for name in ("then_branch", "else_branch")]
+    assert [[op.type for op in branch.ops] for branch in branches] == [["Neg"], ["Exp"]]
+    assert [operand.name for operand in made.operands] == ["p", "x"]
+
+
+def test_a_loop_in_ir() -> None:
+    module, report = module_of(LOOP, inputs=2)
+    graph = module.signatures[0].graph
+    ops = {op.name: op for op in graph.ops}
+    for merge, back in (("i", "next_i"), ("y", "next_y")):
+        ops[merge].set_operand(1, ops[back].result)
+    functionalise(module, report)
+    check(module)
+    assert kinds(module) == ["While"]
+    (made,) = graph.ops
+    condition, body = (module.functions[made.attrs[name].name] for name in ("cond", "body"))
+    assert [op.type for op in condition.ops] == ["Less"]
+    assert sorted(op.type for op in body.ops) == ["AddV2", "Exp"]
+    assert len(made.operands) == len(body.inputs) == len(body.outputs)
+    assert graph.outputs[0].op is made
 
 
 def test_a_loop(tmp_path: Path) -> None:
@@ -172,6 +237,41 @@ def test_random_numbers_that_a_loop_may_repeat_are_refused(tmp_path: Path) -> No
         return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + v1.random_uniform([3])), [0, x])[1]
 
     assert "control edges only" in _refused(tmp_path, build)
+
+
+def test_checks_and_messages_in_branches_and_loops_go(tmp_path: Path) -> None:
+    def build(x: tf.Tensor) -> Any:
+        def told() -> tf.Tensor:
+            with tf.control_dependencies([v1.assert_greater(tf.reduce_max(x), -100.0), tf.print("x", x)]):
+                return x * 2.0
+
+        def body(i: tf.Tensor, y: tf.Tensor) -> Any:
+            with tf.control_dependencies([v1.assert_less(i, 100)]):
+                return i + 1, y + x
+
+        return tf.while_loop(lambda i, y: i < 3, body, [0, tf.cond(tf.reduce_sum(x) > 0, told, lambda: -x)])[1]
+
+    ops = _check(tmp_path, build, [X], [_x(2, 3)], [_x(2, 3, sign=-1.0)])
+    assert ops.count("WHILE") == ops.count("IF") == 1 and "PRINT" not in " ".join(ops)
+
+
+def test_a_variable_that_a_branch_writes_is_refused(tmp_path: Path) -> None:
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [3], "x")
+        variable = v1.get_variable("seen", [3], initializer=v1.zeros_initializer(), use_resource=True)
+
+        def seen() -> tf.Tensor:
+            with tf.control_dependencies([variable.assign_add(x)]):
+                return variable.read_value()
+
+        y = tf.cond(tf.reduce_sum(x) > 0, seen, lambda: x)
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(tmp_path / "model"), {"x": x}, {"y": y})
+    for options in ({}, {"select_tf_ops": True}, {"allow_custom_ops": True}):
+        with pytest.raises(UnsupportedError) as error:
+            convert(tmp_path / "model", **options)
+        (why,) = (why for op, _, why in error.value.ops if op == "Switch")
+        assert why == "it is no part of a loop or branch as TF1 builds them"
 
 
 def test_switches_that_never_merge_are_refused(tmp_path: Path) -> None:
