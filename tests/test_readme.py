@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fuseconv.cli import main
 from fuseconv.fuse.registry import Registry
 from fuseconv.report.listing import fusion_table
 
@@ -50,6 +51,12 @@ def test_the_chapter_on_converter_modules(folder: Path, script: str) -> None:
         [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
+
+
+def test_every_option_of_convert_is_told() -> None:
+    options = {option for parameter in main.commands["convert"].params for option in parameter.opts}
+    told = set(re.findall(r"--[a-z0-9-]+", README.read_text()))
+    assert {option for option in options if option.startswith("--")} - told <= {"--output", "--quiet", "--verbose"}
 
 
 def test_the_table_of_fusions_is_the_registrys() -> None:
