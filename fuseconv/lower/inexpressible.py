@@ -105,8 +105,7 @@ _FAMILIES = {
 }
 _WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
     "NonMaxSuppressionWithOverlaps": "TFLite's kernel computes the overlaps from boxes; use NonMaxSuppressionV3",
-    "CTCGreedyDecoder": "it makes a sparse tensor; take tf.argmax and tf.unique_consecutive outside the model",
-    "CTCBeamSearchDecoder": "it makes a sparse tensor; decode outside the model",
+    "CTCBeamSearchDecoder": "TFLite has no kernel that searches; decode outside the model, or greedily",
     "XlaCallModule": "it holds a StableHLO module; export TensorFlow's own operations instead",
 }
 

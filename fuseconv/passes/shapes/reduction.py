@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir import dims
 from fuseconv.ir.graph import Op, Value
-from fuseconv.passes.shapes.operands import UnknownShape, axis_in, ints, scalar, shape_of
+from fuseconv.passes.shapes.operands import UnknownShape, axis_in, ints, scalar, shape_of, with_rank
 from fuseconv.passes.shapes.registry import Shapes, infers
 
 
@@ -70,6 +70,13 @@ def unique_v2(op: Op, x: Value, axis: Value) -> Shapes:
 @infers("Where")
 def where(op: Op, condition: Value) -> Shapes:
     return (dims.fresh("where"), len(shape_of(condition)))
+
+
+@infers("CTCGreedyDecoder")
+def ctc_greedy_decoder(op: Op, inputs: Value, sequence_length: Value) -> Shapes:
+    _, batch, _ = with_rank(inputs, 3)
+    count = dims.fresh("decoded")
+    return [(count, 2), (count,), (2,), (batch, 1)]
 
 
 @infers("ListDiff")
