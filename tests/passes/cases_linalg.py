@@ -129,7 +129,7 @@ for _op in ("FFT3D", "IFFT3D"):
     row(_op, lambda b: [f(b, 4, 3, 5).astype(np.complex64)])
 for _samples in (40, 9):
     row("AudioSpectrogram", lambda b, k=_samples: [f(k, b)], name=str(_samples), window_size=12, stride=5)
-row("CTCGreedyDecoder", lambda b: [f(6, b, 4), np.full(b, 6, np.int32)])
+row("CTCGreedyDecoder", lambda b: [f(6, b, 4), np.full(b, 6, np.int32)], fresh=True)
 row("Mfcc", lambda b: [np.abs(f(b, 4, 257)), s(16000)], dct_coefficient_count=9)
 row("RFFT3D", lambda b: [f(b, 4, 3, 6), i(4, 3, 6)])
 row("IRFFT3D", lambda b: [f(b, 4, 3, 4).astype(np.complex64), i(4, 3, 6)])
