@@ -30,6 +30,7 @@ from fuseconv.passes.freeze import freeze
 from fuseconv.passes.functionalise import functionalise
 from fuseconv.passes.inline import dissolve, implements, inline
 from fuseconv.passes.inputs import fix_shapes
+from fuseconv.passes.layout import move_outwards
 from fuseconv.passes.loops import MODES as RNN_MODES
 from fuseconv.passes.loops import improve_loops
 from fuseconv.passes.rows import take_early
@@ -194,6 +195,8 @@ def convert(
             initialise(module, report)
             lower(module, registry.rules, report, custom)
             fuse_patterns(module, fusions, report, "tfl", explain)
+            if move_outwards(module, report):
+                fuse_patterns(module, fusions, report, "tfl", explain)
             take_early(module, report)
             tidy(module, report)
         with stage("write"):

@@ -25,7 +25,7 @@ class Part(NamedTuple):
 Needs = list[Part | None] | None
 _RULES: dict[str, Callable[[Op, Part], Needs]] = {}
 
-_ELEMENTWISE = (
+ELEMENTWISE = (
     "ABS", "ADD", "CAST", "CEIL", "COS", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU",
     "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG", "LOGICAL_AND", "LOGICAL_NOT",
     "LOGICAL_OR", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "NOT_EQUAL", "POW", "RELU", "RELU6", "RELU_0_TO_1",
@@ -53,7 +53,7 @@ def _rule(*kinds: str) -> Callable:
     return declare
 
 
-@_rule(*_ELEMENTWISE)
+@_rule(*ELEMENTWISE)
 def _elementwise(op: Op, part: Part) -> Needs:
     shape = op.result.shape
     wanted: list[Part | None] = []

@@ -1,0 +1,170 @@
+"""Forms of a tensor: its dimensions in another order, or with one of size 1 more; and TFLite ops on tensors in a form.
+
+A convolution on [n, c, h, w] is one on [n, h, w, c] between two transposes; one on [n, w, c] is one on [n, 1, w, c]
+between two reshapes. What stands between such ops can be computed in the form that they have inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.tfl.parts import ELEMENTWISE
+
+_RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
+# Kernels broadcast up to so many dimensions.
+_MOST_DIMENSIONS = 4
+
+
+@dataclass(frozen=True)
+class Form:
+    """For each dimension of the tensor in the form, which dimension of the tensor it is; None for one of size 1."""
+
+    order: tuple[int | None, ...]
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions of tensors that can have the form."""
+        return sum(axis is not None for axis in self.order)
+
+    @property
+    def adds(self) -> bool:
+        """Whether a dimension of size 1 is added."""
+        return None in self.order
+
+    def place(self, axis: int) -> int:
+        """Where the form has a dimension of the tensor."""
+        return self.order.index(axis % self.rank)
+
+    def shape(self, shape: Shape) -> Shape:
+        return tuple(1 if axis is None else shape[axis] for axis in self.order)
+
+    def array(self, array: np.ndarray) -> np.ndarray:
+        """An array that broadcasts to the tensor -> one that broadcasts to the tensor in the form."""
+        full = array.reshape((1,) * (self.rank - array.ndim) + array.shape)
+        moved = full.transpose([axis for axis in self.order if axis is not None])
+        return np.expand_dims(moved, [i for i, axis in enumerate(self.order) if axis is None])
+
+
+def taken_off(op: Op) -> Form | None:
+    """The form that the operand of a transpose or reshape has of its result."""
+    x = op.operands[0] if op.operands else None
+    if op.kind == "tfl.TRANSPOSE" and op.operands[1].data is not None:  # type: ignore[union-attr]
+        perm = op.operands[1].data.tolist()  # type: ignore[union-attr]
+        return Form(tuple(perm.index(place) for place in range(len(perm))))
+    if op.dialect == "tfl" and op.type in _RESHAPES and x is not None:
+        return _with_unit(op.result.shape, x.shape)
+    return None
+
+
+def put_on(op: Op) -> Form | None:
+    """The form that the result of a transpose or reshape has of its operand."""
+    x = op.operands[0] if op.operands else None
+    if op.kind == "tfl.TRANSPOSE" and op.operands[1].data is not None:  # type: ignore[union-attr]
+        return Form(tuple(op.operands[1].data.tolist()))  # type: ignore[union-attr]
+    if op.dialect == "tfl" and op.type in _RESHAPES and x is not None:
+        return _with_unit(x.shape, op.result.shape)
+    return None
+
+
+def _with_unit(flat: Shape | None, deep: Shape | None) -> Form | None:
+    if flat is None or deep is None or len(deep) != len(flat) + 1 or len(deep) > _MOST_DIMENSIONS:
+        return None
+    for place, dim in enumerate(deep):
+        if dim == 1 and deep[:place] + deep[place + 1 :] == flat:
+            return Form((*range(place), None, *range(place, len(flat))))
+    return None
+
+
+@dataclass
+class Arranged:
+    """An op on tensors in a form.
+
+    operands: True for one that must be in the form, a value in its place for a constant, None for one that stays.
+    attrs: what changes. plain: its result is what it was, not in the form."""
+
+    operands: list[bool | Value | None]
+    attrs: dict[str, Any] = field(default_factory=dict)
+    plain: bool = False
+
+
+_RULES: dict[str, Callable[[Op, Form], Arranged | None]] = {}
+
+
+def arranged(op: Op, form: Form) -> Arranged | None:
+    """What the op is on tensors in the form; None if it cannot be computed on them."""
+    rule = _RULES.get(op.type)
+    if rule is None or op.dialect != "tfl" or len(op.results) != 1 or op.result.content is not None:
+        return None
+    values = [*op.results, *(value for value in op.operands if value is not None)]
+    if any(v.shape is None or v.variable or v.quantisation is not None for v in values):
+        return None
+    return rule(op, form) if op.operands[0] is not None else None
+
+
+def _rule(*kinds: str) -> Callable:
+    def declare(function: Callable[[Op, Form], Arranged | None]) -> Callable[[Op, Form], Arranged | None]:
+        _RULES.update(dict.fromkeys(kinds, function))
+        return function
+
+    return declare
+
+
+@_rule(*ELEMENTWISE)
+def _elementwise(op: Op, form: Form) -> Arranged | None:
+    if op.result.rank != form.rank:
+        return None
+    operands: list[bool | Value | None] = []
+    for value in op.operands:
+        if value is None or (value.rank not in (0, form.rank) and not value.is_const):
+            return None
+        if value.is_const and value.rank != 0:
+            operands.append(_constant(value, form.array(value.data)))  # type: ignore[arg-type]
+        else:
+            operands.append(True if value.rank else None)
+    return Arranged(operands)
+
+
+@_rule("PAD", "PADV2", "MIRROR_PAD")
+def _padded(op: Op, form: Form) -> Arranged | None:
+    pads = op.operands[1]
+    if op.result.rank != form.rank or pads is None or pads.data is None:
+        return None
+    rows = [[0, 0] if axis is None else pads.data[axis].tolist() for axis in form.order]
+    return Arranged([True, _constant(pads, np.array(rows, pads.data.dtype)), *[None] * (len(op.operands) - 2)])
+
+
+@_rule("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
+def _reduced(op: Op, form: Form) -> Arranged | None:
+    x, axes = op.operands
+    if x is None or x.rank != form.rank or axes is None or axes.data is None:
+        return None
+    reduced = {form.place(int(axis)) for axis in axes.data.reshape(-1)}
+    plain = not op.attrs.get("keep_dims")
+    if plain:
+        reduced |= {place for place, axis in enumerate(form.order) if axis is None}
+        left = [axis for place, axis in enumerate(form.order) if place not in reduced]
+        if left != sorted(left):  # type: ignore[type-var]
+            return None
+    return Arranged([True, _constant(axes, np.array(sorted(reduced), axes.data.dtype))], plain=plain)
+
+
+@_rule("CONCATENATION")
+def _joined(op: Op, form: Form) -> Arranged | None:
+    if op.result.rank != form.rank or any(value is None or value.is_const for value in op.operands):
+        return None
+    return Arranged([True] * len(op.operands), {"axis": form.place(int(op.attrs.get("axis", 0)))})
+
+
+@_rule("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
+def _along_last(op: Op, form: Form) -> Arranged | None:
+    return Arranged([True]) if op.result.rank == form.rank and form.order[-1] == form.rank - 1 else None
+
+
+def _constant(like: Value, array: np.ndarray) -> Value:
+    return constant(np.ascontiguousarray(array), like.dtype, like.name)
