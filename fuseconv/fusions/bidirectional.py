@@ -29,7 +29,7 @@ def _both(names: str) -> str:
 BIDIRECTIONAL_LSTM = composite(
     "bidirectional_lstm_*",
     f"x {_both(_LSTM)} -> {_both('last sequence h c')}",
-    {"time_major": False, "activation": "tanh", "cell_clip": 0.0, "proj_clip": 0.0},
+    {"time_major": False, "activation": "tanh", "cell_clip": 0.0, "proj_clip": 0.0, "coupled": False},
 )
 BIDIRECTIONAL_RNN = composite(
     "bidirectional_rnn_*",
@@ -64,9 +64,8 @@ def rewrite_lstm(tfl: Builder, m: Match) -> dict[str, Value]:
     made = _outputs(tfl, m, outputs)
     for direction, one, cell in zip(_DIRECTIONS, both, states[1::2]):
         if m.reads(f"{direction}_c"):
-            made[f"{direction}_c"] = lstm.state_after(
-                tfl, _last(tfl, m, made, direction), cell, int(one.kernel.shape[1]) // 4
-            )  # fmt: skip
+            last = _last(tfl, m, made, direction)
+            made[f"{direction}_c"] = lstm.state_after(tfl, last, cell, lstm.units_of(one))
     return made
 
 

@@ -8,11 +8,13 @@ reversed first. The results are the last output, all outputs, the last h and c, 
 What is recognised in loops uses more of what the kernel computes, by operands and attributes that Keras has not:
 peephole [3u], the weights by which the gates i and f see the old cell state and o the new one; projection [u, out] of
 the output, with which recurrent is [out, 4u]; the activation (tanh, relu, relu6) of candidate and cell state; numbers
-to which the cell state and the projected output are clipped.
+to which the cell state and the projected output are clipped; coupled, without an input gate: the weights are those of f,
+c, o, and what the forget gate does not keep is what enters.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,24 +31,35 @@ ATTRS = {"time_major": False, "go_backwards": False}
 LSTM = composite(
     "lstm_*",
     f"{OPERANDS} peephole? projection? -> {RESULTS}",
-    {**ATTRS, "activation": "tanh", "cell_clip": 0.0, "proj_clip": 0.0},
+    {**ATTRS, "activation": "tanh", "cell_clip": 0.0, "proj_clip": 0.0, "coupled": False},
 )
 # A cell whose gates have none at all would want NONE, of which the kernel makes something else.
 ACTIVATIONS = ("tanh", "relu", "relu6")
 
 
+def gates_of(m: Match) -> int:
+    """The number of gates, the candidate's among them."""
+    return 3 if m.attrs.get("coupled") else 4
+
+
+def units_of(m: Match) -> int:
+    """The width of the cell state."""
+    return int(m.kernel.shape[1]) // gates_of(m)
+
+
 def check(m: Match) -> None:
     outputs, columns = m.recurrent.shape or (0, 0)
     check_interface(m, outputs)
-    units = m.kernel.shape[1] // 4
-    m.require(columns == 4 * units, f"the recurrent weights are not [out, {4 * units}] but {m.recurrent.shape}")
+    units, gates = units_of(m), gates_of(m)
+    m.require(columns == gates * units, f"the recurrent weights are not [out, {gates * units}] but {m.recurrent.shape}")
     wanted = (units, outputs)
     if m.projection is None:
-        m.require(outputs == units, f"the recurrent weights are not [u, 4u] but {m.recurrent.shape}")
+        m.require(outputs == units, f"the recurrent weights are not [u, {gates}u] but {m.recurrent.shape}")
     else:
         m.require(m.projection.shape == wanted, f"the projection is not {list(wanted)} but {m.projection.shape}")
     fits = m.peephole is None or m.peephole.shape == (3 * units,)
     m.require(fits, f"the peephole's weights are not known to be [{3 * units}]")
+    m.require(m.peephole is None or gates == 4, "a cell with coupled gates has no peepholes here")
     activation = m.attrs["activation"]
     m.require(activation in ACTIVATIONS, f"TFLite's LSTM has no activation {activation}")
 
@@ -59,9 +72,9 @@ def check_interface(m: Match, outputs: int) -> None:
         m.require(value.rank == rank, f"the operand {name} is not known to be of rank {rank}")
         m.require(value.dtype is types.FLOAT32, f"TFLite's LSTM takes float32, and the operand {name} is {value.dtype}")
     m.require(m.kernel.is_static and m.recurrent.is_static, "the number of units is not known")
-    units = m.kernel.shape[1] // 4
-    m.require(m.kernel.shape[1] == 4 * units, f"the weights are not [in, 4u] but {m.kernel.shape}")
-    m.require(m.bias.shape == (4 * units,), f"the bias is not [{4 * units}] but {m.bias.shape}")
+    units, gates = units_of(m), gates_of(m)
+    m.require(m.kernel.shape[1] == gates * units, f"the weights are not [in, {gates}u] but {m.kernel.shape}")
+    m.require(m.bias.shape == (gates * units,), f"the bias is not [{gates * units}] but {m.bias.shape}")
     for state, width in ((m.h0, outputs), (m.c0, units)):
         check_state(m, state, m.x.shape[1 if m.attrs["time_major"] else 0], width)
 
@@ -83,24 +96,28 @@ def op_attrs(m: Match) -> dict[str, Any]:
     return {"fused_activation_function": m.attrs["activation"].upper(), **clips}
 
 
-def recurrent_gates(tfl: Builder, m: Match) -> list[Value]:
+def recurrent_gates(tfl: Builder, m: Match) -> list[Value | None]:
     """The recurrent weights of the gates i, f, c, o: [u, out] each."""
-    return _gates(tfl, tfl.transpose(m.recurrent, [1, 0]), int(m.kernel.shape[1]) // 4)
+    return _four_gates(tfl, m, tfl.transpose(m.recurrent, [1, 0]))
 
 
-def weights(tfl: Builder, m: Match, recurrent: list[Value]) -> list[Value | None]:
+def weights(tfl: Builder, m: Match, recurrent: Sequence[Value | None]) -> list[Value | None]:
     """The op's 17 operands between x and the states. recurrent: the recurrent weights of the gates i, f, c, o."""
-    units = int(m.kernel.shape[1]) // 4
-    kernel = _gates(tfl, tfl.transpose(m.kernel, [1, 0]), units)
+    kernel = _four_gates(tfl, m, tfl.transpose(m.kernel, [1, 0]))
     peephole, projection = m.operands.get("peephole"), m.operands.get("projection")
-    peepholes: list[Value | None] = [None] * 3 if peephole is None else [*_gates(tfl, peephole, units, 3)]
+    peepholes: list[Value | None] = [None] * 3 if peephole is None else [*_gates(tfl, peephole, units_of(m), 3)]
     projected = None if projection is None else tfl.transpose(projection, [1, 0])
-    return [*kernel, *recurrent, *peepholes, *_gates(tfl, m.bias, units), projected, None]
+    return [*kernel, *recurrent, *peepholes, *_four_gates(tfl, m, m.bias), projected, None]
+
+
+def _four_gates(tfl: Builder, m: Match, stacked: Value) -> list[Value | None]:
+    """The parts of i, f, c, o; i has none where it is coupled to f."""
+    gates = _gates(tfl, stacked, units_of(m), gates_of(m))
+    return [*[None] * (4 - len(gates)), *gates]
 
 
 def rewrite_sequence(tfl: Builder, m: Match, weights: list[Value | None], **attrs: Any) -> dict[str, Value]:
     """Builds the op and all results that are read. weights: the 17 operands behind x; attrs: of the op."""
-    units = int(m.kernel.shape[1]) // 4
     time_axis = 0 if m.attrs["time_major"] else 1
     x = tfl.reverse_v2(m.x, [time_axis]) if m.attrs["go_backwards"] else m.x
     h, c = variable_state(tfl, m.h0), variable_state(tfl, m.c0)
@@ -109,13 +126,13 @@ def rewrite_sequence(tfl: Builder, m: Match, weights: list[Value | None], **attr
     if m.reads("last") or m.reads("h") or m.reads("c"):
         made["last"] = made["h"] = last_step(tfl, sequence, time_axis)
     if m.reads("c"):
-        made["c"] = state_after(tfl, made["h"], c, units)
+        made["c"] = state_after(tfl, made["h"], c, units_of(m))
     if m.reads("runtime"):
         made["runtime"] = tfl.const(0.0, m.results["runtime"].dtype)
     return made
 
 
-def _gates(tfl: Builder, stacked: Value, units: int, count: int = 4) -> list[Value]:
+def _gates(tfl: Builder, stacked: Value, units: int, count: int) -> list[Value]:
     """The gates' parts of [count * u, ...]."""
     rest = [0] * (len(stacked.shape) - 1)  # type: ignore[arg-type]
     return [tfl.slice(stacked, [gate * units, *rest], [units, *[-1 for _ in rest]]) for gate in range(count)]

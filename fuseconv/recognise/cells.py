@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fuseconv.recognise.algebra import (
     ONE,
@@ -34,13 +34,14 @@ class NoCell(Exception):
 
 @dataclass(frozen=True)
 class Gate:
-    """A sum x @ kernel + h @ recurrent + bias (+ cell state * peephole). Parts of one sum are added up; bias: vectors
-    of weights and a number."""
+    """A sum x @ kernel + h @ recurrent + bias (+ cell state * peephole), or the same with the sign changed. Parts of one
+    sum are added up; bias: vectors of weights and a number."""
 
     kernel: tuple[Part, ...]
     recurrent: tuple[Part, ...]
     bias: Poly
     peephole: Part | None = None
+    negative: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Cell:
     """A cell.
 
     input: the number of the loop's input. states: loop variables, h and, of an LSTM, c. gates: of an LSTM in the order
-    i, f, c, o. projection: of the output [units, out]. cell_clip, proj_clip: where the cell state and the projected
+    i, f, c, o; of one whose gates are coupled, so that i is 1 - f, f, c, o. projection: of the output [units, out]. cell_clip, proj_clip: where the cell state and the projected
     output are clipped, 0 for nowhere."""
 
     kind: str
@@ -60,6 +61,10 @@ class Cell:
     cell_clip: float = 0.0
     projection: Part | None = None
     proj_clip: float = 0.0
+
+    @property
+    def coupled(self) -> bool:
+        return self.kind == "lstm" and len(self.gates) == 3
 
 
 def recognise(loop: Loop) -> Cell:
@@ -126,27 +131,61 @@ def _lstm(step: Step, h: int, c: int) -> Cell:
     units = step.width(c)
     assert units is not None
     old, new = (of_atom(Source(role, c, 0, units, units)) for role in ("state", "next"))
+    through = output.factors or []
+    if len(through) != 2:
+        raise NoCell("the output is no product of a gate and a function of the state")
+    gate, emitted = sorted(through, key=lambda atom: _of_new(atom, c))
+    activation = _activation(emitted, "state")
+    sums, cells, negative = _entering(state, old, new, emitted.name if isinstance(emitted, Call) else "")
+    sums.append(_gated(gate, "output"))
+    candidate = sums[-2].atom
+    assert candidate is not None
+    if _activation(candidate, "candidate") != activation:
+        raise NoCell("the candidate and the state have different activations")
+    assert isinstance(candidate, Call)
+    sums[-2] = candidate.argument
+    found = [_gate(total, h, cell) for total, cell in zip(sums, cells)]
+    if len({number for number, _ in found}) != 1:
+        raise NoCell("the gates have different inputs")
+    gates = [g for _, g in found]
+    if negative:
+        gates[0] = replace(gates[0], negative=True)
+    return Cell("lstm", found[0][0], (h, c), units, tuple(gates), activation, clip, projection, proj_clip)
+
+
+def _entering(state: Poly, old: Poly, new: Poly, name: str) -> tuple[list[Poly], tuple[Poly | None, ...], bool]:
+    """What a new state is made of: the sums of the gates i and f, or of f alone where i is 1 - f, and the candidate; the
+    cell states that these gates, and the output's, may see; whether f is 1 - the sigmoid of its sum. name: of the
+    function that the output is made with."""
+    coupled = _coupled(state, old)
+    if coupled is not None:
+        gate, candidate, negative = coupled
+        return [_gated(gate, "forget"), of_atom(candidate)], (None, None, None), negative
     products = [factors(monomial) for monomial, coefficient in state.terms if coefficient == 1]
     kept = [[atom for atom in product if atom != old.atom] for product in products if old.atom in product]
     added = [product for product in products if old.atom not in product]
     if len(state.terms) != 2 or [len(p) for p in kept] != [1] or [len(p) for p in added] != [2]:
         raise NoCell("the new state is no sum of two products, as an LSTM's is")
-    through = output.factors or []
-    if len(through) != 2:
-        raise NoCell("the output is no product of a gate and a function of the state")
-    gate, emitted = sorted(through, key=lambda atom: _of_new(atom, c))
-    name = emitted.name if isinstance(emitted, Call) else ""
     enters, candidate = sorted(added[0], key=lambda atom: (not _is_sigmoid(atom), _has_name(atom, name)))
-    gates = [_gated(atom, name) for atom, name in ((enters, "input"), (kept[0][0], "forget"), (gate, "output"))]
-    activation = _activation(emitted, "state")
-    if _activation(candidate, "candidate") != activation:
-        raise NoCell("the candidate and the state have different activations")
-    assert isinstance(candidate, Call)
-    sums = [*gates[:2], candidate.argument, gates[2]]
-    found = [_gate(total, h, cell) for total, cell in zip(sums, (old, old, None, new))]
-    if len({number for number, _ in found}) != 1:
-        raise NoCell("the gates have different inputs")
-    return Cell("lstm", found[0][0], (h, c), units, tuple(g for _, g in found), activation, clip, projection, proj_clip)
+    return [_gated(enters, "input"), _gated(kept[0][0], "forget"), of_atom(candidate)], (old, old, None, new), False
+
+
+def _coupled(state: Poly, old: Poly) -> tuple[Atom, Atom, bool] | None:
+    """The gate and the candidate of f * old + (1 - f) * new, or of (1 - f) * old + f * new, which is the third; None of
+    any other state."""
+    alone = [factors(m) for m, number in state.terms if number == 1 and len(factors(m)) == 1]
+    taken = [factors(m) for m, number in state.terms if number == -1 and len(factors(m)) == 2]
+    mixed = [factors(m) for m, number in state.terms if number == 1 and len(factors(m)) == 2]
+    if [len(state.terms), len(alone), len(taken), len(mixed)] != [3, 1, 1, 1] or alone[0][0] not in taken[0]:
+        return None
+    whole = alone[0][0]
+    gate = taken[0][1 - taken[0].index(whole)]
+    if gate not in mixed[0]:
+        return None
+    other = mixed[0][1 - mixed[0].index(gate)]
+    if old.atom not in (whole, other):
+        return None
+    return gate, (other if whole == old.atom else whole), whole == old.atom
 
 
 def _unclipped(state: Poly, name: str) -> tuple[Poly, float]:

@@ -227,7 +227,7 @@ class _Outline:
             attrs["activation"] = self.cell.activation
         if self.masked is not None:
             attrs["hold_output"] = self.masked.held
-        for name in ("cell_clip", "proj_clip"):
+        for name in ("cell_clip", "proj_clip", "coupled"):
             if getattr(self.cell, name):
                 attrs[name] = getattr(self.cell, name)
         return attrs

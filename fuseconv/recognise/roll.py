@@ -186,8 +186,8 @@ class _Steps:
         return alone
 
     def _explain(self, alone: list[Op], folded: dict[Value, Value]) -> bool:
-        """True if the constants of step 0 are what these ops of step 1 make of the first states: of zeros, where nothing
-        else tells what a state is."""
+        """True if the constants of step 0 are what these ops of step 1 make of the first states: of zeros, where
+        nothing else tells what a state is."""
         known: dict[Value, np.ndarray] = {}
         for op in alone:
             for v in op.operands:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value, constant
 from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.recognise.algebra import Part, Poly, Vector, factors
-from fuseconv.recognise.cells import Cell
+from fuseconv.recognise.cells import Cell, Gate
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ def build_weights(tf: TfBuilder, cell: Cell) -> Weights:
     if any(gate.peephole is not None for gate in gates):
         peephole = _side_by_side(tf, [_vector(tf, gates[number].peephole, units) for number in (0, 1, 3)], 0)
     return Weights(
-        _matrix(tf, [gate.kernel for gate in gates]),
-        _matrix(tf, [gate.recurrent for gate in gates]),
-        _side_by_side(tf, [_bias(tf, gate.bias, units) for gate in gates], 0),
+        _matrix(tf, gates, lambda gate: gate.kernel),
+        _matrix(tf, gates, lambda gate: gate.recurrent),
+        _side_by_side(tf, [_signed(tf, gate, _bias(tf, gate.bias, units)) for gate in gates], 0),
         peephole,
         None if cell.projection is None else build_part(tf, cell.projection),
     )
@@ -91,12 +91,18 @@ def _side_by_side(tf: TfBuilder, values: Sequence[Value], axis: int) -> Value:
     return values[0] if len(values) == 1 else tf.ConcatV2(*values, axis)
 
 
-def _matrix(tf: TfBuilder, gates: Sequence[tuple[Part, ...]]) -> Value:
+def _signed(tf: TfBuilder, gate: Gate, value: Value) -> Value:
+    return tf.Neg(value) if gate.negative else value
+
+
+def _matrix(tf: TfBuilder, gates: Sequence[Gate], of: Callable[[Gate], tuple[Part, ...]]) -> Value:
     """The gates' matrices side by side, each the sum of its parts; neighbours in the model are cut out together."""
-    if any(len(parts) != 1 for parts in gates):
-        return _side_by_side(tf, [_total(tf, [build_part(tf, part) for part in parts]) for parts in gates], 1)
+    if any(len(of(gate)) != 1 or gate.negative for gate in gates):
+        sums = [_total(tf, [build_part(tf, part) for part in of(gate)]) for gate in gates]
+        return _side_by_side(tf, [_signed(tf, gate, total) for gate, total in zip(gates, sums)], 1)
     joined: list[Part] = []
-    for (part,) in gates:
+    for gate in gates:
+        (part,) = of(gate)
         last = joined[-1] if joined else None
         if last is not None and replace(last, columns=part.columns) == part and last.columns[1] == part.columns[0]:
             joined[-1] = replace(last, columns=(last.columns[0], part.columns[1]))

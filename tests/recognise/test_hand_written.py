@@ -82,9 +82,28 @@ def _clipped(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
     return tf.sigmoid(o) * tf.tanh(c), c
 
 
+def _coupled(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    """What is not forgotten keeps the rest out: the kernel's cell without an input gate."""
+    f, g, o = tf.split(x @ KERNEL[:, UNITS:] + h @ RECURRENT[:, UNITS:] + BIAS[UNITS:], 3, axis=1)
+    c = tf.sigmoid(f) * c + (1.0 - tf.sigmoid(f)) * tf.tanh(g)
+    return tf.sigmoid(o) * tf.tanh(c), c
+
+
+def _coupled_to_the_input_gate(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    i, o, g = tf.split(x @ KERNEL[:, UNITS:] + h @ RECURRENT[:, UNITS:] + BIAS[UNITS:], 3, axis=1)
+    c += tf.sigmoid(i) * (tf.tanh(g) - c)
+    return tf.sigmoid(o) * tf.tanh(c), c
+
+
+def _coupled_and_clipped(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
+    f, g, o = tf.split(x @ KERNEL[:, UNITS:] + h @ RECURRENT[:, UNITS:] + BIAS[UNITS:], 3, axis=1)
+    c = tf.clip_by_value((1.0 - tf.sigmoid(f)) * tf.nn.relu(g) + c * tf.sigmoid(f), -0.2, 0.2)
+    return tf.nn.relu(c) * tf.sigmoid(o), c
+
+
 STEPS: list[Callable[..., States]] = [
     lstm, _forget_bias, _gates_at_once, _four_products, _transposed, _einsum, _own_sigmoids, _two_biases, _peepholes,
-    _one_peephole, _clipped,
+    _one_peephole, _clipped, _coupled, _coupled_to_the_input_gate, _coupled_and_clipped,
 ]  # fmt: skip
 
 

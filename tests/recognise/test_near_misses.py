@@ -85,7 +85,27 @@ def _old_state(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> tuple[tf.Tensor, tf.
     return tf.sigmoid(o) * tf.tanh(c), tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
 
 
-@pytest.mark.parametrize("step", [_coupled, _old_state])
+def _coupled_twice(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """What another gate than the forget gate leaves out enters."""
+    i, f, g, o = gates(x, h)
+    new = tf.sigmoid(f) * c + (1.0 - tf.sigmoid(i)) * tf.tanh(g)
+    return tf.sigmoid(o) * tf.tanh(new), new
+
+
+def _coupled_peephole(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    _, f, g, o = gates(x, h)
+    f = tf.sigmoid(f + c * _VECTOR)
+    new = f * c + (1.0 - f) * tf.tanh(g)
+    return tf.sigmoid(o) * tf.tanh(new), new
+
+
+def _half_coupled(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    _, f, g, o = gates(x, h)
+    new = tf.sigmoid(f) * c + (0.9 - tf.sigmoid(f)) * tf.tanh(g)
+    return tf.sigmoid(o) * tf.tanh(new), new
+
+
+@pytest.mark.parametrize("step", [_coupled, _old_state, _coupled_twice, _coupled_peephole, _half_coupled])
 def test_lstm_of_wrong_states(step) -> None:
     converted = check(loop(step), SPEC, static=False)
     assert "UNIDIRECTIONAL_SEQUENCE_LSTM" not in converted.ops
