@@ -38,7 +38,7 @@ MASKED_LSTM = composite(
 )
 MASKED_RNN = composite("masked_rnn_*", "x h0 kernel recurrent bias mask? lengths? output0? -> last sequence h", _ATTRS)
 # What the column adds to the gates: enough to drown any sum that is no overflow, for the sigmoid to be 0 or 1.
-_SHUT = 1e9
+_SHUT = 1e30
 
 
 def _check(check: Callable[[Match], None], m: Match) -> None:
