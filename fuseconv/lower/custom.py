@@ -45,12 +45,14 @@ class CustomOps:
             return f"Flex{op.type}", [op.type, self._serialised(op, attributes)]
         return (op.type, _options(attributes)) if self.every else None
 
-    def help(self, op: Op) -> str:
-        """What a user may do about an op that no rule serves."""
-        own = f"--custom-op {op.type} leaves it to a kernel of your own"
-        if op.type in flex_ops():
-            return own if self.node_def else f"--select-tf-ops lets TensorFlow's own kernel run it, {own}"
-        return own
+    def help(self, op: Op, has_rule: bool) -> str:
+        """What a user may do about an op that cannot be converted."""
+        ways = []
+        if self.node_def is None and op.type in flex_ops():
+            ways.append("--select-tf-ops lets TensorFlow's own kernel run it")
+        if not has_rule:
+            ways.append(f"--custom-op {op.type} leaves it to a kernel of your own")
+        return ", ".join(ways)
 
     def _serialised(self, op: Op, attributes: Attributes) -> bytes:
         for value in (*op.operands, *op.results):

@@ -138,7 +138,7 @@ def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
     values = [value for value in (*op.operands, *op.results) if value is not None]
     if has_rule and any(value.dtype in (FLOAT64, COMPLEX128) for value in values):
         return f"{why}; --downcast-float64 computes in float32 instead"
-    help = custom.help(op)
+    help = custom.help(op, has_rule)
     return f"{why}; {help}" if help else why
 
 
