@@ -186,15 +186,19 @@ def zero_state(tfl: Builder, x: Value, units: int) -> Value:
     return state
 
 
-def _zeros(tfl: Builder, initial: Value) -> list[Value] | None:
+def is_zero(value: Value) -> bool:
+    """True of a constant that is zero throughout, and of a Fill with zeros."""
+    filled = value.op.operands[1] if value.op is not None and value.op.kind == "tf.Fill" else value
+    return filled is not None and filled.data is not None and not np.any(filled.data)
+
+
+def _zeros(tfl: Builder, initial: Value) -> list[Any] | None:
     """The operands of the FILL that makes `initial`, if it is zero throughout."""
-    if initial.data is not None and not np.any(initial.data):
-        return [tfl.ints(initial.data.shape), tfl.const(0, initial.dtype)]
-    if initial.op is not None and initial.op.kind == "tf.Fill":
-        shape, value = initial.op.operands
-        if shape is not None and value is not None and value.data is not None and not np.any(value.data):
-            return [shape, value]
-    return None
+    if not is_zero(initial):
+        return None
+    if initial.op is not None:
+        return initial.op.operands
+    return [tfl.ints(initial.shape or ()), tfl.const(0, initial.dtype)]
 
 
 def last_step(tfl: Builder, sequence: Value, time_axis: int, backwards: bool = False) -> Value:

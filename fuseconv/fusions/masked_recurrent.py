@@ -27,14 +27,13 @@ from fuseconv.fusions import lstm, rnn
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape, Sym
 from fuseconv.ir.graph import Value
-from fuseconv.recognise.masks import is_zero
 from fuseconv.tfl.builder import Builder
 
 _ATTRS = {"time_major": False, "go_backwards": False, "hold_output": bool, "activation": "tanh"}
 MASKED_LSTM = composite(
     "masked_lstm_*",
     "x h0 c0 kernel recurrent bias mask? lengths? output0? peephole? projection? -> last sequence h c",
-    {**_ATTRS, "cell_clip": 0.0, "proj_clip": 0.0},
+    {**_ATTRS, "cell_clip": 0.0, "proj_clip": 0.0, "coupled": False},
 )
 MASKED_RNN = composite("masked_rnn_*", "x h0 kernel recurrent bias mask? lengths? output0? -> last sequence h", _ATTRS)
 # What the column adds to the gates: enough to drown any sum that is no overflow, for the sigmoid to be 0 or 1.
@@ -144,8 +143,8 @@ def _with_column(tfl: Builder, steps: _Steps, m: Match, x: Value) -> tuple[Value
     mask = tfl.expand_dims(steps.mask, 2)
     zero = tfl.const(0.0, x.dtype)
     shut = tfl.select_v2(mask, zero, tfl.const(_SHUT, x.dtype))
-    units = int(m.kernel.shape[1]) // 4
-    gates = np.repeat(np.array([-1, 1, 0, 0], np.float32), units)[np.newaxis]
+    # Of the gates i, f, c, o; i, where there is none, is 1 - f.
+    gates = np.array([[-1, 1, 0, 0][-lstm.gates_of(m) :]], np.float32).repeat(lstm.units_of(m), axis=1)
     x = tfl.concatenation(tfl.select_v2(mask, x, zero), shut, axis=2)
     return x, tfl.concatenation(m.kernel, gates, axis=0)
 
@@ -156,7 +155,7 @@ def _results(tfl: Builder, m: Match, steps: _Steps, outputs: Value) -> dict[str,
     after = steps.so_far
     if not m.attrs["hold_output"]:
         after = tfl.mul(after, _number(tfl, steps.mask))
-    first = None if m.output0 is None or is_zero(m.output0) else m.output0
+    first = None if m.output0 is None or lstm.is_zero(m.output0) else m.output0
     every = _behind(tfl, first, outputs)
     if m.reads("sequence"):
         made["sequence"] = tfl.gather(every, after, axis=1, batch_dims=1)
@@ -166,7 +165,7 @@ def _results(tfl: Builder, m: Match, steps: _Steps, outputs: Value) -> dict[str,
         end = steps.count if m.attrs["hold_output"] else _at_end(tfl, after)
         made["last"] = tfl.gather(every, end, axis=1, batch_dims=1)
     if m.reads("h"):
-        state = None if is_zero(m.h0) else m.h0
+        state = None if lstm.is_zero(m.h0) else m.h0
         same = state is first
         if same and m.attrs["hold_output"] and "last" in made:
             made["h"] = made["last"]
@@ -198,7 +197,7 @@ def _rewrite(tfl: Builder, m: Match, rewrite: Callable[[Builder, Match], dict[st
     made = _results(tfl, m, steps, op["sequence"])
     if m.reads("c"):
         made["c"] = op["c"]
-        if m.attrs["cell_clip"] and not is_zero(m.c0):
+        if m.attrs["cell_clip"] and not lstm.is_zero(m.c0):
             # The op clips a state that no step has touched.
             counts = tfl.expand_dims(tfl.greater(steps.count, 0), 1)
             made["c"] = tfl.select_v2(counts, made["c"], m.c0)

@@ -145,7 +145,7 @@ def _outputs(
         outputs = [replace(outputs[0], item=choice.counted)]
     if len(carried) > 1 or (not outputs and any(loop.op.results[i].uses for i in carried)):
         raise NotALoop("it carries an output that it does not put out")
-    if first is not None and is_zero(first) and (holder not in choices or holder in carried):
+    if first is not None and _is_zero(first) and (holder not in choices or holder in carried):
         first = None
     elif first is not None and (holder is None or first.rank != 2):
         raise NotALoop("a masked step puts out something else than the step before it, or zeros")
@@ -166,12 +166,12 @@ def _for_nobody(loop: Loop) -> list[int]:
     return [i for i in floats if not any(serves(reader) for reader in loop.body.inputs[i].uses)]
 
 
-def is_zero(value: Value) -> bool:
+def _is_zero(value: Value) -> bool:
     """True of a tensor that is known to hold nothing but zeros."""
     if value.is_const:
         return not np.any(value.data)
     op = value.op
-    return op is not None and (op.kind == "tf.ZerosLike" or (op.kind == "tf.Fill" and is_zero(_operand(op, 1))))
+    return op is not None and (op.kind == "tf.ZerosLike" or (op.kind == "tf.Fill" and _is_zero(_operand(op, 1))))
 
 
 def _operand(op: Op, index: int) -> Value:

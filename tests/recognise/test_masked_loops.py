@@ -152,6 +152,21 @@ def test_a_first_cell_state_beyond_the_clip() -> None:
     check_fused(run, X, MASK, ROWS)
 
 
+def test_gates_that_are_coupled() -> None:
+    def run(x: tf.Tensor, mask: tf.Tensor, first: tf.Tensor) -> Any:
+        mask = _swapped(mask)
+
+        def step(x: tf.Tensor, t: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> tuple:
+            counts, (_, f, g, o) = mask[t][:, tf.newaxis], gates(x, h)
+            new = tf.sigmoid(f) * c + (1.0 - tf.sigmoid(f)) * tf.tanh(g)
+            h = tf.where(counts, tf.sigmoid(o) * tf.tanh(new), h)
+            return h, h, tf.where(counts, new, c)
+
+        return _loop(_swapped(x), step, *_zeros(x), first)
+
+    check_fused(run, X, MASK, ROWS)
+
+
 Choice = Callable[..., tf.Tensor]
 
 
