@@ -199,6 +199,28 @@ def test_a_state_that_has_a_batch_of_its_own(rows, time_major):
     assert converted.fused == ["keras_lstm"] and why(converted)[0].startswith("the body agrees")
 
 
+def test_rounding_that_a_long_recurrence_enlarges_is_no_difference():
+    """With weights as large as these an LSTM is chaotic: what differs in the last bit differs in all in the end."""
+    rng = np.random.default_rng(0)
+    weights = [rng.standard_normal(shape).astype(np.float32) for shape in ((8, 256), (64, 256), (256,))]
+
+    def lstm(clip, x, h, c, kernel, recurrent, bias):
+        def step(state, now):
+            h, c = state
+            i, f, g, o = tf.split(tf.matmul(now, kernel) + tf.matmul(h, recurrent) + bias, 4, axis=1)
+            c = tf.clip_by_value(tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g), -clip, clip)
+            return tf.sigmoid(o) * tf.tanh(c), c
+
+        h, c = tf.scan(step, tf.transpose(x, [1, 0, 2]), (h, c))
+        return h[-1], tf.transpose(h, [1, 0, 2]), h[-1], c[-1], tf.constant(0.0)
+
+    specs = tf.TensorSpec([1, 100, 8]), tf.TensorSpec([1, 64]), tf.TensorSpec([1, 64])
+    for clip, right in ((1e9, True), (2.0, False)):
+        fn = annotated(partial(lstm, clip), "lstm_long")
+        converted = convert_function(lambda x, h, c, fn=fn: fn(x, h, c, *weights)[1], *specs, verify_fusions="always")
+        assert ("keras_lstm" in converted.refused) != right
+
+
 def unrolled_lstm(time_major, x, h, c, kernel, recurrent, bias):
     outputs = []
     for step in tf.unstack(x, 5, axis=0 if time_major else 1):
