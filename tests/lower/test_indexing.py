@@ -91,6 +91,16 @@ def test_scatter_into_a_tensor(op, dtype):
 
 
 @pytest.mark.parametrize("op", SCATTERS, ids=lambda op: op.__name__)
+def test_scatter_into_sizes_that_are_not_known(op):
+    def layer(x, y):
+        return op(x, [[0, 1, 0], [1, 2, 0], [0, 1, 0]], y) + op(x, [[1, 2], [0, 0]], x[0, :2])
+
+    rng = np.random.default_rng(0)
+    inputs = [rng.standard_normal(size).astype(np.float32) for size in ((3, 4, 2), (3,))]
+    check(layer, spec(None, None, None), spec(3), inputs=inputs, static=False)
+
+
+@pytest.mark.parametrize("op", SCATTERS, ids=lambda op: op.__name__)
 def test_scatter_at_computed_indices(op):
     specs = spec(None, 3, 2), spec(None, 2, dtype=tf.int32), spec(None, 2)
     check(op, *specs, inputs=below_two)
