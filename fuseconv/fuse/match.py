@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -157,6 +158,6 @@ class Fusion:
     @property
     def summary(self) -> str:
         """The first line of what the author says of it."""
-        module = __import__("sys").modules.get(self.rewrite.__module__)
+        module = sys.modules.get(self.rewrite.__module__)
         text = self.rewrite.__doc__ or (module.__doc__ if module else "") or ""
         return text.strip().partition("\n")[0]

@@ -69,7 +69,8 @@ def scaled(array: np.ndarray, factors: np.ndarray) -> np.ndarray | None:
     sizes = np.abs(factors[factors != 0])
     if sizes.size and not (sizes.min() >= _SMALLEST_FACTOR and sizes.max() <= _LARGEST_FACTOR):
         return None
-    product = np.multiply(array, factors)
+    with np.errstate(all="ignore"):
+        product = np.multiply(array, factors)
     drop_pages(array)
     return product if _fits(product) else None
 

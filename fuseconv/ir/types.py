@@ -75,7 +75,6 @@ ALL = (
 
 BY_NAME = {t.name: t for t in ALL}
 BY_TF = {t.tf: t for t in ALL} | {t.tf + 100: t for t in ALL}  # +100: TF1's reference types
-BY_TFLITE = {t.tflite: t for t in ALL if t.tflite is not None}
 _BY_NUMPY = {t.numpy: t for t in reversed(ALL) if t.numpy != np.dtype(object) and not t.name.startswith("q")}
 
 

@@ -44,11 +44,6 @@ class Part:
         """The columns [start, stop) of this part."""
         return replace(self, columns=(self.columns[0] + start, self.columns[0] + stop))
 
-    def cut_rows(self, start: int, stop: int) -> Part:
-        """The rows [start, stop) of this part."""
-        assert self.rows is not None
-        return replace(self, rows=(self.rows[0] + start, self.rows[0] + stop))
-
 
 @dataclass(frozen=True)
 class Source:

@@ -1,5 +1,7 @@
 """Constants that fusions merge."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,9 @@ def test_products_neither_overflow_nor_lose_digits():
     assert scaled(weights, f(1e-20)) is None
     assert scaled(weights, f(1e20)) is None
     assert scaled(f(1e20), f(1e14)) is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert scaled(f(np.inf), f(0)) is None
 
 
 def test_reciprocals():
