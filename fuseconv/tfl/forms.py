@@ -126,7 +126,8 @@ def _elementwise(op: Op, form: Form) -> Arranged | None:
         if value.is_const and value.rank != 0:
             operands.append(_constant(value, form.array(value.data)))  # type: ignore[arg-type]
         else:
-            operands.append(True if value.rank else None)
+            # Scalars fit any form, unless it is the form of a scalar.
+            operands.append(True if value.rank == form.rank and not value.is_const else None)
     return Arranged(operands)
 
 

@@ -142,3 +142,8 @@ def test_transposes_of_other_orders_stay():
 
     # They are one behind the other once the tangent is out of the way.
     check(fn, PLANES, ops=["TRANSPOSE", "TANH", "TRANSPOSE"])
+
+
+def test_a_scalar_that_becomes_a_vector():
+    check(lambda x: tf.reverse(tf.reshape(tf.cast(x, tf.int32), [1]), [0]), tf.TensorSpec([], tf.int64))
+    check(lambda x, y: tf.cumsum(tf.reshape(tf.tanh(x) * y, [1])), tf.TensorSpec([]), tf.TensorSpec([]))
