@@ -60,12 +60,13 @@ def NonMaxSuppressionV5(
     pad_to_max_output_size=False,
 ):  # fmt: skip
     """NON_MAX_SUPPRESSION_V4 where the sigma is 0, else NON_MAX_SUPPRESSION_V5 (which selects one of several equal
-    boxes where the threshold is 1); cut to the boxes that there are unless it is to be padded."""
+    boxes); cut to the boxes that there are unless it is to be padded."""
     sigma = float(constant_of(soft_nms_sigma, "soft_nms_sigma").reshape(()))
     operands = _floats(tfl, boxes, scores, iou_threshold, score_threshold)
     boxes, wide, iou_threshold, score_threshold = operands
     if sigma:
-        limit = tfl.minimum(_above(tfl, iou_threshold), 1.0)
+        # TensorFlow only takes from the scores then; the kernel must drop what it has taken, which overlaps with itself.
+        limit = scalar(1.0, types.FLOAT32)
         best = _size(tfl, max_output_size)
         soft = scalar(sigma, types.FLOAT32)
         indices, chosen, count = tfl.non_max_suppression_v5(

@@ -68,9 +68,10 @@ def test_limits_at_run_time(threshold):
     check(run, spec(20, 4), spec(20), spec(dtype=tf.int32), spec(), spec(), inputs=inputs)
 
 
-def test_soft():
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 1.0])
+def test_soft(threshold):
     def soft(boxes, scores):
-        return list(tf.image.non_max_suppression_with_scores(boxes, scores, 9, 1.0, 0.1, 0.5))
+        return list(tf.image.non_max_suppression_with_scores(boxes, scores, 9, threshold, 0.1, 0.5))
 
     def distinct(rng, shape, dtype):
         if shape[-1] == 4:
