@@ -29,7 +29,7 @@ _BY_PASSES = {
     "READ_VARIABLE, what it computes, and ASSIGN_VARIABLE.": """
         AssignAddVariableOp AssignSubVariableOp ResourceScatterAdd ResourceScatterMax ResourceScatterMin
         ResourceScatterNdAdd ResourceScatterNdMax ResourceScatterNdMin ResourceScatterNdSub ResourceScatterNdUpdate
-        ResourceScatterSub ResourceScatterUpdate""",
+        ResourceScatterSub ResourceScatterUpdate ResourceStridedSliceAssign""",
     "An op on the value of the variable.": "ResourceGather ResourceGatherNd VariableShape VarIsInitializedOp",
     "HASHTABLE_IMPORT, in the function that runs once.": """
         InitializeTable InitializeTableV2 InitializeTableFromTextFile InitializeTableFromTextFileV2 LookupTableImport

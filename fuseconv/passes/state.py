@@ -135,12 +135,19 @@ def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> b
     elif op.kind in _UPDATES and not op.attrs.keys() - _IRRELEVANT:
         value = _read(tf, handle, variable)
         out.append(_assign(handle, getattr(tf, _UPDATES[op.kind])(value, *rest), op))
-    elif op.kind in _ROW_UPDATES and not op.attrs.keys() - _IRRELEVANT and _is_no_scalar(rest[1]):
+    elif op.kind in _ROW_UPDATES and not op.attrs.keys() - _IRRELEVANT:
         indices, updates = rest
         assert indices is not None and updates is not None
         value = _read(tf, handle, variable)
         columns = tf.ExpandDims(indices, -1)
+        if not updates.rank:
+            # One number, or rows of which it is not known yet that they are: then this is nothing to do.
+            inner = tf.StridedSlice(tf.shape(value), [1], [0], [1], end_mask=1)
+            updates = tf.BroadcastTo(updates, tf.ConcatV2(tf.shape(indices), inner, 0))
         out.append(_assign(handle, getattr(tf, _ROW_UPDATES[op.kind])(value, columns, updates), op))
+    elif op.kind == "tf.ResourceStridedSliceAssign":
+        value = _read(tf, handle, variable)
+        out.append(_assign(handle, tf.TensorStridedSliceUpdate(value, *rest, **op.attrs), op))
     elif op.kind == "tf.ResourceGather":
         batch_dims = op.attrs.get("batch_dims", 0)
         attrs = {"batch_dims": batch_dims} if batch_dims else {}
@@ -155,10 +162,6 @@ def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> b
         return False
     detach(op)
     return True
-
-
-def _is_no_scalar(value: Value | None) -> bool:
-    return value is not None and value.rank is not None and value.rank > 0
 
 
 def initialise(module: Module, report: Report) -> None:

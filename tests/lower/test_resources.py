@@ -112,6 +112,27 @@ def _refused(tmp_path: Path, module: tf.Module, function: Any) -> str:
     return str(error.value.ops)
 
 
+def test_rows_and_slices_of_a_variable(tmp_path: Path) -> None:
+    module = tf.Module()
+    module.rows = tf.Variable(ROWS)
+
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.int32, "i"), tf.TensorSpec([3], tf.float32, "x")])
+    def write(i: tf.Tensor, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        picked = tf.gather(module.rows, i)
+        module.rows.scatter_sub(tf.IndexedSlices(picked * 3.0, i))
+        module.rows.scatter_max(tf.IndexedSlices(picked, i))
+        tf.raw_ops.ResourceScatterAdd(resource=module.rows.handle, indices=i, updates=x[0])
+        before = module.rows.read_value()
+        module.rows[1:, 0].assign(x[:2])
+        return {"before": before, "after": module.rows.read_value()}
+
+    data = _convert(module, tmp_path / "m", write=write)
+    rng = np.random.default_rng(0)
+    indices = [np.array(pair, np.int32) for pair in ([0, 2], [1, 1], [2, 0])]
+    calls = [("write", {"i": i, "x": rng.standard_normal(3).astype(np.float32)}) for i in indices]
+    _agree(tmp_path / "m", data, calls)
+
+
 def test_a_variable_without_a_fixed_shape_is_refused(tmp_path: Path) -> None:
     module = tf.Module()
     module.seen = tf.Variable(np.zeros([0], np.float32), shape=[None])
