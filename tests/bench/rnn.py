@@ -1,8 +1,9 @@
 """Measures recurrent layers against TFLiteConverter: `make bench`, or `python -m tests.bench.rnn [--seconds 3]`.
 
 Each layer is converted by both from one model with random weights and a batch of 1, and both files run in turns in this
-process, on 1 thread. The table tells the median latency, how often faster ours is, and the largest difference of the
-results; then what the conversion of three bidirectional LSTMs takes.
+process, on 1 thread; ours also with `--rnn auto`, which fuses nothing. The table tells the median latency, how often
+faster ours is than the peer's, and the largest difference of the results; then what the conversion of three
+bidirectional LSTMs takes.
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ def export(model: Any, path: str) -> None:
         model.export(path, verbose=False)
 
 
-def ours(model: Any) -> bytes:
+def ours(model: Any, rnn: str) -> bytes:
     from fuseconv import convert
 
     with tempfile.TemporaryDirectory() as folder:
         export(model, f"{folder}/model")
-        data = convert(f"{folder}/model").data
+        data = convert(f"{folder}/model", rnn=rnn).data
     assert data is not None
     return data
 
@@ -106,17 +107,18 @@ class Runner:
             self.times.append(time.perf_counter() - start)
 
 
-def measure(case: Case, seconds: float) -> tuple[float, float, float]:
-    """The medians of both latencies in seconds, ours first, and the largest difference of the results."""
+def measure(case: Case, seconds: float) -> tuple[list[float], float]:
+    """The medians of the latencies in seconds - ours, ours with `--rnn auto`, the peer's - and the largest difference of
+    our results from the peer's."""
     model = case.model()
     x = np.random.default_rng(0).standard_normal((1, case.steps, case.inputs)).astype(np.float32)
-    runners = [Runner(data, x) for data in (ours(model), peers(model))]
+    runners = [Runner(data, x) for data in (ours(model, "fused"), ours(model, "auto"), peers(model))]
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         for runner in runners:
             runner.run()
-    error = float(np.abs(runners[0].result - runners[1].result).max())
-    return statistics.median(runners[0].times), statistics.median(runners[1].times), error
+    errors = [np.abs(runner.result - runners[-1].result).max() for runner in runners]
+    return [statistics.median(runner.times) for runner in runners], float(max(errors))
 
 
 def conversion_seconds(repeats: int = 3) -> tuple[float, float]:
@@ -143,11 +145,12 @@ def conversion_seconds(repeats: int = 3) -> tuple[float, float]:
 
 
 def table(seconds: float) -> str:
-    lines = ["| layer | steps x inputs -> units | outputs | ours, µs | TFLiteConverter, µs | faster | difference |"]
+    lines = ["| layer | steps x inputs -> units | outputs | µs | `--rnn auto`, µs | TFLiteConverter, µs | difference |"]
     lines.append("|---|---|---|---|---|---|---|")
     for case in cases():
-        mine, theirs, error = measure(case, seconds)
-        lines.append(f"| {case.title} | {mine * 1e6:.0f} | {theirs * 1e6:.0f} | {theirs / mine:.1f}x | {error:.1e} |")
+        (*mine, theirs), error = measure(case, seconds)
+        cells = " | ".join(f"{latency * 1e6:.0f} ({theirs / latency:.1f}x)" for latency in mine)
+        lines.append(f"| {case.title} | {cells} | {theirs * 1e6:.0f} | {error:.1e} |")
         print(lines[-1], file=sys.stderr, flush=True)
     mine, theirs = conversion_seconds()
     lines.append(f"\nConversion of three bidirectional LSTMs: {mine:.3f} s, TFLiteConverter {theirs:.2f} s.")
