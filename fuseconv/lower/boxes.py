@@ -65,7 +65,7 @@ def NonMaxSuppressionV5(
     operands = _floats(tfl, boxes, scores, iou_threshold, score_threshold)
     boxes, wide, iou_threshold, score_threshold = operands
     if sigma:
-        # TensorFlow only takes from the scores then; the kernel must drop what it has taken, which overlaps with itself.
+        # TensorFlow only lowers scores then. The kernel must drop what it has taken, which overlaps with itself.
         limit = scalar(1.0, types.FLOAT32)
         best = _size(tfl, max_output_size)
         soft = scalar(sigma, types.FLOAT32)
