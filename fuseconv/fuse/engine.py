@@ -33,6 +33,8 @@ def fuse_patterns(
             if pattern.dialect == dialect:
                 for kind in pattern.kinds:
                     by_kind.setdefault(kind, []).append((fusion, pattern))
+    # What an earlier call left alone is judged anew.
+    report.forget_refusals(fusion.name for candidates in by_kind.values() for fusion, _ in candidates)
     for candidates in by_kind.values():
         candidates.sort(key=lambda candidate: -candidate[1].size)
     fused = False

@@ -71,7 +71,8 @@ def _lower_graph(
             if new is not None:
                 hand_over(old, new)
         types = [new.type for new in emitted]
-        report.record("lowered" if types else "removed", f"lower {op.type}", op.sources, types)
+        why = "" if types else "what it would compute is there already, or is known"
+        report.record("lowered" if types else "removed", f"lower {op.type}", op.sources, types, why)
         detach(op)
     graph.ops = [op for emitted in reversed(lowered) for op in emitted]
 

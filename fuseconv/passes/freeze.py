@@ -69,10 +69,10 @@ def _freeze_op(
         value = frozen[name] = _constant(module.variables.get(name), name)
     if op.kind in ("tf.ReadVariableOp", "tf.VariableV2", "tf.Variable"):
         replace_uses(op.result, value)
-        report.record("folded", "freeze", op.sources, why=f"the variable {name} is never written")
+        report.record("folded", "freeze", op.sources, why="its variable is never written")
     elif op.kind in ("tf.VarIsInitializedOp", "tf.IsVariableInitialized"):
         replace_uses(op.result, constant(True, op.result.dtype, op.name))
-        report.record("folded", "freeze", op.sources, why=f"the variable {name} has its value from the checkpoint")
+        report.record("folded", "freeze", op.sources, why="its variable has its value from the checkpoint")
     else:
         out.append(_on_constant(op, value))
         return True

@@ -65,6 +65,11 @@ class Report:
     def record(self, kind: str, rule: str, sources: Iterable[str], emitted: Iterable[str] = (), why: str = "") -> None:
         self.records.append(Record(kind, rule, tuple(sources), tuple(emitted), why))
 
+    def forget_refusals(self, rules: Iterable[str]) -> None:
+        """Takes back that these fusions were refused."""
+        names = set(rules)
+        self.records = [record for record in self.records if record.kind != "refused" or record.rule not in names]
+
     def removed(self, op: Op, rule: str, why: str) -> None:
         """Records that an op of the model is gone; says nothing for an op that stands for no node."""
         if op.sources:
@@ -83,9 +88,11 @@ class Report:
     def rewriting(self, module: Module, rule: str, why: str) -> Iterator[None]:
         """Records what leaves the module while the block runs, as removed for this reason, but for what the block has
         recorded itself. For passes that put a whole construct into another form."""
-        before, recorded = _sources(module), len(self.records)
+        before, recorded = _sources(module), list(self.records)
         yield
-        kept = _sources(module).keys() | {name for record in self.records[recorded:] for name in record.sources}
+        told = set(map(id, recorded))
+        said = {name for record in self.records if id(record) not in told for name in record.sources}
+        kept = _sources(module).keys() | said
         gone = [name for name in before if name not in kept]
         if gone:
             self.record("removed", rule, gone, why=why)

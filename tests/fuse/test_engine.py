@@ -87,7 +87,10 @@ def test_a_refusal_is_recorded_once_and_only_if_the_op_stays():
     model = Model()
     model.graph.outputs = [model.op("tf.Relu", model.x, name="a"), model.op("tf.Neg", model.op("tf.Neg", model.x))]
     assert model.fuse(refused, NEGATED) == ["tf.Relu"]
+    assert model.fuse(refused, NEGATED) == ["tf.Relu"]
     assert [(r.sources, r.why) for r in model.report.records if r.kind == "refused"] == [(("a",), "not today")]
+    assert model.fuse(fusion("refused", lambda tf, x: tf.Relu(x), lambda tfl, m: tfl.relu(m.x))) == ["tfl.RELU"]
+    assert not [record for record in model.report.records if record.kind == "refused"]
     model = Model()
     model.graph.outputs = [model.op("tf.Relu", model.x)]
     assert model.fuse(refused, RELU) == ["tfl.RELU"]

@@ -36,3 +36,11 @@ def test_what_a_rewrite_takes_out_is_recorded_once() -> None:
     assert [(record.rule, record.sources) for record in report.records] == [
         ("dead code", ("b",)), ("dead code", ("a",)), ("loops", ("c",)),
     ]  # fmt: skip
+
+
+def test_refusals_are_taken_back() -> None:
+    report = Report()
+    for kind, rule in (("refused", "a"), ("fused", "a"), ("refused", "b")):
+        report.record(kind, rule, ["x"])
+    report.forget_refusals(["a"])
+    assert [(record.kind, record.rule) for record in report.records] == [("fused", "a"), ("refused", "b")]
