@@ -91,9 +91,13 @@ class Terminal:
 
 
 def _error_entry(error: Exception) -> dict[str, Any]:
-    """`{"message", "exit_code"}` for an error."""
+    """`{"message", "exit_code"}` for an error; and the `"ops"` that cannot be converted, with what would help."""
     if isinstance(error, FuseconvError):
-        return {"message": str(error), "exit_code": error.exit_code}
+        entry: dict[str, Any] = {"message": str(error), "exit_code": error.exit_code}
+        if isinstance(error, UnsupportedError):
+            keys = ("op", "count", "nodes", "why")
+            entry["ops"] = [dict(zip(keys, (op, len(nodes), list(nodes), why))) for op, nodes, why in error.ops]
+        return entry
     if isinstance(error, click.ClickException):
         return {"message": error.format_message(), "exit_code": error.exit_code}
     if isinstance(error, MemoryError):

@@ -278,6 +278,9 @@ class TestUnsupported:
         document = json.loads(result.stdout)
         assert document == json.loads(report.read_text())
         assert document["error"]["exit_code"] == 3
+        (entry,) = document["error"]["ops"]
+        assert (entry["op"], entry["count"], len(entry["nodes"])) == ("Svd", 1, 1)
+        assert "--custom-op Svd" in entry["why"]
         assert document["totals"]["fates"]["unsupported"] == 1
         assert [record["kind"] for record in document["records"] if record["kind"] == "unsupported"]
 
@@ -395,7 +398,9 @@ def test_an_unsupported_op_without_a_report(monkeypatch: pytest.MonkeyPatch) -> 
         raise error
 
     monkeypatch.setattr("fuseconv.inspect.inspect", inspect)
-    assert json.loads(run("inspect", "x", "--json").stdout)["error"] == {"message": "no", "exit_code": 3}
+    ops = [{"op": "Svd", "count": 1, "nodes": ["a"], "why": "no rule"}]
+    answer = json.loads(run("inspect", "x", "--json").stdout)["error"]
+    assert answer == {"message": "no", "exit_code": 3, "ops": ops}
     error.report = Report("model")
     assert json.loads(run("inspect", "x", "--json").stdout)["model"] == "model"
 

@@ -28,13 +28,14 @@ def lower(
     custom = custom or CustomOps()
     refused: list[tuple[Op, str]] = []
     known: dict[str, bool] = {}
+    made: Counter[str] = Counter()
     for graph in module.graphs():
         effects = functools.partial(has_effect, module=module, known=known)
-        _lower_graph(graph, rules, report, effects, functools.partial(_custom, module=module, custom=custom), refused)
+        form = functools.partial(_custom, module=module, custom=custom, made=made)
+        _lower_graph(graph, rules, report, effects, form, refused)
     if refused:
         raise unsupported([(op, _advised(op, why, op.type in rules, custom)) for op, why in refused[::-1]])
-    _tell_delegated(module, report)
-    _tell_needless(module, custom, report)
+    _tell(made, custom, report)
 
 
 def _lower_graph(
@@ -118,8 +119,9 @@ def _beyond(op: Op) -> str:
     return f"TFLite counts in 32 bits, and a tensor has a size of {largest}" if largest > LARGEST_SIZE else ""
 
 
-def _custom(op: Op, module: Module, custom: CustomOps) -> tuple[str, list[Value], list[Op]]:
-    """Why an op cannot be a CUSTOM one (empty where it was not asked to be), else its results and the ops made."""
+def _custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tuple[str, list[Value], list[Op]]:
+    """Why an op cannot be a CUSTOM one (empty where it was not asked to be), else its results and the ops made. Counts
+    the codes of custom ops in `made`."""
     attributes = module.attributes(op)
     try:
         form = custom.form(op, attributes)
@@ -127,6 +129,7 @@ def _custom(op: Op, module: Module, custom: CustomOps) -> tuple[str, list[Value]
         return str(refusal), [], []
     if form is None:
         return "", [], []
+    made[form[0]] += 1
     emitted: list[Op] = []
     types = [(result.dtype, result.shape) for result in op.results]
     return "", Lowering(emitted, op).custom(form[0], op.operands, types, form[1]), emitted
@@ -143,21 +146,19 @@ def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
     return f"{why}; {help}" if help else why
 
 
-def _tell_delegated(module: Module, report: Report) -> None:
-    """Warns of what the Flex delegate has to run."""
-    ops = [op for graph in module.graphs() for op in graph.ops if op.type == "CUSTOM"]
-    counts = Counter(code for op in ops if (code := str(op.attrs["custom_code"])).startswith("Flex"))
-    if counts:
-        listed = ", ".join(f"{code} ({count})" for code, count in sorted(counts.items()))
+def _tell(made: Counter[str], custom: CustomOps, report: Report) -> None:
+    """Warns of what the file needs besides the runtime's builtins: `made` counts the custom ops by their codes. And of
+    names that were given for custom ops and served for nothing."""
+    codes = {code: f"{code} ({count})" for code, count in sorted(made.items())}
+    flex = [text for code, text in codes.items() if code.startswith("Flex")]
+    own = [text for code, text in codes.items() if not code.startswith("Flex")]
+    if flex:
         report.warnings.append(
-            f"TensorFlow's own kernels run {listed}: whoever runs the file needs the Flex delegate, "
+            f"TensorFlow's own kernels run {', '.join(flex)}: whoever runs the file needs the Flex delegate, "
             "which is many times the size of the runtime"
         )
-
-
-def _tell_needless(module: Module, custom: CustomOps, report: Report) -> None:
-    """Warns of names that were given for custom ops and served for nothing."""
-    made = {op.attrs["custom_code"] for graph in module.graphs() for op in graph.ops if op.type == "CUSTOM"}
+    if own:
+        report.warnings.append(f"whoever runs the file has to register kernels of their own for {', '.join(own)}")
     for name in custom.names:
         if name not in made:
             report.warnings.append(f"no operation {name} became a custom one: the model has none, or a rule lowers it")
