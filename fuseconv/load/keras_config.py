@@ -7,6 +7,7 @@ So what would run code of the file's, or read other files, is refused here, whic
 from __future__ import annotations
 
 import builtins
+import io
 import json
 import zipfile
 import zlib
@@ -91,14 +92,34 @@ def _read_hdf5(path: Path) -> tuple[str | bytes, str]:
 
     try:
         with h5py.File(path, "r") as file:
+            _refuse_other_files(path, file)
             config, version = file.attrs.get("model_config"), file.attrs.get("keras_version", "")
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, KeyError, ValueError) as error:
         raise InputError(f"{path} is damaged or cut off: {error}.") from error
     if not isinstance(config, (str, bytes)):
         raise InputError(
             f"{path} holds weights only, not the model they belong to; save the whole model with model.save()."
         )
     return config, version.decode() if isinstance(version, bytes) else str(version)
+
+
+def _refuse_other_files(path: Path, file: Any) -> None:
+    """Raises InputError if an HDF5 file takes data from others, which may be any that this user can read."""
+    import h5py
+
+    groups, seen = [file], set()
+    while groups:
+        group = groups.pop()
+        place = h5py.h5o.get_info(group.id).addr
+        if place in seen:
+            continue
+        seen.add(place)
+        for name in group:
+            item = None if isinstance(group.get(name, getlink=True), h5py.ExternalLink) else group.get(name)
+            if isinstance(item, h5py.Group):
+                groups.append(item)
+            elif item is None or (isinstance(item, h5py.Dataset) and (item.external or item.is_virtual)):
+                raise InputError(f"{path} takes '{group.name}/{name}' from outside itself; it is not read.")
 
 
 def _read_zip(path: Path) -> tuple[bytes, str]:
@@ -110,13 +131,24 @@ def _read_zip(path: Path) -> tuple[bytes, str]:
             size = sum(members.values())
             if size > max(_SMALL_BYTES, _MAX_GROWTH * path.stat().st_size):
                 raise InputError(f"{path} claims to unpack to {size} bytes; it is not read.")
+            for name in members:
+                if name.endswith(".h5"):
+                    _check_hdf5_member(path, archive, name)
             config = archive.read("config.json")
             metadata = json.loads(archive.read("metadata.json")) if "metadata.json" in members else {}
-    except (*ZIP_ERRORS, OSError, EOFError, ValueError, RuntimeError) as error:
+    except (*ZIP_ERRORS, OSError, EOFError, KeyError, ValueError, RuntimeError) as error:
         raise InputError(f"{path} is damaged or cut off: {error}.") from error
     if not isinstance(metadata, dict):
         raise InputError(f"{path} is damaged: its metadata.json is no JSON object.")
     return config, str(metadata.get("keras_version", ""))
+
+
+def _check_hdf5_member(path: Path, archive: zipfile.ZipFile, name: str) -> None:
+    import h5py
+
+    # In memory: HDF5 goes to and fro, and an archive's member can only be read from its start.
+    with h5py.File(io.BytesIO(archive.read(name)), "r") as file:
+        _refuse_other_files(path, file)
 
 
 def check(path: Path, config: dict[str, Any], known: Collection[str], trusted: bool) -> None:

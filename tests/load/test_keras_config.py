@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fuseconv.errors import InputError
@@ -89,6 +90,37 @@ def test_an_archive_that_unpacks_to_anything(tmp_path: Path) -> None:
         for _ in range(300):
             member.write(bytes(1 << 20))
     with pytest.raises(InputError, match=r"claims to unpack to \d+ bytes"):
+        keras_config.read(path)
+
+
+@pytest.mark.parametrize("how", ["external", "link", "virtual"])
+@pytest.mark.parametrize("name", ["model.h5", "model.keras"])
+def test_data_of_other_files(tmp_path: Path, name: str, how: str) -> None:
+    """tf-keras would take any file of the user's for weights."""
+    import h5py
+
+    weights = tmp_path / "weights.h5"
+    with h5py.File(tmp_path / "secret.h5", "w") as secret:
+        secret["w"] = np.ones(3, np.float32)
+    with h5py.File(weights, "w") as file:
+        file.attrs["model_config"] = "{}"
+        group = file.create_group("layer")
+        group["again"] = h5py.SoftLink("/layer")  # a circle
+        if how == "external":
+            group.create_dataset("w", (3,), np.float32, external=[(str(tmp_path / "secret.h5"), 0, 12)])
+        elif how == "link":
+            group["w"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "w")
+        else:
+            layout = h5py.VirtualLayout((3,), np.float32)
+            layout[...] = h5py.VirtualSource(str(tmp_path / "secret.h5"), "w", (3,))
+            group.create_virtual_dataset("w", layout)
+    path = weights
+    if name == "model.keras":
+        path = tmp_path / name
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("config.json", "{}")
+            archive.write(weights, "model.weights.h5")
+    with pytest.raises(InputError, match="takes '/layer/w' from outside itself"):
         keras_config.read(path)
 
 
