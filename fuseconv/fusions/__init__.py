@@ -30,6 +30,7 @@ from fuseconv.fusions import (
     lstm,
     masked_recurrent,
     masks,
+    matrix_products,
     max_unpooling,
     moves,
     non_max_suppression,
@@ -49,5 +50,5 @@ MODULES = (
     detection_postprocess, max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu,
     l2_normalization, softmax, normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic,
     padding, dilated_conv, dense_reshape, interpolation, reductions, channels, tokens, casts, attention_mask,
-    upsampling,
+    upsampling, matrix_products,
 )  # fmt: skip

@@ -14,6 +14,7 @@ from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.fusions.constants import require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.infer import broadcast
 
 
 @pattern
@@ -23,6 +24,14 @@ def expanded(tf: Any, x: Any, mean: Any, variance: Any, gamma: Any, beta: Any) -
     product = tf.Mul(mean, factor)
     negative = tf.Mul(tf.Neg(mean), factor) | tf.Neg(product)
     return tf.AddV2(tf.Mul(x, factor), tf.Sub(beta, product) | tf.AddV2(negative, beta) | negative)
+
+
+def check(m: Match) -> None:
+    require_float32(m)
+    if m.gamma is not None:
+        m.require(None not in (m.x.shape, m.variance.shape, m.gamma.shape), "a rank is not known")
+        factor = broadcast(m.variance.shape, m.gamma.shape)
+        m.require(factor == m.x.shape, "the factor is smaller than the data, which one product and one sum serve")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
@@ -64,6 +73,6 @@ def _filled(value: Value, number: float) -> bool:
 
 
 FUSIONS = [
-    Fusion("norm_factors", "RSQRT", expanded, rewrite, require_float32),
+    Fusion("norm_factors", "RSQRT", expanded, rewrite, check),
     Fusion("keras2_layer_norm", "RSQRT", through_batch_norm, rewrite_rows, check_rows),
 ]

@@ -1,4 +1,7 @@
-"""(x - y)^2 -> SQUARED_DIFFERENCE; 1 / sqrt(x) -> RSQRT."""
+"""(x - y)^2 -> SQUARED_DIFFERENCE, or SQUARE of a difference that is there; x * x -> SQUARE; 1 / sqrt(x) -> RSQRT.
+
+A square reads one tensor in its order where a difference broadcasts another along it.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,32 @@ def rewrite_difference(tfl: Builder, m: Match) -> Value:
     return tfl.squared_difference(m.x, m.y)
 
 
+@pattern
+def product(tfl: Any, x: Any) -> Term:
+    return tfl.MUL(x, x)
+
+
+def rewrite_product(tfl: Builder, m: Match) -> Value:
+    """x * x -> SQUARE."""
+    return tfl.square(m.x)
+
+
+@pattern
+def of_known_difference(tfl: Any, x: Any, y: Any) -> Term:
+    return tfl.SQUARED_DIFFERENCE(x, y)
+
+
+def check_known(m: Match) -> None:
+    require_float32(m)
+    differences = [op for op in m.x.uses if op.kind == "tfl.SUB" and op.operands == [m.x, m.y] and not op.attrs]
+    m.require(differences, "nobody else asks for the difference")
+
+
+def rewrite_known(tfl: Builder, m: Match) -> Value:
+    """SQUARED_DIFFERENCE of values whose difference is read elsewhere -> SQUARE of it."""
+    return tfl.square(tfl.sub(m.x, m.y))
+
+
 def rewrite_root(tfl: Builder, m: Match) -> Value:
     """1 / sqrt(x) -> RSQRT."""
     return tfl.rsqrt(m.x)
@@ -43,5 +72,7 @@ def rewrite_root(tfl: Builder, m: Match) -> Value:
 
 FUSIONS = [
     Fusion("squared_difference", "SQUARED_DIFFERENCE", squared_difference, rewrite_difference, check_difference),
+    Fusion("square", "SQUARE", product, rewrite_product, require_float32),
+    Fusion("square_of_difference", "SQUARE", of_known_difference, rewrite_known, check_known),
     Fusion("reciprocal_root", "RSQRT", reciprocal_root, rewrite_root, require_float32),
 ]

@@ -11,7 +11,7 @@ from fuseconv.lower.complex import quotient
 from fuseconv.lower.native import elementwise, scalar, select, through
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.shapes import shape_of
-from fuseconv.tfl.limits import TYPES
+from fuseconv.tfl.limits import BROADCAST_RANK, TYPES
 
 _LONG = (types.INT64, types.UINT32)
 
@@ -137,8 +137,9 @@ def Pow(tfl, x, y):
 
 @lowers
 def SquaredDifference(tfl, x, y):
-    """SQUARED_DIFFERENCE; SUB and MUL of types that it lacks."""
-    if x.dtype in (types.FLOAT32, types.INT32):
+    """SQUARED_DIFFERENCE; SUB and MUL of types, and of numbers of dimensions, that it lacks."""
+    few = max(x.rank or 0, y.rank or 0) <= BROADCAST_RANK["SQUARED_DIFFERENCE"]
+    if x.dtype is types.INT32 or (x.dtype is types.FLOAT32 and few):
         return elementwise(tfl, "SQUARED_DIFFERENCE", x, y)
     difference = elementwise(tfl, "SUB", x, y)
     return elementwise(tfl, "MUL", difference, difference)

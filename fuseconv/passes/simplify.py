@@ -29,8 +29,10 @@ _NEVER_LARGER = frozenset({
     "tf.StringSplit", "tf.StringSplitV2", "tf.Unique", "tf.UniqueV2", "tf.UniqueWithCounts", "tf.UniqueWithCountsV2",
     "tf.Where",
 })  # fmt: skip
-# Constants up to this size are compared by their contents, larger ones by identity.
+# Constants up to this size are compared by their contents, as operands of any op; those up to the larger size, which
+# weights have, of TFLite ops only, and by the contents where their ends are equal; others by identity.
 _SMALL_BYTES = 256
+_COMPARED_BYTES = 1 << 20
 
 
 def simplify(module: Module, report: Report) -> None:
@@ -49,6 +51,7 @@ class _Walk:
         self.module = module
         self.report = report
         self.only_infer = False
+        self.constants: dict[Any, list[Value]] = {}
 
     def graph(self, graph: Graph) -> None:
         seen: dict[Any, Op] = {}
@@ -155,12 +158,26 @@ class _Walk:
             return False
         # Type attributes are left out of attrs: what a Cast makes, only its result tells.
         made = tuple(result.dtype.name for result in op.results)
-        key = (op.kind, made, tuple(_value_key(v) for v in op.operands), _attrs_key(op.attrs))
+        operands = tuple(_value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands)
+        key = (op.kind, made, operands, _attrs_key(op.attrs))
         first = seen.setdefault(key, op)
         if first is op:
             return False
         first.sources += op.sources
         return self.replace(op, first.results, "removed", "common subexpression", f"it equals {first.name}")
+
+    def representative(self, value: Value | None) -> Value | None:
+        """The first of the constants that are equal to a value, or the value itself."""
+        data = None if value is None else value.data
+        if value is None or data is None or not _SMALL_BYTES < data.nbytes <= _COMPARED_BYTES or data.dtype == object:
+            return value
+        ends = data.reshape(-1)[:: data.size - 1].tobytes()
+        alike = self.constants.setdefault((value.dtype.name, data.shape, ends), [])
+        for other in alike:
+            if other is value or other.data.tobytes() == data.tobytes():  # type: ignore[union-attr]
+                return other
+        alike.append(value)
+        return value
 
 
 def more_known(a: Shape | None, b: Shape | None) -> Shape | None:

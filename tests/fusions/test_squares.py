@@ -30,3 +30,22 @@ def test_five_dimensions_stay():
 @pytest.mark.parametrize("fn", [lambda x: 1.0 / tf.sqrt(x), lambda x: tf.math.reciprocal(tf.sqrt(x))])
 def test_reciprocal_root(fn):
     check(fn, X, ops=["RSQRT"], inputs=positive)
+
+
+def test_squares():
+    check(lambda x: x * x, X, ops=["SQUARE"])
+    for fn in (lambda x, y: (x - y, tf.square(x - y)), lambda x, y: (x - y, tf.square(y - x))):
+        check(fn, X, tf.TensorSpec([5]), ops=["SUB", "SQUARE"])
+    # The delegate computes a mean of squares at once.
+    check(lambda x: tf.reduce_mean(x * x, -1), X, ops=["SQUARE", "MEAN"])
+
+
+def test_other_products_stay():
+    check(lambda x, y: (x + y, tf.square(y - x)), X, X, ops=["ADD", "SQUARED_DIFFERENCE"], static=False)
+    check(lambda x: tf.nn.relu(x * x), X, static=False)
+    check(lambda x: x * x, tf.TensorSpec([None, 6], tf.int32), ops=["MUL"])
+
+
+def test_five_dimensions_are_subtracted():
+    x = tf.TensorSpec([None, 2, 3, 4, 5])
+    check(tf.math.squared_difference, x, tf.TensorSpec([4, 1]), ops=["SUB", "SQUARE"], static=False)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from fuseconv.ir import dims
+from fuseconv.ir import dims, types
+from fuseconv.ir.graph import Graph, Module, Signature
 from fuseconv.ir.verifier import check
 from fuseconv.passes.simplify import simplify
 from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
 from tests.passes.text_cases import kinds, module_of
 
 
@@ -166,3 +168,15 @@ def test_a_loop_of_one_value_has_its_shape_not_its_conditions() -> None:
     )
     simplify(module, Report())
     assert module.signatures[0].graph.outputs[0].shape == (3, 2)
+
+
+def test_equal_constants_of_a_few_hundred_numbers_are_one() -> None:
+    rows = np.arange(200.0, dtype=np.float32)
+    others = np.where(rows == 100, -1, rows).astype(np.float32)
+    graph = Graph("main")
+    x = graph.add_input(types.FLOAT32, (200,), "x")
+    tfl = Builder(graph.ops)
+    graph.outputs = [tfl.mul(x, rows), tfl.mul(x, rows.copy()), tfl.mul(x, others), tfl.mul(x, rows[::-1].copy())]
+    simplify(Module([Signature(["main"], graph, ["x"], list("abcd"))]), Report())
+    first, second, third, fourth = graph.outputs
+    assert first is second and len({first, third, fourth}) == 3 == len(graph.ops)

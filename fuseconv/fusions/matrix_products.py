@@ -1,0 +1,32 @@
+"""A matrix that is transposed for a product from its right -> BATCH_MATMUL(adj_y).
+
+XNNPACK has no such option for the matrix on the left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuseconv.fuse.match import Fusion, Match
+from fuseconv.fuse.pattern import Constant, Term, pattern
+from fuseconv.ir.graph import Value
+from fuseconv.tfl.builder import Builder
+
+
+@pattern
+def transposed(tfl: Any, x: Any, y: Any, perm: Constant) -> Term:
+    return tfl.BATCH_MATMUL(x, tfl.TRANSPOSE(y, perm), name="product")
+
+
+def check(m: Match) -> None:
+    rank = m.perm.data.size
+    swapped = [*range(rank - 2), rank - 1, rank - 2]
+    m.require(rank >= 2 and m.perm.data.tolist() == swapped, "it is not the last two dimensions that change places")
+
+
+def rewrite(tfl: Builder, m: Match) -> Value:
+    attrs = m.product.attrs | {"adj_y": not m.product.attrs.get("adj_y", False)}
+    return tfl.op("BATCH_MATMUL", (m.x, m.y), attrs)[0]
+
+
+FUSIONS = [Fusion("transpose_into_product", "BATCH_MATMUL", transposed, rewrite, check)]
