@@ -34,6 +34,7 @@ from fuseconv.passes.layout import move_outwards
 from fuseconv.passes.loops import MODES as RNN_MODES
 from fuseconv.passes.loops import improve_loops
 from fuseconv.passes.rows import take_early
+from fuseconv.passes.seeds import express_seeds
 from fuseconv.passes.simplify import simplify
 from fuseconv.passes.state import express_state, initialise
 from fuseconv.passes.tables import express_tables
@@ -161,6 +162,7 @@ def convert(
                 freeze(module, report)
                 express_state(module, report)
                 express_tables(module)
+                express_seeds(module, report)
                 remove_dead_state(module, report)
                 prune_control_flow(module, report)
             simplify(module, report)
