@@ -1,7 +1,7 @@
 """Diagonals and bands of matrices, the last two dimensions of a tensor.
 
 The elements of the result are gathered: which of the operand's each is depends on shapes alone, which must be known in
-the last dimensions.
+the last dimensions, but for a main diagonal.
 """
 
 from __future__ import annotations
@@ -131,6 +131,15 @@ def _diagonals(low: int, high: int, rows: int, columns: int, align: str) -> Iter
 
 
 def _part(tfl: Lowering, x: Value, low: int, high: int, align: str, padding: Value | None) -> Value:
+    *batch, height, width = shape_of(x)
+    if low == high == 0 and not is_static((height, width)):
+        # Neighbours on the diagonal are a row and a column apart.
+        step = tfl.add(extent(tfl, width, x), 1)
+        count = tfl.minimum(extent(tfl, height, x), extent(tfl, width, x))
+        places = tfl.mul(tfl.range(scalar(0, types.INT32), count, scalar(1, types.INT32)), step)
+        flat = reshape(tfl, x, (product(batch), product([height, width])))
+        taken = through(tfl, "GATHER", lambda wide: tfl.gather(wide, places, axis=1), flat)
+        return reshape(tfl, taken, (*batch, shape_of(taken)[1]), x, taken)
     rows, columns = known(shape_of(x)[-2:], "the size of the matrix")
     longest = min(rows + min(high, 0), columns - max(low, 0))
     source = np.full((high - low + 1) * longest, rows * columns)

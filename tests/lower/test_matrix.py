@@ -45,6 +45,11 @@ def test_matrix_as_small_as_its_diagonals():
     check(lambda x: tf.linalg.diag(x, k=-1), spec(3))
 
 
+@pytest.mark.parametrize("shape", [(None, None), (2, None, 3), (None, 2), (None, None, None)])
+def test_main_diagonal_of_an_unknown_size(shape):
+    check(tf.linalg.diag_part, tf.TensorSpec(shape), static=False)
+
+
 def test_unknown_sizes():
     check(tf.linalg.diag, spec(None, None))
     check(lambda x: tf.linalg.set_diag(x, tf.reduce_sum(x, 1)), spec(None, 7, None), batches=(2,))
