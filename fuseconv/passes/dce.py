@@ -13,9 +13,10 @@ def remove_dead_code(module: Module, report: Report) -> None:
     for graph in module.graphs():
         kept: list[Op] = []
         for op in reversed(graph.ops):
-            if is_idle(op):
+            read = any(result.uses for result in op.results)
+            if is_idle(op) and not read:
                 _drop(op, report, "it only checks, logs or orders")
-            elif any(result.uses for result in op.results) or has_effect(op, module, effects):
+            elif read or has_effect(op, module, effects):
                 kept.append(op)
             else:
                 _drop(op, report, "nothing reads it")

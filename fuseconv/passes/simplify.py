@@ -19,7 +19,7 @@ from fuseconv.report.records import Report
 
 _FORWARDS = frozenset({
     "tf.Identity", "tf.IdentityN", "tf.StopGradient", "tf.PreventGradient", "tf.Snapshot", "tf.CheckNumerics",
-    "tf.EnsureShape", "tf.PlaceholderWithDefault",
+    "tf.EnsureShape", "tf.PlaceholderWithDefault", "tf.Print",
 })  # fmt: skip
 # A fold that would make a constant much larger than what it is made from is left to the runtime.
 _GROWTH_BYTES = 1 << 20

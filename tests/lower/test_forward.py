@@ -69,3 +69,14 @@ def test_where_xla_places_a_tensor_does_not_matter():
         return gen_xla_ops.xla_sharding(x, sharding="any") + 1
 
     assert convert_function(placed, tf.TensorSpec([None, 3])).ops == ["ADD"]
+
+
+def test_what_is_printed_goes_on():
+    def printed(x):
+        return tf.raw_ops.Print(input=tf.nn.relu(x), data=[x], message="x") + 1.0
+
+    check(printed, tf.TensorSpec([None, 3]), ops=["RELU", "ADD"])
+
+
+def test_what_tells_the_time_is_refused():
+    check_refused(lambda x: x * tf.cast(tf.timestamp(), tf.float32), tf.TensorSpec([3]), match="Timestamp")
