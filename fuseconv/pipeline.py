@@ -89,7 +89,7 @@ def convert(
     outputs: Sequence[str] = (),
     input_shapes: Mapping[str, Sequence[int | None]] | None = None,
     batch_size: int | None = None,
-    plugins: Sequence[str] = (),
+    plugins: Sequence[str | os.PathLike] = (),
     fuse: Sequence[str] = (),
     no_fuse: Sequence[str] = (),
     verify_fusions: str = "auto",
@@ -122,6 +122,10 @@ def convert(
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted. Nothing is written then.
     """
+    _check_lists(
+        signatures=signatures, tags=tags, inputs=inputs, outputs=outputs, plugins=plugins, fuse=fuse, no_fuse=no_fuse,
+        custom_ops=custom_ops,
+    )
     report = Report(os.fspath(model))
     file = None if out is None else target(out, model, "--output")
     registry = load_registry(plugins)
@@ -210,6 +214,13 @@ def convert(
     except UnsupportedError as error:
         error.report = report
         raise
+
+
+def _check_lists(**options: Sequence[str | os.PathLike]) -> None:
+    """Refuses one text in place of a list, which would be taken letter by letter."""
+    for name, value in options.items():
+        if isinstance(value, (str, bytes, os.PathLike)):
+            raise InputError(f"{name} takes a list: write [{os.fspath(value)!r}]")
 
 
 def _small_file(module: Module, registry: Registry) -> bytes:

@@ -6,6 +6,7 @@ import functools
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +18,14 @@ from fuseconv.fuse.registry import Registry
 ENTRY_POINTS = "fuseconv.plugins"
 
 
-def load_registry(plugins: Sequence[str] = ()) -> Registry:
+def load_registry(plugins: Sequence[str | os.PathLike] = ()) -> Registry:
     """The registry of one conversion: built-in modules, installed plug-ins, and those named (.py files or modules)."""
     registry = Registry.builtin()
     for entry_point in _installed(tuple(sys.path)):
         package = entry_point.dist.name if entry_point.dist else ""
         registry.add(_guarded(entry_point.value, entry_point.load), f"{entry_point.value} of {package}")
-    files = {str(Path(plugin).resolve()) if plugin.endswith(".py") else plugin: plugin for plugin in plugins}
+    names = [os.fspath(plugin) for plugin in plugins]
+    files = {str(Path(name).resolve()) if name.endswith(".py") else name: name for name in names}
     for plugin in files.values():
         registry.add(load_module(plugin), plugin)
     return registry

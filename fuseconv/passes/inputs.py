@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 
 from fuseconv.errors import InputError
 from fuseconv.ir import dims
@@ -14,6 +15,10 @@ from fuseconv.tfl.limits import LARGEST_SIZE
 def fix_shapes(module: Module, shapes: Mapping[str, Sequence[int | None]], batch_size: int | None) -> None:
     """Gives inputs the shapes in `shapes` (by the signature's names; None stays unknown), and every first dimension
     that is still unknown the size `batch_size`. Raises InputError for a name or a shape that does not fit."""
+    if not isinstance(shapes, Mapping):
+        raise InputError(f"the shapes of inputs are a dict from names to shapes, not {shapes!r}")
+    batch_size = None if batch_size is None else _size(batch_size)
+    shapes = {name: _shape(name, shape) for name, shape in shapes.items()}
     if batch_size is not None and batch_size < 1:
         raise InputError(f"a batch size of {batch_size} makes no sense; it must be at least 1")
     given = [batch_size, *(dim for shape in shapes.values() for dim in shape)]
@@ -30,6 +35,18 @@ def fix_shapes(module: Module, shapes: Mapping[str, Sequence[int | None]], batch
     for name in shapes:
         if name not in known:
             raise InputError(f"the model has no input named {name}; it has {', '.join(dict.fromkeys(known)) or 'none'}")
+
+
+def _shape(name: str, shape: object) -> tuple[int | None, ...]:
+    if not isinstance(shape, Iterable) or isinstance(shape, str):
+        raise InputError(f"the shape {shape!r} of {name} is no list of sizes")
+    return tuple(None if size is None else _size(size) for size in shape)
+
+
+def _size(size: object) -> int:
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise InputError(f"the size {size!r} is no whole number")
+    return operator.index(size)
 
 
 def _fixed(name: str, value: Value, wanted: Sequence[int | None]) -> Shape:
