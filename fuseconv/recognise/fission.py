@@ -52,7 +52,8 @@ def _drop(op: Op, module: Module) -> None:
 def split(loop: Loop, module: Module) -> Fission | None:
     """The parts of a loop whose states form several groups; None if they form one, or if it has no state.
 
-    Raises NotALoop if a group reads more of another one than what the step makes of its states."""
+    A masked loop is handed in as `unmasked` gives it; its parts have the same mask. Raises NotALoop if a group reads
+    more of another one than what the step makes of its states."""
     groups = _groups(loop)
     if len(groups) < 2:
         return None
@@ -76,11 +77,11 @@ def _reached(start: Value, stops: Collection[Value]) -> set[Value]:
 def _groups(loop: Loop) -> list[list[int]]:
     """The states that depend on each other, each group behind those that it reads."""
     body, states = loop.body, loop.states
-    made = {body.outputs[i] for i in states}
+    made = {loop.made[i] for i in states}
     reads: dict[int, set[int]] = {}
     for i in states:
-        found = _reached(body.outputs[i], made)
-        reads[i] = {j for j in states if body.inputs[j] in found or (body.outputs[j] in found and j != i)}
+        found = _reached(loop.made[i], made)
+        reads[i] = {j for j in states if body.inputs[j] in found or (loop.made[j] in found and j != i)}
     while True:
         wider = {i: known.union(*(reads[j] for j in known)) for i, known in reads.items()}
         if wider == reads:
@@ -100,7 +101,7 @@ class _Splitter:
     def __init__(self, loop: Loop, module: Module) -> None:
         self.loop = loop
         self.module = module
-        self.made = {loop.body.outputs[i]: i for i in reversed(loop.states)}
+        self.made = {loop.made[i]: i for i in reversed(loop.states)}
         self.out: list[Op] = []
         self.tf = TfBuilder(self.out, loop.op)
         self.lists: dict[int, Value] = {}
@@ -117,6 +118,9 @@ class _Splitter:
 
     def run(self, groups: list[list[int]]) -> Fission:
         parts = [_Part(self, group) for group in groups]
+        kept = {i for part in parts for i in part.kept}
+        if any(result.uses and i not in kept for i, result in enumerate(self.loop.op.results)):
+            raise NotALoop("what is read of it is no cell's")
         read = {state for part in parts for state in part.read}
         for state in self.loop.states:
             self.width(state)
@@ -165,7 +169,7 @@ class _Part:
         self.kept = [
             i for i, value in enumerate(body.inputs)
             if i in loop.counters or i in group or i in self.lists
-            or (body.outputs[i] is value and (value in found or loop.cond.inputs[i].uses))
+            or (i not in loop.states and (value in found or (body.outputs[i] is value and loop.cond.inputs[i].uses)))
         ]  # fmt: skip
         self.results: dict[Value, Value] = {}
         self.op: Op
@@ -186,7 +190,7 @@ class _Part:
                 read, values[loop.body.inputs[whole.counter]], whole.element_shape(state), dtype=types.FLOAT32
             )
             item.shape = (whole.batch, whole.width(state))
-            values[loop.body.outputs[state]] = item
+            values[loop.made[state]] = item
             operands.append(whole.lists[state])
             written.append(read)
         _copy(loop.cond.ops, loop.cond.outputs, cond_values, cond.ops)
@@ -195,7 +199,7 @@ class _Part:
         for state in handed:
             made = self.add_list(cond, body, f"made{state}")
             tf = TfBuilder(body.ops, loop.op)
-            item = values[loop.body.outputs[state]]
+            item = self.handed_over(tf, state, values)
             written.append(tf.TensorListSetItem(made, values[loop.body.inputs[whole.counter]], item))
             operands.append(whole.tf.TensorListReserve(
                 whole.element_shape(state), whole.steps(), dtype=types.VARIANT, element_dtype=types.FLOAT32
@@ -215,6 +219,19 @@ class _Part:
             whole.lists[state] = whole.tf.TensorListFromTensor(
                 stack, whole.element_shape(state), dtype=types.VARIANT
             )  # fmt: skip
+
+    def handed_over(self, tf: TfBuilder, state: int, values: dict[Value, Value]) -> Value:
+        """What the step makes of a state. Where steps are masked, zeros at those, which its reader leaves out too."""
+        loop = self.whole.loop
+        made, selection = loop.made[state], loop.body.outputs[state].op
+        if made is loop.body.outputs[state] or selection is None:
+            return values[made]
+        test, *choices = selection.operands
+        assert test is not None
+        zeros = tf.ZerosLike(values[made])
+        zeros.shape = made.shape
+        operands = [_mapped(values, test), *(values[made] if choice is made else zeros for choice in choices)]
+        return tf.add(selection.type, operands, dict(selection.attrs), made.dtype, made.shape)
 
     def graph(self, name: str, like: Graph) -> tuple[Graph, dict[Value, Value]]:
         """A graph that takes the variables that are kept, and what stands in it for those of the whole loop."""

@@ -73,7 +73,7 @@ def unmasked(loop: Loop) -> tuple[Loop, Masked | None]:
     """The loop as it would be if all steps counted, with what tells which of them do; None if all do.
 
     Raises NotALoop if anything else is left out at the steps that do not count than what they make."""
-    if not is_masked(loop):
+    if not any(_is_select(loop.made[i]) for i in loop.states):
         if loop.longest is not None:
             raise NotALoop("it may end before its sequence does")
         return loop, None
@@ -100,11 +100,6 @@ def unmasked(loop: Loop) -> tuple[Loop, Masked | None]:
         made=[choices[i].counted if i in choices else made for i, made in enumerate(loop.made)],
     )
     return plain, masked
-
-
-def is_masked(loop: Loop) -> bool:
-    """True if a step selects what a state becomes."""
-    return any(_is_select(loop.made[i]) for i in loop.states)
 
 
 def _kept(loop: Loop, state: int) -> _Choice:

@@ -16,7 +16,7 @@ from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.recognise.cells import Cell, NoCell, recognise
 from fuseconv.recognise.fission import split
 from fuseconv.recognise.loops import Loop, NotALoop, Output, classify, is_stack, known_size
-from fuseconv.recognise.masks import Handover, Masked, is_masked, unmasked
+from fuseconv.recognise.masks import Handover, Masked, unmasked
 from fuseconv.recognise.roll import rolled_steps
 from fuseconv.recognise.sequences import Sequence
 from fuseconv.recognise.weights import build_weights
@@ -84,8 +84,7 @@ def _is_cell(op: Op, module: Module) -> bool:
 def _split(op: Op, module: Module) -> list[Op] | None:
     """A loop for each cell, where a loop runs a stack of cells, all of which will be raised."""
     try:
-        loop = classify(op, module)
-        fission = None if is_masked(loop) else split(loop, module)
+        fission = split(unmasked(classify(op, module))[0], module)
     except NotALoop:
         return None
     if fission is None:

@@ -111,6 +111,13 @@ def test_bidirectional_dynamic_rnn() -> None:
     assert Counter(converted.ops)["REVERSE_SEQUENCE"] == 2
 
 
+@pytest.mark.parametrize("time", [TIME, None])
+def test_cells_in_one_loop(time: int | None) -> None:
+    specs = tf.TensorSpec([None, time, 3]), SPECS[1]
+    stack = lambda: cells.MultiRNNCell([cells.BasicLSTMCell(UNITS), cells.LSTMCell(4, num_proj=3)])  # noqa: E731
+    check_fused(_function(_dynamic(stack), *specs), *specs, count=2)
+
+
 def test_a_gru_stays_a_loop() -> None:
     reasons = check_loop(_function(_dynamic(lambda: cells.GRUCell(UNITS)), *SPECS), *SPECS)
     assert reasons == ["the state is let through by gates, as a GRU's is, for which TFLite has no kernel"]

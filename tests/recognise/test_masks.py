@@ -200,6 +200,15 @@ def test_a_cell_in_an_rnn_of_time_major() -> None:
 
 
 @KERAS
+@pytest.mark.parametrize("options", [{}, {"return_sequences": True, "return_state": True, "go_backwards": True}])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_cells_in_one_loop(layers: Any, options: dict[str, Any], zeros: bool) -> None:
+    cells = [layers.LSTMCell(5), layers.SimpleRNNCell(3), layers.LSTMCell(UNITS)]
+    made = _built(layers.RNN(layers.StackedRNNCells(cells), zero_output_for_mask=zeros, **options))
+    check_fused(lambda x, mask: made(x, mask=mask), *_specs(None, TIME), count=3)
+
+
+@KERAS
 def test_a_mask_of_a_gru_stays_in_a_loop(layers: Any) -> None:
     made = _built(layers.GRU(UNITS))
     converted = check(lambda x, mask: made(x, mask=mask), *_specs(None, TIME), inputs=draw, static=False)
