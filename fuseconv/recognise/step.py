@@ -111,8 +111,8 @@ def _source(role: str, index: int, width: int) -> Columns:
 def _weight(value: Value) -> Columns | None:
     """A constant or another value from outside, as a number or a vector that is the same for the whole batch."""
     data = value.data
-    if data is not None and data.dtype.kind == "f" and data.size and (data == data.flat[0]).all() and data.ndim < 2:
-        width = None if data.size == 1 else data.size
+    if data is not None and data.dtype.kind == "f" and data.size and data.ndim <= 2 and (data == data.flat[0]).all():
+        width = None if data.ndim == 0 or data.shape[-1] == 1 else data.shape[-1]
         return one_piece(of_number(float(data.flat[0])), width)
     shape = value.shape
     if data is None or shape is None or value.dtype.numpy.kind != "f" or len(shape) > 2 or shape[:-1] not in ((), (1,)):

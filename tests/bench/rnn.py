@@ -108,8 +108,8 @@ class Runner:
 
 
 def measure(case: Case, seconds: float) -> tuple[list[float], float]:
-    """The medians of the latencies in seconds - ours, ours with `--rnn auto`, the peer's - and the largest difference of
-    our results from the peer's."""
+    """The medians of the latencies in seconds - ours, ours with `--rnn auto`, the peer's - and the largest difference
+    of our results from the peer's."""
     model = case.model()
     x = np.random.default_rng(0).standard_normal((1, case.steps, case.inputs)).astype(np.float32)
     runners = [Runner(data, x) for data in (ours(model, "fused"), ours(model, "auto"), peers(model))]
@@ -152,8 +152,8 @@ def table(seconds: float) -> str:
         cells = " | ".join(f"{latency * 1e6:.0f} ({theirs / latency:.1f}x)" for latency in mine)
         lines.append(f"| {case.title} | {cells} | {theirs * 1e6:.0f} | {error:.1e} |")
         print(lines[-1], file=sys.stderr, flush=True)
-    mine, theirs = conversion_seconds()
-    lines.append(f"\nConversion of three bidirectional LSTMs: {mine:.3f} s, TFLiteConverter {theirs:.2f} s.")
+    seconds, peers_seconds = conversion_seconds()
+    lines.append(f"\nConversion of three bidirectional LSTMs: {seconds:.3f} s, TFLiteConverter {peers_seconds:.2f} s.")
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from fuseconv.testing import Converted, check
+
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 RNN = "UNIDIRECTIONAL_SEQUENCE_RNN"
 BI_LSTM = "BIDIRECTIONAL_SEQUENCE_LSTM"
@@ -25,3 +32,23 @@ def lstm(*more: list[str]) -> list[str]:
 def rnn(*more: list[str]) -> list[str]:
     """The ops of a simple RNN that starts from zeros, and those that follow."""
     return [*SIZE, ZEROS, RNN, *(op for ops in more for op in ops)]
+
+
+def check_both(
+    function: Callable[..., Any], *specs: tf.TensorSpec, ops: list[str], sizes: tuple[int, int] = (2, 7), **options: Any
+) -> Converted:
+    """`check`, with unknown dimensions and with fixed ones. ops: of the first file; the other one knows the sizes of
+    states that are zero or given. sizes: what fixed dimensions are, the first one and others. Returns the first."""
+    converted = check(function, *specs, ops=ops, static=False, **options)
+    left = list(ops)
+    for known, instead in ((SIZE, []), (GIVEN, ["TILE"])):
+        while all(left.count(op) >= known.count(op) for op in known):
+            for op in known:
+                left.remove(op)
+            left += instead
+    fixed = []
+    for spec in specs:
+        shape = [sizes[axis > 0] if size is None else size for axis, size in enumerate(spec.shape.as_list())]
+        fixed.append(tf.TensorSpec(shape, spec.dtype))
+    check(function, *fixed, ops=left, **options)
+    return converted

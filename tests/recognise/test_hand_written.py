@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check
-from tests.recognise.expected import LSTM, RNN
+from tests.recognise.expected import CELL, LAST, LSTM, REVERSED, check_both, rnn
+from tests.recognise.expected import lstm as lstm_ops
 from tests.recognise.lstm_steps import BIAS, IN, KERNEL, RECURRENT, UNITS, loop, lstm, weight
 
 DYNAMIC = tf.TensorSpec([None, None, IN])
@@ -109,9 +111,7 @@ STEPS: list[Callable[..., States]] = [
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_lstm_steps(step: Callable[..., States]) -> None:
-    converted = check(loop(step), DYNAMIC, static=False)
-    assert Counter(converted.ops)[LSTM] == 1
-    assert "WHILE" not in converted.ops
+    check_both(loop(step), DYNAMIC, ops=lstm_ops(LAST, CELL))
 
 
 def test_a_projection() -> None:
@@ -121,8 +121,8 @@ def test_a_projection() -> None:
         h, c = _finish(*tf.split(x @ KERNEL + h @ recurrent + BIAS, 4, axis=1), c)
         return tf.clip_by_value(h @ _PROJECTION, -0.3, 0.3), c
 
-    converted = check(loop(step, [4, UNITS]), DYNAMIC, static=False)
-    assert Counter(converted.ops)[LSTM] == 1
+    ops = Counter(check(loop(step, [4, UNITS]), DYNAMIC).ops)
+    assert (ops[LSTM], ops["WHILE"]) == (1, 0)
 
 
 def _simple(x: tf.Tensor, h: tf.Tensor) -> States:
@@ -139,9 +139,7 @@ def _rectified(x: tf.Tensor, h: tf.Tensor) -> States:
 
 @pytest.mark.parametrize("step", [_simple, _linear, _rectified], ids=lambda step: step.__name__)
 def test_simple_steps(step: Callable[..., States]) -> None:
-    converted = check(loop(step, [UNITS]), DYNAMIC, static=False)
-    assert Counter(converted.ops)[RNN] == 1
-    assert "WHILE" not in converted.ops
+    check_both(loop(step, [UNITS]), DYNAMIC, ops=rnn(LAST))
 
 
 def _zeros(x: tf.Tensor) -> tf.Tensor:
@@ -196,17 +194,18 @@ def _scan(x: tf.Tensor) -> tf.Tensor:
     return tf.scan(lambda states, step: lstm(step, *states), tf.transpose(x, [1, 0, 2]), (_zeros(x), _zeros(x)))[0]
 
 
-LOOPS = [_over_a_range, _over_a_growing_array, _over_a_tensor, _while_true, _from_the_end, _scan]
+LOOPS: dict[str, tuple[Callable[[tf.Tensor], Any], list[str]]] = {
+    "over a range": (_over_a_range, lstm_ops(["TRANSPOSE"], LAST, CELL)),
+    "over a growing array": (_over_a_growing_array, lstm_ops()),
+    "over a tensor": (_over_a_tensor, lstm_ops(LAST)),
+    "while": (_while_true, lstm_ops(LAST, CELL)),
+    "from the end": (_from_the_end, lstm_ops(REVERSED, LAST)),
+    "scan": (_scan, lstm_ops(["TRANSPOSE"])),
+}
 
 
-@pytest.mark.parametrize("function", LOOPS, ids=lambda f: getattr(f, "__name__", None) or f.python_function.__name__)
+@pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("time", [None, 6])
-def test_loops(function: Callable[[tf.Tensor], tf.Tensor], time: int | None) -> None:
-    converted = check(function, tf.TensorSpec([None, time, IN]), static=False)
-    assert Counter(converted.ops)[LSTM] == 1
-    assert "WHILE" not in converted.ops
-
-
-def test_static_everything() -> None:
-    converted = check(_over_a_range, tf.TensorSpec([1, 6, IN]))
-    assert Counter(converted.ops)[LSTM] == 1
+def test_loops(name: str, time: int | None) -> None:
+    function, ops = LOOPS[name]
+    check_both(function, tf.TensorSpec([None, time, IN]), ops=ops)

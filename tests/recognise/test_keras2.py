@@ -11,7 +11,7 @@ import tf_keras
 
 from fuseconv.testing import check
 from tests.random_weights import randomise
-from tests.recognise.expected import LAST, LSTM, REVERSED, lstm, rnn
+from tests.recognise.expected import LAST, LSTM, REVERSED, check_both, lstm, rnn
 
 IN, UNITS = 3, 5
 DYNAMIC = tf.TensorSpec([None, None, IN])
@@ -36,13 +36,13 @@ LSTMS: dict[str, tuple[dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("name", LSTMS)
 def test_lstm(name: str) -> None:
     options, ops = LSTMS[name]
-    check(_built(layers.LSTM(UNITS, **options)), DYNAMIC, ops=ops, static=False)
+    check_both(_built(layers.LSTM(UNITS, **options)), DYNAMIC, ops=ops)
 
 
 @pytest.mark.parametrize("implementation", [1, 2])
 def test_a_cell_in_an_rnn(implementation: int) -> None:
     layer = layers.RNN(layers.LSTMCell(UNITS, implementation=implementation), return_sequences=True)
-    check(_built(layer), DYNAMIC, ops=lstm(), static=False)
+    check_both(_built(layer), DYNAMIC, ops=lstm())
 
 
 def test_time_major_cell_in_an_rnn() -> None:
@@ -55,7 +55,7 @@ def test_time_major_cell_in_an_rnn() -> None:
 @pytest.mark.parametrize("options", [{}, {"use_bias": False}, {"activation": "relu"}, {"return_sequences": True}])
 def test_simple_rnn(options: dict[str, Any]) -> None:
     ops = rnn() if "return_sequences" in options else rnn(LAST)
-    check(_built(layers.SimpleRNN(UNITS, **options)), DYNAMIC, ops=ops, static=False)
+    check_both(_built(layers.SimpleRNN(UNITS, **options)), DYNAMIC, ops=ops)
 
 
 @pytest.mark.parametrize("activation", ["hard_sigmoid", "tanh"])

@@ -67,7 +67,7 @@ MISSES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", MISSES)
 def test_lstm(name: str) -> None:
     options, why = MISSES[name]
-    converted = check(loop(lambda x, h, c: _cell(x, h, c, **options)), SPEC, static=False)
+    converted = check(loop(lambda x, h, c: _cell(x, h, c, **options)), SPEC)
     assert "UNIDIRECTIONAL_SEQUENCE_LSTM" not in converted.ops
     _assert_reason(converted, why)
 
@@ -107,7 +107,7 @@ def _half_coupled(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> tuple[tf.Tensor, 
 
 @pytest.mark.parametrize("step", [_coupled, _old_state, _coupled_twice, _coupled_peephole, _half_coupled])
 def test_lstm_of_wrong_states(step) -> None:
-    converted = check(loop(step), SPEC, static=False)
+    converted = check(loop(step), SPEC)
     assert "UNIDIRECTIONAL_SEQUENCE_LSTM" not in converted.ops
     _assert_reason(converted, "")
 
@@ -124,7 +124,7 @@ SIMPLE = {
 @pytest.mark.parametrize("name", SIMPLE)
 def test_simple_rnn(name: str) -> None:
     step, why = SIMPLE[name]
-    converted = check(loop(step, [UNITS]), SPEC, static=False)
+    converted = check(loop(step, [UNITS]), SPEC)
     assert "UNIDIRECTIONAL_SEQUENCE_RNN" not in converted.ops
     _assert_reason(converted, why)
 

@@ -33,14 +33,14 @@ def _layer(layers: Any, cells: list[str], **options: Any) -> Any:
 @pytest.mark.parametrize("cells", [["LSTMCell"] * 2, ["LSTMCell", "SimpleRNNCell", "LSTMCell"]])
 @pytest.mark.parametrize("options", [{}, {"return_sequences": True, "return_state": True, "go_backwards": True}])
 def test_keras(layers: Any, cells: list[str], options: dict[str, Any]) -> None:
-    converted = check(_layer(layers, cells, **options), DYNAMIC, static=False)
+    converted = check(_layer(layers, cells, **options), DYNAMIC)
     ops = Counter(converted.ops)
     assert (ops[LSTM], ops[RNN]) == (cells.count("LSTMCell"), cells.count("SimpleRNNCell"))
     assert not {"WHILE", "TRANSPOSE"} & set(converted.ops)
 
 
 def test_one_cell_without_a_kernel_keeps_all_in_their_loop() -> None:
-    converted = check(_layer(keras.layers, ["LSTMCell", "GRUCell"]), tf.TensorSpec([None, 7, IN]), static=False)
+    converted = check(_layer(keras.layers, ["LSTMCell", "GRUCell"]), tf.TensorSpec([None, 7, IN]))
     assert LSTM not in converted.ops
 
 
@@ -51,7 +51,7 @@ def test_tf1() -> None:
         return tf1_rnn.dynamic_rnn(legacy_cells.MultiRNNCell(cells), x, dtype=tf.float32)
 
     shape = (None, 7, 3)
-    assert Counter(check(function_of(build, shape), tf.TensorSpec(shape), static=False).ops)[LSTM] == 2
+    assert Counter(check(function_of(build, shape), tf.TensorSpec(shape)).ops)[LSTM] == 2
 
 
 def test_a_cell_that_reads_the_last_state_of_another_is_left() -> None:
@@ -64,7 +64,7 @@ def test_a_cell_that_reads_the_last_state_of_another_is_left() -> None:
         h = tf.sigmoid(o) * tf.tanh(c)
         return (h, c, *lstm(h[:, :IN], above, inner))
 
-    converted = check(loop(step, [UNITS] * 4), tf.TensorSpec([None, 4, IN]), static=False)
+    converted = check(loop(step, [UNITS] * 4), tf.TensorSpec([None, 4, IN]))
     assert LSTM not in converted.ops
 
 
