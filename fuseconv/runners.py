@@ -13,6 +13,7 @@ import numpy as np
 
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.inspect import inspect
+from fuseconv.load.effects import TABLE_WRITES
 from fuseconv.load.saved_model import chosen_tags, unsigned_traces
 from fuseconv.load.unsigned import Trace
 
@@ -183,27 +184,29 @@ def _trace(loaded: Any, concrete: Any, trace: Trace) -> Function:
 
 
 def _frozen_graph(model: Path, signature: str, file: TFLiteFile) -> Function:
-    """The part of a frozen graph between the tensors that the file's inputs and outputs are named after."""
+    """The part of a frozen graph between the tensors that the file's inputs and outputs are named after.
+
+    It runs in a session, as TensorFlow 1 ran it: a function knows no ops that TensorFlow has given up since."""
     import tensorflow as tf
 
     def run(feed: Arrays) -> dict[str, np.ndarray]:
-        with tf.device("/CPU:0"):
-            results = concrete(*[tf.constant(feed[name], spec.dtype) for name, spec in specs.items()])
-        return {name: tensor.numpy() for name, tensor in results.items()}
+        given = {tensors[name]: array for name, array in feed.items()}
+        results = session.run({name: tensors[name] for name in outputs}, given)
+        return {name: np.asarray(array) for name, array in results.items()}
 
-    with _loading(model):
-        graph = tf.compat.v1.GraphDef.FromString(model.read_bytes())
-        wrapped = tf.compat.v1.wrap_function(lambda: tf.compat.v1.import_graph_def(graph, name=""), [])
+    with _loading(model), tf.Graph().as_default() as graph:
+        proto = tf.compat.v1.GraphDef.FromString(model.read_bytes())
+        tf.compat.v1.import_graph_def(proto, name="")
+        session = tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(device_count={"GPU": 0}))
+        session.run([op for op in graph.get_operations() if op.type in TABLE_WRITES])
     _, inputs, outputs = file.signatures[signature]
     tensors = {}
     for name in (*inputs, *outputs):
         try:
-            tensors[name] = wrapped.graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+            tensors[name] = graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
         except (KeyError, ValueError) as error:
             raise VerificationError(f"{model} has no tensor {name!r}, which {file.name} names") from error
-    specs = {name: tf.TensorSpec.from_tensor(tensors[name]) for name in inputs}
-    concrete = wrapped.prune([tensors[name] for name in inputs], {name: tensors[name] for name in outputs})
-    return Function({name: _spec(spec) for name, spec in specs.items()}, run)
+    return Function({name: _spec(tensors[name]) for name in inputs}, run)
 
 
 def _keras_model(model: Path, trust_model: bool, custom_objects: Mapping[str, Any] | None) -> Function:

@@ -64,6 +64,26 @@ def test_a_frozen_graph() -> None:
     assert [output.output for output in result.outputs] == ["probabilities"]
 
 
+def test_a_frozen_graph_of_ops_that_tensorflow_has_given_up(tmp_path: Path) -> None:
+    graph = tf.compat.v1.GraphDef()
+    graph.versions.producer = 8
+    x = graph.node.add(name="x", op="Placeholder")
+    x.attr["dtype"].type = tf.float32.as_datatype_enum
+    x.attr["shape"].shape.CopyFrom(tf.TensorShape([2, 4, 4, 3]).as_proto())
+    names = ["mean", "variance", "beta", "gamma"]
+    for name in names:
+        node = graph.node.add(name=name, op="Const")
+        node.attr["dtype"].type = tf.float32.as_datatype_enum
+        node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto([0.5, 1.0, 2.0]))
+    norm = graph.node.add(name="norm", op="BatchNormWithGlobalNormalization", input=["x", *names])
+    norm.attr["T"].type = tf.float32.as_datatype_enum
+    norm.attr["variance_epsilon"].f = 0.001
+    norm.attr["scale_after_normalization"].b = True
+    path = tmp_path / "old.pb"
+    path.write_bytes(graph.SerializeToString())
+    verify(path, converted(path)).check()
+
+
 @pytest.mark.parametrize("name", ["keras3.h5", "keras3.keras"])
 def test_a_keras_file(name: str, tmp_path: Path) -> None:
     traced = trace(TESTDATA / name)
