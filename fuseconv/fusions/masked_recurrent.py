@@ -95,13 +95,12 @@ def _steps(tfl: Builder, m: Match, x: Value) -> _Steps:
     mask = tfl.transpose(m.mask, [1, 0]) if m.attrs["time_major"] else m.mask
     if m.attrs["go_backwards"]:
         mask = tfl.reverse_v2(mask, [1])
-    time = _time(tfl, x)
     if mask.shape[1] != x.shape[1]:  # type: ignore[index]
         # A mask with a size of its own may be longer; GATHER fails if it is shorter.
-        mask = tfl.gather(mask, _range(tfl, time), axis=1)
+        mask = tfl.gather(mask, _range(tfl, _time(tfl, x)), axis=1)
     numbers = _number(tfl, mask)
     so_far = tfl.cumsum(numbers, 1)
-    order = tfl.topk_v2(numbers, time)[1]
+    order = tfl.topk_v2(numbers, _time(tfl, numbers))[1]
     return _Steps(mask, so_far, _at_end(tfl, so_far), order)
 
 
@@ -118,12 +117,12 @@ def _number(tfl: Builder, mask: Value) -> Value:
     return tfl.cast(mask, out_data_type="INT32")
 
 
-def _time(tfl: Builder, x: Value) -> Value:
-    """The number of steps, a scalar of int32."""
-    size = x.shape[1]  # type: ignore[index]
+def _time(tfl: Builder, rows: Value) -> Value:
+    """The number of steps of [batch, time, ...], a scalar of int32."""
+    size = rows.shape[1]  # type: ignore[index]
     if isinstance(size, int):
         return tfl.const(size, types.INT32)
-    return tfl.strided_slice(tfl.shape(x), [1], [2], [1], shrink_axis_mask=1)
+    return tfl.strided_slice(tfl.shape(rows), [1], [2], [1], shrink_axis_mask=1)
 
 
 def _range(tfl: Builder, count: Value) -> Value:
