@@ -37,6 +37,7 @@ from fuseconv.fusions import (
     normalisation,
     padding,
     reductions,
+    repetition,
     rnn,
     softmax,
     squares,
@@ -50,5 +51,5 @@ MODULES = (
     detection_postprocess, max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu,
     l2_normalization, softmax, normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic,
     padding, dilated_conv, dense_reshape, interpolation, reductions, channels, tokens, casts, attention_mask,
-    upsampling, matrix_products,
+    upsampling, matrix_products, repetition,
 )  # fmt: skip
