@@ -18,7 +18,7 @@ from fuseconv.ir.graph import Op
 # Attributes that change how TensorFlow runs an op, not what it computes.
 IRRELEVANT = frozenset({
     "use_cudnn_on_gpu", "validate_indices", "validate_shape", "parallel_iterations", "container", "shared_name",
-    "message",
+    "message", "grad_a", "grad_b", "grad_x", "grad_y",
 })  # fmt: skip
 
 

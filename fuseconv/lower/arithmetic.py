@@ -6,7 +6,7 @@ import functools
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.lower.carriers import cast
+from fuseconv.lower.carriers import cast, conjugate
 from fuseconv.lower.complex import quotient
 from fuseconv.lower.native import elementwise, scalar, select, through
 from fuseconv.lower.rules import Lowering, lowers
@@ -137,12 +137,14 @@ def Pow(tfl, x, y):
 
 @lowers
 def SquaredDifference(tfl, x, y):
-    """SQUARED_DIFFERENCE; SUB and MUL of types, and of numbers of dimensions, that it lacks."""
+    """SQUARED_DIFFERENCE; SUB and MUL of types, and of numbers of dimensions, that it lacks; a complex number is
+    multiplied with its conjugate."""
     few = max(x.rank or 0, y.rank or 0) <= BROADCAST_RANK["SQUARED_DIFFERENCE"]
     if x.dtype is types.INT32 or (x.dtype is types.FLOAT32 and few):
         return elementwise(tfl, "SQUARED_DIFFERENCE", x, y)
     difference = elementwise(tfl, "SUB", x, y)
-    return elementwise(tfl, "MUL", difference, difference)
+    other = conjugate(tfl, difference) if x.dtype.is_complex else difference
+    return elementwise(tfl, "MUL", other, difference)
 
 
 @lowers

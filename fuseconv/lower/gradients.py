@@ -160,6 +160,18 @@ def TensorStridedSliceUpdate(
 
 
 @lowers
+def ConcatOffset(tfl, concat_dim, *shapes, shape_type=None):
+    """ADD of the sizes before each part, times 1 in the dimension that is joined."""
+    (rank,) = known(shape_of(shapes[0], 1), "the rank of what is joined")
+    joined = np.zeros(rank, tfl.dtype.numpy)
+    joined[constant_of(concat_dim, "the axis")] = 1
+    begins = [tfl.const(0 * joined)]
+    for shape in shapes[:-1]:
+        begins.append(tfl.add(begins[-1], tfl.mul(shape, joined)))
+    return begins
+
+
+@lowers
 def MirrorPadGrad(tfl, dy, paddings, *, mode):
     """UNSORTED_SEGMENT_SUM by the place that was mirrored."""
     before_after = constant_of(paddings, "the paddings")

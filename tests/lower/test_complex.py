@@ -16,7 +16,10 @@ def test_parts(op):
     check(op, spec(None, 5, dtype=tf.complex64))
 
 
-@pytest.mark.parametrize("op", [tf.add, tf.subtract, tf.multiply, tf.divide], ids=lambda op: op.__name__)
+ARITHMETIC = [tf.add, tf.subtract, tf.multiply, tf.divide, tf.math.squared_difference]
+
+
+@pytest.mark.parametrize("op", ARITHMETIC, ids=lambda op: op.__name__)
 def test_arithmetic(op):
     check(op, spec(None, 3, dtype=tf.complex64), spec(3, dtype=tf.complex64))
 

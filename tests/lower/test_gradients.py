@@ -103,3 +103,32 @@ def test_unknown_shapes_are_refused():
         return raw.StridedSliceGrad(shape=shape, begin=[0], end=[2], strides=[1], dy=dy)
 
     check_refused(gradient, spec(1, dtype=tf.int32), spec(2), match="StridedSliceGrad.*not a constant")
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_of_joining(axis):
+    def layer(x, y):
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            z = tf.reduce_sum(tf.tanh(tf.concat([x, 2.0 * y, x], axis)))
+        return tape.gradient(z, [x, y])
+
+    check(layer, spec(None, 3), spec(None, 3))
+
+
+def test_of_a_product():
+    def layer(x, y):
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            z = tf.reduce_sum(tf.tanh(tf.matmul(x, y)))
+        return tape.gradient(z, [x, y])
+
+    check(layer, spec(None, 3), spec(3, 4))
+    check(layer, spec(None, 2, 3), spec(None, 3, 4))
+
+
+def test_places_of_parts():
+    def places(x, y):
+        return raw.ConcatOffset(concat_dim=1, shape=[tf.shape(x), tf.shape(y), tf.shape(x)])
+
+    check(places, spec(None, None), spec(None, None))
