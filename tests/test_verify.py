@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.load.keras_file import trace
+from fuseconv.pipeline import convert
 from fuseconv.verify import ATOL, RTOL, compare, verify
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
@@ -81,7 +82,7 @@ def test_a_frozen_graph_of_ops_that_tensorflow_has_given_up(tmp_path: Path) -> N
     norm.attr["scale_after_normalization"].b = True
     path = tmp_path / "old.pb"
     path.write_bytes(graph.SerializeToString())
-    verify(path, converted(path)).check()
+    verify(path, convert(path).data or b"").check()
 
 
 @pytest.mark.parametrize("name", ["keras3.h5", "keras3.keras"])
@@ -226,6 +227,10 @@ class TestData:
         result = verify(model, file, data=tmp_path / "data.npz")
         assert result.passed
         assert [shapes["x"] for _, shapes, _ in result.runs] == [(2, 2), (4, 2)]
+
+    def test_no_rows_are_run_as_they_are(self, model: Path, file: bytes) -> None:
+        result = verify(model, file, data={"x": np.ones((0, 2)), "n": np.int32(1)})
+        assert [shapes["x"] for _, shapes, _ in result.runs] == [(0, 2)]
 
     @pytest.mark.parametrize(
         ("data", "why"),
