@@ -9,6 +9,7 @@ Nothing but click is imported before a command runs, so that `--help` answers at
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -143,7 +144,9 @@ def _write(text: str) -> None:
 
 @contextlib.contextmanager
 def _native_logs_muted() -> Iterator[None]:
-    """Silences what the C++ of TensorFlow and LiteRT writes to descriptor 2; our own text still gets through."""
+    """Silences what TensorFlow warns of, and what its and LiteRT's C++ writes to descriptor 2; our own text still gets
+    through."""
+    logging.getLogger("tensorflow").addFilter(_is_error)
     try:
         ours = sys.stderr.fileno() if sys.stderr is not None else None
         saved = os.dup(2)
@@ -161,10 +164,15 @@ def _native_logs_muted() -> Iterator[None]:
     try:
         yield
     finally:
+        logging.getLogger("tensorflow").removeFilter(_is_error)
         sys.stderr = python_stderr
         if saved is not None:
             os.dup2(saved, 2)
             os.close(saved)
+
+
+def _is_error(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.ERROR
 
 
 class Command(click.Command):

@@ -250,6 +250,9 @@ def _plain(tensor: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error that has something to say."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    return next(filter(None, lines), type(error).__name__).rstrip(".")
+    """The line of an error that says what is wrong: the first, or what TensorFlow says behind the trace of a graph."""
+    lines = [line for line in map(str.strip, str(error).splitlines()) if line] or [type(error).__name__]
+    if lines[0] == "Graph execution error:":
+        node = next((place for place, line in enumerate(lines) if line.startswith("[[")), len(lines))
+        lines = lines[node - 1 :]
+    return lines[0].rstrip(".")

@@ -379,9 +379,10 @@ def _given_batches(
         raise InputError(f"the data has no array {missing[0]!r}: the signature {signature!r} takes {wanted}")
     feed = {name: _fit(name, given[name], spec) for name, spec in specs.items()}
     feeds = [feed]
-    if dynamic:
+    # Of no rows there are no more to be had.
+    if dynamic and all(len(feed[name]) for name in dynamic):
         feeds.append({
-            name: np.take(array, np.arange(len(array) + 2) % max(len(array), 1), 0) if name in dynamic else array
+            name: np.take(array, np.arange(len(array) + 2) % len(array), 0) if name in dynamic else array
             for name, array in feed.items()
         })  # fmt: skip
     for one in feeds:

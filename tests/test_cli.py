@@ -415,6 +415,12 @@ class TestProcess:
         assert (done.returncode, done.stderr) == (0, "")
         assert "\x1b" not in done.stdout
 
+    def test_no_warnings_of_tensorflow(self, tmp_path: Path) -> None:
+        out = str(tmp_path / "tf1.tflite")
+        command = (*self.COMMAND, "convert", str(TESTDATA / "tf1"), "-o", out, "--verify", "-q")
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+
     def test_a_reader_that_leaves(self) -> None:
         process = subprocess.Popen([*self.COMMAND, "ops"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdout is not None and process.stderr is not None

@@ -12,6 +12,7 @@ import tensorflow as tf
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.load.keras_file import trace
 from fuseconv.pipeline import convert
+from fuseconv.runners import first_line
 from fuseconv.verify import ATOL, RTOL, compare, verify
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
@@ -324,3 +325,16 @@ def test_what_fails(expected: np.ndarray, actual: np.ndarray, why: str) -> None:
     import re
 
     assert re.match(why, compare(expected, actual)[2])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("\n  It is wrong.\nmore", "It is wrong"),
+        ("", "ValueError"),
+        ("Graph execution error:\n\nDetected at node a:\n<no traces>\nBad shapes\n\t [[{{a}}]]", "Bad shapes"),
+        ("Graph execution error:", "Graph execution error:"),
+    ],
+)
+def test_the_line_of_an_error_that_says_what_is_wrong(text: str, line: str) -> None:
+    assert first_line(ValueError(text)) == line
