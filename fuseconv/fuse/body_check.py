@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from fuseconv.errors import FuseconvError, UnsupportedError, module_error
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import Sym, substitute_dim
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, copy_graph
-from fuseconv.passes.effects import bodies
+from fuseconv.passes.effects import bodies, references
 from fuseconv.passes.inline import original
+from fuseconv.tfl.opdef import TABLE
 
 MODES = ("auto", "always", "never")
 BUDGET_SECONDS = 1.0
@@ -36,6 +38,8 @@ _ABSOLUTE = 1e-6
 # How much larger than what operands do that differ by so many units in the last place a difference may be.
 _SHAKEN = 10.0
 _LAST_BITS = 8
+# What these make of a tensor does not hang on its numbers.
+_SHAPES = frozenset({"SHAPE", "RANK"})
 # Constants with no more elements than this may be limits or sizes.
 _FEW_ELEMENTS = 64
 # What a check was measured to cost: for each op of the body, each byte of the constants, each product of a run.
@@ -51,6 +55,10 @@ FuseAlone = Callable[[Fusion, Op, Graph, Graph], Match]
 
 class Unverifiable(Exception):
     """The body and the fused op cannot be compared. The message says why."""
+
+
+class _Hopeless(Unverifiable):
+    """They cannot be compared, whatever sizes the unknown ones have."""
 
 
 class _Overtime(Exception):
@@ -141,6 +149,8 @@ class BodyCheck:
                 alone, body = _alone(op, module, sizes), _alone(op, module, sizes)
                 difference = self._compare(fusion, alone, body, callee, fuse_alone)
                 break
+            except _Hopeless as hopeless:
+                return _Verdict(True, f"it cannot be verified: {hopeless}")
             except Unverifiable as unverifiable:
                 reasons.append(str(unverifiable))
         else:
@@ -159,21 +169,39 @@ class BodyCheck:
         specs = [(value.name, value.dtype, value.shape) for value in body.signatures[0].graph.inputs]
         fused_file, body_file = self._file(alone, "the fused op"), self._file(body, "the body")
         if not _depends_on_inputs(body.signatures[0].graph):
-            raise Unverifiable("the body is a placeholder, its results are constant")
+            raise _Hopeless("the body is a placeholder, its results are constant")
+        runners = _Runner(fused_file, "the fused op"), _Runner(body_file, "the body")
+        places = [_places(model.signatures[0].graph) for model in (alone, body)]
+        data = [value not in places[0] and inner not in places[1] for value, inner in zip(*map(_inputs, (alone, body)))]
+
+        def draw(data: list[bool], rng: np.random.Generator, scale: float) -> list[np.ndarray]:
+            """data: of which inputs the numbers are neither places nor sizes."""
+            drawn = _draw_special(fusion, rng, match)
+            return [
+                drawn[value] if value in drawn else _draw(rng, dtype.numpy, shape, scale, plain)
+                for value, (_, dtype, shape), plain in zip(_inputs(alone), specs, data)
+            ]
+
+        try:
+            return self._run(fusion, runners, partial(draw, data))
+        except Unverifiable:
+            # Nothing is divided by zero, and no power is negative.
+            if not any(dtype.is_integer and plain for (_, dtype, _), plain in zip(specs, data)):
+                raise
+            return self._run(fusion, runners, partial(draw, [False] * len(data)))
+
+    def _run(self, fusion: Fusion, runners: tuple[_Runner, _Runner], draw: Callable[..., list]) -> _Difference:
+        """Runs the fused op and the body on what is drawn."""
+        fused, body = runners
         difference = _Difference()
-        fused, original_body = _Runner(fused_file, "the fused op"), _Runner(body_file, "the body")
         rng = np.random.default_rng(0)
         for number, scale in enumerate(_SCALES if fusion.draw is None else _OWN_SCALES):
             if number < len(_SCALES):
                 self._require_time()
             elif not self._has_time():
                 break
-            drawn = _draw_special(fusion, rng, match)
-            arrays = [
-                drawn[value] if value in drawn else _draw(rng, dtype.numpy, shape, scale)
-                for value, (_, dtype, shape) in zip(alone.signatures[0].graph.inputs, specs)
-            ]
-            difference.add(fused(arrays), original_body, arrays, overflows=scale > 1)
+            arrays = draw(rng, scale)
+            difference.add(fused(arrays), body, arrays, overflows=scale > 1)
             if difference.why:
                 return difference
         if not difference.draws:
@@ -185,7 +213,7 @@ class BodyCheck:
             return self.to_file(module)
         except UnsupportedError as error:
             kinds = ", ".join(sorted({op for op, _, _ in error.ops}))
-            raise Unverifiable(f"{what} has operations that cannot be lowered: {kinds}") from error
+            raise _Hopeless(f"{what} has operations that cannot be lowered: {kinds}") from error
         except (FuseconvError, ValueError) as error:
             # Shapes that do not fit, now that each has a size, are a ValueError.
             raise Unverifiable(f"{what} cannot be written: {error}") from error
@@ -275,7 +303,8 @@ class _Runner:
             )
             self.interpreter.allocate_tensors()
         except (RuntimeError, ValueError) as error:
-            raise Unverifiable(f"the runtime cannot load {what}: {_first_line(error)}") from error
+            kind = _Hopeless if "unresolved custom op" in str(error) else Unverifiable
+            raise kind(f"the runtime cannot load {what}: {_first_line(error)}") from error
         runner = self.interpreter.get_signature_runner()
         ends = runner.get_input_details(), runner.get_output_details()
         self.inputs, self.outputs = (
@@ -398,15 +427,37 @@ def _draw_special(fusion: Fusion, rng: np.random.Generator, match: Match) -> dic
     return given
 
 
-def _draw(rng: np.random.Generator, dtype: np.dtype, shape: Any, scale: float) -> np.ndarray:
+def _inputs(module: Module) -> list[Value]:
+    return module.signatures[0].graph.inputs
+
+
+def _places(graph: Graph) -> set[Value]:
+    """What may tell places or sizes: operands of which the table of ops says so, those of ops that nobody knows or that
+    run functions, and what these are made from."""
+    found: set[Value] = set()
+    pending: list[Value | None] = []
+    for op in graph.ops:
+        known = op.kind != "tfl.CUSTOM" and not references(op)
+        pending += [v for n, v in enumerate(op.operands) if not known or n in TABLE[op.type].indices]
+    while pending:
+        value = pending.pop()
+        if value is not None and value not in found:
+            found.add(value)
+            pending += value.op.operands if value.op is not None and value.op.type not in _SHAPES else []
+    return found
+
+
+def _draw(rng: np.random.Generator, dtype: np.dtype, shape: Any, scale: float, data: bool) -> np.ndarray:
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.kind == "O":
         words = rng.integers(97, 123, (math.prod(shape), 3)).astype(np.uint8)
         return np.array([bytes(word) for word in words], object).reshape(shape)
     if dtype.kind in "iu":
-        # Whole numbers are mostly places in something, of which nobody knows how large it is.
-        return rng.integers(0, 2, shape).astype(dtype)
+        # Nobody knows how large that is in which whole numbers are places.
+        info, most = np.iinfo(dtype), max(round(8 * scale), 1)
+        low, high = (max(info.min, -most), min(info.max, most)) if data else (0, 1)
+        return rng.integers(low, high, shape, endpoint=True).astype(dtype)
     real = rng.standard_normal(shape) * scale
     return (real + 1j * rng.standard_normal(shape) * scale if dtype.kind == "c" else real).astype(dtype)
 

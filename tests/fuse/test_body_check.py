@@ -99,6 +99,24 @@ def test_custom_ops_that_the_runtime_has_are_checked(name, body, shape, right, w
     assert name not in converted.ops and "differs" in converted.refused["tfl_fusable_op"]
 
 
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.uint8, tf.int8])
+def test_whole_numbers_that_are_no_places_are_drawn_from_many(dtype):
+    """The larger of zeros and ones is their OR as well."""
+    specs = [tf.TensorSpec([None, 3], dtype)] * 2
+    either = annotated(lambda x, y: tf.bitwise.bitwise_or(x, y), "acme.Max")
+    converted = check(either, *specs, plugins=[ACME], static=False)
+    assert "elements of result 0 differ" in converted.refused["acme_max"]
+    larger = annotated(lambda x, y: tf.maximum(x, y), "acme.Max")
+    check(larger, *specs, plugins=[ACME], ops=["MAXIMUM"])
+
+
+def test_whole_numbers_that_no_op_takes_are_drawn_again():
+    """The runtime does not divide by zero; zeros and ones are drawn where others are refused."""
+    specs = [tf.TensorSpec([3], tf.int32)] * 2
+    fn = annotated(lambda x, y: tf.maximum(x, y) + 0 * (x // (y + 3)), "acme.Max")
+    assert why(convert_function(fn, *specs, plugins=[ACME]))[0].startswith("the body agrees")
+
+
 def test_a_placeholder_is_unverifiable():
     converted = convert_function(lookup(lambda table, ids: tf.zeros([tf.shape(ids)[0], 4])), IDS)
     assert converted.ops == ["EMBEDDING_LOOKUP"] and "placeholder" in why(converted)[0]
