@@ -213,7 +213,7 @@ class BodyCheck:
             return self.to_file(module)
         except UnsupportedError as error:
             kinds = ", ".join(sorted({op for op, _, _ in error.ops}))
-            raise _Hopeless(f"{what} has operations that cannot be lowered: {kinds}") from error
+            raise Unverifiable(f"{what} has operations that cannot be lowered: {kinds}") from error
         except (FuseconvError, ValueError) as error:
             # Shapes that do not fit, now that each has a size, are a ValueError.
             raise Unverifiable(f"{what} cannot be written: {error}") from error
