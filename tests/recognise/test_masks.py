@@ -51,11 +51,17 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@KERAS
 @pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN"])
 @pytest.mark.parametrize("name", OPTIONS)
-def test_a_mask_that_is_an_input(layers: Any, layer: str, name: str) -> None:
-    made = _built(getattr(layers, layer)(UNITS, **OPTIONS[name]))
+def test_a_mask_that_is_an_input(layer: str, name: str) -> None:
+    made = _built(getattr(keras.layers, layer)(UNITS, **OPTIONS[name]))
+    check_fused(lambda x, mask: made(x, mask=mask), *_specs(None, TIME))
+
+
+@pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN"])
+@pytest.mark.parametrize("name", ["last", "sequences and state", "backwards", "zeros"])
+def test_a_mask_of_a_keras_2_layer(layer: str, name: str) -> None:
+    made = _built(getattr(tf_keras.layers, layer)(UNITS, **OPTIONS[name]))
     check_fused(lambda x, mask: made(x, mask=mask), *_specs(None, TIME))
 
 
