@@ -48,7 +48,7 @@ class Terminal:
         Raises `failure` afterwards; its sentence is in the document."""
         if self.json:
             self.answer(document | ({"error": _error_entry(failure)} if failure else {}))
-        elif not self.quiet:
+        elif not self.quiet and sys.stdout is not None:
             from fuseconv.report.terminal import text
 
             _write(text(show, sys.stdout))
@@ -56,8 +56,9 @@ class Terminal:
             raise failure
 
     def answer(self, document: dict[str, Any]) -> None:
-        _answer(document)
+        # Also if it fails: a full disk takes no second document either.
         self.answered = True
+        _answer(document)
 
     def warn(self, sentence: str) -> None:
         if not self.quiet:

@@ -55,7 +55,7 @@ def module_error(what: str, function: Callable, error: Exception | str) -> Excep
     return InputError(f"{what} ({place}) failed: {raised(error)}")
 
 
-def raised(error: Exception) -> str:
+def raised(error: BaseException) -> str:
     """What was raised, and the line that it came from: of the user's code, if that called ours."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in frames if not (f.filename.startswith("<") or Path(f.filename).is_relative_to(_OURS))]

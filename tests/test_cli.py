@@ -421,6 +421,17 @@ class TestProcess:
         done = subprocess.run(command, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
 
+    @pytest.mark.parametrize("json", [[], ["--json"]])
+    def test_a_full_disk(self, json: list[str]) -> None:
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([*self.COMMAND, "fusions", *json], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert (done.returncode, done.stderr) == (2, "fuseconv: error: No space left on device\n")
+
+    def test_no_output_at_all(self) -> None:
+        command = 'exec "$0" -c "from fuseconv.cli import main; main()" fusions >&-'
+        done = subprocess.run(["sh", "-c", command, sys.executable], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+
     def test_a_reader_that_leaves(self) -> None:
         process = subprocess.Popen([*self.COMMAND, "ops"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdout is not None and process.stderr is not None

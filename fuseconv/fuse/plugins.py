@@ -61,6 +61,6 @@ def _load_file(path: Path) -> ModuleType:
 def _guarded(plugin: str, load) -> ModuleType:
     try:
         return load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # A plug-in is code of the user's and may raise anything; the error says which line of it did.
         raise InputError(f"the plug-in {plugin} cannot be loaded: {raised(error)}") from error

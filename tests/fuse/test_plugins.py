@@ -280,6 +280,7 @@ def test_a_rule_that_is_wrong_is_named(tmp_path):
         ("ADD = composite('acme.Add', 'x -> y', ['limit'])\n", r"attributes of a composite are a map .*mine\.py:5"),
         ("1 / 0\n", r"cannot be loaded: ZeroDivisionError: .*mine\.py:5"),
         ("def f(:\n", r"cannot be loaded: SyntaxError"),
+        ("raise SystemExit(0)\n", r"cannot be loaded: SystemExit: 0 .*mine\.py:5"),
     ],
 )
 def test_a_module_that_is_wrong_is_named(tmp_path, text, why):
