@@ -103,7 +103,7 @@ def test_gru(name: str) -> None:
     layer = built(GRU[name]())
     converted = check(layer, X, static=False)
     assert "WHILE" not in converted.ops, "so few steps need no loop"
-    converted = check(layer, DYNAMIC, static=False)
+    converted = check(layer, DYNAMIC)
     loops = converted.ops.count("WHILE")
     assert loops == (2 if "bidirectional" in name else 1)
     assert fully_connected(converted) == (2 * loops if "before" in name or "implementation" in name else loops)

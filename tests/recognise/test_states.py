@@ -15,7 +15,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 import fuseconv
 from tests.random_weights import randomise
-from tests.recognise.expected import LSTM, RNN
+from tests.recognise.expected import BI_LSTM, BI_RNN, LAST, LSTM, REVERSED, RNN
 
 BATCH, TIME, IN, UNITS = 2, 4, 3, 5
 
@@ -60,10 +60,21 @@ def _x(seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("source", [_keras3, _keras2])
 @pytest.mark.parametrize(("layer", "op"), [("LSTM", LSTM), ("SimpleRNN", RNN)])
-def test_a_stateful_layer_is_one_op(source: Callable, layer: str, op: str, tmp_path: Path) -> None:
-    model, path = source(layer, tmp_path, return_sequences=True)
+@pytest.mark.parametrize(
+    ("options", "around"),
+    [
+        ({"return_sequences": True}, []),
+        ({}, LAST),
+        ({"return_sequences": True, "go_backwards": True}, REVERSED),
+        ({"return_sequences": True, "unroll": True}, []),
+    ],
+)
+def test_a_stateful_layer_is_one_op(
+    source: Callable, layer: str, op: str, options: dict[str, Any], around: list[str], tmp_path: Path
+) -> None:
+    model, path = source(layer, tmp_path, **options)
     conversion = fuseconv.convert(path)
-    assert [emitted.type for emitted in conversion.report.emitted] == [op]
+    assert sorted(emitted.type for emitted in conversion.report.emitted) == sorted([op, *around])
     assert conversion.data is not None
     interpreter, run = _runner(conversion.data)
     for start in (0, 10):
@@ -88,6 +99,76 @@ def test_stateful_layers_that_return_their_states(layer: str, tmp_path: Path) ->
         for value in expected:
             errors = [np.abs(other - value).max() for other in made.values() if other.shape == value.shape]
             assert min(errors) < 1e-5
+
+
+@pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN", "GRU"])
+def test_a_signature_that_resets_the_states(layer: str, tmp_path: Path) -> None:
+    model, _ = _keras3(layer, tmp_path, return_sequences=True)
+    module = tf.Module()
+    module.states = [state.value for state in model.layers[-1].states]
+    module.weights = [weight.value for weight in model.weights]
+
+    @tf.function(input_signature=[tf.TensorSpec([BATCH, TIME, IN], name="x")])
+    def call(x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": model(x)}
+
+    @tf.function(input_signature=[])
+    def reset() -> dict[str, tf.Tensor]:
+        for state in module.states:
+            state.assign(tf.zeros_like(state))
+        return {"done": tf.constant(True)}
+
+    module.call, module.reset = call, reset
+    tf.saved_model.save(module, str(tmp_path / "both"), signatures={"call": call, "reset": reset})
+    interpreter = Interpreter(model_content=fuseconv.convert(tmp_path / "both").data)
+    run, clear = interpreter.get_signature_runner("call"), interpreter.get_signature_runner("reset")
+    for start in (0, 10):
+        model.layers[-1].reset_states()
+        clear()
+        for seed in range(start, start + 2):
+            np.testing.assert_allclose(run(x=_x(seed))["y"], model(_x(seed)).numpy(), atol=1e-5)
+
+
+class _BothWays(tf.Module):
+    """Two layers on one input that write their states back when both have run."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.layers = [
+            getattr(keras.layers, kind)(UNITS, return_sequences=True, return_state=True, go_backwards=backwards)
+            for backwards in (False, True)
+        ]
+        for seed, layer in enumerate(self.layers):
+            layer.build((BATCH, TIME, IN))
+            randomise(layer, seed)
+        count = 2 if kind == "LSTM" else 1
+        self.states = [[tf.Variable(tf.zeros([BATCH, UNITS])) for _ in range(count)] for _ in self.layers]
+        self.weights = [weight.value for layer in self.layers for weight in layer.weights]
+
+    @tf.function(input_signature=[tf.TensorSpec([BATCH, TIME, IN])])
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        made = [layer(x, initial_state=states) for layer, states in zip(self.layers, self.states)]
+        for states, (_, *ends) in zip(self.states, made):
+            for state, end in zip(states, ends):
+                state.assign(end)
+        return tf.concat([made[0][0], tf.reverse(made[1][0], [1])], 2)
+
+
+@pytest.mark.parametrize(("kind", "op"), [("LSTM", BI_LSTM), ("SimpleRNN", BI_RNN)])
+def test_stateful_layers_in_both_directions(kind: str, op: str, tmp_path: Path) -> None:
+    module = _BothWays(kind)
+    tf.saved_model.save(module, str(tmp_path / "model"))
+    conversion = fuseconv.convert(tmp_path / "model")
+    assert [emitted.type for emitted in conversion.report.emitted] == [op, "CONCATENATION"]
+    assert conversion.data is not None
+    interpreter, run = _runner(conversion.data)
+    for start in (0, 10):
+        for states in module.states:
+            for state in states:
+                state.assign(tf.zeros_like(state))
+        for seed in range(start, start + 3):
+            np.testing.assert_allclose(run(_x(seed))[0], module(_x(seed)).numpy(), atol=1e-5)
+        interpreter.reset_all_variables()
 
 
 def test_states_are_left_to_the_runtime(tmp_path: Path) -> None:
