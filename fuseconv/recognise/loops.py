@@ -235,9 +235,9 @@ class _Classifier:
         backwards = self.along(index, steps)
         if backwards is None:
             raise NotALoop("it does not read its input step by step")
-        # A mask that is an input of the model has a size of its own, which must be that of the sequence when it runs.
-        apart = op.result.dtype is types.BOOL and isinstance(steps, Sym) and isinstance(tensor.shape[axis], Sym)
-        if tensor.shape[axis] != steps and not apart:
+        # A mask that is an input of the model has a size of its own, and may be longer.
+        apart = op.result.dtype is types.BOOL and all(isinstance(size, Sym) for size in (steps, tensor.shape[axis]))
+        if tensor.shape[axis] != steps and (backwards or not apart):
             raise NotALoop(f"it takes {steps} steps along a sequence of {tensor.shape[axis]}")
         return Input(op.result, variable, tensor, axis, backwards)
 

@@ -272,6 +272,26 @@ def test_a_mask_for_each_column() -> None:
     assert reasons == ["a condition that is neither a mask nor a number of steps decides what a step keeps"]
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_mask_of_another_length(backwards: bool) -> None:
+    """Only from its beginning on is it known which step a mask of a size of its own is for."""
+
+    def run(x: tf.Tensor, mask: tf.Tensor) -> Any:
+        mask, time = _swapped(mask), tf.shape(x)[1]
+
+        def step(x: tf.Tensor, t: tf.Tensor, h: tf.Tensor) -> tuple:
+            h = tf.where(mask[time - 1 - t if backwards else t][:, tf.newaxis], _rnn(x, h), h)
+            return h, h
+
+        return _loop(_swapped(x), step, *_zeros(x), time=time)
+
+    specs = tf.TensorSpec([None, None, IN]), tf.TensorSpec([None, None], tf.bool)
+    if not backwards:
+        check_fused(run, *specs)
+    else:
+        assert "steps along a sequence of" in check_loop(run, *specs)[0]
+
+
 def test_a_loop_that_ends_with_the_longest_row_and_masks_nothing() -> None:
     def run(x: tf.Tensor, lengths: tf.Tensor) -> Any:
         steps = tf.minimum(TIME, tf.maximum(1, tf.reduce_max(lengths)))
