@@ -43,6 +43,7 @@ from fuseconv.fusions import (
     squares,
     tftext,
     tokens,
+    transposed_size,
     upsampling,
 )
 
@@ -51,5 +52,5 @@ MODULES = (
     detection_postprocess, max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu,
     l2_normalization, softmax, normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic,
     padding, dilated_conv, dense_reshape, interpolation, reductions, channels, tokens, casts, attention_mask,
-    upsampling, matrix_products, repetition,
+    upsampling, matrix_products, repetition, transposed_size,
 )  # fmt: skip
