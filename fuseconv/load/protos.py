@@ -22,8 +22,8 @@ MetaGraphDef: meta_info_def 1 MetaInfoDef, graph_def 2 GraphDef, saver_def 3 Sav
   collection_def 4 map<CollectionDef>, signature_def 5 map<SignatureDef>, asset_file_def 6 AssetFileDef*,
   object_graph_def 7 SavedObjectGraph
 SavedObjectGraph: nodes 1 SavedObject*, concrete_functions 2 map<SavedConcreteFunction>
-SavedObject: children 1 ObjectReference*, asset 5 SavedAsset, function 6 SavedFunction, variable 7 SavedVariable,
-  constant 9 SavedConstant
+SavedObject: children 1 ObjectReference*, asset 5 SavedAsset?, function 6 SavedFunction?, variable 7 SavedVariable?,
+  constant 9 SavedConstant?
 SavedAsset: asset_file_def_index 1 int32
 SavedFunction: concrete_functions 1 string*
 SavedVariable: dtype 1 int32, shape 2 TensorShapeProto, name 6 string

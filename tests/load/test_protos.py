@@ -18,6 +18,8 @@ NESTED = {
     "ListValue": "AttrValue.ListValue", "Dim": "TensorShapeProto.Dim", "Extent": "TensorSliceProto.Extent",
     "TrackableObject": "TrackableObjectGraph.TrackableObject",
     "ObjectReference": "TrackableObjectGraph.TrackableObject.ObjectReference",
+    # One of ours for several of theirs.
+    "StructuredValues": "ListValue",
     "SerializedTensor": "TrackableObjectGraph.TrackableObject.SerializedTensor",
 }  # fmt: skip
 
