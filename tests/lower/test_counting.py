@@ -62,3 +62,14 @@ def test_histogram(dtype):
         return tf.histogram_fixed_width(x, limits, 5), tf.histogram_fixed_width(x, limits, 7, tf.int64)
 
     check(counted, tf.TensorSpec([None, 9], dtype))
+
+
+def test_counts_that_are_joined():
+    x = np.array([[3, 1, 1], [0, 4, 3]], np.int32)
+
+    def joined(x):
+        counts = tf.math.bincount(x, minlength=5, maxlength=5, axis=-1)
+        whole = tf.histogram_fixed_width(tf.cast(x, tf.float32), [0.0, 4.0], 5)
+        return tf.concat([counts, whole[None]], 0)
+
+    check(joined, tf.TensorSpec([None, 3], tf.int32), inputs=[x], static=False)

@@ -71,3 +71,13 @@ def test_a_computed_size_is_refused():
         )
 
     check_refused(project, spec(1, 4, 4, 1), spec(2, dtype=tf.int32), match="the size of the result is not a constant")
+
+
+def test_what_reads_a_projection_knows_its_shape():
+    def layer(x):
+        y = raw.ImageProjectiveTransformV2(
+            images=x, transforms=TILTED[:1], output_shape=[5, 5], interpolation="BILINEAR"
+        )
+        return tf.nn.conv2d(y, tf.ones([2, 2, 3, 1]), 1, "SAME")
+
+    check(layer, spec(None, 4, 4, 3))

@@ -11,6 +11,7 @@ from fuseconv.passes.shapes import (  # noqa: F401  (fill the table)
     linalg,
     lists,
     nn,
+    others,
     random,
     reduction,
     slicing,

@@ -83,7 +83,7 @@ def _square(rows: Dim, columns: Dim) -> Dim:
     return dims.fresh("diagonal")
 
 
-@infers("MatrixDiagPart")
+@infers("MatrixDiagPart", "BatchMatrixDiagPart")
 def matrix_diag_part(op: Op, x: Value) -> Shapes:
     shape = shape_of(x)
     return (*shape[:-2], _square(shape[-2], shape[-1]))
@@ -125,7 +125,7 @@ def _largest(a: Dim, b: Dim) -> Dim:
     return dims.fresh("diagonal")
 
 
-@infers("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
+@infers("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3", "BatchMatrixSetDiag")
 def matrix_set_diag(op: Op, x: Value, diagonal: Value, k: Value | None = None) -> Shapes:
     return x.shape
 

@@ -115,7 +115,7 @@ def scatter_nd(op: Op, indices: Value, updates: Value, shape: Value) -> Shapes:
     return tuple(extents(shape))
 
 
-@infers("DynamicStitch")
+@infers("DynamicStitch", "ParallelDynamicStitch")
 def dynamic_stitch(op: Op, *operands: Value) -> Shapes:
     indices, data = operands[: len(operands) // 2], operands[len(operands) // 2 :]
     tail: Shape = shape_of(data[0])[len(shape_of(indices[0])) :]
