@@ -8,8 +8,8 @@ reversed first. The results are the last output, all outputs, the last h and c, 
 What is recognised in loops uses more of what the kernel computes, by operands and attributes that Keras has not:
 peephole [3u], the weights by which the gates i and f see the old cell state and o the new one; projection [u, out] of
 the output, with which recurrent is [out, 4u]; the activation (tanh, relu, relu6) of candidate and cell state; numbers
-to which the cell state and the projected output are clipped; coupled, without an input gate: the weights are those of f,
-c, o, and what the forget gate does not keep is what enters.
+to which the cell state and the projected output are clipped; coupled, without an input gate: the weights are those of
+f, c, o, and what the forget gate does not keep is what enters.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ def variable_state(tfl: Builder, initial: Value) -> Value:
     TILE, once.
 
     Where the batch is dynamic, the runtime must not know the result's size before the invoke: behind another dynamic
-    tensor it would keep the place of one row for it, and states would overlap. MAXIMUM and MINIMUM hide what SHAPE says.
+    tensor it would keep the place of one row for it, and states would overlap. MAXIMUM and MINIMUM hide what SHAPE
+    says.
     """
     written = initial.dtype, initial.shape
     zeros = _zeros(tfl, initial)

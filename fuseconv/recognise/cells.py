@@ -34,8 +34,8 @@ class NoCell(Exception):
 
 @dataclass(frozen=True)
 class Gate:
-    """A sum x @ kernel + h @ recurrent + bias (+ cell state * peephole), or the same with the sign changed. Parts of one
-    sum are added up; bias: vectors of weights and a number."""
+    """A sum x @ kernel + h @ recurrent + bias (+ cell state * peephole), or the same with the sign changed. Parts of
+    one sum are added up; bias: vectors of weights and a number."""
 
     kernel: tuple[Part, ...]
     recurrent: tuple[Part, ...]
@@ -49,8 +49,8 @@ class Cell:
     """A cell.
 
     input: the number of the loop's input. states: loop variables, h and, of an LSTM, c. gates: of an LSTM in the order
-    i, f, c, o; of one whose gates are coupled, so that i is 1 - f, f, c, o. projection: of the output [units, out]. cell_clip, proj_clip: where the cell state and the projected
-    output are clipped, 0 for nowhere."""
+    i, f, c, o; of a coupled one, where i is 1 - f, f, c, o. projection: of the output [units, out]. cell_clip,
+    proj_clip: where the cell state and the projected output are clipped, 0 for nowhere."""
 
     kind: str
     input: int
@@ -154,8 +154,8 @@ def _lstm(step: Step, h: int, c: int) -> Cell:
 
 
 def _entering(state: Poly, old: Poly, new: Poly, name: str) -> tuple[list[Poly], tuple[Poly | None, ...], bool]:
-    """What a new state is made of: the sums of the gates i and f, or of f alone where i is 1 - f, and the candidate; the
-    cell states that these gates, and the output's, may see; whether f is 1 - the sigmoid of its sum. name: of the
+    """What a new state is made of: the sums of the gates i and f, or of f alone where i is 1 - f, and the candidate;
+    the cell states that these gates, and the output's, may see; whether f is 1 - the sigmoid of its sum. name: of the
     function that the output is made with."""
     coupled = _coupled(state, old)
     if coupled is not None:

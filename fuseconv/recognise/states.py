@@ -37,8 +37,8 @@ _RULE = "rnn_state"
 
 
 def keep_states(module: Module, report: Report, mode: str = "written") -> bool:
-    """Takes away what writes the state of a fused recurrent op before each invoke, where it is not needed. Returns whether
-    it took anything, which leaves handles of variables that nothing uses.
+    """Takes away what writes the state of a fused recurrent op before each invoke, where it is not needed. Returns
+    whether it took anything, which leaves handles of variables that nothing uses.
 
     A stateful layer reads its state from a variable of the model and writes it back: if nothing else uses the variable,
     and it starts as zeros, the op's own variable tensor takes its place, which the runtime zeroes when it allocates
