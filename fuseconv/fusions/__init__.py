@@ -39,6 +39,7 @@ from fuseconv.fusions import (
     reductions,
     repetition,
     rnn,
+    shape_vectors,
     softmax,
     squares,
     subsampling,
@@ -53,5 +54,5 @@ MODULES = (
     detection_postprocess, max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu,
     l2_normalization, softmax, normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic,
     padding, dilated_conv, dense_reshape, interpolation, reductions, channels, tokens, casts, attention_mask,
-    upsampling, matrix_products, repetition, transposed_size, subsampling,
+    upsampling, matrix_products, repetition, transposed_size, subsampling, shape_vectors,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A pool with a window of 1 that leaves elements out, before a convolution with one of 1 -> the convolution's stride."""
+"""A pool that only leaves elements out, before a convolution with a window of 1 -> the convolution's stride."""
 
 from __future__ import annotations
 

@@ -49,6 +49,16 @@ def test_images_of_unknown_size():
     check(fn, tf.TensorSpec([None, None, None, 5]), ops=OPS)
 
 
+def test_rows():
+    import keras
+
+    layer = keras.layers.Conv1DTranspose(2, 3, 3, bias_initializer="normal", kernel_initializer="normal")
+    layer.build((None, 4, 5))
+    check(layer, tf.TensorSpec([None, 4, 5]), ops=["RESHAPE", "CONV_2D", "RESHAPE"])
+    check(lambda x: up(x, draw(1, 3, 6, 5), (1, 3), (3, 12)), IMAGE, ops=["CONV_2D", "RESHAPE"])
+    check(lambda x: up(x, draw(3, 1, 6, 5), (3, 1), (9, 4)), IMAGE, ops=SIZED)
+
+
 def test_windows_that_overlap_or_leave_gaps():
     for size in (1, 3):
         check(lambda x: up(x, draw(size, size, 6, 5), 2), IMAGE, ops=SIZED)  # noqa: B023
