@@ -16,8 +16,15 @@ from fuseconv.load.op_defs import OpDefs
 from fuseconv.load.resources import TABLE_COLLECTION, Resources
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+# Ops that read what a program feeds through datasets and queues, which a converted model is fed itself.
+_FEEDERS = frozenset({
+    "IteratorGetNext", "IteratorGetNextSync", "QueueDequeue", "QueueDequeueMany", "QueueDequeueManyV2",
+    "QueueDequeueUpTo", "QueueDequeueUpToV2", "QueueDequeueV2",
+})  # fmt: skip
 # Ops that nobody reads, but that make nothing a user asks for.
-_NO_OUTPUTS = frozenset({"Assert", "Const", "NoOp", "PlaceholderWithDefault", "Print", "PrintV2"}) | _PLACEHOLDERS
+_NO_OUTPUTS = _PLACEHOLDERS | {
+    "Assert", "Const", "IteratorToStringHandle", "NoOp", "PlaceholderWithDefault", "Print", "PrintV2",
+}  # fmt: skip
 # Up to this version of GraphDef, a placeholder of unknown shape says that it is a scalar.
 _SCALAR_IS_UNKNOWN = 21
 _SAVED_MODEL_TAG = 0x08  # how SavedModel begins: field 1, a number; a GraphDef begins with field 1, a message
@@ -30,7 +37,8 @@ def load(path: Path, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ())
     """The module of a frozen graph.
 
     inputs, outputs: tensors by name, "node" or "node:1". An input may be any tensor: the graph is cut there. Nothing:
-    the placeholders that the outputs need, and all that the nodes make which no other reads.
+    the placeholders, and what comes out of datasets and queues, that the outputs need; all that the nodes make which no
+    other reads.
     Raises InputError if the file is no frozen graph, a name is not in it, or outputs cannot be found."""
     return _Loader(_read(path), path).load(list(inputs), list(outputs))
 
@@ -83,7 +91,7 @@ class _Loader:
         found = outputs or self._unread(inputs)
         if not found:
             raise InputError(f"{self.path}: no node makes an output of its own accord; name them with --outputs.")
-        fed = inputs or [name for name in self.nodes.by_name if self.nodes.op(name) in _PLACEHOLDERS]
+        fed = inputs or self._feeds()
         values = {_with_index(name): self._input(name) for name in fed}
         graph = self.importer.build_graph("serving_default", self.nodes, values, list(map(_with_index, found)))
         if not outputs:
@@ -113,6 +121,16 @@ class _Loader:
         meta.collection_def[TABLE_COLLECTION].node_list.value.extend(writes)
         Resources(self.path.parent, meta, self.nodes, self.importer.library).resolve(module)
 
+    def _feeds(self) -> list[str]:
+        feeds: list[str] = []
+        for name, node in self.nodes.by_name.items():
+            if node.op in _PLACEHOLDERS:
+                feeds.append(name)
+            elif node.op in _FEEDERS:
+                count = sum(len(dtypes) for _, dtypes in self.importer.output_types(node) or [])
+                feeds += [f"{name}:{index}" for index in range(count)]
+        return feeds
+
     def _input(self, name: str) -> Value:
         dtype = self.importer.tensor_type(self.nodes, name)
         index = int(_with_index(name).rpartition(":")[2])
@@ -123,9 +141,10 @@ class _Loader:
         shape = attrs.shape(node.attr["shape"].shape) if "shape" in node.attr else None
         if shape == () and self.producer <= _SCALAR_IS_UNKNOWN:
             shape = None
-        if shape is None and "_output_shapes" in node.attr:
-            shapes = node.attr["_output_shapes"].list.shape
-            shape = attrs.shape(shapes[index]) if index < len(shapes) else None
+        for key in ("output_shapes", "_output_shapes"):
+            if shape is None and key in node.attr:
+                shapes = node.attr[key].list.shape
+                shape = attrs.shape(shapes[index]) if index < len(shapes) else None
         return shape
 
     def _unread(self, inputs: Sequence[str]) -> list[str]:

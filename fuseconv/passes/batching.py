@@ -330,7 +330,7 @@ def row_read(op: Op) -> tuple[int | None, Value | None]:
     begin, strides, mask = op.operands[1], content_of(op.operands[3]), int(op.attrs.get("shrink_axis_mask", 0))
     axis = mask.bit_length() - 1
     packed = begin.op if begin is not None and begin.op is not None and begin.op.kind == "tf.Pack" else None
-    if packed is None or mask != 1 << axis or not 0 <= axis < len(packed.operands) or strides is None:
+    if packed is None or not 0 <= axis < len(packed.operands) or mask != 1 << axis or strides is None:
         return None, None
     others = sum(1 << i for i in range(len(packed.operands)) if i != axis)
     whole = all(int(op.attrs.get(name, 0)) & others == others for name in ("begin_mask", "end_mask"))

@@ -126,4 +126,6 @@ def result_content(kind: str, operands: Sequence[Value | None], attrs: dict[str,
         if held is None:
             return None
         arrays.append(held)
-    return KERNELS[kind](*arrays, **attrs)
+    made = KERNELS[kind](*arrays, **attrs)
+    # Of a scalar, numpy hands out the element itself.
+    return None if made is None else np.asarray(made, object)

@@ -183,3 +183,22 @@ def test_wrong_files(tmp_path: Path, tf2: Path) -> None:
 
 def test_a_long_name_is_no_text(write: Write) -> None:
     assert load(write(lambda tf: tf.negative(tf.compat.v1.placeholder(tf.float32, [1]), name="y" * 110))).signatures
+
+
+def test_what_a_dataset_gives_is_an_input(write: Write) -> None:
+    def build(tf: Any) -> None:
+        v1 = tf.compat.v1
+        handle = v1.placeholder(tf.string, [], "handle")
+        shapes = (tf.TensorShape([None, 2]), tf.TensorShape([None]))
+        iterator = v1.data.Iterator.from_string_handle(handle, (tf.float32, tf.int64), shapes)
+        x, labels = iterator.get_next()
+        logits = tf.matmul(x, tf.constant([[1.0], [2.0]]), name="logits")
+        tf.add(tf.cast(labels, tf.float32), tf.squeeze(logits, 1), name="sum")
+
+    (signature,) = load(write(build)).signatures
+    assert (signature.inputs, signature.outputs) == (["IteratorGetNext", "IteratorGetNext:1"], ["sum"])
+    assert [value.shape for value in signature.graph.inputs] == [
+        (symbol("IteratorGetNext.0"), 2), (symbol("IteratorGetNext:1.0"),)
+    ]  # fmt: skip
+    (signature,) = load(write(build), outputs=["logits"]).signatures
+    assert signature.inputs == ["IteratorGetNext"]

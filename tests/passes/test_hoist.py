@@ -185,3 +185,13 @@ def test_a_division_of_integers_stays() -> None:
 
     x = np.array([[1, 2], [3, 4], [0, 0]], np.int32)
     check(run, tf.TensorSpec([3, 2], tf.int32), tf.TensorSpec([], tf.int32), inputs=[x, np.int32(2)])
+
+
+def test_rows_that_keep_their_axis() -> None:
+    def total(x: tf.Tensor) -> tf.Tensor:
+        made = tf.zeros([1, 3])
+        for step in tf.range(tf.shape(x)[0]):
+            made = tf.tanh(made + tf.ensure_shape(x[step : step + 1], [1, 3]))
+        return made
+
+    check(total, tf.TensorSpec([None, 3]))

@@ -102,6 +102,9 @@ def test_a_shape_that_is_taken_apart_and_put_together_is_known():
     rows = tfl.strided_slice(shape, [1], [2], [1])
     assert content(tfl.reshape(rows, np.zeros(0, np.int32))) == [N]
     assert content(tfl.mul(rows, [8])) == [N * 8]
+    row = tfl.gather(tfl.shape(x(B, N)), np.int32(1))
+    assert content(row) == [N]
+    assert content(tfl.add(row, np.int32(2))) == [N + 2]
     assert content(tfl.pack(batch, np.int32(5))) == [B, 5]
     target = tfl.concatenation(tfl.expand_dims(batch, np.int32(0)), tfl.mul(rows, [8]), [3])
     assert tfl.reshape(image, target).shape == (B, N * 8, 3)
