@@ -77,7 +77,8 @@ def test_group_norm(groups):
     assert "norm_factors" in converted.refused
     # One product and one sum of the data's size, behind small ones.
     small = ["ADD", "RSQRT", "MUL", "NEG", "MUL", "ADD"]
-    assert Counter(converted.ops) == Counter(["RESHAPE", "MEAN", "SUB", "SQUARE", "MEAN", *small, "MUL", "ADD", "RESHAPE"])
+    expected = ["RESHAPE", "MEAN", "SUB", "SQUARE", "MEAN", *small, "MUL", "ADD", "RESHAPE"]
+    assert Counter(converted.ops) == Counter(expected)
 
 
 def test_before_dense_layers_gamma_and_beta_move_into_their_weights():

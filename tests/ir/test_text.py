@@ -71,7 +71,7 @@ def test_large_constants_survive(dtype: str) -> None:
 def test_attributes_that_are_named_like_kinds_of_values_survive() -> None:
     graph = Graph("main", {"function": FuncRef("main", {"dtype": types.INT8})})
     graph.ops.append(Op("tf.Some", [], {"dtype": types.FLOAT16}, "a", ()))
-    module = Module([Signature("serving_default", graph, [], [])])
+    module = Module([Signature(["serving_default"], graph, [], [])])
     again = parse_module(print_module(module)).signatures[0].graph
     assert again.attrs == graph.attrs and again.ops[0].attrs == graph.ops[0].attrs
 
