@@ -15,6 +15,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.types import DType
 from fuseconv.load import protos
+from fuseconv.load.checkpoint import masked_crc32c
 
 # What a large weight holds besides zeros: the first element, and the last.
 Corners = tuple[float, float]
@@ -172,7 +173,8 @@ def _add_block(data: bytearray, entries: list[tuple[bytes, bytes]]) -> bytes:
         data += _varint(0) + _varint(len(key)) + _varint(len(value)) + key + value
     data += struct.pack("<II", 0, 1)
     length = len(data) - start
-    data += bytes(5)
+    data += b"\0"
+    data += struct.pack("<I", masked_crc32c(bytes(data[start:])))
     return _varint(start) + _varint(length)
 
 

@@ -181,7 +181,7 @@ def _block(data: bytes, offset: int, size: int, path: Path) -> Iterator[tuple[by
     if data[end]:
         how = _COMPRESSIONS.get(data[end], "unknown")
         raise InputError(f"{path} is compressed ({how}); fuseconv reads what TensorFlow writes, which is not.")
-    if struct.unpack_from("<I", data, end + 1)[0] != _masked_crc32c(data[offset : end + 1]):
+    if struct.unpack_from("<I", data, end + 1)[0] != masked_crc32c(data[offset : end + 1]):
         raise _damaged(path)
     (restarts,) = struct.unpack_from("<I", data, end - 4)
     end -= 4 + 4 * restarts
@@ -209,7 +209,7 @@ def _crc32c_table() -> list[int]:
     return table
 
 
-def _masked_crc32c(data: bytes) -> int:
+def masked_crc32c(data: bytes) -> int:
     """The checksum of a block with its kind of compression, as LevelDB stores it: turned, and with a constant added."""
     table = _crc32c_table()
     crc = 0xFFFFFFFF
