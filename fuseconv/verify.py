@@ -234,7 +234,7 @@ def _verify_signature(
     shapes: Mapping[str, Sequence[int | None]],
     seed: int,
 ) -> None:
-    specs = _agree(signature, original.inputs, file.inputs(signature), shapes)
+    specs = _agree(signature, original.inputs, file.inputs(signature), shapes, given or {})
     dynamic = {name for name, spec in specs.items() if spec.shape and spec.shape[0] is None}
     if given is None:
         batches = _random_batches(original, signature, specs, dynamic, np.random.default_rng(seed))
@@ -259,7 +259,11 @@ def _verify_signature(
 
 
 def _agree(
-    signature: str, model: Mapping[str, Spec], file: Mapping[str, Spec], shapes: Mapping[str, Sequence[int | None]]
+    signature: str,
+    model: Mapping[str, Spec],
+    file: Mapping[str, Spec],
+    shapes: Mapping[str, Sequence[int | None]],
+    given: Arrays,
 ) -> dict[str, Spec]:
     """What each input takes by what the model, the file and the caller say; a known size wins over an unknown one."""
     differing = sorted(set(model) ^ set(file))
@@ -275,6 +279,8 @@ def _agree(
         # The file says [] of an input whose rank the model does not tell.
         shape = _merge(spec.shape, file[name].shape or spec.shape, name, "the file", VerificationError)
         shape = _merge(shape, shapes.get(name), name, "--input-shape", InputError)
+        if shape is None and name in given:
+            shape = (None,) * given[name].ndim
         if shape is None:
             raise InputError(f"the rank of the input {name!r} is not known: give --input-shape {name}=...")
         specs[name] = Spec(spec.dtype, shape)
@@ -372,7 +378,8 @@ def _random_array(shape: tuple[int, ...], dtype: np.dtype, limits: Range, random
 def _given_batches(
     original: Function, signature: str, specs: Mapping[str, Spec], dynamic: set[str], given: Arrays
 ) -> Iterator[list[Run]]:
-    """The caller's arrays twice, and where the batch is dynamic with two more rows, the first ones again."""
+    """The caller's arrays twice, and where the batch is dynamic with two more rows, the first ones again, if the
+    original takes that: a first dimension need not be the batch."""
     missing = sorted(set(specs) - set(given))
     if missing:
         wanted = ", ".join(f"{name} {_dtype_name(s.dtype)}{_dims(s.shape or ())}" for name, s in specs.items())
@@ -386,8 +393,14 @@ def _given_batches(
             for name, array in feed.items()
         })  # fmt: skip
     for one in feeds:
-        # Called for each run, as a model may keep state.
-        yield [(one, _call(original, signature, one)) for _ in range(2)]
+        try:
+            # Called for each run, as a model may keep state.
+            runs: list[Run] = [(one, _call(original, signature, one)) for _ in range(2)]
+        except InputError:
+            if one is feed:
+                raise
+            continue
+        yield runs
 
 
 def _fit(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:

@@ -233,6 +233,29 @@ class TestData:
         result = verify(model, file, data={"x": np.ones((0, 2)), "n": np.int32(1)})
         assert [shapes["x"] for _, shapes, _ in result.runs] == [(0, 2)]
 
+    def test_more_rows_are_left_out_where_the_model_refuses_them(self, tmp_path: Path) -> None:
+        def serve(x: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
+            with tf.control_dependencies([tf.debugging.assert_equal(tf.shape(x)[1], tf.shape(lengths)[0])]):
+                return {"y": tf.reduce_sum(x, 0)}
+
+        specs = {"x": spec(None, None, 2), "lengths": spec(None, dtype=tf.int32)}
+        model = saved(tmp_path / "model", serving_default=(serve, specs))
+        file = converted(model)
+        result = verify(model, file, data={"x": np.ones((5, 3, 2)), "lengths": np.ones(3, np.int32)})
+        assert result.passed
+        assert [shapes["x"] for _, shapes, _ in result.runs] == [(5, 3, 2)]
+        with pytest.raises(InputError, match="cannot run"):
+            verify(model, file, data={"x": np.ones((5, 3, 2)), "lengths": np.ones(2, np.int32)})
+
+    def test_tells_the_rank_that_the_model_does_not(self, tmp_path: Path) -> None:
+        specs = {"x": spec(None, 2), "rate": tf.TensorSpec(None, tf.float32)}
+        model = saved(tmp_path / "model", serving_default=(lambda x, rate: {"y": x * rate}, specs))
+        file = convert(model, input_shapes={"rate": ()}).data
+        assert file is not None
+        with pytest.raises(InputError, match="the rank of the input 'rate' is not known"):
+            verify(model, file)
+        assert verify(model, file, data={"x": np.ones((2, 2)), "rate": np.float32(0.5)}).passed
+
     @pytest.mark.parametrize(
         ("data", "why"),
         [

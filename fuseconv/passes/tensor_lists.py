@@ -179,9 +179,12 @@ def _stated(op: Op) -> Shape | None:
 
 
 def _before(graph: Graph, place: int) -> Iterator[Value]:
+    """What a size can be read off at a place. What is read from a list is not: when that list becomes a tensor, its
+    sizes get other names, so the lists that need them have to come after it."""
     yield from graph.inputs
     for op in graph.ops[:place]:
-        yield from op.results
+        if op.type not in REWRITES:
+            yield from op.results
 
 
 def _lists(module: Module) -> list[_List]:

@@ -114,6 +114,17 @@ def growing(x: tf.Tensor) -> tf.Tensor:
     return array.stack()
 
 
+def read_from_another(x: tf.Tensor) -> tf.Tensor:
+    """The size of the second list's elements can be read only off what was read from the first."""
+    options = {"element_shape": [-1, 3], "element_dtype": tf.float32}
+    first = LIST.TensorListReserve(num_elements=2, **options)
+    first = LIST.TensorListSetItem(input_handle=first, index=1, item=x)
+    rows = LIST.TensorListGather(input_handle=first, indices=tf.range(2), **options)
+    second = LIST.TensorListReserve(num_elements=tf.shape(rows)[0], **options)
+    second = LIST.TensorListSetItem(input_handle=second, index=0, item=2.0 * rows[1])
+    return LIST.TensorListStack(input_handle=second, **options)
+
+
 def concatenated(x: tf.Tensor) -> tf.Tensor:
     array = _array(3, element_shape=[None, 3])
     for i in tf.range(3):
@@ -161,6 +172,7 @@ def resized(x: tf.Tensor) -> list[tf.Tensor]:
         in_a_branch,
         nested,
         growing,
+        read_from_another,
         concatenated,
         pushed,
         scattered,
