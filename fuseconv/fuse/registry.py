@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -42,10 +43,11 @@ class Registry:
 
     @classmethod
     def builtin(cls) -> Registry:
-        """The modules that come with fuseconv."""
-        from fuseconv import fusions, lower
-
-        return cls(*fusions.MODULES, *lower.MODULES)
+        """The modules that come with fuseconv, in a registry of the caller's own."""
+        registry, shared = cls(), _builtin()
+        registry._fusions, registry._rules = dict(shared._fusions), dict(shared._rules)
+        registry._modules = list(shared._modules)
+        return registry
 
     def add(self, module: ModuleType, origin: str = "") -> None:
         """Collects what a module offers, once. Rules that it has imported from elsewhere are not its own.
@@ -99,3 +101,10 @@ class Registry:
         if name in table:
             raise InputError(f"{name} is claimed by both {table[name].origin} and {origin}; leave one out")
         table[name] = Owned(origin, item)
+
+
+@functools.cache
+def _builtin() -> Registry:
+    from fuseconv import fusions, lower
+
+    return Registry(*fusions.MODULES, *lower.MODULES)
