@@ -149,6 +149,18 @@ def test_a_failure_harms_no_file(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "model.tflite"]
 
 
+def test_inputs_of_unknown_rank_are_asked_for(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    weights = tf.ones([2, 3])
+    specs = [tf.TensorSpec((None, 2), name="x"), tf.TensorSpec(None, name="keep")]
+    serve = tf.function(lambda x, keep: {"y": tf.matmul(x / keep, weights)}, input_signature=specs)
+    tf.saved_model.save(tf.Module(), str(tmp_path / "model"), {"serving_default": serve})
+    with pytest.raises(UnsupportedError, match=r"give --input-shape keep=\.\.\., empty for a scalar"):
+        fuseconv.convert(tmp_path / "model")
+    assert fuseconv.convert(tmp_path / "model", input_shapes={"keep": ()}).data
+
+
 def _unsupported(tmp_path: Path) -> Path:
     import tensorflow as tf
 

@@ -27,7 +27,8 @@ _REFUSALS = (
     ArithmeticError, AssertionError, AttributeError, EOFError, ImportError, LookupError, NameError, OSError,
     RuntimeError, TypeError, ValueError, *keras_config.ZIP_ERRORS,
 )  # fmt: skip
-_UNKNOWN = re.compile(r"(?:Unknown \w+|Could not locate (?:class|function)):? '([^']+)'")
+# tf-keras says 'function' of a function whose own name stands in a configuration.
+_UNKNOWN = re.compile(r"(?:Unknown [\w ]+|Could not locate (?:class|function)):? '(?!function')([^']+)'")
 _LONGEST_REASON = 300
 
 

@@ -34,7 +34,13 @@ def lower(
         form = functools.partial(_custom, module=module, custom=custom, made=made)
         _lower_graph(graph, rules, report, effects, form, refused)
     if refused:
-        raise unsupported([(op, _advised(op, why, op.type in rules, custom)) for op, why in refused[::-1]])
+        unranked = [
+            name
+            for signature in module.signatures
+            for name, value in zip(signature.inputs, signature.graph.inputs)
+            if value.shape is None and not value.dtype.is_handle
+        ]
+        raise unsupported([(op, _advised(op, why, op.type in rules, custom)) for op, why in refused[::-1]], unranked)
     _tell(made, custom, report)
 
 
@@ -175,12 +181,16 @@ def hand_over(old: Value, new: Value) -> None:
     replace_uses(old, new)
 
 
-def unsupported(refused: list[tuple[Op, str]]) -> UnsupportedError:
-    """One error for all ops that cannot be converted, grouped by op and reason."""
+def unsupported(refused: list[tuple[Op, str]], unranked: Sequence[str] = ()) -> UnsupportedError:
+    """One error for all ops that cannot be converted, grouped by op and reason. unranked: the names of the inputs whose
+    rank the model does not tell, on which that may lie."""
     groups: dict[tuple[str, str], list[str]] = {}
     for op, why in refused:
         groups.setdefault((op.type, why), []).append(op.name)
     ops = [(type, names, why) for (type, why), names in sorted(groups.items())]
     kinds = sorted({type for type, _, _ in ops})
     text = ", ".join(kinds[:5]) + (f" and {len(kinds) - 5} more" if len(kinds) > 5 else "")
+    if unranked:
+        shapes = " ".join(f"--input-shape {name}=..." for name in dict.fromkeys(unranked))
+        text += f" (the rank of an input is not known, which may be why: give {shapes}, empty for a scalar)"
     return UnsupportedError(f"the model has operations that TFLite's builtins cannot express yet: {text}", ops)

@@ -188,6 +188,23 @@ def test_custom_class(library: Any, tmp_path: Path) -> None:
     assert module.signatures[0].outputs == ["doubled"]
 
 
+def test_custom_function_of_an_older_file(tmp_path: Path) -> None:
+    import h5py
+    import tf_keras
+
+    def doubled(x: Any) -> Any:
+        return x + x
+
+    model = tf_keras.Sequential([tf_keras.Input((4,)), tf_keras.layers.Dense(2, activation="softplus")])
+    model.save(tmp_path / "model.h5")
+    with h5py.File(tmp_path / "model.h5", "r+") as file:
+        file.attrs["model_config"] = file.attrs["model_config"].replace('"softplus"', '"doubled"')
+    with pytest.raises(InputError, match=r"uses 'doubled'.*--plugin"):
+        load(tmp_path / "model.h5")
+    module = load(tmp_path / "model.h5", custom_objects={"doubled": doubled})
+    assert "AddV2" in kinds(module.signatures[0].graph)
+
+
 def test_subclassed_model(tmp_path: Path) -> None:
     import keras
 
