@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ _NO_OUTPUTS = _PLACEHOLDERS | {
 _SCALAR_IS_UNKNOWN = 21
 _SAVED_MODEL_TAG = 0x08  # how SavedModel begins: field 1, a number; a GraphDef begins with field 1, a message
 _HEAD_BYTES = 256
+_OF_CHECKPOINT = re.compile(r"\.(?:meta|index|data-\d+-of-\d+)")
 _TEXT = frozenset(string.printable.encode())
 _MAX_LISTED = 10
 
@@ -66,6 +68,8 @@ def _other_kind(path: Path, head: bytes) -> str:
         return "is empty"
     if path.suffix.lower() == ".onnx":
         return "is an ONNX model; fuseconv reads TensorFlow's: a SavedModel directory, a Keras file or a frozen graph"
+    if _OF_CHECKPOINT.fullmatch(path.suffix):
+        return "belongs to a checkpoint: restore that in TensorFlow, and save the model as a SavedModel"
     if head[4:8] == b"TFL3":
         return "is a TensorFlow Lite file already; `fuseconv inspect` shows what is in it"
     if head.startswith((keras_config.HDF5_MAGIC, keras_config.ZIP_MAGIC)):

@@ -53,7 +53,8 @@ def _read(path: Path) -> Any:
         for other, form in (("saved_model.pbtxt", "as text"), ("saved_model.cpb", "in chunks")):
             if (path / other).exists():
                 raise InputError(f"{path} holds its model {form} ({other}); save it as saved_model.pb.") from None
-        raise InputError(f"{path} is no SavedModel: there is no saved_model.pb in it.") from None
+        help = "; restore the checkpoint in TensorFlow, and save the model" if any(path.glob("*.index")) else ""
+        raise InputError(f"{path} is no SavedModel: there is no saved_model.pb in it{help}.") from None
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}.") from None
     if not data:

@@ -179,6 +179,11 @@ def test_wrong_files(tmp_path: Path, tf2: Path) -> None:
     onnx.write_bytes(b"\x08\x07")
     with pytest.raises(InputError, match="is an ONNX model"):
         load(onnx)
+    for suffix in ("meta", "index", "data-00000-of-00001"):
+        part = tmp_path / f"model.ckpt-10.{suffix}"
+        part.write_bytes(b"\x0a\xff\xff")
+        with pytest.raises(InputError, match="belongs to a checkpoint"):
+            load(part)
 
 
 def test_a_long_name_is_no_text(write: Write) -> None:
