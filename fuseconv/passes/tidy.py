@@ -10,6 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.passes.input_sizes import read_off_inputs
+from fuseconv.passes.shape_vectors import join_sizes
 from fuseconv.passes.simplify import simplify
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -31,6 +32,7 @@ def tidy(module: Module, report: Report) -> None:
     for graph in module.graphs():
         _tidy_graph(graph, report)
         read_off_inputs(graph)
+        join_sizes(graph)
     simplify(module, report)
     loops = [op for graph in module.graphs() for op in graph.ops if op.kind == "tfl.WHILE"]
     repeated = {op.attrs["body_subgraph_index"].name for op in loops}

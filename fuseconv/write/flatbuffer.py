@@ -48,6 +48,9 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
 
     Signatures become subgraphs in the order of the module (the first is what a runtime runs by default), each function
     that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
+    What is sorted has no signature: TOPK_V2 takes its results for ones of dynamic size if its operand has an unknown
+    dimension there, although their sizes follow from the operand's as those of any op (`passes.shape_vectors` says what
+    dynamic sizes cost).
     Tensors are named as their values, without the calls that they were in, and with a number where a name is taken.
     The same module gives the same bytes.
     An output that is an input, a constant or another output too is written as such, and interpreters read it so.
@@ -220,8 +223,14 @@ class _Model:
             tensors[id(value)] = index
         names = _tensor_names(graph, values)
         self.tensor_of[graph] = tensors
+        unsigned = {id(op.operands[0]) for op in graph.ops if op.kind == "tfl.TOPK_V2"}
+        # A slice without a signature would keep the shape that is written.
+        slices = [op.result for op in graph.ops if op.kind == "tfl.SLICE"]
+        unsigned -= {id(value) for value in (*graph.inputs, *graph.outputs, *slices)}
         fields = {
-            "tensors": [self._tensor(value, name) for value, name in zip(values, names, strict=True)],
+            "tensors": [
+                self._tensor(value, name, id(value) not in unsigned) for value, name in zip(values, names, strict=True)
+            ],
             "inputs": [tensors[id(value)] for value in graph.inputs],
             "outputs": [tensors[id(value)] for value in graph.outputs],
             "operators": [self._operator(op, tensors) for op in graph.ops],
@@ -235,7 +244,7 @@ class _Model:
             return id(value)
         return self.buffers.index(value), value.dtype, value.shape, value.quantisation
 
-    def _tensor(self, value: Value, name: str) -> Table:
+    def _tensor(self, value: Value, name: str, signed: bool) -> Table:
         if value.dtype.tflite is None:
             raise FuseconvError(f"the tensor {name} has the type {value.dtype}, which TFLite does not have")
         data = value.data
@@ -245,7 +254,8 @@ class _Model:
             raise FuseconvError(f"the constant {name} is an array of {data.dtype}, but declared as {value.dtype}")
         shape = value.shape or ()
         static = [dim if isinstance(dim, int) else _placeholder(dim) for dim in shape]
-        signature = [-1 if isinstance(dim, Sym) else dim for dim in shape] if not value.is_static else None
+        unknown = signed and not value.is_static
+        signature = [-1 if isinstance(dim, Sym) else dim for dim in shape] if unknown else None
         fields = {
             "shape": static,
             "type": value.dtype.tflite,

@@ -5,7 +5,7 @@ import tensorflow as tf
 from fuseconv.testing import check
 
 X = tf.TensorSpec([None, 3])
-FILLED = ["SHAPE", "STRIDED_SLICE", "PACK", "FILL"]
+FILLED = ["SHAPE", "STRIDED_SLICE", "CONCATENATION", "FILL"]
 
 
 def test_one_pack():

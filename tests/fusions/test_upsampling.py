@@ -9,7 +9,7 @@ from fuseconv.testing import check
 RNG = np.random.default_rng(0)
 IMAGE = tf.TensorSpec([None, 3, 4, 5])
 OPS = ["CONV_2D", "DEPTH_TO_SPACE"]
-SIZED = ["SHAPE", "STRIDED_SLICE", "PACK", "TRANSPOSE_CONV"]
+SIZED = ["SHAPE", "STRIDED_SLICE", "CONCATENATION", "TRANSPOSE_CONV"]
 
 
 def draw(*shape):

@@ -1,0 +1,71 @@
+"""PACK of sizes that are read off shapes -> CONCATENATION of slices of the shapes: shapes that are known before a run.
+
+The runtime computes SHAPE, its slices and what CONCATENATION makes of them as it allocates tensors, but PACK only as it
+runs. What is sized by a vector of PACK's (FILL, RESHAPE, TILE) is of dynamic size, and all ops behind are prepared in
+the midst of a run. That costs time on each run, and gives wrong results: as a loop's body, or whatever else, is
+prepared in a run, XNNPACK may move the memory that its parts of the model share, and points the parts that ran before
+to the new place, but with inputs and outputs where they were in their last run. Where the runtime has moved these too,
+the new place may be the old one of an input. Then a copy (RESHAPE, SPLIT, CONCATENATION) seems to copy a tensor to
+itself, and is left out from then on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir.graph import Graph, Op, Value, detach, replace_uses
+from fuseconv.tfl.builder import Builder
+
+
+def join_sizes(graph: Graph) -> None:
+    """Joins, in a graph of TFLite ops, what was packed of sizes and numbers. Ops that nothing reads are left."""
+    ops, graph.ops = graph.ops, []
+    for op in ops:
+        places = [_place(value) for value in op.operands] if op.kind == "tfl.PACK" else []
+        known = all(place or value.is_const for place, value in zip(places, op.operands))  # type: ignore[union-attr]
+        if any(places) and known and not _sizes_state(op):
+            tfl = Builder(graph.ops, op.name, op.sources)
+            parts = [_part(tfl, place, value) for place, value in zip(places, op.operands)]  # type: ignore[arg-type]
+            replace_uses(op.result, parts[0] if len(parts) == 1 else tfl.concatenation(*_merged(tfl, parts), axis=0))
+            detach(op)
+        else:
+            graph.ops.append(op)
+
+
+def _sizes_state(op: Op) -> bool:
+    """True if a variable tensor is made: with a size that is known before, some are wrong without delegates."""
+    return any(result.variable for reader in op.result.uses for result in reader.results)
+
+
+def _place(value: Value | None) -> tuple[Value, int] | None:
+    """The result of SHAPE, and the place in it, that a scalar is read from."""
+    op = value.op if value is not None and value.rank == 0 else None
+    if op is None or op.kind != "tfl.STRIDED_SLICE":
+        return None
+    shape, begin = op.operands[:2]
+    masks = {name: number for name, number in op.attrs.items() if number}
+    if shape is None or shape.op is None or shape.op.kind != "tfl.SHAPE" or masks != {"shrink_axis_mask": 1}:
+        return None
+    if begin is None or begin.data is None or shape.shape is None or not isinstance(shape.shape[0], int):
+        return None
+    return shape, int(begin.data[0]) % shape.shape[0]
+
+
+def _part(tfl: Builder, place: tuple[Value, int] | None, value: Value) -> Value:
+    """A scalar as a vector of one element."""
+    if place is None:
+        assert value.data is not None
+        return tfl.const(value.data.reshape(1), value.dtype)
+    shape, at = place
+    return tfl.strided_slice(shape, [at], [at + 1], [1])
+
+
+def _merged(tfl: Builder, parts: list[Value]) -> list[Value]:
+    """The vectors, of which neighbours that are constants are one."""
+    merged: list[Value] = []
+    for part in parts:
+        if merged and part.is_const and merged[-1].is_const:
+            merged[-1] = tfl.const(np.concatenate([merged[-1].data, part.data]), part.dtype)  # type: ignore[list-item]
+        else:
+            merged.append(part)
+    return merged
