@@ -137,6 +137,19 @@ def test_another_model_is_caught(tmp_path: Path) -> None:
             verify(model, file)
 
 
+def test_a_model_that_differs_from_itself_is_told_of(tmp_path: Path) -> None:
+    def serve(x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"drawn": x + tf.random.uniform([2]), "same": 2.0 * x}
+
+    model = saved(tmp_path / "model", serving_default=(serve, {"x": spec(None, 2)}))
+    result = verify(model, converted(model))
+    assert {output.output: output.passed for output in result.outputs} == {"drawn": False, "same": True}
+    assert "the model differs from itself too" in str(result.failure)
+    other = saved(tmp_path / "other", serving_default=(lambda x: {"y": x}, {"x": spec(None, 2)}))
+    wrong = saved(tmp_path / "wrong", serving_default=(lambda x: {"y": -x}, {"x": spec(None, 2)}))
+    assert "itself" not in str(verify(other, converted(wrong)).failure)
+
+
 def test_strings_and_booleans_and_scalars(tmp_path: Path) -> None:
     specs = {"word": spec(None, dtype=tf.string), "flag": spec(dtype=tf.bool), "n": spec(dtype=tf.int64)}
     model = saved(
