@@ -220,7 +220,7 @@ def _constant_content(value: Value) -> np.ndarray | None:
 
 def _foldable(op: Op) -> bool:
     return (
-        bool(op.operands)
+        bool(op.operands and op.results)
         and all(value is not None and value.is_const for value in op.operands)
         and not any(result.dtype.is_handle for result in op.results)
         and is_repeatable(op)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fuseconv.ir import dims, types
-from fuseconv.ir.graph import Graph, Module, Signature
+from fuseconv.ir.graph import Graph, Module, Op, Signature, constant
 from fuseconv.ir.verifier import check
+from fuseconv.passes import simplify as simplify_module
 from fuseconv.passes.simplify import simplify
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -180,3 +182,15 @@ def test_equal_constants_of_a_few_hundred_numbers_are_one() -> None:
     simplify(Module([Signature(["main"], graph, ["x"], list("abcd"))]), Report())
     first, second, third, fourth = graph.outputs
     assert first is second and len({first, third, fourth}) == 3 == len(graph.ops)
+
+
+def test_an_op_without_results_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorFlow would be imported for an assertion of constants."""
+    op = Op("tf.Assert", [constant(np.array(True)), constant(np.array(b"text", object))], {}, "assert", ("assert",))
+    graph = Graph("main")
+    graph.ops = [op]
+    monkeypatch.setattr(simplify_module, "evaluate_with_tensorflow", lambda *_: pytest.fail("TensorFlow was asked"))
+    report = Report()
+    report.source("assert", "Assert")
+    simplify(Module([Signature(["main"], graph, [], [])]), report)
+    assert not graph.ops
