@@ -29,10 +29,12 @@ def lower(
     refused: list[tuple[Op, str]] = []
     known: dict[str, bool] = {}
     made: Counter[str] = Counter()
+    functions: dict[str, Graph] = {}
     for graph in module.graphs():
         effects = functools.partial(has_effect, module=module, known=known)
         form = functools.partial(_custom, module=module, custom=custom, made=made)
-        _lower_graph(graph, rules, report, effects, form, refused)
+        _lower_graph(graph, rules, report, effects, form, refused, functions)
+    module.functions.update(functions)
     if refused:
         unranked = [
             name
@@ -51,6 +53,7 @@ def _lower_graph(
     effects: Callable[[Op], bool],
     custom: Callable[[Op], tuple[str, list[Value], list[Op]]],
     refused: list[tuple[Op, str]],
+    functions: dict[str, Graph],
 ) -> None:
     """Goes from the last op to the first: a rule that needs only what is known of an operand, such as the shape that a
     chain of ops computes, leaves that chain without readers before it is reached."""
@@ -63,7 +66,7 @@ def _lower_graph(
             report.removed(op, "lower", "nothing reads it once shapes are known")
             detach(op)
             continue
-        why, results, emitted = _apply(op, rules)
+        why, results, emitted = _apply(op, rules, functions)
         if why and "_misplaced" not in op.attrs:  # else no kernel could run it either
             instead, made, ops = custom(op)
             if instead or ops:
@@ -84,7 +87,9 @@ def _lower_graph(
     graph.ops = [op for emitted in reversed(lowered) for op in emitted]
 
 
-def _apply(op: Op, rules: Mapping[str, OpFunction]) -> tuple[str, Sequence[Value | None], list[Op]]:
+def _apply(
+    op: Op, rules: Mapping[str, OpFunction], functions: dict[str, Graph]
+) -> tuple[str, Sequence[Value | None], list[Op]]:
     for left in ("_why", "_misplaced"):  # the reason of a pass that had to leave the op
         if left in op.attrs:
             return op.attrs[left], (), []
@@ -95,12 +100,15 @@ def _apply(op: Op, rules: Mapping[str, OpFunction]) -> tuple[str, Sequence[Value
     if why:
         return why, (), []
     emitted: list[Op] = []
-    tfl = Lowering(emitted, op)
+    before = len(functions)
+    tfl = Lowering(emitted, op, functions)
     try:
         made = rule(tfl, op, op.operands)
     except (Unsupported, OverflowError) as refusal:
         for new in emitted:
             detach(new)
+        for name in list(functions)[before:]:
+            del functions[name]
         # What numpy says where a size that the rule computed does not fit int32.
         return str(refusal) if isinstance(refusal, Unsupported) else f"TFLite counts in 32 bits: {refusal}", (), []
     except Exception as error:

@@ -13,7 +13,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast, in_float32
 from fuseconv.lower.native import elementwise, filled, scalar, select, through
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.shapes import known, reshape, shape_of
+from fuseconv.lower.shapes import extent, reshape, shape_of
 from fuseconv.tfl.limits import RANK, TYPES
 
 
@@ -91,38 +91,28 @@ def Cumsum(tfl, x, axis, *, exclusive=False, reverse=False):
 
 @lowers
 def Cumprod(tfl, x, axis, *, exclusive=False, reverse=False):
-    """MUL with itself moved by 1, 2, 4, ... elements, as often as the known size of the dimension asks for."""
-    at = _axis(x, axis)
-    (size,) = known(shape_of(x)[at : at + 1], "the size of a cumulative product's dimension")
+    """MUL with itself moved by 1, 2, 4, ... elements, as often as the size of the dimension asks for; in a WHILE if
+    that is not known."""
 
-    def product_of(wide: Value) -> Value:
-        total = _moved(tfl, wide, at, 1, size, reverse) if exclusive and size else wide
-        step = 1
-        while step < size:
-            total = elementwise(tfl, "MUL", total, _moved(tfl, total, at, step, size, reverse))
-            step *= 2
-        return total
+    def combined(tfl: Lowering, total: Value, other: Value) -> Value:
+        return elementwise(tfl, "MUL", total, other)
 
-    return through(tfl, "CUMSUM", product_of, x)
+    return through(tfl, "CUMSUM", lambda wide: _scanned(tfl, wide, axis, combined, 1, exclusive, reverse), x)
 
 
 @lowers
 @in_float32
 def CumulativeLogsumexp(tfl, x, axis, *, exclusive=False, reverse=False):
     """The logarithm of the sum of exponentials with itself moved by 1, 2, 4, ... elements, as Cumprod."""
-    at = _axis(x, axis)
-    (size,) = known(shape_of(x)[at : at + 1], "the size of a cumulative sum's dimension")
     # The logarithm of nothing: an infinity less itself would not be a number.
     nothing = float(np.finfo(np.float32).min)
-    total = tfl.maximum(x, nothing)
-    total = _moved(tfl, total, at, 1, size, reverse, nothing) if exclusive and size else total
-    step = 1
-    while step < size:
-        other = _moved(tfl, total, at, step, size, reverse, nothing)
+
+    def combined(tfl: Lowering, total: Value, other: Value) -> Value:
         larger = tfl.maximum(total, other)
         distance = tfl.sub(tfl.minimum(total, other), larger)
-        total = tfl.add(larger, tfl.log(tfl.add(tfl.exp(distance), 1.0)))
-        step *= 2
+        return tfl.add(larger, tfl.log(tfl.add(tfl.exp(distance), 1.0)))
+
+    total = _scanned(tfl, tfl.maximum(x, nothing), axis, combined, nothing, exclusive, reverse)
     return select(tfl, tfl.less_equal(total, nothing), -np.inf, total)
 
 
@@ -215,11 +205,46 @@ def _arg(tfl: Lowering, kind: str, reduce: str, x: Value, dimension: Value) -> V
     return cast(tfl, getattr(tfl, kind.lower())(x, at, output_type=made.name.upper()), tfl.dtype)
 
 
-def _moved(tfl: Lowering, x: Value, axis: int, step: int, size: int, back: bool, fill: float = 1) -> Value:
+def _scanned(
+    tfl: Lowering, x: Value, axis: Value, combined: Callable[..., Value], nothing: float, exclusive: bool, reverse: bool
+) -> Value:
+    """All elements up to each along the axis, put together with `combined(tfl, x, y)`, to which `nothing` adds nothing."""
+    at, dims = _axis(x, axis), shape_of(x)
+    if len(dims) > RANK["PADV2"]:
+        flat = reshape(tfl, x, (product(dims[:at]), dims[at], product(dims[at + 1 :])), x)
+        made = _scanned(tfl, flat, scalar(1, types.INT32), combined, nothing, exclusive, reverse)
+        return reshape(tfl, made, dims, x)
+
+    def further(tfl: Lowering, total: Value, step: Value) -> Value:
+        return combined(tfl, total, _moved(tfl, total, at, step, reverse, nothing))
+
+    size = dims[at]
+    if exclusive:
+        x = _moved(tfl, x, at, scalar(1, types.INT32), reverse, nothing)
+    if isinstance(size, int):
+        for power in range(max(size - 1, 0).bit_length()):
+            x = further(tfl, x, scalar(1 << power, types.INT32))
+        return x
+    *_, total = tfl.loop(
+        lambda tfl, step, every, total: tfl.less(step, every),
+        lambda tfl, step, every, total: [tfl.add(step, step), every, further(tfl, total, step)],
+        [scalar(1, types.INT32), extent(tfl, size, x), x],
+    )
+    return total
+
+
+def _moved(tfl: Lowering, x: Value, axis: int, step: Value, back: bool, fill: float) -> Value:
     """x moved along the axis by `step` elements (towards the front if `back`), with `fill` where it came from."""
-    rank = len(shape_of(x))
-    begin = [step if back and at == axis else 0 for at in range(rank)]
-    sizes = [size - step if at == axis else -1 for at in range(rank)]
-    paddings = np.zeros((rank, 2), np.int32)
-    paddings[axis, int(back)] = step
-    return tfl.padv2(tfl.slice_(x, begin, sizes), paddings, scalar(fill, x.dtype))
+    dims = shape_of(x)
+    paddings = np.zeros((len(dims), 2), np.int32)
+    paddings[axis, int(back)] = 1
+    padded = tfl.padv2(x, tfl.mul(tfl.const(paddings), step), scalar(fill, x.dtype))
+    if back:
+        begin, sizes = tfl.mul(tfl.const(np.eye(len(dims), dtype=np.int32)[axis]), step), tfl.ints([-1] * len(dims))
+    else:
+        begin = tfl.ints([0] * len(dims))
+        own = isinstance(dims[axis], int)
+        sizes = tfl.ints([dims[axis] if at == axis else -1 for at in range(len(dims))]) if own else tfl.shape_(x)
+    moved = tfl.slice_(padded, begin, sizes)
+    moved.shape = dims
+    return moved

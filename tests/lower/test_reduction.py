@@ -113,8 +113,23 @@ def test_types_of_scans(op, dtype):
     check(lambda x: op(x, 1), spec(None, 4, dtype=dtype))
 
 
-def test_product_along_an_unknown_size_is_refused():
-    check_refused(tf.math.cumprod, spec(None, 3), match="Cumprod.*size")
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("op", [tf.math.cumprod, tf.math.cumulative_logsumexp])
+def test_scans_along_an_unknown_size(op, exclusive, reverse):
+    sizes = (0, 1, 2, 7)
+    assert "WHILE" in check(lambda x: op(x, 0, exclusive, reverse), spec(None, 3), batches=sizes).ops
+    assert "WHILE" in check(lambda x: op(x, 1, exclusive, reverse), spec(None, None, 2), batches=(1, 3)).ops
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.int8, tf.int64], ids=lambda t: t.name)
+def test_types_of_products_along_an_unknown_size(dtype):
+    check(tf.math.cumprod, spec(None, 3, dtype=dtype), batches=(1, 5))
+
+
+def test_scans_of_many_dimensions():
+    check(lambda x: tf.math.cumprod(x, 2), spec(None, 2, 5, 2, 1, 3, 2))
+    check(lambda x: tf.math.cumprod(x, 2, reverse=True), spec(2, 2, None, 2, 1, 3, 2))
 
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=lambda t: t.name)
