@@ -6,10 +6,10 @@ import functools
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.lower.carriers import cast, conjugate
+from fuseconv.lower.carriers import carried, cast, conjugate
 from fuseconv.lower.complex import quotient
 from fuseconv.lower.native import elementwise, scalar, select, through
-from fuseconv.lower.rules import Lowering, lowers
+from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import shape_of
 from fuseconv.tfl.limits import BROADCAST_RANK, TYPES
 
@@ -124,10 +124,14 @@ def ClipByValue(tfl, x, low, high):
 
 @lowers
 def Pow(tfl, x, y):
-    """POW; products, SQRT, RSQRT or DIV where the exponent is a small constant."""
+    """POW; products, SQRT, RSQRT or DIV where the exponent is a small constant. Integers, which wrap around in
+    TensorFlow, are multiplied and squared: in a WHILE if the exponents are no constant."""
     exponent = float(y.data.reshape(-1)[0]) if y.is_const and y.data.size == 1 and y.rank == 0 else None
     if exponent in (1.0, 2.0, 3.0):
         return functools.reduce(lambda a, b: elementwise(tfl, "MUL", a, b), [x] * int(exponent))
+    if x.dtype.is_integer:
+        x, y = (carried(tfl, v, (types.INT32, types.INT64)) for v in (x, y))
+        return cast(tfl, _integer_power(tfl, x, y), tfl.dtype)
     if x.dtype.is_float and exponent in (0.5, -0.5):
         return elementwise(tfl, "SQRT" if exponent > 0 else "RSQRT", x)
     if x.dtype.is_float and exponent == -1.0:
@@ -176,6 +180,33 @@ def reciprocal(tfl: Lowering, x: Value) -> Value:
     if x.dtype is types.COMPLEX64:
         return quotient(tfl, scalar(1, x.dtype), x)
     return elementwise(tfl, "DIV", scalar(1, x.dtype), x)
+
+
+def _integer_power(tfl: Lowering, x: Value, y: Value) -> Value:
+    """x to the power of y, int32 or int64: the product of x^1, x^2, x^4, ... for the bits of y. TensorFlow fails where
+    y is negative."""
+    one = elementwise(tfl, "ADD", elementwise(tfl, "MUL", elementwise(tfl, "ADD", x, y), 0), 1)
+    if y.is_const and y.rank == 0:
+        exponent, total = int(y.data), None  # type: ignore[arg-type]
+        require(exponent >= 0, f"TensorFlow takes no integer to the power of {exponent}")
+        while exponent:
+            if exponent & 1:
+                total = x if total is None else elementwise(tfl, "MUL", total, x)
+            exponent >>= 1
+            x = elementwise(tfl, "MUL", x, x) if exponent else x
+        return one if total is None else total
+
+    def more(tfl: Lowering, bit: Value, most: Value, *_: Value) -> Value:
+        # After the last bit comes the lowest negative number.
+        return tfl.logical_and(tfl.greater(bit, 0), tfl.less_equal(bit, most))
+
+    def once(tfl: Lowering, bit: Value, most: Value, y: Value, power: Value, total: Value) -> list[Value]:
+        takes = elementwise(tfl, "NOT_EQUAL", elementwise(tfl, "STABLEHLO_AND", y, bit), 0)
+        total = select(tfl, takes, elementwise(tfl, "MUL", total, power), total)
+        return [tfl.add(bit, bit), most, y, elementwise(tfl, "MUL", power, power), total]
+
+    most = tfl.reduce_max(tfl.reshape(y, [-1]), [0])
+    return tfl.loop(more, once, [scalar(1, y.dtype), most, y, x, one])[-1]
 
 
 def _truncated_rest(tfl: Lowering, x: Value, y: Value) -> Value:

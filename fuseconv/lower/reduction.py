@@ -208,7 +208,7 @@ def _arg(tfl: Lowering, kind: str, reduce: str, x: Value, dimension: Value) -> V
 def _scanned(
     tfl: Lowering, x: Value, axis: Value, combined: Callable[..., Value], nothing: float, exclusive: bool, reverse: bool
 ) -> Value:
-    """All elements up to each along the axis, put together with `combined(tfl, x, y)`, to which `nothing` adds nothing."""
+    """All elements up to each along the axis, put together with `combined(tfl, x, y)`, to which `nothing` adds none."""
     at, dims = _axis(x, axis), shape_of(x)
     if len(dims) > RANK["PADV2"]:
         flat = reshape(tfl, x, (product(dims[:at]), dims[at], product(dims[at + 1 :])), x)

@@ -51,7 +51,7 @@ class Lowering(Builder):
             graph = self.functions[name] = Graph(name)
             values = [graph.add_input(x.dtype, x.shape, f"carried_{index}") for index, x in enumerate(carried)]
             made = function(Lowering(graph.ops, self.source, self.functions), *values)
-            graph.outputs = list(made) if isinstance(made, (list, tuple)) else [made]
+            graph.outputs = [made] if isinstance(made, Value) else made
             refs[f"{part}_subgraph_index"] = FuncRef(name)
         return self.typed_op("WHILE", carried, [(x.dtype, x.shape) for x in carried], refs)
 

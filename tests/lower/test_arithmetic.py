@@ -120,7 +120,10 @@ def test_constant_power(exponent):
     check(lambda x: tf.pow(x, exponent), spec(None, 5), inputs=lambda rng, s, t: rng.uniform(0.3, 3, s).astype(t))
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, tf.int8, tf.int16, tf.int32], ids=lambda t: t.name)
+INTEGERS = [tf.int8, tf.int16, tf.int32, tf.int64]
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=lambda t: t.name)
 def test_power(dtype):
     def small(rng, shape, numpy_type):
         return rng.integers(0, 4, shape).astype(numpy_type)
@@ -128,9 +131,17 @@ def test_power(dtype):
     check(tf.pow, spec(None, 5, dtype=dtype), spec(5, dtype=dtype), inputs=small)
 
 
-def test_power_of_int64():
-    check(lambda x: x**2, spec(None, 5, dtype=tf.int64))
-    check_refused(tf.pow, spec(5, dtype=tf.int64), spec(5, dtype=tf.int64), match="Pow.*int64")
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda t: t.name)
+def test_powers_of_integers_wrap_around(dtype):
+    x = np.array([[-2], [-1], [0], [1], [2], [3], [-7]], dtype.as_numpy_dtype)
+    largest = np.iinfo(dtype.as_numpy_dtype).max
+    y = np.array([0, 1, 2, 5, 63, 64, 127, largest // 2 + 1, largest], dtype.as_numpy_dtype)
+    check(tf.pow, spec(None, 1, dtype=dtype), spec(9, dtype=dtype), inputs=[x, y], batches=(7,))
+    check(lambda x: [tf.pow(x, n) for n in (0, 2, 3, 11, 127)], spec(None, 1, dtype=dtype))
+
+
+def test_negative_powers_of_integers_are_refused():
+    check_refused(lambda x: tf.pow(x, -2), spec(5, dtype=tf.int32), match="power of -2")
 
 
 def test_atan2_broadcasts():
