@@ -28,6 +28,7 @@ ARRAYS = {
 @pytest.mark.parametrize("name", ARRAYS)
 def test_pieces_are_the_array_in_row_major_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contents, "_COPIED_BYTES", 1000)
+    monkeypatch.setattr(contents, "_ROWS", 1)
     monkeypatch.setattr(contents, "_MAPPED_BYTES", 1000)
     array = ARRAYS[name]
     value = constant(array)
@@ -40,6 +41,7 @@ def test_pieces_are_the_array_in_row_major_order(name: str, monkeypatch: pytest.
 
 def test_a_transposed_weight_is_never_copied_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contents, "_COPIED_BYTES", 10_000)
+    monkeypatch.setattr(contents, "_MOST_COPIED_BYTES", 10_000)
     pieces = contents.pieces(constant(MATRIX.T))
     copied = [len(piece) for piece in pieces]
     assert max(copied) <= 10_000 and sum(copied) == MATRIX.nbytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import tracemalloc
@@ -173,6 +174,18 @@ def test_writing_to_a_path_and_to_a_file(tmp_path: Path):
     write(module, out)
     assert (tmp_path / "a.tflite").read_bytes() == out.getvalue() == to_bytes(module)
     assert out.getvalue()[4:8] == b"TFL3"
+
+
+def test_a_file_system_that_reserves_nothing_is_written_to_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*operands: int) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    module = dense(normal(3, 5))
+    write(module, tmp_path / "reserved.tflite")
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    write(module, tmp_path / "unreserved.tflite")
+    assert (tmp_path / "reserved.tflite").read_bytes() == (tmp_path / "unreserved.tflite").read_bytes()
+    assert (tmp_path / "reserved.tflite").read_bytes() == to_bytes(module)
 
 
 def test_weights_beyond_the_reach_of_offsets_are_found_by_file_position():
