@@ -26,7 +26,8 @@ def check(m: Match) -> None:
 
 def rewrite(tfl: Builder, m: Match) -> Value:
     attrs = m.product.attrs | {"adj_y": not m.product.attrs.get("adj_y", False)}
-    return tfl.op("BATCH_MATMUL", (m.x, m.y), attrs)[0]
+    result = m.product.result
+    return tfl.op("BATCH_MATMUL", (m.x, m.y), attrs, [(result.dtype, result.shape)])[0]
 
 
 FUSIONS = [Fusion("transpose_into_product", "BATCH_MATMUL", transposed, rewrite, check)]

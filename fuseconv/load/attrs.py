@@ -33,12 +33,24 @@ _VALUE_FIELDS = {
     types.COMPLEX128: "dcomplex_val",
 }  # the other integer types: int_val
 
+# Element types of which TFLite has no like, by their numbers in types.proto.
+_WITHOUT_LIKE = {
+    15: "qint16", 16: "quint16", 24: "float8_e5m2", 25: "float8_e4m3fn", 26: "float8_e4m3fnuz",
+    27: "float8_e4m3b11fnuz", 28: "float8_e5m2fnuz", 29: "int4", 30: "uint4", 31: "int2", 32: "uint2",
+    33: "float4_e2m1fn",
+}  # fmt: skip
+
 
 def dtype(number: int) -> DType:
     """The element type with this number in types.proto (a reference type is its element type).
 
     Raises InputError for one that fuseconv does not know."""
     found = types.BY_TF.get(number)
+    if number in _WITHOUT_LIKE:
+        raise InputError(
+            f"The model computes in {_WITHOUT_LIKE[number]}, for which TFLite has no kernels; export it without that "
+            'quantisation, or with another one (model.quantize("int8"))'
+        )
     if found is None:
         raise InputError(f"The model uses TensorFlow's element type number {number}, which fuseconv does not know.")
     return found

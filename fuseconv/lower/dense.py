@@ -6,7 +6,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import carried, cast, complex_of, conjugate, in_float32
-from fuseconv.lower.native import elementwise
+from fuseconv.lower.native import elementwise, scalar
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import reshape, shape_of
 
@@ -16,13 +16,14 @@ _MOST_DIMS = 5
 
 @lowers
 def MatMul(tfl, a, b, *, transpose_a=False, transpose_b=False):
-    """FULLY_CONNECTED with a constant, BATCH_MATMUL of two matrices; integers are multiplied and summed."""
+    """FULLY_CONNECTED with a constant, BATCH_MATMUL of two matrices; integers but int8 are multiplied and summed."""
     return matmul(tfl, a, b, transpose_a, transpose_b)
 
 
 @lowers("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
-    """FULLY_CONNECTED with a constant matrix, else BATCH_MATMUL; integers are multiplied and summed."""
+    """FULLY_CONNECTED with a constant matrix, else BATCH_MATMUL, which makes int32 of int8; other integers are
+    multiplied and summed."""
     if x.dtype.is_complex:
         x, y = (conjugate(tfl, z) if adjoint else z for z, adjoint in ((x, adj_x), (y, adj_y)))
     return matmul(tfl, x, y, adj_x, adj_y)
@@ -31,10 +32,14 @@ def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
 def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool = False) -> Value:
     """x [...,m,k] @ y [...,k,n], with leading dimensions that broadcast; adj: the last two are swapped. The result is
     of the op's type. A constant matrix y is a dense layer's."""
-    if x.dtype.is_integer and x.dtype is y.dtype is tfl.dtype:
+    if x.dtype is y.dtype is types.INT8 and max(len(shape_of(x)), len(shape_of(y))) <= _MOST_DIMS:
+        result = [(types.INT32, tfl.shape)]
+        return cast(tfl, tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y, results=result), tfl.dtype)
+    if x.dtype.is_integer and y.dtype.is_integer:
         return _integer_matmul(tfl, x, y, adj_x, adj_y)
     if x.dtype is types.COMPLEX64:
         return _complex_matmul(tfl, x, y, adj_x, adj_y)
+    x, y = (cast(tfl, v, types.FLOAT32) if v.dtype.is_integer else v for v in (x, y))
     return _float_matmul(tfl, x, y, adj_x=adj_x, adj_y=adj_y)[0]
 
 
@@ -77,7 +82,7 @@ def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) ->
 def _integer_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
     """The product as TFLite has no kernel for it: every pair of elements multiplied, then summed."""
     # What is left of the sum in the wider type is what the narrower one's arithmetic leaves.
-    x, y = (carried(tfl, v, (types.INT32, types.INT64)) for v in (x, y))
+    x, y = (cast(tfl, v, carried(tfl, scalar(0, tfl.dtype), (types.INT32, types.INT64)).dtype) for v in (x, y))
     x, y = swapped(tfl, x) if adj_x else x, swapped(tfl, y) if adj_y else y
     rank = max(len(shape_of(x)), len(shape_of(y)))
     left = tfl.expand_dims(x, tfl.const(-1, types.INT32))

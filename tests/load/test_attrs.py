@@ -111,3 +111,10 @@ def test_attributes(fields: dict[str, Any], expected: Any) -> None:
 def test_unbound_attribute() -> None:
     with pytest.raises(InputError, match=r"not bound"):
         attrs.attr(AttrValue(placeholder="T"))
+
+
+def test_types_without_a_like_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match=r"computes in float8_e4m3fn.*int8"):
+        attrs.attr(AttrValue(type=25))
+    with pytest.raises(InputError, match=r"number 99"):
+        attrs.dtype(99)

@@ -1,5 +1,6 @@
 """Parity of matrix products."""
 
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -49,6 +50,49 @@ def test_matmul_of_integers(dtype, adjoint):
 def test_batch_matmul_of_int16_keeps_what_is_left_of_16_bits():
     batched = spec(None, 3, 7, dtype=tf.int16)
     check(lambda x: tf.matmul(1000 * x, x, transpose_b=True), batched)
+
+
+def product(x, y, made, adj_x=False, adj_y=False):
+    return tf.raw_ops.BatchMatMulV3(x=x, y=y, Tout=made, adj_x=adj_x, adj_y=adj_y)
+
+
+@pytest.mark.parametrize("adj_x", [False, True])
+@pytest.mark.parametrize("adj_y", [False, True])
+def test_int32_of_int8(adj_x, adj_y):
+    a = spec(*((None, 7, 6) if adj_x else (None, 6, 7)), dtype=tf.int8)
+    b = spec(*((5, 7) if adj_y else (7, 5)), dtype=tf.int8)
+    check(lambda x, y: product(x, y, tf.int32, adj_x, adj_y), a, b, ops=["BATCH_MATMUL"])
+    many = spec(None, 2, 1, 2, 3, 7, dtype=tf.int8)
+    check(lambda x, y: product(x, tf.reshape(y, [7, 5]), tf.int32), many, b)
+
+
+def test_int8_weights_stay_in_the_file():
+    w = np.random.default_rng(1).integers(-128, 128, (2000, 300)).astype(np.int8)
+    converted = check(lambda x: product(x, w, tf.int32), spec(None, 2000, dtype=tf.int8), ops=["BATCH_MATMUL"])
+    assert len(converted.data) < w.size * 1.1
+    transposed = check(lambda x: product(x, tf.transpose(w), tf.int32), spec(None, 300, dtype=tf.int8))
+    assert transposed.ops == ["BATCH_MATMUL"]
+
+
+@pytest.mark.parametrize(("left", "right"), [(tf.int8, tf.uint8), (tf.uint8, tf.int8), (tf.uint8, tf.uint8)])
+def test_int32_of_bytes(left, right):
+    check(lambda x, y: product(x, y, tf.int32), spec(None, 6, 7, dtype=left), spec(7, 5, dtype=right))
+
+
+def test_halves_of_integers():
+    # TensorFlow sums in halves.
+    a, b = spec(None, 6, 7, dtype=tf.bfloat16), spec(7, 5, dtype=tf.int8)
+    check(lambda x, y: product(x, y, tf.bfloat16), a, b, atol=2**-6)
+
+
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_quantised_layers_of_keras(mode):
+    dense = tf.keras.layers.Dense(16, activation="relu")
+    einsum = tf.keras.layers.EinsumDense("abc,cd->abd", output_shape=(None, 6), bias_axes="d")
+    model = tf.keras.Sequential([tf.keras.Input((5, 8)), dense, einsum])
+    for layer in (dense, einsum):
+        layer.quantize(mode)
+    check(model, spec(None, 5, 8))
 
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])

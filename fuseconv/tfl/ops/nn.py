@@ -153,9 +153,18 @@ def fully_connected(
 
 @op("BatchMatMulOptions")
 def batch_matmul(
-    x: Value, y: Value, *, adj_x: bool = False, adj_y: bool = False, asymmetric_quantize_inputs: bool = False
+    x: Value,
+    y: Value,
+    *,
+    adj_x: bool = False,
+    adj_y: bool = False,
+    asymmetric_quantize_inputs: bool = False,
+    results: list[ResultType] | None = None,
 ) -> ResultType:
-    """x [...,m,k], y [...,k,n] -> [...,m,n]; the leading dimensions broadcast; adj swaps the last two of an operand."""
+    """x [...,m,k], y [...,k,n] -> [...,m,n]; the leading dimensions broadcast; adj swaps the last two of an operand. Of
+    int8 the result is int32, and the exact one, if `results` say so."""
+    if results is not None:
+        return results[0]
     if x.shape is None or y.shape is None:
         return x.dtype, None
     batch = broadcast(x.shape[:-2], y.shape[:-2])
