@@ -1,17 +1,22 @@
 """Fourier transforms: RFFT2D of powers of two, else products with the matrix of the transform.
 
-The matrices work on complex numbers as pairs of float32, [..., n, 2], which BITCAST gives without a copy. Lengths must
-be known. A transform that crops or pads its operand does so by the size of its matrix.
+The matrices work on complex numbers as pairs of float32, [..., n, 2], which BITCAST gives without a copy. They are
+constants where the length is known; a complex transform of an unknown length computes its own. A transform that crops
+or pads its operand does so by the size of its matrix.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
+from fuseconv.lower.carriers import cast
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.shapes import known, reshape, shape_of
+from fuseconv.lower.shapes import extent, known, positions, reshape, shape_of
 
 # The largest matrix: that of 2048 complex numbers.
 _MAX_ELEMENTS = 1 << 24
@@ -71,7 +76,7 @@ def _whole(tfl: Lowering, x: Value, sign: int) -> Value:
     rank = {"2": 2, "3": 3}.get(tfl.source.type[-2], 1)
     shape = shape_of(x)
     pairs = _pairs(tfl, x)
-    for axis, length in enumerate(known(shape[-rank:], "the length of a Fourier transform"), start=-rank):
+    for axis, length in enumerate(shape[-rank:], start=-rank):
         pairs = _along(tfl, pairs, axis, length, sign)
     return _complex(tfl, pairs)
 
@@ -131,20 +136,40 @@ def _signal(tfl: Lowering, pairs: Value, length: int) -> Value:
     return _product(tfl, rows, matrix)
 
 
-def _along(tfl: Lowering, pairs: Value, axis: int, length: int, sign: int) -> Value:
-    """The transform to `length` along one of the dimensions that `axis` counts from the end, the pairs' left out."""
+def _along(tfl: Lowering, pairs: Value, axis: int, length: Dim, sign: int) -> Value:
+    """The transform to `length` along one of the dimensions that `axis` counts from the end, the pairs' left out. An
+    unknown length is that of the operand."""
     rank = len(shape_of(pairs))
     at = rank - 1 + axis
     order = [*(i for i in range(rank - 1) if i != at), at, rank - 1]
     moved = pairs if axis == -1 else tfl.transpose(pairs, order)
     *outer, n, _ = shape_of(moved)
-    used = min(known([n], "the length of a Fourier transform")[0], length)
-    waves = _waves(used, length, length, sign)
-    pair = np.stack([waves.real, waves.imag, -waves.imag, waves.real], axis=-1).reshape(used, length, 2, 2)
-    matrix = pair.transpose(0, 2, 1, 3).reshape(2 * used, 2 * length)
-    rows = reshape(tfl, _cropped(tfl, moved, used, -2), (*outer, 2 * used), pairs)
-    y = reshape(tfl, _product(tfl, rows, matrix), (*outer, length, 2), pairs)
+    if isinstance(length, int):
+        used = min(known([n], "the length of a Fourier transform")[0], length)
+        waves = _waves(used, length, length, sign)
+        pair = np.stack([waves.real, waves.imag, -waves.imag, waves.real], axis=-1).reshape(used, length, 2, 2)
+        matrix = pair.transpose(0, 2, 1, 3).reshape(2 * used, 2 * length)
+        rows = reshape(tfl, _cropped(tfl, moved, used, -2), (*outer, 2 * used), pairs)
+        y = _product(tfl, rows, matrix)
+    else:
+        rows = reshape(tfl, moved, (*(outer or [1]), 2 * length), pairs)
+        y = tfl.batch_matmul(rows, _computed(tfl, length, sign, pairs))
+    y = reshape(tfl, y, (*outer, length, 2), pairs)
     return y if axis == -1 else tfl.transpose(y, [int(i) for i in np.argsort(order)])
+
+
+def _computed(tfl: Lowering, length: Dim, sign: int, *sources: Value) -> Value:
+    """The matrix of the transform of `length` pairs, [2 length, 2 length], computed at run time."""
+    at = positions(tfl, length, *sources)
+    turns = tfl.floor_mod(tfl.mul(reshape(tfl, at, (length, 1)), at), extent(tfl, length, *sources))
+    count = cast(tfl, extent(tfl, length, *sources), types.FLOAT32)
+    angle = tfl.mul(cast(tfl, turns, types.FLOAT32), tfl.div(2 * math.pi, count))
+    real, imaginary = tfl.cos(angle), tfl.sin(tfl.neg(angle) if sign > 0 else angle)
+    if sign < 0:
+        real, imaginary = tfl.div(real, count), tfl.div(imaginary, count)
+    rows = [[real, imaginary], [tfl.neg(imaginary), real]]
+    pairs = [tfl.pack(*row, axis=2, values_count=2) for row in rows]
+    return reshape(tfl, tfl.pack(*pairs, axis=1, values_count=2), (2 * length, 2 * length), *sources)
 
 
 def _cropped(tfl: Lowering, x: Value, size: int, axis: int) -> Value:
