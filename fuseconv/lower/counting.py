@@ -29,14 +29,9 @@ def UpperBound(tfl, sorted_inputs, values, *, out_type=None):
 @lowers
 def DenseBincount(tfl, x, size, weights, *, binary_output=False):
     """SUM of ONE_HOT, times the weights if there are any; REDUCE_MAX of it if the output is binary."""
-    hot = _one_hot(tfl, x, size)
+    hot = weighted(tfl, x, size, weights, binary_output)
     axis = len(shape_of(hot)) - 2
-    if binary_output:
-        return tfl.reduce_max(hot, [axis])
-    if 0 not in shape_of(weights):
-        require(shape_of(weights)[-1] == shape_of(x)[-1], "whether there are weights is not known")
-        hot = tfl.mul(hot, reshape(tfl, weights, (*shape_of(weights), 1), x))
-    return tfl.sum(hot, [axis])
+    return tfl.reduce_max(hot, [axis]) if binary_output else tfl.sum(hot, [axis])
 
 
 @lowers
@@ -75,6 +70,16 @@ def _counted(tfl: Lowering, kind: str, rows: Value, values: Value) -> Value:
     inner = reshape(tfl, rows, (batch, 1, count), rows)
     outer = reshape(tfl, values, (batch, wanted, 1), values)
     return cast(tfl, tfl.sum(cast(tfl, elementwise(tfl, kind, inner, outer), types.INT32), [2]), tfl.dtype)
+
+
+def weighted(tfl: Lowering, x: Value, size: Value, weights: Value, binary: bool) -> Value:
+    """x [..., n] -> [..., n, size], where what is not 0 is 1, or the weight if there are any and the output is not
+    binary."""
+    hot = _one_hot(tfl, x, size)
+    if binary or 0 in shape_of(weights):
+        return hot
+    require(shape_of(weights)[-1] == shape_of(x)[-1], "whether there are weights is not known")
+    return tfl.mul(hot, reshape(tfl, weights, (*shape_of(weights), 1), x))
 
 
 def _one_hot(tfl: Lowering, x: Value, size: Value) -> Value:

@@ -44,9 +44,9 @@ _FAMILIES = {
         StringToHashBucketStrong StringToNumber StringUpper Substr UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode
         UnicodeScript UnicodeTranscode UnsortedSegmentJoin""",
     _SPARSE: """
-        AddSparseToTensorsMap DeserializeManySparse DeserializeSparse RaggedBincount RaggedCountSparseOutput
-        RaggedCross RaggedFillEmptyRows RaggedGather RaggedRange RaggedTensorFromVariant RaggedTensorToSparse
-        RaggedTensorToTensor RaggedTensorToVariant SerializeManySparse SerializeSparse SparseAdd SparseBincount
+        AddSparseToTensorsMap DeserializeManySparse DeserializeSparse RaggedCountSparseOutput RaggedCross
+        RaggedFillEmptyRows RaggedTensorFromVariant RaggedTensorToVariant SerializeManySparse SerializeSparse SparseAdd
+        SparseBincount
         SparseConcat SparseCountSparseOutput SparseCross SparseCrossHashed SparseCrossV2 SparseDenseCwiseAdd
         SparseDenseCwiseDiv SparseDenseCwiseMul SparseFillEmptyRows SparseMatMul SparseReduceMax SparseReduceMaxSparse
         SparseReduceSum SparseReduceSumSparse SparseReorder SparseReshape SparseSlice SparseSoftmax
@@ -94,7 +94,7 @@ _FAMILIES = {
         Batch BatchFunction Unbatch""",
     _XLA: """
         XlaAllReduce XlaArgMax XlaArgMin XlaBroadcastHelper XlaConv XlaConvV2 XlaCustomCallV2 XlaDequantize XlaDot
-        XlaDotV2 XlaDynamicSlice XlaEinsum XlaGather XlaHostCompute XlaIf XlaKeyValueSort XlaLaunch
+        XlaDotV2 XlaEinsum XlaGather XlaHostCompute XlaIf XlaKeyValueSort XlaLaunch
         XlaOptimizationBarrier XlaPad XlaReduce XlaReduceScatter XlaReduceWindow XlaRngBitGenerator XlaScatter
         XlaSelectAndScatter XlaSelfAdjointEig XlaSort XlaSvd XlaVariadicReduce XlaVariadicReduceV2 XlaVariadicSort
         XlaWhile""",

@@ -12,6 +12,7 @@ from fuseconv.passes.shapes import (  # noqa: F401  (fill the table)
     lists,
     nn,
     others,
+    ragged,
     random,
     reduction,
     slicing,
