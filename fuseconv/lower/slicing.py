@@ -13,7 +13,7 @@ from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.array import untouched_merged
 from fuseconv.lower.carriers import cast
-from fuseconv.lower.native import scalar, through
+from fuseconv.lower.native import scalar, sizes, through
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import reshape, shape_of
 from fuseconv.tfl.limits import RANK
@@ -54,6 +54,15 @@ def Slice(tfl, x, begin, size):
             return cut_out(tfl, x, cuts)
         return through(tfl, "SLICE", lambda wide: tfl.slice_(wide, starts, sizes), x)
     return through(tfl, "SLICE", lambda wide: tfl.slice_(wide, begin, cast(tfl, size, begin.dtype)), x)
+
+
+@lowers
+def XlaDynamicSlice(tfl, x, start_indices, size_indices):
+    """SLICE from where MAXIMUM and MINIMUM leave the start, which is such that the whole slice lies within x."""
+    shape, lengths, starts = shape_of(x), _int32(tfl, size_indices), _int32(tfl, start_indices)
+    last = tfl.sub(sizes(tfl, shape, x), lengths)
+    starts = tfl.maximum(tfl.minimum(starts, last), tfl.ints([0] * len(shape)))
+    return through(tfl, "SLICE", lambda wide: tfl.slice_(wide, starts, lengths), x)
 
 
 @lowers

@@ -94,3 +94,15 @@ def test_slice_at_run_time(index_type):
 def test_slice_up_to_an_unknown_size():
     check(lambda x, y: tf.slice(x, [0, 0], [tf.shape(y)[0], 2]), spec(8, 4), spec(None))
     check(lambda x, y: x[: tf.shape(y)[0]], spec(8, 4), spec(None))
+
+
+@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)
+def test_a_slice_of_xla_stays_within(index_type):
+    from tensorflow.compiler.tf2xla.python.xla import dynamic_slice
+
+    x = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
+    for start in (1, 4, -3):
+        inputs = [x, np.array(start, index_type.as_numpy_dtype)]
+        check(lambda x, n: dynamic_slice(x, (n, 0), (2, 5)), spec(4, 5), spec(dtype=index_type), inputs=inputs)
+        check(lambda x, n: dynamic_slice(x, (2, n), (1, 3)), spec(None, 5), spec(dtype=index_type), inputs=inputs)
+    check(lambda x: dynamic_slice(x, (7, 1), (2, 3)), spec(4, 5), ops=["SLICE"])

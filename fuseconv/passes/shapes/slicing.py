@@ -77,6 +77,11 @@ def _bounds(value: Value, sibling: Value) -> list[Dim]:
         return [dims.fresh("bound") for _ in sizes(sibling, "bound")]
 
 
+@infers("XlaDynamicSlice")
+def xla_dynamic_slice(op: Op, x: Value, start_indices: Value, size_indices: Value) -> Shapes:
+    return tuple(extents(size_indices))
+
+
 @infers("Gather")
 def gather(op: Op, params: Value, indices: Value) -> Shapes:
     return (*shape_of(indices), *shape_of(params)[1:])

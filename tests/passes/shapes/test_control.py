@@ -21,7 +21,7 @@ X = (B, 4)
 _HERE = {
     "Assert", "HashTableV2", "LookupTableFindV2", "LookupTableSizeV2", "LoopCond", "MutableHashTableV2", "NoOp",
     "Placeholder", "QuantizeAndDequantize", "ReadVariableOp", "ResourceGather", "Switch", "TensorStridedSliceUpdate",
-    "VarHandleOp", "VariableShape", "XlaDynamicUpdateSlice", "XlaSharding",
+    "VarHandleOp", "VariableShape", "XlaDynamicSlice", "XlaDynamicUpdateSlice", "XlaSharding",
 }  # fmt: skip
 # What issue 2 asks for, and what Keras models commonly hold.
 _NEEDED = """
@@ -64,6 +64,8 @@ def test_what_keeps_its_operands_shape() -> None:
     # TensorFlow has no kernel on the CPU for the first three.
     assert _infer("XlaSharding", X) == [X]
     assert _infer("XlaDynamicUpdateSlice", X, (1, 2, 3), (3,)) == [X]
+    (sliced,) = _infer("XlaDynamicSlice", X, (3,), (3,)) or [None]
+    assert sliced is not None and len(sliced) == 3
     assert _infer("QuantizeAndDequantize", X) == [X]
     assert _infer("TensorStridedSliceUpdate", X, (1,), (1,), (1,), (4, 3)) == [X]
 
