@@ -9,6 +9,7 @@ from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value, detach, replace_uses
 from fuseconv.lower.rules import Unsupported
+from fuseconv.passes.effects import references
 from fuseconv.passes.simplify import more_known
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -48,9 +49,11 @@ def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, 
 
 
 def discard(tfl: Builder) -> None:
-    """Takes back what was built."""
+    """Takes back what was built, with the functions of its loops."""
     for op in tfl.out:
         detach(op)
+        for name in references(op):
+            tfl.functions.pop(name, None)
     tfl.out.clear()
 
 

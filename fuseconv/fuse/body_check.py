@@ -50,7 +50,7 @@ _SECONDS_PER_PRODUCT = 5e-11
 _LARGEST_SIZE = 64
 
 ToFile = Callable[[Module], bytes]
-FuseAlone = Callable[[Fusion, Op, Graph, Graph], Match]
+FuseAlone = Callable[[Fusion, Op, Graph, Module], Match]
 
 
 class Unverifiable(Exception):
@@ -163,7 +163,7 @@ class BodyCheck:
         self, fusion: Fusion, alone: Module, body: Module, callee: Graph, fuse_alone: FuseAlone
     ) -> _Difference:
         try:
-            match = fuse_alone(fusion, alone.signatures[0].graph.ops[0], callee, alone.signatures[0].graph)
+            match = fuse_alone(fusion, alone.signatures[0].graph.ops[0], callee, alone)
         except Refused as refusal:
             raise Unverifiable(f"with small sizes for the unknown ones it is not made: {refusal}") from refusal
         specs = [(value.name, value.dtype, value.shape) for value in body.signatures[0].graph.inputs]

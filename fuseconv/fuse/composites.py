@@ -94,7 +94,7 @@ class _Walk:
             raise Refused("the function writes to a variable or a table, which a fused op would not do")
         match = bind(fusion, op, callee, implemented)
         inner = [name for part in _all_ops(callee, self.module) for name in part.sources]
-        tfl = Builder([], op.name, (*op.sources, *inner))
+        tfl = Builder([], op.name, (*op.sources, *inner), self.module.functions)
         made = build(fusion, match, tfl)
         try:
             why = self.body_check(fusion, op, callee, self.module, fuse_alone)
@@ -105,15 +105,15 @@ class _Walk:
         return tfl.out
 
 
-def fuse_alone(fusion: Fusion, op: Op, callee: Graph, graph: Graph) -> Match:
-    """Replaces the only op of a graph, a call, by the fused ops. Raises Refused."""
+def fuse_alone(fusion: Fusion, op: Op, callee: Graph, module: Module) -> Match:
+    """Replaces the only op of a model, a call, by the fused ops. Raises Refused."""
     implemented = annotation(callee)
     assert implemented is not None
     match = bind(fusion, op, callee, implemented)
-    tfl = Builder([], op.name)
+    tfl = Builder([], op.name, functions=module.functions)
     replace(fusion, match, build(fusion, match, tfl), tfl, Report())
     detach(op)
-    graph.ops = tfl.out
+    module.signatures[0].graph.ops = tfl.out
     return match
 
 

@@ -38,8 +38,8 @@ def fuse_patterns(
     for candidates in by_kind.values():
         candidates.sort(key=lambda candidate: -candidate[1].size)
     fused = False
-    for graph in module.graphs():
-        walk = _PatternWalk(graph, by_kind, report, -1 if dialect == "tf" else 1)
+    for graph in list(module.graphs()):
+        walk = _PatternWalk(graph, module.functions, by_kind, report, -1 if dialect == "tf" else 1)
         fused |= walk.run()
         if explain:
             walk.explain()
@@ -50,9 +50,15 @@ class _PatternWalk:
     """Applies patterns to one graph, forwards (`step` 1) or backwards (-1). A refusal counts if its op stays."""
 
     def __init__(
-        self, graph: Graph, by_kind: dict[str, list[tuple[Fusion, Pattern]]], report: Report, step: int
+        self,
+        graph: Graph,
+        functions: dict[str, Graph],
+        by_kind: dict[str, list[tuple[Fusion, Pattern]]],
+        report: Report,
+        step: int,
     ) -> None:
         self.graph = graph
+        self.functions = functions
         self.by_kind = by_kind
         self.report = report
         self.step = step
@@ -116,7 +122,7 @@ class _PatternWalk:
                     results={f"result{index or ''}": result for index, result in enumerate(op.results)},
                 )
                 sources = tuple(dict.fromkeys(name for part in bindings.matched[::-1] for name in part.sources))
-                tfl = Builder([], op.name, sources)
+                tfl = Builder([], op.name, sources, self.functions)
                 try:
                     made = build(fusion, match, tfl)
                 except Refused as refusal:

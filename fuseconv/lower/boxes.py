@@ -17,6 +17,7 @@ from fuseconv.lower.carriers import cast, in_float32
 from fuseconv.lower.native import scalar, select
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.shapes import extent, known, positions, reshape, shape_of
+from fuseconv.tfl.boxes import moved_apart
 
 # Each becomes an op.
 _MOST_CLASSES = 512
@@ -187,15 +188,10 @@ def _above(tfl: Lowering, threshold: Value) -> Value:
 def _with_areas(tfl: Lowering, boxes: Value, apart: Value | None = None) -> Value:
     """The boxes [n, 4]; those without an area, and all of them if `apart` holds, are moved away from all others, and
     from each other."""
-    every, _ = shape_of(boxes, 2)
+    shape_of(boxes, 2)
     top, left, bottom, right = tfl.split(scalar(1, types.INT32), boxes, num_splits=4)
-    area = tfl.mul(tfl.sub(bottom, top), tfl.sub(right, left))
-    reach = tfl.maximum(tfl.reduce_max(tfl.abs_(boxes), [0, 1]), 1.0)
-    number = reshape(tfl, cast(tfl, positions(tfl, every, boxes), types.FLOAT32), (every, 1), boxes)
-    near = tfl.mul(tfl.add(tfl.mul(number, 2.0), 2.0), reach)
-    far = tfl.add(near, reach)
-    moved = tfl.equal(area, 0.0) if apart is None else tfl.logical_or(tfl.equal(area, 0.0), apart)
-    return select(tfl, moved, tfl.concatenation(near, near, far, far, axis=1), boxes)
+    flat = tfl.equal(tfl.mul(tfl.sub(bottom, top), tfl.sub(right, left)), 0.0)
+    return moved_apart(tfl, boxes, flat if apart is None else tfl.logical_or(flat, apart))
 
 
 def _taken(tfl: Lowering, indices: Value, count: Value) -> Value:

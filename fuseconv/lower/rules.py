@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import FuncRef, Graph, Op, Value
+from fuseconv.ir.graph import Graph, Op, Value
 from fuseconv.ir.types import DType
 from fuseconv.tfl.builder import Builder
 
@@ -19,14 +19,12 @@ class Unsupported(Exception):
 class Lowering(Builder):
     """The builder that a rule gets as its first argument, `tfl`; it knows the op that is being lowered.
 
-    `tfl.source` is that op; `tfl.dtype` and `tfl.shape` are those of its first result. `functions` is where the
-    functions of loops go that the rule makes.
+    `tfl.source` is that op; `tfl.dtype` and `tfl.shape` are those of its first result.
     """
 
     def __init__(self, out: list[Op], op: Op, functions: dict[str, Graph] | None = None) -> None:
-        super().__init__(out, op.name, op.sources)
+        super().__init__(out, op.name, op.sources, functions)
         self.source = op
-        self.functions = functions if functions is not None else {}
 
     @property
     def dtype(self) -> DType:
@@ -36,39 +34,8 @@ class Lowering(Builder):
     def shape(self) -> Shape | None:
         return self.source.result.shape
 
-    def loop(
-        self,
-        condition: Callable[..., Value],
-        body: Callable[..., Sequence[Value]],
-        carried: Sequence[Value],
-    ) -> list[Value]:
-        """WHILE: what `carried` has become once `condition` fails. Both functions take a builder and a value for each
-        of those carried, and may read nothing else but constants; `body` returns the next ones, of the same types and
-        shapes."""
-        refs = {}
-        for part, function in (("cond", condition), ("body", body)):
-            name = f"{self.name}:{part}_{len(self.functions)}"  # no function of TensorFlow has a colon in its name
-            graph = self.functions[name] = Graph(name)
-            values = [graph.add_input(x.dtype, x.shape, f"carried_{index}") for index, x in enumerate(carried)]
-            made = function(Lowering(graph.ops, self.source, self.functions), *values)
-            graph.outputs = [made] if isinstance(made, Value) else made
-            refs[f"{part}_subgraph_index"] = FuncRef(name)
-        return self.typed_op("WHILE", carried, [(x.dtype, x.shape) for x in carried], refs)
-
-    def repeat(
-        self, count: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value]
-    ) -> list[Value]:
-        """A loop that runs `body` for 0, 1, ... up to `count` (int32), which it gets before what is carried."""
-        first = self.const(np.array(0, np.int32))
-        limit = count if isinstance(count, Value) else self.const(np.array(count, np.int32))
-
-        def more(tfl: Lowering, step: Value, end: Value, *_: Value) -> Value:
-            return tfl.less(step, end)
-
-        def once(tfl: Lowering, step: Value, end: Value, *values: Value) -> list[Value]:
-            return [tfl.add(step, 1), end, *body(tfl, step, *values)]
-
-        return self.loop(more, once, [first, limit, *carried])[2:]
+    def within(self, ops: list[Op]) -> Lowering:
+        return Lowering(ops, self.source, self.functions)
 
 
 def lowers(*names: str | Callable) -> Callable:

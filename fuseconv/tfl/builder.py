@@ -11,7 +11,7 @@ import fuseconv.tfl.kernels
 import fuseconv.tfl.ops  # noqa: F401  (both fill the table)
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, Sym, is_static
-from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.tfl.infer import result_content
 from fuseconv.tfl.opdef import KERNELS, TABLE, ResultType
@@ -23,7 +23,7 @@ FOLD_GROWTH_BYTES = 1 << 20
 
 
 class Builder:
-    """Appends ops to `out`; each is stamped with `name` and `sources`.
+    """Appends ops to `out`; each is stamped with `name` and `sources`. The functions of loops go to `functions`.
 
     An operand may be a Value, a numpy array, a Python number (an axis or a size is int32, others take the type of the
     first Value among the operands) or a list of ints (an int32 vector). A method returns the result, or the list of
@@ -31,10 +31,17 @@ class Builder:
     ops on sizes: what is known of the elements of a shape is kept as their content.
     """
 
-    def __init__(self, out: list[Op], name: str = "", sources: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        out: list[Op],
+        name: str = "",
+        sources: tuple[str, ...] = (),
+        functions: dict[str, Graph] | None = None,
+    ) -> None:
         self.out = out
         self.name = name
         self.sources = sources
+        self.functions = functions if functions is not None else {}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         kind = name.rstrip("_").upper()
@@ -98,6 +105,44 @@ class Builder:
             op.add_result(dtype, shape)
         self.out.append(op)
         return op.results
+
+    def loop(
+        self,
+        condition: Callable[..., Value],
+        body: Callable[..., Sequence[Value]],
+        carried: Sequence[Value],
+    ) -> list[Value]:
+        """WHILE: what `carried` has become once `condition` fails. Both functions take a builder and a value for each
+        of those carried, and may read nothing else but constants; `body` returns the next ones, of the same types and
+        shapes."""
+        refs = {}
+        for part, function in (("cond", condition), ("body", body)):
+            name = f"{self.name}:{part}_{len(self.functions)}"  # no function of TensorFlow has a colon in its name
+            graph = self.functions[name] = Graph(name)
+            values = [graph.add_input(x.dtype, x.shape, f"carried_{index}") for index, x in enumerate(carried)]
+            made = function(self.within(graph.ops), *values)
+            graph.outputs = [made] if isinstance(made, Value) else made
+            refs[f"{part}_subgraph_index"] = FuncRef(name)
+        return self.typed_op("WHILE", carried, [(x.dtype, x.shape) for x in carried], refs)
+
+    def repeat(
+        self, count: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value]
+    ) -> list[Value]:
+        """A loop that runs `body` for 0, 1, ... up to `count` (int32), which it gets before what is carried."""
+        first = self.const(np.array(0, np.int32))
+        limit = count if isinstance(count, Value) else self.const(np.array(count, np.int32))
+
+        def more(tfl: Builder, step: Value, end: Value, *_: Value) -> Value:
+            return tfl.less(step, end)
+
+        def once(tfl: Builder, step: Value, end: Value, *values: Value) -> list[Value]:
+            return [tfl.add(step, 1), end, *body(tfl, step, *values)]
+
+        return self.loop(more, once, [first, limit, *carried])[2:]
+
+    def within(self, ops: list[Op]) -> Builder:
+        """The same builder for another graph: that of a function."""
+        return Builder(ops, self.name, self.sources, self.functions)
 
     def const(self, data: Any, dtype: DType | None = None, name: str = "") -> Value:
         """A constant; what is not an array is converted to `dtype`."""

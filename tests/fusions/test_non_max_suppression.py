@@ -1,4 +1,5 @@
-"""Padded non-max suppression, with TensorFlow's own body."""
+"""Padded non-max suppression, with TensorFlow's own body: equal scores, overlaps that equal the threshold, and boxes
+without an area, the wrong way round, or at coordinates below 0."""
 
 from __future__ import annotations
 
@@ -19,6 +20,22 @@ def boxes_and_scores(rng, shape, dtype):
         return rng.uniform(0.1, 1, shape).astype(dtype)
     corner = rng.uniform(0, 1, (*shape[:-1], 2))
     return np.concatenate([corner, corner + rng.uniform(0.2, 0.6, corner.shape)], -1).astype(dtype)
+
+
+def grid(rng, shape, dtype):
+    """Clusters of four boxes on a coarse grid: in longer chains of equal overlaps the body may stop too early."""
+    if shape[-1] != 4:
+        return (rng.integers(-3, 5, shape) / 5).astype(dtype)
+    cluster = np.arange(shape[-2])[:, None] // 4
+    corner = 16 * (cluster - 1) + rng.integers(-3, 3, (*shape[:-1], 2))
+    sides = rng.choice([1, 2, 2, 3, 4, 4, 0, -1], corner.shape)
+    return np.concatenate([corner, corner + sides], -1).astype(dtype)
+
+
+def reversed_grid(rng, shape, dtype):
+    """The same with the other corner first, mostly."""
+    drawn = grid(rng, shape, dtype)
+    return drawn if shape[-1] != 4 else drawn[..., [2, 1, 0, 3] if rng.random() < 0.3 else [2, 3, 0, 1]]
 
 
 def nms(form="string"):
@@ -54,11 +71,80 @@ def test_a_batch_is_taken_apart():
     assert converted.ops.count("NON_MAX_SUPPRESSION_V4") == 3
 
 
-def test_a_batch_of_unknown_size_stays_with_the_body():
-    fn = nms()
-    specs = tf.TensorSpec([None, 9, 4]), tf.TensorSpec([None, 9])
-    converted = check(fn, *specs, inputs=boxes_and_scores, static=False)
-    assert "batch" in converted.refused["non_max_suppression"] and "WHILE" in converted.ops
+@pytest.mark.parametrize("shape", [[None, 9, 4], [None, None, 4], [None, 2, 9, 4]])
+def test_a_batch_of_unknown_size_is_a_loop_over_images(shape):
+    specs = tf.TensorSpec(shape), tf.TensorSpec(shape[:-1])
+    converted = check(nms(), *specs, inputs=grid, static=False)
+    assert converted.ops.count("NON_MAX_SUPPRESSION_V4") == 1 and converted.ops.count("WHILE") == 1
+
+
+def padded(most=5, iou=0.5, least=0.2, **options):
+    """tf.image.non_max_suppression_padded, whose numbers are operands."""
+    return lambda b, s: tf.image.non_max_suppression_padded(
+        b, s, most, iou, least, pad_to_max_output_size=True, tile_size=8, **options
+    )
+
+
+@pytest.mark.parametrize("least", [-np.inf, -0.2, 0.2])
+@pytest.mark.parametrize("iou", [0.25, 0.5, 1.0, 1.5])
+def test_equal_scores_and_overlaps(iou, least):
+    for shape in ([21, 4], [2, 21, 4]):
+        for most in (3, 40):
+            specs = tf.TensorSpec(shape), tf.TensorSpec(shape[:-1])
+            converted = check(padded(most, iou, least), *specs, inputs=grid, seed=most)
+            assert "NON_MAX_SUPPRESSION_V4" in converted.ops, converted.refused
+
+
+@pytest.mark.parametrize("canonical", [False, True])
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_what_the_caller_says_of_boxes_and_scores(is_sorted, canonical):
+    """Be it true or not."""
+    fn = padded(sorted_input=is_sorted, canonicalized_coordinates=canonical)
+    for seed in range(4):
+        specs = tf.TensorSpec([None, 13, 4]), tf.TensorSpec([None, 13])
+        converted = check(fn, *specs, inputs=reversed_grid, seed=seed, static=False)
+        assert "NON_MAX_SUPPRESSION_V4" in converted.ops, converted.refused
+
+
+@pytest.mark.parametrize("least", [-np.inf, 0.2])
+def test_thresholds_at_run_time(least):
+    def run(boxes, scores, iou, score):
+        return tf.image.non_max_suppression_padded(boxes, scores, 6, iou, score, pad_to_max_output_size=True)
+
+    rng = np.random.default_rng(3)
+    inputs = [grid(rng, (14, 4), np.float32), grid(rng, (14,), np.float32), np.float32(0.5), np.float32(least)]
+    inputs[1][:3] = -np.inf if least == -np.inf else 0
+    specs = tf.TensorSpec([14, 4]), tf.TensorSpec([14]), tf.TensorSpec([]), tf.TensorSpec([])
+    converted = check(run, *specs, inputs=inputs)
+    assert "NON_MAX_SUPPRESSION_V4" in converted.ops, converted.refused
+
+
+def test_boxes_that_the_body_does_not_tell_from_none():
+    """Of an area so small that the 1e-8 by which the body widens a union counts."""
+    boxes = np.array([[0, 0, 1e-4, 1e-4]] * 2 + [[0, 0, 1e-5, 1e-5]] * 2 + [[0, 0, 0.1, 0.1]] * 2, np.float32)
+    scores = np.linspace(0.9, 0.4, 6).astype(np.float32)
+    converted = check(padded(6, 0.6), tf.TensorSpec([6, 4]), tf.TensorSpec([6]), inputs=[boxes, scores])
+    assert "NON_MAX_SUPPRESSION_V4" in converted.ops
+
+
+def test_a_threshold_of_zero_is_the_bodys_own():
+    specs = tf.TensorSpec([9, 4]), tf.TensorSpec([9])
+    converted = check(padded(iou=0.0), *specs, inputs=grid)
+    assert "first tile" in converted.refused["non_max_suppression"] and "WHILE" in converted.ops
+
+
+def test_a_body_that_takes_no_box_without_an_area_is_found_out():
+    """Nor one below 0."""
+
+    def other(boxes, scores, most, iou, least):
+        sides = tf.maximum(boxes[:, 2:], boxes[:, :2]) - boxes[:, :2]
+        scores = tf.where(tf.reduce_prod(sides, -1) > 0, scores, -1.0)
+        return BODY(boxes, scores, most, iou, float(LIMITS[2]), False, False, 16)
+
+    traced = annotated(other, NAME)
+    specs = tf.TensorSpec([9, 4]), tf.TensorSpec([9])
+    converted = check(lambda b, s: traced(b, s, *map(tf.constant, LIMITS)), *specs, inputs=grid)
+    assert "something else" in converted.refused["non_max_suppression"]
 
 
 def test_tensorflows_own_function():
