@@ -13,13 +13,14 @@ from pathlib import Path
 from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.fuse.body_check import MODES, BodyCheck
 from fuseconv.fuse.composites import fuse_composites
-from fuseconv.fuse.engine import fuse_patterns
+from fuseconv.fuse.engine import fuse_patterns, report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
 from fuseconv.load import load
 from fuseconv.load.node_def import node_def
+from fuseconv.load.op_defs import op_names
 from fuseconv.lower.custom import CustomOps
 from fuseconv.lower.lower import lower
 from fuseconv.passes.block_lstm import express_block_lstms
@@ -154,6 +155,7 @@ def convert(
                 model, signatures=signatures, tags=tags, inputs=inputs, outputs=outputs, trust_model=trust_model,
                 custom_objects=registry.custom_objects, warn=report.warnings.append,
             )  # fmt: skip
+            report_unknown_ops(module, fusions, registry.rules, op_names, report, explain)
             fix_shapes(module, input_shapes or {}, batch_size)
             if downcast_float64:
                 downcast(module, report)

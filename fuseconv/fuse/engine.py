@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
+from difflib import get_close_matches
 
 from fuseconv.errors import module_error
 from fuseconv.fuse.apply import build, replace
@@ -14,6 +15,8 @@ from fuseconv.tfl.builder import Builder
 
 # Far more fusions than this for each op of a graph, and one undoes another.
 _APPLICATIONS_PER_OP = 50
+# How much alike two names are, in lower case, of which one is the other, misspelt: MatMull and MatMul are by 0.92.
+_ALIKE = 0.85
 
 
 def fuse_patterns(
@@ -44,6 +47,29 @@ def fuse_patterns(
         if explain:
             walk.explain()
     return fused
+
+
+def report_unknown_ops(
+    module: Module, fusions: Iterable[Fusion], rules: Container[str], names: Callable[[], Iterable[str]],
+    report: Report, explain: bool,
+) -> None:
+    """Warns of ops in patterns that seem to be misspelt, since such a pattern matches nothing, in silence: ops without
+    a rule, that neither TensorFlow (whose `names` are asked for if there are any) nor the model has.
+
+    The op of a model that is not converted now is no mistake: what resembles no op of TensorFlow's is only recorded,
+    if the report is to explain."""
+    for fusion in fusions:
+        kinds = {kind.partition(".")[2] for p in fusion.patterns if p.dialect == "tf" for kind in p.all_kinds}
+        for kind in sorted(kind for kind in kinds if kind not in rules):
+            theirs = {name.lower(): name for name in names()}
+            if kind in {*names(), *(op.type for graph in module.graphs() for op in graph.ops)}:
+                continue
+            why = f"its pattern is of an op {kind}, which neither TensorFlow nor the model has"
+            alike = [theirs[name] for name in get_close_matches(kind.lower(), theirs, 1, _ALIKE)]
+            if alike:
+                report.warnings.append(f"the fusion {fusion.name} matches nothing: {why}; did you mean {alike[0]}?")
+            elif explain:
+                report.record("refused", fusion.name, (), why=why)
 
 
 class _PatternWalk:

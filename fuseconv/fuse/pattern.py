@@ -27,6 +27,7 @@ from typing import Any
 
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.signature import IRRELEVANT
+from fuseconv.tfl.builder import TABLE
 
 COMMUTATIVE = frozenset({
     "tf.Add", "tf.AddV2", "tf.Mul", "tf.Maximum", "tf.Minimum", "tf.SquaredDifference", "tf.Equal", "tf.NotEqual",
@@ -144,6 +145,11 @@ class Pattern:
             makers.update(kind for node in made[0] for kind in node.kinds)  # type: ignore[attr-defined]
         return frozenset(makers)
 
+    @cached_property
+    def all_kinds(self) -> frozenset[str]:
+        """The kinds of its ops, wherever they stand."""
+        return frozenset(kind for node in _nodes(self.root) for kind in node.kinds)
+
     @property
     def dialect(self) -> str:
         return self.kinds[0].partition(".")[0]
@@ -189,16 +195,23 @@ class Pattern:
 
 
 class Dialect:
-    """Makes the nodes of a pattern: `tf.Relu(x)`, `tfl["RELU", "RELU6"](x)`."""
+    """Makes the nodes of a pattern: `tf.Relu(x)`, `tfl["RELU", "RELU6"](x)`. All of TFLite's ops are known; a model may
+    have ops that are not TensorFlow's."""
 
     def __init__(self, prefix: str) -> None:
+        if prefix not in ("tf", "tfl"):
+            raise TypeError(f"the first parameter of a pattern is the dialect, tf or tfl, not {prefix}")
         self._prefix = prefix
 
     def __getattr__(self, kind: str) -> Callable[..., Node]:
         return self[kind]
 
     def __getitem__(self, kinds: str | tuple[str, ...]) -> Callable[..., Node]:
-        names = [f"{self._prefix}.{kind}" for kind in ((kinds,) if isinstance(kinds, str) else kinds)]
+        types = (kinds,) if isinstance(kinds, str) else kinds
+        unknown = [kind for kind in types if kind not in TABLE] if self._prefix == "tfl" else []
+        if unknown:
+            raise TypeError(f"TFLite has no operator {unknown[0]}")
+        names = [f"{self._prefix}.{kind}" for kind in types]
         every = tuple(dict.fromkeys(kind for name in names for kind in _SYNONYMS.get(name, (name,))))
 
         def node(*operands: Any, name: str | None = None, shared: bool = False, **attrs: Any) -> Node:

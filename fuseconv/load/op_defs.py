@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,11 @@ def _arg_from_proto(proto: Any) -> Arg:
     number = proto.type
     dtype = attrs.dtype(number) if number else None
     return Arg(proto.name, dtype, proto.type_attr, proto.number_attr, proto.type_list_attr)
+
+
+def op_names() -> Iterable[str]:
+    """The names of TensorFlow's ops."""
+    return _lines().keys()
 
 
 @functools.cache

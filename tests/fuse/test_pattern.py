@@ -256,3 +256,10 @@ def test_optional_operands():
     x, w = value(), value("w")
     assert list(found.matches(op("tfl.FULLY_CONNECTED", x, w, None).op))
     assert not list(found.matches(op("tfl.FULLY_CONNECTED", x, w, w).op))
+
+
+def test_what_can_match_nothing_is_an_error():
+    with pytest.raises(TypeError, match="dialect, tf or tfl, not x"):
+        pattern(lambda x, y: x)
+    with pytest.raises(TypeError, match="no operator RELU_6"):
+        pattern(lambda tfl, x: tfl["RELU", "RELU_6"](x))
