@@ -33,9 +33,11 @@ from fuseconv.fusions import (
     matrix_products,
     max_unpooling,
     moves,
+    negation,
     non_max_suppression,
     normalisation,
     padding,
+    patches,
     reductions,
     repetition,
     rnn,
@@ -52,7 +54,7 @@ from fuseconv.fusions import (
 MODULES = (
     lstm, rnn, bidirectional, masked_recurrent, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression,
     detection_postprocess, max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, clamps, leaky_relu,
-    l2_normalization, softmax, normalisation, squares, masks, linear_output, linear_input, moves, constant_arithmetic,
-    padding, dilated_conv, dense_reshape, interpolation, reductions, channels, tokens, casts, attention_mask,
-    upsampling, matrix_products, repetition, transposed_size, subsampling, shape_vectors,
+    l2_normalization, softmax, normalisation, squares, masks, patches, linear_output, linear_input, moves,
+    constant_arithmetic, negation, padding, dilated_conv, dense_reshape, interpolation, reductions, channels, tokens,
+    casts, attention_mask, upsampling, matrix_products, repetition, transposed_size, subsampling, shape_vectors,
 )  # fmt: skip

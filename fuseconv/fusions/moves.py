@@ -14,6 +14,7 @@ import numpy as np
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constants import numbers, per_channel, stretched_to, trailing_dims
+from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, linear
@@ -21,7 +22,10 @@ from fuseconv.tfl.linear import FUSED_ACTIVATIONS, linear
 _RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 # They put each element elsewhere and add none. A BATCH_TO_SPACE_ND leaves the channels where they are.
 _MOVES = (*_RESHAPES, "TRANSPOSE", "BATCH_TO_SPACE_ND")
+# They have activations of their own.
+_ARITHMETIC = ("ADD", "SUB", "MUL", "DIV")
 _NOT_TAKEN = "no convolution or dense layer stands before it that takes the constant"
+_NOT_ACTIVATED = "no op stands before it that takes the activation"
 
 
 @pattern
@@ -46,7 +50,7 @@ def check(m: Match) -> None:
 
 
 def check_activation(m: Match) -> None:
-    m.require(_lands(m.move.result, np.zeros((), np.float32)), _NOT_TAKEN)
+    m.require(_lands(m.move.result, np.zeros((), np.float32), _ARITHMETIC), _NOT_ACTIVATED)
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
@@ -78,13 +82,16 @@ def rewrite_product(tfl: Builder, m: Match) -> Value:
     return tfl.batch_matmul(x, y, **m.product.attrs)
 
 
-def _lands(value: Value, c: np.ndarray) -> bool:
-    """True if a linear op makes the value, through moves that nobody else reads, and can take the constant."""
+def _lands(value: Value, c: np.ndarray, others: tuple[str, ...] = ()) -> bool:
+    """True if a linear op makes the value, through moves that nobody else reads, and can take the constant; or one of
+    the others, which has no activation yet."""
     array: np.ndarray | None = c
     while value.op is not None and array is not None and sum(value.uses.values()) == 1:
         found = linear(value.op)
         if found is not None:
             return found.activation == "NONE" and per_channel(array, value.shape, found.outputs) is not None
+        if value.op.type in others and value.dtype is types.FLOAT32:
+            return value.op.attrs.get("fused_activation_function", "NONE") == "NONE"
         if value.op.type not in _MOVES or value.op.dialect != "tfl" or value.variable:
             return False
         array = _before(value.op, array)

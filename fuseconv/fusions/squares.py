@@ -10,7 +10,7 @@ from typing import Any
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.fusions.constants import require_float32
-from fuseconv.ir.graph import Value
+from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.limits import BROADCAST_RANK
 
@@ -50,14 +50,28 @@ def rewrite_product(tfl: Builder, m: Match) -> Value:
 
 
 @pattern
+def of_difference(tfl: Any, x: Any, y: Any) -> Term:
+    return tfl.SQUARE(tfl.SUB(x, y, name="difference"))
+
+
+def check_of_difference(m: Match) -> None:
+    """A difference of what norms compute beyond the dimensions of SQUARED_DIFFERENCE, and that has lost some since."""
+    check_difference(m)
+    m.require(_differences(m) == [m.difference], "an activation stands between, or others ask for the difference")
+
+
+@pattern
 def of_known_difference(tfl: Any, x: Any, y: Any) -> Term:
     return tfl.SQUARED_DIFFERENCE(x, y)
 
 
 def check_known(m: Match) -> None:
     require_float32(m)
-    differences = [op for op in m.x.uses if op.kind == "tfl.SUB" and op.operands == [m.x, m.y] and not op.attrs]
-    m.require(differences, "nobody else asks for the difference")
+    m.require(_differences(m), "nobody else asks for the difference")
+
+
+def _differences(m: Match) -> list[Op]:
+    return [op for op in m.x.uses if op.kind == "tfl.SUB" and op.operands == [m.x, m.y] and not op.attrs]
 
 
 def rewrite_known(tfl: Builder, m: Match) -> Value:
@@ -72,6 +86,7 @@ def rewrite_root(tfl: Builder, m: Match) -> Value:
 
 FUSIONS = [
     Fusion("squared_difference", "SQUARED_DIFFERENCE", squared_difference, rewrite_difference, check_difference),
+    Fusion("squared_sub", "SQUARED_DIFFERENCE", of_difference, rewrite_difference, check_of_difference),
     Fusion("square", "SQUARE", product, rewrite_product, require_float32),
     Fusion("square_of_difference", "SQUARE", of_known_difference, rewrite_known, check_known),
     Fusion("reciprocal_root", "RSQRT", reciprocal_root, rewrite_root, require_float32),

@@ -1,7 +1,7 @@
 """Transposes and reshapes around a group of ops -> none, and the ops in the form that they have inside.
 
-A group grows from a transpose, or a reshape that adds a dimension of size 1, up and down through ops that can work in
-its form. It changes if that takes more transposes and reshapes away, at its edges, than it needs new ones.
+A group grows from a transpose, or a reshape that adds or drops a dimension of size 1, up and down through ops that can
+work in its form. It changes if that takes more transposes and reshapes away, at its edges, than it needs new ones.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class _Group:
         return op in self.ops or put_on(op) == self.form
 
     def reads_any(self, op: Op) -> bool:
-        """True of readers that do not mind the dimension that the form adds."""
-        return self.reads(op) or (self.form.adds and op.kind == "tfl.RESHAPE")
+        """True of readers that do not mind the dimension that the form adds or drops."""
+        return self.reads(op) or (self.form.reshapes and op.kind == "tfl.RESHAPE")
 
     @property
     def profit(self) -> int:
@@ -108,13 +108,13 @@ class _Group:
         alone = value.op is not None and value.op.kind == "tfl.RESHAPE" and all(op in self.ops for op in value.uses)
         if not alone or value.shape is None or Builder([]).static_shape(value.shape) is None:
             return False
-        return self.form.adds or moves_only_units(value.shape, list(self.form.order))  # type: ignore[arg-type]
+        return self.form.reshapes or moves_only_units(value.shape, list(self.form.order))  # type: ignore[arg-type]
 
     @property
     def is_buildable(self) -> bool:
         """Whether the reshapes at the edges can be written."""
         static = Builder([]).static_shape
-        return not self.form.adds or all(static(v.shape) is not None for v in (*self.inputs, *self.results))
+        return not self.form.reshapes or all(static(v.shape) is not None for v in (*self.inputs, *self.results))
 
 
 class _Groups:

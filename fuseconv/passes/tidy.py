@@ -24,6 +24,14 @@ _RULES: dict[str, list[Rule]] = {}
 _INDEXED = frozenset({"GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "REVERSE_SEQUENCE"})
 # Ops of which the runtime may not know the results' sizes before they run, whatever their operands are.
 _SIZED_BY_DATA = frozenset({"WHILE", "IF", "CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE", "DENSIFY"})
+# Ops on two values that need not have the same number of dimensions.
+_BROADCASTING = frozenset({
+    "tfl.ADD", "tfl.DIV", "tfl.MAXIMUM", "tfl.MINIMUM", "tfl.MUL", "tfl.SQUARED_DIFFERENCE", "tfl.SUB",
+})  # fmt: skip
+_CLAMPS = frozenset({"RELU", "RELU6", "RELU_0_TO_1"})
+_KEEPS_SIGNS = frozenset({
+    "AVERAGE_POOL_2D", "EXPAND_DIMS", "MAX_POOL_2D", "RESHAPE", "SLICE", "SQUEEZE", "STRIDED_SLICE", "TRANSPOSE",
+})  # fmt: skip
 RESHAPES = frozenset({"tfl.RESHAPE", "tfl.EXPAND_DIMS", "tfl.SQUEEZE"})
 
 
@@ -242,6 +250,44 @@ def neutral_constant(op: Op, tfl: Builder) -> Value | None:
         if keeps_shape and neutral.data is not None and bool(np.all(neutral.data == _NEUTRAL[op.type])):
             return value
     return None
+
+
+@_rewrites("RELU")
+def not_negative(op: Op, tfl: Builder) -> Value | None:
+    """its operand has no negative elements"""
+    operand = op.operands[0]
+    return operand if operand is not None and _is_clamped(operand) else None
+
+
+def _is_clamped(value: Value) -> bool:
+    """True if a RELU of any kind made the elements, and no more has been done to them than to move or pool them."""
+    while value.op is not None and value.op.dialect == "tfl" and value.quantisation is None:
+        op = value.op
+        if op.type in _CLAMPS or op.attrs.get("fused_activation_function") in _CLAMPS:
+            return True
+        if op.type not in _KEEPS_SIGNS or op.operands[0] is None:
+            return False
+        value = op.operands[0]
+    return False
+
+
+@_rewrites("RESHAPE", "EXPAND_DIMS")
+def outer_units(op: Op, tfl: Builder) -> Value | None:
+    """it adds dimensions of 1 in front, and what reads it broadcasts"""
+    x, result = op.operands[0], op.result
+    assert x is not None
+    if not x.shape or result.shape is None or x.variable:
+        return None
+    added = len(result.shape) - len(x.shape)
+    if added <= 0 or result.shape != (1,) * added + x.shape:
+        return None
+    return x if result.uses and all(_broadcasts(reader, result) for reader in result.uses) else None
+
+
+def _broadcasts(reader: Op, value: Value) -> bool:
+    """True if the reader makes the same of the value without dimensions of 1 in front: another operand has as many."""
+    others = (operand for operand in reader.operands if operand is not None and operand is not value)
+    return reader.kind in _BROADCASTING and any(operand.rank == reader.result.rank for operand in others)
 
 
 def moves_only_units(shape: Shape, order: list[int]) -> bool:

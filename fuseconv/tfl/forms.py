@@ -1,7 +1,9 @@
-"""Forms of a tensor: its dimensions in another order, or with one of size 1 more; and TFLite ops on tensors in a form.
+"""Forms of a tensor: its dimensions in another order, or with one of size 1 more or less; and TFLite ops on tensors in
+a form.
 
 A convolution on [n, c, h, w] is one on [n, h, w, c] between two transposes; one on [n, w, c] is one on [n, 1, w, c]
-between two reshapes. What stands between such ops can be computed in the form that they have inside.
+between two reshapes. What stands between such ops can be computed in the form that they have inside. A norm of groups
+of one channel works on [n, h, w, c, 1] between two reshapes: it can be computed in the form that is outside.
 """
 
 from __future__ import annotations
@@ -23,23 +25,31 @@ _MOST_DIMENSIONS = 4
 
 @dataclass(frozen=True)
 class Form:
-    """For each dimension of the tensor in the form, which dimension of the tensor it is; None for one of size 1."""
+    """For each dimension of the tensor in the form, which dimension of the tensor it is; None for one of size 1.
+
+    dropped: a dimension of the tensor, of size 1, that the form has not."""
 
     order: tuple[int | None, ...]
+    dropped: int | None = None
 
     @property
     def rank(self) -> int:
         """The number of dimensions of tensors that can have the form."""
-        return sum(axis is not None for axis in self.order)
+        return sum(axis is not None for axis in self.order) + (self.dropped is not None)
 
     @property
-    def adds(self) -> bool:
-        """Whether a dimension of size 1 is added."""
-        return None in self.order
+    def reshapes(self) -> bool:
+        """Whether a dimension of size 1 is added or dropped."""
+        return None in self.order or self.dropped is not None
 
-    def place(self, axis: int) -> int:
-        """Where the form has a dimension of the tensor."""
-        return self.order.index(axis % self.rank)
+    def takes(self, shape: Shape) -> bool:
+        """Whether a tensor of this shape can have the form."""
+        return len(shape) == self.rank and (self.dropped is None or shape[self.dropped] == 1)
+
+    def place(self, axis: int) -> int | None:
+        """Where the form has a dimension of the tensor; None if it has not."""
+        axis %= self.rank
+        return self.order.index(axis) if axis != self.dropped else None
 
     def shape(self, shape: Shape) -> Shape:
         return tuple(1 if axis is None else shape[axis] for axis in self.order)
@@ -47,6 +57,8 @@ class Form:
     def array(self, array: np.ndarray) -> np.ndarray:
         """An array that broadcasts to the tensor -> one that broadcasts to the tensor in the form."""
         full = array.reshape((1,) * (self.rank - array.ndim) + array.shape)
+        if self.dropped is not None:
+            return full.squeeze(self.dropped)
         moved = full.transpose([axis for axis in self.order if axis is not None])
         return np.expand_dims(moved, [i for i, axis in enumerate(self.order) if axis is None])
 
@@ -58,7 +70,7 @@ def taken_off(op: Op) -> Form | None:
         perm = op.operands[1].data.tolist()  # type: ignore[union-attr]
         return Form(tuple(perm.index(place) for place in range(len(perm))))
     if op.dialect == "tfl" and op.type in _RESHAPES and x is not None:
-        return _with_unit(op.result.shape, x.shape)
+        return _with_unit(op.result.shape, x.shape) or _without_unit(op.result.shape, x.shape)
     return None
 
 
@@ -68,17 +80,30 @@ def put_on(op: Op) -> Form | None:
     if op.kind == "tfl.TRANSPOSE" and op.operands[1].data is not None:  # type: ignore[union-attr]
         return Form(tuple(op.operands[1].data.tolist()))  # type: ignore[union-attr]
     if op.dialect == "tfl" and op.type in _RESHAPES and x is not None:
-        return _with_unit(x.shape, op.result.shape)
+        return _with_unit(x.shape, op.result.shape) or _without_unit(x.shape, op.result.shape)
     return None
 
 
 def _with_unit(flat: Shape | None, deep: Shape | None) -> Form | None:
-    if flat is None or deep is None or len(deep) != len(flat) + 1 or len(deep) > _MOST_DIMENSIONS:
+    if flat is None or deep is None or len(deep) > _MOST_DIMENSIONS:
         return None
-    for place, dim in enumerate(deep):
-        if dim == 1 and deep[:place] + deep[place + 1 :] == flat:
-            return Form((*range(place), None, *range(place, len(flat))))
-    return None
+    place = _unit(flat, deep)
+    return None if place is None else Form((*range(place), None, *range(place, len(flat))))
+
+
+def _without_unit(deep: Shape | None, flat: Shape | None) -> Form | None:
+    if flat is None or deep is None or len(deep) <= _MOST_DIMENSIONS:
+        return None
+    place = _unit(flat, deep)
+    return None if place is None else Form((*range(place), *range(place + 1, len(deep))), place)
+
+
+def _unit(flat: Shape, deep: Shape) -> int | None:
+    """The dimension of size 1 that one shape has more than the other, if that is all."""
+    if len(deep) != len(flat) + 1:
+        return None
+    places = (place for place, dim in enumerate(deep) if dim == 1 and deep[:place] + deep[place + 1 :] == flat)
+    return next(places, None)
 
 
 @dataclass
@@ -117,7 +142,7 @@ def _rule(*kinds: str) -> Callable:
 
 @_rule(*ELEMENTWISE)
 def _elementwise(op: Op, form: Form) -> Arranged | None:
-    if op.result.rank != form.rank:
+    if not form.takes(op.result.shape):  # type: ignore[arg-type]
         return None
     operands: list[bool | Value | None] = []
     for value in op.operands:
@@ -133,8 +158,9 @@ def _elementwise(op: Op, form: Form) -> Arranged | None:
 
 @_rule("PAD", "PADV2", "MIRROR_PAD")
 def _padded(op: Op, form: Form) -> Arranged | None:
-    pads = op.operands[1]
-    if op.result.rank != form.rank or pads is None or pads.data is None:
+    x, pads = op.operands[:2]
+    fits = all(value is not None and form.takes(value.shape) for value in (x, op.result))  # type: ignore[arg-type]
+    if not fits or pads is None or pads.data is None:
         return None
     rows = [[0, 0] if axis is None else pads.data[axis].tolist() for axis in form.order]
     return Arranged([True, _constant(pads, np.array(rows, pads.data.dtype)), *[None] * (len(op.operands) - 2)])
@@ -143,10 +169,12 @@ def _padded(op: Op, form: Form) -> Arranged | None:
 @_rule("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
 def _reduced(op: Op, form: Form) -> Arranged | None:
     x, axes = op.operands
-    if x is None or x.rank != form.rank or axes is None or axes.data is None:
+    if x is None or not form.takes(x.shape) or axes is None or axes.data is None:  # type: ignore[arg-type]
         return None
-    reduced = {form.place(int(axis)) for axis in axes.data.reshape(-1)}
+    reduced = {place for axis in axes.data.reshape(-1) if (place := form.place(int(axis))) is not None}
     plain = not op.attrs.get("keep_dims")
+    if not reduced or (plain and form.dropped is not None):
+        return None
     if plain:
         reduced |= {place for place, axis in enumerate(form.order) if axis is None}
         left = [axis for place, axis in enumerate(form.order) if place not in reduced]
@@ -157,14 +185,16 @@ def _reduced(op: Op, form: Form) -> Arranged | None:
 
 @_rule("CONCATENATION")
 def _joined(op: Op, form: Form) -> Arranged | None:
-    if op.result.rank != form.rank or any(value is None or value.is_const for value in op.operands):
+    if not form.takes(op.result.shape) or any(value is None or value.is_const for value in op.operands):  # type: ignore[arg-type]
         return None
-    return Arranged([True] * len(op.operands), {"axis": form.place(int(op.attrs.get("axis", 0)))})
+    axis = form.place(int(op.attrs.get("axis", 0)))
+    return None if axis is None else Arranged([True] * len(op.operands), {"axis": axis})
 
 
 @_rule("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
 def _along_last(op: Op, form: Form) -> Arranged | None:
-    return Arranged([True]) if op.result.rank == form.rank and form.order[-1] == form.rank - 1 else None
+    last = form.order[-1] == form.rank - 1
+    return Arranged([True]) if last and form.takes(op.result.shape) else None  # type: ignore[arg-type]
 
 
 def _constant(like: Value, array: np.ndarray) -> Value:

@@ -71,3 +71,10 @@ def test_attention_scale():
 def test_the_scale_of_a_product_of_inputs_stays():
     x = tf.TensorSpec([None, 4, 4])
     check(lambda x, y: tf.matmul(x, y) * 0.5, x, x, ops=["BATCH_MATMUL", "MUL"], static=False)
+
+
+def test_an_activation_moves_to_a_sum():
+    flat = lambda x, y: tf.reshape(x + y, [-1, 48])  # noqa: E731
+    check(lambda x, y: tf.nn.relu(flat(x, y)), SEQUENCE, SEQUENCE, ops=["ADD", "RESHAPE"])
+    check(lambda x, y: tf.nn.relu(tf.nn.relu6(flat(x, y))), SEQUENCE, SEQUENCE, ops=["ADD", "RESHAPE"])
+    check(lambda x, y: tf.nn.tanh(flat(x, y)), SEQUENCE, SEQUENCE, ops=["ADD", "RESHAPE", "TANH"])

@@ -36,6 +36,7 @@ def test_squares():
     check(lambda x: x * x, X, ops=["SQUARE"])
     for fn in (lambda x, y: (x - y, tf.square(x - y)), lambda x, y: (x - y, tf.square(y - x))):
         check(fn, X, tf.TensorSpec([5]), ops=["SUB", "SQUARE"])
+    check(lambda x, y: (x - y, tf.math.squared_difference(x, y)), X, tf.TensorSpec([5]), ops=["SUB", "SQUARE"])
     # The delegate computes a mean of squares at once.
     check(lambda x: tf.reduce_mean(x * x, -1), X, ops=["SQUARE", "MEAN"])
 

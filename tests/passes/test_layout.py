@@ -147,3 +147,38 @@ def test_transposes_of_other_orders_stay():
 def test_a_scalar_that_becomes_a_vector():
     check(lambda x: tf.reverse(tf.reshape(tf.cast(x, tf.int32), [1]), [0]), tf.TensorSpec([], tf.int64))
     check(lambda x, y: tf.cumsum(tf.reshape(tf.tanh(x) * y, [1])), tf.TensorSpec([]), tf.TensorSpec([]))
+
+
+GROUPS = tf.TensorSpec([None, 6, 5, 4])
+
+
+def norm(x, groups):
+    """A norm of groups of channels, as Keras writes it."""
+    size, channels = tf.shape(x)[0], x.shape[-1]
+    grouped = tf.reshape(x, [size, *x.shape[1:-1], groups, channels // groups])
+    mean, variance = tf.nn.moments(grouped, [1, 2, 4], keepdims=True)
+    factor = tf.math.rsqrt(variance + 1e-3) * draw(1, 1, 1, groups, channels // groups)
+    y = grouped * factor + (draw(1, 1, 1, groups, channels // groups) - mean * factor)
+    return tf.reshape(y, [size, *x.shape[1:]])
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_a_norm_of_whole_groups_needs_no_reshapes(groups):
+    ops = check(lambda x: tf.nn.relu(norm(x, groups)), GROUPS).ops
+    assert not {"RESHAPE", "SQUARE", "RELU"} & set(ops)
+
+
+def test_a_norm_of_groups_works_on_five_dimensions():
+    ops = check(lambda x: tf.nn.relu(norm(x, 2)), GROUPS).ops
+    assert ops.count("RESHAPE") == 2 and "RELU" not in ops
+
+
+def test_ops_along_the_dimension_of_one_stay():
+    def fn(x):
+        y = x[..., None]
+        return (y + draw(4, 3))[..., 0], tf.concat([tf.tanh(y), y], -1)
+
+    check(fn, GROUPS)
+    check(lambda x: tf.reduce_sum(tf.exp(x[..., None]), -1), GROUPS)
+    check(lambda x: tf.pad(x[..., None], [[0, 0]] * 4 + [[0, 1]]), GROUPS)
+    check(lambda x: tf.nn.softmax(x[:, None] * 2.0, 1)[:, 0], GROUPS)

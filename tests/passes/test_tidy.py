@@ -191,3 +191,48 @@ def test_branches_return_constants_as_they_are() -> None:
     )
     tidy(module, report)
     assert not module.functions["yes"].ops and not module.functions["no"].ops
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("tfl.RELU6(%0) {}", ["RELU6", "NEG"]),
+        ("tfl.ADD(%0, %0) {'fused_activation_function': 'RELU'}", ["ADD", "NEG"]),
+        ("tfl.ADD(%0, %0) {'fused_activation_function': 'RELU_N1_TO_1'}", ["ADD", "RELU", "NEG"]),
+        ("tfl.NEG(%0) {}", ["NEG", "RELU", "NEG"]),
+    ],
+)
+def test_a_relu_of_what_is_not_negative_goes(first: str, expected: list[str]) -> None:
+    body = f"""
+    %2 "a": float32[b,2,3] = {first}
+    %3 "r": float32[b,2,3] = tfl.RELU(%2) {{}}
+    %9 "d": float32[b,2,3] = tfl.NEG(%3) {{}}"""
+    assert _tidied(body) == expected
+
+
+def test_a_relu_behind_a_pool_of_one_goes() -> None:
+    body = """
+    %2 "a": float32[1,4,4,3] = tfl.RELU(%0) {}
+    %3 "p": float32[1,2,2,3] = tfl.MAX_POOL_2D(%2) {'stride_w': 2, 'stride_h': 2, 'filter_width': 2, 'filter_height': 2}
+    %9 "d": float32[1,2,2,3] = tfl.RELU(%3) {}"""
+    assert _tidied(body, '%0 "x": float32[1,4,4,3]') == ["RELU", "MAX_POOL_2D"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "reader", "expected"),
+    [
+        ("1,1,3", 'float32[b,2,3] = tfl.ADD(%0, %2)', ["ADD"]),
+        ("1,1,3", 'float32[1,1,3] = tfl.MUL(%2, %2)', ["RESHAPE", "MUL"]),
+        ("1,1,3", 'float32[1,1,3] = tfl.NEG(%2)', ["RESHAPE", "NEG"]),
+        ("1,3,1", 'float32[b,3,3] = tfl.ADD(%0, %2)', ["RESHAPE", "ADD"]),
+    ],
+)
+def test_units_in_front_of_what_is_broadcast_go(shape: str, reader: str, expected: list[str]) -> None:
+    body = f"""
+    const %1 "s": int32[3] = [{shape}]
+    %2 "a": float32[{shape}] = tfl.RESHAPE(%8, %1) {{}}
+    %9 "d": {reader} {{}}"""
+    head = '%0 "x": float32[b,2,3]\n input %8 "y": float32[1,3]'
+    module, report = module_of(f"main {{\n input {head}\n{body}{TAIL}", inputs=2)
+    tidy(module, report)
+    assert kinds(module) == expected

@@ -1,0 +1,34 @@
+"""A sum with a negated term -> SUB, a difference with one -> ADD: norms that are written x * a + (-mean * a + b)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuseconv.fuse.match import Fusion, Match
+from fuseconv.fuse.pattern import Term, pattern
+from fuseconv.ir.graph import Value
+from fuseconv.tfl.builder import Builder
+
+
+@pattern
+def of_sum(tfl: Any, x: Any, y: Any, z: Any) -> Term:
+    return tfl.ADD(tfl.MUL(tfl.NEG(x), y, name="product") | tfl.NEG(x), z, name="last")
+
+
+@pattern
+def of_difference(tfl: Any, x: Any, y: Any, z: Any) -> Term:
+    return tfl.SUB(z, tfl.MUL(tfl.NEG(x), y, name="product") | tfl.NEG(x), name="last")
+
+
+def check(m: Match) -> None:
+    attrs = m.product.attrs if m.product is not None else {}
+    m.require(attrs.get("fused_activation_function", "NONE") == "NONE", "an activation stands between")
+    m.require(m.result.quantisation is None, "the numbers are quantised")
+
+
+def rewrite(tfl: Builder, m: Match) -> Value:
+    term = m.x if m.product is None else tfl.mul(m.x, m.y)
+    return tfl.op("SUB" if m.last.type == "ADD" else "ADD", (m.z, term), m.last.attrs)[0]
+
+
+FUSIONS = [Fusion("negated_term", "SUB", (of_sum, of_difference), rewrite, check)]
