@@ -157,8 +157,12 @@ def elementwise(b: Batch) -> Value:
 
 @_batches()
 def Select(b: Batch) -> Value:
-    b.require(b.rank(0) == b.rank(1) == b.rank(2))
-    return b.same(*b.x)
+    """A condition that is a vector decides on whole elements of the others' first axis, not as it broadcasts."""
+    b.require(b.rank(0) in (0, 1, b.result_rank))
+    test, *others = (b.aligned(i) if i or b.rank(0) != 1 else b.x[0] for i in range(3))
+    for axis in range(b.result_rank - 1 if b.rank(0) == 1 else 0):
+        test = b.tf.ExpandDims(test, axis + 1 + b.stacked[0])
+    return b.with_shape(b.tf.SelectV2(test, *others, dtype=b.op.result.dtype))
 
 
 @_batches()

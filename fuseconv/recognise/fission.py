@@ -1,7 +1,8 @@
-"""Takes a loop over a stack of cells apart into a loop for each cell.
+"""Takes a loop apart into a loop for each cell, and what is computed of all steps at once between and behind them.
 
 A cell further up reads what the step has made of a state further down, and nothing else of it: so its loop can run
-after that of the lower one, along the sequence of that state.
+after that of the lower one, along the sequence of that state. What else a step computes of its input and of such states
+before a cell multiplies it by its weights, or before it puts it out (h + x of a residual cell), needs no loop at all.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim
+from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.passes.tf_builder import TfBuilder
-from fuseconv.recognise.loops import Loop, NotALoop, known_size
+from fuseconv.recognise.loops import Loop, NotALoop, classify, known_size
+from fuseconv.recognise.masks import unmasked
+from fuseconv.recognise.stacked import Stacked
+
+_PRODUCTS = frozenset({"tf.MatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3", "tf.Einsum"})
 
 
 @dataclass
 class Fission:
-    """The loops of a stack, lowest first, with the ops between them. results: what stands for the results of the whole
-    loop."""
+    """The loops of the cells, lowest first, with the ops between them. results: what stands for the results of the
+    whole loop."""
 
     loop: Loop
     module: Module
@@ -49,15 +54,23 @@ def _drop(op: Op, module: Module) -> None:
     detach(op)
 
 
-def split(loop: Loop, module: Module) -> Fission | None:
-    """The parts of a loop whose states form several groups; None if they form one, or if it has no state.
+def split(op: Op, module: Module) -> Fission | None:
+    """The parts of a loop; None if it has but one. The parts of a masked loop have the same mask.
 
-    A masked loop is handed in as `unmasked` gives it; its parts have the same mask. Raises NotALoop if a group reads
-    more of another one than what the step makes of its states."""
+    Raises NotALoop if a group of states reads more of another one than what the step makes of its states."""
+    whole = classify(op, module)
+    loop, _ = unmasked(whole)
     groups = _groups(loop)
-    if len(groups) < 2:
+    made = {loop.made[i] for i in loop.states}
+    one = len(groups) == 1 and all(output.item in made for output in loop.outputs) and not _cuts(loop, groups[0])
+    if not groups or one:
         return None
-    return _Splitter(loop, module).run(groups)
+    splitter = _Splitter(loop, whole, module)
+    try:
+        return splitter.run(groups)
+    except NotALoop:
+        splitter.fission({}).reject()
+        raise
 
 
 def _reached(start: Value, stops: Collection[Value]) -> set[Value]:
@@ -97,14 +110,42 @@ def _groups(loop: Loop) -> list[list[int]]:
     return groups
 
 
+def _cuts(loop: Loop, group: list[int]) -> list[Value]:
+    """What the cell of a group multiplies by its weights, where the step has computed it of its input and of what it
+    made of other groups' states."""
+    others = {loop.made[i] for i in loop.states if i not in group}
+    states = {loop.body.inputs[i] for i in loop.states}
+    given = {item.item for item in loop.inputs} | others
+    inside = set().union(*(_reached(loop.made[i], others) for i in group))
+    cuts: dict[Value, None] = {}
+
+    def visit(value: Value | None) -> None:
+        if value is None or value.op is None or value in given:
+            return
+        reached = _reached(value, others)
+        if not reached & states and reached & given:
+            cuts[value] = None
+        elif value.op.kind == "tf.ConcatV2":
+            for part in value.op.operands[:-1]:
+                visit(part)
+
+    for op in loop.body.ops:
+        if op.kind in _PRODUCTS and op.result in inside:
+            visit(op.operands[0])
+    return list(cuts)
+
+
 class _Splitter:
-    def __init__(self, loop: Loop, module: Module) -> None:
+    """loop: without its mask; whole: with it."""
+
+    def __init__(self, loop: Loop, whole: Loop, module: Module) -> None:
         self.loop = loop
         self.module = module
         self.made = {loop.made[i]: i for i in reversed(loop.states)}
         self.out: list[Op] = []
         self.tf = TfBuilder(self.out, loop.op)
-        self.lists: dict[int, Value] = {}
+        self.lists: dict[Value, Value] = {}
+        self.built: list[Op] = []
         given = loop.inputs[0]
         assert given.tensor.shape is not None
         self.batch: Dim = given.tensor.shape[1 - given.axis]
@@ -115,30 +156,51 @@ class _Splitter:
         if not starts:
             raise NotALoop("it does not count from 0")
         self.counter = starts[0]
+        self.stacked = Stacked(loop, whole.inputs, self.tf, self.steps())
 
     def run(self, groups: list[list[int]]) -> Fission:
         parts = [_Part(self, group) for group in groups]
-        kept = {i for part in parts for i in part.kept}
+        computed = [output for output in self.loop.outputs if output.item not in self.made]
+        if any(not output.every for output in computed):
+            raise NotALoop("it keeps what the last step computes of a state")
+        # What lists get, with the selection that leaves steps out.
+        items = {o.variable: self.loop.body.outputs[o.variable].op.operands[-1] for o in computed}  # type: ignore[union-attr]
+        kept = {i for part in parts for i in part.kept} | items.keys()
         if any(result.uses and i not in kept for i, result in enumerate(self.loop.op.results)):
             raise NotALoop("what is read of it is no cell's")
-        read = {state for part in parts for state in part.read}
+        read = {value for part in parts for value in part.read}
+        for value in [*items.values(), *(cut for part in parts for cut in part.cuts)]:
+            assert value is not None
+            read |= _reached(value, self.made.keys())
         for state in self.loop.states:
             self.width(state)
         results: dict[Value, Value] = {}
         for number, part in enumerate(parts):
-            part.build(number, [state for state in part.group if state in read])
+            for cut in part.cuts:
+                self.lists[cut] = self.as_list(self.stacked.of(cut))
+            part.build(number, [state for state in part.group if self.loop.made[state] in read])
             results |= part.results
-        return Fission(self.loop, self.module, self.out, [part.op for part in parts], results)
+        for output in computed:
+            item = items[output.variable]
+            assert item is not None
+            rows = self.stacked.of(item)
+            rows = self.stacked.reversed(rows) if output.backwards else rows
+            results[self.loop.op.results[output.variable]] = self.as_list(rows)
+        return self.fission(results)
+
+    def fission(self, results: dict[Value, Value]) -> Fission:
+        return Fission(self.loop, self.module, self.out, self.built, results)
+
+    def as_list(self, rows: Value) -> Value:
+        shape = self.tf.ints([size if isinstance(size, int) else -1 for size in (rows.shape or ())[1:]])
+        return self.tf.TensorListFromTensor(rows, shape, dtype=types.VARIANT)
 
     def element_shape(self, state: int) -> Value:
         return self.tf.ints([-1, self.width(state)])
 
     def width(self, state: int) -> int:
         operand = self.loop.op.operands[state]
-        shape = operand.shape if operand is not None else None
-        if shape is None or len(shape) != 2 or not isinstance(shape[1], int):
-            raise NotALoop("a state is not known to be [batch, n]")
-        return shape[1]
+        return _width(None if operand is None else operand.shape)
 
     def steps(self) -> Value:
         """The number of steps, outside of the loop."""
@@ -149,6 +211,12 @@ class _Splitter:
         return self.tf.as_int32(bound)
 
 
+def _width(shape: Shape | None) -> int:
+    if shape is None or len(shape) != 2 or not isinstance(shape[1], int):
+        raise NotALoop("a state is not known to be [batch, n]")
+    return shape[1]
+
+
 class _Part:
     """The loop of one group of states."""
 
@@ -157,22 +225,20 @@ class _Part:
         self.group = group
         loop = whole.loop
         body = loop.body
-        others = {value for value, i in whole.made.items() if i not in group}
-        lists = [o for o in loop.outputs if whole.made.get(o.item, -1) in group]
-        if any(o.item not in whole.made for o in loop.outputs):
-            raise NotALoop("it writes something else than a state to its list")
-        self.lists = [o.variable for o in lists]
+        self.cuts = _cuts(loop, group)
+        others = {value for value, i in whole.made.items() if i not in group}.union(self.cuts)
+        self.lists = [o.variable for o in loop.outputs if whole.made.get(o.item, -1) in group]
         found = set().union(*(_reached(body.outputs[i], others) for i in (*group, *self.lists)))
         if any(body.inputs[i] in found for i in loop.states if i not in group):
             raise NotALoop("a cell reads the last state of another")
-        self.read = sorted({whole.made[value] for value in others & found})
+        # In the order of the body.
+        self.read = [result for op in body.ops for result in op.results if result in others & found]
         self.kept = [
             i for i, value in enumerate(body.inputs)
             if i in loop.counters or i in group or i in self.lists
             or (i not in loop.states and (value in found or (body.outputs[i] is value and loop.cond.inputs[i].uses)))
         ]  # fmt: skip
         self.results: dict[Value, Value] = {}
-        self.op: Op
 
     def build(self, number: int, handed: list[int]) -> None:
         """Builds the loop. handed: the states that other groups read."""
@@ -183,15 +249,16 @@ class _Part:
         operands = [loop.op.operands[i] for i in self.kept]
         written: list[Value] = []
         # Behind the variables that are kept stand the sequences that the group reads, then those that it makes.
-        for state in self.read:
-            read = self.add_list(cond, body, f"sequence{state}")
+        for index, value in enumerate(self.read):
+            read = self.add_list(cond, body, f"sequence{index}")
             tf = TfBuilder(body.ops, loop.op)
+            shape = (whole.batch, _width(value.shape))
             item = tf.TensorListGetItem(
-                read, values[loop.body.inputs[whole.counter]], whole.element_shape(state), dtype=types.FLOAT32
+                read, values[loop.body.inputs[whole.counter]], tf.ints([-1, shape[1]]), dtype=value.dtype
             )
-            item.shape = (whole.batch, whole.width(state))
-            values[loop.made[state]] = item
-            operands.append(whole.lists[state])
+            item.shape = shape
+            values[value] = item
+            operands.append(whole.lists[value])
             written.append(read)
         _copy(loop.cond.ops, loop.cond.outputs, cond_values, cond.ops)
         _copy(loop.body.ops, [loop.body.outputs[i] for i in self.kept], values, body.ops)
@@ -207,18 +274,18 @@ class _Part:
         body.outputs = [*(_mapped(values, loop.body.outputs[i]) for i in self.kept), *written]
         attrs = {key: value for key, value in loop.op.attrs.items() if key != "output_shapes"}
         attrs |= {"cond": FuncRef(cond.name), "body": FuncRef(body.name)}
-        self.op = Op(loop.op.kind, operands, attrs, loop.op.name, loop.op.sources)
+        op = Op(loop.op.kind, operands, attrs, loop.op.name, loop.op.sources)
         for value in body.inputs:
-            self.op.add_result(value.dtype, value.shape)
-        whole.out.append(self.op)
+            op.add_result(value.dtype, value.shape)
+        whole.out.append(op)
+        whole.built.append(op)
         whole.module.functions |= {cond.name: cond, body.name: body}
-        self.results = {loop.op.results[i]: result for i, result in zip(self.kept, self.op.results)}
-        for state, result in zip(handed, self.op.results[len(self.kept) + len(self.read) :]):
+        self.results = {loop.op.results[i]: result for i, result in zip(self.kept, op.results)}
+        for state, result in zip(handed, op.results[len(self.kept) + len(self.read) :]):
             stack = whole.tf.TensorListStack(result, whole.element_shape(state), dtype=types.FLOAT32)
             stack.shape = (loop.steps, whole.batch, whole.width(state))
-            whole.lists[state] = whole.tf.TensorListFromTensor(
-                stack, whole.element_shape(state), dtype=types.VARIANT
-            )  # fmt: skip
+            whole.stacked.rows[loop.made[state]] = stack
+            whole.lists[loop.made[state]] = whole.as_list(stack)
 
     def handed_over(self, tf: TfBuilder, state: int, values: dict[Value, Value]) -> Value:
         """What the step makes of a state. Where steps are masked, zeros at those, which its reader leaves out too."""

@@ -40,16 +40,14 @@ def raise_loops(module: Module, report: Report) -> None:
             op = pending.pop()
             if op in dead:
                 continue
-            parts = _split(op, module) if op.kind in LOOPS else None
-            if parts is not None:
-                pending += parts[::-1]
-                continue
-            outlined = _outline(op, module, report) if op.kind in LOOPS else None
-            if outlined is None:
+            raised = _raised(op, module, report) if op.kind in LOOPS else None
+            if raised is None:
                 graph.ops.append(op)
+            elif isinstance(raised, _Outline):
+                batches |= raised.fixed_batch()
+                raised.build(graph.ops, dead)
             else:
-                batches |= outlined.fixed_batch()
-                outlined.build(graph.ops, dead)
+                pending += raised[::-1]
         graph.ops = [op for op in graph.ops if op not in dead]
     _fix(module, batches, report)
 
@@ -82,28 +80,29 @@ def _is_cell(op: Op, module: Module) -> bool:
 
 
 def _split(op: Op, module: Module) -> list[Op] | None:
-    """A loop for each cell, where a loop runs a stack of cells, all of which will be raised."""
+    """A loop for each cell, where a loop runs several or computes more than a cell, any of which will be raised."""
     try:
-        fission = split(unmasked(classify(op, module))[0], module)
+        fission = split(op, module)
     except NotALoop:
         return None
     if fission is None:
         return None
-    if not all(_is_cell(part, module) for part in fission.parts):
+    if not any(_is_cell(part, module) for part in fission.parts):
         fission.reject()
         return None
     fission.accept()
     return fission.ops
 
 
-def _outline(op: Op, module: Module, report: Report) -> _Outline | None:
-    """What an op becomes that is an RNN's loop."""
+def _raised(op: Op, module: Module, report: Report) -> _Outline | list[Op] | None:
+    """What a loop becomes that is an RNN, or the parts of it that are to be looked at; None of any other."""
     try:
         return _recognised(op, module)
     except (NotALoop, NoCell) as no:
-        if _is_recurrent(op, module):
+        parts = _split(op, module)
+        if parts is None and _is_recurrent(op, module):
             report.record("refused", _RULE, op.sources, why=str(no))
-        return None
+        return parts
 
 
 def _recognised(op: Op, module: Module) -> _Outline:

@@ -130,15 +130,17 @@ class _Steps:
                 made.update(dict.fromkeys(op.results, steps[op]))
         for op in _early(steps):
             steps[op] += 1
-        by_key: dict[Any, Op] = {}
         for op, step in steps.items():
             if step >= 0:
                 self.step_of.update(dict.fromkeys(op.results, step))
                 self.ops[step].append(op)
-                by_key.setdefault(_op_key(op.kind, op.attrs, [_key(v) for v in op.operands]), op)
         first, second = self.ops[:2]
         if not second or not self._pair(first, second):
             return None
+        by_key: dict[Any, Op] = {}
+        for op, step in steps.items():
+            if step >= 0:
+                by_key.setdefault(_op_key(op.kind, op.attrs, [_key(v) for v in op.operands]), op)
         for step in range(2, self.count):
             if not self._match(step, by_key):
                 return None
