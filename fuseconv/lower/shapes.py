@@ -9,7 +9,7 @@ import numpy as np
 
 from fuseconv.ir.dims import Dim, Shape, Sym, symbol
 from fuseconv.ir.graph import Value
-from fuseconv.lower.rules import require
+from fuseconv.lower.rules import Unsupported, require
 from fuseconv.tfl.builder import Builder
 
 
@@ -49,11 +49,11 @@ def size(tfl: Builder, dim: Dim, *sources: Value) -> Value:
         return tfl.ints([dim])
     for value in sources:
         if value.shape is not None and dim in value.shape:
-            at = value.shape.index(dim)
-            return tfl.strided_slice(tfl.shape_(value), [at], [at + 1], [1])
+            return _axis(tfl, value, value.shape.index(dim))
     terms = []
     for monomial, coefficient in dim.terms:
-        require(dim != _unknown(monomial), f"the size {dim} cannot be told from the shapes of the operands")
+        if dim == _unknown(monomial):
+            return _solved(tfl, dim, sources)
         factors = [_atom(tfl, atom, sources) for atom in monomial]
         if coefficient != 1 or not factors:
             factors.append(tfl.ints([coefficient]))
@@ -73,6 +73,25 @@ def positions(tfl: Builder, count: Dim, *sources: Value) -> Value:
     if isinstance(count, int):
         return tfl.const(np.arange(count, dtype=np.int32))
     return tfl.range(tfl.const(np.array(0, np.int32)), extent(tfl, count, *sources), tfl.const(np.array(1, np.int32)))
+
+
+def _axis(tfl: Builder, value: Value, axis: int) -> Value:
+    return tfl.strided_slice(tfl.shape_(value), [axis], [axis + 1], [1])
+
+
+def _solved(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
+    """An unknown of which a size is a multiple, or from which one differs by a constant, as a sequence with what is
+    added to it. Refuses the op if there is none."""
+    (monomial, _), *_ = unknown.terms
+    for value in sources:
+        for axis, dim in enumerate(value.shape or ()):
+            terms = dict(dim.terms) if isinstance(dim, Sym) else {}
+            factor, rest = terms.pop(monomial, 0), terms.pop((), 0)
+            if factor and not terms:
+                found = _axis(tfl, value, axis)
+                found = tfl.sub(found, tfl.ints([rest])) if rest else found
+                return tfl.floor_div(found, tfl.ints([factor])) if factor != 1 else found
+    raise Unsupported(f"the size {unknown} cannot be told from the shapes of the operands")
 
 
 def _unknown(monomial: tuple) -> Sym | None:

@@ -100,6 +100,15 @@ def test_scatter_into_sizes_that_are_not_known(op):
     check(layer, spec(None, None, None), spec(3), inputs=inputs, static=False)
 
 
+def test_scatter_into_a_sequence_that_has_room_for_more():
+    def layer(x):
+        room = tf.pad(x, [[0, 0], [0, 6]])
+        rows = tf.range(tf.shape(x)[0])
+        return tf.tensor_scatter_nd_update(room, tf.stack([rows, rows + tf.shape(x)[1]], -1), x[:, 0])
+
+    check(layer, spec(None, None))
+
+
 @pytest.mark.parametrize("op", SCATTERS, ids=lambda op: op.__name__)
 def test_scatter_at_computed_indices(op):
     specs = spec(None, 3, 2), spec(None, 2, dtype=tf.int32), spec(None, 2)

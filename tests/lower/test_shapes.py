@@ -51,6 +51,13 @@ def test_sums_products_and_quotients_of_sizes(tfl):
     assert set(emitted(tfl)) == {"SHAPE", "STRIDED_SLICE", "MUL", "ADD", "FLOOR_DIV"}
 
 
+def test_a_size_that_another_differs_from_by_a_known_number(tfl):
+    size(tfl, M * N, Value(types.FLOAT32, (N, M * 2 + 6)))
+    assert emitted(tfl) == ["SHAPE", "STRIDED_SLICE", "SUB", "FLOOR_DIV", "SHAPE", "STRIDED_SLICE", "MUL"]
+    with pytest.raises(Unsupported, match="cannot be told"):
+        size(tfl, M, Value(types.FLOAT32, (N, M + N)))
+
+
 def test_what_cannot_be_told_is_refused(tfl):
     with pytest.raises(Unsupported, match="cannot be told"):
         size(tfl, N + 1, Value(types.FLOAT32, (M,)))
