@@ -71,10 +71,7 @@ _FAMILIES = {
         ResourceApplyGradientDescent ResourceApplyAdagradV2 ResourceApplyKerasMomentum ResourceApplyRMSProp""",
     _SEEDED: """
         StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial StatelessRandomGammaV2
-        StatelessRandomGammaV3 StatelessRandomGetAlg StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg
-        StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomPoisson StatelessRandomUniform
-        StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 StatelessRandomUniformInt
-        StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessSampleDistortedBoundingBox StatelessShuffle
+        StatelessRandomGammaV3 StatelessRandomPoisson StatelessSampleDistortedBoundingBox StatelessShuffle
         StatelessTruncatedNormal StatelessTruncatedNormalV2 RandomIndexShuffle""",
     _SAMPLES: """
         ParameterizedTruncatedNormal RandomGamma RandomPoisson RandomPoissonV2 SampleDistortedBoundingBox

@@ -1,9 +1,8 @@
 """Random numbers. TFLite's generators give the distribution, not TensorFlow's numbers; they go on from one run to the
 next, as TensorFlow's do, and start anew from the seeds, if there are any, when an interpreter is made.
 
-What is drawn from seeds that are operands (Stateless...) is a function of them, which TFLite cannot compute: it is
-folded where the seeds are constants, a draw like the others where the model moves them on (`passes/seeds.py`), else
-refused (`lower/inexpressible.py`).
+What is drawn from seeds that are operands (Stateless...) is a function of them: it is folded where the seeds are
+constants, a draw like the others where the model moves them on (`passes/seeds.py`), else computed (`lower/philox.py`).
 """
 
 from __future__ import annotations

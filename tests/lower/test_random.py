@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
-from fuseconv.testing import check, check_refused, convert_function
+from fuseconv.testing import check, convert_function
 
 
 def run(layer, *arrays):
@@ -65,11 +65,6 @@ def test_categorical(dtype):
     (x,), _ = run(lambda logits: tf.random.categorical(logits, 200, dtype), logits)
     assert x.shape == (2, 200) and x.dtype == dtype.as_numpy_dtype
     assert set(x[0]) == {0, 1} and set(x[1]) == {2}
-
-
-def test_numbers_that_the_seed_alone_gives_are_refused():
-    seed = tf.TensorSpec([2], tf.int32)
-    check_refused(lambda seed: tf.random.stateless_uniform([3], seed), seed, match="Stateless")
 
 
 def test_numbers_that_constant_seeds_give_are_folded():

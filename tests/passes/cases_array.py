@@ -150,6 +150,7 @@ row("StatelessRandomUniformIntV2", lambda b: [i(b, 4), _KEY, _COUNTER, s(1), s(0
 row("StatelessRandomUniformFullInt", lambda b: [i(b, 4), i(1, 2)], dtype=tf.int32)
 row("StatelessRandomUniformFullIntV2", lambda b: [i(b, 4), _KEY, _COUNTER, s(1)], dtype=tf.int32)
 row("StatelessRandomGetKeyCounter", lambda b: [i(1, 2)])
+row("StatelessRandomGetKeyCounterAlg", lambda b: [i(1, 2)])
 row("StatelessRandomGetAlg", lambda b: [])
 row("Multinomial", lambda b: [f(b, 4), s(6)])
 row("RandomGamma", lambda b: [i(b, 4), p(2)])

@@ -35,3 +35,8 @@ def key_counter(op: Op, seed: Value) -> Shapes:
 @infers("StatelessRandomGetAlg")
 def algorithm(op: Op) -> Shapes:
     return ()
+
+
+@infers("StatelessRandomGetKeyCounterAlg")
+def key_counter_algorithm(op: Op, seed: Value) -> Shapes:
+    return [(1,), (2,), ()]
