@@ -22,6 +22,25 @@ def test_patches(window, padding):
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("block", [2, 3])
+def test_patches_side_by_side(block, padding):
+    sizes = [1, block, block, 1]
+    for dtype in (tf.float32, tf.uint8, tf.int16):
+        image = spec(None, 8, 9, 2, dtype=dtype)
+        converted = check(lambda x: tf.image.extract_patches(x, sizes, sizes, [1] * 4, padding), image)
+        assert "SPACE_TO_DEPTH" in converted.ops and len(converted.ops) <= 4
+
+
+def test_patches_that_are_read_at_once():
+    def patches(size, stride):
+        return lambda x: tf.image.extract_patches(x, [1, size, size, 1], [1, stride, stride, 1], [1] * 4, "VALID")
+
+    check(patches(7, 2), spec(None, 20, 30, 3), ops=["RESHAPE", "GATHER", "RESHAPE"])
+    check(patches(7, 2), spec(2, 5, 30, 3))  # none
+    check(patches(3, 1), spec(None, 200, 200, 2), ops=["STRIDED_SLICE"] * 9 + ["CONCATENATION"])
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize("window", WINDOWS)
 def test_dilation(window, padding):
     size, stride, rate = window
