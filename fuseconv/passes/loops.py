@@ -28,7 +28,7 @@ weights are small. The latency of a Keras GRU in microseconds (1 thread, batch 1
 from __future__ import annotations
 
 from fuseconv.ir.graph import Module, Op
-from fuseconv.passes.control_flow import prune_control_flow
+from fuseconv.passes.control_flow import LOOPS, prune_control_flow
 from fuseconv.passes.hoist import hoist
 from fuseconv.passes.loop_form import LoopForm, for_each_loop, trim_loops
 from fuseconv.passes.parts import join_parts
@@ -52,6 +52,8 @@ _PRODUCTS = frozenset({
 
 def improve_loops(module: Module, report: Report, rnn: str = "fused") -> None:
     """Makes all loops small, and unrolls those that `rnn` says. Lists must be tensors already."""
+    if not any(op.kind in LOOPS for graph in module.graphs() for op in graph.ops):
+        return
     trim_loops(module, report)
     simplify(module, report)
     for_each_loop(module, lambda op, graph: join_parts(LoopForm(op, module).body, report))
