@@ -9,6 +9,7 @@ one interpreter, so that state that leaks from one to the next shows as well.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from fuseconv.tfl.opdef import TABLE
 
 MODES = ("auto", "always", "never")
 BUDGET_SECONDS = 1.0
+# How long a model with a loop is waited for, by the wall clock: it may never end.
+_PATIENCE = {"auto": 5.0, "always": 120.0}
 
 _SCALES = (1.0, 32.0, 256.0, 1 / 64)
 # What a fusion draws itself is mostly chosen from, and a choice that another limit would make differs only at times.
@@ -50,6 +53,7 @@ _SECONDS_PER_PRODUCT = 5e-11
 _LARGEST_SIZE = 64
 
 ToFile = Callable[[Module], bytes]
+Run = Callable[[], None]
 FuseAlone = Callable[[Fusion, Op, Graph, Module], Match]
 
 
@@ -85,6 +89,7 @@ class BodyCheck:
         self.seconds = 0.0
         self.skipped: list[str] = []
         self._start = 0.0
+        self._elsewhere = 0.0
         self._verdicts: dict[tuple, _Verdict | None] = {}
 
     def __call__(self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone) -> str:
@@ -120,7 +125,7 @@ class BodyCheck:
     ) -> _Verdict | None:
         """The verdict; None if there is no time for it."""
         constants = _constants(op, callee, module)
-        self._start = time.thread_time() - self.seconds
+        self._start = self._clock() - self.seconds
         # The small models share the constants of the model, which must not know these readers.
         readers = {value: dict(value.uses) for value in constants}
         try:
@@ -132,10 +137,38 @@ class BodyCheck:
         finally:
             for value, uses in readers.items():
                 value.uses = uses
-            self.seconds = time.thread_time() - self._start
+            self.seconds = self._clock() - self._start
+
+    def _clock(self) -> float:
+        """Seconds that the processor has worked for this thread, and for those in which it had models run."""
+        return time.thread_time() + self._elsewhere
+
+    def _in_time(self, run: Run) -> None:
+        """Runs in another thread what may never end; nothing can stop a thread, so that it is left alone then."""
+        outcome: list[tuple[float, Exception | None]] = []
+
+        def timed() -> None:
+            start, failure = time.thread_time(), None
+            try:
+                run()
+            except (RuntimeError, ValueError) as error:
+                failure = error
+            outcome.append((time.thread_time() - start, failure))
+
+        seconds = _PATIENCE[self.mode]
+        thread = threading.Thread(target=timed, daemon=True)
+        thread.start()
+        thread.join(seconds)
+        if not outcome:
+            self._elsewhere += seconds
+            raise _Hopeless(f"a loop has not ended after {seconds:g} s")
+        used, failure = outcome[0]
+        self._elsewhere += used
+        if failure is not None:
+            raise failure
 
     def _has_time(self, seconds: float = 0.0) -> bool:
-        return self.mode != "auto" or time.thread_time() - self._start + seconds <= BUDGET_SECONDS
+        return self.mode != "auto" or self._clock() - self._start + seconds <= BUDGET_SECONDS
 
     def _require_time(self, seconds: float = 0.0) -> None:
         if not self._has_time(seconds):
@@ -170,7 +203,8 @@ class BodyCheck:
         fused_file, body_file = self._file(alone, "the fused op"), self._file(body, "the body")
         if not _depends_on_inputs(body.signatures[0].graph):
             raise _Hopeless("the body is a placeholder, its results are constant")
-        runners = _Runner(fused_file, "the fused op"), _Runner(body_file, "the body")
+        waits = [self._in_time if _has_loop(model) else _at_once for model in (alone, body)]
+        runners = _Runner(fused_file, "the fused op", waits[0]), _Runner(body_file, "the body", waits[1])
         places = [_places(model.signatures[0].graph) for model in (alone, body)]
         data = [value not in places[0] and inner not in places[1] for value, inner in zip(*map(_inputs, (alone, body)))]
 
@@ -290,12 +324,13 @@ def _nearby(array: np.ndarray) -> np.ndarray:
 
 
 class _Runner:
-    """A file in an interpreter, which is allocated once."""
+    """A file in an interpreter, which is allocated once. wait: runs it."""
 
-    def __init__(self, data: bytes, what: str) -> None:
+    def __init__(self, data: bytes, what: str, wait: Callable[[Run], None]) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
         self.what = what
+        self.wait = wait
         try:
             self.interpreter = Interpreter(
                 model_content=data,
@@ -315,7 +350,7 @@ class _Runner:
         try:
             for index, array in zip(self.inputs, arrays):
                 self.interpreter.set_tensor(index, array)
-            self.interpreter.invoke()
+            self.wait(self.interpreter.invoke)
         except (RuntimeError, ValueError) as error:
             raise Unverifiable(f"the runtime cannot run {self.what}: {_first_line(error)}") from error
         return [self.interpreter.get_tensor(index) for index in self.outputs]
@@ -393,6 +428,14 @@ def _functions(op: Op, module: Module) -> dict[str, Graph]:
                 copies[graph.name] = copy_graph(graph)
                 pending += graph.ops
     return copies
+
+
+def _has_loop(module: Module) -> bool:
+    return any(op.kind == "tfl.WHILE" for graph in module.graphs() for op in graph.ops)
+
+
+def _at_once(run: Run) -> None:
+    run()
 
 
 def _depends_on_inputs(graph: Graph) -> bool:

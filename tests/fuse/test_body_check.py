@@ -132,6 +132,26 @@ def test_a_body_that_cannot_be_lowered_is_unverifiable():
     assert "cannot be lowered: SelfAdjointEigV2" in why(converted)[0]
 
 
+def test_a_loop_that_does_not_end_is_unverifiable(monkeypatch):
+    monkeypatch.setattr(body_check, "_PATIENCE", {"auto": 0.2})
+
+    def body(table, ids):
+        """Ends after some seconds, for the sake of the tests that follow."""
+        rows = tf.gather(table, ids)
+        return tf.while_loop(lambda i, r: i < 2_000_000, lambda i, r: [i + 1, tf.sin(r)], [0, rows])[1]
+
+    assert "a loop has not ended after 0.2 s" in why(convert_function(lookup(body), IDS))[0]
+
+
+def test_the_time_of_loops_counts():
+    checks = body_check.BodyCheck("auto", lambda module: b"")
+    before = checks._clock()
+    checks._in_time(lambda: sum(range(10**6)) and None)
+    assert checks._elsewhere > 0 and checks._clock() > before
+    with pytest.raises(ValueError, match="no"):
+        checks._in_time(partial(int, "no"))
+
+
 def test_each_function_is_checked_once(monkeypatch):
     judged = []
     judge = body_check.BodyCheck._judge
