@@ -4,7 +4,9 @@
 
 The mask is smaller than the scores, and often one mask serves all layers; XNNPACK has a MINIMUM and no SELECT_V2, which
 would divide each layer. The two differ where a score that is masked lies below the number that the mask puts in its
-place, or is no number itself: the fusion asks for a number that leaves hardly any below it.
+place: the fusion asks for a number that leaves hardly any below it. And they differ where such a score is NaN, which
+the SELECT_V2 drops and the MINIMUM may keep: the row is then NaN, never another number. Attention does not come out of
+it better in TensorFlow: a key that makes NaN scores stands beside values that are NaN, and 0 times NaN is NaN.
 """
 
 from __future__ import annotations
