@@ -181,10 +181,19 @@ class _Walk:
 
 
 def more_known(a: Shape | None, b: Shape | None) -> Shape | None:
-    """Two descriptions of one shape, put together; where both know a dimension as an expression, `a`'s holds."""
+    """Two descriptions of one shape, put together. Where neither tells a dimension as a number, one that is made of
+    sizes with names is known better than one that only a run tells; else `a`'s holds."""
     if a is None or b is None or len(a) != len(b):
         return b if a is None else a
-    return tuple(y if isinstance(y, int) and not isinstance(x, int) else x for x, y in zip(a, b))
+    return tuple(y if _unknown(y) < _unknown(x) else x for x, y in zip(a, b))
+
+
+def _unknown(dim: dims.Dim) -> int:
+    """0 of a number, 1 of what is made of sizes with names, 2 of what only a run tells."""
+    if isinstance(dim, int):
+        return 0
+    parts = [part for name in dim.symbols() for part in name.split("|")]
+    return 2 if any(part.startswith("?") for part in parts) else 1
 
 
 def _widened(carried: Shape | None, made: Shape | None) -> Shape | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
-from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.types import DType
 from fuseconv.passes.effects import bodies
 from fuseconv.passes.handles import FORWARDS
@@ -67,19 +69,40 @@ def express_lists(module: Module, report: Report) -> None:
                 op.attrs["_why"] = _MIXED
 
 
+def state_elements(module: Module) -> bool:
+    """Lets lists that are made without the rank of their elements state what is written into them, so that shapes
+    behind them can be inferred; True if there are such lists."""
+    changed = False
+    for each in _lists(module):
+        makers = [op for op, _, _ in each.ops if op.kind in _MAKERS and _stated(op) is None]
+        written = [shape for op, _, _ in each.ops if (shape := _written(op)) is not None]
+        if makers and written and len({len(shape) for shape in written}) == 1:
+            axes = [set(sizes) for sizes in zip(*written)]
+            sizes = [next(iter(axis)) if len(axis) == 1 else -1 for axis in axes]
+            element = np.array([size if isinstance(size, int) else -1 for size in sizes], np.int32)
+            for op in makers:
+                op.set_operand(_STATES[op.kind], constant(element, types.INT32, op.name))
+            changed = True
+    return changed
+
+
 def _part(module: Module) -> None:
-    """Gives each reader of an empty list one of its own: what they write into it may have different shapes."""
+    """Gives each reader of an empty list one of its own, right before it: what they write into it may have different
+    shapes, and the later it is made, the more sizes are known there."""
     for graph in module.graphs():
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            graph.ops.append(op)
-            if op.kind not in _MAKERS:
-                continue
-            places = [(user, i) for user in op.result.uses for i, v in enumerate(user.operands) if v is op.result]
-            for user, index in places[1:]:
-                twin = Op(op.kind, op.operands, dict(op.attrs), op.name, op.sources)
-                user.set_operand(index, twin.add_result(op.result.dtype, op.result.shape))
-                graph.ops.append(twin)
+        makers = [op for op in graph.ops if op.kind in _MAKERS and op.result.uses]
+        ops = [op for op in graph.ops if op not in makers]
+        own: dict[Op, list[Op]] = {}
+        for maker in makers:
+            list_ = maker.result
+            places = [(user, i) for user in ops if user in list_.uses for i, v in enumerate(user.operands) if v is list_]
+            for number, (user, index) in enumerate(places):
+                twin = maker
+                if number:
+                    twin = Op(maker.kind, maker.operands, dict(maker.attrs), maker.name, maker.sources)
+                    user.set_operand(index, twin.add_result(list_.dtype, list_.shape))
+                own.setdefault(user, []).append(twin)
+        graph.ops = [each for op in ops for each in (*own.get(op, ()), op)]
 
 
 def _covers(op: Op) -> bool:

@@ -9,7 +9,7 @@ from fuseconv.ir import dims, types
 from fuseconv.ir.graph import Graph, Module, Op, Signature, constant
 from fuseconv.ir.verifier import check
 from fuseconv.passes import simplify as simplify_module
-from fuseconv.passes.simplify import simplify
+from fuseconv.passes.simplify import more_known, simplify
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from tests.passes.text_cases import kinds, module_of
@@ -194,3 +194,10 @@ def test_an_op_without_results_is_not_computed(monkeypatch: pytest.MonkeyPatch) 
     report.source("assert", "Assert")
     simplify(Module([Signature(["main"], graph, [], [])]), report)
     assert not graph.ops
+
+
+def test_a_size_with_a_name_is_known_better_than_one_that_a_run_tells() -> None:
+    named, run = dims.symbol("x.0"), dims.fresh()
+    assert more_known((run, run, named, named), (named, 4, run, 4)) == (named, 4, named, 4)
+    assert more_known((named * 2, run), (named, dims.symbol("?of the run"))) == (named * 2, run)
+    assert more_known(None, (run,)) == (run,)

@@ -47,6 +47,27 @@ def test_a_list_of_known_elements_in_ir() -> None:
     assert report.account()["stack"] == "removed"
 
 
+def test_a_list_that_stands_before_the_sizes_of_its_elements() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[n]
+        const %1 "shape": int32[2] = [-1, 1]
+        const %2 "count": int32[] = 3
+        const %3 "i": int32[] = 1
+        %4 "reserve": variant[*] = tf.TensorListReserve(%1, %2) {'element_dtype': {'dtype': 'int64'}}
+        %5 "where": int64[*] = tf.Where(%0) {}
+        %6 "set": variant[*] = tf.TensorListSetItem(%4, %3, %5) {}
+        %7 "stack": int64[*] = tf.TensorListStack(%6, %1) {}
+        return %7
+        }"""
+    )
+    inline(module, report)
+    simplify(module, report)
+    express_lists(module, report)
+    check_ir(module)
+    assert not [kind for kind in kinds(module) if kind.startswith("TensorList")]
+
+
 def test_the_reason_stays_with_the_ops() -> None:
     module, report = module_of(
         """main {
