@@ -158,7 +158,10 @@ def _rewrites(*kinds: str) -> Callable[[Rule], Rule]:
     return declare
 
 
-@_rewrites("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "BROADCAST_TO", "TILE", "PAD", "PADV2", "MIRROR_PAD", "SLICE")
+@_rewrites(
+    "RESHAPE", "EXPAND_DIMS", "SQUEEZE", "BROADCAST_TO", "TILE", "PAD", "PADV2", "MIRROR_PAD", "SLICE", "MEAN", "SUM",
+    "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD",
+)  # fmt: skip
 def same_shape(op: Op, tfl: Builder) -> Value | None:
     """it leaves its operand's shape as it is"""
     operand = op.operands[0]
@@ -176,6 +179,69 @@ def whole_slice(op: Op, tfl: Builder) -> Value | None:
     if x.shape is None or x.shape != op.result.shape or strides.data is None or x.variable:
         return None
     return x if (strides.data == 1).all() and not op.attrs.get("new_axis_mask") else None
+
+
+@_rewrites("SLICE")
+def slice_to_the_end(op: Op, tfl: Builder) -> Value | None:
+    """it takes what is left of a dimension, which delegates know in STRIDED_SLICE only"""
+    x, begin, size = op.operands
+    known = op.result.shape is not None and begin is not None and begin.data is not None
+    if x is None or x.dtype is not types.FLOAT32 or not known or size is None or size.data is None:
+        return None
+    if (size.data >= 0).all() or op.result.variable:
+        return None
+    begins, sizes = (array.astype(np.int32) for array in (begin.data, size.data))  # type: ignore[union-attr]
+    to_end = sum(1 << axis for axis, number in enumerate(sizes) if number < 0)
+    ends = np.where(sizes < 0, 0, begins + sizes)
+    return _strided_slice(tfl, x, [begins, ends, np.ones_like(begins)], op.result.shape, end_mask=to_end)
+
+
+@_rewrites("STRIDED_SLICE")
+def kept_dimension(op: Op, tfl: Builder) -> Value | None:
+    """it takes one element of a dimension, which need not go for those who read it in any shape"""
+    x, *bounds = op.operands
+    shrinks = int(op.attrs.get("shrink_axis_mask", 0))
+    if x is None or x.dtype is not types.FLOAT32 or x.shape is None or not shrinks or op.attrs.get("offset"):
+        return None
+    if op.attrs.get("ellipsis_mask") or op.attrs.get("new_axis_mask") or not all(map(_is_known, bounds)):
+        return None
+    begins, ends, steps = (bound.data.astype(np.int32) for bound in bounds)  # type: ignore[union-attr]
+    if len(begins) != len(x.shape) or shrinks >> (len(begins) - 1) or (steps != 1).any():
+        return None
+    if not op.result.uses or not all(_reads_any_shape(reader, op.result) for reader in op.result.uses):
+        return None
+    taken = [bool(shrinks >> axis & 1) for axis in range(len(begins))]
+    shape = _shape_with_units(op.result.shape, taken)
+    if shape is None:
+        return None
+    end_mask = int(op.attrs.get("end_mask", 0)) & ~shrinks
+    # What begins at -1 ends at the end, which has no number.
+    end_mask |= sum(1 << axis for axis in range(len(begins)) if taken[axis] and begins[axis] == -1)
+    begin_mask = int(op.attrs.get("begin_mask", 0)) & ~shrinks
+    places = [begins, np.where(taken, begins + 1, ends), steps]
+    return _strided_slice(tfl, x, places, shape, begin_mask=begin_mask, end_mask=end_mask)
+
+
+def _strided_slice(tfl: Builder, x: Value, places: list[np.ndarray], shape: Shape | None, **masks: int) -> Value:
+    held = {name: mask for name, mask in masks.items() if mask}
+    operands = [x, *(tfl.ints(numbers.tolist()) for numbers in places)]
+    return tfl.typed_op("STRIDED_SLICE", operands, [(x.dtype, shape)], held)[0]
+
+
+def _shape_with_units(shape: Shape | None, units: list[bool]) -> Shape | None:
+    """The shape with dimensions of 1 in these places."""
+    if shape is None:
+        return None
+    left = iter(shape)
+    return tuple(1 if unit else next(left) for unit in units)
+
+
+def _reads_any_shape(reader: Op, value: Value) -> bool:
+    """True of readers that heed the elements of a value, and only the last of its dimensions."""
+    if reader.operands[0] is not value or value.uses[reader] > 1:
+        return False
+    dense = reader.kind == "tfl.FULLY_CONNECTED" and not reader.attrs.get("keep_num_dims")
+    return reader.kind == "tfl.RESHAPE" or dense
 
 
 @_rewrites("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
@@ -288,6 +354,30 @@ def _broadcasts(reader: Op, value: Value) -> bool:
     """True if the reader makes the same of the value without dimensions of 1 in front: another operand has as many."""
     others = (operand for operand in reader.operands if operand is not None and operand is not value)
     return reader.kind in _BROADCASTING and any(operand.rank == reader.result.rank for operand in others)
+
+
+@_rewrites(*sorted(kind.removeprefix("tfl.") for kind in _BROADCASTING))
+def repeated_constant(op: Op, tfl: Builder) -> Value | None:
+    """its constant repeats itself along dimensions in which it can be broadcast"""
+    for index, (value, other) in enumerate(zip(op.operands, op.operands[::-1])):
+        if value is None or value.data is None or other is None or other.is_const or value.quantisation is not None:
+            continue
+        once = _once(value.data)
+        if other.shape == op.result.shape and once.size < value.data.size:
+            operands = [other, other]
+            operands[index] = tfl.const(once, value.dtype)
+            return tfl.typed_op(op.type, operands, [(op.result.dtype, op.result.shape)], dict(op.attrs))[0]
+    return None
+
+
+def _once(array: np.ndarray) -> np.ndarray:
+    """The array with one element along each dimension in which all are the same."""
+    for axis in range(array.ndim):
+        first = array.take([0], axis) if array.shape[axis] > 1 else array
+        # Most that differ do so at once.
+        if first is not array and (array.take([1], axis) == first).all() and (array == first).all():
+            array = first
+    return array
 
 
 def moves_only_units(shape: Shape, order: list[int]) -> bool:

@@ -49,7 +49,8 @@ def test_cut_of_each_type(cut, dtype):
 def test_one_op_each():
     check(lambda x: x[:, 1, ::2], spec(None, 4, 5), ops=["STRIDED_SLICE"])
     check(lambda x: x[..., tf.newaxis], spec(None, 4), ops=["RESHAPE"])
-    check(lambda x: tf.slice(x, [0, 1], [-1, 2]), spec(None, 4), ops=["SLICE"])
+    check(lambda x: tf.slice(x, [0, 1], [-1, 2]), spec(None, 4), ops=["STRIDED_SLICE"])
+    check(lambda x: tf.slice(x, [0, 1], [2, 2]), spec(3, 4), ops=["SLICE"])
 
 
 @pytest.mark.parametrize("begin", [-7, -6, -2, 0, 3, 5, 7])

@@ -221,7 +221,7 @@ def test_a_relu_behind_a_pool_of_one_goes() -> None:
 @pytest.mark.parametrize(
     ("shape", "reader", "expected"),
     [
-        ("1,1,3", 'float32[b,2,3] = tfl.ADD(%0, %2)', ["ADD"]),
+        ("1,1,3", "float32[b,2,3] = tfl.ADD(%0, %2)", ["ADD"]),
         ("1,1,3", 'float32[1,1,3] = tfl.MUL(%2, %2)', ["RESHAPE", "MUL"]),
         ("1,1,3", 'float32[1,1,3] = tfl.NEG(%2)', ["RESHAPE", "NEG"]),
         ("1,3,1", 'float32[b,3,3] = tfl.ADD(%0, %2)', ["RESHAPE", "ADD"]),
@@ -236,3 +236,36 @@ def test_units_in_front_of_what_is_broadcast_go(shape: str, reader: str, expecte
     module, report = module_of(f"main {{\n input {head}\n{body}{TAIL}", inputs=2)
     tidy(module, report)
     assert kinds(module) == expected
+
+
+def test_a_mean_of_one_element_goes() -> None:
+    body = """
+    const %1 "a": int32[2] = [1, 2]
+    %2 "m": float32[b,1,1,3] = tfl.MEAN(%0, %1) {'keep_dims': True}
+    %9 "d": float32[b,1,1,3] = tfl.NEG(%2) {}"""
+    assert _tidied(body, '%0 "x": float32[b,1,1,3]') == ["NEG"]
+
+
+
+@pytest.mark.parametrize(
+    ("constant", "shape"),
+    [("[[1, 2, 3], [1, 2, 3]]", (1, 3)), ("[[1, 1, 1], [2, 2, 2]]", (2, 1)), ("[[1, 2, 3], [1, 2, 4]]", (2, 3))],
+)
+def test_constants_that_repeat_themselves_are_broadcast(constant: str, shape: tuple[int, ...]) -> None:
+    body = f"""
+    const %1 "c": float32[2,3] = {constant}
+    %9 "a": float32[b,2,3] = tfl.MINIMUM(%0, %1) {{}}"""
+    module, report = module_of(f'main {{\n input %0 "x": float32[b,2,3]\n{body}{TAIL}')
+    tidy(module, report)
+    (op,) = module.signatures[0].graph.ops
+    assert op.operands[1] is not None and op.operands[1].shape == shape
+
+
+def test_a_constant_that_enlarges_keeps_its_size() -> None:
+    body = """
+    const %1 "c": float32[2,3] = [[1, 2, 3], [1, 2, 3]]
+    %9 "a": float32[2,3] = tfl.ADD(%0, %1) {}"""
+    module, report = module_of(f'main {{\n input %0 "x": float32[3]\n{body}{TAIL}')
+    tidy(module, report)
+    constant = module.signatures[0].graph.ops[0].operands[1]
+    assert constant is not None and constant.shape == (2, 3)
