@@ -40,7 +40,7 @@ from fuseconv.passes.simplify import simplify
 from fuseconv.passes.state import express_state, initialise
 from fuseconv.passes.tables import express_tables
 from fuseconv.passes.tensor_arrays import express_arrays
-from fuseconv.passes.tensor_lists import express_lists
+from fuseconv.passes.tensor_lists import express_lists, state_elements
 from fuseconv.passes.tidy import tidy
 from fuseconv.recognise.bidirectional import pair_directions
 from fuseconv.recognise.raise_loops import raise_loops
@@ -181,6 +181,8 @@ def convert(
                 simplify(module, report)
                 prune_control_flow(module, report)
             if rnn == "fused":
+                while module.functions and state_elements(module):
+                    simplify(module, report)
                 raise_loops(module, report)
             if module.functions:
                 # Loops that are found to be composites.

@@ -162,8 +162,18 @@ class _Outline:
         if self.output is None:
             return
         for reader in self.loop.op.results[self.output.variable].uses:
-            if not is_stack(reader):
+            if not is_stack(reader) and not (reader.kind == "tf.TensorListLength" and self.length is not None):
                 raise NotALoop(f"its outputs are read by a {reader.type}")
+
+    @property
+    def length(self) -> Value | None:
+        """The number of the outputs in their list, where it is made with so many."""
+        assert self.output is not None
+        made = self.loop.op.operands[self.output.variable]
+        if made is None or made.op is None or made.op.kind != "tf.TensorListReserve":
+            return None
+        size = made.op.operands[1]
+        return size if self.output.every and known_size(size) == self.loop.steps else None
 
     @property
     def batch(self) -> Dim:
@@ -247,10 +257,13 @@ class _Outline:
             elif i in self.loop.invariants and operand is not None:
                 replace_uses(result, operand)
         if self.output is not None:
-            for stack in list(self.loop.op.results[self.output.variable].uses):
-                self.redirect_stack(between, stack, last, every)
-                detach(stack)
-                dead.add(stack)
+            for reader in list(self.loop.op.results[self.output.variable].uses):
+                if is_stack(reader):
+                    self.redirect_stack(between, reader, last, every)
+                elif self.length is not None:
+                    replace_uses(reader.result, self.length)
+                detach(reader)
+                dead.add(reader)
         return out
 
     def redirect_stack(self, tf: TfBuilder, stack: Op, last: Value, every: Value) -> None:

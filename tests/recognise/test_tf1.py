@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
+from tensorflow.core.framework.attr_value_pb2 import AttrValue
 from tensorflow.python.ops import rnn as tf1_rnn
 from tf_keras.src.layers.rnn import legacy_cells as cells
 
@@ -128,6 +129,24 @@ def test_loops_of_enter_and_exit_in_functions(times: int) -> None:
         return [result for time in range(times) for result in function((1.0 + time) * x)]
 
     assert Counter(check(run, SPEC).ops)[LSTM] == times
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("lengths", [True, False])
+def test_arrays_that_do_not_tell_the_shape_of_their_elements(lengths: bool) -> None:
+    """As TensorFlow wrote them before 1.5."""
+
+    def build(x: Any) -> Any:
+        ends = tf.reduce_sum(tf.cast(x[:, :, 0] > -0.5, tf.int32), 1) if lengths else None
+        return tf1_rnn.dynamic_rnn(cells.BasicLSTMCell(UNITS), x, dtype=tf.float32, sequence_length=ends)
+
+    shape = (None, None, 3)
+    graph, names = frozen_graph(build, shape, functional=False)
+    for node in graph.node:
+        if node.op == "TensorArrayV3":
+            node.attr["element_shape"].CopyFrom(AttrValue(shape={"unknown_rank": True}))
+    converted = check(function_of_graph(graph, names, shape), tf.TensorSpec(shape), static=False)
+    assert (Counter(converted.ops)[LSTM], converted.ops.count("WHILE")) == (1, 0)
 
 
 @pytest.mark.filterwarnings("ignore")

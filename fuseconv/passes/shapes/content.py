@@ -26,7 +26,7 @@ _SYMBOLIC = {
 }
 # Those that find one of several elements.
 _COMPARING = frozenset({"Max", "Min"})
-_SHAPE_OPS = frozenset({"Shape", "ShapeN", "Size", "Rank"})
+_SHAPE_OPS = frozenset({"Shape", "ShapeN", "Size", "Rank", "TensorListLength"})
 # What StatelessRandomGetAlg tells on a CPU, as `Algorithm` of TensorFlow's random_ops_util.py numbers it.
 _PHILOX = 1
 
@@ -68,7 +68,7 @@ def _of_shape(kind: str, operand: Value | None) -> np.ndarray | None:
         return _objects(len(operand.shape))
     if kind == "Size":
         return _objects(dims.product(operand.shape))
-    return _objects(list(operand.shape))
+    return _objects(operand.shape[0] if kind == "TensorListLength" else list(operand.shape))
 
 
 def _objects(elements: object) -> np.ndarray:
