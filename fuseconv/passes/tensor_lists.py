@@ -90,19 +90,21 @@ def _part(module: Module) -> None:
     """Gives each reader of an empty list one of its own, right before it: what they write into it may have different
     shapes, and the later it is made, the more sizes are known there."""
     for graph in module.graphs():
-        makers = [op for op in graph.ops if op.kind in _MAKERS and op.result.uses]
-        ops = [op for op in graph.ops if op not in makers]
-        own: dict[Op, list[Op]] = {}
-        for maker in makers:
-            list_ = maker.result
-            places = [(user, i) for user in ops if user in list_.uses for i, v in enumerate(user.operands) if v is list_]
-            for number, (user, index) in enumerate(places):
-                twin = maker
-                if number:
-                    twin = Op(maker.kind, maker.operands, dict(maker.attrs), maker.name, maker.sources)
-                    user.set_operand(index, twin.add_result(list_.dtype, list_.shape))
-                own.setdefault(user, []).append(twin)
-        graph.ops = [each for op in ops for each in (*own.get(op, ()), op)]
+        makers = {op.result: op for op in graph.ops if op.kind in _MAKERS and op.result.uses}
+        ops, graph.ops = graph.ops, []
+        taken: set[Value] = set()
+        for op in ops:
+            for index, value in enumerate(op.operands):
+                maker = None if value is None else makers.get(value)
+                if value is None or maker is None:
+                    continue
+                if value in taken:
+                    maker = Op(maker.kind, maker.operands, dict(maker.attrs), maker.name, maker.sources)
+                    op.set_operand(index, maker.add_result(value.dtype, value.shape))
+                taken.add(value)
+                graph.ops.append(maker)
+            if op.kind not in _MAKERS or op.result not in makers:
+                graph.ops.append(op)
 
 
 def _covers(op: Op) -> bool:

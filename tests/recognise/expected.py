@@ -41,7 +41,8 @@ def check_both(
     states that are zero or given. sizes: what fixed dimensions are, the first one and others. Returns the first."""
     converted = check(function, *specs, ops=ops, static=False, **options)
     left = list(ops)
-    for known, instead in ((SIZE, []), (GIVEN, ["TILE"])):
+    # What one layer has read may serve the next one.
+    for known, instead in ((SIZE, []), (GIVEN, ["TILE"]), (SIZE[-1:], [])):
         while all(left.count(op) >= known.count(op) for op in known):
             for op in known:
                 left.remove(op)
