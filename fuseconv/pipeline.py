@@ -27,6 +27,7 @@ from fuseconv.passes.block_lstm import express_block_lstms
 from fuseconv.passes.control_flow import prune_control_flow
 from fuseconv.passes.dead_state import remove_dead_state
 from fuseconv.passes.downcast import downcast
+from fuseconv.passes.float64 import express_float64
 from fuseconv.passes.freeze import freeze
 from fuseconv.passes.functionalise import functionalise
 from fuseconv.passes.inline import dissolve, implements, inline
@@ -34,6 +35,7 @@ from fuseconv.passes.inputs import fix_shapes
 from fuseconv.passes.layout import move_outwards
 from fuseconv.passes.loops import MODES as RNN_MODES
 from fuseconv.passes.loops import improve_loops
+from fuseconv.passes.remapped import express_remapped
 from fuseconv.passes.rows import take_early
 from fuseconv.passes.seeds import express_seeds
 from fuseconv.passes.simplify import simplify
@@ -42,6 +44,7 @@ from fuseconv.passes.tables import express_tables
 from fuseconv.passes.tensor_arrays import express_arrays
 from fuseconv.passes.tensor_lists import express_lists, state_elements
 from fuseconv.passes.tidy import tidy
+from fuseconv.passes.uniform import read_numbers
 from fuseconv.recognise.bidirectional import pair_directions
 from fuseconv.recognise.raise_loops import raise_loops
 from fuseconv.recognise.states import MODES as STATE_MODES
@@ -164,6 +167,7 @@ def convert(
             with report.rewriting(module, "control flow", "its loop, branch, array or variable takes another form"):
                 functionalise(module, report)
                 express_arrays(module, report)
+                express_remapped(module)
                 express_block_lstms(module)
                 freeze(module, report)
                 express_state(module, report)
@@ -172,6 +176,8 @@ def convert(
                 remove_dead_state(module, report)
                 prune_control_flow(module, report)
             simplify(module, report)
+            if express_float64(module, report):
+                simplify(module, report)
         with stage("fuse"), report.rewriting(module, "control flow", "its loop or branch takes another form"):
             if module.functions:
                 # Composites.
@@ -199,6 +205,8 @@ def convert(
                 prune_control_flow(module, report)
                 simplify(module, report)
                 improve_loops(module, report, rnn)
+            if read_numbers(module, report):
+                simplify(module, report)
             if fuse_patterns(module, fusions, report, "tf", explain) or kept or module.functions:
                 simplify(module, report)
         with stage("lower"):
