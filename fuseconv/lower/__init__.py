@@ -5,9 +5,9 @@ import importlib
 # The modules that hold rules; the others of this package serve them.
 _RULES = (
     "activation", "arithmetic", "array", "audio", "bitwise", "blocks", "boxes", "cells", "colour", "comparison",
-    "complex", "control", "conv", "counting", "crop", "decoding", "dense", "einsum", "elementwise", "forward",
-    "fourier", "gradients", "image", "indexing", "lists", "matrix", "normalisation", "patches", "philox", "pool",
-    "quantised", "ragged", "random", "reduction", "resampling", "reshaping", "resources", "segment", "selection",
-    "slicing", "special", "warp",
+    "complex", "control", "conv", "counting", "crop", "decoding", "dense", "einsum", "elementwise", "elimination",
+    "forward", "fourier", "gradients", "image", "indexing", "lists", "matrix", "normalisation", "patches", "philox",
+    "pool", "quantised", "ragged", "random", "reduction", "resampling", "reshaping", "resources", "segment",
+    "selection", "slicing", "special", "warp",
 )  # fmt: skip
 MODULES = tuple(importlib.import_module(f"{__name__}.{name}") for name in _RULES)

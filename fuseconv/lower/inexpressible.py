@@ -33,9 +33,8 @@ _FAMILIES = {
         RandomGammaGrad Spence Zeta""",
     _LINEAR: """
         BandedTriangularSolve BatchCholesky BatchMatrixDeterminant BatchMatrixInverse BatchMatrixSolve
-        BatchMatrixSolveLs BatchMatrixTriangularSolve BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd Cholesky
-        CholeskyGrad Eig LogMatrixDeterminant Lu MatrixDeterminant MatrixExponential MatrixInverse MatrixLogarithm
-        MatrixSolve MatrixSolveLs MatrixSquareRoot MatrixTriangularSolve Qr SelfAdjointEig SelfAdjointEigV2 Svd
+        BatchMatrixSolveLs BatchMatrixTriangularSolve BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd CholeskyGrad
+        Eig Lu MatrixExponential MatrixLogarithm MatrixSolveLs MatrixSquareRoot Qr SelfAdjointEig SelfAdjointEigV2 Svd
         TridiagonalMatMul TridiagonalSolve""",
     _STRINGS: """
         AsString DecodeBase64 DecodeCompressed DecodeRaw DecodePaddedRaw EncodeBase64 Fingerprint ReduceJoin

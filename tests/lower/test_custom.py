@@ -61,7 +61,7 @@ CASES = {
     "split": (lambda x: raw.StringSplit(input=x, delimiter=" "), [spec(3, dtype=tf.string)]),
     "regex": (lambda x: tf.strings.regex_replace(x, "a+", "b"), [spec(3, dtype=tf.string)]),
     "double": (tf.linalg.inv, [spec(3, 3, dtype=tf.float64)]),
-    "linear": (tf.linalg.cholesky, [spec(3, 3)]),
+    "linear": (tf.linalg.cholesky, [spec(3, 3, dtype=tf.float64)]),
     "qr": (lambda x: list(tf.linalg.qr(x)), [spec(3, 2)]),
 }
 

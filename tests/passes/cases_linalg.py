@@ -58,6 +58,7 @@ _WELL = (np.eye(4) * 3 + 0.1).astype(np.float32)
 for _op in ("MatrixInverse", "Cholesky", "MatrixSquareRoot"):
     row(_op, lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
 row("MatrixDeterminant", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
+row("LogMatrixDeterminant", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
 row("MatrixSolve", lambda b: [np.broadcast_to(_WELL, (b, 4, 4)), f(b, 4, 2)])
 row("MatrixTriangularSolve", lambda b: [np.broadcast_to(_WELL, (b, 4, 4)), f(b, 4, 2)])
 row("Cross", lambda b: [f(b, 3), p(b, 3)])

@@ -140,6 +140,11 @@ def determinant(op: Op, x: Value) -> Shapes:
     return shape_of(x)[:-2]
 
 
+@infers("LogMatrixDeterminant")
+def log_determinant(op: Op, x: Value) -> Shapes:
+    return [shape_of(x)[:-2]] * 2
+
+
 @infers("MatrixSolve", "MatrixTriangularSolve")
 def solve(op: Op, matrix: Value, rhs: Value) -> Shapes:
     left, right = shape_of(matrix), shape_of(rhs)

@@ -1,0 +1,104 @@
+"""Linear algebra on matrices that are not constant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check, check_refused
+
+linalg = tf.linalg
+SHAPES = [(None, 4, 4), (3, None, None), (2, None, 3, 3), (5, 5), (None, 1, 1)]
+
+
+def regular(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Matrices far from those without an inverse, of which most need rows to change places."""
+    *outer, n, m = shape
+    if n != m:
+        return rng.standard_normal(shape).astype(dtype)
+    turned = np.linalg.qr(rng.standard_normal(shape))[0]
+    return (turned * rng.uniform(0.5, 2, (*outer, 1, n))).astype(dtype)
+
+
+def square(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Matrices that are the square of another; above the diagonal they hold something else."""
+    if shape[-1] != shape[-2]:
+        return rng.standard_normal(shape).astype(dtype)
+    root = rng.standard_normal(shape)
+    made = root @ np.swapaxes(root, -1, -2) + np.eye(shape[-1])
+    return np.where(np.tri(shape[-1], dtype=bool), made, 7).astype(dtype)
+
+
+def sides(shape: tuple, count: int = 2) -> Any:
+    return tf.TensorSpec([*shape[:-1], count])
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_inverse(shape, adjoint):
+    # Unknown sides are of one size: the batch's.
+    batches = (4,) if shape.count(None) > 1 else (2, 3)
+    draw = fixed(shape) if shape.count(None) > 1 else regular
+    check(lambda x: linalg.inv(x, adjoint), tf.TensorSpec(shape), inputs=draw, batches=batches, static=False)
+
+
+def fixed(shape: tuple) -> list[np.ndarray]:
+    return [regular(np.random.default_rng(0), tuple(5 if dim is None else dim for dim in shape), np.float32)]
+
+
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_solve(adjoint):
+    shape = (None, 4, 4)
+    check(lambda x, y: linalg.solve(x, y, adjoint), tf.TensorSpec(shape), sides(shape), inputs=regular)
+
+
+@pytest.mark.parametrize("shape", [(None, 4, 4), (3, 3), (2, 1, 5, 5)], ids=str)
+def test_determinant(shape):
+    check(linalg.det, tf.TensorSpec(shape), inputs=regular)
+    check(linalg.slogdet, tf.TensorSpec(shape), inputs=regular)
+
+
+def test_no_inverse():
+    x = np.array([[[1, 2], [2, 4]], [[0, 0], [0, 0]], [[0, 1], [1, 0]]], np.float32)
+    check(lambda x: [linalg.det(x), *linalg.slogdet(x)], tf.TensorSpec([3, 2, 2]), inputs=[x])
+
+
+@pytest.mark.parametrize("shape", [(None, 4, 4), (5, 5), (2, None, 3, 3)], ids=str)
+def test_cholesky(shape):
+    check(linalg.cholesky, tf.TensorSpec(shape), inputs=square)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_triangles(lower, adjoint):
+    def fn(x, y):
+        return linalg.triangular_solve(x, y, lower, adjoint)
+
+    def draw(rng, shape, dtype):
+        x = rng.standard_normal(shape)
+        return (x if shape[-1] != shape[-2] else x + 3 * np.eye(shape[-1])).astype(dtype)
+
+    shape = (None, 4, 4)
+    check(fn, tf.TensorSpec(shape), sides(shape), inputs=draw)
+    check(fn, tf.TensorSpec([4, 4]), sides(shape), inputs=draw)
+    check(fn, tf.TensorSpec([2, 1, 4, 4]), sides((None, 4, 4)), inputs=draw)
+
+
+def test_a_gaussian_process():
+    """The mean of a posterior whose inputs are given at run time."""
+
+    def fn(known, values, wanted):
+        def kernel(a, b):
+            return tf.exp(-0.5 * tf.reduce_sum((a[:, None] - b[None]) ** 2, -1))
+
+        root = linalg.cholesky(kernel(known, known) + 0.1 * tf.eye(6))
+        return tf.matmul(kernel(wanted, known), linalg.cholesky_solve(root, values))
+
+    check(fn, tf.TensorSpec([6, 2]), tf.TensorSpec([6, 1]), tf.TensorSpec([None, 2]))
+
+
+def test_other_types_are_refused():
+    check_refused(linalg.inv, tf.TensorSpec([3, 3], tf.float64), match="float64")
