@@ -8,18 +8,19 @@ not overlap with itself: such boxes are moved to where nothing else is, and give
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast, in_float32
-from fuseconv.lower.native import scalar, select
+from fuseconv.lower.native import filled, scalar, select
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.shapes import extent, known, positions, reshape, shape_of
 from fuseconv.tfl.boxes import moved_apart
 
-# Each becomes an op.
+# Each becomes an op, for each image unless they are in a loop.
 _MOST_CLASSES = 512
 
 
@@ -88,40 +89,71 @@ def CombinedNonMaxSuppression(
     tfl, boxes, scores, max_output_size_per_class, max_total_size, iou_threshold, score_threshold, *,
     pad_per_class=False, clip_boxes=True,
 ):  # fmt: skip
-    """NON_MAX_SUPPRESSION_V4 for each image and class, and TOPK_V2 of what they select."""
-    images, every, groups, _ = shape_of(boxes, 4)
-    batch, classes = known([images, shape_of(scores, 3)[2]], "how many images and classes there are (--batch-size)")
-    require(batch * classes <= _MOST_CLASSES, f"{batch * classes} images and classes are too many")
+    """NON_MAX_SUPPRESSION_V4 for each image and class, and TOPK_V2 of what they select; in a WHILE over the images if
+    it is not known how many there are, or if there are many."""
+    images, every, *_ = shape_of(boxes, 4)
+    (classes,) = known(shape_of(scores, 3)[2:], "how many classes there are")
+    require(classes <= _MOST_CLASSES, f"{classes} classes are too many")
     each, total = (
         int(constant_of(size, "a number of boxes").reshape(()))
         for size in (max_output_size_per_class, max_total_size)
     )
     if isinstance(every, int):
         each = min(each, every)
-    made = []
-    for image in range(batch):
-        found = [
-            _of_class(tfl, boxes, scores, (image, at, every, groups), each, iou_threshold, score_threshold)
-            for at in range(classes)
-        ]
-        made.append(_best(tfl, found, each, total, clip_boxes))
-    results = [tfl.pack(*parts, axis=0) for parts in zip(*made)]
+
+    def selected(tfl: Lowering, boxes: Value, scores: Value, iou: Value, least: Value) -> Sequence[Value]:
+        found = [_of_class(tfl, boxes, scores, at, each, iou, least) for at in range(classes)]
+        return _best(tfl, found, each, total, clip_boxes)
+
+    if isinstance(images, int) and images * classes <= _MOST_CLASSES:
+        made = []
+        for image in range(images):
+            mine = (_of_image(tfl, x, scalar(image, types.INT32)) for x in (boxes, scores))
+            made.append(selected(tfl, *mine, iou_threshold, score_threshold))
+        results = [tfl.pack(*parts, axis=0) for parts in zip(*made)]
+    else:
+        results = _for_each_image(tfl, selected, total, boxes, scores, iou_threshold, score_threshold)
     if pad_per_class and isinstance(max_output_size_per_class.data, np.ndarray):
         width = min(int(max_output_size_per_class.data) * classes, total)
-        results[:3] = [tfl.slice_(r, [0] * len(r.shape), [batch, width, *r.shape[2:]]) for r in results[:3]]
+        results[:3] = [tfl.slice_(r, [0] * len(r.shape), [-1, width, *r.shape[2:]]) for r in results[:3]]
     return results
 
 
+def _for_each_image(
+    tfl: Lowering, selected: Callable[..., Sequence[Value]], total: int, boxes: Value, scores: Value, *limits: Value
+) -> list[Value]:
+    """What `selected` gives for each image, one below the other."""
+    images = shape_of(boxes)[0]
+    carried = [x for x in limits if not x.is_const]
+
+    def once(tfl: Lowering, image: Value, boxes: Value, scores: Value, *others: Value) -> list[Value]:
+        given, made = iter(others[: len(carried)]), others[len(carried) :]
+        own = [x if x.is_const else next(given) for x in limits]
+        parts = selected(tfl, *(_of_image(tfl, x, image) for x in (boxes, scores)), *own)
+        rows = []
+        for whole, part in zip(made, parts):
+            start = tfl.mul(tfl.const(np.eye(1, len(shape_of(whole)), dtype=np.int32)[0]), image)
+            rows.append(tfl.dynamic_update_slice(whole, tfl.expand_dims(part, 0), start))
+        return [boxes, scores, *others[: len(carried)], *rows]
+
+    shapes = [((images, total, 4), types.FLOAT32), *[((images, total), types.FLOAT32)] * 2, ((images,), types.INT32)]
+    nothing = [filled(tfl, shape, 0, dtype, boxes) for shape, dtype in shapes]
+    return tfl.repeat(extent(tfl, images, boxes), once, [boxes, scores, *carried, *nothing])[-4:]
+
+
+def _of_image(tfl: Lowering, x: Value, image: Value) -> Value:
+    """What is one image's."""
+    return tfl.gather(x, image, axis=0)
+
+
 def _of_class(
-    tfl: Lowering, boxes: Value, scores: Value, place: tuple[int, int, Dim, Dim], each: int, iou: Value, least: Value
+    tfl: Lowering, boxes: Value, scores: Value, at: int, each: int, iou: Value, least: Value
 ) -> tuple[Value, Value, Value]:
-    """Boxes [each, 4], scores [each] (-infinity beyond the last) and how many there are, of one image and class."""
-    image, at, every, groups = place
-    group = 0 if groups == 1 else at
-    own = tfl.strided_slice(boxes, [image, 0, group, 0], [image + 1, 0, group + 1, 4], [1] * 4, end_mask=2)
-    own = reshape(tfl, own, (every, 4), boxes)
-    its = tfl.strided_slice(scores, [image, 0, at], [image + 1, 0, at + 1], [1] * 3, end_mask=2)
-    its = reshape(tfl, its, (every,), scores)
+    """Boxes [each, 4], scores [each] (-infinity beyond the last) and how many there are, of one class of an image's
+    boxes [n, groups, 4] and scores [n, classes]."""
+    group = 0 if shape_of(boxes)[1] == 1 else at
+    own = tfl.strided_slice(boxes, [0, group, 0], [0, group + 1, 0], [1] * 3, end_mask=0b101, shrink_axis_mask=0b010)
+    its = tfl.strided_slice(scores, [0, at], [0, at + 1], [1] * 2, end_mask=0b01, shrink_axis_mask=0b10)
     indices, count = _selected(tfl, own, its, scalar(each, types.INT32), iou, least)
     chosen = select(tfl, _taken(tfl, indices, count), tfl.gather(its, indices, axis=0), -np.inf)
     return tfl.gather(own, indices, axis=0), chosen, count

@@ -95,12 +95,24 @@ def test_combined(groups, each, total, options):
         return rng.permutation(np.linspace(0, 1, int(np.prod(shape)))).reshape(shape).astype(dtype)
 
     check(combined, spec(2, 11, groups, 4), spec(2, 11, 3), inputs=draw)
+    looped = check(combined, spec(None, 11, groups, 4), spec(None, 11, 3), inputs=draw, batches=(1, 3), static=False)
+    assert looped.ops.count("WHILE") == 1
+
+
+def test_combined_with_limits_at_run_time():
+    def combined(boxes, scores, iou, least):
+        return list(tf.image.combined_non_max_suppression(boxes, scores, 3, 7, iou, least))
+
+    rng = np.random.default_rng(0)
+    inputs = [grid(rng, (2, 11, 1, 4), np.float32) / 3, rng.uniform(size=(2, 11, 3)).astype(np.float32)]
+    specs = spec(None, 11, 1, 4), spec(None, 11, 3), spec(), spec()
+    check(combined, *specs, inputs=[*inputs, np.float32(0.3), np.float32(0.4)], static=False)
 
 
 def test_what_cannot_be_told_is_refused():
     check_refused(lambda b, s: tf.image.non_max_suppression(b, s, 3, 1.5), spec(5, 4), spec(5), match="iou_threshold")
 
-    def batches(boxes, scores):
+    def classes(boxes, scores):
         return list(tf.image.combined_non_max_suppression(boxes, scores, 3, 9))
 
-    check_refused(batches, spec(None, 11, 1, 4), spec(None, 11, 3), match="Combined.*how many images")
+    check_refused(classes, spec(2, 11, 1, 4), spec(2, 11, None), match="Combined.*how many classes")

@@ -146,7 +146,8 @@ def test_a_branch_that_hands_its_operand_on() -> None:
 
 def test_a_result_that_nobody_reads() -> None:
     def branch(x: tf.Tensor, i: tf.Tensor) -> Any:
-        taken = tf.cond(i > 0, lambda: (x, tf.linalg.trace(tf.linalg.sqrtm(x @ WEIGHT))), lambda: (-x, tf.constant(1.0)))
+        root = lambda: tf.linalg.trace(tf.linalg.sqrtm(x @ WEIGHT))  # noqa: E731
+        taken = tf.cond(i > 0, lambda: (x, root()), lambda: (-x, tf.constant(1.0)))
         return taken[0]
 
     converted = convert_function(branch, tf.TensorSpec([3, 3]), N)
