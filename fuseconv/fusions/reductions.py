@@ -1,15 +1,19 @@
 """A reduction whose result is given the reduced dimensions back as 1, or that keeps them for nobody -> one reduction.
 
-Squeeze and excitation, and pooling over all places, are written like this.
+Squeeze and excitation, and pooling over all places, are written like this. A sum of a known number of terms that is
+divided by it is one reduction too.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fuseconv.fuse.match import Fusion, Match
-from fuseconv.fuse.pattern import Term, pattern
-from fuseconv.ir.dims import Shape
+from fuseconv.fuse.pattern import Constant, Term, pattern
+from fuseconv.fusions.constants import numbers
+from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 
@@ -41,4 +45,28 @@ def _shape(m: Match, axes: Any) -> Shape:
     return tuple(1 if axis in reduced else dim for axis, dim in enumerate(m.x.shape))
 
 
-FUSIONS = [Fusion("reduction_keeps_dimensions", "MEAN", reshaped, rewrite, check)]
+@pattern
+def divided(tfl: Any, x: Any, axes: Constant, share: Constant) -> Term:
+    return tfl.MUL(tfl.SUM(x, axes, name="reduction"), share, name="last")
+
+
+def check_divided(m: Match) -> None:
+    share = numbers(m.share)
+    if m.x.shape is None or share is None or share.size != 1:
+        m.refuse("the factor is not one float")
+    count = product([m.x.shape[axis] for axis in {int(axis) % m.x.rank for axis in m.axes.data.reshape(-1)}])
+    if not isinstance(count, int) or count == 0 or share.item() != np.float32(1 / count):
+        m.refuse("the sum is not divided by a known number of terms")
+    m.require(m.result.shape == m.reduction.result.shape, "the factor gives the result other dimensions")
+    m.require(m.last.attrs.get("fused_activation_function", "NONE") == "NONE", "an activation is in it")
+
+
+def rewrite_divided(tfl: Builder, m: Match) -> Value:
+    """A sum that is divided by the number of its terms -> MEAN."""
+    return tfl.op("MEAN", (m.x, m.axes), m.reduction.attrs)[0]
+
+
+FUSIONS = [
+    Fusion("reduction_keeps_dimensions", "MEAN", reshaped, rewrite, check),
+    Fusion("sum_by_count", "MEAN", divided, rewrite_divided, check_divided),
+]

@@ -52,6 +52,8 @@ def MulNoNan(tfl, x, y):
 @lowers
 def DivNoNan(tfl, x, y):
     """x / y, and 0 where y is 0."""
+    if y.data is not None and y.data.all():
+        return elementwise(tfl, "DIV", x, y)
     zero = elementwise(tfl, "EQUAL", y, 0)
     return select(tfl, zero, 0, elementwise(tfl, "DIV", x, y))
 

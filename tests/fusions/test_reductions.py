@@ -45,3 +45,16 @@ def test_another_reader_keeps_the_reshape():
         return y, tf.reshape(y, [-1, 1, 1, 4])
 
     check(fn, IMAGE, ops=["MEAN", "RESHAPE"])
+
+
+def test_a_sum_by_the_number_of_its_terms():
+    check(lambda x: tf.reduce_sum(x, [1, 2]) / 30, IMAGE, ops=["MEAN"])
+    check(lambda x: tf.reduce_sum(x, -1, keepdims=True) * 0.25, IMAGE, ops=["MEAN"])
+    check(lambda x: tf.nn.relu(tf.reduce_sum(x, [1, 2]) / 30), IMAGE, ops=["MEAN", "RELU"])
+
+
+def test_a_sum_by_another_number():
+    check(lambda x: tf.reduce_sum(x, [1, 2]) / 31, IMAGE, ops=["SUM", "MUL"])
+    check(lambda x: tf.reduce_sum(x, [1, 2]) / tf.constant([30.0, 1.0, 2.0, 3.0]), IMAGE, ops=["SUM", "MUL"])
+    assert "MEAN" not in check(lambda x: tf.reduce_sum(x, 0) / 3, IMAGE).ops
+    assert "MEAN" not in check(lambda x: tf.reduce_sum(x, [1, 2], keepdims=True) / tf.fill([5, 1, 1], 30.0), IMAGE).ops
