@@ -39,12 +39,15 @@ from fuseconv.passes.remapped import express_remapped
 from fuseconv.passes.rows import take_early
 from fuseconv.passes.seeds import express_seeds
 from fuseconv.passes.simplify import simplify
+from fuseconv.passes.staircases import express_staircases
 from fuseconv.passes.state import express_state, initialise
 from fuseconv.passes.tables import express_tables
 from fuseconv.passes.tensor_arrays import express_arrays
 from fuseconv.passes.tensor_lists import express_lists, state_elements
 from fuseconv.passes.tidy import tidy
+from fuseconv.passes.together import take_together
 from fuseconv.passes.uniform import read_numbers
+from fuseconv.passes.xla import name_reducers
 from fuseconv.recognise.bidirectional import pair_directions
 from fuseconv.recognise.raise_loops import raise_loops
 from fuseconv.recognise.states import MODES as STATE_MODES
@@ -168,6 +171,7 @@ def convert(
                 functionalise(module, report)
                 express_arrays(module, report)
                 express_remapped(module)
+                name_reducers(module)
                 express_block_lstms(module)
                 freeze(module, report)
                 express_state(module, report)
@@ -176,7 +180,7 @@ def convert(
                 remove_dead_state(module, report)
                 prune_control_flow(module, report)
             simplify(module, report)
-            if express_float64(module, report):
+            if express_float64(module, report) | express_staircases(module, report):
                 simplify(module, report)
         with stage("fuse"), report.rewriting(module, "control flow", "its loop or branch takes another form"):
             if module.functions:
@@ -213,7 +217,7 @@ def convert(
             initialise(module, report)
             lower(module, registry.rules, report, custom)
             fuse_patterns(module, fusions, report, "tfl", explain)
-            if move_outwards(module, report):
+            if take_together(module) | move_outwards(module, report):
                 fuse_patterns(module, fusions, report, "tfl", explain)
             take_early(module, report)
             tidy(module, report)

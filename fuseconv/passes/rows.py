@@ -25,7 +25,7 @@ def take_early(module: Module, report: Report) -> None:
     """Moves slices along one dimension before the ops that keep its elements apart, as far up as they go, in all graphs
     of TFLite ops."""
     for graph in module.graphs():
-        slices = [(op, part) for op in graph.ops if (part := _taken(op)) is not None]
+        slices = [(op, part) for op in graph.ops if (part := taken_part(op)) is not None]
         if slices:
             regions = _Regions(graph)
             for op, part in reversed(slices):
@@ -33,7 +33,7 @@ def take_early(module: Module, report: Report) -> None:
             regions.finish()
 
 
-def _taken(op: Op) -> Part | None:
+def taken_part(op: Op) -> Part | None:
     """The part that a slice takes, if that is along one dimension, in steps of one, and known."""
     if op.kind != "tfl.STRIDED_SLICE" or op.attrs.get("ellipsis_mask") or op.attrs.get("new_axis_mask"):
         return None
@@ -89,7 +89,7 @@ class _Regions:
         if first in self.gone:
             return
         source: Value = first.operands[0]  # type: ignore[assignment]
-        slices = [op for op in source.uses if op.kind == first.kind and _taken(op) == part]
+        slices = [op for op in source.uses if op.kind == first.kind and taken_part(op) == part]
         region = self._region(source, part, slices)
         cuts = dict.fromkeys(
             (value, wanted)

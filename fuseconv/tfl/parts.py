@@ -75,6 +75,21 @@ def _along_last(op: Op, part: Part) -> Needs:
     return [part] if part.axis < op.result.rank - 1 else None  # type: ignore[operator]
 
 
+@_rule(
+    "AVERAGE_POOL_2D", "CONV_2D", "CONV_3D", "DEPTHWISE_CONV_2D", "DEPTH_TO_SPACE", "L2_POOL_2D", "MAX_POOL_2D",
+    "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SPACE_TO_DEPTH",
+)  # fmt: skip
+def _of_images(op: Op, part: Part) -> Needs:
+    return [part, *[None] * (len(op.operands) - 1)] if part.axis == 0 else None
+
+
+@_rule("PAD", "PADV2", "MIRROR_PAD")
+def _padded(op: Op, part: Part) -> Needs:
+    pads = op.operands[1]
+    whole = pads is None or pads.data is None or pads.data[part.axis].any()
+    return None if whole else [part, *[None] * (len(op.operands) - 1)]
+
+
 @_rule("FULLY_CONNECTED")
 def _dense(op: Op, part: Part) -> Needs:
     before, after = op.operands[0].shape, op.result.shape  # type: ignore[union-attr]
