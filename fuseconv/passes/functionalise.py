@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.types import RESOURCE
 from fuseconv.passes.effects import has_effect, is_idle, is_repeatable
 from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.report.records import Report
@@ -45,11 +46,14 @@ def functionalise(module: Module, report: Report) -> None:
 
 
 def _mark_lost(graph: Graph, module: Module) -> None:
-    """Effects that nothing but a control edge places would happen at the wrong time, or not as often."""
+    """Effects that nothing but a control edge places would happen at the wrong time, or not as often. A handle comes
+    into a loop or branch through an Enter or Switch."""
     placed: set[Value] = set()
     for op in graph.ops:
         if op.type in ("Switch", "Enter") or any(value in placed for value in op.operands if value is not None):
             placed.update(op.results)
+        elif any(value is not None and value.dtype is RESOURCE for value in op.operands):
+            continue
         elif has_effect(op, module, {}) and not is_idle(op) and not op.type.startswith("TensorArray"):
             op.attrs["_misplaced"] = _LOST
 
@@ -133,6 +137,7 @@ class _Copy:
     def __init__(self, graph: Graph, values: dict[Value, Value]) -> None:
         self.graph = graph
         self.values = values
+        self.twins: dict[Op, Op] = {}
 
     def inside(self, value: Value) -> bool:
         raise NotImplementedError
@@ -163,6 +168,19 @@ class _Copy:
         for old in op.results:
             self.values[old] = twin.add_result(old.dtype, old.shape)
         self.graph.ops.append(twin)
+        self.twins[op] = twin
+
+    def copy_effect(self, op: Op) -> None:
+        """Copies an op that nothing may read, and those that make its operands."""
+        if op not in self.twins:
+            for value in op.operands:
+                if value is not None:
+                    self.of(value)
+            self.copy(op)
+
+    def keep_order(self, ops: Iterable[Op]) -> None:
+        """Orders the function's ops as `ops`, the graph's, are: what reads a variable stays before what writes it."""
+        self.graph.ops = [self.twins[op] for op in ops if op in self.twins]
 
 
 class _LoopCopy(_Copy):
@@ -245,11 +263,9 @@ class _Loops(_Outliner):
         loop.cond.outputs = [cond.of(condition.operands[0])]  # type: ignore[arg-type]
         changed = [body.of(merge.operands[1].op.operands[0]) for merge in merges]  # type: ignore[union-attr,arg-type]
         for op in inside:
-            if has_effect(op, self.module, {}) and not is_idle(op) and not any(r in body.values for r in op.results):
-                for value in op.operands:
-                    if value is not None:
-                        body.of(value)
-                body.copy(op)
+            if has_effect(op, self.module, {}) and not is_idle(op):
+                body.copy_effect(op)
+        body.keep_order(inside)
         loop.body.outputs = [*changed, *loop.body.inputs[len(changed) :]]
         for value in loop.operands:
             if value.op is not None and not self.frames[value.op] and not is_repeatable(value.op):
@@ -311,14 +327,19 @@ class _Branches(_Outliner):
             self.contexts: dict[Value, _Context] = {}
             for op in self.graph.ops:
                 self.find_context(op)
+            self.effects = [op for op in self.graph.ops if has_effect(op, self.module, {}) and not is_idle(op)]
             merge = next((op for op in self.graph.ops if op.type == "Merge" and self.context_of(op)), None)
             if merge is None:
                 return
             self.outline(self.group(merge))
             self.sort()
 
+    def placed(self, op: Op) -> _Context:
+        """The sides on which all that an op reads is there."""
+        return max((self.contexts.get(v, ()) for v in op.operands if v is not None), key=len, default=())
+
     def find_context(self, op: Op) -> None:
-        context: _Context = max((self.contexts.get(v, ()) for v in op.operands if v is not None), key=len, default=())
+        context = self.placed(op)
         if op.type == "Switch":
             for side, result in enumerate(op.results):
                 self.contexts[result] = (*context, (_condition(op), side))
@@ -350,11 +371,17 @@ class _Branches(_Outliner):
         *outer, (condition, _) = self.context_of(merges[0])
         name = merges[0].name
         captured: dict[Value, None] = {}
-        sides = []
+        sides: list[Graph] = []
+        gone = list(merges)
         for side in (1, 0):
             graph = self.function(f"{name} {('else', 'then')[side]}")
             copy = _BranchCopy(graph, self, (*outer, (condition, side)), captured)
             graph.outputs = [copy.of(self.operand(merge, side)) for merge in merges]
+            written = [op for op in self.effects if self.placed(op) == copy.context]
+            for op in written:
+                copy.copy_effect(op)
+            copy.keep_order(self.graph.ops)
+            gone += written
             sides.append(graph)
         for graph in sides:
             inner = self.inner.get(graph, {})
@@ -369,7 +396,7 @@ class _Branches(_Outliner):
                 self.give_index(merge, condition, emitted)
         place = self.graph.ops.index(merges[0])
         self.graph.ops[place:place] = emitted
-        self.drop(merges, "functionalise")
+        self.drop(gone, "functionalise")
 
     def operand(self, merge: Op, side: int) -> Value:
         """What a merge takes from a side of its branch."""

@@ -255,23 +255,82 @@ def test_checks_and_messages_in_branches_and_loops_go(tmp_path: Path) -> None:
     assert ops.count("WHILE") == ops.count("IF") == 1 and "PRINT" not in " ".join(ops)
 
 
-def test_a_variable_that_a_branch_writes_is_refused(tmp_path: Path) -> None:
+def _saved_with_variable(path: Path, build: Callable[..., Any], **inputs: Any) -> None:
+    """A TF1 SavedModel of what `build` makes of its inputs and a variable of zeros [3]."""
     with tf.Graph().as_default(), v1.Session() as session:
-        x = v1.placeholder(tf.float32, [3], "x")
+        given = {name: v1.placeholder(*spec, name=name) for name, spec in inputs.items()}
         variable = v1.get_variable("seen", [3], initializer=v1.zeros_initializer(), use_resource=True)
+        y = build(variable, **given)
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(path), given, {"y": y})
 
+
+def test_variables_that_branches_write(tmp_path: Path) -> None:
+    def build(variable: Any, x: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
         def seen() -> tf.Tensor:
-            with tf.control_dependencies([variable.assign_add(x)]):
+            before = variable.read_value()
+            with tf.control_dependencies([before]), tf.control_dependencies([variable.assign_add(x)]):
+                return tf.cond(n > 1, doubled, lambda: variable.read_value()) + before
+
+        def doubled() -> tf.Tensor:
+            with tf.control_dependencies([variable.assign(variable * 2.0)]):
                 return variable.read_value()
 
-        y = tf.cond(tf.reduce_sum(x) > 0, seen, lambda: x)
-        session.run(v1.global_variables_initializer())
-        v1.saved_model.simple_save(session, str(tmp_path / "model"), {"x": x}, {"y": y})
-    for flex, custom in ((False, False), (True, False), (False, True)):
-        with pytest.raises(UnsupportedError) as error:
-            convert(tmp_path / "model", select_tf_ops=flex, allow_custom_ops=custom)
-        (why,) = (why for op, _, why in error.value.ops if op == "Switch")
-        assert why == "it is no part of a loop or branch as TF1 builds them"
+        return tf.cond(n > 0, seen, lambda: -x)
+
+    _saved_with_variable(tmp_path / "model", build, x=(tf.float32, [3]), n=(tf.int32, []))
+    data = convert(tmp_path / "model").data
+    assert data is not None
+    runner = Interpreter(model_content=data).get_signature_runner()
+    state = np.zeros(3, np.float32)
+    for n in (1, 0, 2, 1, 0, 2):
+        x = np.array([n + 1, -2, 0.5], np.float32)
+        before, state = state, state + x * (n > 0)
+        state = state * 2 if n == 2 else state
+        np.testing.assert_allclose(runner(x=x, n=np.int32(n))["y"], state + before if n else -x)
+
+
+def _written_in_passing(variable: Any, x: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    done = tf.cond(n > 0, lambda: tf.group(variable.assign_add(x)), tf.no_op)
+    with tf.control_dependencies([done]):
+        return variable.read_value() + x
+
+
+def _written_before(variable: Any, x: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    with tf.control_dependencies([variable.assign_add(x)]):
+        return tf.cond(n > 0, lambda: variable.read_value() * 2.0, lambda: x)
+
+
+def _written_on_both_sides(variable: Any, x: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    return tf.cond(n > 0, lambda: variable.assign_add(x), lambda: variable.assign(x)) * 2.0
+
+
+def _written_in_a_loop(variable: Any, x: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    def written(y: tf.Tensor) -> tf.Tensor:
+        with tf.control_dependencies([variable.assign_add(y)]):
+            return variable.read_value()
+
+    def body(i: tf.Tensor, y: tf.Tensor) -> Any:
+        return i + 1, tf.cond(i > 1, lambda: written(y), lambda: y + 1.0)
+
+    return tf.while_loop(lambda i, y: i < n + 3, body, [0, x])[1]
+
+
+@pytest.mark.parametrize(
+    "build", [_written_in_passing, _written_before, _written_on_both_sides, _written_in_a_loop]
+)
+def test_where_variables_are_written(tmp_path: Path, build: Callable[..., Any]) -> None:
+    _saved_with_variable(tmp_path / "model", build, x=(tf.float32, [3]), n=(tf.int32, []))
+    feeds = [{"x": np.array([n + 1, -2, 0.5], np.float32), "n": np.int32(n)} for n in (1, 0, 2, 1)]
+    with tf.Graph().as_default(), v1.Session() as session:
+        loaded = v1.saved_model.load(session, ["serve"], str(tmp_path / "model"))
+        y = loaded.signature_def["serving_default"].outputs["y"].name
+        expected = [session.run(y, {f"{name}:0": value for name, value in feed.items()}) for feed in feeds]
+    data = convert(tmp_path / "model").data
+    assert data is not None
+    runner = Interpreter(model_content=data).get_signature_runner()
+    for feed, result in zip(feeds, expected):
+        np.testing.assert_allclose(runner(**feed)["y"], result)
 
 
 def test_switches_that_never_merge_are_refused(tmp_path: Path) -> None:
