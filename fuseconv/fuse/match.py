@@ -39,6 +39,15 @@ class Composite:
     def __post_init__(self) -> None:
         if self.attrs is not None and not isinstance(self.attrs, Mapping):
             raise TypeError(f"the attributes of a composite are a map or None, not {self.attrs!r}")
+        if not self.names:
+            raise TypeError("a composite has a name")
+        for names in (self.operands, self.results):
+            optional = [name.endswith(("?", "*")) for name in names]
+            plain = [name.rstrip("?*") for name in names]
+            if not all(map(str.isidentifier, plain)) or len(set(plain)) < len(plain):
+                raise TypeError(f"the operands and results of {self.names[0]} have a name each, and not {names}")
+            if optional != sorted(optional) or any(name.endswith("*") for name in names[:-1]):
+                raise TypeError(f"what may be missing stands at the end of an interface, name* last, and not {names}")
 
 
 def composite(
@@ -46,8 +55,11 @@ def composite(
 ) -> Composite:
     """`composite("lstm_*", "x h0 c0 kernel recurrent bias -> last sequence h c runtime", {"time_major": False})`.
 
-    names: globs, separated by spaces; interface: operands -> results; both as `Composite` has them."""
-    operands, _, results = interface.partition("->")
+    names: globs, separated by spaces; interface: operands -> results; both as `Composite` has them. Raises TypeError
+    for an interface that no call could have."""
+    operands, arrow, results = interface.partition("->")
+    if not arrow:
+        raise TypeError(f"an interface is operands -> results, and not {interface!r}")
     return Composite(tuple(names.split()), tuple(operands.split()), tuple(results.split()), attrs, only_if)
 
 
@@ -126,9 +138,15 @@ class Fusion:
     draw: Draw | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise TypeError(f"the name of a fusion is a text, not {self.name!r}")
         roots = [self.root] if isinstance(self.root, (Composite, Pattern)) else self.root
         if not isinstance(roots, (list, tuple)) or not roots or not all(map(_is_root, roots)):
             raise TypeError(f"the fusion {self.name} is of a composite, or of patterns, not {self.root!r}")
+        named = self.root.operands if isinstance(self.root, Composite) else (*self.parameters, *self.op_names)
+        taken = [name for name in named if hasattr(Match, name) or name in Match.__dataclass_fields__]
+        if taken:
+            raise TypeError(f"the interface of the fusion {self.name} calls {taken[0]} what m.{taken[0]} is not")
         functions = {"rewrite": self.rewrite, "check": self.check, "draw": self.draw or _accept}
         for name, function in functions.items():
             if not callable(function):

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.signature import IRRELEVANT
 from fuseconv.tfl.builder import TABLE
@@ -215,19 +217,32 @@ class Dialect:
         every = tuple(dict.fromkeys(kind for name in names for kind in _SYNONYMS.get(name, (name,))))
 
         def node(*operands: Any, name: str | None = None, shared: bool = False, **attrs: Any) -> Node:
-            rest = operands[-1:] == (...,)
-            return Node(every, operands[:-1] if rest else operands, rest, attrs, name, shared)
+            rest = bool(operands) and operands[-1] is ...
+            operands = operands[:-1] if rest else operands
+            wrong = [x for x in operands if not (x is None or isinstance(x, (Term, int, float, np.number)))]
+            if wrong:
+                raise TypeError(f"an operand of {names[0]} is a value, an op or a number, not {wrong[0]!r}")
+            return Node(every, operands, rest, attrs, name, shared)
 
         return node
 
 
 def pattern(function: Callable[..., Term]) -> Pattern:
-    """Traces a function whose first parameter is the dialect (`tf` or `tfl`) and whose others stand for values."""
-    dialect, *others = inspect.signature(function).parameters.values()
-    parameters = [Parameter(p.name, p.annotation in (Constant, "Constant")) for p in others]
-    root = function(Dialect(dialect.name), *parameters)
+    """Traces a function whose first parameter is the dialect (`tf` or `tfl`) and whose others stand for values.
+
+    Raises TypeError for what could match nothing, or would never be bound."""
+    parameters = list(inspect.signature(function).parameters.values())
+    dialect = Dialect(parameters[0].name if parameters else "nothing")
+    values = [Parameter(p.name, p.annotation in (Constant, "Constant")) for p in parameters[1:]]
+    root = function(dialect, *values)
+    if not isinstance(root, Term) or not all(isinstance(term, Node) for term in _alternatives(root)):
+        raise TypeError(f"the pattern {function.__name__} returns an op, or several alternatives, not {root!r}")
+    bound = {part.name for part in _parts(root) if isinstance(part, Parameter)}
+    unbound = [value.name for value in values if value.name not in bound]
+    if unbound:
+        raise TypeError(f"the pattern {function.__name__} does not say where its parameter {unbound[0]} is")
     names = tuple(dict.fromkeys(node.name for node in _nodes(root) if node.name))
-    return Pattern(function.__name__, root, tuple(p.name for p in parameters), names)
+    return Pattern(function.__name__, root, tuple(value.name for value in values), names)
 
 
 def _alternatives(term: Term) -> tuple[Term, ...]:
@@ -235,10 +250,14 @@ def _alternatives(term: Term) -> tuple[Term, ...]:
 
 
 def _nodes(term: Any) -> Iterator[Node]:
-    if isinstance(term, Node):
-        yield term
+    return (part for part in _parts(term) if isinstance(part, Node))
+
+
+def _parts(term: Any) -> Iterator[Any]:
+    """The term and all that it is made of."""
+    yield term
     for part in term.terms if isinstance(term, Either) else term.operands if isinstance(term, Node) else ():
-        yield from _nodes(part)
+        yield from _parts(part)
 
 
 def _count(term: Any, choose: Callable[[Iterable[int]], int] = max) -> int:

@@ -179,12 +179,7 @@ def attr(value: Any) -> Any:
     if kind is None:
         return None
     if kind == "list":
-        fields = value.list.ListFields()
-        if not fields:
-            return []
-        descriptor, items = fields[0]
-        convert = _CONVERT[descriptor.name]
-        return [convert(item) for item in items]
+        return [_CONVERT[field.name](item) for field, items in value.list.ListFields() for item in items]
     if kind == "placeholder":
         raise InputError("The model holds a function whose attributes are not bound to values; it cannot be converted.")
     return _CONVERT[kind](getattr(value, kind))

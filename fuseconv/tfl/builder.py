@@ -20,6 +20,8 @@ Operand = Value | np.ndarray | np.generic | int | float | bool | list | tuple | 
 
 # A fold that would make a constant much larger than what it is made from is left to the runtime.
 FOLD_GROWTH_BYTES = 1 << 20
+# What a flexbuffer holds of Python's.
+_OPTIONS = (bool, int, float, str, bytes)
 
 
 class Builder:
@@ -74,6 +76,11 @@ class Builder:
             dtype = result_types[0][0]
             return [constant(known.astype(dtype.numpy), dtype, self.name)]
         attrs = {key: value for key, value in attrs.items() if value != definition.defaults[key]}
+        if attrs and definition.options is not None:
+            from fuseconv.tfl import schema  # takes a moment to load, and not everybody builds ops
+
+            for key, value in attrs.items():
+                schema.check_option(definition.options, key, value)
         op = Op(f"tfl.{kind}", values, attrs, self.name, self.sources)
         for dtype, shape in result_types:
             op.add_result(dtype, shape)
@@ -85,12 +92,18 @@ class Builder:
     def custom(
         self,
         code: str,
-        operands: Sequence[Value | None],
+        operands: Sequence[Operand],
         result_types: Sequence[tuple[DType, Shape | None]],
         options: bytes | dict[str, Any] | list[str | bytes] = b"",
     ) -> list[Value]:
-        """Builds a CUSTOM op: `options` are its raw bytes, or a map or vector that is written as a flexbuffer."""
-        return self.typed_op("CUSTOM", operands, result_types, {"custom_code": code, "custom_options": options})
+        """Builds a CUSTOM op: `options` are its raw bytes, or a map (of numbers, texts and lists of them) or a vector
+        (of texts) that is written as a flexbuffer. Raises TypeError if they are something else."""
+        if not isinstance(code, str) or not code:
+            raise TypeError(f"a custom op has a name, and not {code!r}")
+        if not _are_options(options):
+            raise TypeError(f"the options of {code} are bytes, a map or a list of texts, not {options!r}")
+        values = self._values(tuple(operands), frozenset())
+        return self.typed_op("CUSTOM", values, result_types, {"custom_code": code, "custom_options": options})
 
     def typed_op(
         self,
@@ -102,6 +115,8 @@ class Builder:
         """Builds an op whose result types the table cannot tell: a loop, a branch, a custom op."""
         op = Op(f"tfl.{kind}", operands, attrs, self.name, self.sources)
         for dtype, shape in result_types:
+            if not isinstance(dtype, DType):
+                raise TypeError(f"the type of a result is a DType, such as that of an operand, not {dtype!r}")
             op.add_result(dtype, shape)
         self.out.append(op)
         return op.results
@@ -192,3 +207,13 @@ class Builder:
         name = next((value.name for value in values if value is not None and value.name), self.name)
         result = compute(*arrays, **attrs)
         return None if result is None else constant(result, dtype, name)
+
+
+def _are_options(options: Any) -> bool:
+    """True of what can be the options of a custom op."""
+    if isinstance(options, dict):
+        items = [item for v in options.values() for item in (v if isinstance(v, (list, tuple)) else (v,))]
+        return all(isinstance(key, str) for key in options) and all(type(item) in _OPTIONS for item in items)
+    if isinstance(options, (list, tuple)):
+        return all(isinstance(item, (str, bytes)) for item in options)
+    return isinstance(options, bytes)

@@ -7,11 +7,16 @@ this follows the schema that is installed, and names fields as schema.fbs does (
 from __future__ import annotations
 
 import functools
+import numbers
 import re
+import struct
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from ai_edge_litert import schema_py_generated as generated
+
+from fuseconv.ir.graph import FuncRef
 
 # Which enum an integer field of an option table holds. A field's name means the same in every table.
 ENUM_FIELDS: dict[str, type] = {
@@ -112,6 +117,26 @@ def enum_number(enum: type, name: str) -> int:
     if not isinstance(number, int):
         raise ValueError(f"{name!r} is no {enum.__name__}; there are {', '.join(_names(enum).values())}")
     return number
+
+
+def check_option(table_name: str, name: str, value: Any) -> None:
+    """Raises ValueError if a field of an option table cannot hold what an op's attribute holds: a number or bool, the
+    name of an enum's, a function, or a list where the field is a vector."""
+    field = table(table_name).get(name)
+    if field is None or value is None or isinstance(value, FuncRef):
+        return
+    try:
+        if field.code is None:
+            fits = isinstance(value, (str, bytes, list, tuple, np.ndarray))
+        elif isinstance(value, str) and name in ENUM_FIELDS:
+            fits = enum_number(ENUM_FIELDS[name], value) >= 0
+        else:
+            kind = numbers.Real if field.code in "fd" else numbers.Integral
+            fits = isinstance(value, (kind, np.bool_)) and struct.pack(f"<{field.code}", value) is not None
+    except (ValueError, struct.error) as error:
+        raise ValueError(f"the attribute {name}: {error}") from error
+    if not fits:
+        raise ValueError(f"the attribute {name} cannot be {value!r}")
 
 
 def options_number(table_name: str) -> tuple[int, bool]:

@@ -263,3 +263,11 @@ def test_what_can_match_nothing_is_an_error():
         pattern(lambda x, y: x)
     with pytest.raises(TypeError, match="no operator RELU_6"):
         pattern(lambda tfl, x: tfl["RELU", "RELU_6"](x))
+    with pytest.raises(TypeError, match="dialect, tf or tfl, not nothing"):
+        pattern(lambda: 1)
+    with pytest.raises(TypeError, match="returns an op"):
+        pattern(lambda tf, x: tf.Relu(x) | x)
+    with pytest.raises(TypeError, match="where its parameter y is"):
+        pattern(lambda tf, x, y: tf.Relu(x))
+    with pytest.raises(TypeError, match="an operand of tf.Relu is a value, an op or a number, not 'x'"):
+        pattern(lambda tf, x: tf.Relu("x"))

@@ -98,6 +98,7 @@ def test_shapes() -> None:
         ({"func": {"name": "f", "attr": {"n": AttrValue(i=1)}}}, FuncRef("f", {"n": 1})),
         ({"list": {}}, []),
         ({"list": {"i": [1, 2]}}, [1, 2]),
+        ({"list": {"i": [1], "f": [0.5]}}, [1, 0.5]),
         ({"list": {"s": [b"a"]}}, ["a"]),
         ({"list": {"type": [3, 7]}}, [types.INT32, types.STRING]),
         ({"list": {"func": [{"name": "f"}]}}, [FuncRef("f")]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fuseconv.tfl import schema
@@ -50,3 +51,21 @@ def test_unions():
     assert schema.options_number("DilateOptions") == (generated.BuiltinOptions2.DilateOptions, True)
     with pytest.raises(ValueError, match="no option table NoOptions"):
         schema.options_number("NoOptions")
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "right", "wrong"),
+    [
+        ("SoftmaxOptions", "beta", [2, 0.5, np.float32(1)], ["1", [1.0]]),
+        ("ReducerOptions", "keep_dims", [True, np.bool_(False)], ["True", 0.5]),
+        ("GatherOptions", "axis", [-1, np.int64(2)], [1.5, "a", 2**31]),
+        ("Conv2DOptions", "padding", ["SAME", 1, None], ["SOME"]),
+        ("SqueezeOptions", "squeeze_dims", [[0], (1, 2)], [3]),
+    ],
+)
+def test_what_an_option_can_be(table, name, right, wrong):
+    for value in right:
+        schema.check_option(table, name, value)
+    for value in wrong:
+        with pytest.raises(ValueError, match=f"the attribute {name}"):
+            schema.check_option(table, name, value)
