@@ -14,6 +14,7 @@ from fuseconv.passes.kernels import (  # noqa: F401  (fill the table)
     nn,
     reduction,
     slicing,
+    strings,
 )
 from fuseconv.passes.kernels.registry import TABLE, Declined
 
