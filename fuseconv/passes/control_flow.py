@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.types import BOOL, INT32, STRING
+from fuseconv.passes.effects import is_repeatable
 from fuseconv.passes.inline import move_body
 from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.report.records import Report
@@ -11,6 +14,9 @@ from fuseconv.report.records import Report
 LOOPS = frozenset({"tf.While", "tf.StatelessWhile"})
 _BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
 _CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
+_EMPTY_LISTS = frozenset({"tf.TensorListReserve", "tf.EmptyTensorList"})
+# Constants up to this size are compared by their contents, larger ones by identity.
+_SMALL_BYTES = 256
 
 
 def prune_control_flow(module: Module, report: Report) -> None:
@@ -106,11 +112,11 @@ def _truth(tf: TfBuilder, condition: Value) -> Value:
 
 def _prune_loop(op: Op, module: Module) -> None:
     cond, body = (module.functions[op.attrs[name].name] for name in ("cond", "body"))
-    dropped: set[int] = set()
+    dropped = _unite_variables(op, cond, body)
     for index, operand in enumerate(op.operands):
         assert operand is not None
         inside, outside = body.inputs[index], cond.inputs[index]
-        if body.outputs[index] is not inside:
+        if body.outputs[index] is not inside or index in dropped:
             continue
         replace_uses(op.results[index], operand)
         own_uses = inside.uses.get(body.terminator, 0) == 1 and len(inside.uses) == 1
@@ -124,11 +130,57 @@ def _prune_loop(op: Op, module: Module) -> None:
             dropped.add(index)
     if dropped:
         keep = [i for i in range(len(op.operands)) if i not in dropped]
+        makers = {body.outputs[i].op for i in dropped}
         body.outputs = [body.outputs[i] for i in keep]
+        dead = {made for made in makers if made is not None and not any(result.uses for result in made.results)}
+        for made in dead:
+            detach(made)
+        body.ops = [inner for inner in body.ops if inner not in dead]
         for graph in (cond, body):
             graph.inputs = [graph.inputs[i] for i in keep]
         _keep_results(op, keep)
         op.set_operands([op.operands[i] for i in keep])
+
+
+def _unite_variables(op: Op, cond: Graph, body: Graph) -> set[int]:
+    """Lets variables that start from the same, and of which each step makes the same, be one; returns those that nobody
+    reads any more."""
+    known: dict[Any, int] = {}
+    united: set[int] = set()
+    for index, (inside, made) in enumerate(zip(body.inputs, body.outputs)):
+        start = _start(op.operands[index])
+        keys = (start, id(made)), (start, _made_of(inside, made))
+        first = min((known[key] for key in keys if key in known), default=index)
+        known |= dict.fromkeys(keys, first)
+        if first != index:
+            for graph in (body, cond):
+                replace_uses(graph.inputs[index], graph.inputs[first])
+            replace_uses(op.results[index], op.results[first])
+            united.add(index)
+    return united
+
+
+def _start(value: Value | None) -> Any:
+    """What two values have in common only if they are the same: lists without elements too."""
+    if value is not None and value.data is not None and value.data.nbytes <= _SMALL_BYTES:
+        return value.dtype.name, value.data.shape, value.data.tobytes()
+    if value is not None and value.op is not None and value.op.kind in _EMPTY_LISTS:
+        return value.op.kind, _attributes(value.op), *map(_start, value.op.operands)
+    return id(value)
+
+
+def _made_of(inside: Value, made: Value) -> Any:
+    """What a step makes of a variable, apart from its name."""
+    if made is inside:
+        return "unchanged"
+    if made.op is None or inside not in made.op.operands or not is_repeatable(made.op):
+        return id(made)
+    operands = ["itself" if v is inside else _start(v) for v in made.op.operands]
+    return made.op.kind, _attributes(made.op), made.index, *operands
+
+
+def _attributes(op: Op) -> str:
+    return repr(sorted(op.attrs.items()))
 
 
 def _prune_branches(op: Op, module: Module) -> None:

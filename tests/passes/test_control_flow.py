@@ -51,6 +51,55 @@ def test_loops_carry_what_changes() -> None:
     assert main.outputs[1].name == "n"
 
 
+COUNTED = """cond {
+    input %0 "i": int32[]
+    input %1 "j": int32[]
+    input %2 "x": float32[2]
+    input %3 "y": float32[2]
+    const %4 "n": int32[] = 3
+    %5 "less": bool[] = tf.Less(%1, %4) {}
+    return %5
+}"""
+TWICE = """body {
+    input %0 "i": int32[]
+    input %1 "j": int32[]
+    input %2 "x": float32[2]
+    input %3 "y": float32[2]
+    const %4 "one": int32[] = 1
+    %5 "next": int32[] = tf.AddV2(%0, %4) {}
+    %6 "other": int32[] = tf.AddV2(%1, %4) {}
+    %7 "made": float32[2] = tf.KIND(%3) {}
+    return %5, %6, %7, %7
+}"""
+RUN = """main {
+    input %0 "x": float32[2]
+    const %1 "zero": int32[] = 0
+    const %2 "null": int32[] = 0
+    %3 "loop": int32[]; %4 "loop:1": int32[]; %5 "loop:2": float32[2]; %6 "loop:3": float32[2] = \
+tf.While(%1, %2, %0, %0) {'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
+    return %5, %6
+}"""
+
+
+def test_variables_that_are_always_the_same_are_one() -> None:
+    module, report = module_of(RUN, COUNTED, TWICE.replace("KIND", "Neg"), outputs=2)
+    prune_control_flow(module, report)
+    check(module)
+    main, cond, _ = module.graphs()
+    assert [value and value.name for value in main.ops[-1].operands] == ["zero", "x"]
+    assert cond.ops[0].operands[0] is cond.inputs[0]
+    assert kinds(module, 2) == ["AddV2", "Neg"]
+    assert main.outputs[0] is main.outputs[1]
+
+
+def test_variables_that_are_drawn_apart_stay_two() -> None:
+    drawn = TWICE.replace("KIND", "RandomShuffle").replace("return %5, %6, %7, %7", "return %5, %6, %8, %7")
+    drawn = drawn.replace("    return", '    %8 "apart": float32[2] = tf.RandomShuffle(%2) {}\n    return')
+    module, report = module_of(RUN, COUNTED, drawn, outputs=2)
+    prune_control_flow(module, report)
+    assert len(next(iter(module.graphs())).ops[-1].operands) == 3
+
+
 @pytest.mark.parametrize(("condition", "expected"), [("true", "Neg"), ("false", "Abs")])
 def test_a_branch_on_a_constant_is_taken(condition: str, expected: str) -> None:
     module, report = module_of(

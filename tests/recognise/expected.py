@@ -20,7 +20,7 @@ ZEROS = "FILL"
 GIVEN = ["SHAPE", "MINIMUM", "TILE"]
 LAST = ["STRIDED_SLICE"]
 # What reads the cell state behind the last output.
-CELL = ["CONCATENATION", "SLICE"]
+CELL = ["CONCATENATION", "STRIDED_SLICE"]
 REVERSED = ["REVERSE_V2"]
 
 

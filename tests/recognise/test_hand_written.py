@@ -194,6 +194,35 @@ def _scan(x: tf.Tensor) -> tf.Tensor:
     return tf.scan(lambda states, step: lstm(step, *states), tf.transpose(x, [1, 0, 2]), (_zeros(x), _zeros(x)))[0]
 
 
+def _scan_of_outputs_and_states(x: tf.Tensor) -> tf.Tensor:
+    """The output is carried beside the state that it is."""
+
+    def step(carried: States, x: tf.Tensor) -> States:
+        h, c = lstm(x, *carried[1:])
+        return h, h, c
+
+    return tf.scan(step, tf.transpose(x, [1, 0, 2]), (_zeros(x), _zeros(x), _zeros(x)))[0]
+
+
+def _simple_scan_of_outputs_and_states(x: tf.Tensor) -> tf.Tensor:
+    """Both lists of the same items are read."""
+
+    def step(carried: States, x: tf.Tensor) -> States:
+        h = tf.tanh(x @ KERNEL[:, :UNITS] + carried[1] @ RECURRENT[:, :UNITS] + BIAS[:UNITS])
+        return h, h
+
+    return tf.add(*tf.scan(step, tf.transpose(x, [1, 0, 2]), (_zeros(x), _zeros(x))))
+
+
+def _last_of_a_range(x: tf.Tensor) -> tf.Tensor:
+    h, c = _zeros(x), _zeros(x)
+    last = h
+    for t in tf.range(tf.shape(x)[1]):
+        h, c = lstm(x[:, t], h, c)
+        last = h
+    return last
+
+
 LOOPS: dict[str, tuple[Callable[[tf.Tensor], Any], list[str]]] = {
     "over a range": (_over_a_range, lstm_ops(["TRANSPOSE"], LAST, CELL)),
     "over a growing array": (_over_a_growing_array, lstm_ops()),
@@ -201,6 +230,9 @@ LOOPS: dict[str, tuple[Callable[[tf.Tensor], Any], list[str]]] = {
     "while": (_while_true, lstm_ops(LAST, CELL)),
     "from the end": (_from_the_end, lstm_ops(REVERSED, LAST)),
     "scan": (_scan, lstm_ops(["TRANSPOSE"])),
+    "scan of outputs and states": (_scan_of_outputs_and_states, lstm_ops(["TRANSPOSE"])),
+    "scan of a simple RNN": (_simple_scan_of_outputs_and_states, rnn(["TRANSPOSE", "ADD"])),
+    "an output that is a state": (tf.function(_last_of_a_range), lstm_ops(LAST)),
 }
 
 
