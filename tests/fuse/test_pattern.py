@@ -269,5 +269,5 @@ def test_what_can_match_nothing_is_an_error():
         pattern(lambda tf, x: tf.Relu(x) | x)
     with pytest.raises(TypeError, match="where its parameter y is"):
         pattern(lambda tf, x, y: tf.Relu(x))
-    with pytest.raises(TypeError, match="an operand of tf.Relu is a value, an op or a number, not 'x'"):
+    with pytest.raises(TypeError, match=r"an operand of tf\.Relu is a value, an op or a number, not 'x'"):
         pattern(lambda tf, x: tf.Relu("x"))

@@ -179,6 +179,25 @@ def test_a_rewrite_that_is_wrong_is_named(tmp_path, body, why):
     assert why in str(caught.value) and not out.exists()
 
 
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_rewrite_may_build_loops(tmp_path, times):
+    """Of a composite, where the body says how often they should run, and of a pattern."""
+    plugin = write(
+        tmp_path,
+        "def doubled(tfl, m):\n"
+        "    return tfl.repeat(2, lambda tfl, step, x: [tfl.add(x, x)], [m.x])[0]\n"
+        "FUSIONS = [\n"
+        "    Fusion('fourfold', 'WHILE', composite('acme.Fourfold', 'x -> y'), doubled),\n"
+        "    Fusion('negated', 'WHILE', pattern(lambda tf, x: tf.Neg(tf.Sign(x))), doubled),\n"
+        "]\n",
+    )
+    fn = annotated(lambda x: x * 2.0**times, "acme.Fourfold")
+    converted = check(lambda x: fn(x) + fn(tf.sin(x)), tf.TensorSpec([None, 3]), plugins=[plugin])
+    assert converted.ops.count("WHILE") == (2 if times == 2 else 0), converted.refused
+    converted = convert_function(lambda x: -tf.sign(x), tf.TensorSpec([None, 3]), plugins=[plugin])
+    assert converted.ops == ["WHILE", "LESS", "ADD", "ADD"]
+
+
 DRAWS = (
     "def draw(rng, m):\n    return %s\n"
     "FUSIONS = [Fusion('acme_add', 'ADD', ADD, lambda tfl, m: tfl.add(m.x, m.y), draw=draw)]\n"
