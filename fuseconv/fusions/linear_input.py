@@ -1,8 +1,8 @@
 """What precedes convolutions and dense layers -> their weights and biases: x * a, x + b, x * a + b with constants.
 
 A product with a constant for each input channel moves into the weights. A sum moves into the bias where no zeros stand
-beside the data, and only behind norms and other linear ops: x - c can be small and exact where x is large, and then
-x * weights - c * weights is neither.
+beside the data, and only behind products, norms and other linear ops: x - c can be small and exact where x is large,
+and then x * weights - c * weights is neither. But x * a - c is no more exact than x * a, which is rounded.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def check(m: Match) -> None:
             m.refuse(_OTHER_READER)
         m.require(_channels(found, m.a) and _channels(found, m.b), _NOT_PER_CHANNEL)
         m.require(m.b is None or not found.pads, "zeros stand beside the data")
-    m.require(m.b is None or _rounds(m.x.op), "the sum is exact where the product with weights is not")
+    rounded = m.b is None or _rounds(m.x.op) or (m.a is not None and _rounds_all(m.a.data))
+    m.require(rounded, "the sum is exact where the product with weights is not")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
@@ -113,6 +114,11 @@ def _rounds(op: Op | None) -> bool:
         return False
     makers = [value.op.type for value in op.operands if value is not None and value.op is not None]
     return op.type in LAYOUTS or (op.type == "MUL" and "RSQRT" in makers) or (op.type == "DIV" and "SQRT" in makers)
+
+
+def _rounds_all(factors: np.ndarray) -> bool:
+    """True if products with these factors have more digits than fit: none is a power of two."""
+    return bool((np.abs(np.frexp(factors)[0]) != 0.5).all())
 
 
 def _channels(found: Linear, constant: Value | None) -> bool:

@@ -264,7 +264,7 @@ def merge_reshapes(op: Op, tfl: Builder) -> Value | None:
 
 @_rewrites("TRANSPOSE")
 def merge_transposes(op: Op, tfl: Builder) -> Value | None:
-    """it undoes the transpose before it, or moves nothing"""
+    """it undoes what is before it, or moves nothing"""
     x, perm = op.operands
     assert x is not None and perm is not None
     if perm.data is None or x.shape is None:
@@ -281,7 +281,10 @@ def merge_transposes(op: Op, tfl: Builder) -> Value | None:
             tfl.sources = tuple(dict.fromkeys((*x.op.sources, *op.sources)))
             return tfl.transpose(source, order)
     if moves_only_units(x.shape, order) and tfl.static_shape(op.result.shape) is not None:
-        return _reshape(tfl, x, op.result)
+        if x.op is not None and x.op.kind in RESHAPES and x.op.operands[0] is not None:
+            tfl.sources = tuple(dict.fromkeys((*x.op.sources, *op.sources)))
+            x = x.op.operands[0]
+        return x if x.shape == op.result.shape else _reshape(tfl, x, op.result)
     return None
 
 

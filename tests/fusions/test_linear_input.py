@@ -63,6 +63,13 @@ def test_a_sum_moves_only_behind_an_op_that_rounds():
     check(lambda x, y: conv(x * y + B, padding="VALID"), IMAGE, IMAGE, ops=["MUL", "ADD", "CONV_2D"], static=False)
 
 
+def test_a_sum_moves_with_a_factor_that_rounds():
+    check(lambda x: conv(x * A + B, padding="VALID"), IMAGE, ops=["CONV_2D"])
+    check(lambda x: tf.matmul(tf.nn.relu(tf.matmul(x, WF)) * draw(6) + draw(6), draw(6, 2)), tf.TensorSpec([None, 4]),
+          ops=["FULLY_CONNECTED"] * 2)  # fmt: skip
+    check(lambda x: conv(x * 0.5 + B, padding="VALID"), IMAGE, ops=["ADD", "CONV_2D"], static=False)
+
+
 def test_what_is_fed_can_be_large_beside_its_difference():
     def years(rng, shape, dtype):
         return (2000 + rng.integers(-9, 10, shape)).astype(dtype)

@@ -21,7 +21,8 @@ def test_time_distributed_layers():
     model = keras.Model(frames, x)
     randomise(model, 1)
     ops = ["RESHAPE", "CONV_2D", "MAX_POOL_2D", "RESHAPE", "FULLY_CONNECTED"]
-    check(model, tf.TensorSpec([None, 5, 8, 8, 3]), ops=ops)
+    for batch in (None, 1):
+        check(model, tf.TensorSpec([batch, 5, 8, 8, 3]), ops=ops)
 
 
 def test_a_model_with_branches():
