@@ -190,9 +190,9 @@ def convert(
                 dissolve(module, report)
                 simplify(module, report)
                 prune_control_flow(module, report)
+            while module.functions and state_elements(module):
+                simplify(module, report)
             if rnn == "fused":
-                while module.functions and state_elements(module):
-                    simplify(module, report)
                 raise_loops(module, report)
             if module.functions:
                 # Loops that are found to be composites.

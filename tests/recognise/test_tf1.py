@@ -150,6 +150,28 @@ def test_arrays_that_do_not_tell_the_shape_of_their_elements(lengths: bool) -> N
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rnn", ["fused", "loop"])
+def test_raw_rnn(rnn: str) -> None:
+    def build(x: Any) -> Any:
+        batch, time = tf.shape(x)[0], tf.shape(x)[1]
+        rows = v1.TensorArray(tf.float32, size=time).unstack(tf.transpose(x, [1, 0, 2]))
+        cell = cells.GRUCell(UNITS)
+
+        def step(number: Any, output: Any, state: Any, _: Any) -> tuple:
+            ended = number >= tf.fill([batch], time)
+            state = cell.zero_state(batch, tf.float32) if output is None else state
+            row = tf.cond(tf.reduce_all(ended), lambda: tf.zeros([batch, 3]), lambda: rows.read(number))
+            row.set_shape([None, 3])
+            return ended, row, state, output, None
+
+        outputs, state, _ = tf1_rnn.raw_rnn(cell, step)
+        return outputs.stack(), state
+
+    for functional in (True, False):
+        assert "WHILE" in check(function_of(build, SHAPE, functional), SPEC, static=False, rnn=rnn).ops
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_loop_of_enter_and_exit_in_another() -> None:
     def build(x: Any) -> Any:
         def step(number: Any, x: Any) -> Any:
