@@ -8,6 +8,6 @@ _RULES = (
     "complex", "control", "conv", "counting", "crop", "decoding", "dense", "einsum", "elementwise", "elimination",
     "forward", "fourier", "gradients", "image", "indexing", "lists", "matrix", "normalisation", "patches", "philox",
     "pool", "quantised", "ragged", "random", "reduction", "resampling", "reshaping", "resources", "segment",
-    "selection", "slicing", "special", "warp",
+    "selection", "slicing", "sparse", "special", "warp", "xla",
 )  # fmt: skip
 MODULES = tuple(importlib.import_module(f"{__name__}.{name}") for name in _RULES)

@@ -185,7 +185,7 @@ def _elementwise(tfl: Lowering, a: _Term, b: _Term, output: Labels, contracted: 
 
 def _dense(tfl: Lowering, x: _Term, weights: _Term, output: Labels) -> Value:
     """The product with a constant: one FULLY_CONNECTED, the weights laid out for it when the model is converted."""
-    sizes = {**weights.sizes, **x.sizes}
+    sizes = {**x.sizes, **weights.sizes}  # a constant knows all of its own
     contracted = tuple(label for label in x.labels if label in weights.labels)
     kept = tuple(label for label in x.labels if label not in contracted)
     if x.labels != kept + contracted:

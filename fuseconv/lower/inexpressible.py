@@ -44,13 +44,11 @@ _FAMILIES = {
         UnicodeScript UnicodeTranscode UnsortedSegmentJoin""",
     _SPARSE: """
         AddSparseToTensorsMap DeserializeManySparse DeserializeSparse RaggedCountSparseOutput RaggedCross
-        RaggedFillEmptyRows RaggedTensorFromVariant RaggedTensorToVariant SerializeManySparse SerializeSparse SparseAdd
-        SparseBincount
-        SparseConcat SparseCountSparseOutput SparseCross SparseCrossHashed SparseCrossV2 SparseDenseCwiseAdd
-        SparseDenseCwiseDiv SparseDenseCwiseMul SparseFillEmptyRows SparseMatMul SparseReduceMax SparseReduceMaxSparse
-        SparseReduceSum SparseReduceSumSparse SparseReorder SparseReshape SparseSlice SparseSoftmax
-        SparseSparseMaximum SparseSparseMinimum SparseSplit SparseTensorDenseAdd
-        DenseToDenseSetOperation DenseToSparseSetOperation SetSize SparseToSparseSetOperation""",
+        RaggedFillEmptyRows RaggedTensorFromVariant RaggedTensorToVariant SerializeManySparse SerializeSparse
+        SparseAdd SparseBincount SparseConcat SparseCountSparseOutput SparseCross SparseCrossHashed SparseCrossV2
+        SparseMatMul SparseReduceMax SparseReduceMaxSparse SparseReduceSumSparse SparseSlice SparseSparseMaximum
+        SparseSparseMinimum SparseSplit DenseToDenseSetOperation DenseToSparseSetOperation SetSize
+        SparseToSparseSetOperation""",
     _FILES: """
         DecodeAndCropJpeg DecodeBmp DecodeCSV DecodeGif DecodeImage DecodeJSONExample DecodeJpeg
         DecodePng DecodeProtoV2 DecodeWav DecodeWebP EncodeJpeg EncodeJpegVariableQuality EncodePng EncodeProto
@@ -89,11 +87,9 @@ _FAMILIES = {
         MutableHashTableV2 MutableDenseHashTableV2 LookupTableInsertV2 LookupTableRemoveV2 LookupTableExportV2
         Batch BatchFunction Unbatch""",
     _XLA: """
-        XlaAllReduce XlaArgMax XlaArgMin XlaBroadcastHelper XlaConv XlaConvV2 XlaCustomCallV2 XlaDequantize XlaDot
-        XlaDotV2 XlaEinsum XlaGather XlaHostCompute XlaIf XlaKeyValueSort XlaLaunch
-        XlaOptimizationBarrier XlaPad XlaReduce XlaReduceScatter XlaReduceWindow XlaRngBitGenerator XlaScatter
-        XlaSelectAndScatter XlaSelfAdjointEig XlaSort XlaSvd XlaVariadicReduce XlaVariadicReduceV2 XlaVariadicSort
-        XlaWhile""",
+        XlaAllReduce XlaArgMax XlaArgMin XlaBroadcastHelper XlaCustomCallV2 XlaDequantize XlaEinsum XlaHostCompute
+        XlaIf XlaKeyValueSort XlaLaunch XlaReduce XlaReduceScatter XlaRngBitGenerator XlaScatter XlaSelectAndScatter
+        XlaSelfAdjointEig XlaSort XlaSvd XlaVariadicReduce XlaVariadicReduceV2 XlaVariadicSort XlaWhile""",
     _PYTHON: "EagerPyFunc PyFunc PyFuncStateless",
     _DATASETS: """
         IteratorGetNext IteratorGetNextSync IteratorV2 MakeIterator OneShotIterator ReduceDataset TensorSliceDataset

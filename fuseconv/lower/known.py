@@ -14,6 +14,8 @@ _BY_PASSES = {
     "A part of the graph from the start: a constant, an input, a value handed on.": "Const Placeholder PlaceholderV2",
     "The function that it calls takes its place.": "PartitionedCall StatefulPartitionedCall",
     "One If inside the other.": "Case StatelessCase",
+    "The operations that Grappler put into it.": """
+        _FusedBatchNormEx _FusedConv2D _FusedConv3D _FusedDepthwiseConv2dNative _FusedMatMul""",
     "TensorFlow 1's loops and branches become While and If.": "Enter Exit LoopCond Merge NextIteration Switch",
     "Nothing: a converted model neither checks nor logs. The report lists it as removed.": """
         Assert NoOp Print PrintV2 AudioSummary AudioSummaryV2 HistogramSummary ImageSummary MergeSummary ScalarSummary

@@ -23,6 +23,11 @@ _VARYING = re.compile(
     r"|LoopCond|RngReadAndSkip|NonDeterministicInts)"
     r"|tfl\.(RANDOM|MULTINOMIAL|READ_VARIABLE|VAR_HANDLE|HASHTABLE|CUSTOM|CALL|WHILE|IF)"
 )
+# Ops that run their functions on their own operands. What others do with theirs (a reducer, say) is not known.
+RUNNERS = frozenset({
+    "Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessCase", "StatelessIf", "StatelessWhile",
+    "While",
+})  # fmt: skip
 
 
 def references(op: Op) -> list[str]:

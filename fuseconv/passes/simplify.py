@@ -11,7 +11,7 @@ from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.passes import shapes
 from fuseconv.passes.dce import remove_dead_code
-from fuseconv.passes.effects import bodies, is_repeatable
+from fuseconv.passes.effects import RUNNERS, bodies, is_repeatable
 from fuseconv.passes.kernels import evaluate
 from fuseconv.passes.kernels.tensorflow import evaluate_with_tensorflow
 from fuseconv.passes.shapes.content import content
@@ -94,7 +94,8 @@ class _Walk:
         return self.replace(op, operands, "removed", "forward", "it hands its operand on")
 
     def infer(self, op: Op) -> None:
-        inferred = self.run(op) if bodies(op, self.module) else shapes.infer(op)
+        runs = op.type in RUNNERS and bodies(op, self.module)
+        inferred = self.run(op) if runs else shapes.infer(op)
         for result, shape in zip(op.results, inferred or (None,) * len(op.results)):
             result.shape = shape if self.only_infer else more_known(shape, result.shape)
         for result, known in zip(op.results, content(op)):

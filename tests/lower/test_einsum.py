@@ -139,3 +139,9 @@ def test_diagonals_of_products():
 def test_complex(equation):
     terms = equation.partition("->")[0].split(",")
     check(lambda x, y: tf.einsum(equation, x, y), *[spec(*[3] * len(term), dtype=tf.complex64) for term in terms])
+
+
+def test_sizes_that_only_a_constant_knows():
+    weights = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
+    fn = lambda x, n: tf.einsum("ij,jk->ik", tf.reshape(x, tf.stack([-1, n[0] * 0 + 4])), weights)  # noqa: E731
+    check(fn, spec(2, 8), spec(1, dtype=tf.int32))

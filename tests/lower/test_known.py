@@ -5,7 +5,7 @@ import re
 from fuseconv.fuse.registry import Registry
 from fuseconv.lower.inexpressible import _WHY
 from fuseconv.lower.known import _BY_PASSES, known_ops
-from fuseconv.passes import control_flow, functionalise, list_ops, state, tensor_arrays, tensor_lists
+from fuseconv.passes import control_flow, functionalise, list_ops, remapped, state, tensor_arrays, tensor_lists
 from fuseconv.passes.inline import CALLS
 from fuseconv.report.listing import rule_rows
 
@@ -14,8 +14,8 @@ PASSES = {op for ops in _BY_PASSES.values() for op in ops.split()}
 
 def test_all_that_passes_rewrite_is_listed():
     tables = [
-        CALLS, control_flow._CASES, functionalise._STEERING, list_ops.REWRITES, state._IMPORTS, state._UPDATES,
-        state._ROW_UPDATES, tensor_arrays._REWRITES, tensor_lists._MAKERS,
+        CALLS, control_flow._CASES, functionalise._STEERING, list_ops.REWRITES, remapped._EXPRESS, state._IMPORTS,
+        state._UPDATES, state._ROW_UPDATES, tensor_arrays._REWRITES, tensor_lists._MAKERS,
     ]  # fmt: skip
     rewritten = {re.sub(r"^tf\.", "", op) for table in tables for op in table}
     assert rewritten - PASSES - set(Registry.builtin().rules) == set()

@@ -17,6 +17,7 @@ from fuseconv.passes.shapes import (  # noqa: F401  (fill the table)
     reduction,
     slicing,
     strings,
+    xla,
 )
 from fuseconv.passes.shapes.operands import UnknownShape
 from fuseconv.passes.shapes.registry import TABLE

@@ -1,0 +1,130 @@
+"""What the attributes of XLA's operations say: the dimensions that a product, a convolution and a gather go along, and
+what the windows of a reduction are reduced by.
+
+The dimension numbers are messages of xla_data.proto, whose fields here are all numbers, single or repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fuseconv.ir.graph import FuncRef, Graph, Module
+
+# What a function of two scalars computes if this is all that it does.
+_REDUCERS = {"tf.AddV2": "Add", "tf.Add": "Add", "tf.Maximum": "Max", "tf.Minimum": "Min"}
+_FORWARDS = frozenset({"tf.Identity"})
+_VARINT, _BYTES = 0, 2
+
+
+@dataclass(frozen=True)
+class Dot:
+    """DotDimensionNumbers: the dimensions of each side that are summed over, and those of a batch."""
+
+    lhs_contracting: tuple[int, ...]
+    rhs_contracting: tuple[int, ...]
+    lhs_batch: tuple[int, ...]
+    rhs_batch: tuple[int, ...]
+
+    @staticmethod
+    def parse(message: str | bytes) -> Dot:
+        fields = _fields(message)
+        return Dot(*(tuple(fields.get(number, ())) for number in (1, 2, 3, 4)))
+
+    def free(self, rank: int, rhs: bool) -> list[int]:
+        """The dimensions of a side that are its own."""
+        taken = self.rhs_contracting + self.rhs_batch if rhs else self.lhs_contracting + self.lhs_batch
+        return [axis for axis in range(rank) if axis not in taken]
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """ConvolutionDimensionNumbers: batch, spatial dimensions and features of the input and of the output; spatial
+    dimensions, input features and output features of the kernel."""
+
+    input: tuple[int, ...]
+    kernel: tuple[int, ...]
+    output: tuple[int, ...]
+
+    @staticmethod
+    def parse(message: str | bytes) -> Convolution:
+        fields = _fields(message)
+        # A number that is 0 is not written.
+        numbers = {key: fields.get(key, [0])[0] for key in (3, 4, 7, 8, 9, 10)}
+        return Convolution(
+            (numbers[7], *fields.get(11, ()), numbers[8]),
+            (*fields.get(6, ()), numbers[3], numbers[4]),
+            (numbers[9], *fields.get(12, ()), numbers[10]),
+        )
+
+
+@dataclass(frozen=True)
+class Gather:
+    """GatherDimensionNumbers: where the dimensions of a slice are in the result; which of them are left out; the
+    operand's dimension that each number of an index is for; the indices' dimension that an index goes along; and the
+    dimensions of the operand and of the indices that go together."""
+
+    offset: tuple[int, ...]
+    collapsed: tuple[int, ...]
+    index_map: tuple[int, ...]
+    index_vector: int
+    operand_batching: tuple[int, ...]
+    indices_batching: tuple[int, ...]
+
+    @staticmethod
+    def parse(message: str | bytes) -> Gather:
+        fields = _fields(message)
+        offset, collapsed, index_map, operand, indices = (tuple(fields.get(number, ())) for number in (1, 2, 3, 5, 6))
+        return Gather(offset, collapsed, index_map, fields.get(4, [0])[0], operand, indices)
+
+
+def name_reducers(module: Module) -> None:
+    """Says "Add", "Max" or "Min" in the place of the function that reduces a window, where it is one of these."""
+    for graph in list(module.graphs()):
+        for op in graph.ops:
+            function = op.attrs.get("computation")
+            if op.kind == "tf.XlaReduceWindow" and isinstance(function, FuncRef) and function.name in module.functions:
+                op.attrs["computation"] = _reducer(module.functions[function.name]) or function
+
+
+def _reducer(graph: Graph) -> str | None:
+    ops = [op for op in graph.ops if op.kind not in _FORWARDS]
+    if len(ops) != 1 or len(graph.inputs) != 2:
+        return None
+    (op,) = ops
+    result = graph.outputs[0]
+    while result.op is not None and result.op.kind in _FORWARDS:
+        result = result.op.operands[0]  # type: ignore[assignment]
+    both = all(any(value is operand for operand in op.operands) for value in graph.inputs)
+    return _REDUCERS.get(op.kind) if both and result.op is op else None
+
+
+def _fields(message: str | bytes) -> dict[int, list[int]]:
+    """The numbers of each field of a message, by the field's number."""
+    data = message.encode() if isinstance(message, str) else message
+    fields: dict[int, list[int]] = {}
+    numbers = _varints(data)
+    for place, key in numbers:
+        field, kind = fields.setdefault(key >> 3, []), key & 7
+        if kind == _BYTES:
+            place, length = next(numbers)
+            end = place + length
+            while place < end:
+                place, number = next(numbers)
+                field.append(number)
+        elif kind == _VARINT:
+            field.append(next(numbers)[1])
+        else:
+            raise ValueError(f"a dimension number of the wire type {kind}")
+    return fields
+
+
+def _varints(data: bytes) -> Iterator[tuple[int, int]]:
+    """The numbers of seven bits a byte, each with the place behind it."""
+    number = shift = 0
+    for place, byte in enumerate(data):
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            yield place + 1, number
+            number = shift = 0
