@@ -143,6 +143,14 @@ def test_a_loop_that_does_not_end_is_unverifiable(monkeypatch):
     assert "a loop has not ended after 0.2 s" in why(convert_function(lookup(body), IDS))[0]
 
 
+def test_a_body_that_draws_random_numbers_is_used():
+    def body(table, ids):
+        return tf.gather(table, ids) + tf.random.uniform([4], maxval=1e-2)
+
+    refused = convert_function(lookup(body), IDS).refused["embedding_lookup"]
+    assert refused == "the body computes something else than the fused op: it computes something else in each run"
+
+
 def test_the_time_of_loops_counts():
     checks = body_check.BodyCheck("auto", lambda module: b"")
     before = checks._clock()
