@@ -78,7 +78,10 @@ def implements(name: str, /, **attrs: bool | int | float | str | list) -> str:
 
 def _attr_kind(value: Any) -> str:
     """The field of TensorFlow's AttrValue that holds a value."""
-    return {bool: "b", int: "i", float: "f", str: "s"}[type(value)]
+    kinds = {bool: "b", int: "i", float: "f", str: "s"}
+    if type(value) not in kinds:
+        raise TypeError(f"an attribute is a bool, int, float, str, or a list of one of these, not {value!r}")
+    return kinds[type(value)]
 
 
 def convert_function(fn: Callable[..., Any], *specs: Any, **options: Any) -> Converted:

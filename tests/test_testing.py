@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from fuseconv import testing
 from fuseconv.errors import UnsupportedError
-from fuseconv.testing import assert_close, check, check_refused, convert_function
+from fuseconv.testing import assert_close, check, check_refused, convert_function, implements
 
 
 def test_a_function_with_variables_and_many_results():
@@ -77,3 +77,9 @@ def test_what_is_close():
 def test_what_is_not_close(actual, expected):
     with pytest.raises(AssertionError):
         assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("value", [np.float32(3), (1, 2), b"a", [[1]], None])
+def test_what_can_be_no_attribute(value):
+    with pytest.raises(TypeError, match="an attribute is a bool, int, float, str, or a list of one of these"):
+        implements("acme.Op", width=value)

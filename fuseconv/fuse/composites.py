@@ -168,9 +168,9 @@ def _bind_attrs(root: Composite, implemented: FuncRef, of_function: dict[str, An
             raise Refused(f"the annotation lacks the attribute {name}")
         value = bound[name] = given.get(name, wanted)
         if wanted is not None and not _is_of_type(value, wanted if required else type(wanted)):
-            expected = f"a list of {wanted[0].__name__}" if isinstance(wanted, list) else (
-                wanted if required else type(wanted)).__name__  # fmt: skip
-            raise Refused(f"the annotation's attribute {name} must be of type {expected}, not {value!r}")
+            kind = f"a list of {wanted[0].__name__}" if isinstance(wanted, list) else (
+                f"of type {(wanted if required else type(wanted)).__name__}")  # fmt: skip
+            raise Refused(f"the annotation's attribute {name} must be {kind}, not {value!r}")
     return bound
 
 
