@@ -19,6 +19,7 @@ from fuseconv.fusions import (
     embedding_lookup,
     fusable_op,
     gelu,
+    grouped_conv,
     hard_swish,
     indy_lstm,
     interpolation,
@@ -55,7 +56,8 @@ from fuseconv.fusions import (
 MODULES = (
     lstm, rnn, bidirectional, masked_recurrent, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression,
     detection_postprocess, max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, mish, clamps,
-    leaky_relu, l2_normalization, softmax, normalisation, squares, masks, patches, linear_output, linear_input, moves,
-    constant_arithmetic, negation, padding, dilated_conv, dense_reshape, interpolation, reductions, channels, tokens,
-    casts, attention_mask, upsampling, matrix_products, repetition, transposed_size, subsampling, shape_vectors,
+    leaky_relu, l2_normalization, softmax, normalisation, squares, masks, patches, grouped_conv, linear_output,
+    linear_input, moves, constant_arithmetic, negation, padding, dilated_conv, dense_reshape, interpolation,
+    reductions, channels, tokens, casts, attention_mask, upsampling, matrix_products, repetition, transposed_size,
+    subsampling, shape_vectors,
 )  # fmt: skip
