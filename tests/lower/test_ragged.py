@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from fuseconv.testing import check, check_refused
 
@@ -123,3 +124,10 @@ def test_a_model_of_words():
 
     inputs = [np.array([1, 0, 1, 3, 2, 2, 9], np.int32), np.array([0, 3, 4, 7], np.int64)]
     check(fn, tf.TensorSpec([None], tf.int32), SPLITS, inputs=inputs, static=False)
+
+
+def test_a_recurrent_layer_of_keras_2():
+    embedding, lstm = tf_keras.layers.Embedding(10, 4), tf_keras.layers.LSTM(3)
+    inputs = [np.array([1, 0, 1, 3, 2, 2, 9], np.int32), np.array([0, 3, 4, 7], np.int64)]
+    words = tf.TensorSpec([None], tf.int32)
+    check(lambda w, s: lstm(embedding(ragged(w, s))), words, SPLITS, inputs=inputs, static=False)
