@@ -137,8 +137,9 @@ class _PatternWalk:
 
     def fuse(self, op: Op, dead: set[Op]) -> list[Op] | None:
         """Replaces the op by the first fusion that agrees; returns what was built, or None if none does."""
-        makers = [value.op.kind for value in op.operands if value is not None and value.op is not None]
-        for fusion, pattern in self.by_kind.get(op.kind, ()):
+        candidates = self.by_kind.get(op.kind, ())
+        makers = candidates and [v.op.kind for v in op.operands if v is not None and v.op is not None]
+        for fusion, pattern in candidates:
             if pattern.makers and pattern.makers.isdisjoint(makers):
                 continue
             for bindings in pattern.matches(op):

@@ -391,7 +391,10 @@ def _wrong_attr(node: Node, op: Op) -> str | None:
 
 def _holds_state_or_is_quantised(op: Op) -> bool:
     """True of ops that no pattern means: writes of variable tensors, and arithmetic on scaled integers."""
-    return any(v.variable or v.quantisation is not None for v in (*op.results, *op.operands) if v is not None)
+    for value in (*op.results, *op.operands):
+        if value is not None and (value.variable or value.quantisation is not None):
+            return True
+    return False
 
 
 def _outside_readers(bound: Bindings, root: Op) -> Iterator[tuple[Op, Op]]:

@@ -48,8 +48,10 @@ class Sym:
         return self * -1
 
     def __mul__(self, other: Dim) -> Dim:
+        if isinstance(other, int):
+            return Sym(tuple((monomial, count * other) for monomial, count in self.terms)) if other else 0
         sums: dict[_Monomial, int] = {}
-        for (m1, c1), (m2, c2) in itertools.product(self.terms, _lift(other).terms):
+        for (m1, c1), (m2, c2) in itertools.product(self.terms, other.terms):
             monomial = tuple(sorted(m1 + m2, key=repr))
             sums[monomial] = sums.get(monomial, 0) + c1 * c2
         return _normal(sums)

@@ -88,11 +88,12 @@ def constant(data: np.ndarray | Any, dtype: DType | None = None, name: str = "")
 class Op:
     """One operation. Operands may be None where the op allows it to be left out.
 
+    dialect, type: the two parts of its kind: "tf" and "Conv2D", "tfl" and "CONV_2D".
     attrs: the attributes that differ from the op's defaults (type attributes, which the operands tell, are left out).
     sources: the names of the nodes of the model that this op stands for.
     """
 
-    __slots__ = ("attrs", "kind", "name", "operands", "results", "sources")
+    __slots__ = ("attrs", "dialect", "kind", "name", "operands", "results", "sources", "type")
 
     def __init__(
         self,
@@ -102,7 +103,7 @@ class Op:
         name: str = "",
         sources: tuple[str, ...] = (),
     ) -> None:
-        self.kind = kind
+        self.set_kind(kind)
         self.operands: list[Value | None] = []
         self.attrs = attrs if attrs is not None else {}
         self.results: list[Value] = []
@@ -110,14 +111,9 @@ class Op:
         self.sources = sources
         self.set_operands(operands)
 
-    @property
-    def dialect(self) -> str:
-        return self.kind.partition(".")[0]
-
-    @property
-    def type(self) -> str:
-        """The kind without its dialect: "Conv2D", "CONV_2D"."""
-        return self.kind.partition(".")[2]
+    def set_kind(self, kind: str) -> None:
+        self.kind = kind
+        self.dialect, _, self.type = kind.partition(".")
 
     @property
     def result(self) -> Value:

@@ -42,6 +42,8 @@ class OpFunction:
         return None
 
     def __call__(self, context: Any, op: Op, operands: Any) -> Any:
+        if not op.attrs:
+            return self.function(context, *operands)
         attrs = {name: value for name, value in op.attrs.items() if name in self.attrs}
         return self.function(context, *operands, **attrs)
 

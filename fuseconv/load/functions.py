@@ -319,10 +319,10 @@ class _Builder:
         found: dict[str, Any] = {}
         left_out = op_def.structural | _PLACEMENT.get(op_def.name, _NOTHING)
         defaults = op_def.defaults
-        for key, value in attrs.sorted_items(node.attr):
-            if key in left_out or (key.startswith("_") and key != _ANNOTATION):
-                continue
-            decoded = attrs.attr(value)
+        held = node.attr
+        # Most attributes are left out; what they hold is not looked at.
+        for key in sorted([key for key in held if key not in left_out and (key[:1] != "_" or key == _ANNOTATION)]):
+            decoded = attrs.attr(held[key])
             attr_type = op_def.attr_types.get(key)
             if attr_type is not None and not attrs.is_a(decoded, attr_type):
                 raise InputError(f"The attribute '{key}' of the node '{node.name}' is no {attr_type}: {_DAMAGED}")

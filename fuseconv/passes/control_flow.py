@@ -49,7 +49,7 @@ def _nest_cases(graph: Graph, module: Module) -> None:
         if op.kind not in _CASES:
             continue
         branches: list[FuncRef] = op.attrs.pop("branches")
-        op.kind = _CASES[op.kind]
+        op.set_kind(_CASES[op.kind])
         index = op.operands[0]
         assert index is not None
         for reference in branches:

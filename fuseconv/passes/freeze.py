@@ -85,12 +85,14 @@ def _on_constant(op: Op, value: Value) -> Op:
     op.set_operand(0, value)
     if op.kind == "tf.ResourceGather":
         batch_dims = op.attrs.get("batch_dims", 0)
-        op.kind, op.attrs = "tf.GatherV2", {"batch_dims": batch_dims} if batch_dims else {}
+        op.set_kind("tf.GatherV2")
+        op.attrs = {"batch_dims": batch_dims} if batch_dims else {}
         op.set_operands([*op.operands, constant(batch_dims, INT32, op.name)])
     elif op.kind == "tf.ResourceGatherNd":
-        op.kind, op.attrs = "tf.GatherNd", {}
+        op.set_kind("tf.GatherNd")
+        op.attrs = {}
     else:
-        op.kind = "tf.Shape"
+        op.set_kind("tf.Shape")
     return op
 
 

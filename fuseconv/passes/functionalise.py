@@ -33,7 +33,7 @@ def functionalise(module: Module, report: Report) -> None:
         if any(op.type in _STEERING or op.type.removeprefix("Ref") in _STEERING for op in graph.ops):
             for op in graph.ops:
                 if op.type.removeprefix("Ref") in _STEERING:
-                    op.kind = f"tf.{op.type.removeprefix('Ref')}"
+                    op.set_kind(f"tf.{op.type.removeprefix('Ref')}")
             _mark_lost(graph, module)
             before = set(module.functions)
             _Loops(graph, module, report).run()

@@ -164,7 +164,8 @@ class _Regions:
             detach(op)
             self.gone.add(op)
         elif (sizes := _sizes(op.result.shape)) is not None:
-            op.kind, op.attrs = "tfl.RESHAPE", {}
+            op.set_kind("tfl.RESHAPE")
+            op.attrs = {}
             op.set_operands((source, sizes))
         else:
             for index, bound in ((1, 0), (2, 1)):

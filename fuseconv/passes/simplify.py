@@ -155,11 +155,11 @@ class _Walk:
         if not is_repeatable(op):
             return False
         # An empty list says nothing of its elements: two that begin alike need not hold the same shapes.
-        if any(result.dtype is types.VARIANT for result in op.results):
-            return False
         # Type attributes are left out of attrs: what a Cast makes, only its result tells.
-        made = tuple(result.dtype.name for result in op.results)
-        operands = tuple(_value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands)
+        made = tuple([result.dtype for result in op.results])
+        if types.VARIANT in made:
+            return False
+        operands = tuple([_value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands])
         key = (op.kind, made, operands, _attrs_key(op.attrs))
         first = seen.setdefault(key, op)
         if first is op:

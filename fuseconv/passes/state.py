@@ -66,7 +66,7 @@ def _fix_tables(module: Module) -> None:
     for graph in module.graphs():
         for op in graph.ops:
             if op.kind in _MUTABLE_TABLES and op.attrs["shared_name"] not in written:
-                op.kind = _MUTABLE_TABLES[op.kind]
+                op.set_kind(_MUTABLE_TABLES[op.kind])
 
 
 def _sink_handles(module: Module, names: dict[Value, set[str]], kinds: frozenset[str]) -> None:

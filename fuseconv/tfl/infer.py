@@ -100,6 +100,8 @@ def broadcast(*shapes: Shape | None) -> Shape | None:
     for shape in shapes:
         if shape is None:
             return None
+        if shape == result:
+            continue
         rank = max(len(result), len(shape))
         left = (1,) * (rank - len(result)) + result
         right = (1,) * (rank - len(shape)) + shape

@@ -202,7 +202,7 @@ class TestNearestMiss:
         other = op("tf.Neg", clip.result, name="other")
         miss = self.miss(result)
         assert (miss.op, miss.why) == (clip, "its result is also read by 'other'")
-        other.op.kind = "ir.return"
+        other.op.set_kind("ir.return")
         assert self.miss(result).why == "its result is an output too"
         op("tf.Abs", clip.result)
         assert self.miss(result) is None

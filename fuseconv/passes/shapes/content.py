@@ -44,11 +44,14 @@ def content(op: Op) -> list[np.ndarray | None]:
         return nothing
     if op.type in _SHAPE_OPS:
         return [_of_shape(op.type, operand) for operand in op.operands]
-    if any(not _followed(result) for result in op.results):
+    if not all(map(_followed, op.results)):
         return nothing
-    operands = [content_of(operand) for operand in op.operands]
-    if any(operand is None for operand in operands):
-        return nothing
+    operands = []
+    for operand in op.operands:
+        known = content_of(operand)
+        if known is None:
+            return nothing
+        operands.append(known)
     made = _run(op, [_settled(known, value) for known, value in zip(operands, op.operands)])  # type: ignore[arg-type]
     if made is None or any(array.size > CONTENT_LIMIT for array in made):
         return nothing

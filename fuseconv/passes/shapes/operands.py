@@ -144,6 +144,8 @@ def broadcast(*shapes: Shape | None) -> Shape:
     for shape in shapes:
         if shape is None:
             raise UnknownShape
+        if shape == result:
+            continue
         rank = max(len(result), len(shape))
         padded = [(1,) * (rank - len(s)) + tuple(s) for s in (result, shape)]
         result = tuple(broadcast_dim(a, b) for a, b in zip(*padded))
