@@ -96,8 +96,8 @@ class Builder:
         result_types: Sequence[tuple[DType, Shape | None]],
         options: bytes | dict[str, Any] | list[str | bytes] = b"",
     ) -> list[Value]:
-        """Builds a CUSTOM op: `options` are its raw bytes, or a map (of numbers, texts and lists of them) or a vector
-        (of texts) that is written as a flexbuffer. Raises TypeError if they are something else."""
+        """Builds a CUSTOM op: `options` are its raw bytes, or a map (of numbers, texts, maps and lists of them) or
+        a vector (of texts) that is written as a flexbuffer. Raises TypeError if they are something else."""
         if not isinstance(code, str) or not code:
             raise TypeError(f"a custom op has a name, and not {code!r}")
         if not _are_options(options):
@@ -213,7 +213,8 @@ def _are_options(options: Any) -> bool:
     """True of what can be the options of a custom op."""
     if isinstance(options, dict):
         items = [item for v in options.values() for item in (v if isinstance(v, (list, tuple)) else (v,))]
-        return all(isinstance(key, str) for key in options) and all(type(item) in _OPTIONS for item in items)
+        held = all(type(item) in _OPTIONS or (isinstance(item, dict) and _are_options(item)) for item in items)
+        return held and all(isinstance(key, str) for key in options)
     if isinstance(options, (list, tuple)):
         return all(isinstance(item, (str, bytes)) for item in options)
     return isinstance(options, bytes)
