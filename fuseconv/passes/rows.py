@@ -27,7 +27,7 @@ def take_early(module: Module, report: Report) -> None:
     for graph in module.graphs():
         slices = [(op, part) for op in graph.ops if (part := taken_part(op)) is not None]
         if slices:
-            regions = _Regions(graph)
+            regions = _Regions(graph, dict(slices))
             for op, part in reversed(slices):
                 regions.narrow(op, part, report)
             regions.finish()
@@ -78,8 +78,9 @@ class _Narrow(NamedTuple):
 class _Regions:
     """Moves the slices of one graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, parts: dict[Op, Part]) -> None:
         self.graph = graph
+        self.parts = parts
         self.places = {op: place for place, op in enumerate(graph.ops)}
         self.before: dict[Op, list[Op]] = {}
         self.gone: set[Op] = set()
@@ -89,7 +90,9 @@ class _Regions:
         if first in self.gone:
             return
         source: Value = first.operands[0]  # type: ignore[assignment]
-        slices = [op for op in source.uses if op.kind == first.kind and taken_part(op) == part]
+        # Of hundreds of slices of one value, most are known to take other parts.
+        likely = [op for op in source.uses if op.kind == first.kind and self.parts.get(op, part) == part]
+        slices = [op for op in likely if taken_part(op) == part]
         region = self._region(source, part, slices)
         cuts = dict.fromkeys(
             (value, wanted)
