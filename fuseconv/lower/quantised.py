@@ -24,10 +24,13 @@ def FakeQuantWithMinMaxArgs(tfl, x, *, min=-6.0, max=6.0, num_bits=8, narrow_ran
 
 @lowers
 def FakeQuantWithMinMaxVars(tfl, x, min, max, *, num_bits=8, narrow_range=False):
-    """FAKE_QUANT; composed of a narrow range, which its kernel does not take, and where the range is computed."""
+    """FAKE_QUANT; composed of a narrow range, which its kernel does not take, and where the range is computed;
+    ZEROS_LIKE of a range that nobody has trained."""
     if min.data is None or max.data is None or narrow_range:
         return _fake(tfl, x, min, max, num_bits, narrow_range)
     low, high = float(min.data), float(max.data)
+    if low == high == 0:
+        return tfl.zeros_like(x)
     require(low < high, f"the range from {low} to {high} is empty")
     return tfl.fake_quant(x, min=low, max=high, num_bits=num_bits)
 

@@ -26,6 +26,10 @@ _LOOKUPS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTa
 # Tables have numbers of their own choice, variables get theirs from 0 on, and both count as resources.
 _FIRST_TABLE = 1 << 20
 INITIALISER = "initialise"
+_UNFILLED = (
+    "nothing in the model fills this table; convert the SavedModel, or freeze the graph with the op that initialises "
+    "its tables as one more output"
+)
 
 
 def express_state(module: Module, report: Report) -> None:
@@ -67,6 +71,9 @@ def _fix_tables(module: Module) -> None:
         for op in graph.ops:
             if op.kind in _MUTABLE_TABLES and op.attrs["shared_name"] not in written:
                 op.set_kind(_MUTABLE_TABLES[op.kind])
+                table = module.tables[op.attrs["shared_name"]]
+                if table.keys is None:
+                    table.keys, table.values = (np.empty(0, d.numpy) for d in (table.key_dtype, table.value_dtype))
 
 
 def _sink_handles(module: Module, names: dict[Value, set[str]], kinds: frozenset[str]) -> None:
@@ -173,6 +180,7 @@ def initialise(module: Module, report: Report) -> None:
     handles = [op for graph in module.graphs() for op in graph.ops if op.kind in VARIABLES or op.kind in TABLES]
     if not handles:
         return
+    filled = any(op.kind in _IMPORTS for graph in module.graphs() for op in graph.ops)
     function = Graph(INITIALISER)
     while function.name in module.functions:
         function.name += "'"
@@ -181,6 +189,8 @@ def initialise(module: Module, report: Report) -> None:
     for op in handles:
         name = op.attrs["shared_name"]
         if op.kind in TABLES:
+            if module.tables[name].keys is None and not filled:
+                op.attrs["_why"] = _UNFILLED
             op.attrs["table_id"] = numbers.setdefault(name, _FIRST_TABLE + len(numbers))
         if (op.kind, name) not in done:
             done.add((op.kind, name))

@@ -44,7 +44,10 @@ def _table(op: Op, module: Module) -> Table | None:
     table = module.tables[handle.op.attrs["shared_name"]]
     key, value = table.key_dtype, table.value_dtype
     told = table.keys is not None and table.values is not None
-    return table if told and key in _KEYS and value in _VALUES and (key, value) not in _NATIVE else None
+    if not told or key not in _KEYS or value not in _VALUES:
+        return None
+    # A file cannot fill a table with nothing.
+    return table if np.asarray(table.keys).size == 0 or (key, value) not in _NATIVE else None
 
 
 def _size(table: Table) -> Value:
@@ -61,6 +64,8 @@ class _Lookup:
         """The values of keys of any shape."""
         assert keys is not None and default is not None
         tf, table = self.tf, self.table
+        if not np.asarray(table.keys).size:
+            return tf.Fill(tf.shape(keys), default, dtype=table.value_dtype)
         row, names = keys, np.asarray(table.keys).reshape(-1)
         rows = np.arange(names.size)
         missing = constant(np.int64(names.size), types.INT64, table.name)

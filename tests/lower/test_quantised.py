@@ -33,6 +33,13 @@ def test_fake_quant(low, high, bits, narrow):
     check(lambda x: quantise.fake_quant_with_min_max_vars(x, low, high, **options), x, **loose)
 
 
+def test_fake_quant_of_a_range_that_nobody_has_trained():
+    converted = check(lambda x: tf.quantization.fake_quant_with_min_max_vars(x, 0.0, 0.0), spec(None, 5))
+    assert "FAKE_QUANT" not in converted.ops
+    fn = lambda x: tf.quantization.fake_quant_with_min_max_vars(x, 2.0, 1.0)  # noqa: E731
+    check_refused(fn, spec(2, 5), match="is empty")
+
+
 def test_fake_quant_with_computed_ranges():
     def quantise(x, low, high):
         return tf.quantization.fake_quant_with_min_max_vars(x, low, high)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from fuseconv.errors import UnsupportedError
+from fuseconv.pipeline import convert
 from fuseconv.testing import check
 
 WORDS = ["red", "green", "blue"]
@@ -52,3 +55,33 @@ def test_lookup(key: tf.DType, value: tf.DType) -> None:
 def test_several_lookups_in_one_table() -> None:
     spec = tf.TensorSpec([None, 3], tf.int64)
     check(_Owner(tf.int64, tf.int64).twice, spec, inputs=[_keys(tf.int64)])
+
+
+class _Empty(tf.Module):
+    def __init__(self, key: tf.DType, value: tf.DType) -> None:
+        self.table = tf.lookup.experimental.MutableHashTable(key, value, tf.constant(DEFAULTS[value], value))
+
+    def lookup(self, x: tf.Tensor) -> list[tf.Tensor]:
+        return [self.table.lookup(x), self.table.size()]
+
+
+@pytest.mark.parametrize("key, value", [*NATIVE, (tf.string, tf.float32)], ids=lambda dtype: dtype.name)
+def test_a_table_of_nothing_finds_the_default(key: tf.DType, value: tf.DType) -> None:
+    converted = check(_Empty(key, value).lookup, tf.TensorSpec([2, 3], key), inputs=[_keys(key)])
+    assert not [op for op in converted.ops if op.startswith("HASHTABLE")]
+
+
+def test_a_table_that_a_frozen_graph_does_not_fill_is_refused(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        keys = tf.compat.v1.placeholder(tf.string, [None], "keys")
+        found = _Owner(tf.string, tf.int64).table.lookup(keys)
+        whole = graph.as_graph_def()
+        part = tf.compat.v1.graph_util.extract_sub_graph(whole, [found.op.name])
+    file = tmp_path / "model.pb"
+    file.write_bytes(whole.SerializeToString())
+    assert convert(file, outputs=[found.op.name]).data
+    file.write_bytes(part.SerializeToString())
+    with pytest.raises(UnsupportedError) as error:
+        convert(file)
+    ((_, _, why),) = error.value.ops
+    assert "nothing in the model fills this table" in why
