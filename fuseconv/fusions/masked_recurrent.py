@@ -1,11 +1,11 @@
 """Masked LSTM and simple RNN -> UNIDIRECTIONAL_SEQUENCE_LSTM or _RNN, over sequences whose masked steps stand last.
 
 The contracts are this project's own. `masked_lstm_*` and `masked_rnn_*` take and give what `lstm_*` and `rnn_*` do (see
-lstm.py and rnn.py), and one of mask and lengths: mask bool [batch, time], or [time, batch] with time_major, is true at
-the steps that count, and is reversed with x where go_backwards says so; lengths int32 [batch]: the first so many steps
-count, after x is reversed. A step that does not count leaves the states as they are, and puts out, with hold_output,
-what the step before it put out, else output0 [batch, out]; with hold_output, output0 is put out until a step counts. No
-output0 is zeros.
+lstm.py and rnn.py), and one of mask and lengths: mask bool [batch, time], or [time, batch] with time_major, or one row
+for the whole batch, is true at the steps that count, and is reversed with x where go_backwards says so; lengths int32
+[batch]: the first so many steps count, after x is reversed. A step that does not count leaves the states as they are,
+and puts out, with hold_output, what the step before it put out, else output0 [batch, out]; with hold_output, output0 is
+put out until a step counts. No output0 is zeros.
 
 The kernels take no mask. What a layer makes of the steps that count does not depend on where the others stand, so these
 are moved behind them, row by row: of numbers that are 1 for steps that count and else 0, TOPK_V2 gives the order, as it
@@ -44,7 +44,10 @@ def _check(check: Callable[[Match], None], m: Match) -> None:
     check(_plain(m, m.x))
     batch = m.x.shape[1 if m.attrs["time_major"] else 0]
     if m.mask is not None:
-        fits = m.lengths is None and m.mask.dtype is types.BOOL and _agree(m.mask.shape, m.x.shape[:2])
+        sizes = [*m.x.shape[:2]]
+        if _is_one_row(m):
+            sizes[1 if m.attrs["time_major"] else 0] = 1
+        fits = m.lengths is None and m.mask.dtype is types.BOOL and _agree(m.mask.shape, tuple(sizes))
         m.require(fits, f"the mask is a {m.mask.dtype} {m.mask.shape}, where x is {m.x.shape}")
     else:
         m.require(m.lengths is not None, "which steps count is told by neither a mask nor lengths")
@@ -52,6 +55,12 @@ def _check(check: Callable[[Match], None], m: Match) -> None:
         m.require(fits, f"the lengths are {m.lengths.dtype} {m.lengths.shape}, where x is {m.x.shape}")
     if m.output0 is not None:
         lstm.check_state(m, m.output0, batch, m.h0.shape[1])
+
+
+def _is_one_row(m: Match) -> bool:
+    """True of a mask that is one row for the whole batch."""
+    axis = 1 if m.attrs["time_major"] else 0
+    return m.mask.rank == 2 and m.mask.shape[axis] == 1 and m.x.shape[axis] != 1
 
 
 def _agree(shape: Shape | None, wanted: Shape) -> bool:
@@ -98,6 +107,8 @@ def _steps(tfl: Builder, m: Match, x: Value) -> _Steps:
     if mask.shape[1] != x.shape[1]:  # type: ignore[index]
         # A mask with a size of its own may be longer; GATHER fails if it is shorter.
         mask = tfl.gather(mask, _range(tfl, _time(tfl, x)), axis=1)
+    if _is_one_row(m):
+        mask = tfl.broadcast_to(mask, tfl.strided_slice(tfl.shape(x), [0], [2], [1]))
     numbers = _number(tfl, mask)
     so_far = tfl.cumsum(numbers, 1)
     order = tfl.topk_v2(numbers, _time(tfl, numbers))[1]
@@ -216,7 +227,8 @@ def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
     batch, time = m.x.shape[:2][:: -1 if m.attrs["time_major"] else 1]
     if m.mask is None:
         return {"lengths": (np.arange(batch) % (time + 2)).astype(np.int32)}
-    counts = rng.uniform(size=(time, batch)) < np.arange(batch) / max(batch - 1, 1)
+    rows = 1 if _is_one_row(m) else batch
+    counts = rng.uniform(size=(time, rows)) < (np.linspace(0, 1, rows) if rows > 1 else 0.5)
     return {"mask": counts if m.attrs["time_major"] else counts.T}
 
 

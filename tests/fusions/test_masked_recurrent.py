@@ -13,7 +13,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from fuseconv.testing import Converted, convert_function
 from tests.random_weights import randomise
-from tests.recognise.masked import check_fused, check_loop
+from tests.recognise.masked import check_fused, draw
 
 TIME, IN, UNITS = 7, 3, 4
 X, MASK = tf.TensorSpec([None, None, IN]), tf.TensorSpec([None, None], tf.bool)
@@ -71,10 +71,16 @@ def test_a_mask_that_is_longer_than_the_sequence() -> None:
         run(x, mask[:, :3])
 
 
-def test_a_mask_of_one_row_for_all_stays_a_loop() -> None:
-    layer = _layer()
-    specs = tf.TensorSpec([None, TIME, IN]), tf.TensorSpec([1, TIME], tf.bool)
-    check_loop(lambda x, mask: layer(x, mask=mask), *specs)
+@pytest.mark.parametrize("time", [TIME, None])
+@pytest.mark.parametrize("options", [{}, {"return_sequences": True, "go_backwards": True}])
+def test_a_mask_of_one_row_for_all(time: int | None, options: dict[str, Any]) -> None:
+    layer = _layer(**options)
+
+    def inputs(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return draw(rng, (1, *shape[1:]) if dtype == np.bool_ else shape, dtype)
+
+    specs = tf.TensorSpec([None, time, IN]), tf.TensorSpec([1, time], tf.bool)
+    check_fused(lambda x, mask: layer(x, mask=mask), *specs, inputs=inputs)
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
