@@ -24,7 +24,7 @@ from fuseconv.load.op_defs import op_names
 from fuseconv.lower.custom import CustomOps
 from fuseconv.lower.lower import lower
 from fuseconv.passes.block_lstm import express_block_lstms
-from fuseconv.passes.control_flow import prune_control_flow
+from fuseconv.passes.control_flow import has_known_branch, prune_control_flow
 from fuseconv.passes.dead_state import remove_dead_state
 from fuseconv.passes.downcast import downcast
 from fuseconv.passes.float64 import express_float64
@@ -179,7 +179,11 @@ def convert(
                 express_seeds(module, report)
                 remove_dead_state(module, report)
                 prune_control_flow(module, report)
-            simplify(module, report)
+                simplify(module, report)
+                while has_known_branch(module):
+                    # What it makes may be what another depends on.
+                    prune_control_flow(module, report)
+                    simplify(module, report)
             if express_float64(module, report) | express_staircases(module, report):
                 simplify(module, report)
         with stage("fuse"), report.rewriting(module, "control flow", "its loop or branch takes another form"):

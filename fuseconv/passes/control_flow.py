@@ -41,6 +41,12 @@ def prune_control_flow(module: Module, report: Report) -> None:
                 graph.ops.append(op)
 
 
+def has_known_branch(module: Module) -> bool:
+    """Whether there is a branch on a constant."""
+    branches = (op.operands[0] for graph in module.graphs() for op in graph.ops if op.kind in _BRANCHES)
+    return any(condition is not None and condition.is_const for condition in branches)
+
+
 def _nest_cases(graph: Graph, module: Module) -> None:
     """A case becomes a branch on whether its index is 0, with the other branches nested in its second side.
 

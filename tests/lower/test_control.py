@@ -222,3 +222,14 @@ def test_a_condition_that_is_a_string_is_refused() -> None:
         return tf.raw_ops.If(cond=word, input=[x], Tout=[tf.float32], then_branch=yes, else_branch=no)
 
     check_refused(branch, X, tf.TensorSpec([], tf.string), match="a condition of type string")
+
+
+def test_branches_that_wait_for_each_other_are_taken():
+    def layer(x):
+        count = tf.shape(x)[1]
+        for _ in range(8):
+            fewer, more = tf.range(count - 2), tf.range(count + 7)
+            count = tf.cond(count > 4, lambda f=fewer: tf.size(f), lambda m=more: tf.size(m))
+        return tf.cond(count > 9, lambda: x, lambda: x + 1)
+
+    assert check(layer, tf.TensorSpec([None, 5])).ops == ["ADD"]
