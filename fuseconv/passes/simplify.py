@@ -52,6 +52,8 @@ class _Walk:
         self.report = report
         self.only_infer = False
         self.constants: dict[Any, list[Value]] = {}
+        # Ops that are not folded because their results are large; what is made of those may be folded yet.
+        self.postponed: set[Op] = set()
 
     def graph(self, graph: Graph) -> None:
         seen: dict[Any, Op] = {}
@@ -139,17 +141,57 @@ class _Walk:
         known = [_constant_content(result) for result in op.results]
         if known and all(array is not None for array in known):
             arrays: list[np.ndarray] | None = known  # type: ignore[assignment]
-        elif not _foldable(op):
+        elif not self.foldable(op):
             return False
         else:
-            operands: list[np.ndarray] = [value.data for value in op.operands]  # type: ignore[union-attr,misc]
-            arrays = evaluate(op, operands)
-            if arrays is None and (op.kind in _NEVER_LARGER or all(dims.is_static(r.shape) for r in op.results)):
-                arrays = evaluate_with_tensorflow(op, operands)
+            arrays = self.compute(op)
         if arrays is None:
             return False
         values = [constant(array, r.dtype, r.name) for array, r in zip(arrays, op.results)]
         return self.replace(op, values, "folded", "constant folding", "all that it needs is known")
+
+    def foldable(self, op: Op) -> bool:
+        known = (
+            bool(op.operands and op.results)
+            and all(value is not None and (value.is_const or value.op in self.postponed) for value in op.operands)
+            and not any(result.dtype.is_handle for result in op.results)
+            and is_repeatable(op)
+        )
+        if known and self.grows(op):
+            self.postponed.add(op)
+            return False
+        return known
+
+    def grows(self, op: Op) -> bool:
+        made = 0
+        for result in op.results:
+            size = dims.product(result.shape or ())
+            made += size * result.dtype.numpy.itemsize if isinstance(size, int) else 0
+        return made > _GROWTH_BYTES and made > 4 * self.read(op)
+
+    def read(self, op: Op) -> int:
+        """The bytes of the constants that an op is made from."""
+        total = 0
+        for value in op.operands:
+            if value is not None and value.data is not None:
+                total += value.data.nbytes
+            elif value is not None and value.op is not None:
+                total += self.read(value.op)
+        return total
+
+    def compute(self, op: Op) -> list[np.ndarray] | None:
+        """The results of an op whose operands are constants, or made by ops that are postponed."""
+        operands: list[np.ndarray] = []
+        for value in op.operands:
+            assert value is not None
+            made = [value.data] if value.data is not None else value.op and self.compute(value.op)
+            if not made:
+                return None
+            operands.append(made[0 if value.data is not None else value.index])
+        arrays = evaluate(op, operands)
+        if arrays is None and (op.kind in _NEVER_LARGER or all(dims.is_static(r.shape) for r in op.results)):
+            arrays = evaluate_with_tensorflow(op, operands)
+        return arrays
 
     def merge(self, op: Op, seen: dict[Any, Op]) -> bool:
         if not is_repeatable(op):
@@ -226,25 +268,6 @@ def _constant_content(value: Value) -> np.ndarray | None:
     if known is None or not all(isinstance(element, int) for element in known.flat):
         return None
     return known.astype(value.dtype.numpy)
-
-
-def _foldable(op: Op) -> bool:
-    return (
-        bool(op.operands and op.results)
-        and all(value is not None and value.is_const for value in op.operands)
-        and not any(result.dtype.is_handle for result in op.results)
-        and is_repeatable(op)
-        and not _grows(op)
-    )
-
-
-def _grows(op: Op) -> bool:
-    made = 0
-    for result in op.results:
-        size = dims.product(result.shape or ())
-        made += size * result.dtype.numpy.itemsize if isinstance(size, int) else 0
-    read = sum(value.data.nbytes for value in op.operands if value is not None and value.data is not None)
-    return made > _GROWTH_BYTES and made > 4 * read
 
 
 def _value_key(value: Value | None) -> Any:

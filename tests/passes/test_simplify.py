@@ -201,3 +201,28 @@ def test_a_size_with_a_name_is_known_better_than_one_that_a_run_tells() -> None:
     assert more_known((run, run, named, named), (named, 4, run, 4)) == (named, 4, named, 4)
     assert more_known((named * 2, run), (named, dims.symbol("?of the run"))) == (named * 2, run)
     assert more_known(None, (run,)) == (run,)
+
+
+def test_what_grows_is_folded_where_its_readers_are_no_larger_than_what_they_are_made_from() -> None:
+    text = """main {
+        input %0 "x": float32[600000]
+        const %1 "one": float32[1] = [2.0]
+        const %2 "times": int32[1] = [600000]
+        %3 "many": float32[*] = tf.Tile(%1, %2) {}
+        %4 "negative": float32[*] = tf.Neg(%3) {}
+        %5 "product": float32[*] = tf.Mul(%4, OTHER) {}
+        return %5
+        }"""
+    module, report = module_of(text.replace("OTHER", "%0"))
+    simplify(module, report)
+    assert kinds(module) == ["Tile", "Neg", "Mul"]
+
+    module, report = module_of(text.replace("OTHER", "%0"))
+    graph = module.signatures[0].graph
+    weights = constant(np.arange(600000, dtype=np.float32))
+    graph.ops[-1].set_operand(1, weights)
+    simplify(module, report)
+    check(module)
+    (product,) = graph.outputs
+    assert graph.ops == [] and product.data is not None
+    np.testing.assert_array_equal(product.data, weights.data * np.float32(-2))
