@@ -50,6 +50,7 @@ _CLUSTER = 4
 def check(m: Match) -> None:
     m.require((m.boxes.rank or 0) >= 2, "the boxes are not known to be of rank 2 or more")
     m.require(m.scores.rank == m.boxes.rank - 1, "the scores are not known to have a rank of one less than the boxes")
+    m.require(0 not in m.boxes.shape, "there are no boxes")
     wanted = {"boxes": types.FLOAT32, "scores": types.FLOAT32, "max_output_size": types.INT32}
     for name in ("max_output_size", "iou_threshold", "score_threshold"):
         m.require(m.operands[name].rank == 0, f"the operand {name} is not known to be a scalar")
@@ -202,7 +203,7 @@ def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
     shape = m.boxes.shape[:-1]
     cluster = np.arange(shape[-1]) // _CLUSTER
     # Half of the clusters lie at positive coordinates; sides are of 1 at least, as the body's 1e-8 is lost then.
-    near = np.where(cluster % 2, -16, 0)[:, None] - 16 * (cluster // 2)[:, None] * np.where(cluster % 2, 1, -1)[:, None]
+    near = 16 * np.where(cluster % 2, -1 - cluster // 2, cluster // 2)[:, np.newaxis]
     corner = near + rng.integers(-1, 3, (*shape, 2))
     sides = rng.choice([1, 2, 2, 3, 4, 4, 0, -1], (*shape, 2))
     drawn = {

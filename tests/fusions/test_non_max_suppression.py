@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.ops import image_ops_impl
 
-from fuseconv.testing import check
+from fuseconv.testing import check, convert_function
 from tests.annotated import FORMS, annotated
 
 BODY = image_ops_impl.non_max_suppression_padded_v2.python_function
@@ -131,6 +131,18 @@ def test_a_threshold_of_zero_is_the_bodys_own():
     specs = tf.TensorSpec([9, 4]), tf.TensorSpec([9])
     converted = check(padded(iou=0.0), *specs, inputs=grid)
     assert "first tile" in converted.refused["non_max_suppression"] and "WHILE" in converted.ops
+
+
+@pytest.mark.parametrize("shape", [[0, 9, 4], [2, 0, 4]])
+def test_no_boxes(shape):
+    """TensorFlow's own body cannot be traced then."""
+
+    def body(boxes, scores, most, iou, least):
+        return tf.cast(scores[:, :4], tf.int32), tf.reduce_sum(tf.cast(boxes, tf.int32), [1, 2])
+
+    traced, specs = annotated(body, NAME), (tf.TensorSpec(shape), tf.TensorSpec(shape[:-1]))
+    converted = convert_function(lambda b, s: traced(b, s, *map(tf.constant, LIMITS)), *specs)
+    assert converted.refused["non_max_suppression"] == "there are no boxes"
 
 
 def test_a_body_that_takes_no_box_without_an_area_is_found_out():
