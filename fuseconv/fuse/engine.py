@@ -138,7 +138,7 @@ class _PatternWalk:
     def fuse(self, op: Op, dead: set[Op]) -> list[Op] | None:
         """Replaces the op by the first fusion that agrees; returns what was built, or None if none does."""
         candidates = self.by_kind.get(op.kind, ())
-        makers = candidates and [v.op.kind for v in op.operands if v is not None and v.op is not None]
+        makers = [v.op.kind for v in op.operands if v is not None and v.op is not None] if candidates else []
         for fusion, pattern in candidates:
             if pattern.makers and pattern.makers.isdisjoint(makers):
                 continue
