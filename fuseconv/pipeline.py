@@ -24,7 +24,7 @@ from fuseconv.load.op_defs import op_names
 from fuseconv.lower.custom import CustomOps
 from fuseconv.lower.lower import lower
 from fuseconv.passes.block_lstm import express_block_lstms
-from fuseconv.passes.control_flow import has_known_branch, prune_control_flow
+from fuseconv.passes.control_flow import has_known_branch, prune_control_flow, take_known_branches
 from fuseconv.passes.dead_state import remove_dead_state
 from fuseconv.passes.downcast import downcast
 from fuseconv.passes.float64 import express_float64
@@ -169,6 +169,7 @@ def convert(
             inline(module, report, keep=implements)
             with report.rewriting(module, "control flow", "its loop, branch, array or variable takes another form"):
                 functionalise(module, report)
+                take_known_branches(module, report)
                 express_arrays(module, report)
                 express_remapped(module)
                 name_reducers(module)

@@ -86,6 +86,7 @@ class _Loader:
         self.path = path
         self.producer = proto.versions.producer
         self.nodes = Nodes(proto.node)
+        self.depths: dict[str, int] = {}
         self.importer = Importer(proto.library.function, OpDefs())
 
     def load(self, inputs: list[str], outputs: list[str]) -> Module:
@@ -158,16 +159,34 @@ class _Loader:
         return [name for name, node in self.nodes.by_name.items() if name not in read and self._makes_output(node)]
 
     def _makes_output(self, node: Any) -> bool:
-        if node.op in _NO_OUTPUTS or "Summary" in node.op or self._is_pivot(node):
+        if node.op in _NO_OUTPUTS or "Summary" in node.op or self._depth(node.name) > 0:
             return False
         outputs = self.importer.output_types(node)
         return outputs is None or any(dtypes for _, dtypes in outputs)
 
-    def _is_pivot(self, node: Any) -> bool:
-        """A side of a TF1 branch, or its name: there is a value on one side only, and control edges read it."""
-        while node.op == "Identity" and self.nodes.inputs(node.name)[0]:
-            node = self.nodes.by_name[_node(self.nodes.inputs(node.name)[0][0])]
-        return node.op in ("Switch", "RefSwitch")
+    def _depth(self, name: str) -> int:
+        """In how many branches and loops of TF1 a node stands: what they do not hand out is there in some runs only."""
+        depths, opened, pending = self.depths, set[str](), [name]
+        while pending:
+            node = pending[-1]
+            before = [_node(ref) for refs in self.nodes.inputs(node) for ref in refs]
+            before = [each for each in before if each in self.nodes and self.nodes.op(each) != "NextIteration"]
+            missing = [each for each in before if each not in depths and each not in opened]
+            if missing and node not in depths:
+                opened.add(node)
+                pending += missing
+                continue
+            pending.pop()
+            depths.setdefault(node, max((depths.get(each, 0) for each in before), default=0) + self._step(node))
+        return depths[name]
+
+    def _step(self, name: str) -> int:
+        """How much deeper what a node makes stands than what it reads."""
+        kind = self.nodes.op(name).removeprefix("Ref")
+        if kind == "Merge":
+            loop = any(self.nodes.op(_node(ref)) == "NextIteration" for ref in self.nodes.inputs(name)[0])
+            return 0 if loop else -1
+        return {"Switch": 1, "Exit": -1}.get(kind, 0)
 
     def _listing(self) -> str:
         placeholders = [name for name in self.nodes.by_name if self.nodes.op(name) in _PLACEHOLDERS]

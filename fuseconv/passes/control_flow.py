@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.passes.effects import is_repeatable
 from fuseconv.passes.inline import move_body
+from fuseconv.passes.kernels import evaluate
 from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.report.records import Report
 
@@ -15,6 +19,8 @@ LOOPS = frozenset({"tf.While", "tf.StatelessWhile"})
 _BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
 _CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
 _EMPTY_LISTS = frozenset({"tf.TensorListReserve", "tf.EmptyTensorList"})
+_HANDED_ON = frozenset({"tf.Identity", "tf.PlaceholderWithDefault", "tf.StopGradient"})
+_LOGIC = frozenset({"tf.Equal", "tf.LogicalAnd", "tf.LogicalNot", "tf.LogicalOr", "tf.NotEqual"})
 # Constants up to this size are compared by their contents, larger ones by identity.
 _SMALL_BYTES = 256
 
@@ -45,6 +51,37 @@ def has_known_branch(module: Module) -> bool:
     """Whether there is a branch on a constant."""
     branches = (op.operands[0] for graph in module.graphs() for op in graph.ops if op.kind in _BRANCHES)
     return any(condition is not None and condition.is_const for condition in branches)
+
+
+def take_known_branches(module: Module, report: Report) -> None:
+    """Puts the side that is taken in the place of each branch on what the model knows by default (`is_training`).
+
+    This comes before variables are looked at: what the other side writes is never written."""
+    pending = list(module.graphs())
+    while pending:
+        graph = pending.pop()
+        ops, graph.ops = graph.ops, []
+        for op in ops:
+            known = _default(op.operands[0]) if op.kind in _BRANCHES else None
+            if known is None:
+                graph.ops.append(op)
+                continue
+            op.set_operand(0, constant(known, types.of_array(known), op.name))
+            _take_branch(op, graph, module, report)
+            # There may be branches in what has been put there.
+            pending += [graph] if graph not in pending else []
+
+
+def _default(value: Value | None) -> np.ndarray | None:
+    """What a condition is if nobody feeds it anything else; None if that is not known."""
+    if value is None or value.is_const or value.op is None:
+        return None if value is None else value.data
+    if value.op.kind in _HANDED_ON:
+        return _default(value.op.operands[0])
+    operands = [_default(operand) for operand in value.op.operands] if value.op.kind in _LOGIC else [None]
+    known = [operand for operand in operands if operand is not None]
+    made = evaluate(value.op, known) if len(known) == len(operands) else None
+    return None if made is None else made[0]
 
 
 def _nest_cases(graph: Graph, module: Module) -> None:

@@ -207,3 +207,25 @@ def test_what_a_dataset_gives_is_an_input(write: Write) -> None:
     ]  # fmt: skip
     (signature,) = load(write(build), outputs=["logits"]).signatures
     assert signature.inputs == ["IteratorGetNext"]
+
+
+def test_what_a_branch_or_loop_makes_and_nobody_reads_is_no_output(write: Write) -> None:
+    def build(tf: Any) -> None:
+        raw = tf.raw_ops
+        x = tf.compat.v1.placeholder(tf.float32, [2], "x")
+        other, one = raw.Switch(data=x, pred=tf.compat.v1.placeholder(tf.bool, [], "yes"))
+        with tf.control_dependencies([tf.identity(one)]):
+            tf.identity(tf.constant(1.0), "pivoted")
+        raw.Exp(x=one, name="in_branch")
+        merged, _ = raw.Merge(inputs=[other, raw.Neg(x=one)])
+        entered = raw.Enter(data=merged, frame_name="loop")
+        start, _ = raw.Merge(inputs=[entered, entered])
+        limit = raw.Enter(data=9.0, frame_name="loop", is_constant=True)
+        goes_on = raw.LoopCond(input=raw.Less(x=raw.Sum(input=start, axis=[0]), y=limit))
+        left, body = raw.Switch(data=start, pred=goes_on)
+        raw.Exp(x=body, name="in_loop")
+        start.op._update_input(1, raw.NextIteration(data=raw.AddV2(x=body, y=raw.Exp(x=body))))
+        tf.identity(raw.Exit(data=left), "out")
+
+    (signature,) = load(write(build)).signatures
+    assert signature.outputs == ["out"]

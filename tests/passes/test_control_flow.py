@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import tensorflow as tf
 
 from fuseconv.ir.verifier import check
 from fuseconv.passes.control_flow import prune_control_flow
 from fuseconv.passes.inline import inline
+from fuseconv.testing import check as check_parity
 from tests.passes.text_cases import kinds, module_of
 
 COND = """cond {
@@ -197,3 +199,22 @@ def test_conditions_become_bools(shape: str, expected: str) -> None:
     prune_control_flow(module, report)
     *_, condition, branch = module.signatures[0].graph.ops
     assert condition.type == expected and branch.operands[0] is condition.result
+
+
+class _Trained(tf.Module):
+    def __init__(self) -> None:
+        self.mean = tf.Variable([0.5, -1.0, 2.0])
+
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        training = tf.raw_ops.PlaceholderWithDefault(input=False, shape=[])
+        with tf.control_dependencies([tf.identity(x)]):
+            wanted = tf.logical_and(training, tf.logical_not(tf.equal(training, True)))
+
+        def batch() -> tf.Tensor:
+            return self.mean.assign(tf.reduce_mean(x, 0))
+
+        return x - tf.cond(tf.identity(wanted), batch, lambda: tf.cond(training, batch, self.mean.read_value))
+
+
+def test_what_is_written_in_training_only_is_frozen() -> None:
+    assert check_parity(_Trained(), tf.TensorSpec([None, 3])).ops == ["ADD"]
