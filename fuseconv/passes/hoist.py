@@ -3,7 +3,7 @@
 What a step computes of invariants alone is computed once, before the loop. What it computes of one row of a sequence
 (and invariants) is computed of all rows at once, before the loop, and the step reads a row of that: the projection of
 an RNN's input, [batch, in] x [in, units] at each step, becomes one product of [steps, batch, in]. This is found by
-following what each op depends on; it takes no knowledge of cells.
+following what each op depends on; it takes no knowledge of cells. Of a loop that maps rows, nothing is left.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ class _Hoist:
                 self.add_early(op)
                 if not self.take_out(op):
                     loop.body.ops.append(op)
+        for variable, made in enumerate(loop.body.outputs):
+            self.take_copies(variable, made.op)
         at = self.graph.ops.index(loop.op)
         self.graph.ops[at:at] = self.before
 
@@ -110,6 +112,22 @@ class _Hoist:
             self.rows[op.result] = op.operands[1], self.outside(op.operands[0])  # type: ignore[arg-type,assignment]
             return False
         return self.take_rows(op)
+
+    def take_copies(self, variable: int, write: Op | None) -> None:
+        """Rows that a loop only copies, one by one, into a tensor of as many are what that tensor ends as."""
+        if write is None or write.kind != "tf.XlaDynamicUpdateSlice":
+            return
+        held, update, begin = write.operands
+        assert held is not None and update is not None and begin is not None
+        row = update.op.operands[0] if update.op is not None and update.op.kind == "tf.ExpandDims" else None
+        if held is not self.loop.body.inputs[variable] or row not in self.rows:
+            return
+        index, rows = self.rows[row]
+        first = begin.op.operands[0] if begin.op is not None and begin.op.kind == "tf.Pack" else None
+        steps, result = self.loop.steps(), self.loop.op.results[variable]
+        every = first is index and self.loop.course(index) == (0, 1) and rows.shape is not None
+        if every and steps == rows.shape[0] and held.shape == rows.shape == result.shape:  # type: ignore[index]
+            replace_uses(result, rows)
 
     def take_invariant(self, op: Op) -> bool:
         if not is_safe(op) and not self.runs():

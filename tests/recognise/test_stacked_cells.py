@@ -157,6 +157,7 @@ def test_a_cell_that_reads_the_last_state_of_another_is_left() -> None:
     assert LSTM not in converted.ops
 
 
-def test_a_loop_without_a_state_stays_a_loop() -> None:
-    converted = check(lambda x: tf.map_fn(lambda row: tf.reduce_sum(row) * row, x), tf.TensorSpec([None, 5]))
-    assert "WHILE" in converted.ops
+@pytest.mark.parametrize("spec", [DYNAMIC, tf.TensorSpec([4, 7, IN])])
+def test_nothing_is_left_of_a_loop_without_a_state(spec: tf.TensorSpec) -> None:
+    converted = check(lambda x: tf.map_fn(lambda row: tf.reduce_sum(row) * tf.tanh(row @ KERNEL), x), spec)
+    assert sorted(converted.ops) == ["FULLY_CONNECTED", "MUL", "RESHAPE", "SUM", "TANH"]
