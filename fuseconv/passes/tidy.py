@@ -340,23 +340,27 @@ def _is_clamped(value: Value) -> bool:
     return False
 
 
-@_rewrites("RESHAPE", "EXPAND_DIMS")
+@_rewrites("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 def outer_units(op: Op, tfl: Builder) -> Value | None:
-    """it adds dimensions of 1 in front, and what reads it broadcasts"""
+    """it adds or drops dimensions of 1 in front, and what reads it broadcasts"""
     x, result = op.operands[0], op.result
     assert x is not None
-    if not x.shape or result.shape is None or x.variable:
+    if not x.shape or not result.shape or x.variable or _without_units(x.shape) != _without_units(result.shape):
         return None
-    added = len(result.shape) - len(x.shape)
-    if added <= 0 or result.shape != (1,) * added + x.shape:
-        return None
-    return x if result.uses and all(_broadcasts(reader, result) for reader in result.uses) else None
+    rank = len(x.shape)
+    return x if result.uses and all(_broadcasts(reader, result, rank) for reader in result.uses) else None
 
 
-def _broadcasts(reader: Op, value: Value) -> bool:
-    """True if the reader makes the same of the value without dimensions of 1 in front: another operand has as many."""
+def _without_units(shape: Shape) -> Shape:
+    """The shape from the first dimension on that is not 1."""
+    return shape[next((axis for axis, dim in enumerate(shape) if dim != 1), len(shape)) :]
+
+
+def _broadcasts(reader: Op, value: Value, rank: int) -> bool:
+    """True if the reader makes the same of the value with so many dimensions: another operand has all of them."""
     others = (operand for operand in reader.operands if operand is not None and operand is not value)
-    return reader.kind in _BROADCASTING and any(operand.rank == reader.result.rank for operand in others)
+    whole = any(operand.rank == reader.result.rank for operand in others)
+    return reader.kind in _BROADCASTING and whole and rank <= (reader.result.rank or 0)
 
 
 @_rewrites(*sorted(kind.removeprefix("tfl.") for kind in _BROADCASTING))

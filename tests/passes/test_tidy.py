@@ -269,3 +269,15 @@ def test_a_constant_that_enlarges_keeps_its_size() -> None:
     tidy(module, report)
     constant = module.signatures[0].graph.ops[0].operands[1]
     assert constant is not None and constant.shape == (2, 3)
+
+
+@pytest.mark.parametrize(("other", "expected"), [("1,1,3", ["ADD"]), ("3", ["RESHAPE", "ADD"])])
+def test_units_that_are_dropped_for_a_broadcast_stay(other: str, expected: list[str]) -> None:
+    body = f"""
+    const %1 "s": int32[1] = [3]
+    %2 "a": float32[3] = tfl.RESHAPE(%0, %1) {{}}
+    %9 "d": float32[{other}] = tfl.ADD(%8, %2) {{}}"""
+    head = f'%0 "x": float32[1,1,3]\n input %8 "y": float32[{other}]'
+    module, report = module_of(f"main {{\n input {head}\n{body}{TAIL}", inputs=2)
+    tidy(module, report)
+    assert kinds(module) == expected
