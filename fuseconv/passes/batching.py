@@ -209,6 +209,12 @@ def reduction(b: Batch) -> Value:
     return b.same(b.x[0], b.tf.ints([b.axis(axis) for axis in axes]))
 
 
+@_batches("ArgMax", "ArgMin")
+def arg_reduction(b: Batch) -> Value:
+    b.require_rows(0)
+    return b.same(b.x[0], b.tf.ints(b.axis(b.number(1))))
+
+
 @_batches()
 def ConcatV2(b: Batch) -> Value:
     b.require_rows(*range(len(b.x) - 1))

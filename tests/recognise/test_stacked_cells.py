@@ -124,6 +124,14 @@ def test_layers_before_and_behind_a_cell_in_its_loop() -> None:
     assert (Counter(converted.ops)[LSTM], converted.ops.count("WHILE")) == (1, 0)
 
 
+def test_the_largest_of_what_a_cell_puts_out() -> None:
+    def step(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor, t: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        h, c = lstm(x, h, c)
+        return tf.cast(tf.argmax(h @ _HEAD + _OFFSET, 1), tf.float32), h, c
+
+    assert Counter(check(_run(step), DYNAMIC).ops)[LSTM] == 1
+
+
 def test_an_output_that_is_made_of_what_a_state_was_stays_in_the_loop() -> None:
     def step(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor, t: tf.Tensor) -> tuple[tf.Tensor, ...]:
         after = lstm(x, h, c)
