@@ -358,9 +358,11 @@ def _without_units(shape: Shape) -> Shape:
 
 def _broadcasts(reader: Op, value: Value, rank: int) -> bool:
     """True if the reader makes the same of the value with so many dimensions: another operand has all of them."""
+    if reader.kind not in _BROADCASTING:  # the end of a graph has no result, others have several
+        return False
     others = (operand for operand in reader.operands if operand is not None and operand is not value)
     whole = any(operand.rank == reader.result.rank for operand in others)
-    return reader.kind in _BROADCASTING and whole and rank <= (reader.result.rank or 0)
+    return whole and rank <= (reader.result.rank or 0)
 
 
 @_rewrites(*sorted(kind.removeprefix("tfl.") for kind in _BROADCASTING))

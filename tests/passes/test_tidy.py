@@ -281,3 +281,10 @@ def test_units_that_are_dropped_for_a_broadcast_stay(other: str, expected: list[
     module, report = module_of(f"main {{\n input {head}\n{body}{TAIL}", inputs=2)
     tidy(module, report)
     assert kinds(module) == expected
+
+
+def test_units_of_an_output_stay() -> None:
+    body = """
+    const %1 "s": int32[2] = [1, 3]
+    %9 "a": float32[1,3] = tfl.RESHAPE(%0, %1) {}"""
+    assert _tidied(body, '%0 "x": float32[3]') == ["RESHAPE"]
