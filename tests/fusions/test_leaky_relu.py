@@ -11,7 +11,7 @@ SLOPES = np.array([0.1, 0.5, -0.3, 0.9, 0.0], np.float32)
 STEEP = np.array([0.1, 2.5, -0.3, 0.9, 0.0], np.float32)
 
 
-@pytest.mark.parametrize("slope", [0.2, 0.0, 1.0, -0.5])
+@pytest.mark.parametrize("slope", [0.2, 0.0, 0.999, -0.5])
 def test_maximum(slope):
     check(lambda x: tf.maximum(x, slope * x), X, ops=["LEAKY_RELU"], static=False)
 
