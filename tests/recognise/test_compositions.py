@@ -128,7 +128,7 @@ def test_conv_lstm(library: str, options: dict[str, Any], shape: tuple[int | Non
 
 
 class _Residual(keras.layers.Layer):
-    """A cell whose output is the sum of another cell's and its input: no kernel computes it."""
+    """A cell whose output is the sum of another cell's and its input, which is added behind the op."""
 
     def __init__(self, cell: Any) -> None:
         super().__init__()
@@ -149,6 +149,4 @@ def test_residual_cells(spec: tf.TensorSpec, count: int) -> None:
     cells = [_Residual(keras.layers.LSTMCell(IN)) for _ in range(count)]
     cell = cells[0] if count == 1 else keras.layers.StackedRNNCells(cells)
     converted = check(_built(keras.layers.RNN(cell, return_sequences=True)), spec, static=False)
-    assert LSTM not in converted.ops
-    assert not any("LIST" in op.upper() for op in converted.ops)
-    assert any(record.rule == "raise_loops" for record in converted.report.records)
+    assert Counter(op for op in converted.ops if op in (LSTM, "WHILE", "ADD")) == {LSTM: count, "ADD": count}
