@@ -226,7 +226,7 @@ class _Walk:
 def more_known(a: Shape | None, b: Shape | None) -> Shape | None:
     """Two descriptions of one shape, put together. Where neither tells a dimension as a number, one that is made of
     sizes with names is known better than one that only a run tells; else `a`'s holds."""
-    if a is None or b is None or len(a) != len(b):
+    if a is None or b is None or a == b or len(a) != len(b):
         return b if a is None else a
     return tuple(y if _unknown(y) < _unknown(x) else x for x, y in zip(a, b))
 
