@@ -6,6 +6,7 @@ Importing this imports neither TensorFlow nor fuseconv, so that a cold conversio
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 import time
@@ -50,6 +51,7 @@ def warm(sides: list[str], model: Path, directory: Path) -> dict[str, float]:
     begin = time.perf_counter()
     for _ in range(_CONVERSIONS):
         for side in sides:
+            os.sync()  # else the clock also counts the writing of what went before to the disk
             start = time.perf_counter()
             convert(side, model, directory / f"{side}.tflite")
             seconds[side].append(time.perf_counter() - start)
