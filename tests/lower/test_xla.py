@@ -105,7 +105,8 @@ def test_a_convolution_of_another_layout() -> None:
 
 
 def test_a_convolution_of_one_dimension() -> None:
-    kernel, one = _w(3, 4, 5), {"strides": (2,), "pads": ((1, 0),), "spread": (1,), "dilations": (1,)}
+    kernel = _w(3, 4, 5)
+    one: dict[str, Any] = {"strides": (2,), "pads": ((1, 0),), "spread": (1,), "dilations": (1,)}
     layouts = ("NHC", "HIO", "NHC")
     check(compiled(lambda x: convolution(x, kernel, layouts=layouts, **one)), tf.TensorSpec([None, 9, 4]))
 
