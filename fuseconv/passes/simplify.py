@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,8 @@ _FORWARDS = frozenset({
 })  # fmt: skip
 # A fold that would make a constant much larger than what it is made from is left to the runtime.
 _GROWTH_BYTES = 1 << 20
+# Up to this size it is made all the same, for the time that it takes to fold what reads it.
+_POSTPONED_BYTES = 1 << 28
 # Ops whose results are no larger than their operands. Others, if their size is not known, might fill the memory.
 _NEVER_LARGER = frozenset({
     "tf.DynamicPartition", "tf.ListDiff", "tf.NonMaxSuppression", "tf.NonMaxSuppressionV2", "tf.NonMaxSuppressionV3",
@@ -53,7 +56,8 @@ class _Walk:
         self.only_infer = False
         self.constants: dict[Any, list[Value]] = {}
         # Ops that are not folded because their results are large; what is made of those may be folded yet.
-        self.postponed: set[Op] = set()
+        self.postponed: dict[Op, _Postponed] = {}
+        self.places = itertools.count()
 
     def graph(self, graph: Graph) -> None:
         seen: dict[Any, Op] = {}
@@ -157,17 +161,14 @@ class _Walk:
             and not any(result.dtype.is_handle for result in op.results)
             and is_repeatable(op)
         )
-        if known and self.grows(op):
-            self.postponed.add(op)
+        if not known:
             return False
-        return known
-
-    def grows(self, op: Op) -> bool:
-        made = 0
-        for result in op.results:
-            size = dims.product(result.shape or ())
-            made += size * result.dtype.numpy.itemsize if isinstance(size, int) else 0
-        return made > _GROWTH_BYTES and made > 4 * self.read(op)
+        made, read = _size(op), self.read(op)
+        if made > _GROWTH_BYTES and made > 4 * read:
+            if made <= _POSTPONED_BYTES:
+                self.postponed[op] = _Postponed(next(self.places), read)
+            return False
+        return True
 
     def read(self, op: Op) -> int:
         """The bytes of the constants that an op is made from."""
@@ -176,22 +177,24 @@ class _Walk:
             if value is not None and value.data is not None:
                 total += value.data.nbytes
             elif value is not None and value.op is not None:
-                total += self.read(value.op)
+                total += self.postponed[value.op].read
         return total
 
     def compute(self, op: Op) -> list[np.ndarray] | None:
         """The results of an op whose operands are constants, or made by ops that are postponed."""
-        operands: list[np.ndarray] = []
-        for value in op.operands:
-            assert value is not None
-            made = [value.data] if value.data is not None else value.op and self.compute(value.op)
-            if not made:
+        needed = {op}
+        pending = [op]
+        while pending:
+            makers = {value.op for value in pending.pop().operands if value is not None and value.op is not None}
+            pending += makers - needed
+            needed |= makers
+        made: dict[Value, np.ndarray] = {}
+        for maker in sorted(needed - {op}, key=lambda maker: self.postponed[maker].place):
+            arrays = _computed(maker, made)
+            if arrays is None:
                 return None
-            operands.append(made[0 if value.data is not None else value.index])
-        arrays = evaluate(op, operands)
-        if arrays is None and (op.kind in _NEVER_LARGER or all(dims.is_static(r.shape) for r in op.results)):
-            arrays = evaluate_with_tensorflow(op, operands)
-        return arrays
+            made.update(zip(maker.results, arrays))
+        return _computed(op, made)
 
     def merge(self, op: Op, seen: dict[Any, Op]) -> bool:
         if not is_repeatable(op):
@@ -221,6 +224,28 @@ class _Walk:
                 return other
         alike.append(value)
         return value
+
+
+class _Postponed(NamedTuple):
+    """The place of an op in the walk, and the bytes of the constants that it is made from."""
+
+    place: int
+    read: int
+
+
+def _size(op: Op) -> int:
+    """The bytes of an op's results, as far as they are known."""
+    sizes = ((dims.product(result.shape or ()), result.dtype.numpy.itemsize) for result in op.results)
+    return sum(size * bytes_each for size, bytes_each in sizes if isinstance(size, int))
+
+
+def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
+    """The results of an op whose operands are constants, or among those that are made."""
+    operands: list[np.ndarray] = [made[v] if v.data is None else v.data for v in op.operands]  # type: ignore[index,union-attr]
+    arrays = evaluate(op, operands)
+    if arrays is None and (op.kind in _NEVER_LARGER or all(dims.is_static(r.shape) for r in op.results)):
+        arrays = evaluate_with_tensorflow(op, operands)
+    return arrays
 
 
 def more_known(a: Shape | None, b: Shape | None) -> Shape | None:

@@ -226,3 +226,37 @@ def test_what_grows_is_folded_where_its_readers_are_no_larger_than_what_they_are
     (product,) = graph.outputs
     assert graph.ops == [] and product.data is not None
     np.testing.assert_array_equal(product.data, weights.data * np.float32(-2))
+
+
+def test_what_is_made_of_large_results_is_computed_once_each() -> None:
+    """Each op reads the one before it twice."""
+    depth = 60
+    squares = "\n".join(f'%{i + 3} "s{i}": float32[*] = tf.Mul(%{i + 2}, %{i + 2}) {{}}' for i in range(depth))
+    text = f"""main {{
+        const %0 "one": float32[1] = [1.0]
+        const %1 "times": int32[1] = [300000]
+        %2 "many": float32[*] = tf.Tile(%0, %1) {{}}
+        {squares}
+        %{depth + 3} "product": float32[*] = tf.Mul(%{depth + 2}, %0) {{}}
+        return %{depth + 3}
+        }}"""
+    module, report = module_of(text)
+    graph = module.signatures[0].graph
+    graph.ops[-1].set_operand(1, constant(np.arange(300000, dtype=np.float32)))
+    simplify(module, report)
+    assert graph.ops == []
+
+
+def test_what_would_fill_the_memory_is_not_made_to_fold_its_reader() -> None:
+    module, report = module_of(
+        """main {
+        const %0 "sizes": int32[2] = [100000, 100000]
+        const %1 "one": float32[] = 1.0
+        const %2 "axes": int32[2] = [0, 1]
+        %3 "many": float32[*] = tf.Fill(%0, %1) {}
+        %4 "sum": float32[*] = tf.Sum(%3, %2) {}
+        return %4
+        }"""
+    )
+    simplify(module, report)
+    assert kinds(module) == ["Fill", "Sum"]
