@@ -11,6 +11,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.ir.memory import drop_pages
+from fuseconv.ir.product import Product
 
 # Factors within these bounds (and zero) leave the digits of what they scale.
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 1e-15, 1e15
@@ -66,13 +67,28 @@ def trailing_dims(shape: Shape, elements: int) -> tuple[int, ...] | None:
 
 def scaled(array: np.ndarray, factors: np.ndarray) -> np.ndarray | None:
     """The array times factors that broadcast to it; None where that could overflow, or lose digits that count."""
-    sizes = np.abs(factors[factors != 0])
-    if sizes.size and not (sizes.min() >= _SMALLEST_FACTOR and sizes.max() <= _LARGEST_FACTOR):
+    if not _keep_digits(factors):
         return None
     with np.errstate(all="ignore"):
         product = np.multiply(array, factors)
-    drop_pages(array)
     return product if _fits(product) else None
+
+
+def scaled_weights(weights: Value, factors: np.ndarray) -> Value | None:
+    """The same of a constant that may be large: a `Product`."""
+    if not _keep_digits(factors):
+        return None
+    largest = weights.largest if isinstance(weights, Product) else _largest(weights.data)  # type: ignore[arg-type]
+    product = Product(weights, factors, largest * float(np.abs(factors).max(initial=0)))
+    if product.largest <= _LARGEST:
+        return product
+    with np.errstate(all="ignore"):
+        return product if _fits(product.data) else None
+
+
+def _keep_digits(factors: np.ndarray) -> bool:
+    sizes = np.abs(factors[factors != 0])
+    return not sizes.size or bool(sizes.min() >= _SMALLEST_FACTOR and sizes.max() <= _LARGEST_FACTOR)
 
 
 def inverted(factors: np.ndarray) -> np.ndarray | None:
@@ -93,7 +109,15 @@ def summed(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 
 
 def _fits(array: np.ndarray) -> bool:
-    return not array.size or bool(max(array.max(), -array.min()) <= _LARGEST)
+    return _largest(array) <= _LARGEST
+
+
+def _largest(array: np.ndarray) -> float:
+    """The size of the largest element; NaN if one is NaN."""
+    flat = array.ravel("K")
+    largest = np.maximum(flat.max(initial=0), -flat.min(initial=0))
+    drop_pages(array)
+    return float(largest)
 
 
 def require_float32(m: Match) -> None:

@@ -25,8 +25,8 @@ def joined(tfl: Any) -> Term:
 def check(m: Match) -> None:
     m.require(m.result.rank == 4 and m.join.attrs.get("axis") in (3, -1), "what is put together are no channels")
     groups = _groups(m)
-    first, inputs = groups[0], groups[0].weights.shape[3]
-    same = all(g.op.attrs == first.op.attrs and g.weights.shape == first.weights.shape for g in groups)
+    first, inputs = groups[0], groups[0].sizes[3]
+    same = all(g.op.attrs == first.op.attrs and g.sizes == first.sizes for g in groups)
     m.require(same and len(groups) > 1, "the convolutions differ")
     m.require(all(len(g.op.result.uses) == 1 for g in groups), "a group is read elsewhere")
     parts = [_channels(group.data) for group in groups]
@@ -40,7 +40,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     groups = _groups(m)
     part = _channels(groups[0].data)
     assert part is not None
-    weights = np.concatenate([group.weights for group in groups])
+    weights = np.concatenate([group.array for group in groups])
     biases = [np.zeros(group.outputs, np.float32) if group.bias is None else group.bias for group in groups]
     return tfl.op("CONV_2D", (part.whole, weights, np.concatenate(biases)), groups[0].op.attrs)[0]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Dialect, Term, pattern
-from fuseconv.fusions.constants import inverted, numbers, per_channel, scaled, summed
+from fuseconv.fusions.constants import inverted, numbers, per_channel, scaled, scaled_weights, summed
 from fuseconv.fusions.linear_output import linear_of, rebuilt
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
@@ -135,19 +135,19 @@ def _vector(found: Linear, constant: Value) -> np.ndarray | None:
     return per_channel(array, found.data.shape, inputs)
 
 
-def _folded(m: Match, found: Linear, b: Value | None) -> tuple[np.ndarray, np.ndarray | None]:
+def _folded(m: Match, found: Linear, b: Value | None) -> tuple[Value, np.ndarray | None]:
     """The weights and the bias with `m.a` and `b` in them; refuses the fusion where digits would be lost."""
     weights, bias = found.weights, found.bias
     if b is not None:
         vector = _vector(found, b)
         assert vector is not None
-        extra = found.per_output(weights * found.along_inputs(vector))
+        extra = found.per_output(found.array * found.along_inputs(vector))
         bias = summed(extra, np.zeros_like(extra) if bias is None else bias)
         m.require(bias is not None, _INEXACT)
     if m.a is not None:
         vector = _vector(found, m.a)
         assert vector is not None
-        product = scaled(weights, vector if found.inputs is None else found.along_inputs(vector))
+        product = scaled_weights(weights, vector if found.inputs is None else found.along_inputs(vector))
         if product is None:
             m.refuse(_INEXACT)
         weights = product

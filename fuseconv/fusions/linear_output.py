@@ -12,7 +12,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constants import numbers, per_channel, scaled, summed
+from fuseconv.fusions.constants import numbers, per_channel, scaled, scaled_weights, summed
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS, Linear, linear
@@ -61,7 +61,7 @@ def linear_of(m: Match) -> Linear:
 def rebuilt(
     tfl: Builder,
     found: Linear,
-    weights: np.ndarray,
+    weights: Value,
     bias: np.ndarray | None,
     activation: str,
     data: Value | None = None,
@@ -69,8 +69,7 @@ def rebuilt(
     """The op with other weights, bias and activation, on other data if that is given."""
     operands: list[Any] = list(found.op.operands)
     operands += [None] * (found.layout.bias + 1 - len(operands))
-    if weights is not found.weights:
-        operands[found.layout.weights] = weights
+    operands[found.layout.weights] = weights
     operands[found.layout.bias] = bias
     operands[found.layout.data] = data or found.data
     if bias is None:
@@ -86,14 +85,14 @@ def _constant(m: Match, found: Linear) -> np.ndarray | None:
     return None if constant is None else per_channel(constant, m.linear.result.shape, found.outputs)
 
 
-def _folded(m: Match, found: Linear) -> tuple[np.ndarray, np.ndarray | None]:
+def _folded(m: Match, found: Linear) -> tuple[Value, np.ndarray | None]:
     """The weights and the bias with the constant in them; refuses the fusion where digits would be lost."""
     constant = _constant(m, found)
     assert constant is not None
     weights, bias = found.weights, found.bias
     if m.last.kind != "tfl.ADD":
         factors = constant if m.last.kind == "tfl.MUL" else np.full_like(constant, -1)
-        product = scaled(weights, found.along_outputs(factors))
+        product = scaled_weights(weights, found.along_outputs(factors))
         bias = scaled(bias, factors) if bias is not None else None
         if product is None or (bias is None) != (found.bias is None):
             m.refuse(INEXACT)

@@ -26,7 +26,7 @@ def patches(tfl: Any, x: Any) -> Term:
 
 def check(m: Match) -> None:
     found, attrs = linear_of(m), m.linear.attrs
-    outputs, height, width, inputs = found.weights.shape
+    outputs, height, width, inputs = found.sizes
     m.require(outputs == height * width * inputs and height == width > 1, NO_IDENTITY)
     m.require([attrs.get("stride_h"), attrs.get("stride_w")] == [height, width], "the windows are not side by side")
     gaps = [attrs.get("dilation_h_factor", 1), attrs.get("dilation_w_factor", 1)]
@@ -35,7 +35,7 @@ def check(m: Match) -> None:
     m.require(fits and m.x.shape[3] == inputs, "windows are cut or padded")
     m.require(found.activation == "NONE", "an activation is in it")
     m.require(found.bias is None or not found.bias.any(), "it has a bias")
-    m.require(np.array_equal(found.weights.reshape(outputs, outputs), np.eye(outputs)), NO_IDENTITY)
+    m.require(np.array_equal(found.array.reshape(outputs, outputs), np.eye(outputs)), NO_IDENTITY)
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

@@ -28,7 +28,7 @@ def side_by_side(tfl: Any, shape: Any, weights: Any, x: Any) -> Term:
 def check(m: Match) -> None:
     m.require(not m.shape.is_const, "the size of the result is known")
     found = linear_of(m)
-    outputs, height, width, _ = found.weights.shape
+    outputs, height, width, _ = found.sizes
     strides = [int(m.linear.attrs.get(name, 0)) for name in ("stride_h", "stride_w")]
     m.require([height, width] == strides and height in (1, width), "the windows are no squares or rows side by side")
     sizes = m.x.shape and (m.x.shape[0], m.x.shape[1] * height, m.x.shape[2] * width, outputs)
@@ -40,9 +40,9 @@ def check(m: Match) -> None:
 
 def rewrite(tfl: Builder, m: Match) -> Value:
     found = linear_of(m)
-    outputs, height, width, inputs = found.weights.shape
+    outputs, height, width, inputs = found.sizes
     # The places in the window come before the channels.
-    weights = np.ascontiguousarray(found.weights.transpose(1, 2, 0, 3)).reshape(-1, 1, 1, inputs)
+    weights = np.ascontiguousarray(found.array.transpose(1, 2, 0, 3)).reshape(-1, 1, 1, inputs)
     bias = np.tile(np.zeros(outputs, np.float32) if found.bias is None else found.bias, height * width)
     y = tfl.conv_2d(
         m.x, weights, bias, padding="VALID", stride_h=1, stride_w=1, fused_activation_function=found.activation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuseconv.errors import FuseconvError
 from fuseconv.ir.graph import Graph, Module, Op, Value
+from fuseconv.ir.product import Product
 
 # Where a loop of TF1 joins its back edge, whose value is made later.
 _LOOP_HEADS = frozenset({"tf.Merge", "tf.RefMerge"})
@@ -40,6 +41,8 @@ def _check_graph(graph: Graph, dialect: str | None) -> None:
 def _check_operand(graph: Graph, op: Op, operand: Value, made: set[Value]) -> None:
     if operand.uses.get(op) != sum(other is operand for other in op.operands):
         raise MalformedError(f"the use list of {operand} does not tell how often {op} in {graph.name} reads it")
+    if isinstance(operand, Product):
+        return
     if operand.data is not None:
         if operand.data.shape != operand.shape:
             raise MalformedError(f"the constant {operand} holds an array of shape {operand.data.shape}")

@@ -10,6 +10,7 @@ import numpy as np
 from fuseconv.ir import dims, types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.product import Product
 from fuseconv.passes import shapes
 from fuseconv.passes.dce import remove_dead_code
 from fuseconv.passes.effects import RUNNERS, bodies, is_repeatable
@@ -214,10 +215,10 @@ class _Walk:
 
     def representative(self, value: Value | None) -> Value | None:
         """The first of the constants that are equal to a value, or the value itself."""
-        data = None if value is None else value.data
+        data = None if value is None or isinstance(value, Product) else value.data
         if value is None or data is None or not _SMALL_BYTES < data.nbytes <= _COMPARED_BYTES or data.dtype == object:
             return value
-        ends = data.reshape(-1)[:: data.size - 1].tobytes()
+        ends = data.flat[0].tobytes() + data.flat[-1].tobytes()
         alike = self.constants.setdefault((value.dtype.name, data.shape, ends), [])
         for other in alike:
             if other is value or other.data.tobytes() == data.tobytes():  # type: ignore[union-attr]
@@ -296,7 +297,9 @@ def _constant_content(value: Value) -> np.ndarray | None:
 
 
 def _value_key(value: Value | None) -> Any:
-    if value is not None and value.data is not None and value.data.nbytes <= _SMALL_BYTES:
+    if value is None or isinstance(value, Product):
+        return id(value)
+    if value.data is not None and value.data.nbytes <= _SMALL_BYTES:
         data = tuple(value.data.flat) if value.data.dtype == object else value.data.tobytes()
         return (value.dtype.name, value.data.shape, data)
     return id(value)

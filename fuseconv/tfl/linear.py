@@ -42,7 +42,7 @@ class Linear:
 
     op: Op
     layout: Layout
-    weights: np.ndarray
+    weights: Value
     bias: np.ndarray | None
 
     @property
@@ -56,14 +56,25 @@ class Linear:
         return self.op.attrs.get("fused_activation_function", "NONE")
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape of the weights."""
+        return self.weights.shape  # type: ignore[return-value]
+
+    @property
+    def array(self) -> np.ndarray:
+        """The elements of the weights: a copy in memory, if they are a product."""
+        assert self.weights.data is not None
+        return self.weights.data
+
+    @property
     def outputs(self) -> int:
         """The number of output channels."""
-        return int(self.weights.shape[self.layout.outputs])
+        return self.sizes[self.layout.outputs]
 
     @property
     def inputs(self) -> int | None:
         """The number of channels of the data; None if it is not known, or if groups of output channels read others."""
-        channels = int(self.weights.shape[self.layout.inputs])
+        channels = self.sizes[self.layout.inputs]
         if self.op.type == "FULLY_CONNECTED":
             return channels
         known = self.data.shape[-1] if self.data.shape else None
@@ -79,18 +90,18 @@ class Linear:
         if self.op.type in ("TRANSPOSE_CONV", "CONV_3D_TRANSPOSE"):
             return True
         channel_axes = {self.layout.inputs, self.layout.outputs}
-        window = [size for axis, size in enumerate(self.weights.shape) if axis not in channel_axes]
+        window = [size for axis, size in enumerate(self.sizes) if axis not in channel_axes]
         return self.op.attrs.get("padding", "SAME") != "VALID" and any(size != 1 for size in window)
 
     def along_outputs(self, channels: np.ndarray) -> np.ndarray:
         """One number an output channel, shaped to broadcast to the weights."""
-        return _along(channels, self.layout.outputs, self.weights.ndim)
+        return _along(channels, self.layout.outputs, len(self.sizes))
 
     def along_inputs(self, channels: np.ndarray) -> np.ndarray:
         """One number an input channel (`inputs` of them), shaped to broadcast to the weights."""
         if self.op.type == "DEPTHWISE_CONV_2D":
             channels = np.repeat(channels, self.outputs // len(channels))
-        return _along(channels, self.layout.inputs, self.weights.ndim)
+        return _along(channels, self.layout.inputs, len(self.sizes))
 
     def per_output(self, weights: np.ndarray) -> np.ndarray:
         """The sums of weights for each output channel."""
@@ -104,12 +115,12 @@ def linear(op: Op | None) -> Linear | None:
         return None
     layout = LAYOUTS[op.type]
     operands = [op.operands[i] if i < len(op.operands) else None for i in (layout.weights, layout.bias)]
-    if any(v is not None and (v.data is None or v.dtype is not types.FLOAT32 or v.quantisation) for v in operands):
+    if any(v is not None and (not v.is_const or v.dtype is not types.FLOAT32 or v.quantisation) for v in operands):
         return None
-    weights, bias = (v.data if v is not None else None for v in operands)
+    weights, bias = operands
     if weights is None or op.attrs.get("weights_format", "DEFAULT") != "DEFAULT":
         return None
-    return Linear(op, layout, weights, bias)
+    return Linear(op, layout, weights, None if bias is None else bias.data)
 
 
 def _along(channels: np.ndarray, axis: int, rank: int) -> np.ndarray:

@@ -6,6 +6,7 @@ transposed view, is copied a piece at a time. So no weight takes up memory for l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.ir.memory import drop_pages
+from fuseconv.ir.product import Product
 
 _STRINGS_LIMIT = 1 << 31
 _MAPPED_BYTES = 1 << 26
@@ -29,21 +31,23 @@ _MOST_COPIED_BYTES = 1 << 24
 
 def size(value: Value) -> int:
     """The bytes of a constant in the file."""
-    assert value.data is not None
     if value.dtype is types.STRING:
+        assert value.data is not None
         return len(_strings(value.data))
-    return value.data.size * value.dtype.numpy.itemsize
+    return math.prod(value.shape) * value.dtype.numpy.itemsize  # type: ignore[arg-type]
 
 
 def pieces(value: Value) -> Iterator[memoryview | bytes]:
     """The bytes of a constant, little-endian, one piece after the other."""
-    assert value.data is not None
+    product = value if isinstance(value, Product) else None
+    data = product.base if product else value.data
+    assert data is not None
     if value.dtype is types.STRING:
-        yield _strings(value.data)
+        yield _strings(data)
         return
-    array = np.atleast_1d(value.data)
+    array = np.atleast_1d(data)
     dtype = value.dtype.numpy.newbyteorder("<")
-    if array.flags.c_contiguous and array.dtype == dtype:
+    if array.flags.c_contiguous and array.dtype == dtype and not product:
         whole = _bytes(array)
         for start in range(0, len(whole), _MAPPED_BYTES):
             yield whole[start : start + _MAPPED_BYTES]
@@ -52,7 +56,8 @@ def pieces(value: Value) -> Iterator[memoryview | bytes]:
         row = array.nbytes // len(array)
         rows = max(1, _COPIED_BYTES // row, min(_ROWS, _MOST_COPIED_BYTES // row))
         for start in range(0, len(array), rows):
-            yield _bytes(_copied(array[start : start + rows], dtype))
+            piece = _copied(array[start : start + rows], dtype)
+            yield _bytes(product.multiplied(piece, slice(start, start + rows)) if product else piece)
         drop_pages(array)
 
 

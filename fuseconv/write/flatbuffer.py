@@ -21,6 +21,7 @@ from fuseconv.errors import FuseconvError
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
+from fuseconv.ir.product import Product
 from fuseconv.tfl import schema
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.versions import min_runtime_version, op_version
@@ -33,6 +34,8 @@ ALIGNMENT = 16
 # and `size`, counted from the start of the file.
 INLINE_LIMIT = (1 << 31) - (1 << 26)
 _METADATA_BUFFER = 1
+# Constants that differ do so among as many elements, most of them.
+_HEAD = 64
 # A call that the model's author did not name is named for its op, which says nothing of what stands in its place.
 _CALLS = re.compile(r"^((Stateful)?PartitionedCall(_\d+)?/)+")
 
@@ -146,9 +149,8 @@ def _distinct(values: Iterable[Value]) -> list[Value]:
 
 def _head(value: Value) -> tuple:
     """A cheap key: equal constants have equal heads."""
-    assert value.data is not None
-    first = value.data.flat[:64]
-    return value.dtype.name, value.data.size, tuple(first) if value.dtype is types.STRING else first.tobytes()
+    first = value.first(_HEAD) if isinstance(value, Product) else value.data.flat[:_HEAD]  # type: ignore[union-attr]
+    return value.dtype.name, size(value), tuple(first) if value.dtype is types.STRING else first.tobytes()
 
 
 def _digest(value: Value) -> bytes:
@@ -257,7 +259,7 @@ class _Model:
     def _tensor(self, value: Value, name: str, signed: bool) -> Table:
         if value.dtype.tflite is None:
             raise FuseconvError(f"the tensor {name} has the type {value.dtype}, which TFLite does not have")
-        data = value.data
+        data = None if isinstance(value, Product) else value.data
         if data is not None and data.shape != value.shape:
             raise FuseconvError(f"the constant {name} is of shape {data.shape}, but declared as {value.shape}")
         if data is not None and types.of_array(data).numpy != value.dtype.numpy:

@@ -5,9 +5,19 @@ import warnings
 import numpy as np
 import pytest
 
-from fuseconv.fusions.constants import inverted, numbers, per_channel, scaled, stretched_to, summed, trailing_dims
+from fuseconv.fusions.constants import (
+    inverted,
+    numbers,
+    per_channel,
+    scaled,
+    scaled_weights,
+    stretched_to,
+    summed,
+    trailing_dims,
+)
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import constant
+from fuseconv.ir.product import Product
 
 N = symbol("n")
 
@@ -75,6 +85,22 @@ def test_products_neither_overflow_nor_lose_digits():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert scaled(f(np.inf), f(0)) is None
+
+
+def test_products_with_weights_are_left_for_later():
+    product = scaled_weights(constant(f(1e-39, 0.5, 100)), f(2))
+    assert isinstance(product, Product) and product.largest == 200
+    again = scaled_weights(product, f(1, 0, -3))
+    assert isinstance(again, Product) and again.largest == 600
+    assert again.data.tolist() == (f(1e-39, 0.5, 100) * f(2) * f(1, 0, -3)).tolist()
+    # The bound is too wide, the product is not.
+    assert scaled_weights(constant(f(1e20, 1)), f(1, 1e14)).data.tolist() == f(1e20, 1e14).tolist()
+    assert scaled_weights(constant(f(1e20)), f(1e14)) is None
+    assert scaled_weights(constant(f(1)), f(1e-20)) is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert scaled_weights(constant(f(np.inf)), f(0)) is None
+        assert scaled_weights(constant(f(np.nan)), f(1)) is None
 
 
 def test_reciprocals():

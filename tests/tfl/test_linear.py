@@ -44,9 +44,9 @@ def test_channels_and_padding(found, inputs, outputs, pads):
     assert (found.inputs, found.outputs, found.pads) == (inputs, outputs, pads)
     assert found.data.name == "x" and found.activation == "NONE"
     ones = found.along_outputs(np.ones(outputs))
-    assert found.per_output(found.weights * ones).shape == (outputs,)
+    assert found.per_output(found.array * ones).shape == (outputs,)
     if inputs is not None:
-        assert (found.weights * found.along_inputs(np.ones(inputs))).shape == found.weights.shape
+        assert (found.array * found.along_inputs(np.ones(inputs))).shape == found.weights.shape
 
 
 def test_a_depthwise_channel_reads_its_own_input():

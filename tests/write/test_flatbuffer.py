@@ -18,6 +18,7 @@ from fuseconv.errors import FuseconvError, InputError
 from fuseconv.ir import types
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, Value, constant
+from fuseconv.ir.product import Product
 from fuseconv.tfl.builder import Builder
 from fuseconv.write.flatbuffer import to_bytes, write
 from tests.tfl.interpret import module_of, run, run_file
@@ -135,6 +136,24 @@ def test_weights_are_copied_one_at_a_time():
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert peak < 1.2 * weights[0].nbytes
+
+
+def test_products_are_multiplied_on_their_way_to_the_file():
+    w, by = normal(1000, 2000), normal(1000, 1)
+    products = [Product(constant(w), by, 9.0), Product(constant(w), by, 9.0), Product(constant(w), by.copy() * 2, 9.0)]
+    module = module_of(
+        lambda tfl, x: tfl.add_n(*[tfl.fully_connected(x, product, None) for product in products]),
+        (types.FLOAT32, (B, 2000)),
+    )
+    with open(os.devnull, "wb") as file:
+        tracemalloc.start()
+        write(module, file)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < w.nbytes
+    model = read(to_bytes(module))
+    stored = [bytes(buffer.data) for buffer in model.buffers if buffer.data is not None and len(buffer.data) > 100]
+    assert stored == [(w * by).tobytes(), (w * (by * 2)).tobytes()], "equal ones are stored once"
 
 
 def test_big_endian_arrays_are_turned():

@@ -1,0 +1,54 @@
+"""Constants that are products, multiplied on their way to the file."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir.graph import Value
+
+
+class Product(Value):
+    """A constant times factors that broadcast to it, of its type.
+
+    What is folded into weights makes others of the same size. They take up no memory, as long as nobody asks for their
+    `data`: the file is written from `base`, the array that they are made from, and the `factors`, in their order.
+    largest: no element is larger than this.
+    """
+
+    __slots__ = ("_whole", "base", "factors", "largest")
+
+    def __init__(self, weights: Value, factors: np.ndarray, largest: float) -> None:
+        self._whole: np.ndarray | None = None
+        super().__init__(weights.dtype, weights.shape, weights.name)
+        known = weights if isinstance(weights, Product) else None
+        self.base: np.ndarray = known.base if known else weights.data  # type: ignore[assignment]
+        aligned = factors.reshape((1,) * (self.base.ndim - factors.ndim) + factors.shape)
+        self.factors: tuple[np.ndarray, ...] = (*(known.factors if known else ()), aligned)
+        self.largest = largest
+
+    @property
+    def is_const(self) -> bool:
+        return True
+
+    @property
+    def data(self) -> np.ndarray:  # type: ignore[override]
+        if self._whole is None:
+            self._whole = self.multiplied(self.base.copy("K"))
+        return self._whole
+
+    @data.setter
+    def data(self, array: np.ndarray | None) -> None:
+        self._whole = array
+
+    def first(self, count: int) -> np.ndarray:
+        """The first elements, in row-major order."""
+        found: np.ndarray = self.base.flat[:count].copy()
+        for factors in self.factors:
+            found *= np.broadcast_to(factors, self.base.shape).flat[:count]
+        return found
+
+    def multiplied(self, part: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """`part`, a copy of these rows of `base`, made into those of the product."""
+        for factors in self.factors:
+            np.multiply(part, factors[rows] if len(factors) > 1 else factors, out=part)
+        return part
