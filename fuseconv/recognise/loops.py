@@ -120,8 +120,10 @@ class _Classifier:
                     loop.unread.append(i)
                 else:
                     loop.outputs.append(self.written(i, steps))
-            elif value.dtype.is_float:
+            elif value.dtype is types.FLOAT32:
                 loop.states.append(i)
+            elif value.dtype.is_float:
+                raise NotALoop(f"it carries {value.name}, a {value.dtype}, and the kernels' states are float32")
             else:
                 raise NotALoop(f"it carries {value.name}, a {value.dtype} that is no counter")
         if not loop.inputs:

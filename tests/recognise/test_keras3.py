@@ -158,3 +158,10 @@ def test_files(how: str, tmp_path: Path) -> None:
     conversion = fuseconv.convert(path, tmp_path / "model.tflite")
     assert [op.type for op in conversion.report.emitted] == lstm()
     assert verify(path, tmp_path / "model.tflite").passed
+
+
+@pytest.mark.parametrize("layer", [keras.layers.LSTM, keras.layers.SimpleRNN])
+def test_states_of_half_precision_are_rounded_at_each_step(layer: Any) -> None:
+    converted = check(_built(layer(UNITS, dtype="mixed_float16"), time=4), tf.TensorSpec([None, 4, IN]), atol=4e-3)
+    assert not [op for op in converted.ops if "SEQUENCE" in op]
+    assert "float16" in converted.refused["raise_loops"]
