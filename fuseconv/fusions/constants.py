@@ -34,6 +34,8 @@ def per_channel(array: np.ndarray, shape: Shape | None, channels: int) -> np.nda
     The channels are the last dimensions, as many of them as have `channels` elements together. None if there are none
     such, or if the constant differs along other dimensions, or if it has more dimensions than the tensor.
     """
+    if array.shape == (channels,) and shape and shape[-1] == channels:
+        return array
     if array.size == 1 and (shape is None or array.ndim <= len(shape)):
         return np.broadcast_to(array.reshape(()), (channels,)) if shape is not None else None
     if shape is None or array.ndim > len(shape):

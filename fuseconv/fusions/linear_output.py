@@ -38,14 +38,9 @@ def difference(tfl: Any, c: Constant) -> Term:
     return tfl.SUB(c, tfl[_LINEAR](..., name="linear"), name="last")
 
 
-def check(m: Match) -> None:
-    found = linear_of(m)
-    m.require(found.activation == "NONE", BEHIND_ACTIVATION)
-    m.require(_constant(m, found) is not None, NOT_PER_CHANNEL)
-
-
 def rewrite(tfl: Builder, m: Match) -> Value:
     found = linear_of(m)
+    m.require(found.activation == "NONE", BEHIND_ACTIVATION)
     weights, bias = _folded(m, found)
     return rebuilt(tfl, found, weights, bias, m.last.attrs.get("fused_activation_function", "NONE"))
 
@@ -80,15 +75,13 @@ def rebuilt(
     return built
 
 
-def _constant(m: Match, found: Linear) -> np.ndarray | None:
-    constant = numbers(m.c)
-    return None if constant is None else per_channel(constant, m.linear.result.shape, found.outputs)
-
-
 def _folded(m: Match, found: Linear) -> tuple[Value, np.ndarray | None]:
-    """The weights and the bias with the constant in them; refuses the fusion where digits would be lost."""
-    constant = _constant(m, found)
-    assert constant is not None
+    """The weights and the bias with the constant in them; refuses the fusion where it does not fit, or digits would be
+    lost."""
+    array = numbers(m.c)
+    constant = None if array is None else per_channel(array, m.linear.result.shape, found.outputs)
+    if constant is None:
+        m.refuse(NOT_PER_CHANNEL)
     weights, bias = found.weights, found.bias
     if m.last.kind != "tfl.ADD":
         factors = constant if m.last.kind == "tfl.MUL" else np.full_like(constant, -1)
@@ -123,6 +116,6 @@ def rewrite_activation(tfl: Builder, m: Match) -> Value:
 
 
 FUSIONS = [
-    Fusion("constants_into_weights", "CONV_2D", (scale, shift, difference), rewrite, check),
+    Fusion("constants_into_weights", "CONV_2D", (scale, shift, difference), rewrite),
     Fusion("fused_activation", "CONV_2D", activated, rewrite_activation, check_activation),
 ]

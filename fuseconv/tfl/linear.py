@@ -111,16 +111,20 @@ class Linear:
 
 def linear(op: Op | None) -> Linear | None:
     """Reads an op as a linear one; None if it is none, or its weights or bias are not constants of float32."""
-    if op is None or op.type not in LAYOUTS or op.dialect != "tfl" or op.result.dtype is not types.FLOAT32:
+    layout = LAYOUTS.get(op.type) if op is not None and op.dialect == "tfl" else None
+    if op is None or layout is None or op.result.dtype is not types.FLOAT32:
         return None
-    layout = LAYOUTS[op.type]
-    operands = [op.operands[i] if i < len(op.operands) else None for i in (layout.weights, layout.bias)]
-    if any(v is not None and (not v.is_const or v.dtype is not types.FLOAT32 or v.quantisation) for v in operands):
+    weights = op.operands[layout.weights]
+    bias = op.operands[layout.bias] if layout.bias < len(op.operands) else None
+    if weights is None or not _is_constant(weights) or not (bias is None or _is_constant(bias)):
         return None
-    weights, bias = operands
-    if weights is None or op.attrs.get("weights_format", "DEFAULT") != "DEFAULT":
+    if op.attrs.get("weights_format", "DEFAULT") != "DEFAULT":
         return None
     return Linear(op, layout, weights, None if bias is None else bias.data)
+
+
+def _is_constant(value: Value) -> bool:
+    return value.is_const and value.dtype is types.FLOAT32 and value.quantisation is None
 
 
 def _along(channels: np.ndarray, axis: int, rank: int) -> np.ndarray:
