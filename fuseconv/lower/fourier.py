@@ -108,6 +108,8 @@ def _waves(used: int, length: int, made: int, sign: int) -> np.ndarray:
     """exp(-sign * 2 pi i j k / length) for j < used and k < made; divided by the length if the sign is negative."""
     turns = np.outer(np.arange(used), np.arange(made)) % length
     waves = np.exp(-2j * np.pi * sign / length * turns)
+    # Of a real signal the ends of the spectrum are real, not nearly so: the sign of what is left would turn an angle.
+    waves.imag[2 * turns % length == 0] = 0
     return waves / length if sign < 0 else waves
 
 

@@ -303,13 +303,28 @@ def same_type(op: Op, tfl: Builder) -> Value | None:
     return operand if operand is not None and operand.dtype is op.result.dtype else None
 
 
+@_rewrites("REAL", "IMAG")
+def part_of_pairs(op: Op, tfl: Builder) -> Value | None:
+    """the parts are there already: the complex numbers were put together from them"""
+    numbers = op.operands[0]
+    pairs = numbers.op.operands[0] if numbers is not None and numbers.op is not None else None
+    if pairs is None or pairs.op is None or numbers.op.kind != "tfl.BITCAST" or pairs.op.kind != "tfl.PACK":  # type: ignore[union-attr]
+        return None
+    parts = pairs.op.operands
+    if len(parts) != 2 or parts[0] is None or pairs.op.attrs.get("axis") not in (-1, len(parts[0].shape or ())):
+        return None
+    part = parts[op.type == "IMAG"]
+    return part if part is not None and part.dtype is op.result.dtype and part.shape == op.result.shape else None
+
+
 _NEUTRAL = {"ADD": 0, "SUB": 0, "MUL": 1, "DIV": 1}
 
 
 @_rewrites("ADD", "SUB", "MUL", "DIV")
 def neutral_constant(op: Op, tfl: Builder) -> Value | None:
     """it adds nothing, or multiplies by one"""
-    if op.attrs:
+    # -0 + 0 is 0, which is another angle.
+    if op.attrs or (op.type == "ADD" and any(reader.type == "ATAN2" for reader in op.result.uses)):
         return None
     x, y = op.operands
     assert x is not None and y is not None

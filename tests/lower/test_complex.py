@@ -76,3 +76,29 @@ def test_transposing_conjugates():
 def test_complex128_is_refused():
     check_refused(tf.exp, spec(3, dtype=tf.complex128), match="Exp.*complex128")
     check_refused(tf.sigmoid, spec(3, dtype=tf.complex64), match="Sigmoid.*complex64")
+
+
+def _by_parts(x):
+    spectrum = tf.signal.rfft(x)[:, :-1]
+    return tf.math.atan2(tf.math.imag(spectrum), tf.math.real(spectrum))
+
+
+SPECTRA = [lambda x: tf.math.angle(tf.signal.rfft(x)), lambda x: tf.math.angle(tf.signal.stft(x, 16, 8)), _by_parts]
+
+
+@pytest.mark.parametrize("length", [64, 60, 33])
+@pytest.mark.parametrize("fn", SPECTRA, ids=["all", "windows", "part"])
+def test_the_ends_of_a_spectrum_have_angles_of_0_and_pi(fn, length):
+    check(fn, spec(None, length), atol=1e-4)
+
+
+def test_silence_has_no_angle():
+    check(SPECTRA[0], spec(None, 16), inputs=lambda rng, shape, dtype: np.zeros(shape, dtype))
+
+
+def test_parts_that_were_put_together_are_there():
+    def fn(x):
+        numbers = tf.complex(x, tf.cos(x))
+        return tf.math.imag(numbers) * tf.math.real(numbers)
+
+    check(fn, spec(None, 3), ops=["COS", "MUL"])
