@@ -208,6 +208,9 @@ class _Walk:
         operands = tuple([_value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands])
         key = (op.kind, made, operands, _attrs_key(op.attrs))
         first = seen.setdefault(key, op)
+        if first is op and (zeros := _zeros(op)) is not None:
+            # A Fill stays a Fill: it is what the states of recurrent ops are written with.
+            first = seen[key] = seen.setdefault(zeros, op) if op.kind == "tf.Fill" else seen.get(zeros, op)
         if first is op:
             return False
         first.sources += op.sources
@@ -287,6 +290,14 @@ def _join(alternatives: list[Shape | None], changing: dict[int, dims.Sym]) -> Sh
         pairs = enumerate(zip(first, other))
         first = tuple(x if x == y else changing.setdefault(axis, dims.fresh()) for axis, (x, y) in pairs)
     return first
+
+
+def _zeros(op: Op) -> Any:
+    """What ops that make the same zeros have in common, whatever they take the sizes from; None of any other op."""
+    number = op.operands[1] if op.kind == "tf.Fill" else None
+    if op.kind != "tf.ZerosLike" and (number is None or number.data is None or np.any(number.data)):
+        return None
+    return None if op.result.shape is None else ("zeros", op.result.dtype, op.result.shape)
 
 
 def _constant_content(value: Value) -> np.ndarray | None:

@@ -85,7 +85,7 @@ def classify(op: Op, module: Module) -> Loop:
     cond, body = (module.functions[op.attrs[name].name] for name in ("cond", "body"))
     for inner in body.ops:
         if has_effect(inner, module, {}) or any(True for _ in bodies(inner, module)):
-            raise NotALoop(f"a step runs a {inner.type}")
+            raise NotALoop(f"a step runs a {inner.type}, which no op along a whole sequence does")
     return _Classifier(op, cond, body).loop()
 
 

@@ -138,7 +138,7 @@ def _outputs(
         if any(i != holder and loop.made[i] is not outputs[0].item for i in carried):
             raise NotALoop("it carries an output that it does not put out")
         outputs = [replace(outputs[0], item=choice.counted)]
-    if len(carried) > 1 or (not outputs and any(loop.op.results[i].uses for i in carried)):
+    if len(carried) > 1:
         raise NotALoop("it carries an output that it does not put out")
     if first is not None and _is_zero(first) and (holder not in choices or holder in carried):
         first = None

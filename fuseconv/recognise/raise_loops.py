@@ -65,7 +65,7 @@ def _fix(module: Module, sizes: dict[str, int], report: Report) -> None:
 def _roll(graph: Graph, module: Module) -> None:
     """Makes loops of unrolled cells, all of which will be raised."""
     for rolled in rolled_steps(graph, module):
-        if _is_cell(rolled.loop, module):
+        if _is_cell(rolled.loop, module) or _are_cells(rolled.loop, module):
             rolled.accept(graph)
         else:
             rolled.reject(module)
@@ -77,6 +77,19 @@ def _is_cell(op: Op, module: Module) -> bool:
     except (NotALoop, NoCell):
         return False
     return True
+
+
+def _are_cells(op: Op, module: Module) -> bool:
+    """True of a loop that can be split up into those of cells, and nothing else."""
+    try:
+        fission = split(op, module)
+    except NotALoop:
+        return False
+    if fission is None:
+        return False
+    found = all(_is_cell(part, module) for part in fission.parts)
+    fission.reject()
+    return found
 
 
 def _split(op: Op, module: Module) -> list[Op] | None:
@@ -130,6 +143,8 @@ class _Outline:
         self.masked = masked
         self.handover = None if masked is None else Handover(loop, masked, self.sequence)
         self.require_interface()
+        # Lists of cell states of which the last one is read alone, with the states.
+        self.ends = {output: i for output in loop.outputs for i in cell.states[1:] if self.is_end(output, i)}
         self.output = self.require_output()
         self.require_readers()
 
@@ -147,12 +162,30 @@ class _Outline:
     def is_steps(self, value: Value) -> bool:
         return value.dtype in (types.INT32, types.INT64) and known_size(value) == self.loop.steps
 
+    def is_end(self, output: Output, state: int) -> bool:
+        """True if nothing is read of a list of all that the steps make of a state but what the last one does."""
+        stacks = self.loop.op.results[output.variable].uses
+        return (
+            output.item is self.loop.made[state]
+            and output.every
+            and not output.backwards
+            and self.loop.longest is None
+            and all(is_stack(stack) and all(_takes_last(r, output) for r in stack.result.uses) for stack in stacks)
+        )
+
     def require_output(self) -> Output | None:
         """The list of the outputs; None if the loop keeps none."""
-        h = self.loop.made[self.cell.states[0]]
-        if len(self.loop.outputs) > 1 or any(output.item is not h for output in self.loop.outputs):
+        h, *others = (self.loop.made[i] for i in self.cell.states)
+        outputs = [output for output in self.loop.outputs if output not in self.ends]
+        if any(output.item in others for output in outputs):
+            raise NotALoop("the cell states of all steps are read, of which TFLite's LSTM gives the last one only")
+        if len(outputs) > 1 or any(output.item is not h for output in outputs):
             raise NotALoop("it writes something else than the state to its list")
-        return self.loop.outputs[0] if self.loop.outputs else None
+        previous = None if self.masked is None else self.masked.previous
+        read = previous is not None and not outputs and bool(self.loop.op.results[previous].uses)
+        if read and self.loop.made[previous] is not h:  # type: ignore[index]
+            raise NotALoop("it carries an output that it does not put out")
+        return outputs[0] if outputs else None
 
     def require_readers(self) -> None:
         for i, result in enumerate(self.loop.op.results):
@@ -256,6 +289,14 @@ class _Outline:
                 replace_uses(result, constant(end, result.dtype, result.name))
             elif i in self.loop.invariants and operand is not None:
                 replace_uses(result, operand)
+        for ended, last_state in self.ends.items():
+            for stack in list(self.loop.op.results[ended.variable].uses):
+                for reader in list(stack.result.uses):
+                    replace_uses(reader.result, finals[self.cell.states.index(last_state)])
+                    detach(reader)
+                    dead.add(reader)
+                detach(stack)
+                dead.add(stack)
         if self.output is not None:
             for reader in list(self.loop.op.results[self.output.variable].uses):
                 if is_stack(reader):
@@ -309,7 +350,7 @@ class _Outline:
             if i in handed:
                 operand = self.as_input(function, handed[i], i)
             elif operand.dtype is types.VARIANT:
-                operand = self.new_list(function, x, operand)
+                operand = self.new_list(function, x, i)
             elif not operand.is_const:
                 operand = self.steps(tf, x, operand.dtype)
             operands.append(operand)
@@ -331,14 +372,14 @@ class _Outline:
         shape = operand.op.operands[1] if operand.op.kind == "tf.TensorListFromTensor" else None
         return tf.TensorListFromTensor(given, _element_shape(shape, read.tensor.shape[1:]), dtype=types.VARIANT)
 
-    def new_list(self, function: Graph, x: Value, operand: Value) -> Value:
-        made = operand.op
-        assert made is not None
+    def new_list(self, function: Graph, x: Value, variable: int) -> Value:
+        made, written = (value.op for value in (self.loop.op.operands[variable], self.loop.body.outputs[variable]))  # type: ignore[union-attr]
+        assert made is not None and written is not None and written.operands[-1] is not None
         tf = TfBuilder(function.ops, made)
         element, size = made.operands
         if made.kind == "tf.TensorListReserve" and size is not None and not size.is_const:
             size = self.steps(tf, x, types.INT32)
-        shape = _element_shape(element, (self.batch, self.width(self.cell.states[0])))
+        shape = _element_shape(element, written.operands[-1].shape or (self.batch, self.width(self.cell.states[0])))
         return tf.add(made.type, [shape, size], dict(made.attrs), types.VARIANT)
 
     def steps(self, tf: TfBuilder, x: Value, dtype: types.DType) -> Value:

@@ -194,6 +194,11 @@ def _scan(x: tf.Tensor) -> tf.Tensor:
     return tf.scan(lambda states, step: lstm(step, *states), tf.transpose(x, [1, 0, 2]), (_zeros(x), _zeros(x)))[0]
 
 
+def _ends_of_a_scan(x: tf.Tensor) -> States:
+    h, c = tf.scan(lambda states, step: lstm(step, *states), tf.transpose(x, [1, 0, 2]), (_zeros(x), _zeros(x)))
+    return h, c[-1]
+
+
 def _scan_of_outputs_and_states(x: tf.Tensor) -> tf.Tensor:
     """The output is carried beside the state that it is."""
 
@@ -230,6 +235,7 @@ LOOPS: dict[str, tuple[Callable[[tf.Tensor], Any], list[str]]] = {
     "while": (_while_true, lstm_ops(LAST, CELL)),
     "from the end": (_from_the_end, lstm_ops(REVERSED, LAST)),
     "scan": (_scan, lstm_ops(["TRANSPOSE"])),
+    "ends of a scan": (_ends_of_a_scan, lstm_ops(["TRANSPOSE"], LAST, CELL)),
     "scan of outputs and states": (_scan_of_outputs_and_states, lstm_ops(["TRANSPOSE"])),
     "scan of a simple RNN": (_simple_scan_of_outputs_and_states, rnn(["TRANSPOSE", "ADD"])),
     "an output that is a state": (tf.function(_last_of_a_range), lstm_ops(LAST)),
@@ -241,3 +247,16 @@ LOOPS: dict[str, tuple[Callable[[tf.Tensor], Any], list[str]]] = {
 def test_loops(name: str, time: int | None) -> None:
     function, ops = LOOPS[name]
     check_both(function, tf.TensorSpec([None, time, IN]), ops=ops)
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(1)])
+def test_all_cell_states_of_a_scan(part: slice) -> None:
+    """The kernel keeps the last one only."""
+
+    def scan(x: tf.Tensor) -> States:
+        h, c = tf.scan(lambda states, step: lstm(step, *states), tf.transpose(x, [1, 0, 2]), (_zeros(x), _zeros(x)))
+        return h[-1], c[:, part]
+
+    converted = check(scan, DYNAMIC, static=False)
+    assert LSTM not in converted.ops
+    assert converted.refused["raise_loops"].startswith("the cell states of all steps are read")
