@@ -16,6 +16,8 @@ def drop_pages(array: np.ndarray) -> None:
 
     What was read of a mapped file counts as the process's memory until it ends. The array stays as it is: whatever is
     read again comes from the system's cache of the file. Does nothing for an array that is no view of such a file."""
+    if array.nbytes < _LARGE_BYTES:
+        return
     owner: Any = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
@@ -23,5 +25,5 @@ def drop_pages(array: np.ndarray) -> None:
         owner = owner.obj
     mapped = isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED")
     # A mapping that may be written to could hold what no file does.
-    if mapped and array.nbytes >= _LARGE_BYTES and memoryview(owner).readonly:
+    if mapped and memoryview(owner).readonly:
         owner.madvise(mmap.MADV_DONTNEED)
