@@ -179,7 +179,21 @@ class _Steps:
         for step in range(2, self.count):
             if not self._match(step, by_key):
                 return None
-        return self if self.initial and self._start_before() else None
+        return self if self.initial and self._start_before() and self._read_nothing_else() else None
+
+    def _read_nothing_else(self) -> bool:
+        """True if the states are made of constants besides what a loop carries."""
+        return all(v is None or v.is_const or v in self.step_of for op in self._needed() for v in op.operands)
+
+    def _needed(self) -> list[Op]:
+        """The ops of step 1 that make the states."""
+        wanted: set[Value | None] = {made for _, made in self._made()}
+        needed: list[Op] = []
+        for op in reversed(self.ops[1]):
+            if wanted.intersection(op.results):
+                needed.append(op)
+                wanted.update(op.operands)
+        return needed[::-1]
 
     def _start_before(self) -> bool:
         """True if all that the steps start from is there before them: zeros that are like what they make are like
@@ -367,7 +381,7 @@ class _Steps:
         for sequence, shape, elements in zip(sequences, shapes, self.elements.values()):
             item = tf.TensorListGetItem(sequence, counter, shape, dtype=elements[1].dtype)
             values[elements[1]] = _shaped(item, elements[1].shape)
-        for op in self.ops[1]:
+        for op in self._needed():
             copy = Op(op.kind, [values.get(v, v) for v in op.operands], dict(op.attrs), op.name, op.sources)  # type: ignore[arg-type]
             for result in op.results:
                 values[result] = copy.add_result(result.dtype, result.shape)
@@ -381,7 +395,8 @@ class _Steps:
 
     def _readers(self, value: Value) -> list[Op]:
         """The ops beyond the steps that read what a value of step 1 is at some step before the last."""
-        inside = {op for image in self.images for v in image.values() if v.op is not None for op in (v.op,)}
+        results = [result for op in self._needed() for result in op.results]
+        inside = {image[result].op for image in self.images for result in results if result in image}
         return [reader for image in self.images[:-1] for reader in image[value].uses if reader not in inside]
 
     def _each(self, tf: TfBuilder, value: Value, stack: Value) -> list[tuple[Value, Value]]:

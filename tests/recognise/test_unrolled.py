@@ -190,3 +190,25 @@ def test_a_step_that_skips_one_stays() -> None:
         return states[-1][0]
 
     assert LSTM not in check(run, SPEC, static=False).ops
+
+
+VECTOR = tf.TensorSpec([None, IN])
+
+
+def _with_each(x: tf.Tensor, vector: tf.Tensor, before: bool) -> list[tf.Tensor]:
+    h = c = tf.zeros([tf.shape(x)[0], UNITS])
+    made = []
+    for element in tf.unstack(x, axis=1):
+        h, c = step(element * vector if before else element, h, c)
+        made.append(tf.concat([h, vector], 1))
+    return made
+
+
+def test_what_each_output_is_put_together_with() -> None:
+    ops = check(lambda x, vector: _with_each(x, vector, False), SPEC, VECTOR).ops
+    assert LSTM in ops
+    assert "LOGISTIC" not in ops
+
+
+def test_steps_that_read_what_is_no_sequence_stay() -> None:
+    assert LSTM not in check(lambda x, vector: _with_each(x, vector, True), SPEC, VECTOR).ops
