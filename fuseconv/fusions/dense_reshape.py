@@ -14,7 +14,8 @@ _RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 
 @pattern
 def behind(tfl: Any, x: Any) -> Term:
-    return tfl[_RESHAPES](tfl.FULLY_CONNECTED(x, ..., name="dense"), ..., name="reshape")
+    dense = tfl.FULLY_CONNECTED(x, ..., name="dense")
+    return tfl[_RESHAPES](dense | tfl[_RESHAPES](dense, ...), ..., name="reshape")
 
 
 @pattern

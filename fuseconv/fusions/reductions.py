@@ -17,12 +17,14 @@ from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 
+_RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 _REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
 
 
 @pattern
 def reshaped(tfl: Any, x: Any) -> Term:
-    return tfl["RESHAPE", "SQUEEZE", "EXPAND_DIMS"](tfl[_REDUCTIONS](x, ..., name="reduction"), ..., name="reshape")
+    reduction = tfl[_REDUCTIONS](x, ..., name="reduction")
+    return tfl[_RESHAPES](reduction | tfl[_RESHAPES](reduction, ...), ..., name="reshape")
 
 
 def check(m: Match) -> None:

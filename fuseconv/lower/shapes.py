@@ -32,9 +32,37 @@ def reshape(tfl: Builder, x: Value, dims: Sequence[Dim], *sources: Value) -> Val
     if x.shape is not None and tuple(dims) == x.shape:
         return x
     static = tfl.static_shape(tuple(dims))
-    y = tfl.reshape(x, static if static is not None else shape_vector(tfl, dims, x, *sources))
+    if static is not None:
+        y = tfl.reshape(x, static)
+    else:
+        y = _by_units(tfl, x, tuple(dims)) or tfl.reshape(x, shape_vector(tfl, dims, x, *sources))
     y.shape = tuple(dims)
     return y
+
+
+def _by_units(tfl: Builder, x: Value, dims: Shape) -> Value | None:
+    """x with the dimensions `dims`, if these are its own with one of 1 more, or with some of 1 less: no size needs to
+    be computed for that."""
+    if x.shape is None:
+        return None
+    if len(dims) > len(x.shape):
+        added = _units_between(dims, x.shape)
+        return tfl.expand_dims(x, np.array(added[0], np.int32)) if added and len(added) == 1 else None
+    gone = _units_between(x.shape, dims)
+    return tfl.squeeze(x, squeeze_dims=tuple(gone)) if gone else None
+
+
+def _units_between(longer: Shape, shorter: Shape) -> list[int] | None:
+    """Which dimensions of the longer shape, all of them 1, the shorter one has not; None if they differ otherwise."""
+    left, units = list(shorter), []
+    for axis, dim in enumerate(longer):
+        if left and left[0] == dim:
+            left.pop(0)
+        elif dim == 1:
+            units.append(axis)
+        else:
+            return None
+    return None if left else units
 
 
 def shape_vector(tfl: Builder, dims: Sequence[Dim], *sources: Value) -> Value:

@@ -25,8 +25,8 @@ def join_sizes(graph: Graph) -> None:
         known = all(place or value.is_const for place, value in zip(places, op.operands))  # type: ignore[union-attr]
         if any(places) and known and not _sizes_state(op):
             tfl = Builder(graph.ops, op.name, op.sources)
-            parts = [_part(tfl, place, value) for place, value in zip(places, op.operands)]  # type: ignore[arg-type]
-            replace_uses(op.result, parts[0] if len(parts) == 1 else tfl.concatenation(*_merged(tfl, parts), axis=0))
+            parts = _merged(tfl, _parts(tfl, places, op.operands))  # type: ignore[arg-type]
+            replace_uses(op.result, parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=0))
             detach(op)
         else:
             graph.ops.append(op)
@@ -51,13 +51,31 @@ def _place(value: Value | None) -> tuple[Value, int] | None:
     return shape, int(begin.data[0]) % shape.shape[0]
 
 
-def _part(tfl: Builder, place: tuple[Value, int] | None, value: Value) -> Value:
-    """A scalar as a vector of one element."""
-    if place is None:
-        assert value.data is not None
-        return tfl.const(value.data.reshape(1), value.dtype)
-    shape, at = place
-    return tfl.strided_slice(shape, [at], [at + 1], [1])
+def _parts(tfl: Builder, places: list[tuple[Value, int] | None], values: list[Value]) -> list[Value]:
+    """The scalars as vectors: of one element each, and one of those that stand side by side in a shape."""
+    parts: list[Value] = []
+    index = 0
+    while index < len(values):
+        place, count = places[index], 1
+        if place is None:
+            number = values[index]
+            assert number.data is not None
+            parts.append(tfl.const(number.data.reshape(1), number.dtype))
+        else:
+            shape, first = place
+            while index + count < len(values) and _is_at(places[index + count], shape, first + count):
+                count += 1
+            whole = count == shape.shape[0]  # type: ignore[index]
+            parts.append(shape if whole else tfl.strided_slice(shape, [first], [first + count], [1]))
+        index += count
+    return parts
+
+
+def _is_at(place: tuple[Value, int] | None, shape: Value, at: int) -> bool:
+    """True of a place in the same shape, which may be read more than once."""
+    if place is None or place[1] != at or place[0].dtype is not shape.dtype:
+        return False
+    return place[0] is shape or place[0].op.operands[0] is shape.op.operands[0]  # type: ignore[union-attr]
 
 
 def _merged(tfl: Builder, parts: list[Value]) -> list[Value]:

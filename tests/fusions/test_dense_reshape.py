@@ -28,6 +28,10 @@ def test_several_unknown_dimensions():
     assert ops.count("FULLY_CONNECTED") == 1
 
 
+def test_dimensions_that_are_given_back_in_two_steps():
+    check(tf.image.rgb_to_grayscale, tf.TensorSpec([2, 5, 6, 3]), ops=["FULLY_CONNECTED"])
+
+
 def test_rows_are_read_as_they_are():
     check(flat, X, ops=["FULLY_CONNECTED"])
     w = RNG.standard_normal((20, 6)).astype(np.float32)

@@ -39,6 +39,12 @@ def test_other_dimensions_stay():
     check(lambda x: tf.reshape(tf.reduce_sum(x, 1), [-1, 4, 1]), square, ops=["SUM", "RESHAPE"])
 
 
+def test_dimensions_that_are_given_back_one_by_one():
+    rows = tf.TensorSpec([4, 3, 5])
+    check(lambda x: x - tf.reduce_max(x, [1, 2])[:, None][:, None], rows, ops=["REDUCE_MAX", "SUB"])
+    check(lambda x: tf.vectorized_map(lambda row: row - tf.reduce_max(row), x), rows, ops=["REDUCE_MAX", "SUB"])
+
+
 def test_another_reader_keeps_the_reshape():
     def fn(x):
         y = tf.reduce_mean(x, [1, 2])

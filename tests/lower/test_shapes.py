@@ -71,3 +71,23 @@ def test_what_cannot_be_told_is_refused(tfl):
 
 def test_known_sizes_are_plain_ints():
     assert known((np.int64(3), 2), "sizes") == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("shape", "dims", "op"),
+    [
+        ((N, M, 4), (N, M, 1, 4), "EXPAND_DIMS"),
+        ((N, M, 4), (N, M, 4, 1), "EXPAND_DIMS"),
+        ((N, 1, M, 1), (N, M), "SQUEEZE"),
+        ((N, M, 1, 1), (N, M, 1), "SQUEEZE"),
+    ],
+)
+def test_units_come_and_go_without_sizes(tfl, shape, dims, op):
+    y = reshape(tfl, Value(types.FLOAT32, shape), dims)
+    assert (emitted(tfl), y.shape) == ([op], dims)
+
+
+@pytest.mark.parametrize("dims", [(N, 1, M, 1, 4), (M, N, 1, 4), (N, M, 2, 2)])
+def test_other_dimensions_are_computed(tfl, dims):
+    reshape(tfl, Value(types.FLOAT32, (N, M, 4)), dims)
+    assert emitted(tfl)[-2:] == ["CONCATENATION", "RESHAPE"]

@@ -24,6 +24,15 @@ def test_two_sizes():
     check(fn, tf.TensorSpec([None, None]), static=False)
 
 
+def test_sizes_that_stand_side_by_side():
+    def fn(x):
+        shape = tf.shape(x)
+        return tf.fill([shape[0], shape[1], 2, shape[1], shape[2]], 1.0), tf.zeros([shape[0], shape[1], shape[2]])
+
+    ops = ["SHAPE", *["STRIDED_SLICE"] * 2, "CONCATENATION", "FILL", "FILL"]
+    check(fn, tf.TensorSpec([None, None, None]), ops=ops, static=False)
+
+
 def test_what_is_computed_of_sizes_is_packed():
     converted = check(lambda x: tf.fill([tf.shape(x)[0] * 2, 3], 1.0), X, static=False)
     assert "PACK" in converted.ops
