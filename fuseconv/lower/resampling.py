@@ -1,7 +1,7 @@
 """Images resized by products with matrices: each row of the result is a sum of rows of the image, and so are columns.
 
-Sizes must be known. What each pixel weighs is computed as TensorFlow's CPU kernels do (core/kernels/image:
-resize_bicubic_op.cc, resize_area_op.cc, scale_and_translate_op.cc).
+What each pixel weighs is computed as TensorFlow's CPU kernels do (core/kernels/image: resize_bicubic_op.cc,
+resize_area_op.cc, scale_and_translate_op.cc), at run time where the sizes are not known.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from collections.abc import Callable
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Value
+from fuseconv.lower import pixel_weights
 from fuseconv.lower.carriers import cast
-from fuseconv.lower.rules import Lowering, constant_of, lowers, require
+from fuseconv.lower.pixel_weights import BICUBIC_STEPS
+from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import known, reshape, shape_of
 
-_BICUBIC_STEPS = 1024
+_SIZE = "the size of the image must be known when the model is converted"
 _TINY = 1000 * float(np.finfo(np.float32).tiny)
 
 
@@ -24,16 +27,27 @@ _TINY = 1000 * float(np.finfo(np.float32).tiny)
 def ResizeBicubic(tfl, images, size, *, align_corners=False, half_pixel_centers=False):
     """Products with the matrices of both dimensions."""
 
-    def weights(n: int, made: int) -> np.ndarray:
-        return _bicubic(n, made, align_corners, half_pixel_centers)
 
-    return _resized(tfl, images, size, weights)
+    def weights(axis: int, n: Dim, made: Dim) -> np.ndarray | Value:
+        if isinstance(n, int) and isinstance(made, int):
+            return _bicubic(n, made, align_corners, half_pixel_centers)
+        require(half_pixel_centers, f"{_SIZE} where centres of pixels are not at a half")
+        return pixel_weights.bicubic(tfl, n, made, images)
+
+    return _resized(tfl, images, weights)
 
 
 @lowers
 def ResizeArea(tfl, images, size, *, align_corners=False):
     """Products with the matrices of both dimensions."""
-    return _resized(tfl, images, size, lambda n, made: _area(n, made, align_corners))
+
+    def weights(axis: int, n: Dim, made: Dim) -> np.ndarray | Value:
+        if isinstance(n, int) and isinstance(made, int):
+            return _area(n, made, align_corners)
+        require(not align_corners, f"{_SIZE} where corners are aligned")
+        return pixel_weights.area(tfl, n, made, images)
+
+    return _resized(tfl, images, weights)
 
 
 @lowers
@@ -41,26 +55,38 @@ def ScaleAndTranslate(tfl, images, size, scale, translation, *, kernel_type="lan
     """Products with the matrices of both dimensions."""
     require(kernel_type in _KERNELS, f"kernel_type={kernel_type} is not known")
     kernel, radius = _KERNELS[kernel_type]
-    scales, moves = (constant_of(x, "where the image goes").tolist() for x in (scale, translation))
-    placed = iter(zip(scales, moves))
 
-    def weights(n: int, made: int) -> np.ndarray:
-        factor, move = next(placed)
-        return _spans(n, made, factor, move, kernel, radius, antialias)
+    def weights(axis: int, n: Dim, made: Dim) -> np.ndarray | Value:
+        if isinstance(n, int) and isinstance(made, int) and scale.data is not None and translation.data is not None:
+            factor, move = (float(x.data[axis]) for x in (scale, translation))
+            return _spans(n, made, factor, move, kernel, radius, antialias)
+        require(kernel_type in pixel_weights.KERNELS, f"{_SIZE} for kernel_type={kernel_type}")
+        place = (tfl.strided_slice(x, [axis], [axis + 1], [1]) for x in (scale, translation))
+        return pixel_weights.spans(tfl, n, made, *place, kernel_type, antialias, images)
 
-    return _resized(tfl, images, size, weights)
+    return _resized(tfl, images, weights)
 
 
-def _resized(tfl: Lowering, images: Value, size: Value, weights: Callable[[int, int], np.ndarray]) -> Value:
-    """images [n, h, w, c] -> float32 [n, rows, columns, c]; weights(h, rows) is [rows, h]."""
-    batch, height, width, channels = shape_of(images, 4)
-    h, w, c = known([height, width, channels], "the size of the image")
-    rows, columns = (int(n) for n in constant_of(size, "the new size"))
+def _resized(tfl: Lowering, images: Value, weights: Callable[[int, Dim, Dim], np.ndarray | Value]) -> Value:
+    """images [n, h, w, c] -> float32 [n, rows, columns, c]; weights(0, h, rows) is [rows, h], weights(1, w, columns)
+    is [columns, w]."""
+    batch, h, w, channels = shape_of(images, 4)
+    (c,) = known([channels], "the channels")
+    _, rows, columns, _ = shape_of(tfl.source.result, 4)
     x = cast(tfl, images, types.FLOAT32)
-    vertical, horizontal = (weights(n, made).astype(np.float32) for n, made in ((h, rows), (w, columns)))
-    y = tfl.batch_matmul(vertical[None], reshape(tfl, x, (batch, h, w * c), images))
-    y = tfl.batch_matmul(horizontal[None], reshape(tfl, y, (batch * rows, w, c), images))
+    vertical = _matrix(tfl, weights(0, h, rows), (rows, h), images)
+    y = tfl.batch_matmul(vertical, reshape(tfl, x, (batch, h, w * c), images))
+    horizontal = _matrix(tfl, weights(1, w, columns), (columns, w), images)
+    y = tfl.batch_matmul(horizontal, reshape(tfl, y, (batch * rows, w, c), images))
     return reshape(tfl, y, (batch, rows, columns, c), images)
+
+
+def _matrix(tfl: Lowering, weights: np.ndarray | Value, shape: Shape, images: Value) -> Value:
+    """The weights as one matrix for all images."""
+    if isinstance(weights, np.ndarray):
+        return tfl.const(weights.astype(np.float32)[None])
+    weights.shape = shape
+    return reshape(tfl, weights, (1, *shape), images)
 
 
 def _scale(n: int, made: int, align_corners: bool) -> np.float32:
@@ -73,12 +99,12 @@ def _bicubic(n: int, made: int, align_corners: bool, half_pixel: bool) -> np.nda
     places = np.arange(made, dtype=np.float32)
     places = (places + np.float32(0.5)) * scale - np.float32(0.5) if half_pixel else places * scale
     whole = np.floor(places).astype(int)
-    steps = np.rint((places - whole) * np.float32(_BICUBIC_STEPS)).astype(int)
+    steps = np.rint((places - whole) * np.float32(BICUBIC_STEPS)).astype(int)
     sharpness = -0.5 if half_pixel else -0.75
     matrix = np.zeros((made, n))
-    for tap, distance in ((-1, _BICUBIC_STEPS + steps), (0, steps), (1, _BICUBIC_STEPS - steps),
-                          (2, 2 * _BICUBIC_STEPS - steps)):  # fmt: skip
-        weight = _cubic(distance / _BICUBIC_STEPS, sharpness)
+    for tap, distance in ((-1, BICUBIC_STEPS + steps), (0, steps), (1, BICUBIC_STEPS - steps),
+                          (2, 2 * BICUBIC_STEPS - steps)):  # fmt: skip
+        weight = _cubic(distance / BICUBIC_STEPS, sharpness)
         index = np.clip(whole + tap, 0, n - 1)
         if half_pixel:  # what lies beside the image has no weight
             weight = np.where(index == whole + tap, weight, 0)

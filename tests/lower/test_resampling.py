@@ -47,6 +47,13 @@ def test_types(dtype):
 
 
 def test_sizes_must_be_known():
-    check_refused(lambda x: raw.ResizeBicubic(images=x, size=[5, 9]), spec(1, None, 6, 3), match="ResizeBicubic.*known")
+    image, legacy = spec(1, None, 6, 3), "centres of pixels are not at a half"
+    check_refused(lambda x: raw.ResizeBicubic(images=x, size=[5, 9]), image, match=f"ResizeBicubic.*known.*{legacy}")
+    aligned = lambda x: raw.ResizeArea(images=x, size=[5, 9], align_corners=True)  # noqa: E731
+    check_refused(aligned, image, match="ResizeArea.*known.*corners are aligned")
     size = spec(2, dtype=tf.int32)
-    check_refused(lambda x, n: raw.ResizeArea(images=x, size=n), spec(1, 7, 6, 3), size, match="ResizeArea.*constant")
+    check_refused(lambda x, n: raw.ResizeArea(images=x, size=n), spec(1, 7, 6, 3), size, match="ResizeArea.*cannot be")
+    box = lambda x: raw.ScaleAndTranslate(  # noqa: E731
+        images=x, size=[5, 9], scale=[1.5, 1.0], translation=[0.0, 0.0], kernel_type="box"
+    )
+    check_refused(box, image, match="ScaleAndTranslate.*known.*kernel_type=box")
