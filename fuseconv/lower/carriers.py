@@ -9,7 +9,7 @@ from typing import Any
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.ir.types import DType
-from fuseconv.lower.rules import Lowering, require
+from fuseconv.lower.rules import Lowering, Unsupported
 
 HALVES = (types.FLOAT16, types.BFLOAT16)
 
@@ -36,9 +36,10 @@ def cast(tfl: Lowering, x: Value, dtype: DType) -> Value:
 
 def carried(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
     """x in a type of `allowed` that holds its values exactly. Refuses the op if there is none."""
-    carrier = next((dtype for dtype in (x.dtype, *_WIDER.get(x.dtype, ())) if dtype in allowed), None)
-    require(carrier is not None, f"TFLite has no kernel for it on {x.dtype}, nor on a type that holds the same values")
-    return cast(tfl, x, carrier)  # type: ignore[arg-type]
+    for carrier in (x.dtype, *_WIDER.get(x.dtype, ())):
+        if carrier in allowed:
+            return cast(tfl, x, carrier)
+    raise Unsupported(f"TFLite has no kernel for it on {x.dtype}, nor on a type that holds the same values")
 
 
 def complex_of(tfl: Lowering, real: Value, imaginary: Value) -> Value:
@@ -66,11 +67,21 @@ def in_float32(rule: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(rule)
     def wrapped(tfl: Lowering, *operands: Value | None, **attrs: Any) -> Any:
-        floats = [x for x in operands if x is not None and not (x.dtype.is_integer or x.dtype is types.BOOL)]
-        for dtype in {tfl.dtype, *(x.dtype for x in floats)}:
-            require(dtype is types.FLOAT32 or dtype in HALVES, f"TFLite computes it in float32, not in {dtype}")
-        made = rule(tfl, *[cast(tfl, x, types.FLOAT32) if x in floats else x for x in operands], **attrs)
+        _require_float(tfl.dtype)
+        made = rule(tfl, *[x and _float32(tfl, x) for x in operands], **attrs)
         results = list(made) if isinstance(made, (list, tuple)) else [made]
         return [r and cast(tfl, r, old.dtype) for r, old in zip(results, tfl.source.results)]
 
     return wrapped
+
+
+def _float32(tfl: Lowering, x: Value) -> Value:
+    if x.dtype is types.FLOAT32 or x.dtype.is_integer or x.dtype is types.BOOL:
+        return x
+    _require_float(x.dtype)
+    return cast(tfl, x, types.FLOAT32)
+
+
+def _require_float(dtype: DType) -> None:
+    if dtype is not types.FLOAT32 and dtype not in HALVES:
+        raise Unsupported(f"TFLite computes it in float32, not in {dtype}")

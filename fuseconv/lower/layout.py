@@ -9,7 +9,7 @@ import numpy as np
 
 from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Value
-from fuseconv.lower.rules import Lowering, require
+from fuseconv.lower.rules import Lowering, Unsupported, require
 from fuseconv.lower.shapes import shape_of
 
 _FIRST = ("NCW", "NCHW", "NCDHW")
@@ -18,8 +18,10 @@ _LAST = ("NWC", "NHWC", "NDHWC")
 
 def is_channels_first(data_format: str) -> bool:
     """Whether the channels are dimension 1. Refuses the op if the format is neither NCHW nor NHWC, or their kin."""
-    require(data_format in _FIRST + _LAST, f"data_format={data_format} is not supported")
-    return data_format in _FIRST
+    first = data_format in _FIRST
+    if not first and data_format not in _LAST:
+        raise Unsupported(f"data_format={data_format} is not supported")
+    return first
 
 
 def channels_last(tfl: Lowering, x: Value, data_format: str) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 
 from fuseconv.errors import UnsupportedError, module_error
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
@@ -114,22 +115,26 @@ def _apply(
     except Exception as error:
         # A rule may be a plug-in's, which is anybody's code and may raise anything.
         raise module_error(f"the rule for {op.type}", rule.function, error) from error
-    results = list(made) if isinstance(made, (list, tuple)) else [made]
-    missing = [r for r, new in zip(op.results, [*results, *[None] * len(op.results)]) if new is None and r.uses]
-    if len(results) > len(op.results) or missing:
-        why = f"made {len(results)} results where the op has {len(op.results)}, or not those that are read"
-        raise module_error(f"the rule for {op.type}", rule.function, why)
-    for old, new in zip(op.results, results):
-        if new is not None and new.dtype is not old.dtype:
+    results = made if isinstance(made, (list, tuple)) else [made]
+    for old, new in zip_longest(op.results, results):
+        if old is None or (new is None and old.uses):
+            why = f"made {len(results)} results where the op has {len(op.results)}, or not those that are read"
+        elif new is not None and new.dtype is not old.dtype:
             why = f"made a {new.dtype} where the op makes a {old.dtype}"
-            raise module_error(f"the rule for {op.type}", rule.function, why)
+        else:
+            continue
+        raise module_error(f"the rule for {op.type}", rule.function, why)
     return "", results, emitted
 
 
 def _beyond(op: Op) -> str:
     """Why TFLite has no such tensors as the op takes or makes, if a size is too large; else empty."""
-    shapes = [value.shape or () for value in (*op.operands, *op.results) if value is not None]
-    largest = max((size for shape in shapes for size in shape if isinstance(size, int)), default=0)
+    largest = LARGEST_SIZE
+    for value in (*op.operands, *op.results):
+        if value is not None and value.shape:
+            for size in value.shape:
+                if isinstance(size, int) and size > largest:
+                    largest = size
     return f"TFLite counts in 32 bits, and a tensor has a size of {largest}" if largest > LARGEST_SIZE else ""
 
 
@@ -182,9 +187,9 @@ def hand_over(old: Value, new: Value) -> None:
     """Lets `new` take the place of `old`: its readers, its name if `new` was made for it, and what its shape tells."""
     if new.op is not None and new.op.dialect == "tfl" and new.op.name == (old.op.name if old.op else ""):
         new.name = old.name
-        if old.shape is not None and new.shape is None:
+        if new.shape is None:
             new.shape = old.shape
-        elif old.shape is not None and new.shape is not None and len(old.shape) == len(new.shape):
+        elif old.shape is not None and old.shape != new.shape and len(old.shape) == len(new.shape):
             new.shape = tuple(n if isinstance(n, int) else o for o, n in zip(old.shape, new.shape))
     replace_uses(old, new)
 

@@ -15,7 +15,7 @@ from fuseconv.ir.graph import Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.lower.carriers import by_parts, carried, cast
 from fuseconv.lower.places import by_places
-from fuseconv.lower.rules import Lowering, require
+from fuseconv.lower.rules import Lowering, Unsupported, require
 from fuseconv.lower.shapes import reshape, shape_vector
 from fuseconv.tfl.infer import broadcast
 from fuseconv.tfl.limits import BROADCAST_RANK, RANK, TYPES
@@ -64,7 +64,8 @@ def check_rank(kind: str, *data: Value) -> None:
     """Refuses the op if an operand's rank is higher than the kernel takes."""
     for x in data:
         limit = RANK.get(kind, 8)
-        require(x.rank is None or x.rank <= limit, f"rank {x.rank} is more than the {limit} dimensions of {kind}")
+        if x.shape is not None and len(x.shape) > limit:
+            raise Unsupported(f"rank {x.rank} is more than the {limit} dimensions of {kind}")
 
 
 def elementwise(tfl: Lowering, kind: str, *operands: Value | float, **attrs: Any) -> Value:
@@ -117,24 +118,26 @@ def broadcast_to(tfl: Lowering, x: Value, shape: Shape, *sources: Value) -> Valu
 
 
 def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str, Any]) -> Value:
-    build = getattr(tfl, kind.lower())
+    def build(*operands: Value) -> Value:
+        return tfl.op(kind, operands, attrs)[0]
+
     limit = BROADCAST_RANK.get(kind, 8)
     shapes = [x.shape for x in operands if x.shape is not None]
     if len(shapes) < len(operands):
         require(limit > 0, "the rank of an operand is not known")
-        return build(*operands, **attrs)
-    if len(set(shapes)) == 1 or max(map(len, shapes)) <= limit:
-        return build(*operands, **attrs)
+        return build(*operands)
+    if max(map(len, shapes)) <= limit or len(set(shapes)) == 1:
+        return build(*operands)
     full: Shape = broadcast(*shapes)  # type: ignore[assignment]
     runs = _runs(shapes, full)
     if runs is None:
         known = [tfl.shape_(x) for x in operands]
         target = functools.reduce(tfl.broadcast_args, known)
-        return build(*[tfl.broadcast_to(x, target) for x in operands], **attrs)
+        return build(*[tfl.broadcast_to(x, target) for x in operands])
     if len(runs) > limit:
-        return build(*[broadcast_to(tfl, x, full, *operands) for x in operands], **attrs)
+        return build(*[broadcast_to(tfl, x, full, *operands) for x in operands])
     merged = [reshape(tfl, x, _merge(shape, runs, len(full)), *operands) for x, shape in zip(operands, shapes)]
-    return reshape(tfl, build(*merged, **attrs), full, *operands)
+    return reshape(tfl, build(*merged), full, *operands)
 
 
 def _runs(shapes: Sequence[Shape], full: Shape) -> list[list[int]] | None:

@@ -15,10 +15,11 @@ from fuseconv.tfl.builder import Builder
 
 def shape_of(value: Value, rank: int | None = None) -> Shape:
     """The shape of an operand whose rank must be known, and be `rank` if that is given. Refuses the op otherwise."""
-    require(value.shape is not None, f"the rank of {value.name or 'an operand'} is not known")
-    shape: Shape = value.shape  # type: ignore[assignment]
-    require(rank is None or len(shape) == rank, f"an operand has rank {len(shape)} where TFLite takes rank {rank}")
-    return shape
+    if value.shape is None:
+        raise Unsupported(f"the rank of {value.name or 'an operand'} is not known")
+    if rank is not None and len(value.shape) != rank:
+        raise Unsupported(f"an operand has rank {len(value.shape)} where TFLite takes rank {rank}")
+    return value.shape
 
 
 def known(dims: Sequence[Dim], what: str) -> list[int]:
