@@ -39,7 +39,7 @@ def _check_graph(graph: Graph, dialect: str | None) -> None:
 
 
 def _check_operand(graph: Graph, op: Op, operand: Value, made: set[Value]) -> None:
-    if operand.uses.get(op) != sum(other is operand for other in op.operands):
+    if operand.uses.get(op) != op.operands.count(operand):
         raise MalformedError(f"the use list of {operand} does not tell how often {op} in {graph.name} reads it")
     if isinstance(operand, Product):
         return

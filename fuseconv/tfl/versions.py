@@ -126,11 +126,11 @@ def _hybrid(op: Op) -> bool:
 
 def _all(op: Op, name: str) -> bool:
     """Activations, weights and result are of one type."""
-    return _type(op, 0) == _type(op, 1) == op.result.dtype.name == name
+    return name == _type(op, 0) == _type(op, 1) == op.result.dtype.name
 
 
 def _int16x8_with_bias_type(op: Op) -> bool:
-    activations = _type(op, 0) == op.result.dtype.name == "int16"
+    activations = "int16" == _type(op, 0) == op.result.dtype.name
     return activations and _type(op, 1) == "int8" and _option(op, "quantized_bias_type") != "FLOAT32"
 
 

@@ -7,6 +7,7 @@ can be put there.
 
 from __future__ import annotations
 
+import functools
 import struct
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ _U32 = struct.Struct("<I")
 
 class Table(NamedTuple):
     """A table to encode. Values: scalars, str, bytes (a byte vector), lists of ints (an int32 vector), numpy arrays,
-    Tables, lists of Tables, `Later`. None is left out."""
+    Tables, lists of Tables, `Later`."""
 
     name: str
     fields: dict[str, Any]
@@ -32,14 +33,14 @@ class Later:
 
 
 class _Layout(NamedTuple):
-    """How a table with certain fields is packed: after the offset of its vtable come `scalars` (None: a place that is
-    filled in afterwards); `children` are what fills these, and where it is from the table's start."""
+    """How a table with certain fields is packed: after the offset of its vtable come `scalars`, with room between them
+    for `children`, which are filled in afterwards, each so far from the table's start."""
 
     pack: struct.Struct
     align: int
     vtable: bytes
-    scalars: list[str | None]
-    children: list[tuple[str, int]]
+    scalars: tuple[str, ...]
+    children: tuple[tuple[str, int], ...]
 
 
 class Encoder:
@@ -48,74 +49,76 @@ class Encoder:
     def __init__(self, root: Table, identifier: bytes) -> None:
         self.data = bytearray(4) + identifier
         self._layouts: dict[tuple, tuple[_Layout, int]] = {}
-        self._patch(0, self._table(root))
+        self._write(0, root)
 
-    def _patch(self, position: int, target: int) -> None:
-        _U32.pack_into(self.data, position, target - position)
+    def _write(self, place: int, value: Any) -> None:
+        """Writes a string, vector or table, and at `place` how far behind that it is."""
+        if isinstance(value, Table):
+            position = self._table(value)
+        elif isinstance(value, list) and value and isinstance(value[0], Table):
+            position = self._tables(value)
+        else:
+            vector, align = _vector(value)
+            position = self._pad(align, ahead=4)
+            self.data += vector
+        _U32.pack_into(self.data, place, position - place)
 
-    def _pad(self, align: int, ahead: int = 0) -> None:
-        """Pads so that what comes `ahead` bytes later is aligned."""
-        gap = -(len(self.data) + ahead) % align
+    def _pad(self, align: int, ahead: int = 0) -> int:
+        """Pads so that what comes `ahead` bytes later is aligned. Returns where the data ends then."""
+        end = len(self.data)
+        gap = -(end + ahead) % align
         if gap:
             self.data += bytes(gap)
-
-    def _child(self, value: Any) -> int:
-        """Writes a string, vector or table and returns its position."""
-        if isinstance(value, list):
-            if value and isinstance(value[0], Table):
-                return self._tables(value)
-            return self._vector(struct.pack(f"<{len(value)}i", *value), 4)
-        if isinstance(value, str):
-            return self._vector(value.encode(), 1, terminator=b"\0")
-        if isinstance(value, Table):
-            return self._table(value)
-        if isinstance(value, np.ndarray):
-            return self._vector(value.astype(value.dtype.newbyteorder("<")).tobytes(), value.dtype.itemsize)
-        return self._vector(value, 1)
-
-    def _vector(self, content: bytes | bytearray, item_size: int, terminator: bytes = b"") -> int:
-        # The count is aligned to 4 as it is whenever the items behind it are aligned to more.
-        self._pad(max(4, item_size), ahead=4)
-        position = len(self.data)
-        self.data += _U32.pack(len(content) // item_size) + content + terminator
-        return position
+        return end + gap
 
     def _tables(self, tables: list[Table]) -> int:
-        self._pad(4)
-        position = len(self.data)
-        self.data += _U32.pack(len(tables))
-        self.data += bytes(4 * len(tables))
-        for index, table in enumerate(tables):
-            self._patch(position + 4 + 4 * index, self._table(table))
+        position = self._pad(4)
+        self.data += _U32.pack(len(tables)) + bytes(4 * len(tables))
+        for index, table in enumerate(tables, 1):
+            self._write(position + 4 * index, table)
         return position
 
     def _table(self, table: Table) -> int:
         fields = table.fields
-        key = (table.name, *[name for name, value in fields.items() if value is not None])
-        if key not in self._layouts:
-            layout = _layout(table)
-            self._pad(2)
-            self._layouts[key] = layout, len(self.data)
+        key = (table.name, *fields)
+        known = self._layouts.get(key)
+        if known is None:
+            later = frozenset(name for name, value in fields.items() if isinstance(value, Later))
+            layout = _layout(table.name, tuple(fields), later)
+            known = self._layouts[key] = layout, self._pad(2)
             self.data += layout.vtable
-        layout, vtable = self._layouts[key]
-        self._pad(layout.align)
-        position = len(self.data)
-        scalars = [0 if name is None else fields[name] for name in layout.scalars]
-        self.data += layout.pack.pack(position - vtable, *scalars)
+        layout, vtable = known
+        position = self._pad(layout.align)
+        self.data += layout.pack.pack(position - vtable, *[fields[name] for name in layout.scalars])
         for name, offset in layout.children:
             value = fields[name]
             if isinstance(value, Later):
                 value.position = position + offset
             else:
-                self._patch(position + offset, self._child(value))
+                self._write(position + offset, value)
         return position
 
 
-def _layout(table: Table) -> _Layout:
+def _vector(value: str | bytes | list[int] | np.ndarray) -> tuple[bytes, int]:
+    """The bytes of a string or vector, its count ahead, and what its items are aligned to. The count is aligned to 4,
+    as it is whenever the items behind it are aligned to more."""
+    if isinstance(value, list):
+        return struct.pack(f"<I{len(value)}i", len(value), *value), 4
+    if isinstance(value, str):
+        content = value.encode()
+        return _U32.pack(len(content)) + content + b"\0", 4
+    if isinstance(value, np.ndarray):
+        content = value.astype(value.dtype.newbyteorder("<")).tobytes()
+        return _U32.pack(value.size) + content, max(4, value.itemsize)
+    return _U32.pack(len(value)) + value, 4
+
+
+@functools.cache
+def _layout(table: str, names: tuple[str, ...], later: frozenset[str]) -> _Layout:
     """Where the fields that are given stand in a table: the widest first, so that none needs padding before it."""
-    known = schema.table(table.name)
-    fields = [known[name] for name, value in table.fields.items() if value is not None]
-    later = {name for name, value in table.fields.items() if isinstance(value, Later)}
+    known = schema.table(table)
+    fields = [known[name] for name in names]
+    children = [field for field in fields if field.code is None or field.name in later]
     width = {field.name: struct.calcsize(field.code or "I") for field in fields}
     ordered = sorted(fields, key=lambda field: -width[field.name])
     align = max([4, *width.values()])
@@ -126,7 +129,7 @@ def _layout(table: Table) -> _Layout:
         codes.append("4x")
         offset = 8
     for field in ordered:
-        codes.append(field.code or "I")
+        codes.append(field.code if field.code and field not in children else f"{width[field.name]}x")
         offsets[field.name] = offset
         offset += width[field.name]
     slots = [0] * (max((field.slot for field in fields), default=-1) + 1)
@@ -137,6 +140,6 @@ def _layout(table: Table) -> _Layout:
         struct.Struct("".join(codes)),
         align,
         vtable,
-        [None if field.code is None or field.name in later else field.name for field in ordered],
-        [(field.name, offsets[field.name]) for field in fields if field.code is None or field.name in later],
+        tuple(field.name for field in ordered if field not in children),
+        tuple((field.name, offsets[field.name]) for field in children),
     )

@@ -7,12 +7,15 @@ to the file.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
+from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -20,7 +23,7 @@ import numpy as np
 from fuseconv.errors import FuseconvError
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, Value
 from fuseconv.ir.product import Product
 from fuseconv.tfl import schema
 from fuseconv.tfl.opdef import TABLE
@@ -120,37 +123,39 @@ class _Buffers:
 
     def __init__(self, module: Module) -> None:
         self.graphs = list(_graphs(module))
-        self._index: dict[int, int] = {}
+        self._index: dict[Value, int] = {}
         self._unique: list[Value] = []
-        by_head: dict[tuple, list[Value]] = {}
-        constants = _distinct(value for graph in self.graphs for value in graph.constants())
-        for value in constants:
-            by_head.setdefault(_head(value), []).append(value)
+        constants = dict.fromkeys(value for graph in self.graphs for value in graph.constants())
+        heads = [_head(value) for value in constants]
+        alike = Counter(heads)
         seen: dict[tuple, int] = {}
-        for value in constants:
-            head = _head(value)
-            # Only constants that begin alike are read as a whole to be told apart.
-            key = (*head, _digest(value)) if len(by_head[head]) > 1 else head
+        for value, head in zip(constants, heads):
+            # Only long constants that begin alike are read as a whole to be told apart.
+            key = head if alike[head] == 1 or _is_whole(value) else (*head, _digest(value))
             if key not in seen:
                 seen[key] = _METADATA_BUFFER + 1 + len(self._unique)
                 self._unique.append(value)
-            self._index[id(value)] = seen[key]
+            self._index[value] = seen[key]
 
     def index(self, value: Value) -> int:
-        return self._index[id(value)] if value.is_const else 0
+        return self._index[value] if value.is_const else 0
 
     def weights(self) -> Iterator[Value]:
         return iter(self._unique)
-
-
-def _distinct(values: Iterable[Value]) -> list[Value]:
-    return list({id(value): value for value in values}.values())
 
 
 def _head(value: Value) -> tuple:
     """A cheap key: equal constants have equal heads."""
     first = value.first(_HEAD) if isinstance(value, Product) else value.data.flat[:_HEAD]  # type: ignore[union-attr]
     return value.dtype.name, size(value), tuple(first) if value.dtype is types.STRING else first.tobytes()
+
+
+def _is_whole(value: Value) -> bool:
+    """Whether constants with this one's head equal it. A head does not tell the order of bytes, in which an array may
+    differ from its type."""
+    array = value.base if isinstance(value, Product) else value.data
+    assert array is not None
+    return array.size <= _HEAD and array.dtype == value.dtype.numpy
 
 
 def _digest(value: Value) -> bytes:
@@ -189,7 +194,7 @@ class _Model:
         self.module = module
         self.buffers = buffers
         self.codes: dict[tuple[str, str, int], int] = {}
-        self.tensor_of: dict[Graph, dict[int, int]] = {}
+        self.tensor_of: dict[Graph, dict[Value, int]] = {}
 
     def root(self, weights: list[Table]) -> Table:
         """The Model table. `weights` are the buffers of the constants."""
@@ -214,7 +219,7 @@ class _Model:
 
         def tensor_maps(names: list[str], values: list[Value]) -> list[Table]:
             pairs = zip(names, values, strict=True)
-            return [Table("TensorMap", {"name": n, "tensor_index": tensors[id(value)]}) for n, value in pairs]
+            return [Table("TensorMap", {"name": n, "tensor_index": tensors[value]}) for n, value in pairs]
 
         fields = {
             "inputs": tensor_maps(signature.inputs, signature.graph.inputs),
@@ -227,24 +232,24 @@ class _Model:
     def _subgraph(self, graph: Graph) -> Table:
         first: dict[Any, int] = {}
         values: list[Value] = []
-        tensors: dict[int, int] = {}
+        tensors: dict[Value, int] = {}
         for value in _values(graph):
             index = first.setdefault(self._identity(value), len(values))
             if index == len(values):
                 values.append(value)
-            tensors[id(value)] = index
+            tensors[value] = index
         names = _tensor_names(graph, values)
         self.tensor_of[graph] = tensors
-        unsigned = {id(op.operands[0]) for op in graph.ops if op.kind == "tfl.TOPK_V2"}
+        unsigned = {op.operands[0] for op in graph.ops if op.kind == "tfl.TOPK_V2"}
         # A slice without a signature would keep the shape that is written.
         slices = [op.result for op in graph.ops if op.kind == "tfl.SLICE"]
-        unsigned -= {id(value) for value in (*graph.inputs, *graph.outputs, *slices)}
+        unsigned.difference_update(graph.inputs, graph.outputs, slices)
         fields = {
             "tensors": [
-                self._tensor(value, name, id(value) not in unsigned) for value, name in zip(values, names, strict=True)
+                self._tensor(value, name, value not in unsigned) for value, name in zip(values, names, strict=True)
             ],
-            "inputs": [tensors[id(value)] for value in graph.inputs],
-            "outputs": [tensors[id(value)] for value in graph.outputs],
+            "inputs": [tensors[value] for value in graph.inputs],
+            "outputs": [tensors[value] for value in graph.outputs],
             "operators": [self._operator(op, tensors) for op in graph.ops],
             "name": graph.name,
         }
@@ -253,34 +258,34 @@ class _Model:
     def _identity(self, value: Value) -> Any:
         """What makes a tensor of a subgraph: equal constants are one."""
         if not value.is_const or value.variable:
-            return id(value)
+            return value
         return self.buffers.index(value), value.dtype, value.shape, value.quantisation
 
     def _tensor(self, value: Value, name: str, signed: bool) -> Table:
-        if value.dtype.tflite is None:
-            raise FuseconvError(f"the tensor {name} has the type {value.dtype}, which TFLite does not have")
-        data = None if isinstance(value, Product) else value.data
+        dtype, data = value.dtype, None if isinstance(value, Product) else value.data
+        if dtype.tflite is None:
+            raise FuseconvError(f"the tensor {name} has the type {dtype}, which TFLite does not have")
         if data is not None and data.shape != value.shape:
             raise FuseconvError(f"the constant {name} is of shape {data.shape}, but declared as {value.shape}")
-        if data is not None and types.of_array(data).numpy != value.dtype.numpy:
-            raise FuseconvError(f"the constant {name} is an array of {data.dtype}, but declared as {value.dtype}")
+        if data is not None and data.dtype != dtype.numpy and types.of_array(data).numpy != dtype.numpy:
+            raise FuseconvError(f"the constant {name} is an array of {data.dtype}, but declared as {dtype}")
         shape = value.shape or ()
         static = [dim if isinstance(dim, int) else _placeholder(dim) for dim in shape]
-        unknown = signed and not value.is_static
-        signature = [-1 if isinstance(dim, Sym) else dim for dim in shape] if unknown else None
-        fields = {
+        fields: dict[str, Any] = {
             "shape": static,
-            "type": value.dtype.tflite,
+            "type": dtype.tflite,
             "buffer": self.buffers.index(value),
             "name": name,
-            "quantization": _quantisation(value),
             "is_variable": value.variable,
-            "shape_signature": signature,
             "has_rank": value.shape is not None,
         }
+        if value.quantisation is not None:
+            fields["quantization"] = _quantisation(value.quantisation)
+        if signed and value.shape != tuple(static):
+            fields["shape_signature"] = [-1 if isinstance(dim, Sym) else dim for dim in shape]
         return Table("Tensor", fields)
 
-    def _operator(self, op: Op, tensors: dict[int, int]) -> Table:
+    def _operator(self, op: Op, tensors: dict[Value, int]) -> Table:
         if op.dialect != "tfl":
             raise FuseconvError(f"{op.kind} ({op.name}) cannot be written: it was not lowered to TFLite")
         custom = op.type == "CUSTOM"
@@ -289,45 +294,60 @@ class _Model:
         code = (op.type, op.attrs["custom_code"] if custom else "", 1 if custom else op_version(op))
         fields: dict[str, Any] = {
             "opcode_index": self.codes.setdefault(code, len(self.codes)),
-            "inputs": [-1 if value is None else tensors[id(value)] for value in op.operands],
-            "outputs": [tensors[id(value)] for value in op.results],
+            "inputs": [-1 if value is None else tensors[value] for value in op.operands],
+            "outputs": [tensors[value] for value in op.results],
         }
         if custom:
             options = op.attrs.get("custom_options", b"")
             fields["custom_options"] = options if isinstance(options, bytes) else flexbuffer.encode(options)
             return Table("Operator", fields)
         if "intermediates" in op.attrs:
-            fields["intermediates"] = [tensors[id(value)] for value in op.attrs["intermediates"]]
-        definition = TABLE[op.type]
-        if definition.options is not None:
-            number, second = schema.options_number(definition.options)
-            slot = "builtin_options2" if second else "builtin_options"
+            fields["intermediates"] = [tensors[value] for value in op.attrs["intermediates"]]
+        table = TABLE[op.type].options
+        if table is not None:
+            slot, number = _options_slot(table)
             fields[f"{slot}_type"] = number
-            fields[slot] = self._options(definition.options, op)
+            fields[slot] = Table(table, self._options(table, op))
         return Table("Operator", fields)
 
-    def _options(self, table: str, op: Op) -> Table:
-        definition = TABLE[op.type]
-        derived = {name: compute(op) for name, compute in definition.derived.items()}
-        known = schema.table(table)
-        fields: dict[str, Any] = {}
-        for name, value in (definition.defaults | derived | op.attrs).items():
+    def _options(self, table: str, op: Op) -> dict[str, Any]:
+        fields = dict(_default_options(op.type))
+        given = {name: compute(op) for name, compute in TABLE[op.type].derived.items()} | op.attrs
+        for name, value in given.items():
             if name == "intermediates":
                 continue
-            if name not in known:
+            if name not in schema.table(table):
                 raise FuseconvError(f"the attribute {name} of {op.kind} ({op.name}) is no option of the operator")
             if isinstance(value, FuncRef):
                 value = self.buffers.graphs.index(self.module.functions[value.name])
-            elif isinstance(value, str) and known[name].code is not None:
-                try:
-                    value = schema.enum_number(schema.ENUM_FIELDS[name], value)
-                except ValueError as error:
-                    raise FuseconvError(f"the attribute {name} of {op.kind} ({op.name}): {error}") from error
-            elif isinstance(value, (list, tuple)):
-                is_float = any(isinstance(item, float) for item in value)
-                value = np.array(value, np.float32 if is_float else np.int32)
-            fields[name] = value
-        return Table(table, fields)
+            try:
+                fields[name] = _option(table, name, value)
+            except ValueError as error:
+                raise FuseconvError(f"the attribute {name} of {op.kind} ({op.name}): {error}") from error
+        return _given(fields)
+
+
+@functools.cache
+def _options_slot(table: str) -> tuple[str, int]:
+    """Where an operator has this option table, and the number that says which table it is."""
+    number, second = schema.options_number(table)
+    return "builtin_options2" if second else "builtin_options", number
+
+
+@functools.cache
+def _default_options(kind: str) -> dict[str, Any]:
+    """The fields of an operator's option table where no attribute says otherwise."""
+    options, defaults = TABLE[kind].options, TABLE[kind].defaults
+    return {name: _option(options, name, value) for name, value in defaults.items()} if options else {}
+
+
+def _option(table: str, name: str, value: Any) -> Any:
+    """What a field of an option table holds for an attribute of an op. Raises ValueError on an unknown enum's name."""
+    if isinstance(value, str) and schema.table(table)[name].code is not None:
+        return schema.enum_number(schema.ENUM_FIELDS[name], value)
+    if isinstance(value, (list, tuple)):
+        return np.array(value, np.float32 if any(isinstance(item, float) for item in value) else np.int32)
+    return value
 
 
 def _placeholder(dim: Sym) -> int:
@@ -346,13 +366,14 @@ def _operator_code(kind: str, custom_code: str, version: int) -> Table:
         "version": version,
         "builtin_code": number,
     }
-    return Table("OperatorCode", fields)
+    return Table("OperatorCode", _given(fields))
 
 
-def _quantisation(value: Value) -> Table | None:
-    quantisation = value.quantisation
-    if quantisation is None:
-        return None
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _quantisation(quantisation: Quantisation) -> Table:
     fields = {
         "scale": np.array(quantisation.scale, np.float32),
         "zero_point": np.array(quantisation.zero_point, np.int64),
@@ -363,27 +384,22 @@ def _quantisation(value: Value) -> Table | None:
 
 def _values(graph: Graph) -> list[Value]:
     """The tensors of a subgraph: its inputs, then operands and results in the order of the ops."""
-    found = {id(value): value for value in graph.inputs}
-    for op in graph.ops:
-        for value in (*op.operands, *op.attrs.get("intermediates", ()), *op.results):
-            if value is not None:
-                found[id(value)] = value
-    for value in graph.outputs:
-        found[id(value)] = value
-    return list(found.values())
+    of_ops = chain.from_iterable((*op.operands, *op.attrs.get("intermediates", ()), *op.results) for op in graph.ops)
+    values = dict.fromkeys((*graph.inputs, *of_ops, *graph.outputs))
+    return [value for value in values if value is not None]
 
 
 def _tensor_names(graph: Graph, values: list[Value]) -> list[str]:
     """A name of its own for each tensor. Inputs and outputs are first to get the name that they ask for."""
     taken: set[str] = set()
-    names: dict[int, str] = {}
+    names: dict[Value, str] = {}
     repeats: dict[str, int] = {}
-    for value in _distinct((*graph.inputs, *graph.outputs, *values)):
+    for value in dict.fromkeys((*graph.inputs, *graph.outputs, *values)):
         wanted = _CALLS.sub("", value.name) or "tensor"
         name = wanted
         while name in taken:
             repeats[wanted] = repeats.get(wanted, 0) + 1
             name = f"{wanted};{repeats[wanted]}"
         taken.add(name)
-        names[id(value)] = name
-    return [names[id(value)] for value in values]
+        names[value] = name
+    return [names[value] for value in values]

@@ -15,7 +15,7 @@ def encode(root: Table) -> bytes:
 
 
 def test_scalars_strings_and_missing_fields():
-    fields = {"name": "süß", "type": 9, "is_variable": True, "buffer": 7, "quantization": None}
+    fields = {"name": "süß", "type": 9, "is_variable": True, "buffer": 7}
     data = encode(Table("Tensor", fields))
     assert data[4:8] == b"TEST"
     tensor = schema.Tensor.GetRootAs(data, 0)
