@@ -25,6 +25,7 @@ from fuseconv.lower.custom import CustomOps
 from fuseconv.lower.lower import lower
 from fuseconv.passes.block_lstm import express_block_lstms
 from fuseconv.passes.control_flow import has_known_branch, prune_control_flow, take_known_branches
+from fuseconv.passes.countdowns import count_up
 from fuseconv.passes.dead_state import remove_dead_state
 from fuseconv.passes.downcast import downcast
 from fuseconv.passes.float64 import express_float64
@@ -195,6 +196,9 @@ def convert(
                 dissolve(module, report)
                 simplify(module, report)
                 prune_control_flow(module, report)
+            if count_up(module):
+                prune_control_flow(module, report)
+                simplify(module, report)
             while module.functions and state_elements(module):
                 simplify(module, report)
             if rnn == "fused":
