@@ -12,7 +12,7 @@ import pytest
 
 from fuseconv.errors import InputError
 from fuseconv.ir import types
-from fuseconv.load.checkpoint import Checkpoint, _ordered_signed, _ordered_unsigned
+from fuseconv.load.checkpoint import Checkpoint, _ordered_signed, _ordered_unsigned, masked_crc32c
 
 TENSORS: dict[str, np.ndarray] = {
     "float32": np.arange(24, dtype=np.float32).reshape(2, 3, 4),
@@ -184,3 +184,15 @@ def test_ordered_numbers(value: int, expected: bytes) -> None:
 def test_ordered_unsigned_numbers() -> None:
     assert _ordered_unsigned(0) == b"\0"
     assert _ordered_unsigned(300) == b"\x02" + struct.pack(">H", 300)
+
+
+@pytest.mark.parametrize("size", [4, 5, 7, 8, 9, 12, 13, 64, 1027])
+def test_checksums(size: int) -> None:
+    data = np.random.default_rng(size).bytes(size)
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ 0x82F63B78 * (crc & 1)
+    crc ^= 0xFFFFFFFF
+    assert masked_crc32c(data) == ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
