@@ -46,21 +46,22 @@ def dtype(number: int) -> DType:
 
     Raises InputError for one that fuseconv does not know."""
     found = types.BY_TF.get(number)
+    if found is not None:
+        return found
     if number in _WITHOUT_LIKE:
         raise InputError(
             f"The model computes in {_WITHOUT_LIKE[number]}, for which TFLite has no kernels; export it without that "
             'quantisation, or with another one (model.quantize("int8"))'
         )
-    if found is None:
-        raise InputError(f"The model uses TensorFlow's element type number {number}, which fuseconv does not know.")
-    return found
+    raise InputError(f"The model uses TensorFlow's element type number {number}, which fuseconv does not know.")
 
 
 def shape(proto: Any) -> tuple[int | None, ...] | None:
     """A shape with None for each unknown dimension; None if not even the rank is known."""
     if proto.unknown_rank:
         return None
-    return tuple([size if (size := dim.size) >= 0 else None for dim in proto.dim])
+    # A slice is a list at once; what iterates over a repeated field ends with an exception.
+    return tuple([size if (size := dim.size) >= 0 else None for dim in proto.dim[:]])
 
 
 def tensor(proto: Any, name: str) -> np.ndarray:
@@ -70,7 +71,7 @@ def tensor(proto: Any, name: str) -> np.ndarray:
     `name` is told in the InputError that a malformed tensor raises."""
     kind = dtype(proto.dtype)
     dims = shape(proto.tensor_shape)
-    if dims is None or any(dim is None for dim in dims):
+    if dims is None or None in dims:
         raise InputError(f"The constant '{name}' has no complete shape: the model file is damaged.")
     if len(dims) > MAX_RANK:
         raise InputError(f"The constant '{name}' has {len(dims)} dimensions; fuseconv reads up to {MAX_RANK}.")
@@ -89,7 +90,7 @@ def tensor(proto: Any, name: str) -> np.ndarray:
 
 
 def _values(proto: Any, kind: DType) -> np.ndarray:
-    values = getattr(proto, _VALUE_FIELDS.get(kind, "int_val"))
+    values = getattr(proto, _VALUE_FIELDS.get(kind, "int_val"))[:]
     if kind in (types.FLOAT16, types.BFLOAT16):
         return np.array(values, np.uint16).view(kind.numpy)
     if kind is types.COMPLEX64:
@@ -152,6 +153,9 @@ _CONVERT: dict[str, Any] = {
 }
 
 
+# The member of AttrValue, or of its list, that holds what an op definition calls "string".
+_MEMBERS = {"string": "s", "int": "i", "float": "f", "bool": "b", "type": "type", "shape": "shape"}
+
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str, bytes),
     "int": (int,),
@@ -172,9 +176,14 @@ def is_a(value: Any, attr_type: str) -> bool:
     return type(value) in _KINDS.get(attr_type, ())
 
 
-def attr(value: Any) -> Any:
+def attr(value: Any, attr_type: str = "") -> Any:
     """An attribute's value: int, float, bool, str (bytes if not UTF-8), DType, a shape (a tuple with None for unknown
-    dimensions, or None), an array, a FuncRef, or a list of these."""
+    dimensions, or None), an array, a FuncRef, or a list of these.
+
+    attr_type: what it should be by the op definition, which is looked for first; what it is else is found too."""
+    member = _MEMBERS.get(attr_type)
+    if member is not None and value.HasField(member):
+        return _CONVERT[member](getattr(value, member))
     kind = value.WhichOneof("kind")
     if kind is None:
         return None

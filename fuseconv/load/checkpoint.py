@@ -140,7 +140,7 @@ def _damaged(path: Path) -> InputError:
 
 
 def _type(entry: Any) -> tuple[DType, tuple[int, ...]]:
-    return attrs.dtype(entry.dtype), tuple(max(dim.size, 0) for dim in entry.shape.dim)
+    return attrs.dtype(entry.dtype), tuple([max(dim.size, 0) for dim in entry.shape.dim[:]])
 
 
 def _varint(data: Any, at: int) -> tuple[int, int]:

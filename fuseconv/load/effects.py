@@ -58,7 +58,7 @@ class Source:
         return self.scope.nodes.by_name[self.node]
 
     def operand(self, index: int) -> str:
-        return _operand(self.scope, self.node, index)
+        return _operand(self.node, self.scope.nodes.read(self.node)[1], index)
 
 
 class Effects:
@@ -97,14 +97,14 @@ class Effects:
             name, *rest = ref.split(":")
             output = rest[0] if scope.function is not None and rest else ""
             index = int(rest[-1]) if rest and rest[-1].isdigit() else 0
-            if name not in scope.nodes:
+            if name not in scope.nodes.by_name:
                 if scope.caller is None or name not in scope.arguments:
                     return None
                 scope, ref = scope.caller, scope.arguments[name]
                 continue
-            op = scope.nodes.op(name)
+            op, data, _ = scope.nodes.read(name)
             if op in _IDENTITIES:
-                ref = _operand(scope, name, index)
+                ref = _operand(name, data, index)
             elif op in CALLS or op in self.library:
                 inner = self._enter(scope, name)
                 outputs = [arg.name for arg in inner.function.signature.output_arg]
@@ -138,8 +138,7 @@ class Effects:
         return inner
 
 
-def _operand(scope: Scope, name: str, index: int) -> str:
-    data = scope.nodes.inputs(name)[0]
+def _operand(name: str, data: list[str], index: int) -> str:
     if index >= len(data):
         raise InputError(f"The node '{name}' has {len(data)} operands, too few for its op: the model file is damaged.")
     return data[index]

@@ -27,7 +27,6 @@ _PLACEMENT = {
     "StatefulPartitionedCall": frozenset({"config", "config_proto", "executor_type"}),
     "VarHandleOp": frozenset({"allowed_devices", "debug_name"}),
 }
-_NOTHING: frozenset[str] = frozenset()
 _ANNOTATION = "_implements"
 _MAX_RESULTS = 1 << 20
 _DAMAGED = "the model file is damaged."
@@ -41,26 +40,29 @@ class Nodes:
     def __init__(self, nodes: Iterable[Any]) -> None:
         self.by_name = {node.name: node for node in nodes}
         self.constants: dict[str, Value] = {}
-        self._inputs: dict[str, tuple[list[str], list[str]]] = {}
+        self._read: dict[str, tuple[str, list[str], list[str]]] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self.by_name
 
+    def read(self, name: str) -> tuple[str, list[str], list[str]]:
+        """A node's op, the references to tensors that it reads, and the names of the nodes that must run before."""
+        found = self._read.get(name)
+        if found is None:
+            node = self.by_name[name]
+            # A slice is a list at once; what iterates over a repeated field ends with an exception.
+            refs = node.input[:]
+            data = [ref for ref in refs if ref[:1] != "^"]
+            control = [ref[1:] for ref in refs if ref[:1] == "^"] if len(data) < len(refs) else []
+            found = self._read[name] = node.op, data, control
+        return found
+
     def op(self, name: str) -> str:
-        return self.by_name[name].op
+        return self.read(name)[0]
 
     def inputs(self, name: str) -> tuple[list[str], list[str]]:
         """What a node reads: references to tensors, and the names of the nodes that must run before."""
-        found = self._inputs.get(name)
-        if found is None:
-            data, control = [], []
-            for ref in self.by_name[name].input:
-                if ref[:1] == "^":
-                    control.append(ref[1:])
-                else:
-                    data.append(ref)
-            found = self._inputs[name] = (data, control)
-        return found
+        return self.read(name)[1:]
 
 
 class Importer:
@@ -96,10 +98,11 @@ class Importer:
 
     def output_types(self, node: Any) -> list[tuple[str, list[DType]]] | None:
         """The outputs of a node by name, each with the types of its tensors; None if nobody knows the op."""
-        function = self.library.get(node.op)
+        kind = node.op
+        function = self.library.get(kind)
         if function is not None:
             return [(arg.name, [attrs.dtype(arg.type)]) for arg in function.signature.output_arg]
-        op_def = self.op_defs.get(node.op)
+        op_def = self.op_defs.get(kind)
         if op_def is None:
             return None
         return [(arg.name, _arg_types(arg, node, op_def)) for arg in op_def.outputs]
@@ -176,14 +179,17 @@ def _graph_ref(text: str) -> _Ref:
 
 
 def _function_ref(text: str) -> _Ref:
-    node, *rest = text.split(":")
-    return node, rest[0] if rest else "", _index(rest[1], text) if len(rest) > 1 else 0
+    node, _, rest = text.partition(":")
+    output, _, index = rest.partition(":")
+    return node, output, _index(index, text)
 
 
 def _index(digits: str, text: str) -> int:
-    if digits and not digits.isdecimal():
+    if not digits:
+        return 0
+    if not digits.isdecimal():
         raise InputError(f"'{text}' is not the name of a tensor.")
-    return int(digits or 0)
+    return int(digits)
 
 
 class _Builder:
@@ -206,15 +212,17 @@ class _Builder:
         self.outputs = outputs
         roots = [self.parse(ref)[0] for ref in outputs if ref not in self.feeds]
         reached = self._reach((*roots, *run))
-        ops = []
+        ops, operands = [], []
         for name in self._order(reached):
-            op = self._add(name, reached)
-            if op is not None:
-                ops.append(op)
-        for op in ops:
-            data, _ = self.nodes.inputs(op.name)
+            kind, data, _ = self.nodes.read(name)
+            if kind == "Const":
+                self.results[name] = [self._constant(name)]
+            else:
+                ops.append(self._add(name, kind, reached))
+                operands.append(data)
+        for op, data in zip(ops, operands):
             op.set_operands([self._value(ref, op.name) for ref in data])
-        self.graph.ops = self._gated(ops) if any(op.kind == "tf.Switch" for op in ops) else ops
+        self.graph.ops = self._gated(ops) if "tf.Switch" in {op.kind for op in ops} else ops
         self.graph.outputs = [self._value(ref, self.graph.name) for ref in outputs]
 
     def _gated(self, ops: list[Op]) -> list[Op]:
@@ -247,7 +255,7 @@ class _Builder:
 
     def _reach(self, roots: Iterable[str]) -> dict[str, list[str]]:
         """The nodes that the roots need, each with the nodes that come before it."""
-        nodes, feeds, parse = self.nodes, self.feeds, self.parse
+        nodes, feeds = self.nodes, self.feeds
         reached: dict[str, list[str]] = {}
         stack = list(roots)
         while stack:
@@ -256,11 +264,11 @@ class _Builder:
                 continue
             if name not in nodes:
                 raise InputError(f"'{self.graph.name}' reads the node '{name}', which the model does not contain.")
-            data, control = nodes.inputs(name)
-            before = [parse(ref)[0] for ref in data if ref not in feeds]
+            kind, data, control = nodes.read(name)
+            before = [ref.partition(":")[0] for ref in data if ref not in feeds]
             before += [node for node in control if node not in feeds]
             stack += before
-            if nodes.op(name) in _MERGES:
+            if kind in _MERGES:
                 # The back edge of a loop of TF1: what it brings is made after the merge ran.
                 before = [node for node in before if node not in nodes or nodes.op(node) not in _NEXT_ITERATIONS]
             reached[name] = before
@@ -268,40 +276,33 @@ class _Builder:
 
     def _order(self, reached: Mapping[str, list[str]]) -> list[str]:
         """The reached nodes, each after those it needs, else in the file's order."""
-        order: list[str] = []
+        order: dict[str, None] = {}
         entered: set[str] = set()
-        done: set[str] = set()
         for root in self.nodes.by_name:
-            if root not in reached or root in done:
-                continue
-            entered.add(root)
-            stack = [(root, iter(reached[root]))]
+            stack = [root] if root in reached else []
             while stack:
-                name, rest = stack[-1]
-                for before in rest:
-                    if before not in done:
-                        if before in entered:
-                            raise InputError(f"The nodes of '{self.graph.name}' form a cycle through '{before}'.")
-                        entered.add(before)
-                        stack.append((before, iter(reached[before])))
-                        break
-                else:
-                    stack.pop()
-                    done.add(name)
-                    order.append(name)
-        return order
+                name = stack[-1]
+                missing = [before for before in reached[name] if before not in order]
+                if not missing or name in order:
+                    order[stack.pop()] = None
+                    continue
+                entered.add(name)
+                for before in missing:
+                    if before in entered:
+                        raise InputError(f"The nodes of '{self.graph.name}' form a cycle through '{before}'.")
+                stack += reversed(missing)
+        return list(order)
 
-    def _add(self, name: str, reached: Mapping[str, list[str]]) -> Op | None:
+    def _constant(self, name: str) -> Value:
+        known = self.nodes.constants.get(name)
+        if known is None:
+            proto = self.nodes.by_name[name].attr["value"].tensor
+            known = constant(attrs.tensor(proto, name), attrs.dtype(proto.dtype), name)
+            self.nodes.constants[name] = known
+        return known
+
+    def _add(self, name: str, kind: str, reached: Mapping[str, list[str]]) -> Op:
         node = self.nodes.by_name[name]
-        kind = node.op
-        if kind == "Const":
-            known = self.nodes.constants.get(name)
-            if known is None:
-                proto = node.attr["value"].tensor
-                known = constant(attrs.tensor(proto, name), attrs.dtype(proto.dtype), name)
-                self.nodes.constants[name] = known
-            self.results[name] = [known]
-            return None
         if kind in self.importer.library:
             op = Op("tf.PartitionedCall", (), {"f": FuncRef(kind)}, name, (name,))
         else:
@@ -317,23 +318,25 @@ class _Builder:
         if op_def is None:
             return {key: attrs.attr(value) for key, value in attrs.sorted_items(node.attr) if not key.startswith("_")}
         found: dict[str, Any] = {}
-        left_out = op_def.structural | _PLACEMENT.get(op_def.name, _NOTHING)
+        left_out = op_def.structural
+        if op_def.name in _PLACEMENT:
+            left_out |= _PLACEMENT[op_def.name]
         defaults = op_def.defaults
         held = node.attr
         # Most attributes are left out; what they hold is not looked at.
         for key in sorted([key for key in held if key not in left_out and (key[:1] != "_" or key == _ANNOTATION)]):
-            decoded = attrs.attr(held[key])
-            attr_type = op_def.attr_types.get(key)
-            if attr_type is not None and not attrs.is_a(decoded, attr_type):
+            attr_type = op_def.attr_types.get(key, "")
+            decoded = attrs.attr(held[key], attr_type)
+            if attr_type and not attrs.is_a(decoded, attr_type):
                 raise InputError(f"The attribute '{key}' of the node '{node.name}' is no {attr_type}: {_DAMAGED}")
             if key in op_def.allowed and decoded not in op_def.allowed[key]:
                 values = ", ".join(op_def.allowed[key])
                 raise InputError(f"The attribute '{key}' of the node '{node.name}' is none of {values}: {_DAMAGED}")
             if key not in defaults or not _same(decoded, defaults[key]):
                 found[key] = decoded
-        if not op_def.required <= found.keys():
-            missing = ", ".join(sorted(op_def.required - found.keys()))
-            raise InputError(f"The node '{node.name}' ({node.op}) lacks '{missing}': {_DAMAGED}")
+        missing = op_def.required.difference(found)
+        if missing:
+            raise InputError(f"The node '{node.name}' ({node.op}) lacks '{', '.join(sorted(missing))}': {_DAMAGED}")
         return found
 
     def _add_results(self, op: Op, node: Any, reached: Mapping[str, list[str]]) -> None:
@@ -400,7 +403,8 @@ def _dtypes(value: Any) -> list[DType]:
 
 
 def _stated(key: str, attr_type: str, node: Any, op_def: OpDef) -> Any:
-    value = attrs.attr(node.attr[key]) if key in node.attr else op_def.defaults.get(key)
+    held = node.attr.get(key)
+    value = attrs.attr(held, attr_type) if held is not None else op_def.defaults.get(key)
     if not attrs.is_a(value, attr_type):
         raise InputError(f"The node '{node.name}' ({node.op}) lacks its attribute '{key}': {_DAMAGED}")
     return value

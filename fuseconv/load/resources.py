@@ -53,7 +53,7 @@ class Resources:
         self.assets = {name: path / "assets" / filename for name, filename in _assets(meta)}
         self._asset_names = dict(_assets(meta))
         self._checkpoint: Checkpoint | None = None
-        self._name_lists: dict[tuple[int, str], tuple[list[str], list[str]]] = {}
+        self._name_lists: dict[tuple[int, str], list[_Restored]] = {}
         # By the name of the handle's node.
         self._restored: dict[str, _Restored] = {}
         self._initialised: dict[str, Source] = {}
@@ -67,8 +67,8 @@ class Resources:
         if not handles:
             return
         # A handle within a function is that of the main graph with its shared name.
-        inner = {op for graph in module.functions.values() for op in graph.ops}
-        twins = self._nodes_by_shared_name() if any(op in inner for op in handles) else {}
+        inner = {op for graph in module.functions.values() for op in graph.ops if op.type in _HANDLES}
+        twins = self._nodes_by_shared_name() if inner else {}
         for root in (self.meta.saver_def.restore_op_name, *_init_ops(self.meta)):
             if root:
                 self._read_effects(root)
@@ -109,11 +109,11 @@ class Resources:
     def _restored_tensor(self, value: Source) -> _Restored:
         key = (id(value.scope), value.node)
         if key not in self._name_lists:
-            self._name_lists[key] = (self._strings(value, 1), self._strings(value, 2))
-        names, slices = self._name_lists[key]
-        if value.index >= min(len(names), len(slices)):
+            self._name_lists[key] = list(zip(self._strings(value, 1), self._strings(value, 2)))
+        restored = self._name_lists[key]
+        if value.index >= len(restored):
             raise InputError(f"The node '{value.node}' restores fewer tensors than are read from it.")
-        return names[value.index], slices[value.index]
+        return restored[value.index]
 
     def _strings(self, reader: Source, index: int) -> list[str]:
         source = self.effects.operand(reader, index)
@@ -135,7 +135,7 @@ class Resources:
             variable.data = self._read(self._keys()[node], "")
         data = variable.data
         if data is not None:
-            fits = variable.shape is None or (
+            fits = variable.shape is None or data.shape == variable.shape or (
                 len(data.shape) == len(variable.shape)
                 and all(size == dim or not isinstance(dim, int) for size, dim in zip(data.shape, variable.shape))
             )
@@ -216,17 +216,16 @@ class _Names:
 
     def of(self, op: Op, node: str, restored: _Restored | None) -> str:
         """`node`: the handle's node in the main graph, "" if there is none."""
-        kind = tuple(op.attrs.get(key) for key in ("dtype", "shape", "key_dtype", "value_dtype"))
+        held = op.attrs.get
         container, name = _shared_name(op)
-        identity = (container, *kind, restored)
+        identity = (container, held("dtype"), held("shape"), held("key_dtype"), held("value_dtype"), restored)
         if self.owners.setdefault(name, identity) == identity:
             return name
         return node or op.name
 
 
 def _shared_name(op: Op) -> _SharedName:
-    container, shared = (str(op.attrs.get(key, "")) for key in _SHARED)
-    return container, shared or op.name
+    return str(op.attrs.get("container", "")), str(op.attrs.get("shared_name", "")) or op.name
 
 
 def _assets(meta: Any) -> list[tuple[str, str]]:
