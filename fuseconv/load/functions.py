@@ -132,10 +132,12 @@ class Importer:
             graph.attrs[_ANNOTATION] = implemented
         nodes = Nodes(proto.node_def)
         feeds: dict[str, Value] = {}
+        arg_attr = proto.arg_attr
         for index, arg in enumerate(signature.input_arg):
             if arg.number_attr or arg.type_list_attr or arg.type_attr:
                 raise InputError(f"The function '{name}' has arguments of no certain type; it cannot be converted.")
-            feeds[f"{arg.name}:0"] = _function_input(graph, proto, index, arg)
+            value = _function_input(graph, arg_attr.get(index), arg)
+            feeds[f"{value.name}:0"] = value
         results = dict(proto.ret)
         outputs = [results.get(arg.name, "") for arg in signature.output_arg]
         if "" in outputs:
@@ -154,19 +156,19 @@ class Importer:
         return op_def is not None and op_def.stateful
 
 
-def _function_input(graph: Graph, proto: Any, index: int, arg: Any) -> Value:
-    shape = None
-    if index in proto.arg_attr:
-        shapes = proto.arg_attr[index].attr.get("_output_shapes")
-        if shapes is not None and len(shapes.list.shape):
-            shape = attrs.shape(shapes.list.shape[0])
-    return graph.add_input(attrs.dtype(arg.type), symbolic(shape, f"{graph.name}/{arg.name}"), arg.name)
+def _function_input(graph: Graph, arg_attrs: Any, arg: Any) -> Value:
+    """arg_attrs: the ArgAttrs of this argument; None if the function says nothing of it."""
+    said = arg_attrs.attr.get("_output_shapes") if arg_attrs is not None else None
+    shapes = said.list.shape[:1] if said is not None else []
+    shape = attrs.shape(shapes[0]) if shapes else None
+    name = arg.name
+    return graph.add_input(attrs.dtype(arg.type), symbolic(shape, f"{graph.name}/{name}"), name)
 
 
 def symbolic(shape: tuple[int | None, ...] | None, name: str) -> dims.Shape | None:
     """A shape with each unknown dimension a symbol of its own, `name.axis`."""
-    if shape is None:
-        return None
+    if shape is None or None not in shape:
+        return shape  # type: ignore[return-value]
     return tuple(dims.symbol(f"{name}.{axis}") if dim is None else dim for axis, dim in enumerate(shape))
 
 
@@ -255,14 +257,14 @@ class _Builder:
 
     def _reach(self, roots: Iterable[str]) -> dict[str, list[str]]:
         """The nodes that the roots need, each with the nodes that come before it."""
-        nodes, feeds = self.nodes, self.feeds
+        nodes, feeds, by_name = self.nodes, self.feeds, self.nodes.by_name
         reached: dict[str, list[str]] = {}
         stack = list(roots)
         while stack:
             name = stack.pop()
             if name in reached:
                 continue
-            if name not in nodes:
+            if name not in by_name:
                 raise InputError(f"'{self.graph.name}' reads the node '{name}', which the model does not contain.")
             kind, data, control = nodes.read(name)
             before = [ref.partition(":")[0] for ref in data if ref not in feeds]

@@ -94,7 +94,7 @@ class OpDefs:
         """The signature of an op, None if nobody knows it."""
         if name not in self._found:
             proto = self._stripped.get(name)
-            self._found[name] = _from_proto(proto) if proto is not None else _from_table(name)
+            self._found[name] = _from_table(name) if proto is None else _from_bytes(proto.SerializeToString())
         return self._found[name]
 
     def attributes(self, op: Op) -> dict[str, Any]:
@@ -104,6 +104,12 @@ class OpDefs:
         own = {name: value for name, value in op.attrs.items() if not name.startswith("_")}
         op_def = self.get(op.type)
         return own if op_def is None else {**op_def.defaults, **op_def.told(op), **own}
+
+
+@functools.lru_cache(maxsize=1024)
+def _from_bytes(data: bytes) -> OpDef:
+    """`_from_proto`, once for all models that were saved by one TensorFlow."""
+    return _from_proto(protos.classes["OpDef"].FromString(data))
 
 
 def _from_proto(proto: Any) -> OpDef:

@@ -37,7 +37,7 @@ class Comparison:
         return self._main_graph(outputs, fed, functions) and self._functions(functions)
 
     def _main_graph(self, outputs: Iterable[_Pair], fed: dict[str, str], functions: dict[_Pair, None]) -> bool:
-        fed_too = set(fed.values())
+        fed_too, known = set(fed.values()), self.nodes.by_name
         pending = [(_tensor(x), _tensor(y)) for x, y in outputs]
         seen: set[_Pair] = set()
         while pending:
@@ -47,7 +47,7 @@ class Comparison:
                     return False
                 continue
             (p, _, output), (q, _, other_output) = x.partition(":"), y.partition(":")
-            if output != other_output or p not in self.nodes or q not in self.nodes:
+            if output != other_output or p not in known or q not in known:
                 return False
             if (p, q) in seen:
                 continue
