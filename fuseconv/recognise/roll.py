@@ -137,11 +137,15 @@ class _Steps:
 
     def _read_masks(self, steps: dict[Op, int]) -> None:
         """Finds the masks of which the steps read elements; what is made of an element alone belongs to its step."""
-        masks: dict[Value, tuple[Op, int]] = {}
-        for op, step in steps.items():
-            if op.kind == "tf.Unpack" and len(op.results) == self.count and op.result.dtype is types.BOOL and step < 0:
-                elements = op.results[::-1] if self.backwards else op.results
-                masks.update((value, (op, number)) for number, value in enumerate(elements))
+        unpacks = [op for op, step in steps.items() if op.kind == "tf.Unpack" and step < 0]
+        masks = {
+            value: (op, number)
+            for op in unpacks if len(op.results) == self.count and op.results[0].dtype is types.BOOL
+            for number, value in enumerate(op.results[::-1] if self.backwards else op.results)
+        }  # fmt: skip
+        if not masks:
+            return
+        for op in steps:
             alone = all(v is None or v.is_const or v in masks for v in op.operands)
             found = {masks[v] for v in op.operands if v in masks}  # type: ignore[index]
             if alone and len(found) == 1:
