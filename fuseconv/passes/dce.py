@@ -13,14 +13,17 @@ def remove_dead_code(module: Module, report: Report) -> None:
     for graph in module.graphs():
         kept: list[Op] = []
         for op in reversed(graph.ops):
-            read = any(result.uses for result in op.results)
-            if is_idle(op) and not read:
+            if [result for result in op.results if result.uses]:
+                kept.append(op)
+            elif is_idle(op):
                 _drop(op, report, "it only checks, logs or orders")
-            elif read or has_effect(op, module, effects):
+            elif has_effect(op, module, effects):
                 kept.append(op)
             else:
                 _drop(op, report, "nothing reads it")
         graph.ops = kept[::-1]
+    if not module.functions:
+        return
     reached = _reached(module)
     for name, graph in module.functions.items():
         if name not in reached:

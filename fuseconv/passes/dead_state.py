@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fuseconv.ir.graph import Module, Op, Value, detach
 from fuseconv.passes.effects import bodies, has_effect
-from fuseconv.passes.handles import VARIABLES, flow
+from fuseconv.passes.handles import VARIABLES, are_read, flow
 from fuseconv.report.records import Report
 
 _READ, _ASSIGN = "tf.ReadVariableOp", "tf.AssignVariableOp"
@@ -17,9 +17,9 @@ def remove_dead_state(module: Module, report: Report) -> None:
     """Removes assignments of variables whose values only go into assignments of such variables.
 
     Variables that loops, branches or functions use are left alone."""
-    names = flow(module, VARIABLES)
-    if not names:
+    if not are_read(module, VARIABLES):
         return
+    names = flow(module, VARIABLES)
     main = {op for signature in module.signatures for op in signature.graph.ops}
     uses: dict[str, set[Op]] = {}
     for value, known in names.items():

@@ -32,11 +32,12 @@ RUNNERS = frozenset({
 
 def references(op: Op) -> list[str]:
     """The names of the functions that an op refers to."""
-    found = []
+    found: list[str] = []
     for value in op.attrs.values():
-        for item in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(item, FuncRef):
-                found.append(item.name)
+        if isinstance(value, FuncRef):
+            found.append(value.name)
+        elif isinstance(value, (list, tuple)):
+            found += [item.name for item in value if isinstance(item, FuncRef)]
     return found
 
 
@@ -48,9 +49,21 @@ def bodies(op: Op, module: Module) -> list[tuple[Graph, int]]:
     return [(module.functions[name], offset) for name in references(op) if name in module.functions]
 
 
+def callers(module: Module) -> dict[Op, Op]:
+    """The ops that run functions, by the functions' terminators."""
+    if not module.functions:
+        return {}
+    return {body.terminator: op for graph in module.graphs() for op in graph.ops for body, _ in bodies(op, module)}
+
+
 @functools.cache
 def _matches(pattern: re.Pattern[str], kind: str) -> bool:
     return pattern.match(kind) is not None
+
+
+@functools.cache
+def _repeats(kind: str) -> bool:
+    return _VARYING.match(kind) is None and _WRITES.match(kind) is None
 
 
 def is_idle(op: Op) -> bool:
@@ -60,7 +73,7 @@ def is_idle(op: Op) -> bool:
 
 def is_repeatable(op: Op) -> bool:
     """True if the op gives the same results whenever it gets the same operands, and they may be shared."""
-    if _matches(_VARYING, op.kind) or _matches(_WRITES, op.kind) or (op.attrs and references(op)):
+    if not _repeats(op.kind) or (op.attrs and references(op)):
         return False
     # No op of TensorFlow knows variable tensors.
     return op.dialect == "tf" or not any(v is not None and v.variable for v in (*op.operands, *op.results))

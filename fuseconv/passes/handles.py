@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from fuseconv.ir.graph import Module, Value
-from fuseconv.passes.effects import bodies
+from fuseconv.passes.effects import bodies, callers
 
 VARIABLES = frozenset({"tf.VarHandleOp", "tf.VariableV2", "tf.Variable"})
 TABLES = frozenset({"tf.HashTableV2", "tf.HashTable", "tf.MutableHashTableV2", "tf.MutableHashTable"})
 FORWARDS = frozenset({"tf.Identity", "tf.IdentityN", "tf.Snapshot", "tf.StopGradient"})
+
+
+def are_read(module: Module, kinds: Collection[str]) -> bool:
+    """Whether anything reads the handles of such ops: those of frozen variables nothing does."""
+    return any(op.kind in kinds and op.result.uses for graph in module.graphs() for op in graph.ops)
 
 
 def flow(module: Module, kinds: Collection[str]) -> dict[Value, set[str]]:
@@ -30,13 +35,13 @@ def flow(module: Module, kinds: Collection[str]) -> dict[Value, set[str]]:
         for op in graph.ops:
             if op.kind in kinds:
                 add(op.result, {op.attrs["shared_name"]})
-    callers = {body.terminator: op for graph in module.graphs() for op in graph.ops for body, _ in bodies(op, module)}
+    runners = callers(module)
     while pending:
         value = pending.pop()
         more = names[value]
         for op in value.uses:
-            if op in callers:
-                for output, result in zip(op.operands, callers[op].results):
+            if op in runners:
+                for output, result in zip(op.operands, runners[op].results):
                     if output is value:
                         add(result, more)
             if op.kind in FORWARDS and value.dtype.is_handle:

@@ -21,7 +21,10 @@ def join_sizes(graph: Graph) -> None:
     """Joins, in a graph of TFLite ops, what was packed of sizes and numbers. Ops that nothing reads are left."""
     ops, graph.ops = graph.ops, []
     for op in ops:
-        places = [_place(value) for value in op.operands] if op.kind == "tfl.PACK" else []
+        if op.kind != "tfl.PACK":
+            graph.ops.append(op)
+            continue
+        places = [_place(value) for value in op.operands]
         known = all(place or value.is_const for place, value in zip(places, op.operands))  # type: ignore[union-attr]
         if any(places) and known and not _sizes_state(op):
             tfl = Builder(graph.ops, op.name, op.sources)

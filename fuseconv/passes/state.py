@@ -10,7 +10,7 @@ import numpy as np
 
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, Variable, constant, detach, replace_uses
 from fuseconv.passes.effects import bodies
-from fuseconv.passes.handles import FORWARDS, TABLES, VARIABLES, flow
+from fuseconv.passes.handles import FORWARDS, TABLES, VARIABLES, are_read, flow
 from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -40,6 +40,8 @@ def express_state(module: Module, report: Report) -> None:
     read and the op on its result. A mutable table that nothing writes becomes a fixed one. Ops that fill a fixed table
     with what it holds anyway go.
     """
+    if not are_read(module, VARIABLES | TABLES):
+        return
     _fix_tables(module)
     for kinds in (VARIABLES, TABLES):
         _sink_handles(module, flow(module, kinds), kinds)

@@ -8,7 +8,7 @@ from typing import Any
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Module, Op, Value, detach, replace_uses
-from fuseconv.passes.effects import bodies
+from fuseconv.passes.effects import bodies, callers
 from fuseconv.passes.handles import FORWARDS
 from fuseconv.passes.tf_builder import TfBuilder
 from fuseconv.report.records import Report
@@ -23,6 +23,8 @@ def express_arrays(module: Module, report: Report) -> None:
 
     The flow, a float that stands for the array's state, becomes the list; the handle is left without readers."""
     flows = _flows(module)
+    if not flows:
+        return
     grows = {op: flows[value] for value in flows for op in value.uses if op.kind in _REWRITES}
     for value in flows:
         value.dtype = types.VARIANT
@@ -58,15 +60,15 @@ def _flows(module: Module) -> dict[Value, bool]:
         for op in graph.ops:
             if op.kind == _MAKER:
                 add(op.results[1], bool(op.attrs.get("dynamic_size")))
-    callers = {body.terminator: op for graph in module.graphs() for op in graph.ops for body, _ in bodies(op, module)}
+    runners = callers(module)
     while pending:
         value = pending.pop()
         for reader in value.uses:
             for index, operand in enumerate(reader.operands):
                 if operand is not value:
                     continue
-                if reader in callers and len(reader.operands) == len(callers[reader].results):
-                    add(callers[reader].results[index], found[value])
+                if reader in runners and len(reader.operands) == len(runners[reader].results):
+                    add(runners[reader].results[index], found[value])
                 elif reader.kind in FORWARDS:
                     add(reader.results[index], found[value])
                 elif reader.kind in _HANDS_ON:

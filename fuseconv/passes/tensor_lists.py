@@ -51,6 +51,8 @@ def express_lists(module: Module, report: Report) -> None:
     The elements of a list must have one shape; where the model does not state it, it is that of what is written. Lists
     that cannot be a tensor stay, with the reason in the attribute `_why` of their ops.
     """
+    if not any(value.dtype is types.VARIANT for graph in module.graphs() for value in _values(graph)):
+        return
     _part(module)
     found = _lists(module)
     while found:
@@ -67,6 +69,12 @@ def express_lists(module: Module, report: Report) -> None:
         for op in graph.ops:
             if op.attrs.get("_whole") and not _covers(op):
                 op.attrs["_why"] = _MIXED
+
+
+def _values(graph: Graph) -> Iterator[Value]:
+    yield from graph.inputs
+    for op in graph.ops:
+        yield from op.results
 
 
 def state_elements(module: Module) -> bool:

@@ -49,7 +49,7 @@ class _Numbers:
             if number is not None:
                 self.known[op.result] = number
             elif op.kind in _ELEMENTWISE:
-                changed |= self.read(op)
+                changed |= bool(self.known) and self.read(op)
                 same = self.untouched(op)
                 if same is not None:
                     replace_uses(op.result, same)
@@ -69,7 +69,9 @@ class _Numbers:
 
     def made(self, op: Op) -> np.ndarray | None:
         """The number that an op makes alone, None if it is not known or not such an op."""
-        if op.dialect != "tf" or len(op.results) != 1 or op.result.dtype.numpy.kind not in "fiub":
+        if not (self.known or op.kind in _FILLS):
+            return None
+        if len(op.results) != 1 or op.result.dtype.numpy.kind not in "fiub":
             return None
         if op.kind == "tf.Fill":
             return self.number(op.operands[1])
@@ -113,14 +115,17 @@ class _Numbers:
 
     def untouched(self, op: Op) -> Value | None:
         """The operand that the op hands on."""
-        numbers = [self.number(value) for value in op.operands]
         same = None
-        if op.kind == "tf.SelectV2" and numbers[0] is not None:
-            same = op.operands[1 if numbers[0] else 2]
+        if op.kind == "tf.SelectV2":
+            condition = self.number(op.operands[0])
+            same = None if condition is None else op.operands[1 if condition else 2]
         elif op.kind in _NEUTRAL:
             places, neutral = _NEUTRAL[op.kind]
-            at = next((i for i in places if numbers[i] == neutral or _holds(op.operands[i], neutral, op.result)), None)
-            same = None if at is None else op.operands[1 - at]
+            for place in places:
+                value = op.operands[place]
+                if self.number(value) == neutral or _holds(value, neutral, op.result):
+                    same = op.operands[1 - place]
+                    break
         return same if same is not None and same.shape is not None and same.shape == op.result.shape else None
 
 
