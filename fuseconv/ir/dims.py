@@ -49,6 +49,8 @@ class Sym:
 
     def __mul__(self, other: Dim) -> Dim:
         if isinstance(other, int):
+            if other == 1:
+                return self
             return Sym(tuple((monomial, count * other) for monomial, count in self.terms)) if other else 0
         sums: dict[_Monomial, int] = {}
         for (m1, c1), (m2, c2) in itertools.product(self.terms, other.terms):
@@ -169,10 +171,14 @@ def ceildiv(a: Dim, b: Dim) -> Dim:
 
 def product(dims: Iterable[Dim]) -> Dim:
     """The number of elements of a shape."""
-    total: Dim = 1
+    count = 1
+    unknown: Dim = 1
     for dim in dims:
-        total = total * dim
-    return total
+        if isinstance(dim, int):
+            count *= dim
+        else:
+            unknown = unknown * dim
+    return unknown * count
 
 
 def substitute_dim(dim: Dim, sizes: dict[str, int], default: int | None = None) -> Dim:

@@ -14,6 +14,7 @@ from fuseconv.ir.product import Product
 from fuseconv.passes import shapes
 from fuseconv.passes.dce import remove_dead_code
 from fuseconv.passes.effects import RUNNERS, bodies, is_repeatable
+from fuseconv.passes.handles import VARIABLES
 from fuseconv.passes.kernels import evaluate
 from fuseconv.passes.kernels.tensorflow import evaluate_with_tensorflow
 from fuseconv.passes.shapes.content import content
@@ -33,6 +34,8 @@ _NEVER_LARGER = frozenset({
     "tf.StringSplit", "tf.StringSplitV2", "tf.Unique", "tf.UniqueV2", "tf.UniqueWithCounts", "tf.UniqueWithCountsV2",
     "tf.Where",
 })  # fmt: skip
+# Ops that can make the same zeros from different operands.
+_ZEROS = frozenset({"tf.Fill", "tf.ZerosLike"})
 # Constants up to this size are compared by their contents, as operands of any op; those up to the larger size, which
 # weights have, of TFLite ops only, and by the contents where their ends are equal; others by identity.
 _SMALL_BYTES = 256
@@ -67,6 +70,10 @@ class _Walk:
             if self.only_infer:
                 if op.dialect == "tf":
                     self.infer(op)
+                kept.append(op)
+                continue
+            if op.kind in VARIABLES and not op.result.uses:
+                # The handle of a variable that is frozen.
                 kept.append(op)
                 continue
             if op.dialect == "tfl":
@@ -143,12 +150,8 @@ class _Walk:
         return made
 
     def fold(self, op: Op) -> bool:
-        known = [_constant_content(result) for result in op.results]
-        if known and all(array is not None for array in known):
-            arrays: list[np.ndarray] | None = known  # type: ignore[assignment]
-        elif not self.foldable(op):
-            return False
-        else:
+        arrays = _contents(op)
+        if arrays is None and self.foldable(op):
             arrays = self.compute(op)
         if arrays is None:
             return False
@@ -156,13 +159,10 @@ class _Walk:
         return self.replace(op, values, "folded", "constant folding", "all that it needs is known")
 
     def foldable(self, op: Op) -> bool:
-        known = (
-            bool(op.operands and op.results)
-            and all(value is not None and (value.is_const or value.op in self.postponed) for value in op.operands)
-            and not any(result.dtype.is_handle for result in op.results)
-            and is_repeatable(op)
-        )
-        if not known:
+        for value in op.operands:
+            if value is None or not (value.is_const or value.op in self.postponed):
+                return False
+        if not op.operands or not op.results or any(r.dtype.is_handle for r in op.results) or not is_repeatable(op):
             return False
         made, read = _size(op), self.read(op)
         if made > _GROWTH_BYTES and made > 4 * read:
@@ -183,6 +183,8 @@ class _Walk:
 
     def compute(self, op: Op) -> list[np.ndarray] | None:
         """The results of an op whose operands are constants, or made by ops that are postponed."""
+        if not self.postponed:
+            return _computed(op, {})
         needed = {op}
         pending = [op]
         while pending:
@@ -198,15 +200,18 @@ class _Walk:
         return _computed(op, made)
 
     def merge(self, op: Op, seen: dict[Any, Op]) -> bool:
-        if not is_repeatable(op):
-            return False
+        if op.kind not in _ZEROS:
+            # Few ops share all operands that ops make: only of those are constants and attributes compared.
+            alike = (op.kind, *[None if value is None or value.op is None else value for value in op.operands])
+            other = seen.setdefault(alike, op)
+            if other is op:
+                return False
+            if is_repeatable(other):
+                seen.setdefault(self.key(other), other)
         # An empty list says nothing of its elements: two that begin alike need not hold the same shapes.
-        # Type attributes are left out of attrs: what a Cast makes, only its result tells.
-        made = tuple([result.dtype for result in op.results])
-        if types.VARIANT in made:
+        if not is_repeatable(op) or any(result.dtype is types.VARIANT for result in op.results):
             return False
-        operands = tuple([_value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands])
-        key = (op.kind, made, operands, _attrs_key(op.attrs))
+        key = self.key(op)
         first = seen.setdefault(key, op)
         if first is op and (zeros := _zeros(op)) is not None:
             # A Fill stays a Fill: it is what the states of recurrent ops are written with.
@@ -215,6 +220,13 @@ class _Walk:
             return False
         first.sources += op.sources
         return self.replace(op, first.results, "removed", "common subexpression", f"it equals {first.name}")
+
+    def key(self, op: Op) -> Any:
+        """What ops that make the same have in common."""
+        # Type attributes are left out of attrs: what a Cast makes, only its result tells.
+        made = tuple([result.dtype for result in op.results])
+        operands = tuple([_value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands])
+        return (op.kind, made, operands, _attrs_key(op.attrs))
 
     def representative(self, value: Value | None) -> Value | None:
         """The first of the constants that are equal to a value, or the value itself."""
@@ -239,8 +251,12 @@ class _Postponed(NamedTuple):
 
 def _size(op: Op) -> int:
     """The bytes of an op's results, as far as they are known."""
-    sizes = ((dims.product(result.shape or ()), result.dtype.numpy.itemsize) for result in op.results)
-    return sum(size * bytes_each for size, bytes_each in sizes if isinstance(size, int))
+    total = 0
+    for result in op.results:
+        size = dims.product(result.shape or ())
+        if isinstance(size, int):
+            total += size * result.dtype.numpy.itemsize
+    return total
 
 
 def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
@@ -300,11 +316,15 @@ def _zeros(op: Op) -> Any:
     return None if op.result.shape is None else ("zeros", op.result.dtype, op.result.shape)
 
 
-def _constant_content(value: Value) -> np.ndarray | None:
-    known = value.content
-    if known is None or not all(isinstance(element, int) for element in known.flat):
-        return None
-    return known.astype(value.dtype.numpy)
+def _contents(op: Op) -> list[np.ndarray] | None:
+    """The results of an op of which all elements are known."""
+    arrays = []
+    for result in op.results:
+        known = result.content
+        if known is None or dims.Sym in map(type, known.flat):
+            return None
+        arrays.append(known.astype(result.dtype.numpy))
+    return arrays or None
 
 
 def _value_key(value: Value | None) -> Any:
@@ -316,9 +336,6 @@ def _value_key(value: Value | None) -> Any:
     return id(value)
 
 
-def _attrs_key(attrs: dict[str, Any]) -> Any:
-    return tuple(sorted((name, _hashable(value)) for name, value in attrs.items())) if attrs else ()
-
-
-def _hashable(value: Any) -> Any:
-    return repr(value.tolist()) if isinstance(value, np.ndarray) else repr(value)
+def _attrs_key(attrs: dict[str, Any]) -> str:
+    plain = [(name, value.tolist() if isinstance(value, np.ndarray) else value) for name, value in attrs.items()]
+    return repr(sorted(plain))

@@ -38,6 +38,8 @@ def infer(op: Op) -> list[Shape | None] | None:
         return [None] * count
     if made is None:
         return [None] * count
+    if count == 1 and isinstance(made, tuple):
+        return [made]
     shapes = list(made) if isinstance(made, list) else [made]
     if len(shapes) != count:
         raise TypeError(f"the shape function of {op.type} made {len(shapes)} shapes where the op has {count} results")

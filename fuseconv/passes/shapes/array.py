@@ -45,11 +45,11 @@ def size(op: Op, x: Value) -> Shapes:
 def reshape(op: Op, x: Value, shape: Value) -> Shapes:
     wanted = sizes(shape, "reshape")
     if -1 not in wanted:
-        same_count = x.shape is not None and dims.product(wanted) == dims.product(x.shape)
+        if x.shape is not None and dims.product(wanted) == dims.product(x.shape):
+            return tuple(wanted)
+        # An element that may be -1 would be inferred; it cannot be if all sizes fit together as they are.
         return tuple(
-            # An element that may be -1 would be inferred; it cannot be if all sizes fit together as they are.
-            dim if same_count or nonnegative(dim) or dim in (x.shape or ()) else dims.fresh("reshape")
-            for dim in wanted
+            dim if nonnegative(dim) or dim in (x.shape or ()) else dims.fresh("reshape") for dim in wanted
         )
     if wanted.count(-1) > 1:
         raise UnknownShape

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fuseconv.ir import dims
+from fuseconv.ir import dims, types
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Op, Value
 from fuseconv.passes import kernels
-from fuseconv.passes.shapes.operands import CONTENT_LIMIT, content_of
+from fuseconv.passes.shapes.operands import CONTENT_LIMIT
 
 # Ops whose kernels are right on unknown sizes, since they move elements or use arithmetic that Sym defines; with the
 # operands that may hold such sizes. The others (axes, indices, conditions) must be known.
@@ -24,6 +24,7 @@ _SYMBOLIC = {
     **dict.fromkeys(("Concat", "Fill", "Select", "SelectV2", "Split"), slice(1, None)),
     "ConcatV2": slice(0, -1),
 }
+_FOLLOWED = frozenset(dtype for dtype in types.ALL if dtype.numpy.kind in "iub")
 # Those that find one of several elements.
 _COMPARING = frozenset({"Max", "Min"})
 _SHAPE_OPS = frozenset({"Shape", "ShapeN", "Size", "Rank", "TensorListLength"})
@@ -38,30 +39,32 @@ def content(op: Op) -> list[np.ndarray | None]:
     unknown sizes.
     """
     nothing: list[np.ndarray | None] = [None] * len(op.results)
+    for result in op.results:
+        if result.dtype not in _FOLLOWED:
+            return nothing
     if op.kind == "tf.StatelessRandomGetAlg":
         return [_objects(_PHILOX)]
     if op.dialect != "tf" or not op.operands or not op.results:
         return nothing
     if op.type in _SHAPE_OPS:
         return [_of_shape(op.type, operand) for operand in op.operands]
-    if not all(map(_followed, op.results)):
+    if not all(map(_is_small, op.results)):
         return nothing
     operands = []
     for operand in op.operands:
-        known = content_of(operand)
+        known = _settled(operand)
         if known is None:
             return nothing
         operands.append(known)
-    made = _run(op, [_settled(known, value) for known, value in zip(operands, op.operands)])  # type: ignore[arg-type]
+    made = _run(op, operands)
     if made is None or any(array.size > CONTENT_LIMIT for array in made):
         return nothing
     return [_checked(array, result) for array, result in zip(made, op.results)]
 
 
-def _followed(value: Value) -> bool:
-    if value.dtype.numpy.kind not in "iub":
-        return False
-    return not value.is_static or dims.product(value.shape or ()) <= CONTENT_LIMIT  # type: ignore[operator]
+def _is_small(value: Value) -> bool:
+    size = dims.product(value.shape or ())
+    return isinstance(size, Sym) or size <= CONTENT_LIMIT
 
 
 def _of_shape(kind: str, operand: Value | None) -> np.ndarray | None:
@@ -78,20 +81,21 @@ def _objects(elements: object) -> np.ndarray:
     return np.array(elements, object)
 
 
-def _settled(known: np.ndarray, value: Value) -> np.ndarray:
-    """The content as an array of its own type where all of it is known."""
-    if any(isinstance(element, Sym) for element in known.flat):
-        return known
-    return known.astype(value.dtype.numpy)
+def _settled(value: Value | None) -> np.ndarray | None:
+    """The content of a value, as an array of its own type where all of it is known; None if it is not followed."""
+    if value is None:
+        return None
+    known, data = value.content, value.data
+    if known is not None:
+        return known if Sym in map(type, known.flat) else known.astype(value.dtype.numpy)
+    return data if data is not None and data.dtype.kind in "iub" and data.size <= CONTENT_LIMIT else None
 
 
 def _run(op: Op, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
-    if all(array.dtype != object for array in arrays):
+    symbolic = [index for index, array in enumerate(arrays) if array.dtype.hasobject]
+    if not symbolic:
         return kernels.evaluate(op, arrays)
-    if op.type not in _SYMBOLIC:
-        return None
-    symbolic = set(range(len(arrays))[_SYMBOLIC[op.type]])
-    if any(array.dtype == object and index not in symbolic for index, array in enumerate(arrays)):
+    if op.type not in _SYMBOLIC or not set(symbolic).issubset(range(len(arrays))[_SYMBOLIC[op.type]]):
         return None
     if op.type in _COMPARING and arrays[0].size > 1:
         return None
@@ -101,7 +105,7 @@ def _run(op: Op, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
 def _checked(array: np.ndarray, result: Value) -> np.ndarray | None:
     """The array with Python's own ints; None if one does not fit the type, where TensorFlow would wrap it."""
     made = array.astype(object)
-    if result.dtype.numpy.kind == "b":
+    if not array.dtype.hasobject or result.dtype.numpy.kind == "b":
         return made
     limits = np.iinfo(result.dtype.numpy)
     fits = all(isinstance(element, Sym) or limits.min <= element <= limits.max for element in made.flat)

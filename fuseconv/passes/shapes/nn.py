@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from fuseconv.ir import dims
@@ -21,11 +22,12 @@ from fuseconv.passes.shapes.operands import (
 from fuseconv.passes.shapes.registry import Shapes, infers
 
 
-def layout(data_format: str, rank: int) -> tuple[int, list[int]]:
+@functools.cache
+def layout(data_format: str, rank: int) -> tuple[int, Sequence[int]]:
     """The channel axis and the spatial axes of a data format such as NHWC or NCDHW. Raises UnknownShape."""
     if len(data_format) != rank or set(data_format) - set("NCDHW"):
         raise UnknownShape
-    return data_format.index("C"), [i for i, letter in enumerate(data_format) if letter in "DHW"]
+    return data_format.index("C"), tuple(i for i, letter in enumerate(data_format) if letter in "DHW")
 
 
 def window(dim: Dim, size: Dim, stride: int, dilation: int, padding: str, pads: Sequence[int]) -> Dim:

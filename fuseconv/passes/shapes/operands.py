@@ -50,20 +50,18 @@ def with_rank(value: Value, rank: int) -> Shape:
 
 def elements(value: Value) -> list[Dim]:
     """The elements of an operand, flat. Raises UnknownShape if they are not known."""
-    content = content_of(value)
-    if content is not None:
-        return list(content.reshape(-1))
-    if value.data is not None and value.dtype.is_integer:
-        return [int(element) for element in value.data.reshape(-1)]
-    raise UnknownShape
+    known = value.data if value.content is None else value.content
+    if known is None or value.dtype.numpy.kind not in "iub":
+        raise UnknownShape
+    return known.reshape(-1).tolist()
 
 
 def ints(value: Value) -> list[int]:
     """The elements of an operand, all of them known integers, such as axes. Raises UnknownShape."""
-    known = [element for element in elements(value) if isinstance(element, int)]
-    if len(known) != len(elements(value)):
+    known = elements(value)
+    if Sym in map(type, known):
         raise UnknownShape
-    return known
+    return known  # type: ignore[return-value]
 
 
 def scalar(value: Value, hint: str = "u") -> Dim:
@@ -76,7 +74,7 @@ def scalar(value: Value, hint: str = "u") -> Dim:
 
 def sizes(value: Value, hint: str = "u") -> list[Dim]:
     """The elements of a vector of sizes; an unknown for each where only its length is known. Raises UnknownShape."""
-    if content_of(value) is not None or value.data is not None:
+    if value.content is not None or value.data is not None:
         return elements(value)
     count = value.shape[0] if value.shape is not None and len(value.shape) == 1 else None
     if not isinstance(count, int) or count > _MAX_RANK:
@@ -144,9 +142,9 @@ def broadcast(*shapes: Shape | None) -> Shape:
     for shape in shapes:
         if shape is None:
             raise UnknownShape
-        if shape == result:
-            continue
-        rank = max(len(result), len(shape))
-        padded = [(1,) * (rank - len(s)) + tuple(s) for s in (result, shape)]
-        result = tuple(broadcast_dim(a, b) for a, b in zip(*padded))
+        if not result:
+            result = shape
+        elif shape and shape != result:
+            more = len(shape) - len(result)
+            result = tuple(map(broadcast_dim, (1,) * more + result, (1,) * -more + shape))
     return result
