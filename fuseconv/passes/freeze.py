@@ -14,6 +14,8 @@ _READS = frozenset({
     "tf.ReadVariableOp", "tf.ResourceGather", "tf.ResourceGatherNd", "tf.VariableShape", "tf.VarIsInitializedOp",
     "tf.IsVariableInitialized",
 })  # fmt: skip
+# Variables of TF1, which are what they hold.
+_REFERENCES = frozenset({"tf.VariableV2", "tf.Variable"})
 
 
 def freeze(module: Module, report: Report) -> None:
@@ -28,7 +30,8 @@ def freeze(module: Module, report: Report) -> None:
     for graph in module.graphs():
         kept: list[Op] = []
         for op in graph.ops:
-            if not _freeze_op(op, variables, written, module, frozen, report, kept):
+            reads = op.kind in _READS or op.kind in _REFERENCES
+            if not (reads and _freeze_op(op, variables, written, module, frozen, report, kept)):
                 kept.append(op)
         graph.ops = kept
 
@@ -36,7 +39,7 @@ def freeze(module: Module, report: Report) -> None:
 def _written(module: Module, variables: dict[Value, set[str]]) -> set[str]:
     written: set[str] = set()
     for value, names in variables.items():
-        reference = value.op is not None and value.op.kind in ("tf.VariableV2", "tf.Variable")
+        reference = value.op is not None and value.op.kind in _REFERENCES
         for op in value.uses:
             if op.kind in _READS or op.kind in FORWARDS or op.kind == "ir.return":
                 continue
@@ -57,17 +60,18 @@ def _freeze_op(
     report: Report,
     out: list[Op],
 ) -> bool:
-    """Deals with an op that reads a frozen variable; False if the op is no such op and stays."""
-    reference = op.kind in ("tf.VariableV2", "tf.Variable")
-    handle = op.result if reference else op.operands[0] if op.kind in _READS and op.operands else None
-    names = variables.get(handle, set()) if handle is not None else set()
-    if len(names) != 1 or names & written:
+    """Deals with an op that reads a variable; False if the variable is not frozen, and the op stays."""
+    handle = op.result if op.kind in _REFERENCES else next(iter(op.operands), None)
+    names = variables.get(handle, ())  # type: ignore[arg-type]
+    if len(names) != 1:
         return False
     (name,) = names
+    if name in written:
+        return False
     value = frozen.get(name)
     if value is None:
         value = frozen[name] = _constant(module.variables.get(name), name)
-    if op.kind in ("tf.ReadVariableOp", "tf.VariableV2", "tf.Variable"):
+    if op.kind == "tf.ReadVariableOp" or op.kind in _REFERENCES:
         replace_uses(op.result, value)
         report.record("folded", "freeze", op.sources, why="its variable is never written")
     elif op.kind in ("tf.VarIsInitializedOp", "tf.IsVariableInitialized"):

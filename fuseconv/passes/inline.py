@@ -141,28 +141,24 @@ class _Inliner:
         for op in graph.ops:
             if prefix:
                 _rename(op, prefix)
-            for old, new in zip(op.results, self.place(op, ops)):
-                replace_uses(old, new)
+            self.report.source(op.name, op.type)
+            callee = callee_of(op, self.functions)
+            if callee is not None and not self.keep(callee):
+                self.replace(op, callee, ops)
+                continue
+            if op.attrs and references(op):
+                op.attrs = {name: self.instantiate(value, op) for name, value in op.attrs.items()}
+            ops.append(op)
         return ops
 
-    def place(self, op: Op, out: list[Op]) -> list[Value]:
-        """Puts an op into the graph that is being built: as it is, or the body of the function that it calls.
-
-        Returns what stands for its results.
-        """
-        self.report.source(op.name, op.type)
-        callee = callee_of(op, self.functions)
-        if callee is None or self.keep(callee):
-            if op.attrs:
-                op.attrs = {name: self.instantiate(value, op) for name, value in op.attrs.items()}
-            out.append(op)
-            return op.results
+    def replace(self, op: Op, callee: Graph, out: list[Op]) -> None:
+        """Puts the body of the function that an op calls into the graph that is being built."""
         body = self.instance(callee)
         body.ops = self.expand(body, f"{op.name}/")
-        results = move_body(body, op.operands, out)
+        for old, new in zip(op.results, move_body(body, op.operands, out)):
+            replace_uses(old, new)
         self.report.removed(op, "inline", f"the body of {callee.name} stands in its place")
         detach(op)
-        return results
 
     def instance(self, function: Graph) -> Graph:
         """A function for one user: itself, or a copy."""
@@ -170,11 +166,14 @@ class _Inliner:
 
     def note_constants(self, graph: Graph, prefix: str) -> None:
         """Constants are no ops here, but they are nodes of the model, which the report accounts for."""
-        for value in graph.constants():
-            name = prefix + value.name
-            if name not in self.report.sources:
-                self.report.source(name, "Const")
-                self.constants[name] = None
+        for op in (*graph.ops, graph.terminator):
+            for value in op.operands:
+                if value is None or value.data is None:
+                    continue
+                name = prefix + value.name
+                if name not in self.report.sources:
+                    self.report.source(name, "Const")
+                    self.constants[name] = None
 
     def instantiate(self, value: Any, op: Op) -> Any:
         """A reference to a function becomes one to a copy that only this op uses."""

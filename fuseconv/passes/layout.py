@@ -34,12 +34,14 @@ class _Group:
     """Ops that can be computed in a form.
 
     reach: how far it grows down: from no value; from those that are in the form already; from those too that have to be
-    put into it. ops: with what they become. inputs: the values from outside that they need in the form; results: theirs
+    put into it. known: what ops become in the form, None where they cannot; kept from one reach to the next. ops: those
+    of the group, with what they become. inputs: the values from outside that they need in the form; results: theirs
     that are in the form."""
 
-    def __init__(self, form: Form, start: Value, reach: int) -> None:
+    def __init__(self, form: Form, start: Value, reach: int, known: dict[Op, Arranged | None]) -> None:
         self.form = form
         self.reach = reach
+        self.known = known
         self.ops: dict[Op, Arranged] = {}
         self.inputs: dict[Value, None] = {}
         self.wanted = {start}
@@ -58,7 +60,7 @@ class _Group:
             yield from self._wanted(value.op)  # type: ignore[arg-type]
         else:
             self.inputs[value] = None
-        if self.reach >= (1 if made or self.is_free(value) else 2):
+        if self.reach == 2 or (self.reach == 1 and (made or self.is_free(value))):
             for reader in list(value.uses):
                 if reader in self.ops or self._take(reader, plain=True):
                     yield from self._wanted(reader)
@@ -66,7 +68,9 @@ class _Group:
                         yield reader.result
 
     def _take(self, op: Op, plain: bool) -> bool:
-        found = arranged(op, self.form)
+        if op not in self.known:
+            self.known[op] = arranged(op, self.form)
+        found = self.known[op]
         if found is None or (found.plain and not plain):
             return False
         self.ops[op] = found
@@ -136,18 +140,20 @@ class _Groups:
             for form, value in self._starts(op):
                 if (form, value) in seen or op in self.gone:
                     continue
-                groups = [_Group(form, value, reach) for reach in range(3)]
+                known: dict[Op, Arranged | None] = {}
+                groups = [_Group(form, value, reach, known) for reach in range(3)]
                 seen.update((form, wanted) for wanted in groups[-1].wanted)
                 best = max(groups, key=lambda group: group.profit)
                 if best.ops and best.profit > 0 and best.is_buildable and best.ops.keys() <= self.places.keys():
                     self._change(best)
                     changed = True
-        self.graph.ops = [
-            part
-            for op in self.graph.ops
-            for part in (*self.before.get(op, ()), op, *self.behind.get(op, ()))
-            if part not in self.gone
-        ]
+        if changed:
+            self.graph.ops = [
+                part
+                for op in self.graph.ops
+                for part in (*self.before.get(op, ()), op, *self.behind.get(op, ()))
+                if part not in self.gone
+            ]
         return changed
 
     def _starts(self, op: Op) -> list[tuple[Form, Value]]:

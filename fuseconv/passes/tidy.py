@@ -56,8 +56,9 @@ def _tidy_graph(graph: Graph, report: Report) -> None:
     ops, graph.ops = graph.ops, []
     for op in ops:
         made: list[Op] = []
+        rules = _RULES.get(op.kind, ())
         # The write of a variable tensor is no waste, even of a value that is there already.
-        for rule in () if any(result.variable for result in op.results) else _RULES.get(op.kind, ()):
+        for rule in () if rules and op.result.variable else rules:
             value = rule(op, Builder(made, op.name, op.sources))
             if value is None:
                 continue

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class Form:
     order: tuple[int | None, ...]
     dropped: int | None = None
 
-    @property
+    @cached_property
     def rank(self) -> int:
         """The number of dimensions of tensors that can have the form."""
         return sum(axis is not None for axis in self.order) + (self.dropped is not None)
@@ -102,8 +103,10 @@ def _unit(flat: Shape, deep: Shape) -> int | None:
     """The dimension of size 1 that one shape has more than the other, if that is all."""
     if len(deep) != len(flat) + 1:
         return None
-    places = (place for place, dim in enumerate(deep) if dim == 1 and deep[:place] + deep[place + 1 :] == flat)
-    return next(places, None)
+    for place, dim in enumerate(deep):
+        if dim == 1 and deep[:place] + deep[place + 1 :] == flat:
+            return place
+    return None
 
 
 @dataclass
