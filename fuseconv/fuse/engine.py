@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 
 from fuseconv.errors import module_error
 from fuseconv.fuse.apply import build, replace
 from fuseconv.fuse.match import Fusion, Match, Refused
-from fuseconv.fuse.pattern import Miss, Pattern
+from fuseconv.fuse.pattern import Glance, Miss, Pattern, glance
 from fuseconv.ir.graph import Graph, Module, Op, detach
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -30,19 +31,12 @@ def fuse_patterns(
 
     explain: record also what matches but for one thing, and what that is.
     """
-    by_kind: dict[str, list[tuple[Fusion, Pattern]]] = {}
-    for fusion in fusions:
-        for pattern in fusion.patterns:
-            if pattern.dialect == dialect:
-                for kind in pattern.kinds:
-                    by_kind.setdefault(kind, []).append((fusion, pattern))
+    candidates = _candidates(tuple(fusions), dialect)
     # What an earlier call left alone is judged anew.
-    report.forget_refusals(fusion.name for candidates in by_kind.values() for fusion, _ in candidates)
-    for candidates in by_kind.values():
-        candidates.sort(key=lambda candidate: -candidate[1].size)
+    report.forget_refusals(candidates.names)
     fused = False
     for graph in list(module.graphs()):
-        walk = _PatternWalk(graph, module.functions, by_kind, report, -1 if dialect == "tf" else 1)
+        walk = _PatternWalk(graph, module.functions, candidates, report, -1 if dialect == "tf" else 1)
         fused |= walk.run()
         if explain:
             walk.explain()
@@ -72,6 +66,38 @@ def report_unknown_ops(
                 report.record("refused", fusion.name, (), why=why)
 
 
+class _Candidates:
+    """The patterns of a dialect that may end at an op, the larger first. Ops of which a glance shows the same have the
+    same ones."""
+
+    def __init__(self, fusions: Iterable[Fusion], dialect: str) -> None:
+        self.by_kind: dict[str, list[tuple[Fusion, Pattern]]] = {}
+        for fusion in fusions:
+            for pattern in fusion.patterns:
+                for kind in pattern.kinds if pattern.dialect == dialect else ():
+                    self.by_kind.setdefault(kind, []).append((fusion, pattern))
+        for candidates in self.by_kind.values():
+            candidates.sort(key=lambda candidate: -candidate[1].size)
+        self.names = frozenset(fusion.name for candidates in self.by_kind.values() for fusion, _ in candidates)
+        self.by_glance: dict[Glance, list[tuple[Fusion, Pattern]]] = {}
+
+    def of(self, op: Op) -> Sequence[tuple[Fusion, Pattern]]:
+        candidates = self.by_kind.get(op.kind)
+        if candidates is None:
+            return ()
+        seen = glance(op)
+        found = self.by_glance.get(seen)
+        if found is None:
+            found = self.by_glance[seen] = [each for each in candidates if each[1].may_end_at(seen)]
+        return found
+
+
+@lru_cache(maxsize=4)
+def _candidates(fusions: tuple[Fusion, ...], dialect: str) -> _Candidates:
+    """One set of fusions mostly serves many conversions."""
+    return _Candidates(fusions, dialect)
+
+
 class _PatternWalk:
     """Applies patterns to one graph, forwards (`step` 1) or backwards (-1). A refusal counts if its op stays."""
 
@@ -79,13 +105,13 @@ class _PatternWalk:
         self,
         graph: Graph,
         functions: dict[str, Graph],
-        by_kind: dict[str, list[tuple[Fusion, Pattern]]],
+        candidates: _Candidates,
         report: Report,
         step: int,
     ) -> None:
         self.graph = graph
         self.functions = functions
-        self.by_kind = by_kind
+        self.candidates = candidates
         self.report = report
         self.step = step
         self.refusals: dict[tuple[str, Op], str] = {}
@@ -106,7 +132,7 @@ class _PatternWalk:
         """Records the nearest miss of each fusion at each op that is left, and that it has not refused."""
         nearest: dict[tuple[str, Op], Miss] = {}
         for op in self.graph.ops:
-            for fusion, pattern in self.by_kind.get(op.kind, ()):
+            for fusion, pattern in self.candidates.by_kind.get(op.kind, ()):
                 key = fusion.name, op
                 miss = None if key in self.refusals else pattern.nearest_miss(op)
                 if miss and (key not in nearest or miss.closeness > nearest[key].closeness):
@@ -137,11 +163,7 @@ class _PatternWalk:
 
     def fuse(self, op: Op, dead: set[Op]) -> list[Op] | None:
         """Replaces the op by the first fusion that agrees; returns what was built, or None if none does."""
-        candidates = self.by_kind.get(op.kind, ())
-        makers = [v.op.kind for v in op.operands if v is not None and v.op is not None] if candidates else []
-        for fusion, pattern in candidates:
-            if pattern.makers and pattern.makers.isdisjoint(makers):
-                continue
+        for fusion, pattern in self.candidates.of(op):
             for bindings in pattern.matches(op):
                 match = Match(
                     {**dict.fromkeys(fusion.parameters), **bindings.values},

@@ -81,11 +81,11 @@ class Match:
     composite: str = ""
     placeholder: bool = False
 
+    def __post_init__(self) -> None:
+        self.__dict__.update(self.ops)
+        self.__dict__.update(self.operands)
+
     def __getattr__(self, name: str) -> Any:
-        if name in self.__dict__.get("operands", ()):
-            return self.operands[name]
-        if name in self.__dict__.get("ops", ()):
-            return self.ops[name]
         raise AttributeError(f"the fusion's interface has no {name}")
 
     @property
@@ -118,7 +118,7 @@ def _is_root(root: object) -> bool:
     return isinstance(root, Composite) or (isinstance(root, Pattern) and isinstance(root.root, Term))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fusion:
     """A converter module's entry: what is looked for and what becomes of it.
 

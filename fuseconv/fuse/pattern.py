@@ -66,6 +66,19 @@ class Parameter(Term):
     constant: bool = False
 
 
+# What is seen of an op without following its operands: its kind, and for each operand the kind of the op that makes it,
+# or whether it is a constant if none does, or None if it is left out.
+Glance = tuple[Any, ...]
+
+
+def glance(op: Op) -> Glance:
+    """What is seen of the op at first."""
+    seen: list[Any] = [op.kind]
+    for value in op.operands:
+        seen.append(None if value is None else value.is_const if value.op is None else value.op.kind)
+    return tuple(seen)
+
+
 @dataclass(frozen=True)
 class Node(Term):
     """The result of an op. rest: it may have more operands than these."""
@@ -76,6 +89,15 @@ class Node(Term):
     attrs: dict[str, Any]
     name: str | None
     shared: bool
+
+    def may_be(self, seen: Glance) -> bool:
+        """False of what cannot match, whatever else there is to see of it."""
+        kind, *operands = seen
+        count = len(self.operands)
+        if kind not in self.kinds or count > len(operands) or (count < len(operands) and not self.rest):
+            return False
+        orders = [operands, operands[::-1]] if kind in COMMUTATIVE else [operands]
+        return any(all(map(_may_be, self.operands, order)) for order in orders)
 
 
 @dataclass(frozen=True)
@@ -107,18 +129,23 @@ class Miss:
 @dataclass(slots=True)
 class Bindings:
     """What a match has bound. matched: its ops, the last first; an op may be there twice. inner: those whose results
-    nobody else may read. lenient: one thing may still differ; miss: the one that did."""
+    nobody else may read. lenient: one thing may still differ; miss: the one that did.
+
+    While a match is looked for there is one object: what binds something yields for each way in which the rest can be
+    bound too, and takes it back in the end."""
 
     values: dict[str, Value] = field(default_factory=dict)
     ops: dict[str, Op] = field(default_factory=dict)
-    matched: tuple[Op, ...] = ()
-    inner: tuple[Op, ...] = ()
+    matched: list[Op] = field(default_factory=list)
+    inner: list[Op] = field(default_factory=list)
     lenient: bool = False
     miss: Miss | None = None
 
-    def but(self, miss: Miss) -> Bindings:
-        """These, with the one thing that may differ."""
-        return Bindings(self.values, self.ops, self.matched, self.inner, False, miss)
+    def but(self, miss: Miss, ways: Iterator[None]) -> Iterator[None]:
+        """The ways with this as the one thing that may differ."""
+        self.lenient, self.miss = False, miss
+        yield from ways
+        self.lenient, self.miss = True, None
 
 
 @dataclass(frozen=True)
@@ -136,23 +163,11 @@ class Pattern:
         return tuple(dict.fromkeys(kind for node in self._roots for kind in node.kinds))
 
     @cached_property
-    def makers(self) -> frozenset[str]:
-        """Kinds of ops of which one must have made an operand of the last op; none if the pattern may do without."""
-        makers: set[str] = set()
-        for root in self._roots:
-            inner = [_alternatives(term) for term in root.operands]
-            made = [terms for terms in inner if all(isinstance(term, Node) for term in terms)]
-            if not made:
-                return frozenset()
-            makers.update(kind for node in made[0] for kind in node.kinds)  # type: ignore[attr-defined]
-        return frozenset(makers)
-
-    @cached_property
     def all_kinds(self) -> frozenset[str]:
         """The kinds of its ops, wherever they stand."""
         return frozenset(kind for node in _nodes(self.root) for kind in node.kinds)
 
-    @property
+    @cached_property
     def dialect(self) -> str:
         return self.kinds[0].partition(".")[0]
 
@@ -161,12 +176,17 @@ class Pattern:
         """The number of ops; of the largest alternative where there are several."""
         return _count(self.root)
 
+    def may_end_at(self, seen: Glance) -> bool:
+        """False of an op that cannot be the last of a match, whatever else there is to see of it."""
+        return any(node.may_be(seen) for node in self._roots)
+
     def matches(self, op: Op) -> Iterator[Bindings]:
         """The ways to match with `op` as the last op of the pattern."""
         for node in self._roots:
-            for bindings in _match_op(node, op, Bindings()):
-                if not any(_outside_readers(bindings, op)):
-                    yield bindings
+            bound = Bindings()
+            for _ in _match_op(node, op, bound):
+                if not any(_outside_readers(bound, op)):
+                    yield Bindings(dict(bound.values), dict(bound.ops), list(bound.matched))
 
     def nearest_miss(self, op: Op) -> Miss | None:
         """What keeps `op` from being the last op of a match, if it is one thing only: a constant of another value, an
@@ -174,8 +194,9 @@ class Pattern:
         match, and two thirds of the pattern's. None also if the pattern matches."""
         best: Miss | None = None
         for node in self._roots:
-            for bindings in _match_op(node, op, Bindings(lenient=True)):
-                miss, outside = bindings.miss, list(_outside_readers(bindings, op))
+            bound = Bindings(lenient=True)
+            for _ in _match_op(node, op, bound):
+                miss, outside = bound.miss, list(_outside_readers(bound, op))
                 if miss is None and not outside:
                     return None
                 if miss is None and len(outside) == 1:
@@ -184,7 +205,7 @@ class Pattern:
                     miss = Miss(inner, f"its result is {other}")
                 elif miss is None or outside:
                     continue
-                miss = replace(miss, matched=tuple(dict.fromkeys(bindings.matched)))
+                miss = replace(miss, matched=tuple(dict.fromkeys(bound.matched)))
                 nodes = {matched.sources for matched in miss.matched}
                 enough = len(nodes) >= _FEWEST_NODES and len(miss.matched) >= 2 * miss.absent
                 if enough and (best is None or miss.closeness > best.closeness):
@@ -266,63 +287,76 @@ def _count(term: Any, choose: Callable[[Iterable[int]], int] = max) -> int:
     return 1 + sum(_count(part, choose) for part in term.operands) if isinstance(term, Node) else 0
 
 
-def _match_op(node: Node, op: Op, bound: Bindings) -> Iterator[Bindings]:
-    if op.kind not in node.kinds or _holds_state_or_is_quantised(op):
+def _match_op(node: Node, op: Op, bound: Bindings) -> Iterator[None]:
+    count = len(node.operands)
+    if op.kind not in node.kinds or count > len(op.operands) or (count < len(op.operands) and not node.rest):
+        return
+    if _holds_state_or_is_quantised(op):
         return
     wrong = _wrong_attr(node, op)
-    if wrong is not None:
-        if not bound.lenient:
-            return
+    if wrong is None:
+        yield from _match_parts(node, op, bound)
+    elif bound.lenient:
         held = repr(op.attrs[wrong]) if wrong in op.attrs else "its default"
-        bound = bound.but(Miss(op, f"the attribute {wrong} holds {held}"))
-    bound = Bindings(
-        bound.values,
-        {**bound.ops, node.name: op} if node.name else bound.ops,
-        (*bound.matched, op),
-        bound.inner if node.shared else (*bound.inner, op),
-        bound.lenient,
-        bound.miss,
-    )
-    count = len(node.operands)
-    if count > len(op.operands) or (count < len(op.operands) and not node.rest):
-        return
-    yield from _match_operands(node.operands, tuple(op.operands[:count]), op, bound)
-    if op.kind in COMMUTATIVE and count:
-        yield from _match_operands(node.operands, tuple(op.operands[::-1]), op, bound)
+        yield from bound.but(Miss(op, f"the attribute {wrong} holds {held}"), _match_parts(node, op, bound))
 
 
-def _match_operands(terms: tuple, operands: tuple, reader: Op, bound: Bindings) -> Iterator[Bindings]:
-    if not terms:
-        yield bound
+def _match_parts(node: Node, op: Op, bound: Bindings) -> Iterator[None]:
+    before = bound.ops.get(node.name) if node.name else None
+    if node.name:
+        bound.ops[node.name] = op
+    bound.matched.append(op)
+    if not node.shared:
+        bound.inner.append(op)
+    yield from _match_operands(node.operands, op.operands, 0, op, bound)
+    if op.kind in COMMUTATIVE and node.operands:
+        yield from _match_operands(node.operands, op.operands[::-1], 0, op, bound)
+    if not node.shared:
+        bound.inner.pop()
+    bound.matched.pop()
+    if node.name:
+        del bound.ops[node.name]
+        if before is not None:
+            bound.ops[node.name] = before
+
+
+def _match_operands(terms: tuple, operands: list, index: int, reader: Op, bound: Bindings) -> Iterator[None]:
+    if index == len(terms):
+        yield
         return
-    for first in _match_value(terms[0], operands[0], bound):
-        yield from _match_operands(terms[1:], operands[1:], reader, first)
+    for _ in _match_value(terms[index], operands[index], bound):
+        yield from _match_operands(terms, operands, index + 1, reader, bound)
     if bound.lenient:
-        for first in _match_wrongly(terms[0], operands[0], reader, bound):
-            yield from _match_operands(terms[1:], operands[1:], reader, first)
+        for _ in _match_wrongly(terms[index], operands[index], reader, bound):
+            yield from _match_operands(terms, operands, index + 1, reader, bound)
 
 
-def _match_value(term: Any, value: Value | None, bound: Bindings) -> Iterator[Bindings]:
+def _match_value(term: Any, value: Value | None, bound: Bindings) -> Iterator[None]:
     if isinstance(term, Either):
         for alternative in term.terms:
             yield from _match_value(alternative, value, bound)
-    elif isinstance(term, Parameter):
-        if value is None or (term.constant and not value.is_const):
-            return
-        if _is_same(bound.values.get(term.name, value), value):
-            values = {term.name: value, **bound.values}
-            yield Bindings(values, bound.ops, bound.matched, bound.inner, bound.lenient, bound.miss)
     elif isinstance(term, Node):
         if value is not None and value.op is not None and value.index == 0:
             yield from _match_op(term, value.op, bound)
     elif term is None:
         if value is None:
-            yield bound
-    elif value is not None and _is_number(value, term):
-        yield bound
+            yield
+    elif value is None:
+        return
+    elif not isinstance(term, Parameter):
+        if _is_number(value, term):
+            yield
+    elif value.is_const or not term.constant:
+        known = bound.values.get(term.name)
+        if known is None:
+            bound.values[term.name] = value
+            yield
+            del bound.values[term.name]
+        elif _is_same(known, value):
+            yield
 
 
-def _match_wrongly(term: Any, value: Value | None, reader: Op, bound: Bindings) -> Iterator[Bindings]:
+def _match_wrongly(term: Any, value: Value | None, reader: Op, bound: Bindings) -> Iterator[None]:
     """Takes a value that is no match of a term for the one thing that may differ: an op in the place of another, or a
     value in the place of the whole term."""
     why = _why_different(term, value, bound)
@@ -331,9 +365,9 @@ def _match_wrongly(term: Any, value: Value | None, reader: Op, bound: Bindings) 
     op = value.op if value is not None else None
     for node in _alternatives(term):
         if op is not None and isinstance(node, Node) and len(node.operands) == len(op.operands):
-            within = bound.but(Miss(reader, why, 1, op))
-            yield from _match_operands(node.operands, tuple(op.operands), op, within)
-    yield bound.but(Miss(reader, why, _count(term, min)))
+            within = _match_operands(node.operands, op.operands, 0, op, bound)
+            yield from bound.but(Miss(reader, why, 1, op), within)
+    yield from bound.but(Miss(reader, why, _count(term, min)), iter([None]))
 
 
 def _why_different(term: Any, value: Value | None, bound: Bindings) -> str:
@@ -385,8 +419,11 @@ def _wrong_attr(node: Node, op: Op) -> str | None:
         held = op.attrs.get(name)
         if not (wanted(held) if callable(wanted) else held == wanted):
             return name
-    others = (name for name in op.attrs if not (name in node.attrs or name in IRRELEVANT or name.startswith("_")))
-    return None if node.name else next(others, None)
+    if not node.name:
+        for name in op.attrs:
+            if not (name in node.attrs or name in IRRELEVANT or name.startswith("_")):
+                return name
+    return None
 
 
 def _holds_state_or_is_quantised(op: Op) -> bool:
@@ -395,6 +432,17 @@ def _holds_state_or_is_quantised(op: Op) -> bool:
         if value is not None and (value.variable or value.quantisation is not None):
             return True
     return False
+
+
+def _may_be(term: Any, maker: str | bool | None) -> bool:
+    """False of a term that cannot match what a glance shows of an operand."""
+    if isinstance(term, Either):
+        return any(_may_be(alternative, maker) for alternative in term.terms)
+    if isinstance(term, Node):
+        return maker in term.kinds
+    if term is None:
+        return maker is None
+    return maker is True or (isinstance(term, Parameter) and not term.constant and maker is not None)
 
 
 def _outside_readers(bound: Bindings, root: Op) -> Iterator[tuple[Op, Op]]:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fuseconv.fuse.pattern import Constant, pattern
+from fuseconv.fuse.pattern import Constant, glance, pattern
 from fuseconv.ir import types
-from fuseconv.ir.graph import Op, Quantisation, constant
+from fuseconv.ir.graph import Op, Quantisation, Value, constant
 
 
 def value(name="x"):
@@ -114,18 +114,33 @@ def test_any_of_several_kinds_and_any_operands():
     assert not list(pattern(lambda tfl, x: tfl.NEG(x)).matches(op("tfl.NEG", x, x).op))
 
 
-def test_makers_are_what_an_operand_must_come_from():
+def test_a_glance_shows_the_makers_of_operands_and_which_are_constant_or_left_out():
+    x = Value(types.FLOAT32, (2, 3))
+    assert glance(op("tf.Add", op("tf.Neg", x), number(2), x, None).op) == ("tf.Add", "tf.Neg", True, False, None)
+
+
+def test_a_glance_tells_what_cannot_match():
     @pattern
     def either(tf, x, y):
-        return tf.Relu(tf.Add(x, y) | tf.Mul(x, y)) | tf.Neg(x, tf.Sub(x, y))
+        return tf.Relu(tf.Sub(x, y) | 1.0) | tf.Add(x, tf.Neg(y, None))
 
     @pattern
-    def free(tf, x, y):
-        return tf.Relu(tf.Add(x, y) | x)
+    def rest(tfl, x, c: Constant):
+        return tfl.CONV_2D(x, c, None, ...)
 
-    assert scaled.makers == {"tf.Add", "tf.AddV2"}
-    assert either.makers == {"tf.Add", "tf.AddV2", "tf.Mul", "tf.Sub"}
-    assert not free.makers
+    likely = [
+        ("tf.Relu", "tf.Sub"), ("tf.Relu", True), ("tf.Add", "tf.Neg", True), ("tf.Add", False, "tf.Neg"),
+    ]  # fmt: skip
+    assert all(map(either.may_end_at, likely))
+    unlikely = [
+        ("tf.Relu", False), ("tf.Relu", "tf.Neg"), ("tf.Relu", None), ("tf.Relu",), ("tf.Relu", True, True),
+        ("tf.Neg", True), ("tf.Add", None, "tf.Neg"), ("tf.Add", "tf.Sub", True),
+    ]  # fmt: skip
+    assert not any(map(either.may_end_at, unlikely))
+    assert rest.may_end_at(("tfl.CONV_2D", False, True, None))
+    assert rest.may_end_at(("tfl.CONV_2D", "tfl.NEG", True, None, True))
+    assert not rest.may_end_at(("tfl.CONV_2D", False, False, None))
+    assert not rest.may_end_at(("tfl.CONV_2D", False, True))
 
 
 def test_inner_values_have_no_other_reader():
