@@ -164,6 +164,12 @@ class Fusion:
         return self.root.names if isinstance(self.root, Composite) else ()
 
     @cached_property
+    def tf_types(self) -> frozenset[str]:
+        """The types of the ops of TensorFlow's in any of the patterns."""
+        kinds = (kind for pattern in self.patterns if pattern.dialect == "tf" for kind in pattern.all_kinds)
+        return frozenset(kind.partition(".")[2] for kind in kinds)
+
+    @cached_property
     def parameters(self) -> tuple[str, ...]:
         """The names of values in any of the patterns."""
         return tuple(dict.fromkeys(name for pattern in self.patterns for name in pattern.parameters))

@@ -7,6 +7,7 @@ read from any graph of the module.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,6 +86,13 @@ def constant(data: np.ndarray | Any, dtype: DType | None = None, name: str = "")
     return value
 
 
+@functools.lru_cache(maxsize=1024)
+def _parts(kind: str) -> tuple[str, str, str]:
+    """A kind of ops, its dialect and type: the same texts for all such ops, which makes them fast as keys."""
+    dialect, _, type = kind.partition(".")
+    return kind, dialect, type
+
+
 class Op:
     """One operation. Operands may be None where the op allows it to be left out.
 
@@ -112,8 +120,7 @@ class Op:
         self.set_operands(operands)
 
     def set_kind(self, kind: str) -> None:
-        self.kind = kind
-        self.dialect, _, self.type = kind.partition(".")
+        self.kind, self.dialect, self.type = _parts(kind)
 
     @property
     def result(self) -> Value:

@@ -34,7 +34,7 @@ class OpFunction:
 
     def unhandled(self, op: Op) -> str | None:
         """Why the function does not serve this op: an attribute that it does not name, or a number of operands."""
-        for name, value in op.attrs.items():
+        for name, value in () if self.attrs.issuperset(op.attrs) else op.attrs.items():
             if name not in self.attrs and name not in IRRELEVANT and not name.startswith("_"):
                 return f"the attribute {name}={value!r} is not supported"
         if not self.required <= len(op.operands) <= self.most:
@@ -44,7 +44,9 @@ class OpFunction:
     def __call__(self, context: Any, op: Op, operands: Any) -> Any:
         if not op.attrs:
             return self.function(context, *operands)
-        attrs = {name: value for name, value in op.attrs.items() if name in self.attrs}
+        attrs = op.attrs
+        if not self.attrs.issuperset(attrs):
+            attrs = {name: value for name, value in attrs.items() if name in self.attrs}
         return self.function(context, *operands, **attrs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,10 +78,10 @@ class Builder:
             return [constant(known.astype(dtype.numpy), dtype, self.name)]
         attrs = {key: value for key, value in attrs.items() if value != definition.defaults[key]}
         if attrs and definition.options is not None:
-            from fuseconv.tfl import schema  # takes a moment to load, and not everybody builds ops
+            from fuseconv.tfl.schema import check_option  # takes a moment to load, and not everybody builds ops
 
             for key, value in attrs.items():
-                schema.check_option(definition.options, key, value)
+                check_option(definition.options, key, value)
         op = Op(f"tfl.{kind}", values, attrs, self.name, self.sources)
         for dtype, shape in result_types:
             op.add_result(dtype, shape)
@@ -176,7 +177,6 @@ class Builder:
         return [dim if isinstance(dim, int) else -1 for dim in shape]
 
     def _values(self, operands: tuple[Operand, ...], indices: frozenset[int]) -> list[Value | None]:
-        like = next((o.dtype for o in operands if isinstance(o, Value)), None)
         values: list[Value | None] = []
         for index, operand in enumerate(operands):
             if operand is None or isinstance(operand, Value):
@@ -186,6 +186,7 @@ class Builder:
             elif isinstance(operand, (list, tuple)):
                 values.append(self.ints(operand))
             else:
+                like = next((o.dtype for o in operands if isinstance(o, Value)), None)
                 values.append(constant(operand, types.INT32 if index in indices else like, self.name))
         return values
 
@@ -197,11 +198,12 @@ class Builder:
         compute = KERNELS.get(kind)
         if compute is None:
             return None
-        if any(value is not None and (value.data is None or value.quantisation) for value in values):
-            return None
+        for value in values:
+            if value is not None and (value.data is None or value.quantisation):
+                return None
         arrays = [None if value is None else value.data for value in values]
         dtype, shape = result_types[0]
-        size = int(np.prod(shape)) * dtype.numpy.itemsize if is_static(shape) else 0
+        size = math.prod(shape) * dtype.numpy.itemsize if is_static(shape) else 0
         if size > FOLD_GROWTH_BYTES and size > 4 * sum(a.nbytes for a in arrays if a is not None):
             return None
         name = next((value.name for value in values if value is not None and value.name), self.name)

@@ -56,8 +56,9 @@ class OpDef:
         results: what they are, for an op whose operands do not tell (`told`)."""
         if len(operands) < self.required or (not self.variadic and len(operands) > len(self.operands)):
             raise TypeError(f"{self.name} takes {self.required} to {len(self.operands)} operands, not {len(operands)}")
-        told = {"results": results} if self.told and results is not None else {}
-        types = self.infer(*operands, **attrs, **told)
+        if self.told and results is not None:
+            attrs = attrs | {"results": results}
+        types = self.infer(*operands, **attrs)
         return types if isinstance(types, list) else [types]
 
 

@@ -122,6 +122,13 @@ def enum_number(enum: type, name: str) -> int:
 def check_option(table_name: str, name: str, value: Any) -> None:
     """Raises ValueError if a field of an option table cannot hold what an op's attribute holds: a number or bool, the
     name of an enum's, a function, or a list where the field is a vector."""
+    if type(value) in (str, bool, int, float):
+        _check_again(table_name, name, value)
+    else:
+        _check(table_name, name, value)
+
+
+def _check(table_name: str, name: str, value: Any) -> None:
     field = table(table_name).get(name)
     if field is None or value is None or isinstance(value, FuncRef):
         return
@@ -137,6 +144,10 @@ def check_option(table_name: str, name: str, value: Any) -> None:
         raise ValueError(f"the attribute {name}: {error}") from error
     if not fits:
         raise ValueError(f"the attribute {name} cannot be {value!r}")
+
+
+# The ops of a model have much the same attributes. True, 1 and 1.0 are not the same.
+_check_again = functools.lru_cache(maxsize=1024, typed=True)(_check)
 
 
 def options_number(table_name: str) -> tuple[int, bool]:
