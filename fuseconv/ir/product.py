@@ -42,10 +42,8 @@ class Product(Value):
 
     def first(self, count: int) -> np.ndarray:
         """The first elements, in row-major order."""
-        found: np.ndarray = self.base.flat[:count].copy()
-        for factors in self.factors:
-            found *= np.broadcast_to(factors, self.base.shape).flat[:count]
-        return found
+        rows = slice(-(-count * len(self.base) // max(self.base.size, 1)))
+        return self.multiplied(self.base[rows].copy(), rows).reshape(-1)[:count]
 
     def multiplied(self, part: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
         """`part`, a copy of these rows of `base`, made into those of the product."""
