@@ -19,9 +19,13 @@ from fuseconv.tfl.builder import Builder
 NO_IDENTITY = "the filter is no identity matrix"
 
 
+def _several(stride: int | None) -> bool:
+    return stride is not None and stride > 1
+
+
 @pattern
 def patches(tfl: Any, x: Any) -> Term:
-    return tfl.CONV_2D(x, ..., name="linear")
+    return tfl.CONV_2D(x, ..., stride_h=_several, stride_w=_several, name="linear")
 
 
 def check(m: Match) -> None:
