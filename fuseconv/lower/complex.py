@@ -9,8 +9,6 @@ from fuseconv.lower.native import elementwise, scalar, select
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.shapes import shape_of
 
-_MOVES = frozenset({"Reshape", "Transpose", "ExpandDims", "Squeeze", "StridedSlice", "Slice", "GatherV2", "Identity"})
-
 
 @lowers
 def Real(tfl, x):
@@ -22,8 +20,7 @@ def Real(tfl, x):
 def Imag(tfl, x):
     """IMAG."""
     require(x.dtype.is_complex, "a real number has no imaginary part in TFLite")
-    is_measured = any(reader.kind == "tfl.ATAN2" for reader in tfl.source.result.uses)
-    return _imaginary(tfl, x) if is_measured else tfl.imag(x)
+    return tfl.imag(x)
 
 
 @lowers
@@ -36,17 +33,7 @@ def ComplexAbs(tfl, x):
 def Angle(tfl, x):
     """ATAN2 of IMAG and REAL."""
     require(x.dtype.is_complex, "the angle of a real number is not composed")
-    return elementwise(tfl, "ATAN2", _imaginary(tfl, x), tfl.real(x))
-
-
-def _imaginary(tfl: Lowering, x: Value) -> Value:
-    """IMAG, to take an angle of. The ends of a real signal's spectrum are real: TensorFlow gives them the imaginary
-    part 0, and RFFT2D -0, which turns an angle of pi into -pi."""
-    source = x
-    while source.op is not None and source.op.type in _MOVES and source.op.operands[0] is not None:
-        source = source.op.operands[0]
-    is_spectrum = source.op is not None and source.op.type in ("RFFT", "RFFT2D")
-    return tfl.add(tfl.imag(x), 0.0) if is_spectrum else tfl.imag(x)
+    return elementwise(tfl, "ATAN2", tfl.imag(x), tfl.real(x))
 
 
 @lowers

@@ -13,13 +13,15 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim
-from fuseconv.ir.graph import Value
+from fuseconv.ir.graph import FuncRef, Op, Value
 from fuseconv.lower.carriers import cast
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.shapes import extent, known, positions, reshape, shape_of
 
 # The largest matrix: that of 2048 complex numbers.
 _MAX_ELEMENTS = 1 << 24
+# Ops that tell -0 from 0 (as they are before and after they are lowered), or that nobody here knows.
+_ANGLES = frozenset({"ATAN2", "Atan2", "Angle", "CUSTOM"})
 
 
 @lowers
@@ -28,7 +30,7 @@ def RFFT(tfl, x, fft_length):
     (length,) = _lengths(x, fft_length)
     outer, n = shape_of(x)[:-1], shape_of(x)[-1]
     if _fast(length):
-        y = tfl.rfft2d(reshape(tfl, x, (*outer, 1, n), x), [1, length])
+        y = _fast_spectrum(tfl, reshape(tfl, x, (*outer, 1, n), x), [1, length])
         return reshape(tfl, y, (*outer, length // 2 + 1), x)
     return _complex(tfl, _spectrum(tfl, x, length))
 
@@ -38,7 +40,7 @@ def RFFT2D(tfl, x, fft_length):
     """RFFT2D where the lengths are powers of two, else products with the matrices."""
     height, width = _lengths(x, fft_length)
     if _fast(width) and _fast(height):
-        return tfl.rfft2d(x, [height, width])
+        return _fast_spectrum(tfl, x, [height, width])
     return _complex(tfl, _along(tfl, _spectrum(tfl, x, width), -2, height, 1))
 
 
@@ -92,6 +94,25 @@ def _lengths(x: Value, fft_length: Value) -> list[int]:
 def _fast(length: int) -> bool:
     """Whether RFFT2D takes the length."""
     return length > 1 and not length & (length - 1)
+
+
+def _fast_spectrum(tfl: Lowering, x: Value, lengths: list[int]) -> Value:
+    """RFFT2D. Where the spectrum of a real signal is real, TensorFlow makes the imaginary part 0, and RFFT2D -0, which
+    turns an angle of pi into -pi: 0 is added if angles are taken of what is made of it."""
+    y = tfl.rfft2d(x, lengths)
+    return _complex(tfl, tfl.add(_pairs(tfl, y), 0.0)) if _takes_angles(tfl.source) else y
+
+
+def _takes_angles(op: Op) -> bool:
+    """True if ATAN2 reads what is made of an op's results, or a function may."""
+    seen, pending = {op}, [op]
+    while pending:
+        readers = {reader for result in pending.pop().results for reader in result.uses} - seen
+        if any(op.type in _ANGLES or any(isinstance(a, FuncRef) for a in op.attrs.values()) for op in readers):
+            return True
+        seen |= readers
+        pending += readers
+    return False
 
 
 def _pairs(tfl: Lowering, x: Value) -> Value:

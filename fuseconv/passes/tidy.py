@@ -324,11 +324,11 @@ _NEUTRAL = {"ADD": 0, "SUB": 0, "MUL": 1, "DIV": 1}
 @_rewrites("ADD", "SUB", "MUL", "DIV")
 def neutral_constant(op: Op, tfl: Builder) -> Value | None:
     """it adds nothing, or multiplies by one"""
-    # -0 + 0 is 0, which is another angle.
-    if op.attrs or (op.type == "ADD" and any(reader.type == "ATAN2" for reader in op.result.uses)):
-        return None
     x, y = op.operands
     assert x is not None and y is not None
+    # -0 + 0 is 0, which the parts of complex numbers may need to be (lower/fourier).
+    if op.attrs or (op.type == "ADD" and x.op is not None and x.op.kind == "tfl.BITCAST"):
+        return None
     pairs = [(x, y)] if op.type in ("SUB", "DIV") else [(x, y), (y, x)]
     for value, neutral in pairs:
         keeps_shape = value.shape is not None and value.shape == op.result.shape and not value.is_const
