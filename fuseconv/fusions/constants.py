@@ -80,7 +80,8 @@ def scaled_weights(weights: Value, factors: np.ndarray) -> Value | None:
     """The same of a constant that may be large: a `Product`."""
     if not _keep_digits(factors):
         return None
-    largest = weights.largest if isinstance(weights, Product) else _largest(weights.data)  # type: ignore[arg-type]
+    largest = weights.largest if isinstance(weights, Product) else _largest(weights.stored)  # type: ignore[arg-type]
+    drop_pages(weights.stored)  # type: ignore[arg-type]
     product = Product(weights, factors, largest * float(np.abs(factors).max(initial=0)))
     if product.largest <= _LARGEST:
         return product
@@ -95,8 +96,7 @@ def _keep_digits(factors: np.ndarray) -> bool:
 
 def inverted(factors: np.ndarray) -> np.ndarray | None:
     """What to multiply by instead of dividing by these numbers; None where that is not the same up to rounding."""
-    sizes = np.abs(factors)
-    if not sizes.size or not (sizes.min() >= _SMALLEST_FACTOR and sizes.max() <= _LARGEST_FACTOR):
+    if not factors.size or not factors.all() or not _keep_digits(factors):
         return None
     return np.divide(np.float32(1), factors)
 
@@ -117,9 +117,7 @@ def _fits(array: np.ndarray) -> bool:
 def _largest(array: np.ndarray) -> float:
     """The size of the largest element; NaN if one is NaN."""
     flat = array.ravel("K")
-    largest = np.maximum(flat.max(initial=0), -flat.min(initial=0))
-    drop_pages(array)
-    return float(largest)
+    return float(np.maximum(flat.max(initial=0), -flat.min(initial=0)))
 
 
 def require_float32(m: Match) -> None:

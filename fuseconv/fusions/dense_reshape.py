@@ -8,19 +8,18 @@ from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-
-_RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+from fuseconv.tfl.forms import RESHAPES
 
 
 @pattern
 def behind(tfl: Any, x: Any) -> Term:
     dense = tfl.FULLY_CONNECTED(x, ..., name="dense")
-    return tfl[_RESHAPES](dense | tfl[_RESHAPES](dense, ...), ..., name="reshape")
+    return tfl[RESHAPES](dense | tfl[RESHAPES](dense, ...), ..., name="reshape")
 
 
 @pattern
 def before(tfl: Any, x: Any) -> Term:
-    return tfl.FULLY_CONNECTED(tfl[_RESHAPES](x, ..., name="reshape", shared=True), ..., name="dense")
+    return tfl.FULLY_CONNECTED(tfl[RESHAPES](x, ..., name="reshape", shared=True), ..., name="dense")
 
 
 def check_behind(m: Match) -> None:

@@ -16,10 +16,10 @@ from fuseconv.fusions.padding import pads_as_same, windows
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.forms import RESHAPES
 from fuseconv.tfl.infer import content
 
 _CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
-_RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 
 
 @pattern
@@ -32,9 +32,9 @@ def two_dimensions(tfl: Any, x: Any, block: Constant, pads: Any, block2: Constan
 @pattern
 def one_dimension(tfl: Any, x: Any, block: Constant, pads: Any, block2: Constant, crops: Any) -> Term:
     batches = tfl.SPACE_TO_BATCH_ND(x, block, pads, shared=True)
-    data = tfl[_RESHAPES](batches, ..., name="expand", shared=True)
+    data = tfl[RESHAPES](batches, ..., name="expand", shared=True)
     conv = tfl[_CONVOLUTIONS](data, ..., name="conv", padding="VALID")
-    return tfl.BATCH_TO_SPACE_ND(tfl[_RESHAPES](conv, ..., name="squeeze"), block2, crops)
+    return tfl.BATCH_TO_SPACE_ND(tfl[RESHAPES](conv, ..., name="squeeze"), block2, crops)
 
 
 def check(m: Match) -> None:

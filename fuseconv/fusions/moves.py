@@ -17,11 +17,11 @@ from fuseconv.fusions.constants import numbers, per_channel, stretched_to, trail
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.forms import RESHAPES
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, linear
 
-_RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 # They put each element elsewhere and add none. A BATCH_TO_SPACE_ND leaves the channels where they are.
-_MOVES = (*_RESHAPES, "TRANSPOSE", "BATCH_TO_SPACE_ND")
+_MOVES = (*RESHAPES, "TRANSPOSE", "BATCH_TO_SPACE_ND")
 # They have activations of their own.
 _ARITHMETIC = ("ADD", "SUB", "MUL", "DIV")
 _NOT_TAKEN = "no convolution or dense layer stands before it that takes the constant"

@@ -16,15 +16,15 @@ from fuseconv.fusions.constants import numbers
 from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.forms import RESHAPES
 
-_RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 _REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
 
 
 @pattern
 def reshaped(tfl: Any, x: Any) -> Term:
     reduction = tfl[_REDUCTIONS](x, ..., name="reduction")
-    return tfl[_RESHAPES](reduction | tfl[_RESHAPES](reduction, ...), ..., name="reshape")
+    return tfl[RESHAPES](reduction | tfl[RESHAPES](reduction, ...), ..., name="reshape")
 
 
 def check(m: Match) -> None:

@@ -15,9 +15,8 @@ from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.fusions.linear_output import linear_of
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.forms import RESHAPES
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS
-
-_RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 
 
 @pattern
@@ -54,7 +53,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 def _may_go(reader: Op) -> bool:
     """True of constants and activations, behind reshapes too."""
-    if reader.type in _RESHAPES:
+    if reader.type in RESHAPES:
         return any(map(_may_go, reader.result.uses))
     constants = any(value is not None and value.is_const for value in reader.operands)
     return reader.type in FUSED_ACTIVATIONS or (reader.type in ("ADD", "SUB", "MUL", "DIV") and constants)

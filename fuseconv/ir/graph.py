@@ -66,6 +66,11 @@ class Value:
         return self.data is not None
 
     @property
+    def stored(self) -> np.ndarray | None:
+        """The array that a constant is written from: its data, or what a `Product` is made of."""
+        return self.data
+
+    @property
     def rank(self) -> int | None:
         return None if self.shape is None else len(self.shape)
 

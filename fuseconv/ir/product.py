@@ -11,7 +11,7 @@ class Product(Value):
     """A constant times factors that broadcast to it, of its type.
 
     What is folded into weights makes others of the same size. They take up no memory, as long as nobody asks for their
-    `data`: the file is written from `base`, the array that they are made from, and the `factors`, in their order.
+    `data`: the file is written from `stored`, the array that they are made from, and the `factors`, in their order.
     largest: no element is larger than this.
     """
 
@@ -20,15 +20,20 @@ class Product(Value):
     def __init__(self, weights: Value, factors: np.ndarray, largest: float) -> None:
         self._whole: np.ndarray | None = None
         super().__init__(weights.dtype, weights.shape, weights.name)
-        known = weights if isinstance(weights, Product) else None
-        self.base: np.ndarray = known.base if known else weights.data  # type: ignore[assignment]
+        assert weights.stored is not None
+        self.base = weights.stored
+        earlier = weights.factors if isinstance(weights, Product) else ()
         aligned = factors.reshape((1,) * (self.base.ndim - factors.ndim) + factors.shape)
-        self.factors: tuple[np.ndarray, ...] = (*(known.factors if known else ()), aligned)
+        self.factors: tuple[np.ndarray, ...] = (*earlier, aligned)
         self.largest = largest
 
     @property
     def is_const(self) -> bool:
         return True
+
+    @property
+    def stored(self) -> np.ndarray:
+        return self.base
 
     @property
     def data(self) -> np.ndarray:  # type: ignore[override]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fuseconv.errors import FuseconvError
 from fuseconv.ir.graph import Graph, Module, Op, Value
-from fuseconv.ir.product import Product
 
 # Where a loop of TF1 joins its back edge, whose value is made later.
 _LOOP_HEADS = frozenset({"tf.Merge", "tf.RefMerge"})
@@ -41,13 +40,12 @@ def _check_graph(graph: Graph, dialect: str | None) -> None:
 def _check_operand(graph: Graph, op: Op, operand: Value, made: set[Value]) -> None:
     if operand.uses.get(op) != op.operands.count(operand):
         raise MalformedError(f"the use list of {operand} does not tell how often {op} in {graph.name} reads it")
-    if isinstance(operand, Product):
-        return
-    if operand.data is not None:
-        if operand.data.shape != operand.shape:
-            raise MalformedError(f"the constant {operand} holds an array of shape {operand.data.shape}")
-        if operand.data.dtype != operand.dtype.numpy:
-            raise MalformedError(f"the constant {operand} holds an array of {operand.data.dtype}")
+    array = operand.stored
+    if array is not None:
+        if array.shape != operand.shape:
+            raise MalformedError(f"the constant {operand} holds an array of shape {array.shape}")
+        if array.dtype != operand.dtype.numpy:
+            raise MalformedError(f"the constant {operand} holds an array of {array.dtype}")
     elif operand.variable and operand.op is None:
         return  # a tensor that keeps what an op leaves in it
     elif operand not in made and op.kind not in _LOOP_HEADS:

@@ -166,14 +166,11 @@ class _Inliner:
 
     def note_constants(self, graph: Graph, prefix: str) -> None:
         """Constants are no ops here, but they are nodes of the model, which the report accounts for."""
-        for op in (*graph.ops, graph.terminator):
-            for value in op.operands:
-                if value is None or value.data is None:
-                    continue
-                name = prefix + value.name
-                if name not in self.report.sources:
-                    self.report.source(name, "Const")
-                    self.constants[name] = None
+        for value in graph.constants():
+            name = prefix + value.name
+            if name not in self.report.sources:
+                self.report.source(name, "Const")
+                self.constants[name] = None
 
     def instantiate(self, value: Any, op: Op) -> Any:
         """A reference to a function becomes one to a copy that only this op uses."""

@@ -309,9 +309,11 @@ def _join(alternatives: list[Shape | None], changing: dict[int, dims.Sym]) -> Sh
 
 
 def _zeros(op: Op) -> Any:
-    """What ops that make the same zeros have in common, whatever they take the sizes from; None of any other op."""
+    """What ops that make the same zeros have in common, whatever they take the sizes from; None of any other op.
+
+    -0 is no such zero."""
     number = op.operands[1] if op.kind == "tf.Fill" else None
-    if op.kind != "tf.ZerosLike" and (number is None or number.data is None or np.any(number.data)):
+    if op.kind != "tf.ZerosLike" and (number is None or number.data is None or any(number.data.tobytes())):
         return None
     return None if op.result.shape is None else ("zeros", op.result.dtype, op.result.shape)
 

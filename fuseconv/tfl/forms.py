@@ -19,7 +19,7 @@ from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.tfl.parts import ELEMENTWISE
 
-_RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
+RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 # Kernels broadcast up to so many dimensions.
 _MOST_DIMENSIONS = 4
 
@@ -70,7 +70,7 @@ def taken_off(op: Op) -> Form | None:
     if op.kind == "tfl.TRANSPOSE" and op.operands[1].data is not None:  # type: ignore[union-attr]
         perm = op.operands[1].data.tolist()  # type: ignore[union-attr]
         return Form(tuple(perm.index(place) for place in range(len(perm))))
-    if op.dialect == "tfl" and op.type in _RESHAPES and x is not None:
+    if op.dialect == "tfl" and op.type in RESHAPES and x is not None:
         return _with_unit(op.result.shape, x.shape) or _without_unit(op.result.shape, x.shape)
     return None
 
@@ -80,7 +80,7 @@ def put_on(op: Op) -> Form | None:
     x = op.operands[0] if op.operands else None
     if op.kind == "tfl.TRANSPOSE" and op.operands[1].data is not None:  # type: ignore[union-attr]
         return Form(tuple(op.operands[1].data.tolist()))  # type: ignore[union-attr]
-    if op.dialect == "tfl" and op.type in _RESHAPES and x is not None:
+    if op.dialect == "tfl" and op.type in RESHAPES and x is not None:
         return _with_unit(x.shape, op.result.shape) or _without_unit(x.shape, op.result.shape)
     return None
 

@@ -40,7 +40,7 @@ def size(value: Value) -> int:
 def pieces(value: Value) -> Iterator[memoryview | bytes]:
     """The bytes of a constant, little-endian, one piece after the other."""
     product = value if isinstance(value, Product) else None
-    data = product.base if product else value.data
+    data = value.stored
     assert data is not None
     if value.dtype is types.STRING:
         yield _strings(data)

@@ -153,7 +153,7 @@ def _head(value: Value) -> tuple:
 def _is_whole(value: Value) -> bool:
     """Whether constants with this one's head equal it. A head does not tell the order of bytes, in which an array may
     differ from its type."""
-    array = value.base if isinstance(value, Product) else value.data
+    array = value.stored
     assert array is not None
     return array.size <= _HEAD and array.dtype == value.dtype.numpy
 
@@ -262,7 +262,7 @@ class _Model:
         return self.buffers.index(value), value.dtype, value.shape, value.quantisation
 
     def _tensor(self, value: Value, name: str, signed: bool) -> Table:
-        dtype, data = value.dtype, None if isinstance(value, Product) else value.data
+        dtype, data = value.dtype, value.stored
         if dtype.tflite is None:
             raise FuseconvError(f"the tensor {name} has the type {dtype}, which TFLite does not have")
         if data is not None and data.shape != value.shape:

@@ -260,3 +260,21 @@ def test_what_would_fill_the_memory_is_not_made_to_fold_its_reader() -> None:
     )
     simplify(module, report)
     assert kinds(module) == ["Fill", "Sum"]
+
+
+def test_minus_zeros_are_no_zeros() -> None:
+    """Else 1 / them would be another infinity."""
+    module, report = module_of(
+        """main {
+        input %0 "sizes": int32[1]
+        const %1 "zero": float32[] = 0.0
+        const %2 "less": float32[] = -0.0
+        %3 "zeros": float32[*] = tf.Fill(%0, %1) {}
+        %4 "again": float32[*] = tf.Fill(%0, %1) {}
+        %5 "minus": float32[*] = tf.Fill(%0, %2) {}
+        return %3, %4, %5
+        }""",
+        outputs=3,
+    )
+    simplify(module, report)
+    assert kinds(module) == ["Fill", "Fill"]
