@@ -17,6 +17,10 @@ from fuseconv.load.effects import TABLE_WRITES
 from fuseconv.load.saved_model import chosen_tags, unsigned_traces
 from fuseconv.load.unsigned import Trace
 
+# TensorFlow's own CPU kernels refuse channels first, and oneDNN's, which take it, are on by default on some CPUs only.
+# This is read as TensorFlow is imported, which the functions below do.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+
 Arrays = Mapping[str, np.ndarray]
 Dims = tuple[int | None, ...]  # None: not known
 
