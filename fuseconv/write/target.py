@@ -10,12 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fuseconv.errors import InputError
-
-# What a SavedModel's directory consists of.
-_PARTS = frozenset({
-    "assets", "assets.extra", "fingerprint.pb", "keras_metadata.pb", "saved_model.cpb", "saved_model.pb",
-    "saved_model.pbtxt", "variables",
-})  # fmt: skip
+from fuseconv.files import PARTS
 
 
 def target(path: str | os.PathLike, model: str | os.PathLike, option: str) -> Path:
@@ -35,7 +30,7 @@ def target(path: str | os.PathLike, model: str | os.PathLike, option: str) -> Pa
     if file.exists() and not os.access(file, os.W_OK):
         raise InputError(f"{option} {path} is there already and may not be written")
     source = Path(os.path.realpath(model))
-    if file == source or (source in file.parents and file.relative_to(source).parts[0] in _PARTS):
+    if file == source or (source in file.parents and file.relative_to(source).parts[0] in PARTS):
         raise InputError(f"{option} {path} would overwrite the model")
     return file
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ import numpy as np
 import pytest
 
 from fuseconv.errors import InputError
+from fuseconv.files import ModelFiles
 from fuseconv.ir import types
-from fuseconv.load.checkpoint import Checkpoint, _ordered_signed, _ordered_unsigned, masked_crc32c
+from fuseconv.load.checkpoint import Checkpoint, masked_crc32c
 
 TENSORS: dict[str, np.ndarray] = {
     "float32": np.arange(24, dtype=np.float32).reshape(2, 3, 4),
@@ -50,13 +50,17 @@ def prefix(tf: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return prefix
 
 
+def opened(prefix: Path) -> Checkpoint:
+    return Checkpoint(ModelFiles(prefix.parent), prefix.name)
+
+
 def parts() -> np.ndarray:
     return np.random.default_rng(1).normal(size=(250, 3)).astype(np.float32)
 
 
 @pytest.mark.parametrize("name", TENSORS)
 def test_reads_what_was_written(prefix: Path, name: str) -> None:
-    checkpoint = Checkpoint(prefix)
+    checkpoint = opened(prefix)
     array = checkpoint.read(name)
     expected = TENSORS[name]
     assert array.dtype == expected.dtype
@@ -65,7 +69,7 @@ def test_reads_what_was_written(prefix: Path, name: str) -> None:
 
 
 def test_lists_all_names(prefix: Path, tf: Any) -> None:
-    checkpoint = Checkpoint(prefix)
+    checkpoint = opened(prefix)
     assert set(checkpoint.names()) == set(tf.train.load_checkpoint(str(prefix)).get_variable_to_shape_map())
     assert "many/0899" in checkpoint
     assert "nowhere" not in checkpoint
@@ -73,7 +77,7 @@ def test_lists_all_names(prefix: Path, tf: Any) -> None:
 
 
 def test_arrays_are_views_of_the_file(prefix: Path) -> None:
-    array = Checkpoint(prefix).read("float32")
+    array = opened(prefix).read("float32")
     assert not array.flags.owndata
     assert not array.flags.writeable
 
@@ -88,11 +92,11 @@ def test_arrays_are_views_of_the_file(prefix: Path) -> None:
     ],
 )
 def test_slices(prefix: Path, spec: str, rows: slice, columns: slice) -> None:
-    np.testing.assert_array_equal(Checkpoint(prefix).read("parts", spec), parts()[rows, columns])
+    np.testing.assert_array_equal(opened(prefix).read("parts", spec), parts()[rows, columns])
 
 
 def test_slice_of_a_tensor_in_one_piece(prefix: Path) -> None:
-    array = Checkpoint(prefix).read("float32", "2 3 4 1,1:-:0,2")
+    array = opened(prefix).read("float32", "2 3 4 1,1:-:0,2")
     np.testing.assert_array_equal(array, TENSORS["float32"][1:2, :, 0:2])
     assert not array.flags.owndata
 
@@ -100,20 +104,20 @@ def test_slice_of_a_tensor_in_one_piece(prefix: Path) -> None:
 @pytest.mark.parametrize("spec", ["2 3 5 -:-:-", "2 3 4 0,1", "2 3 4 x:-:-", "2 3 4 0,1,1:-:-", "2 3 4 1,2:-:-"])
 def test_slices_that_do_not_fit(prefix: Path, spec: str) -> None:
     with pytest.raises(InputError, match=r"float32"):
-        Checkpoint(prefix).read("float32", spec)
+        opened(prefix).read("float32", spec)
 
 
 def test_missing_tensor(prefix: Path) -> None:
     with pytest.raises(InputError, match=r"does not contain 'nowhere'"):
-        Checkpoint(prefix).read("nowhere")
+        opened(prefix).read("nowhere")
 
 
 def test_missing_files(prefix: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"index is missing"):
-        Checkpoint(tmp_path / "variables")
+        opened(tmp_path / "variables")
     shutil.copy(prefix.with_name("variables.index"), tmp_path)
     with pytest.raises(InputError, match=r"data-00000-of-00001 is missing"):
-        Checkpoint(tmp_path / "variables").read("scalar")
+        opened(tmp_path / "variables").read("scalar")
 
 
 def test_cut_off_files(prefix: Path, tmp_path: Path) -> None:
@@ -121,11 +125,11 @@ def test_cut_off_files(prefix: Path, tmp_path: Path) -> None:
     for size in (0, 10, 48, len(index) - 1):
         (tmp_path / "variables.index").write_bytes(index[:size])
         with pytest.raises(InputError, match=r"damaged or cut off"):
-            Checkpoint(tmp_path / "variables")
+            opened(tmp_path / "variables")
     (tmp_path / "variables.index").write_bytes(index)
     for size in (0, 8):
         (tmp_path / "variables.data-00000-of-00001").write_bytes(bytes(size))
-        checkpoint = Checkpoint(tmp_path / "variables")
+        checkpoint = opened(tmp_path / "variables")
         with pytest.raises(InputError, match=r"beyond the end"):
             checkpoint.read("float32")
 
@@ -136,7 +140,7 @@ def test_compressed_index_is_refused_by_name(prefix: Path, tmp_path: Path) -> No
     index[first_block] = 1
     (tmp_path / "variables.index").write_bytes(index)
     with pytest.raises(InputError, match=r"compressed .Snappy"):
-        Checkpoint(tmp_path / "variables")
+        opened(tmp_path / "variables")
 
 
 def _first_block_end(index: bytes) -> int:
@@ -163,27 +167,11 @@ def test_damaged_bytes_change_no_tensor(prefix: Path, tmp_path: Path) -> None:
             damaged[at] = random.integers(0, 256)
         (tmp_path / "variables.index").write_bytes(damaged)
         try:
-            checkpoint = Checkpoint(tmp_path / "variables")
+            checkpoint = opened(tmp_path / "variables")
             for name, array in TENSORS.items():
                 np.testing.assert_array_equal(checkpoint.read(name), array)
         except InputError:
             pass
-
-
-@pytest.mark.parametrize(
-    "value, expected",
-    [
-        (0, b"\x80"), (63, b"\xbf"), (-1, b"\x7f"), (-64, b"\x40"), (64, b"\xc0\x40"), (-65, b"\x3f\xbf"),
-        (8191, b"\xdf\xff"), (8192, b"\xe0\x20\x00"),
-    ],
-)  # fmt: skip
-def test_ordered_numbers(value: int, expected: bytes) -> None:
-    assert _ordered_signed(value) == expected
-
-
-def test_ordered_unsigned_numbers() -> None:
-    assert _ordered_unsigned(0) == b"\0"
-    assert _ordered_unsigned(300) == b"\x02" + struct.pack(">H", 300)
 
 
 @pytest.mark.parametrize("size", [4, 5, 7, 8, 9, 12, 13, 64, 1027])
