@@ -276,5 +276,7 @@ def _write(module: Module, report: Report, file: Path | None) -> bytes | None:
             write(module, stream)
             report.output_bytes = stream.tell()
     except OSError as error:
-        raise InputError(f"cannot write {file}: {error.strerror or error}; choose another --output") from error
+        # The file may have its name for the time being only.
+        why = f"cannot write into {file.parent}: {error.strerror or error}"
+        raise InputError(f"{why}; choose another --output") from error
     return None

@@ -189,7 +189,9 @@ def model(tmp_path: Path) -> Path:
 
 
 MODEL = "tf1_table"
-PARTS = ["saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00001", "assets/vocabulary.txt"]
+PARTS = [
+    "saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00001", "assets/vocabulary.txt",
+]  # fmt: skip
 part = pytest.mark.parametrize("name", PARTS)
 
 

@@ -21,7 +21,7 @@ LAYERS = [
     {"report"},
     {"tfl"},
     {"ir"},
-    {"files"},
+    {"files", "process"},
     {"errors"},
 ]
 STAGES = {
