@@ -33,7 +33,7 @@ _MOST_INDEX_BYTES = 1 << 30
 _MOST_ELEMENTS = 1 << 58
 _MOST_DIMENSIONS = 32
 # How often slices are held against a part that is asked for, which is none of them.
-_MOST_COMPARISONS = 1 << 20
+_MOST_COMPARISONS = 1 << 18
 # How often each byte of the shards may be copied, and how many bytes may be whatever there is.
 _MOST_COPIES = 4
 _FEW_BYTES = 1 << 20
@@ -64,7 +64,8 @@ class Checkpoint:
             raise InputError(f"{path} was written on a big-endian machine; fuseconv reads little-endian ones only.")
         self._shard_count = header.num_shards
         self._shards: dict[int, mmap.mmap | bytes] = {}
-        self._boxes: dict[str, dict[Box, Any]] = {}
+        # What is stored in slices: each may be read many times, a part at a time.
+        self._sliced: dict[str, tuple[DType, tuple[int, ...], dict[Box, Any]]] = {}
         self._comparisons = 0
         self._mapped_bytes = self._copied_bytes = 0
 
@@ -82,16 +83,19 @@ class Checkpoint:
     def read(self, name: str, slice_spec: str = "") -> np.ndarray:
         """A tensor, or the part of it that `slice_spec` names in the way of RestoreV2: "4 3 0,2:-" is rows 0 and 1 of
         a 4 by 3 tensor. The array is a view of the file wherever the tensor is stored in one piece."""
-        entry = self._entry(name.encode(), name)
-        dtype, shape = _type(entry, name)
-        part = parse_slice(slice_spec, shape, name)
-        if not entry.slices:
-            whole = self._data(entry, dtype, shape, name)
-            return whole[tuple(slice(start, start + length) for start, length in part)] if part else whole
+        if name in self._sliced:
+            dtype, shape, boxes = self._sliced[name]
+            part = parse_slice(slice_spec, shape, name)
+        else:
+            entry = self._entry(name.encode(), name)
+            dtype, shape = _type(entry, name)
+            part = parse_slice(slice_spec, shape, name)
+            if not entry.slices:
+                whole = self._data(entry, dtype, shape, name)
+                return whole[tuple(slice(start, start + length) for start, length in part)] if part else whole
+            boxes = stored_boxes(entry.slices, shape, name)
+            self._sliced[name] = dtype, shape, boxes
         wanted = part if part is not None else tuple((0, size) for size in shape)
-        if name not in self._boxes:
-            self._boxes[name] = stored_boxes(entry.slices, shape, name)
-        boxes = self._boxes[name]
         if wanted in boxes:
             return self._stored_slice(wanted, boxes[wanted], dtype, name)
         self._comparisons += len(boxes)
