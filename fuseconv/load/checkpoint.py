@@ -33,7 +33,7 @@ _MOST_INDEX_BYTES = 1 << 30
 _MOST_ELEMENTS = 1 << 58
 _MOST_DIMENSIONS = 32
 # How often slices are held against a part that is asked for, which is none of them.
-_MOST_COMPARISONS = 1 << 18
+_MOST_COMPARISONS = 1 << 17
 # How often each byte of the shards may be copied, and how many bytes may be whatever there is.
 _MOST_COPIES = 4
 _FEW_BYTES = 1 << 20
