@@ -1,7 +1,8 @@
 """The command line. Results go to standard output, progress, logs and errors to standard error.
 
 Exit codes: 0 done; 1 a defect of fuseconv; 2 bad usage or unreadable input; 3 operations that cannot be converted;
-4 the file differs from the model; 130 interrupted.
+4 the file differs from the model; 130, 143 or 129 ended by SIGINT, SIGTERM or SIGHUP. However a command ends, but by
+SIGKILL, it leaves no file that is not whole.
 
 Nothing but click is imported before a command runs, so that `--help` answers at once.
 """
@@ -9,8 +10,6 @@ Nothing but click is imported before a command runs, so that `--help` answers at
 from __future__ import annotations
 
 import contextlib
-import logging
-import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fuseconv.errors import FuseconvError, InputError, UnsupportedError
+from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
+from fuseconv.process import exit_code, keep_streams, native_logs_muted, stopping
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from fuseconv.verify import Verification
 
 EXIT_DEFECT = 1
-EXIT_INTERRUPTED = 130
 
 
 @dataclass
@@ -51,7 +50,7 @@ class Terminal:
         elif not self.quiet and sys.stdout is not None:
             from fuseconv.report.terminal import text
 
-            _write(text(show, sys.stdout))
+            click.echo(text(show, sys.stdout), nl=False)
         if failure:
             raise failure
 
@@ -126,54 +125,12 @@ def _answer(document: dict[str, Any]) -> None:
     """Prints a document, with the version of its schema and who speaks."""
     from fuseconv.report.json import SCHEMA_VERSION, dumps, generator
 
-    _write(dumps({"schema_version": SCHEMA_VERSION, "generator": generator()} | document))
+    click.echo(dumps({"schema_version": SCHEMA_VERSION, "generator": generator()} | document), nl=False)
 
 
 def _say(what: str, sentence: str) -> None:
     # A sentence may quote the model, so nothing in it may reach the terminal as a command.
     click.echo(f"fuseconv: {what}: {''.join(c if c.isprintable() else ' ' for c in sentence)}", err=True)
-
-
-def _write(text: str) -> None:
-    """Writes to standard output. A reader that has left, as `head` does, changes nothing about what was done."""
-    try:
-        click.echo(text, nl=False)
-    except BrokenPipeError:
-        # Python flushes once more at exit, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@contextlib.contextmanager
-def _native_logs_muted() -> Iterator[None]:
-    """Silences what TensorFlow warns of, and what its and LiteRT's C++ writes to descriptor 2; our own text still gets
-    through."""
-    logging.getLogger("tensorflow").addFilter(_is_error)
-    try:
-        ours = sys.stderr.fileno() if sys.stderr is not None else None
-        saved = os.dup(2)
-    except OSError:  # there is no standard error, or it is no file
-        ours, saved = None, None
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    python_stderr = sys.stderr
-    if ours == 2:
-        # Never closed: TensorFlow's loggers keep the stream that they find.
-        sys.stderr = os.fdopen(os.dup(2), "w", 1, encoding=python_stderr.encoding, errors="backslashreplace")
-    if saved is not None:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 2)
-        os.close(null)
-    try:
-        yield
-    finally:
-        logging.getLogger("tensorflow").removeFilter(_is_error)
-        sys.stderr = python_stderr
-        if saved is not None:
-            os.dup2(saved, 2)
-            os.close(saved)
-
-
-def _is_error(record: logging.LogRecord) -> bool:
-    return record.levelno >= logging.ERROR
 
 
 class Command(click.Command):
@@ -202,18 +159,33 @@ class Command(click.Command):
         ctx.obj = terminal = Terminal(**common)
         logs = terminal.verbose or terminal.debug
         try:
-            with contextlib.nullcontext() if logs else _native_logs_muted():
+            with stopping(), contextlib.nullcontext() if logs else native_logs_muted():
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             click.echo("fuseconv: interrupted", err=True)
-            ctx.exit(EXIT_INTERRUPTED)
+            ctx.exit(exit_code(interrupt))
         except Exception as error:  # the one place where a defect of ours becomes a sentence
             ctx.exit(terminal.fail(error))
 
 
-@click.group("fuseconv", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class Program(click.Group):
+    """The commands, in a process whose streams do not fail it."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        keep_streams()
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:  # of printing the help
+            _say("error", _error_entry(error)["message"])
+            sys.exit(InputError.exit_code)
+
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+@click.group("fuseconv", cls=Program, context_settings=_SETTINGS)
 @click.version_option(package_name="fuseconv", prog_name="fuseconv")
 def main() -> None:
     """Converts TensorFlow models to TensorFlow Lite, and fuses compositions of operations on the way."""
@@ -230,6 +202,7 @@ _tags = click.option("--tags", metavar="TAG,...", multiple=True, help="The tags 
 _plugin = click.option("--plugin", "plugins", metavar="FILE.py", multiple=True,
                        help="A module with fusions, rules or custom Keras objects. Repeatable.")  # fmt: skip
 _trust = click.option("--trust-model", is_flag=True, help="Load Lambda layers, which run code from the model.")
+_links = click.option("--follow-links", is_flag=True, help="Read a SavedModel's files that are links out of it.")
 _data = click.option("--data", type=_PATH, metavar="FILE.npz", help="Arrays by input name to verify with.")
 
 
@@ -257,6 +230,7 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--rnn-state", type=click.Choice(["written", "variable"]), default="written", show_default=True,
               help="Write the first states of recurrent ops on every invoke, or leave them to reset_all_variables.")
 @_trust
+@_links
 @click.option("--allow-custom-ops", is_flag=True, help="Write operations that TFLite does not know as custom ones.")
 @click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")
 @click.option("--select-tf-ops", is_flag=True, help="Let TensorFlow's own kernels run what TFLite has no op for.")
@@ -285,56 +259,47 @@ def convert(
     """
     if not verifies and (data, atol, rtol) != (None, None, None):
         raise InputError("--data, --atol and --rtol say how to verify: add --verify")
-    from fuseconv.write.target import target
-
-    file = target(output, model, "--output")
-    report_file = target(report_path, model, "--report") if report_path else None
-    if report_file == file:
-        raise InputError(f"--report {report_path} would overwrite the --output")
-    for several in ("tags", "inputs", "outputs"):
-        options[several] = _split(options[several])
-    options["input_shapes"] = shapes = _shapes(input_shape)
-
     from fuseconv.pipeline import convert as run
     from fuseconv.report.json import to_json
     from fuseconv.report.terminal import show_conversion, show_verification
+    from fuseconv.write.target import beside, target
 
-    # Until it is verified the file has another name, which goes away if it is not.
-    written = file.with_name(f".{file.name}.unverified") if verifies else file
+    file = target(output, model, "--output")
+    for several in ("tags", "inputs", "outputs"):
+        options[several] = _split(options[several])
+    options["input_shapes"] = shapes = _shapes(input_shape)
     verification: Verification | None = None
     failure: FuseconvError | None = None
-    with contextlib.ExitStack() as cleanup:
-        if verifies:
-            cleanup.callback(written.unlink, missing_ok=True)
-        update = cleanup.enter_context(terminal.progress())
+    with _report_file(report_path, model, file) as save, terminal.progress() as update:
         try:
-            report = run(model, written, explain=terminal.verbose, progress=update, **options).report
+            # Until it is verified, and the report is written, the file has another name.
+            with beside(file) if verifies or report_path else contextlib.nullcontext(file) as written:
+                report = run(model, written, explain=terminal.verbose, progress=update, **options).report
+                report.output = output
+                if verifies:
+                    update("verify")
+                    with report.stage("verify"):
+                        verification = _verified(
+                            model, written, options, data=data, input_shapes=shapes, **_given(atol=atol, rtol=rtol)
+                        )
+                    verification.file, failure = output, verification.failure
+                    if failure:
+                        report.output, report.output_bytes = "", 0
+                document = to_json(report) | ({"verification": verification.to_json()} if verification else {})
+                save(document)
+                if failure:
+                    raise failure
         except UnsupportedError as error:
+            if not report_path or error.report is None:
+                raise
             # Why a conversion failed is what a report is for.
-            if report_file and error.report is not None:
-                _write_report(report_file, to_json(error.report) | {"error": _error_entry(error)})
-            raise
-        report.output = output
-        if verifies:
-            from fuseconv.verify import verify as compare
-
-            update("verify")
-            with report.stage("verify"):
-                verification = compare(
-                    model, written, data=data, signatures=(), tags=options["tags"], input_shapes=shapes,
-                    plugins=options["plugins"], trust_model=options["trust_model"], **_given(atol=atol, rtol=rtol),
-                )  # fmt: skip
-            verification.file, failure = output, verification.failure
-            if failure:
-                report.output, report.output_bytes = "", 0
-            else:
-                os.replace(written, file)
-
-    document = to_json(report)
-    if verification:
-        document["verification"] = verification.to_json()
-    if report_file:
-        _write_report(report_file, document)
+            save(to_json(error.report) | {"error": _error_entry(error)})
+            failure = error
+        except VerificationError as error:
+            if error is not failure:
+                raise
+    if isinstance(failure, UnsupportedError):
+        raise failure
     for warning in report.warnings:
         terminal.warn(warning)
 
@@ -345,6 +310,14 @@ def convert(
             show_verification(out, document["verification"])
 
     terminal.result(document, show, failure)
+
+
+def _verified(model: str, written: Path, options: dict[str, Any], **others: Any) -> Verification:
+    """The comparison of what was written with the model, which is read with the options of the conversion."""
+    from fuseconv.verify import verify as compare
+
+    shared = ("tags", "plugins", "trust_model", "follow_links")
+    return compare(model, written, **{name: options[name] for name in shared}, **others)
 
 
 @main.command(cls=Command)
@@ -371,6 +344,7 @@ def inspect(terminal: Terminal, file: str) -> None:
 @_shape
 @_plugin
 @_trust
+@_links
 @click.pass_obj
 def verify(
     terminal: Terminal,
@@ -466,9 +440,35 @@ def _shapes(values: tuple[str, ...]) -> dict[str, tuple[int | None, ...]]:
     return shapes
 
 
-def _write_report(path: Path, document: dict[str, Any]) -> None:
-    from fuseconv.report.json import dumps
-    from fuseconv.write.target import replacing
+@contextlib.contextmanager
+def _report_file(path: str | None, model: str, output: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A function that writes the report, if there is to be one. It is put in its place when the block ends well.
 
-    with replacing(path) as file:
-        file.write(dumps(document).encode())
+    That it can be written is found out before anything else is done. Raises InputError, which names `path`."""
+    if path is None:
+        yield lambda document: None
+        return
+    from fuseconv.report.json import dumps
+    from fuseconv.write.target import replacing, target
+
+    file = target(path, model, "--report")
+    if file == output:
+        raise InputError(f"--report {path} would overwrite the --output")
+    with contextlib.ExitStack() as stack:
+        with _telling(path):
+            stream = stack.enter_context(replacing(file))
+
+        def save(document: dict[str, Any]) -> None:
+            with _telling(path):
+                stream.write(dumps(document).encode())
+                stream.flush()
+
+        yield save
+
+
+@contextlib.contextmanager
+def _telling(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"--report {path} cannot be written: {error.strerror}") from error

@@ -35,6 +35,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from fuseconv.errors import InputError
+from fuseconv.files import open_file
 from fuseconv.tfl import schema
 from fuseconv.tfl.schema import generated
 
@@ -49,12 +50,9 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Describes a .tflite file, whoever made it; see the module for the keys.
 
     Raises InputError if it cannot be read, is no TFLite model, or is damaged."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        # Opening a pipe waits for somebody to write to it.
-        raise InputError(f"{path} cannot be read: it is no ordinary file")
     try:
-        size = os.path.getsize(path)
-        with open(path, "rb") as file:
+        with open_file(path) as file:
+            size = os.fstat(file.fileno()).st_size
             contents = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error

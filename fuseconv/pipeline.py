@@ -104,6 +104,7 @@ def convert(
     rnn: str = "fused",
     rnn_state: str = "written",
     trust_model: bool = False,
+    follow_links: bool = False,
     allow_custom_ops: bool = False,
     custom_ops: Sequence[str] = (),
     select_tf_ops: bool = False,
@@ -123,6 +124,7 @@ def convert(
     where that is faster; "loop", "unroll" and "auto" (whichever is faster) make no fused ones. rnn_state: "written"
     lets the file write the first states of recurrent ops on every invoke; "variable" leaves states of zeros to the
     runtime, which clears them in reset_all_variables only. trust_model: load Lambda layers, which run the model's code.
+    follow_links: read files of a SavedModel that are links out of its directory, as caches of models have them.
     allow_custom_ops: write every op that has no rule as a custom one; custom_ops: only these. select_tf_ops: let the
     Flex delegate run those that it knows. downcast_float64: compute in float32 what the model computes in float64.
     explain: record what matches a fusion's pattern but for one thing. progress: called with the name of each stage as
@@ -160,7 +162,7 @@ def convert(
         with stage("load"):
             module = load(
                 model, signatures=signatures, tags=tags, inputs=inputs, outputs=outputs, trust_model=trust_model,
-                custom_objects=registry.custom_objects, warn=report.warnings.append,
+                follow_links=follow_links, custom_objects=registry.custom_objects, warn=report.warnings.append,
             )  # fmt: skip
             report_unknown_ops(module, fusions, registry.rules, op_names, report, explain)
             fix_shapes(module, input_shapes or {}, batch_size)
@@ -274,5 +276,7 @@ def _write(module: Module, report: Report, file: Path | None) -> bytes | None:
             write(module, stream)
             report.output_bytes = stream.tell()
     except OSError as error:
-        raise InputError(f"cannot write {file}: {error.strerror or error}; choose another --output") from error
+        # The file may have its name for the time being only.
+        why = f"cannot write into {file.parent}: {error.strerror or error}"
+        raise InputError(f"{why}; choose another --output") from error
     return None

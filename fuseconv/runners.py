@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError, VerificationError
+from fuseconv.files import ModelFiles, read_file
 from fuseconv.inspect import inspect
 from fuseconv.load.effects import TABLE_WRITES
 from fuseconv.load.saved_model import chosen_tags, unsigned_traces
@@ -118,6 +119,7 @@ def original_functions(
     *,
     tags: Sequence[str] = (),
     trust_model: bool = False,
+    follow_links: bool = False,
     custom_objects: Mapping[str, Any] | None = None,
 ) -> dict[str, Function]:
     """The original for each signature of the file, by its name. Raises InputError if TensorFlow cannot load the model,
@@ -125,21 +127,22 @@ def original_functions(
     if not model.exists():
         raise InputError(f"there is no model {model}")
     if model.is_dir():
-        return _saved_model(model, list(file.signatures), tags)
+        return _saved_model(ModelFiles(model, follow_links), list(file.signatures), tags)
     if model.suffix == ".pb":
         return {name: _frozen_graph(model, name, file) for name in file.signatures}
     function = _keras_model(model, trust_model, custom_objects)
     return dict.fromkeys(file.signatures, function)
 
 
-def _saved_model(model: Path, names: Sequence[str], tags: Sequence[str]) -> dict[str, Function]:
+def _saved_model(files: ModelFiles, names: Sequence[str], tags: Sequence[str]) -> dict[str, Function]:
     import tensorflow as tf
 
-    wanted = chosen_tags(model, tags)
-    with _loading(model):
-        loaded = tf.saved_model.load(str(model), tags=wanted)
+    wanted = chosen_tags(files, tags)
+    files.check()
+    with _loading(files.root):
+        loaded = tf.saved_model.load(str(files.root), tags=wanted)
     there = {name: _signature(loaded, concrete) for name, concrete in loaded.signatures.items()}
-    for name, trace in unsigned_traces(model, tags).items():
+    for name, trace in unsigned_traces(files, tags).items():
         there[name] = _trace(loaded, getattr(loaded, trace.attribute).concrete_functions[trace.index], trace)
     functions: dict[str, Function] = {}
     for name in names:
@@ -199,7 +202,7 @@ def _frozen_graph(model: Path, signature: str, file: TFLiteFile) -> Function:
         return {name: np.asarray(array) for name, array in results.items()}
 
     with _loading(model), tf.Graph().as_default() as graph:
-        proto = tf.compat.v1.GraphDef.FromString(model.read_bytes())
+        proto = tf.compat.v1.GraphDef.FromString(read_file(model))
         tf.compat.v1.import_graph_def(proto, name="")
         session = tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(device_count={"GPU": 0}))
         session.run([op for op in graph.get_operations() if op.type in TABLE_WRITES])

@@ -192,14 +192,15 @@ def verify(
     input_shapes: Mapping[str, Sequence[int | None]] | None = None,
     plugins: Sequence[str] = (),
     trust_model: bool = False,
+    follow_links: bool = False,
     seed: int = 0,
 ) -> Verification:
     """Compares a model with the file that was made from it; see the module's docstring for how.
 
     model: what `convert` takes. tflite: the file's path, or its bytes. data: an .npz file, or arrays, by input name, to
     run instead of random ones (the second batch then has two rows more, the first ones again). signatures: those to
-    run, by default every one of the file, or every one that the data serves. tags, plugins, trust_model: as for
-    `convert`. input_shapes: sizes for dimensions that the model leaves open.
+    run, by default every one of the file, or every one that the data serves. tags, plugins, trust_model,
+    follow_links: as for `convert`. input_shapes: sizes for dimensions that the model leaves open.
 
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model.
@@ -210,7 +211,9 @@ def verify(
     file = TFLiteFile(tflite)
     names = _signature_names(file, signatures)
     custom_objects = load_registry(plugins).custom_objects if plugins else None
-    originals = original_functions(Path(model), file, tags=tags, trust_model=trust_model, custom_objects=custom_objects)
+    originals = original_functions(
+        Path(model), file, tags=tags, trust_model=trust_model, follow_links=follow_links, custom_objects=custom_objects
+    )
     given = _load_data(data)
     if given is not None and not signatures:
         names = [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]

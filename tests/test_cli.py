@@ -438,15 +438,3 @@ class TestProcess:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 0
-
-    def test_an_interrupt_leaves_no_file(self, model: Path, tmp_path: Path) -> None:
-        code = (
-            "import fuseconv.pipeline, os, signal\n"
-            "def write(*args): os.kill(os.getpid(), signal.SIGINT)\n"
-            "fuseconv.pipeline.write = write\n"
-            "from fuseconv.cli import main; main()"
-        )
-        args = [sys.executable, "-c", code, "convert", str(model), "-o", str(tmp_path / "out.tflite")]
-        done = subprocess.run(args, capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (130, "fuseconv: interrupted\n")
-        assert not list(tmp_path.iterdir())

@@ -267,13 +267,13 @@ def test_custom_options_that_are_almost_a_map(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["missing.tflite", "."])
 def test_what_cannot_be_read_is_refused(name: str, tmp_path: Path):
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"cannot be read|is a directory"):
         inspect(tmp_path / name)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="cannot be read: it is no ordinary file"):
+    with pytest.raises(InputError, match="is a pipe, no ordinary file"):
         inspect(tmp_path / "pipe")
 
 

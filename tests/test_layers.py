@@ -21,6 +21,7 @@ LAYERS = [
     {"report"},
     {"tfl"},
     {"ir"},
+    {"files", "process"},
     {"errors"},
 ]
 STAGES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import fuseconv
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.load.keras_file import trace
 from fuseconv.pipeline import convert
@@ -374,3 +377,19 @@ def test_what_fails(expected: np.ndarray, actual: np.ndarray, why: str) -> None:
 )
 def test_the_line_of_an_error_that_says_what_is_wrong(text: str, line: str) -> None:
     assert first_line(ValueError(text)) == line
+
+
+def test_a_model_that_links_elsewhere_is_not_given_to_tensorflow(tmp_path: Path) -> None:
+    model = Path(shutil.copytree(TESTDATA / "two_signatures", tmp_path / "model"))
+    data = fuseconv.convert(model).data
+    assert data
+    shard = model / "variables" / "variables.data-00000-of-00001"
+    shard.rename(tmp_path / "blob")
+    shard.symlink_to(tmp_path / "blob")
+    with pytest.raises(InputError, match=f"{shard} is a link to {tmp_path / 'blob'}, outside the model's directory"):
+        verify(model, data)
+    assert verify(model, data, follow_links=True).passed
+    (model / "assets").mkdir()
+    os.mkfifo(model / "assets" / "pipe")
+    with pytest.raises(InputError, match="pipe is a pipe, no ordinary file"):
+        verify(model, data, follow_links=True)

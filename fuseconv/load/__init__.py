@@ -21,6 +21,7 @@ def load(
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     trust_model: bool = False,
+    follow_links: bool = False,
     custom_objects: Mapping[str, Any] | None = None,
     warn: Callable[[str], None] = lambda note: None,
 ) -> Module:
@@ -28,20 +29,18 @@ def load(
 
     signatures, tags: of a SavedModel. inputs, outputs: names of a frozen graph's tensors; what is not given is found.
     Given for another kind of model, they are refused. trust_model, custom_objects: for Keras files, whether their own
-    code may run, and the classes and functions that are not Keras's, by name. warn: is told what the user should know
-    of the loading.
+    code may run, and the classes and functions that are not Keras's, by name. follow_links: read files of a SavedModel
+    that are links out of its directory. warn: is told what the user should know of the loading.
     Raises InputError, which says what is wrong with the path or the model."""
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist.")
     if path.is_dir():
+        from fuseconv.files import ModelFiles
         from fuseconv.load import saved_model
 
         _refuse_options(f"{path} is a SavedModel; --signature chooses from it", inputs=inputs, outputs=outputs)
-        return saved_model.load(path, signatures=signatures, tags=tags)
-    if not path.is_file():
-        # Reading a pipe or a device may never end.
-        raise InputError(f"{path} is neither a directory nor an ordinary file.")
+        return saved_model.load(ModelFiles(path, follow_links), signatures=signatures, tags=tags)
     if path.suffix.lower() in _KERAS_SUFFIXES:
         from fuseconv.load import keras_file
 

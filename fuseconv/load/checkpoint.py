@@ -17,27 +17,42 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError
+from fuseconv.files import ModelFiles
 from fuseconv.ir import types
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
+from fuseconv.load.slices import Box, common, parse_slice, slice_key, stored_boxes, volume
 
 _FOOTER_BYTES = 48
 _MAGIC = 0xDB4775248B80FB57
 _TRAILER_BYTES = 5  # of a block: the kind of compression, and a checksum
 _CASTAGNOLI = 0x82F63B78  # CRC-32C's polynomial, lowest power first
+_RESTART_INTERVAL = 16
+# An entry has some 100 bytes; a model with a million variables has an index of a tenth of this.
+_MOST_INDEX_BYTES = 1 << 30
+_MOST_ELEMENTS = 1 << 58
+_MOST_DIMENSIONS = 32
+# How often slices are held against a part that is asked for, which is none of them.
+_MOST_COMPARISONS = 1 << 17
+# How often each byte of the shards may be copied, and how many bytes may be whatever there is.
+_MOST_COPIES = 4
+_FEW_BYTES = 1 << 20
 _COMPRESSIONS = {1: "Snappy", 2: "Zstandard"}
 
 
 class Checkpoint:
-    """The tensors of a checkpoint by name. `prefix` is the path without ".index".
+    """The tensors of a checkpoint by name. `prefix` is its path among the model's files, without ".index".
 
     Raises InputError if a file is missing or damaged; shards are opened only when a tensor in them is read."""
 
-    def __init__(self, prefix: Path) -> None:
-        self.prefix = prefix
-        path = prefix.with_name(f"{prefix.name}.index")
+    def __init__(self, files: ModelFiles, prefix: str) -> None:
+        self._files = files
+        self._prefix = prefix
+        self.path = files.root / prefix
+        name = f"{prefix}.index"
+        path = files.root / name
         try:
-            data = path.read_bytes()
+            data = files.read(name, _MOST_INDEX_BYTES)
         except OSError as error:
             raise _unreadable(path, error) from None
         try:
@@ -49,84 +64,109 @@ class Checkpoint:
             raise InputError(f"{path} was written on a big-endian machine; fuseconv reads little-endian ones only.")
         self._shard_count = header.num_shards
         self._shards: dict[int, mmap.mmap | bytes] = {}
+        # What is stored in slices: each may be read many times, a part at a time.
+        self._sliced: dict[str, tuple[DType, tuple[int, ...], dict[Box, Any]]] = {}
+        self._comparisons = 0
+        self._mapped_bytes = self._copied_bytes = 0
 
     def __contains__(self, name: str) -> bool:
         return name.encode() in self._entries
 
     def names(self) -> list[str]:
         """The names of the tensors, sorted as they are in the file."""
-        return [key.decode() for key in self._entries if not key.startswith(b"\0")]
+        return [key.decode(errors="replace") for key in self._entries if not key.startswith(b"\0")]
 
     def entry(self, name: str) -> tuple[DType, tuple[int, ...]]:
         """The element type and shape of a tensor."""
-        return _type(self._entry(name.encode(), name))
+        return _type(self._entry(name.encode(), name), name)
 
     def read(self, name: str, slice_spec: str = "") -> np.ndarray:
         """A tensor, or the part of it that `slice_spec` names in the way of RestoreV2: "4 3 0,2:-" is rows 0 and 1 of
         a 4 by 3 tensor. The array is a view of the file wherever the tensor is stored in one piece."""
-        entry = self._entry(name.encode(), name)
-        dtype, shape = _type(entry)
-        part = _parse_slice(slice_spec, shape, name)
-        if not entry.slices:
-            whole = self._data(entry, dtype, shape, name)
-            return whole[tuple(slice(start, start + length) for start, length in part)] if part else whole
-        wanted = part or [(0, size) for size in shape]
-        for stored in entry.slices:
-            if _extents(stored, shape, name) == wanted:
-                return self._stored_slice(stored, dtype, shape, name)
+        if name in self._sliced:
+            dtype, shape, boxes = self._sliced[name]
+            part = parse_slice(slice_spec, shape, name)
+        else:
+            entry = self._entry(name.encode(), name)
+            dtype, shape = _type(entry, name)
+            part = parse_slice(slice_spec, shape, name)
+            if not entry.slices:
+                whole = self._data(entry, dtype, shape, name)
+                return whole[tuple(slice(start, start + length) for start, length in part)] if part else whole
+            boxes = stored_boxes(entry.slices, shape, name)
+            self._sliced[name] = dtype, shape, boxes
+        wanted = part if part is not None else tuple((0, size) for size in shape)
+        if wanted in boxes:
+            return self._stored_slice(wanted, boxes[wanted], dtype, name)
+        self._comparisons += len(boxes)
+        if self._comparisons > _MOST_COMPARISONS:
+            raise InputError(f"The checkpoint {self.path} and the model cut '{name}' into too many different slices.")
+        return self._assembled(wanted, boxes, dtype, name)
+
+    def _assembled(self, wanted: Box, boxes: dict[Box, Any], dtype: DType, name: str) -> np.ndarray:
+        pieces = []
+        for box, stored in boxes.items():
+            places = common(box, wanted)
+            if places:
+                source, target = places
+                pieces.append((target, self._stored_slice(box, stored, dtype, name)[source]))
+        if dtype is not types.STRING:
+            self._copies(volume(wanted) * dtype.numpy.itemsize, name)
+        # The boxes tile the tensor, so that every element is written.
         result = np.empty([length for _, length in wanted], dtype.numpy)
-        filled = 0
-        for stored in entry.slices:
-            extents = _extents(stored, shape, name)
-            both = [(max(a, b), min(a + n, b + m)) for (a, n), (b, m) in zip(extents, wanted)]
-            if all(stop > start for start, stop in both):
-                source = tuple(slice(lo - a, hi - a) for (lo, hi), (a, _) in zip(both, extents))
-                target = tuple(slice(lo - b, hi - b) for (lo, hi), (b, _) in zip(both, wanted))
-                result[target] = self._stored_slice(stored, dtype, shape, name)[source]
-                filled += result[target].size
-        if filled != result.size:
-            raise InputError(f"The checkpoint {self.prefix} holds only parts of '{name}'.")
+        for target, piece in pieces:
+            result[target] = piece
         return result
 
-    def _stored_slice(self, stored: Any, dtype: DType, shape: tuple[int, ...], name: str) -> np.ndarray:
-        extents = _extents(stored, shape, name)
-        entry = self._entry(_slice_key(name, stored), name)
-        return self._data(entry, dtype, tuple(length for _, length in extents), name)
+    def _stored_slice(self, box: Box, stored: Any, dtype: DType, name: str) -> np.ndarray:
+        entry = self._entry(slice_key(name, stored), name)
+        return self._data(entry, dtype, tuple(length for _, length in box), name)
 
     def _entry(self, key: bytes, name: str) -> Any:
         data = self._entries.get(key)
         if data is None:
-            raise InputError(f"The checkpoint {self.prefix} does not contain '{name}'.")
+            raise InputError(f"The checkpoint {self.path} does not contain '{name}'.")
         try:
             return protos.classes["BundleEntryProto"].FromString(data)
         except protos.DecodeError:
-            raise _damaged(self.prefix) from None
+            raise _damaged(self.path) from None
 
     def _data(self, entry: Any, dtype: DType, shape: tuple[int, ...], name: str) -> np.ndarray:
-        shard = self._shard(entry.shard_id)
+        shard = self._shard(entry.shard_id, name)
         offset, size = entry.offset, entry.size
         if offset < 0 or size < 0 or offset + size > len(shard):
-            raise InputError(f"The checkpoint {self.prefix} is cut off: '{name}' lies beyond the end of its data file.")
+            raise InputError(f"The checkpoint {self.path} is cut off: '{name}' lies beyond the end of its data file.")
         count = math.prod(shape)
         if dtype is types.STRING:
+            self._copies(size, name)
             return _strings(memoryview(shard)[offset : offset + size], count, shape, name)
         if dtype.is_handle or size != count * dtype.numpy.itemsize:
-            raise InputError(f"The checkpoint {self.prefix} has {size} bytes for '{name}', {dtype.name}{list(shape)}.")
+            raise InputError(f"The checkpoint {self.path} has {size} bytes for '{name}', {dtype.name}{list(shape)}.")
         if count == 0:
-            return np.empty(shape, dtype.numpy)
+            return np.zeros(shape, dtype.numpy)
         return np.frombuffer(shard, dtype.numpy, count, offset).reshape(shape)
 
-    def _shard(self, number: int) -> mmap.mmap | bytes:
+    def _copies(self, size: int, name: str) -> None:
+        """Counts bytes that are copied from the shards. Honest tensors lie side by side; the same bytes for each of
+        many would let a small file fill the memory."""
+        self._copied_bytes += size
+        if self._copied_bytes > _MOST_COPIES * self._mapped_bytes + _FEW_BYTES:
+            raise InputError(f"The checkpoint {self.path} has '{name}' share its bytes with others: it is damaged.")
+
+    def _shard(self, number: int, name: str) -> mmap.mmap | bytes:
         shard = self._shards.get(number)
         if shard is None:
-            path = self.prefix.with_name(f"{self.prefix.name}.data-{number:05}-of-{self._shard_count:05}")
+            if not 0 <= number < self._shard_count:
+                raise InputError(f"The checkpoint {self.path} has no data file {number}, in which '{name}' should be.")
+            file_name = f"{self._prefix}.data-{number:05}-of-{self._shard_count:05}"
             try:
-                with path.open("rb") as file:
+                with self._files.open(file_name) as file:
                     empty = file.seek(0, 2) == 0  # an empty file cannot be mapped
                     shard = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except OSError as error:
-                raise _unreadable(path, error) from None
+                raise _unreadable(self._files.root / file_name, error) from None
             self._shards[number] = shard
+            self._mapped_bytes += len(shard)
         return shard
 
 
@@ -139,16 +179,24 @@ def _damaged(path: Path) -> InputError:
     return InputError(f"{path} is no index of a checkpoint, or it is damaged or cut off.")
 
 
-def _type(entry: Any) -> tuple[DType, tuple[int, ...]]:
-    return attrs.dtype(entry.dtype), tuple([max(dim.size, 0) for dim in entry.shape.dim[:]])
+def _type(entry: Any, name: str) -> tuple[DType, tuple[int, ...]]:
+    dtype, shape = attrs.dtype(entry.dtype), tuple([dim.size for dim in entry.shape.dim[:]])
+    # What numpy can address, zeros left out.
+    fits = math.prod([size or 1 for size in shape]) <= _MOST_ELEMENTS and len(shape) <= _MOST_DIMENSIONS
+    if not fits or min(shape, default=0) < 0 or entry.shape.unknown_rank:
+        raise InputError(f"The checkpoint gives '{name}' a shape that no tensor has: it is damaged.")
+    return dtype, shape
 
 
 def _varint(data: Any, at: int) -> tuple[int, int]:
+    """A number, and where the next one begins. Raises IndexError if the data ends first, or 64 bits do not hold it."""
     byte = data[at]
     at += 1
     value = byte & 0x7F
     shift = 7
     while byte & 0x80:
+        if shift > 63:
+            raise IndexError
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
@@ -157,15 +205,26 @@ def _varint(data: Any, at: int) -> tuple[int, int]:
 
 
 def _table(data: bytes, path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """The entries of a LevelDB table, in the order of their keys."""
+    """The entries of a LevelDB table, in the order of their keys.
+
+    Blocks follow each other in the file, and the keys in them are in ascending order."""
     if len(data) < _FOOTER_BYTES or struct.unpack_from("<Q", data, len(data) - 8)[0] != _MAGIC:
         raise _damaged(path)
     footer = data[-_FOOTER_BYTES:]
     at = 0
     for _ in range(2):  # of the meta index, which bundles do not use
         _, at = _varint(footer, at)
+    end, last = 0, None
     for _, handle in _block(data, *_handle(footer, at), path):
-        yield from _block(data, *_handle(handle, 0), path)
+        offset, size = _handle(handle, 0)
+        if offset < end:
+            raise _damaged(path)
+        end = offset + size
+        for key, value in _block(data, offset, size, path):
+            if last is not None and key <= last:
+                raise _damaged(path)
+            last = key
+            yield key, value
 
 
 def _handle(data: bytes, at: int) -> tuple[int, int]:
@@ -175,6 +234,8 @@ def _handle(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _block(data: bytes, offset: int, size: int, path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """The entries of a block. A key may be stored without what it shares with the one before, but each
+    _RESTART_INTERVAL-th is whole: all of them together are at most that many times as long as the block."""
     end = offset + size
     if end + _TRAILER_BYTES > len(data) or size < 4:
         raise _damaged(path)
@@ -187,14 +248,17 @@ def _block(data: bytes, offset: int, size: int, path: Path) -> Iterator[tuple[by
     end -= 4 + 4 * restarts
     key = b""
     at = offset
+    spare = _RESTART_INTERVAL * size
     while at < end:
         shared, at = _varint(data, at)
         unshared, at = _varint(data, at)
         length, at = _varint(data, at)
         key = key[:shared] + data[at : at + unshared]
-        at += unshared
-        yield key, data[at : at + length]
-        at += length
+        at += unshared + length
+        spare -= len(key)
+        if at > end or spare < 0:
+            raise _damaged(path)
+        yield key, data[at - length : at]
     if at != end:
         raise _damaged(path)
 
@@ -255,56 +319,3 @@ def _strings(data: memoryview, count: int, shape: tuple[int, ...], name: str) ->
         array[index] = bytes(data[at : at + length])
         at += length
     return array.reshape(shape)
-
-
-def _parse_slice(spec: str, shape: tuple[int, ...], name: str) -> list[tuple[int, int]]:
-    """RestoreV2's "4 3 0,2:-" -> [(0, 2), (0, 3)]; nothing for the whole tensor."""
-    if not spec:
-        return []
-    *sizes, extents = spec.split(" ")
-    try:
-        if tuple(map(int, sizes)) != shape:
-            raise InputError(f"The model restores '{name}' as {sizes}, but the checkpoint holds {list(shape)}.")
-        part = []
-        for size, extent in zip(shape, extents.split(":")):
-            start, length = (0, size) if extent == "-" else map(int, extent.split(","))
-            part.append((start, length))
-    except ValueError:
-        part = []
-    if len(part) != len(shape) or not _within(part, shape):
-        raise InputError(f"The model restores '{name}' by the slice '{spec}', which does not fit {list(shape)}.")
-    return part
-
-
-def _extents(stored: Any, shape: tuple[int, ...], name: str) -> list[tuple[int, int]]:
-    part = [
-        (extent.start, extent.length if extent.HasField("length") else size)
-        for extent, size in zip(stored.extent, shape)
-    ]
-    if len(stored.extent) != len(shape) or not _within(part, shape):
-        raise InputError(f"The checkpoint says that it holds a slice of '{name}' which does not lie within it.")
-    return part
-
-
-def _within(part: list[tuple[int, int]], shape: tuple[int, ...]) -> bool:
-    return all(start >= 0 and length >= 0 and start + length <= size for (start, length), size in zip(part, shape))
-
-
-def _slice_key(name: str, stored: Any) -> bytes:
-    """The key under which a slice is stored (tensorflow/core/util/saved_tensor_slice_util, ordered_code)."""
-    key = b"\0" + name.encode().replace(b"\0", b"\0\xff") + b"\0\1" + _ordered_unsigned(len(stored.extent))
-    for extent in stored.extent:
-        key += _ordered_signed(extent.start) + _ordered_signed(extent.length if extent.HasField("length") else -1)
-    return key
-
-
-def _ordered_unsigned(value: int) -> bytes:
-    size = (value.bit_length() + 7) // 8
-    return bytes([size]) + value.to_bytes(size, "big")
-
-
-def _ordered_signed(value: int) -> bytes:
-    """In as many bytes as it takes with seven bits to the byte, with that many leading bits inverted."""
-    size = (~value if value < 0 else value).bit_length() // 7 + 1
-    bits = (value & ((1 << 8 * size) - 1)) ^ (((1 << size) - 1) << 7 * size)
-    return bits.to_bytes(size, "big")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
+from fuseconv.files import read_file
 from fuseconv.ir.graph import Module, Signature, Value
 from fuseconv.load import attrs, keras_config, protos
 from fuseconv.load.effects import TABLE_WRITES
@@ -47,7 +48,7 @@ def load(path: Path, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ())
 
 def _read(path: Path) -> Any:
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     other = _other_kind(path, data[:_HEAD_BYTES])
@@ -124,7 +125,7 @@ class _Loader:
         meta = protos.classes["MetaGraphDef"]()
         writes = [name for name in self.nodes.by_name if self.nodes.op(name) in TABLE_WRITES]
         meta.collection_def[TABLE_COLLECTION].node_list.value.extend(writes)
-        Resources(self.path.parent, meta, self.nodes, self.importer.library).resolve(module)
+        Resources(None, meta, self.nodes, self.importer.library).resolve(module)
 
     def _feeds(self) -> list[str]:
         feeds: list[str] = []

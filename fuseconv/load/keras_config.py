@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
+from fuseconv.files import open_file
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 ZIP_MAGIC = b"PK\x03\x04"
@@ -66,7 +67,7 @@ class KerasFile:
 def read(path: Path) -> KerasFile:
     """Reads the architecture of a .keras, .h5 or .hdf5 file. Raises InputError if it has none or is damaged."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             magic = file.read(len(HDF5_MAGIC))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error

@@ -35,7 +35,10 @@ def checkpoint_keys(meta: Any, read: Callable[[str], np.ndarray]) -> dict[str, s
     if not handles:
         return {}
     try:
-        graph = protos.classes["TrackableObjectGraph"].FromString(bytes(read(_GRAPH).item()))
+        stored = read(_GRAPH)
+        if stored.dtype != object or stored.size != 1:
+            raise IndexError
+        graph = protos.classes["TrackableObjectGraph"].FromString(stored.item())
         same = _same_objects(objects.nodes, graph.nodes)
         keys = {number: _key(graph.nodes[other]) for number, other in same.items()}
     except (protos.DecodeError, IndexError):

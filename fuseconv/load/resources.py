@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError
+from fuseconv.files import ModelFiles
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Table, Variable
 from fuseconv.ir.types import DType
@@ -21,7 +22,7 @@ from fuseconv.load.checkpoint import Checkpoint
 from fuseconv.load.effects import ASSIGNMENTS, Effects, Scope, Source
 from fuseconv.load.functions import Nodes, symbolic
 from fuseconv.load.object_graph import checkpoint_keys
-from fuseconv.load.tables import asset_path, read_text_file
+from fuseconv.load.tables import read_asset, read_text_file
 
 INIT_SIGNATURE = "__saved_model_init_op"
 TABLE_COLLECTION = "table_initializer"
@@ -41,17 +42,18 @@ _Restored = tuple[str, str]  # the checkpoint's name of a tensor, and the slice 
 
 
 class Resources:
-    """The variables, tables and assets of a SavedModel in `path`.
+    """The variables, tables and assets of a SavedModel, whose `files` they are read from; None for a graph that is a
+    file of its own, which has none besides.
 
     assets: the name of a node of the main graph -> the path of the asset that TensorFlow feeds it with."""
 
-    def __init__(self, path: Path, meta: Any, nodes: Nodes, library: dict[str, Any]) -> None:
-        self.path = path
+    def __init__(self, files: ModelFiles | None, meta: Any, nodes: Nodes, library: dict[str, Any]) -> None:
+        self.files = files
         self.meta = meta
         self.effects = Effects(library)
         self.main = Scope(nodes)
-        self.assets = {name: path / "assets" / filename for name, filename in _assets(meta)}
-        self._asset_names = dict(_assets(meta))
+        self._asset_names = dict(_assets(meta)) if files else {}
+        self.assets = {node: files.root / "assets" / name for node, name in self._asset_names.items()} if files else {}
         self._checkpoint: Checkpoint | None = None
         self._name_lists: dict[tuple[int, str], list[_Restored]] = {}
         # By the name of the handle's node.
@@ -147,13 +149,15 @@ class Resources:
     def _keys(self) -> dict[str, str]:
         """The checkpoint's names of variables that the restore graph does not write."""
         if self._object_keys is None:
-            has_checkpoint = (self.path / "variables" / "variables.index").exists()
+            has_checkpoint = self.files is not None and self.files.exists("variables/variables.index")
             self._object_keys = checkpoint_keys(self.meta, lambda name: self._read(name, "")) if has_checkpoint else {}
         return self._object_keys
 
     def _read(self, name: str, slice_spec: str) -> np.ndarray:
+        if self.files is None:
+            raise InputError(f"The graph restores '{name}' from a checkpoint, and a frozen graph has none.")
         if self._checkpoint is None:
-            self._checkpoint = Checkpoint(self.path / "variables" / "variables")
+            self._checkpoint = Checkpoint(self.files, "variables/variables")
         return self._checkpoint.read(name, slice_spec)
 
     def _table(self, name: str, op: Op, node: str) -> Table:
@@ -166,22 +170,24 @@ class Resources:
             return table
         if "TextFile" in write.op:
             attributes = _text_file_attributes(write)
-            table.keys, table.values = read_text_file(self._file(write), attributes, key_dtype, value_dtype)
+            path, data = self._file(write)
+            table.keys, table.values = read_text_file(path, data, attributes, key_dtype, value_dtype)
             return table
         sources = [self.effects.operand(write, index) for index in (1, 2)]
         table.keys, table.values = (self._evaluate(source) if source else None for source in sources)
         return table
 
-    def _file(self, write: Source) -> Path:
+    def _file(self, write: Source) -> tuple[Path, bytes]:
+        """The asset that a table is read from: where it lies, and what is in it."""
         source = self.effects.operand(write, 1)
         if source is not None and source.op == "ReadVariableOp":
             handle = self.effects.operand(source, 0)
             source = self._initialised.get(handle.node) if handle is not None else None
-        if source is None or source.scope is not self.main or source.node not in self._asset_names:
+        if not self.files or source is None or source.scope is not self.main or source.node not in self._asset_names:
             raise InputError(
                 f"The table that '{write.node}' initialises is read from a file that is no asset of the model."
             )
-        return asset_path(self.path, self._asset_names[source.node])
+        return read_asset(self.files, self._asset_names[source.node])
 
     def _evaluate(self, source: Source, depth: int = 0) -> np.ndarray | None:
         """The value of an initialiser's operand; None if it is made by something else than the few ops of TF's own."""

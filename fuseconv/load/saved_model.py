@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError
+from fuseconv.files import ModelFiles
 from fuseconv.ir.graph import Module, Signature, Value, constant
 from fuseconv.load import attrs, protos
 from fuseconv.load.functions import Importer, Nodes, symbolic
@@ -21,37 +22,38 @@ from fuseconv.load.unsigned import Trace, add_signatures, traces
 _NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 
 
-def load(path: Path, *, signatures: Sequence[str] = (), tags: Sequence[str] = ()) -> Module:
+def load(files: ModelFiles, *, signatures: Sequence[str] = (), tags: Sequence[str] = ()) -> Module:
     """The module of a SavedModel.
 
     signatures: the names of those to take; nothing: all, "serving_default" first. tags: of the meta graph to take;
     nothing: the one tagged "serve", or the only one, or the one without tags, which is how modules for TensorFlow 1's
     Hub have what is not for training. Raises InputError if something is not there or is damaged."""
-    meta = _meta_graph(_read(path), tags, path)
+    meta = _meta_graph(_read(files), tags, files.root)
     if not meta.signature_def.keys() - _NO_SIGNATURES:
         add_signatures(meta)
     chosen = _chosen(meta, signatures)
-    return _Loader(path, meta).load(chosen)
+    return _Loader(files, meta).load(chosen)
 
 
-def chosen_tags(path: Path, tags: Sequence[str] = ()) -> list[str]:
+def chosen_tags(files: ModelFiles, tags: Sequence[str] = ()) -> list[str]:
     """The tags of the meta graph that `load` takes. Raises InputError as that does."""
-    return list(_meta_graph(_read(path), tags, path).meta_info_def.tags)
+    return list(_meta_graph(_read(files), tags, files.root).meta_info_def.tags)
 
 
-def unsigned_traces(path: Path, tags: Sequence[str] = ()) -> dict[str, Trace]:
+def unsigned_traces(files: ModelFiles, tags: Sequence[str] = ()) -> dict[str, Trace]:
     """What stands for the signatures of a model that has none, by the names that `load` gives them."""
-    meta = _meta_graph(_read(path), tags, path)
+    meta = _meta_graph(_read(files), tags, files.root)
     return {} if meta.signature_def.keys() - _NO_SIGNATURES else traces(meta)
 
 
-def _read(path: Path) -> Any:
+def _read(files: ModelFiles) -> Any:
+    path = files.root
     file = path / "saved_model.pb"
     try:
-        data = file.read_bytes()
+        data = files.read("saved_model.pb")
     except FileNotFoundError:
         for other, form in (("saved_model.pbtxt", "as text"), ("saved_model.cpb", "in chunks")):
-            if (path / other).exists():
+            if files.exists(other):
                 raise InputError(f"{path} holds its model {form} ({other}); save it as saved_model.pb.") from None
         help = "; restore the checkpoint in TensorFlow, and save the model" if any(path.glob("*.index")) else ""
         raise InputError(f"{path} is no SavedModel: there is no saved_model.pb in it{help}.") from None
@@ -102,10 +104,10 @@ def _chosen(meta: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 class _Loader:
-    def __init__(self, path: Path, meta: Any) -> None:
+    def __init__(self, files: ModelFiles, meta: Any) -> None:
         self.nodes = Nodes(meta.graph_def.node)
         self.importer = Importer(meta.graph_def.library.function, OpDefs(meta.meta_info_def.stripped_op_list))
-        self.resources = Resources(path, meta, self.nodes, self.importer.library)
+        self.resources = Resources(files, meta, self.nodes, self.importer.library)
         for node, asset in self.resources.assets.items():
             if node in self.nodes and self.nodes.op(node) == "Const":
                 self.nodes.constants[node] = constant(np.array(os.fsencode(asset), object), name=node)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError
+from fuseconv.files import ModelFiles
 from fuseconv.ir import types
 from fuseconv.ir.types import DType
 
@@ -16,22 +17,26 @@ _WHOLE_LINE = -2
 _LINE_NUMBER = -1
 
 
-def asset_path(model: Path, filename: str) -> Path:
-    """The file of an asset. Raises InputError if it is not there, or if it is not within the model's directory."""
-    relative = Path(filename)
-    path = model / "assets" / relative
-    if relative.is_absolute() or ".." in relative.parts or not path.resolve().is_relative_to(model.resolve()):
+def read_asset(files: ModelFiles, filename: str) -> tuple[Path, bytes]:
+    """Where an asset lies, and its bytes. Raises InputError if it is not there, or is no file of the model's."""
+    name = f"assets/{filename}"
+    path = files.root / name
+    if Path(filename).anchor:
         raise InputError(f"The model's asset '{filename}' lies outside its directory; it is not read.")
-    if not path.is_file():
-        raise InputError(f"The model's asset {path} is missing.")
-    return path
+    try:
+        return path, files.read(name)
+    except FileNotFoundError:
+        raise InputError(f"The model's asset {path} is missing.") from None
+    except OSError as error:
+        raise InputError(f"The model's asset {path} cannot be read: {error.strerror}.") from None
 
 
 def read_text_file(
-    path: Path, attributes: Mapping[str, Any], key_dtype: DType, value_dtype: DType
+    path: Path, data: bytes, attributes: Mapping[str, Any], key_dtype: DType, value_dtype: DType
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Keys and values. attributes: those of InitializeTableFromTextFileV2, with its names."""
-    lines = _lines(path)
+    """Keys and values. path: names the vocabulary in what is said of it; data: its bytes. attributes: those of
+    InitializeTableFromTextFileV2, with its names."""
+    lines = _lines(data)
     size = attributes["vocab_size"]
     if size > len(lines):
         raise InputError(f"The vocabulary {path} has {len(lines)} lines, but the model says {size}.")
@@ -53,8 +58,8 @@ def read_text_file(
     return keys, values
 
 
-def _lines(path: Path) -> list[bytes]:
-    lines = path.read_bytes().split(b"\n")
+def _lines(data: bytes) -> list[bytes]:
+    lines = data.split(b"\n")
     if not lines[-1]:
         lines.pop()
     return [line[:-1] if line.endswith(b"\r") else line for line in lines]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fuseconv.errors import InputError
+from fuseconv.files import PARTS
 
-# What a SavedModel's directory consists of.
-_PARTS = frozenset({
-    "assets", "assets.extra", "fingerprint.pb", "keras_metadata.pb", "saved_model.cpb", "saved_model.pb",
-    "saved_model.pbtxt", "variables",
-})  # fmt: skip
+# Of a file's name, in letters: with what is added, a name has at most 255 bytes.
+_LONGEST_NAME = 50
 
 
 def target(path: str | os.PathLike, model: str | os.PathLike, option: str) -> Path:
@@ -35,22 +34,47 @@ def target(path: str | os.PathLike, model: str | os.PathLike, option: str) -> Pa
     if file.exists() and not os.access(file, os.W_OK):
         raise InputError(f"{option} {path} is there already and may not be written")
     source = Path(os.path.realpath(model))
-    if file == source or (source in file.parents and file.relative_to(source).parts[0] in _PARTS):
+    if file == source or (source in file.parents and file.relative_to(source).parts[0] in PARTS):
         raise InputError(f"{option} {path} would overwrite the model")
     return file
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[io.BufferedWriter]:
-    """A temporary file beside `path` that takes its place when the block ends well, and goes away when it does not."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    """A temporary file beside `path` that takes its place when the block ends well, and goes away when it does not.
+
+    Whoever looks finds the old file or the new one, whole, also after the machine has lost its power; of several that
+    are written at once the last. Only what ends the process at once, such as SIGKILL, leaves the temporary file."""
+    with beside(path) as temporary, open(temporary, "xb") as file:
+        try:
             yield file
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+            file.flush()
+            _sync(file.fileno())
+        except BaseException:
+            # What is left to be written would fail once more, and say so instead.
+            with suppress(OSError):
+                file.close()
+            raise
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """A path beside `path`, which nobody guesses, for a file to be made there. It takes the place of `path` when the
+    block ends well, and goes away when it does not."""
+    # Named before it is made, so that whenever a signal comes it is known what to remove.
+    temporary = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _sync(descriptor: int) -> None:
+    """Waits until a file is on the disk. A file system that cannot say so is taken as it is."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise

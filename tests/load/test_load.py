@@ -44,7 +44,7 @@ def test_saved_models_load_without_tensorflow(tf2: Path, tf1: Path) -> None:
 
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="neither a directory nor an ordinary file"):
+    with pytest.raises(InputError, match="is a pipe, no ordinary file"):
         load(tmp_path / "pipe")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fuseconv.errors import InputError
+from fuseconv.files import ModelFiles
 from fuseconv.ir import types, verifier
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Variable
@@ -157,7 +158,7 @@ def test_the_graph_that_is_not_for_training(tf: Any, tmp_path: Path, tags: list[
     (add,) = all_ops(load(tmp_path / "model"), "tf.AddV2")
     assert add.operands[1] is not None
     assert add.operands[1].data == 1
-    assert chosen_tags(tmp_path / "model") == tags[-1]
+    assert chosen_tags(ModelFiles(tmp_path / "model")) == tags[-1]
     assert verify(tmp_path / "model", convert(tmp_path / "model").data or b"").passed
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from fuseconv.errors import InputError
+from fuseconv.files import ModelFiles
 from fuseconv.ir import types
 from fuseconv.ir.types import DType
-from fuseconv.load.tables import asset_path, read_text_file
+from fuseconv.load.tables import read_asset, read_text_file
 
 
 def attributes(key_index: int, value_index: int, **others: Any) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def test_like_tensorflow(
 ) -> None:
     path = tmp_path / "words.txt"
     path.write_bytes(text)
-    keys, values = read_text_file(path, options, key_dtype, value_dtype)
+    keys, values = read_text_file(path, text, options, key_dtype, value_dtype)
     assert keys.dtype == key_dtype.numpy
     assert values.dtype == value_dtype.numpy
     table = tf.raw_ops.HashTableV2(key_dtype=key_dtype.tf, value_dtype=value_dtype.tf, shared_name=str(tmp_path))
@@ -58,7 +59,7 @@ def test_refused_as_by_tensorflow(tf: Any, tmp_path: Path, text: bytes, options:
     path = tmp_path / "words.txt"
     path.write_bytes(text)
     with pytest.raises(InputError, match=r"words.txt"):
-        read_text_file(path, options, types.STRING, types.INT64)
+        read_text_file(path, text, options, types.STRING, types.INT64)
     table = tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64, shared_name=str(tmp_path))
     with pytest.raises(tf.errors.OpError):
         tf.raw_ops.InitializeTableFromTextFileV2(table_handle=table, filename=str(path), **options)
@@ -71,12 +72,16 @@ def test_assets_stay_in_the_model(tmp_path: Path) -> None:
     outside.write_text("secret")
     (model / "assets" / "ok.txt").write_text("a")
     (model / "assets" / "sub" / "ok.txt").write_text("a")
-    (model / "assets" / "link.txt").symlink_to(outside)
-    assert asset_path(model, "ok.txt").read_text() == "a"
-    assert asset_path(model, "sub/ok.txt").read_text() == "a"
-    for bad in ("../../outside.txt", str(outside), "link.txt", "sub/../ok.txt"):
+    files = ModelFiles(model)
+    assert read_asset(files, "ok.txt") == (model / "assets" / "ok.txt", b"a")
+    assert read_asset(files, "sub/ok.txt")[1] == b"a"
+    for bad in ("../../outside.txt", str(outside), "sub/../ok.txt", "ok.txt\0"):
         with pytest.raises(InputError, match=r"outside its directory"):
-            asset_path(model, bad)
-    for missing in ("nowhere.txt", "sub"):
-        with pytest.raises(InputError, match=r"missing"):
-            asset_path(model, missing)
+            read_asset(files, bad)
+    with pytest.raises(InputError, match=r"nowhere.txt is missing"):
+        read_asset(files, "nowhere.txt")
+    for directory in ("sub", ""):
+        with pytest.raises(InputError, match=r"is a directory, no ordinary file"):
+            read_asset(files, directory)
+    with pytest.raises(InputError, match=r"cannot be read: File name too long"):
+        read_asset(files, "x" * 300)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.write.target import replacing, target
+from fuseconv.write.target import beside, replacing, target
 
 
 @pytest.fixture
@@ -67,3 +69,49 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
         stream.write(b"half")
         raise KeyboardInterrupt
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("out", "precious")]
+
+
+def test_a_file_is_synced_before_it_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[tuple[str, int]] = []
+    replace = os.replace
+
+    def noted(*paths: Path) -> None:
+        done.append(("replace", 0))
+        replace(*paths)
+
+    monkeypatch.setattr(os, "fsync", lambda handle: done.append(("sync", os.fstat(handle).st_size)))
+    monkeypatch.setattr(os, "replace", noted)
+    with replacing(tmp_path / "out") as stream:
+        stream.write(b"new")
+    assert done == [("sync", 3), ("replace", 0)]
+
+
+@pytest.mark.parametrize(("number", "is_an_error"), [(errno.EINVAL, False), (errno.EIO, True), (errno.ENOSPC, True)])
+def test_a_disk_that_cannot_sync(
+    number: int, is_an_error: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fsync(handle: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError) if is_an_error else nullcontext(), replacing(tmp_path / "out") as stream:
+        stream.write(b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ([] if is_an_error else ["out"])
+
+
+def test_nobody_guesses_the_temporary_name(tmp_path: Path) -> None:
+    names = set()
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt), beside(tmp_path / ("\u00e9" * 120)) as temporary:
+            temporary.write_bytes(b"half")
+            names.add(temporary.name)
+            raise KeyboardInterrupt
+    assert len(names) == 3
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_has_the_rights_of_any_new_file(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"")
+    with replacing(tmp_path / "out"):
+        pass
+    assert (tmp_path / "out").stat().st_mode == (tmp_path / "other").stat().st_mode

@@ -1,0 +1,137 @@
+"""The one place through which a model's files are opened: ordinary files, and none but the model's own.
+
+What a model's directory holds is as untrusted as the rest of it. A link in it may lead to any file that this user can
+read, whose bytes would end up in the converted one; a pipe or a device never ends. A file must not be changed while it
+is converted: what is mapped and then cut off ends the process with SIGBUS, as with any program that maps files.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from fuseconv.errors import InputError
+
+# What a SavedModel's directory consists of. Others may lie beside it, such as the converted file.
+PARTS = frozenset({
+    "assets", "assets.extra", "fingerprint.pb", "keras_metadata.pb", "saved_model.cpb", "saved_model.pb",
+    "saved_model.pbtxt", "variables",
+})  # fmt: skip
+# Protobuf counts the bytes of a message in 31 bits, and so does TFLite those of a string tensor.
+MOST_BYTES = (1 << 31) - 1
+_MOST_FILES = 100_000
+# A pipe that nobody writes to is opened at once, and a terminal does not become this process's own.
+_FLAGS = ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+_KINDS = {
+    stat.S_ISDIR: "a directory", stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket", stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+}  # fmt: skip
+
+
+def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+    """Opens a file that the user named, links followed. Raises OSError as `open` does, and InputError if it is no
+    ordinary file."""
+    # Some devices act when they are opened, so what is known to be one is not; and what is open is what is judged.
+    _refuse_special(path, os.stat(path).st_mode)
+    flags = sum(getattr(os, name, 0) for name in _FLAGS)
+    handle = os.open(path, flags)
+    try:
+        _refuse_special(path, os.fstat(handle).st_mode)
+    except InputError:
+        os.close(handle)
+        raise
+    return os.fdopen(handle, "rb")
+
+
+def read_file(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
+    """The bytes of a file that the user named. Errors as of `open_file`; InputError if there are more than `most`."""
+    with open_file(path) as file:
+        return _read(file, path, most)
+
+
+class ModelFiles:
+    """The files of the model in the directory `root`, by their paths in it.
+
+    A link in the directory may lead to another place in it, and elsewhere only with `follow_links`: caches of models
+    link single files into a store beside the model. `root` may itself be a link."""
+
+    def __init__(self, root: str | os.PathLike[str], follow_links: bool = False) -> None:
+        self.root = Path(root)
+        self._follow_links = follow_links
+        self._real = os.path.realpath(root)
+
+    def open(self, name: str) -> BinaryIO:
+        """Opens a file. Raises OSError as `open` does, and InputError if it is no ordinary one or not the model's."""
+        return open_file(self._place(name))
+
+    def read(self, name: str, most: int = MOST_BYTES) -> bytes:
+        """The bytes of a file. Errors as of `open`; InputError if there are more than `most`."""
+        with self.open(name) as file:
+            return _read(file, self.root / name, most)
+
+    def exists(self, name: str) -> bool:
+        return os.path.lexists(self.root / name)
+
+    def check(self) -> None:
+        """Refuses the directory if one of a SavedModel's files in it could not be opened here: TensorFlow, which is
+        about to load the model, would open it all the same."""
+        for count, name in enumerate(self._names()):
+            if count >= _MOST_FILES:
+                raise InputError(f"{self.root} holds more than {_MOST_FILES} files: it is no SavedModel.")
+            try:
+                mode = os.stat(self._place(name)).st_mode
+            except OSError as error:
+                raise InputError(f"{self.root / name} cannot be read: {error.strerror}.") from None
+            _refuse_special(self.root / name, mode, (stat.S_ISREG, stat.S_ISDIR))
+
+    def _names(self) -> Iterator[str]:
+        """All files and directories of the model, links as they are found."""
+        pending = sorted(PARTS.intersection(os.listdir(self.root)))
+        seen = set()
+        while pending:
+            name = pending.pop()
+            yield name
+            place = os.path.realpath(self.root / name)
+            if os.path.isdir(place) and place not in seen:
+                seen.add(place)
+                with os.scandir(place) as entries:
+                    pending += [f"{name}/{entry.name}" for _, entry in zip(range(_MOST_FILES + 1), entries)]
+
+    def _place(self, name: str) -> str:
+        """Where a file lies, links followed. Refuses names and links that lead out of the directory."""
+        relative = Path(name)
+        if relative.anchor or ".." in relative.parts or "\0" in name:
+            raise InputError(f"The model's file '{name}' lies outside its directory; it is not read.")
+        place = os.path.realpath(self.root / relative)
+        if not self._follow_links and not self._holds(place):
+            raise self._leads_out(relative)
+        return place
+
+    def _holds(self, place: str) -> bool:
+        return Path(place).is_relative_to(self._real)
+
+    def _leads_out(self, relative: Path) -> InputError:
+        """Names the link that leads out of the directory, and where to."""
+        steps = [self.root / Path(*relative.parts[: count + 1]) for count in range(len(relative.parts))]
+        link = next(step for step in steps if not self._holds(os.path.realpath(step)))
+        return InputError(
+            f"{link} is a link to {os.path.realpath(link)}, outside the model's directory; it is not read. "
+            "If the model comes from a cache that keeps its files elsewhere, add --follow-links."
+        )
+
+
+def _refuse_special(path: str | os.PathLike[str], mode: int, allowed: tuple = (stat.S_ISREG,)) -> None:
+    if not any(test(mode) for test in allowed):
+        kind = next((kind for test, kind in _KINDS.items() if test(mode)), "something else")
+        raise InputError(f"{os.fspath(path)} is {kind}, no ordinary file; it is not read.")
+
+
+def _read(file: BinaryIO, path: str | os.PathLike[str], most: int) -> bytes:
+    size = os.fstat(file.fileno()).st_size
+    if size > most:
+        raise InputError(f"{os.fspath(path)} has {size} bytes; what it should hold has at most {most}.")
+    # No more than that: some files of the system have no end.
+    return file.read(size) or b""
