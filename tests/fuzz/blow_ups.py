@@ -126,7 +126,8 @@ def makers(rng: Random, graph: Frozen) -> str:
         graph.node("y", "BroadcastTo", one, many, T={"type": FLOAT}, Tidx={"type": INT32})
     elif way == 2:
         graph.node("y", "OneHot", "range", number, graph.constant("on", np.float32(1)),
-                   graph.constant("off", np.float32(0)), T={"type": FLOAT}, TI={"type": INT32}, axis={"i": -1})  # fmt: skip
+                   graph.constant("off", np.float32(0)), T={"type": FLOAT}, TI={"type": INT32},
+                   axis={"i": -1})  # fmt: skip
     elif way == 3:
         pads = graph.constant("pads", np.full((2, 2), size, np.int32))
         graph.node("y", "Pad", one, pads, T={"type": FLOAT}, Tpaddings={"type": INT32})

@@ -147,7 +147,8 @@ def _slices(rng: Random, found: Entries) -> None:
         spec.extent.add(start=start, length=length)
         for _ in entry.shape.dim[1:]:
             spec.extent.add()
-        part = protos.classes["BundleEntryProto"](dtype=entry.dtype, offset=offset, size=min(max(0, length) * row_bytes, 2**63 - 1))
+        size = min(max(0, length) * row_bytes, 2**63 - 1)
+        part = protos.classes["BundleEntryProto"](dtype=entry.dtype, offset=offset, size=size)
         part.shape.dim.add(size=length)
         for dim in entry.shape.dim[1:]:
             part.shape.dim.add(size=dim.size)

@@ -68,7 +68,9 @@ def plan(seed: int, only: tuple[str, ...] = ()) -> Callable[[int], Case]:
     # One unit of each kind after the other, so that few cases are of all kinds.
     rounds = max(KINDS[kind].weight for kind in kinds)
     wheel = [kind for number in range(rounds) for kind in kinds if number < KINDS[kind].weight]
-    orders = {kind: Random(f"{seed}/{kind}").sample(KINDS[kind].sources(), len(KINDS[kind].sources())) for kind in kinds}
+    orders = {kind: list(KINDS[kind].sources()) for kind in kinds}
+    for kind, order in orders.items():
+        Random(f"{seed}/{kind}").shuffle(order)
 
     def case(number: int) -> Case:
         kind = wheel[number % len(wheel)]

@@ -7,6 +7,7 @@ libraries, bytecode. What native code does they do not see: that is judged by wh
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import os
 import resource
@@ -32,8 +33,8 @@ _PATHS = {
 _PROGRAMS = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile"})
 _NETWORK = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "urllib.Request")
 # What the machine answers about itself: processors, memory, time zone, sources of randomness.
-_SYSTEM = ("/proc/", "/sys/devices/system/", "/sys/fs/cgroup/", "/dev/null", "/dev/urandom", "/dev/shm", "/etc/localtime",
-           os.path.expanduser("~/.keras/"))  # fmt: skip
+_SYSTEM = ("/proc/", "/sys/devices/system/", "/sys/fs/cgroup/", "/dev/null", "/dev/urandom", "/dev/shm",
+           "/etc/localtime", os.path.expanduser("~/.keras/"))  # fmt: skip
 
 
 def become(folder: Path, streams: Path) -> None:
@@ -89,7 +90,8 @@ class _Watcher:
         if event in _PROGRAMS:
             return "" if _is_own_program(args) else f"starts {args[:2]!r}"
         if event.startswith(_NETWORK):
-            return f"reaches for {args[-1]!r}"
+            # Importing urllib3, as TensorFlow does, asks whether this machine has IPv6.
+            return "" if args[-1] == ("::1", 0) else f"reaches for {args[-1]!r}"
         if event in ("marshal.loads", "pickle.find_class"):
             caller = sys._getframe(2).f_code.co_filename
             return "" if caller.startswith("<frozen importlib") else f"from {caller}"
@@ -122,7 +124,7 @@ class _Watcher:
 def _is_own_program(args: tuple[Any, ...]) -> bool:
     """Whether a program is the child that fuseconv itself starts to run a function's body: this very Python."""
     command = [os.fspath(part) for part in (args[1] or ())] if len(args) > 1 else []
-    modules = [after for part, after in zip(command, command[1:]) if part == "-m"]
+    modules = [after for part, after in itertools.pairwise(command) if part == "-m"]
     return bool(command) and command[0] == sys.executable and bool(modules) and modules[0].startswith("fuseconv.")
 
 

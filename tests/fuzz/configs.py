@@ -21,9 +21,11 @@ _CODE = marshal.dumps(compile(f"open('{CANARY}', 'w')", CANARY, "exec"))
 _LAMBDA = [base64.b64encode(_CODE).decode(), None, None]
 # Classes that run code, fetch files, or make models of other files; and ordinary ones in places where they are not.
 _CLASSES = (
-    "Lambda", "TFSMLayer", "JaxLayer", "FlaxLayer", "TorchModuleWrapper", "TFOpLambda", "SlicingOpLambda", "ClassMethod",
-    "InstanceMethod", "InstanceProperty", "TensorFlowOpLayer", "ResidualWrapper", "DropoutWrapper", "DeviceWrapper",
-    "RNN", "StackedRNNCells", "StringLookup", "IntegerLookup", "TextVectorization", "Hashing", "Dense", "LSTM", "LSTMCell",
+    "Lambda", "TFSMLayer", "JaxLayer", "FlaxLayer", "TorchModuleWrapper", "TFOpLambda", "SlicingOpLambda",
+    "ClassMethod", "InstanceMethod", "InstanceProperty", "TensorFlowOpLayer", "ResidualWrapper", "DropoutWrapper",
+    "DeviceWrapper",
+    "RNN", "StackedRNNCells", "StringLookup", "IntegerLookup", "TextVectorization", "Hashing", "Dense", "LSTM",
+    "LSTMCell",
     "Bidirectional", "TimeDistributed", "Wrapper", "Functional", "Sequential", "Model", "InputLayer", "Add", "Conv2D",
     "Activation", "GaussianNoise", "MultiHeadAttention", "__lambda__", "function", "bytes", "__numpy__", "__tensor__",
     "__typespec__", "__ellipsis__", "__class__", "object", "type", "Popen", "system", "write_file", "keras>Lambda", "",
@@ -40,10 +42,12 @@ _FUNCTIONS = (
 )  # fmt: skip
 _REFERENCES = {"class_name": _CLASSES, "registered_name": _CLASSES, "module": _MODULES, "function": _FUNCTIONS,
                "cls_symbol": _MODULES, "activation": _FUNCTIONS, "method_name": _FUNCTIONS}  # fmt: skip
+_MEMBERS = ("../../outside/evil", "/tmp/evil", "model.weights.h5", "assets/x", "config.json")
+_CONNECTIONS = frozenset({"inbound_nodes", "input_layers", "output_layers", "keras_history"})
 _SIZES = (0, -1, 1, 2, 7, 1 << 15, 1 << 20, 1 << 31, 1 << 40, 1 << 63, 10**30)
 _VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 0.5, float("nan"), float("inf"), "", "x", CANARY, [], {}, [None], [[]], [1, [2]], {"a": 1},
-    "float99", "string", "mixed_float16", "../../outside/secret", "channels_first", "same", "é\n", "x" * 5000,
+    None, True, False, 0, -1, 0.5, float("nan"), float("inf"), "", "x", CANARY, [], {}, [None], [[]], [1, [2]],
+    {"a": 1}, "float99", "string", "mixed_float16", "../../outside/secret", "channels_first", "same", "é\n", "x" * 5000,
 )  # fmt: skip
 
 
@@ -71,7 +75,7 @@ def damage_members(rng: Random, data: bytes, suffix: str) -> bytes:
     elif way == 1:
         members[name] = damage(rng, members[name], members["config.json"])
     elif way == 2:
-        members[rng.choice(("../../outside/evil", "/tmp/evil", "model.weights.h5", "assets/x", "config.json"))] = members[name]
+        members[rng.choice(_MEMBERS)] = members[name]
     elif way == 3 and "model.weights.h5" in members:
         members["model.weights.h5"] = _rewrite_hdf5(rng, members["model.weights.h5"])
     elif way == 4:
@@ -229,10 +233,9 @@ def _layer(rng: Random, tree: Any) -> None:
 
 def _connect(rng: Random, tree: Any) -> None:
     """Layers that read themselves, layers after them, or none that there are."""
-    place = _place(rng, tree, lambda key, value: key in ("inbound_nodes", "input_layers", "output_layers", "keras_history"))
+    place = _place(rng, tree, lambda key, value: key in _CONNECTIONS and isinstance(value, (list, dict)))
     names = [node[key] for node, key in _places(tree) if key == "name" and isinstance(node[key], str)]
-    target = place and _place(rng, place[0][place[1]], lambda key, value: isinstance(value, str)) if place and isinstance(
-        place[0][place[1]], (list, dict)) else None  # fmt: skip
+    target = _place(rng, place[0][place[1]], lambda key, value: isinstance(value, str)) if place else None
     if target:
         target[0][target[1]] = rng.choice([*names, "nothing"])
 
@@ -258,7 +261,7 @@ _PAYLOADS: tuple[Any, ...] = (
     {"class_name": "__tensor__", "config": {"value": [[1]] * 99, "dtype": "float32"}},
     {"class_name": "__class__", "config": {"module": "subprocess", "name": "Popen"}},
     {"class_name": "Identity", "config": {"gain": 1}, "module": "keras.initializers", "registered_name": None},
-    {"class_name": "Dense", "config": {"units": 1 << 34, "name": "d"}, "module": "keras.layers", "registered_name": None},
+    {"class_name": "Dense", "config": {"units": 1 << 34, "name": "d"}, "module": "keras.layers"},
     {"class_name": "Dense", "config": {"units": 1 << 17, "name": "d"}},
     {"class_name": "ResidualWrapper", "config": {"cell": {"class_name": "LSTMCell", "config": {"units": 2}},
      "residual_fn": _LAMBDA, "residual_fn_type": "lambda", "residual_fn_module": "os"}},

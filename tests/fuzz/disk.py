@@ -8,6 +8,8 @@ from random import Random
 
 from tests.fuzz.sources import Source
 
+_DEVICES = ("/dev/zero", "/dev/stdin", "/dev/tty", "/proc/self/mem", "/proc/self/environ", "/dev/full")
+
 
 def arrange(rng: Random, source: Source, path: Path, outside: Path) -> Path:
     """Writes the model at `path`, then does something to one or two of its files. Returns where it is.
@@ -49,7 +51,7 @@ def _hard_secret(rng: Random, file: Path, outside: Path) -> None:
 
 def _device(rng: Random, file: Path, outside: Path) -> None:
     _replace(file)
-    file.symlink_to(rng.choice(("/dev/zero", "/dev/stdin", "/dev/tty", "/proc/self/mem", "/proc/self/environ", "/dev/full")))
+    file.symlink_to(rng.choice(_DEVICES))
 
 
 def _pipe(rng: Random, file: Path, outside: Path) -> None:

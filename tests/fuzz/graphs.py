@@ -13,6 +13,8 @@ from tests.fuzz.messages import Model, all_nodes, graph_of
 _INTS = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 5, 127, 1000, 2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1)
 # Numbers of types: the ordinary ones, then resource, variant, quantised ones, references, none, unknown ones.
 _TYPES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14, 17, 19, 22, 23, 20, 21, 11, 12, 13, 15, 16, 101, 103, 0, 99)
+_STRINGS = (b"", b"SAME", b"VALID", b"EXPLICIT", b"NCHW", b"NCDHW", b"ij,jk->ik", b"...,...", b"\xff", b"x" * 999)
+_REFERENCES = ("", "nothing:0", "x:y", ":")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 
@@ -101,7 +103,7 @@ def _attribute(rng: Random, graph: Any) -> None:
     elif kind == "f":
         value.f = rng.choice((0.0, -1.0, float("nan"), float("inf"), 1e30))
     elif kind == "s":
-        value.s = rng.choice((b"", b"SAME", b"VALID", b"EXPLICIT", b"NCHW", b"NCDHW", b"ij,jk->ik", b"...,...", b"\xff", b"x" * 999))
+        value.s = rng.choice(_STRINGS)
     elif kind == "shape":
         _reshape(rng, value.shape)
     elif kind == "list":
@@ -167,7 +169,7 @@ def _values(rng: Random, tensor: Any) -> None:
         return
     if np.issubdtype(numpy, np.integer):
         limits = np.iinfo(numpy)
-        chosen = [min(max(rng.choice(_INTS), limits.min), limits.max) for _ in range(min(count, 64))]
+        chosen: list[float] = [min(max(rng.choice(_INTS), limits.min), limits.max) for _ in range(min(count, 64))]
     else:
         chosen = [rng.choice((0.0, -1.0, np.nan, np.inf, 1e30)) for _ in range(min(count, 64))]
     for field in ("float_val", "double_val", "int_val", "int64_val", "bool_val"):
@@ -267,7 +269,7 @@ def _signature_name(rng: Random, meta: Any) -> None:
     info = _info(rng, meta)
     if info is not None:
         names = [node.name for node in meta.graph_def.node]
-        info.name = rng.choice([f"{rng.choice(names)}:{rng.choice((0, 0, 1, 9))}", rng.choice(names), "", "nothing:0", "x:y", ":"])
+        info.name = rng.choice([f"{rng.choice(names)}:{rng.choice((0, 0, 1, 9))}", rng.choice(names), *_REFERENCES])
 
 
 def _info(rng: Random, meta: Any) -> Any:

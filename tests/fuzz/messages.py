@@ -16,8 +16,8 @@ Model = Any  # a SavedModel or a GraphDef
 _STRINGS = ("", ":0", "^", "^x", "x:99", "\0", "\n", "a/b/../c", "é", "w" * 300, "-1")
 _FLOATS = (0.0, -0.0, 1.0, math.nan, math.inf, -math.inf, 1e38, 1e-45, 5e300)
 # Where the meaning of a model is: a walk goes there rather than elsewhere.
-_RICH = frozenset({"graph_def", "node", "node_def", "library", "function", "signature_def", "attr", "input", "meta_graphs",
-                   "value", "tensor", "shape", "list", "ret", "signature"})  # fmt: skip
+_RICH = frozenset({"graph_def", "node", "node_def", "library", "function", "signature_def", "attr", "input",
+                   "meta_graphs", "value", "tensor", "shape", "list", "ret", "signature"})  # fmt: skip
 _STOP = 0.12
 
 
@@ -92,7 +92,7 @@ def _change(rng: Random, model: Model, message: Any, field: Any, names: list[str
     elif hasattr(value, "add"):
         _change_messages(rng, value)
     elif hasattr(value, "append"):
-        _change_list(rng, value, names)
+        _change_list(rng, value, names, field)
     elif isinstance(value, Message):
         other = _alike(rng, model, value)
         if other is not None:
@@ -142,7 +142,7 @@ def _change_messages(rng: Random, value: Any) -> None:
     value.extend(kept)
 
 
-def _change_list(rng: Random, value: Any, names: list[str]) -> None:
+def _change_list(rng: Random, value: Any, names: list[str], field: Any) -> None:
     at = rng.randrange(len(value))
     way = rng.randrange(5)
     if way == 0:
@@ -153,30 +153,31 @@ def _change_list(rng: Random, value: Any, names: list[str]) -> None:
         other = rng.randrange(len(value))
         value[at], value[other] = value[other], value[at]
     else:
-        value[at] = _scalar(rng, value[at], names, None)
+        value[at] = _scalar(rng, value[at], names, field)
 
 
 def _scalar(rng: Random, value: Any, names: list[str], field: Any) -> Any:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
-        if field is not None and field.name in ("dtype", "type"):
-            return rng.choice((*range(0, 24), 101, 103, -1, 2**31 - 1))
+        if field.name in ("dtype", "type"):
+            return rng.choice((*range(24), 101, 103, -1, 2**31 - 1))
         return _fitting(rng, value, field)
     if isinstance(value, float):
         return rng.choice(_FLOATS[:-1])
     if isinstance(value, bytes):
-        return rng.choice((b"", b"\xff\xfe", value + value, value[:-1], b"VALID", b"NCHW", b"NHWC", rng.choice(names).encode()))
+        name = rng.choice(names).encode()
+        return rng.choice((b"", b"\xff\xfe", value + value, value[:-1], b"VALID", b"NCHW", b"NHWC", name))
     return rng.choice(names)
 
 
 def _fitting(rng: Random, value: int, field: Any) -> int:
-    """An integer of the field's type: int32 ones take no more."""
-    wide = field is not None and field.type in (field.TYPE_INT64, field.TYPE_UINT64)
-    signed = field is not None and field.type in (field.TYPE_INT64, field.TYPE_INT32)
-    low, high = (-(2**63) if signed else 0), (2**63 - 1 if wide else 2**31 - 1)
-    choices = [n for n in (*INTERESTING, value + 1, value - 1, value * 2) if max(low, -(2**31) if not wide else low) <= n <= high]
-    return rng.choice(choices)
+    """An integer that the field's type can hold."""
+    wide = field.type in (field.TYPE_INT64, field.TYPE_UINT64)
+    signed = field.type in (field.TYPE_INT64, field.TYPE_INT32)
+    bits = 63 if wide else 31
+    low, high = (-(2**bits) if signed else 0), 2**bits - 1
+    return rng.choice([n for n in (*INTERESTING, value + 1, value - 1, value * 2) if low <= n <= high])
 
 
 def _alike(rng: Random, model: Model, value: Any) -> Any:

@@ -67,7 +67,7 @@ class Servers:
 
     def _start(self, with_keras: bool) -> subprocess.Popen[str]:
         # Threads of native libraries would not survive a fork.
-        alone = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        alone = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
         return subprocess.Popen(
             [sys.executable, "-m", "tests.fuzz.server", *(["keras"] if with_keras else [])],
             cwd=ROOT, env=os.environ | alone | {"PYTHONPATH": os.fspath(ROOT)}, text=True, stdin=subprocess.PIPE,
@@ -125,7 +125,8 @@ def summary(results: Iterable[Result]) -> str:
     total: Counter[str] = sum(counts.values(), Counter())
     for kind, found in [*counts.items(), ("all", total)]:
         if found:
-            lines.append(f"{kind:12}{sum(found.values()):8}" + "".join(f"{found[s]:8}" for s in ("ok", "refused", "defects")))
+            numbers = (sum(found.values()), *(found[state] for state in ("ok", "refused", "defects")))
+            lines.append(f"{kind:12}" + "".join(f"{number:8}" for number in numbers))
     for group, members in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
         lines += ["", f"{len(members)} x {group}"]
         lines += [f"  {name}: {why}" for name, why in members[:5]]
