@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from fuseconv.load import checkpoint, protos
+from fuseconv.load import protos
+from fuseconv.load.checkpoint import masked_crc32c
 from tests.fuzz.damage import INTERESTING, damage
 
 Entries = dict[bytes, bytes]
@@ -17,8 +17,43 @@ _MAGIC = 0xDB4775248B80FB57
 
 
 def entries(index: bytes) -> Entries:
-    """The entries of an index: header under b"", BundleEntryProtos by tensor name."""
-    return dict(checkpoint._table(index, Path("variables.index")))
+    """The entries of an intact index: its header under b"", BundleEntryProtos by tensor name."""
+    _, start, size = _first_block(index)
+    return dict(_rows(index, start, size))
+
+
+def _first_block(index: bytes) -> tuple[bytes, int, int]:
+    """The last key, place and size of the first block, which holds all entries of a small checkpoint."""
+    at = len(index) - 48
+    for _ in range(2):  # of the meta index
+        _, at = _read_varint(index, at)
+    start, at = _read_varint(index, at)
+    size, _ = _read_varint(index, at)
+    last, handle = next(_rows(index, start, size))
+    start, at = _read_varint(handle, 0)
+    return last, start, _read_varint(handle, at)[0]
+
+
+def _rows(data: bytes, at: int, size: int) -> Iterator[tuple[bytes, bytes]]:
+    end = at + size - 4 - 4 * struct.unpack_from("<I", data, at + size - 4)[0]
+    key = b""
+    while at < end:
+        shared, at = _read_varint(data, at)
+        unshared, at = _read_varint(data, at)
+        length, at = _read_varint(data, at)
+        key = key[:shared] + data[at : at + unshared]
+        at += unshared + length
+        yield key, data[at - length : at]
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 0x80:
+            return value, at
 
 
 def table(items: list[tuple[bytes, bytes]], share: bool = True) -> bytes:
@@ -51,7 +86,7 @@ def _in_common(first: bytes, second: bytes) -> int:
 
 
 def _signed(content: bytes) -> bytes:
-    return content + b"\0" + struct.pack("<I", checkpoint.masked_crc32c(content + b"\0"))
+    return content + b"\0" + struct.pack("<I", masked_crc32c(content + b"\0"))
 
 
 def _varint(value: int) -> bytes:
@@ -65,7 +100,7 @@ def _varint(value: int) -> bytes:
 def damage_index(rng: Random, index: bytes) -> bytes:
     """Bytes of the block of entries changed, and the block signed anew; else entries changed one by one."""
     if rng.random() < 0.4:
-        block = damage(rng, index[: max(4, _first_block(index))], index).ljust(4, b"\0")
+        block = damage(rng, index[: _first_block(index)[2]], index).ljust(4, b"\0")
         signed = _signed(block)
         handle = _varint(len(signed)) + _varint(8)
         empty = _signed(struct.pack("<II", 0, 1))
@@ -76,17 +111,6 @@ def damage_index(rng: Random, index: bytes) -> bytes:
     for _ in range(rng.choice((1, 1, 2, 5))):
         rng.choice(_WAYS)(rng, found)
     return table(sorted(found.items()) if rng.random() < 0.9 else list(found.items()), rng.random() < 0.7)
-
-
-def _first_block(index: bytes) -> int:
-    """The size of the first block, which holds all entries of a small checkpoint."""
-    footer, at = index[-48:], 0
-    for _ in range(2):
-        _, at = checkpoint._varint(footer, at)
-    offset, at = checkpoint._varint(footer, at)
-    size, _ = checkpoint._varint(footer, at)
-    handles = list(checkpoint._block(index, offset, size, Path("variables.index")))
-    return checkpoint._handle(handles[0][1], 0)[1] if handles else 4
 
 
 def _tensor(rng: Random, found: Entries) -> tuple[bytes, Any]:
@@ -152,8 +176,23 @@ def _slices(rng: Random, found: Entries) -> None:
         part.shape.dim.add(size=length)
         for dim in entry.shape.dim[1:]:
             part.shape.dim.add(size=dim.size)
-        found[checkpoint._slice_key(key.decode(errors="replace"), spec)] = part.SerializeToString()
+        found[_slice_key(key, spec)] = part.SerializeToString()
     found[key] = entry.SerializeToString()
+
+
+def _slice_key(name: bytes, spec: Any) -> bytes:
+    """The key that a slice is stored under, for names without zeros (tensorflow/core/util/saved_tensor_slice_util)."""
+    key = b"\0" + name + b"\0\1\1" + bytes([len(spec.extent)])
+    for extent in spec.extent:
+        key += _ordered(extent.start) + _ordered(extent.length if extent.HasField("length") else -1)
+    return key
+
+
+def _ordered(value: int) -> bytes:
+    """An integer in OrderedCode: seven bits to the byte, as many leading bits turned as there are bytes."""
+    size = (~value if value < 0 else value).bit_length() // 7 + 1
+    bits = (value & (1 << 8 * size) - 1) ^ ((1 << size) - 1) << 7 * size
+    return bits.to_bytes(size, "big")
 
 
 def _exchange(rng: Random, found: Entries) -> None:

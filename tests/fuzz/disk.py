@@ -30,8 +30,11 @@ def _link_out(rng: Random, file: Path, outside: Path) -> None:
 
 
 def _link_secret(rng: Random, file: Path, outside: Path) -> None:
-    _replace(file)
-    file.symlink_to(outside / "secret")
+    if file.parent == outside.parent:  # a model that is one file, which the user named: its link may be followed
+        _link_out(rng, file, outside)
+    else:
+        _replace(file)
+        file.symlink_to(outside / "secret")
 
 
 def _link_folder(rng: Random, file: Path, outside: Path) -> None:
