@@ -7,11 +7,13 @@ thread only, so that what is forked is whole.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -69,17 +71,19 @@ def serve(with_keras: bool) -> None:
 
 
 def _import(with_keras: bool) -> None:
-    """Imports what conversions import, by making one: a model without annotated functions starts no thread."""
+    """Imports what the commands import, by running them: a model without annotated functions starts no thread."""
     import ai_edge_litert.interpreter
     import h5py
 
-    import fuseconv
-    import fuseconv.inspect
     import fuseconv.verify
+    from fuseconv.cli import main
     from tests.fuzz.sources import TESTDATA
 
-    assert ai_edge_litert.interpreter and h5py
-    fuseconv.convert(TESTDATA / "two_signatures")
+    assert ai_edge_litert.interpreter and h5py and fuseconv.verify
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as null, contextlib.redirect_stdout(null):
+        file = os.path.join(folder, "out.tflite")
+        main(["convert", os.fspath(TESTDATA / "two_signatures"), "-o", file], standalone_mode=False)
+        main(["inspect", file], standalone_mode=False)
     if with_keras:
         import keras
         import tensorflow
