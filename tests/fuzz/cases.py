@@ -181,6 +181,7 @@ def _graphs() -> tuple[str, ...]:
 
 
 KINDS: dict[str, Kind] = {
+    "whole": Kind(lambda rng, of: of.files, lambda: _of_forms(*_FORMS), 1),
     "bytes": Kind(_bytes, _graphs, 3),
     "message": Kind(_proto(messages.mutate), _graphs, 6),
     "graph": Kind(_proto(graphs.mutate), _graphs, 9),
@@ -189,7 +190,8 @@ KINDS: dict[str, Kind] = {
     "disk": Kind(lambda rng, of: {}, lambda: _of_forms("saved_model", "frozen", "keras"), 1),
     "keras-bytes": Kind(_bytes, lambda: _of_forms("keras"), 1),
     "members": Kind(_members, lambda: _of_forms("keras"), 1),
-    "config": Kind(_config, lambda: _of_forms("keras"), 3),
+    # The other files are refused for what they hold already.
+    "config": Kind(_config, lambda: ("keras2.h5", "keras3.h5", "keras3.keras"), 3),
     "inspect": Kind(_bytes, lambda: _of_forms("tflite"), 3),
     "verify": Kind(_bytes, lambda: _of_forms("tflite"), 1),
 }

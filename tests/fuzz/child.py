@@ -147,7 +147,8 @@ def call(function: Callable[..., Any], args: list[str]) -> int:
 
 
 def load(path: Path) -> str:
-    """Why LiteRT does not load a file or allocate its tensors, or "". It says nothing where memory does not suffice."""
+    """Why LiteRT does not load a file or allocate its tensors, or "". It gives no reason where memory does not
+    suffice, which is no refusal."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     try:
@@ -156,5 +157,6 @@ def load(path: Path) -> str:
         )
         interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:
-        return " ".join(str(error).split())[:300]
+        why = " ".join(str(error).split())[:300]
+        return "" if why.startswith("Node number") else why
     return ""

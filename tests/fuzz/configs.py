@@ -294,7 +294,18 @@ _LAYERS: tuple[dict[str, Any], ...] = (
     {"class_name": "Bidirectional", "config": {"layer": {"class_name": "Lambda", "config": {"function": _LAMBDA,
      "function_type": "lambda"}}}, "module": "keras.layers"},
 )  # fmt: skip
+def _whole(rng: Random, tree: Any) -> None:
+    """A functional model of an input and a layer that some deserialiser runs code for."""
+    first = {"class_name": "InputLayer", "config": {"batch_input_shape": [None, 4], "dtype": "float32", "name": "i"}}
+    last = copy.deepcopy(rng.choice(_LAYERS))
+    last["config"] |= {"name": "x", "dtype": "float32"}
+    layers = [first | {"name": "i", "inbound_nodes": []}, {"name": "x", "inbound_nodes": [[["i", 0, 0, {}]]]} | last]
+    ends = {"input_layers": [["i", 0, 0]], "output_layers": [["x", 0, 0]]}
+    tree.clear()
+    tree.update({"class_name": "Functional", "config": {"name": "m", "layers": layers} | ends})
+
+
 _WAYS: tuple[Callable[[Random, Any], None], ...] = (
     _drop, _double, _other_value, _other_value, _exchange, _size, _size, _reference, _reference, _reference, _payload,
-    _layer, _layer, _connect, _deepen,
+    _layer, _layer, _whole, _whole, _connect, _deepen,
 )  # fmt: skip

@@ -85,7 +85,7 @@ def run_case(case: Case, servers: Servers, base: Path | None = None) -> Result:
     with tempfile.TemporaryDirectory(prefix="fuzz-") as temporary:
         request = prepare(case, base or Path(temporary))
         outcome = servers.run(request, case.needs_keras)
-        return Result(case.name, case.kind, outcome, judge(outcome, request, case.needs_keras))
+        return Result(case.name, case.kind, outcome, judge(outcome, request))
 
 
 def run_all(cases: Iterable[Case], until: float | None = None, jobs: int = 2) -> Iterator[Result]:
