@@ -16,7 +16,7 @@ from tests.fuzz.cases import Case, prepare
 
 # Name of the case, checksum of its model, what went wrong.
 REGRESSIONS: tuple[tuple[str, int, str], ...] = (
-    ("blow-up/names/1000003", 0xb253da07,
+    ("blow-up/names/1000003", 0xdd9ce6e6,
      "20000 characters, or some that do not print: 'the model has operations that TFLite's builtins c"),
     ("disk/opcases/resize_bilinear__002/1000101", 0xa7a2b6f4,
      "a link to /dev/zero is read until memory ends"),
@@ -64,7 +64,7 @@ REGRESSIONS: tuple[tuple[str, int, str], ...] = (
      "LiteRT: input_channel % filter_input_channel != 0 (3 != 0)Node number 1 (CONV_2D) failed to prep"),
     ("graph/attention/2000090", 0xab32a9e2,
      "passes/kernels/slicing.py:gather_v2: TypeError: only 0-dimensional arrays can be converted to P"),
-    ("blow-up/results/2000113", 0x55c07a48,
+    ("blow-up/results/2000113", 0xc112a05a,
      "passes/shapes/__init__.py:infer: TypeError: the shape function of ShapeN made 1 shapes where th"),
     ("graph/conv_bn/2000168", 0x7cca981f,
      "tfl/infer.py:broadcast_dim: ValueError: dimensions 4 and 2147483647 do not broadcast"),
@@ -78,7 +78,7 @@ REGRESSIONS: tuple[tuple[str, int, str], ...] = (
      "LiteRT: NumElements(axis) != 1 (2 != 1)Node number 1 (ARG_MAX) failed to prepare."),
     ("graph/opcases/while__000/2000326", 0x5b39d7c7,
      "passes/control_flow.py:_prune_loop: IndexError: list index out of range"),
-    ("blow-up/concats/2000333", 0x475b3837,
+    ("blow-up/concats/2000333", 0x58355be2,
      "write/encode.py:_vector: error: 'i' format requires -2147483648 <= number <= 2147483647"),
     ("graph/opcases/add__001/2000447", 0xe38427b1,
      "passes/uniform.py:untouched: IndexError: list index out of range"),
@@ -88,7 +88,7 @@ REGRESSIONS: tuple[tuple[str, int, str], ...] = (
      "lower/matrix.py:MatrixDiagV3: ValueError: negative dimensions are not allowed"),
     ("graph/opcases/depth_to_space__002/2000656", 0x2bcd2398,
      "LiteRT: BytesRequired number of elements overflowed. Tensor 1 is invalidly specified in schema."),
-    ("blow-up/tiles/2000751", 0x6c16f5ec,
+    ("blow-up/tiles/2000751", 0x2f6f93f6,
      "passes/simplify.py:_contents: OverflowError: Python integer 4294967296 out of bounds for int32"),
     ("graph/opcases/tensor_list_dynamic_shape__001/2000833", 0x17503608,
      "passes/shapes/lists.py:TensorListStack: IndexError: tuple index out of range"),
@@ -102,6 +102,16 @@ REGRESSIONS: tuple[tuple[str, int, str], ...] = (
      "tfl/ops/nn.py:resized: IndexError: tuple index out of range"),
     ("graph/attention/4000148", 0x526bc4b6,
      "LiteRT: input_condition->type != kTfLiteBool (INT32 != BOOL)Node number 13 (SELECT_V2) failed to"),
+    ("config/keras2.h5/14", 0x5fe2370c,
+     "code of the model's runs: SlicingOpLambda calls tf.io.write_file"),
+    ("config/keras2.h5/31", 0xd7464a1e,
+     "code of the model's runs: SlicingOpLambda calls tf.io.gfile.copy"),
+    ("config/keras2.h5/65", 0x730a1657,
+     "ClassMethod names a function of TensorFlow's"),
+    ("config/keras2.h5/73", 0xece6c26a,
+     "code of the model's runs: bytecode of ResidualWrapper.residual_fn is unmarshalled"),
+    ("config/keras2.h5/185", 0x2b219e20,
+     "code of the model's runs: bytecode of DropoutWrapper.dropout_fn is unmarshalled"),
 )  # fmt: skip
 
 
