@@ -1,6 +1,9 @@
 """Runs the fuzzer: `python -m tests.fuzz.run [--seconds 600 | --cases 10000] [--seed 1] [--only KIND,...]`.
 
 Ends with 1 if it finds a defect. One case alone, with its model kept: `--case KIND/SOURCE/SEED --keep DIR`.
+
+It is not guided by coverage: atheris, which could do that, runs its cases in one process, so that a case's memory, its
+files and what outlives it could not be told from those of the others.
 """
 
 from __future__ import annotations
