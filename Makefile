@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-slow check bench bench-compare scale opcases
+.PHONY: help demo test test-slow check bench bench-compare scale opcases fuzz
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make bench-compare BASE=main~5   what got slower since a commit by more than noise (ONLY=MobileNetV2)"
 	@echo "make scale   measure models of 50,000 nodes and 2.7 GB"
 	@echo "make opcases run the operator cases of a directory (CASES=testdata/opcases; ARGS='--only while,pad --json')"
+	@echo "make fuzz    convert damaged and hostile models (SECONDS=600, or CASES=10000; SEED=1; ONLY=graph,config)"
 
 # pip is asked again when the declared dependencies change.
 $(STAMP): pyproject.toml
@@ -51,6 +52,11 @@ bench-compare: $(STAMP)
 scale: $(STAMP)
 	$(BIN)/python -m tests.bench.scale
 
-CASES ?= testdata/opcases
 opcases: $(STAMP)
-	$(BIN)/python -m tests.opcases $(CASES) $(ARGS)
+	$(BIN)/python -m tests.opcases $(or $(CASES),testdata/opcases) $(ARGS)
+
+SECONDS ?= 60
+SEED ?= 1
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz.run $(if $(CASES),--cases $(CASES),--seconds $(SECONDS)) --seed $(SEED) \
+		$(if $(ONLY),--only $(ONLY)) $(ARGS)
