@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fuseconv.verify import Verification
 
 EXIT_DEFECT = 1
+_LONGEST_SENTENCE = 1000
 
 
 @dataclass
@@ -129,7 +130,9 @@ def _answer(document: dict[str, Any]) -> None:
 
 
 def _say(what: str, sentence: str) -> None:
-    # A sentence may quote the model, so nothing in it may reach the terminal as a command.
+    # A sentence may quote the model: nothing in it may reach the terminal as a command, or fill it.
+    if len(sentence) > _LONGEST_SENTENCE:
+        sentence = f"{sentence[:_LONGEST_SENTENCE]}... (--json has all of it)"
     click.echo(f"fuseconv: {what}: {''.join(c if c.isprintable() else ' ' for c in sentence)}", err=True)
 
 

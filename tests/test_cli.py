@@ -15,7 +15,7 @@ import tensorflow as tf
 from click.testing import CliRunner, Result
 
 from fuseconv import cli
-from fuseconv.errors import UnsupportedError
+from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.report.records import Report
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
@@ -249,6 +249,16 @@ class TestBadInput:
         error = json.loads(result.stdout)["error"]
         assert error["exit_code"] == result.exit_code == 2
         assert error["message"] in result.stderr
+
+
+def test_a_sentence_that_quotes_much_of_the_model_is_cut_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def inspect(path: str) -> dict[str, Any]:
+        raise InputError(f"{path} holds {'x' * 5000}.")
+
+    monkeypatch.setattr("fuseconv.inspect.inspect", inspect)
+    done = run("inspect", "it")
+    assert done.exit_code == 2 and len(done.stderr) < 1100 and "--json has all of it" in done.stderr
+    assert len(json.loads(run("inspect", "it", "--json").stdout)["error"]["message"]) > 5000
 
 
 class TestUnsupported:
