@@ -46,6 +46,8 @@ def run(
         command = ["bash", "-c", f'"$@" {shell}', "bash", *command]
 
     def limited() -> None:
+        # A shell starts what runs in its background with SIGINT ignored, tests among it.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
