@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
-from fuseconv.errors import UnsupportedError, module_error
+from fuseconv.errors import UnsupportedError, is_ours, module_error
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
@@ -15,7 +15,9 @@ from fuseconv.lower.custom import CustomOps
 from fuseconv.lower.inexpressible import why_inexpressible
 from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.passes.effects import has_effect
+from fuseconv.passes.shapes import contradiction
 from fuseconv.report.records import Report
+from fuseconv.tfl.infer import ShapeError
 from fuseconv.tfl.limits import LARGEST_SIZE
 
 
@@ -97,7 +99,7 @@ def _apply(
     rule = rules.get(op.type)
     if rule is None:
         return why_inexpressible(op.type), (), []
-    why = rule.unhandled(op) or _beyond(op)
+    why = rule.unhandled(op) or _beyond(op) or contradiction(op)
     if why:
         return why, (), []
     emitted: list[Op] = []
@@ -105,13 +107,14 @@ def _apply(
     tfl = Lowering(emitted, op, functions)
     try:
         made = rule(tfl, op, op.operands)
-    except (Unsupported, OverflowError) as refusal:
+    except (Unsupported, OverflowError, ShapeError) as refusal:
+        if isinstance(refusal, ShapeError) and not is_ours(rule.function):
+            raise module_error(f"the rule for {op.type}", rule.function, refusal) from refusal
         for new in emitted:
             detach(new)
         for name in list(functions)[before:]:
             del functions[name]
-        # What numpy says where a size that the rule computed does not fit int32.
-        return str(refusal) if isinstance(refusal, Unsupported) else f"TFLite counts in 32 bits: {refusal}", (), []
+        return _refusal(refusal), (), []
     except Exception as error:
         # A rule may be a plug-in's, which is anybody's code and may raise anything.
         raise module_error(f"the rule for {op.type}", rule.function, error) from error
@@ -125,6 +128,14 @@ def _apply(
             continue
         raise module_error(f"the rule for {op.type}", rule.function, why)
     return "", results, emitted
+
+
+def _refusal(error: Exception) -> str:
+    """Why a rule did not lower its op."""
+    if isinstance(error, OverflowError):
+        # What numpy says where a size that the rule computed does not fit int32.
+        return f"TFLite counts in 32 bits: {error}"
+    return f"its operands do not fit together ({error})" if isinstance(error, ShapeError) else str(error)
 
 
 def _beyond(op: Op) -> str:

@@ -19,8 +19,12 @@ from fuseconv.passes.shapes import (  # noqa: F401  (fill the table)
     strings,
     xla,
 )
-from fuseconv.passes.shapes.operands import UnknownShape
+from fuseconv.passes.shapes.operands import Contradiction, UnknownShape
 from fuseconv.passes.shapes.registry import TABLE
+
+
+# What a shape function ends with where it takes for granted that an op's operands fit together, and they do not.
+_ILL_FITTING = (ArithmeticError, LookupError, ValueError)
 
 
 def infer(op: Op) -> list[Shape | None] | None:
@@ -34,7 +38,7 @@ def infer(op: Op) -> list[Shape | None] | None:
     count = len(op.results)
     try:
         made = function(op, op, op.operands)
-    except UnknownShape:
+    except (UnknownShape, *_ILL_FITTING):
         return [None] * count
     if made is None:
         return [None] * count
@@ -44,3 +48,21 @@ def infer(op: Op) -> list[Shape | None] | None:
     if len(shapes) != count:
         raise TypeError(f"the shape function of {op.type} made {len(shapes)} shapes where the op has {count} results")
     return [None if shape is None else tuple(shape) for shape in shapes]
+
+
+def contradiction(op: Op) -> str:
+    """Say why a TF op cannot run with what is known of its operands and attributes; empty if nothing speaks against it.
+
+    TensorFlow refuses such a node too, when it loads or when it runs."""
+    function = TABLE.get(op.type)
+    if function is None or not function.required <= len(op.operands) <= function.most:
+        return ""
+    try:
+        function(op, op, op.operands)
+    except Contradiction as error:
+        return f"{error}: the model is damaged"
+    except UnknownShape:
+        return ""
+    except _ILL_FITTING as error:
+        return f"its operands do not fit together ({error}): the model is damaged"
+    return ""
