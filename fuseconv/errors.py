@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 _OURS = Path(__file__).parent
+# What Python and numpy raise where arrays, shapes and axes do not fit together. A damaged model makes functions that
+# look at nothing but an op's operands and attributes meet it.
+ILL_FITTING = (ArithmeticError, LookupError, ValueError)
 
 
 class FuseconvError(Exception):

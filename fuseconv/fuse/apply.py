@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fuseconv.errors import is_ours, module_error
+from fuseconv.errors import ILL_FITTING, is_ours, module_error
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value, detach, replace_uses
@@ -13,7 +13,6 @@ from fuseconv.passes.effects import references
 from fuseconv.passes.simplify import more_known
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.infer import ShapeError
 
 
 def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
@@ -31,7 +30,7 @@ def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
     except (Refused, Unsupported) as refusal:
         discard(tfl)
         raise Refused(str(refusal)) from refusal
-    except ShapeError as error:
+    except ILL_FITTING as error:
         discard(tfl)
         if is_ours(fusion.rewrite):
             raise Refused(f"its operands do not fit together ({error})") from error

@@ -1,9 +1,9 @@
 """The signatures of TensorFlow's operations: their arguments, attributes and defaults.
 
 The table `op_defs.txt` beside this file has the ops of the TensorFlow that `python -m fuseconv.load.op_defs` ran with.
-A line of it is, separated by tabs: name, inputs, outputs (each `name:type`, `name:N*type` or `name:type_list`, separated
-by spaces), "stateful" or nothing, and the attributes as JSON, {name: [type] or [type, default]}. A type is followed by
-the least value, or for a list the least length (`int>=1`), and by the values of which it must be one
+A line of it is, separated by tabs: name, inputs, outputs (each `name:type`, `name:N*type` or `name:type_list`,
+separated by spaces), "stateful" or nothing, and the attributes as JSON, {name: [type] or [type, default]}. A type is
+followed by the least value, or for a list the least length (`int>=1`), and by the values of which it must be one
 (`string:SAME,VALID`, `type:float32,int32`).
 
 A SavedModel brings the definitions of its ops along. Of an op that the table has, they only add attributes with

@@ -17,7 +17,8 @@ from fuseconv.load import attrs
 from fuseconv.load.op_defs import OpDef
 
 DAMAGED = "the model file is damaged."
-# What an op hands to the function in each of its attributes, and takes from it. A condition's result is judged by itself.
+# For each attribute that names functions which an op runs: the operand that is their first argument, and whether their
+# results are the op's.
 _CALLS = {"f": (0, True)}
 _BRANCHES = {"then_branch": (1, True), "else_branch": (1, True), "branches": (1, True)}
 _LOOP = {"cond": (0, False), "body": (0, True)}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
-from fuseconv.errors import UnsupportedError, is_ours, module_error
+from fuseconv.errors import ILL_FITTING, UnsupportedError, is_ours, module_error
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
@@ -17,7 +17,6 @@ from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.passes.effects import has_effect
 from fuseconv.passes.shapes import contradiction
 from fuseconv.report.records import Report
-from fuseconv.tfl.infer import ShapeError
 from fuseconv.tfl.limits import LARGEST_SIZE
 
 
@@ -107,8 +106,8 @@ def _apply(
     tfl = Lowering(emitted, op, functions)
     try:
         made = rule(tfl, op, op.operands)
-    except (Unsupported, OverflowError, ShapeError) as refusal:
-        if isinstance(refusal, ShapeError) and not is_ours(rule.function):
+    except (Unsupported, *ILL_FITTING) as refusal:
+        if not isinstance(refusal, (Unsupported, OverflowError)) and not is_ours(rule.function):
             raise module_error(f"the rule for {op.type}", rule.function, refusal) from refusal
         for new in emitted:
             detach(new)
@@ -132,10 +131,12 @@ def _apply(
 
 def _refusal(error: Exception) -> str:
     """Why a rule did not lower its op."""
+    if isinstance(error, Unsupported):
+        return str(error)
     if isinstance(error, OverflowError):
         # What numpy says where a size that the rule computed does not fit int32.
         return f"TFLite counts in 32 bits: {error}"
-    return f"its operands do not fit together ({error})" if isinstance(error, ShapeError) else str(error)
+    return f"its operands do not fit together ({error})"
 
 
 def _beyond(op: Op) -> str:

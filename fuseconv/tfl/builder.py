@@ -10,6 +10,7 @@ import numpy as np
 
 import fuseconv.tfl.kernels
 import fuseconv.tfl.ops  # noqa: F401  (both fill the table)
+from fuseconv.errors import ILL_FITTING
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, Sym, is_static
 from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
@@ -72,7 +73,7 @@ class Builder:
             result_types = definition.result_types(values, attrs, results)
             folded = self._fold(kind, values, attrs, result_types)
             known = result_content(kind, values, attrs) if folded is None else None
-        except (ArithmeticError, LookupError, ValueError) as error:
+        except ILL_FITTING as error:
             # All three look at nothing but the operands and attributes.
             raise ShapeError(f"{kind}: {error}") from error
         if folded is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op
 from fuseconv.passes.shapes import (  # noqa: F401  (fill the table)
@@ -20,11 +21,8 @@ from fuseconv.passes.shapes import (  # noqa: F401  (fill the table)
     xla,
 )
 from fuseconv.passes.shapes.operands import Contradiction, UnknownShape
+from fuseconv.passes.shapes.ranks import misfit
 from fuseconv.passes.shapes.registry import TABLE
-
-
-# What a shape function ends with where it takes for granted that an op's operands fit together, and they do not.
-_ILL_FITTING = (ArithmeticError, LookupError, ValueError)
 
 
 def infer(op: Op) -> list[Shape | None] | None:
@@ -38,7 +36,7 @@ def infer(op: Op) -> list[Shape | None] | None:
     count = len(op.results)
     try:
         made = function(op, op, op.operands)
-    except (UnknownShape, *_ILL_FITTING):
+    except (UnknownShape, *ILL_FITTING):
         return [None] * count
     if made is None:
         return [None] * count
@@ -57,12 +55,18 @@ def contradiction(op: Op) -> str:
     function = TABLE.get(op.type)
     if function is None or not function.required <= len(op.operands) <= function.most:
         return ""
+    why = misfit(op)
     try:
-        function(op, op, op.operands)
+        made = None if why else function(op, op, op.operands)
     except Contradiction as error:
-        return f"{error}: the model is damaged"
+        why = str(error)
     except UnknownShape:
         return ""
-    except _ILL_FITTING as error:
-        return f"its operands do not fit together ({error}): the model is damaged"
-    return ""
+    except ILL_FITTING as error:
+        why = f"its operands do not fit together ({error})"
+    else:
+        shapes = [made] if isinstance(made, tuple) else made or ()
+        negative = [dim for shape in shapes if shape for dim in shape if isinstance(dim, int) and dim < 0]
+        if negative:
+            why = f"it would make a dimension of {negative[0]} elements"
+    return f"{why}: the model is damaged" if why else ""
