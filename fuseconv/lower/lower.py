@@ -15,7 +15,7 @@ from fuseconv.lower.custom import CustomOps
 from fuseconv.lower.inexpressible import why_inexpressible
 from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.passes.effects import has_effect
-from fuseconv.passes.shapes import contradiction
+from fuseconv.passes.shapes import DAMAGED, contradiction
 from fuseconv.report.records import Report
 from fuseconv.tfl.limits import LARGEST_SIZE
 
@@ -69,7 +69,7 @@ def _lower_graph(
             detach(op)
             continue
         why, results, emitted = _apply(op, rules, functions)
-        if why and "_misplaced" not in op.attrs:  # else no kernel could run it either
+        if why and not _is_hopeless(op, why):
             instead, made, ops = custom(op)
             if instead or ops:
                 why, results, emitted = instead, made, ops
@@ -166,9 +166,14 @@ def _custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tu
     return "", Lowering(emitted, op).custom(form[0], op.operands, types, form[1]), emitted
 
 
+def _is_hopeless(op: Op, why: str) -> bool:
+    """True of an op that no kernel could run, TensorFlow's neither."""
+    return "_misplaced" in op.attrs or why.endswith(DAMAGED)
+
+
 def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
     """The reason with what may be done about it."""
-    if "_misplaced" in op.attrs:
+    if _is_hopeless(op, why):
         return why
     values = [value for value in (*op.operands, *op.results) if value is not None]
     if has_rule and any(value.dtype in (FLOAT64, COMPLEX128) for value in values):

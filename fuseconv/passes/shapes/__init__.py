@@ -25,6 +25,10 @@ from fuseconv.passes.shapes.ranks import misfit
 from fuseconv.passes.shapes.registry import TABLE
 
 
+# How each sentence of `contradiction` ends.
+DAMAGED = ": the model is damaged"
+
+
 def infer(op: Op) -> list[Shape | None] | None:
     """A shape for each result of a TF op (None for a result whose rank cannot be told).
 
@@ -69,4 +73,4 @@ def contradiction(op: Op) -> str:
         negative = [dim for shape in shapes if shape for dim in shape if isinstance(dim, int) and dim < 0]
         if negative:
             why = f"it would make a dimension of {negative[0]} elements"
-    return f"{why}: the model is damaged" if why else ""
+    return why + DAMAGED if why else ""

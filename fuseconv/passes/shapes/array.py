@@ -186,7 +186,11 @@ def pad(op: Op, x: Value, paddings: Value, value: Value | None = None) -> Shapes
         return tuple(dims.fresh("pad") for _ in _ranked(x, paddings))
     pairs = np.array(elements(paddings), object).reshape(-1, 2)
     source = with_rank(x, len(pairs))
-    agree(all(isinstance(size, Sym) or size >= 0 for size in pairs.flat), f"its paddings are {pairs.tolist()}")
+    _only_sizes(pairs)
+    if op.type == "MirrorPad":
+        offset = 1 if op.attrs.get("mode") == "REFLECT" else 0
+        for dim, largest in zip(source, (max((n for n in pair if isinstance(n, int)), default=0) for pair in pairs)):
+            agree(isinstance(dim, Sym) or largest <= max(dim - offset, 0), f"it mirrors {largest} of {dim} elements")
     return tuple(dim + before + after for dim, (before, after) in zip(source, pairs))
 
 
@@ -196,6 +200,11 @@ def tile(op: Op, x: Value, multiples: Value) -> Shapes:
         return tuple(dims.fresh("tile") for _ in _ranked(x, multiples))
     times = elements(multiples)
     return tuple(dim * n for dim, n in zip(with_rank(x, len(times)), times))
+
+
+def _only_sizes(pairs: np.ndarray) -> None:
+    """Raise Contradiction if what is padded or cropped is less than nothing."""
+    agree(all(isinstance(size, Sym) or size >= 0 for size in pairs.flat), f"it pads or crops {pairs.tolist()}")
 
 
 def _ranked(x: Value, per_dimension: Value) -> Sequence:
@@ -212,7 +221,13 @@ def _ranked(x: Value, per_dimension: Value) -> Sequence:
 
 @infers("BroadcastTo")
 def broadcast_to(op: Op, x: Value, shape: Value) -> Shapes:
-    return tuple(extents(shape, "broadcast"))
+    made = tuple(extents(shape, "broadcast"))
+    if x.shape is not None:
+        agree(len(x.shape) <= len(made), f"it broadcasts {len(x.shape)} dimensions to {len(made)}")
+        for dim, to in zip(x.shape[::-1], made[::-1]):
+            fits = isinstance(dim, Sym) or isinstance(to, Sym) or dim in (1, to)
+            agree(fits, f"it broadcasts {dim} elements to {to}")
+    return made
 
 
 @infers("BroadcastArgs")
@@ -277,8 +292,11 @@ def space_to_batch(op: Op, x: Value, paddings: Value, *, block_size: int) -> Sha
 
 def _into_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> Shape:
     shape[0] = shape[0] * dims.product(blocks)
+    _only_sizes(pairs)
     for axis, (block, (before, after)) in enumerate(zip(blocks, pairs), 1):
-        shape[axis] = dims.floordiv(shape[axis] + before + after, block)
+        padded = shape[axis] + before + after
+        agree(isinstance(padded, Sym) or padded % block == 0, f"it makes blocks of {block} of {padded} elements")
+        shape[axis] = dims.floordiv(padded, block)
     return tuple(shape)
 
 
@@ -295,6 +313,7 @@ def batch_to_space(op: Op, x: Value, crops: Value, *, block_size: int) -> Shapes
 
 
 def _out_of_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> Shape:
+    _only_sizes(pairs)
     shape[0] = dims.floordiv(shape[0], dims.product(blocks))
     for axis, (block, (before, after)) in enumerate(zip(blocks, pairs), 1):
         shape[axis] = shape[axis] * block - before - after

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir.graph import Op, Value
-from fuseconv.passes.shapes.operands import axis_in, broadcast, ints, same, same_shape, shape_of
+from fuseconv.passes.shapes.operands import agree, axis_in, broadcast, ints, same, same_shape, shape_of
 from fuseconv.passes.shapes.registry import Shapes, infers
 
 UNARY = (
@@ -48,6 +48,7 @@ def like_first(op: Op, x: Value, *others: Value) -> Shapes:
 
 @infers("Cumprod", "Cumsum", "CumulativeLogsumexp")
 def cumulative(op: Op, x: Value, axis: Value) -> Shapes:
+    agree(axis.rank in (None, 0), "its axis is no scalar")
     if axis.is_const and x.shape is not None:
         axis_in(ints(axis)[0], len(x.shape))
     return x.shape

@@ -85,7 +85,10 @@ def unravel_index(op: Op, indices: Value, sizes: Value) -> Shapes:
 def sparse_to_dense(op: Op, indices: Value, shape: Value, values: Value, default: Value) -> Shapes:
     if indices.shape is not None and values.shape:
         same(indices.shape[0] if indices.shape else 1, values.shape[0])
-    return tuple(extents(shape, "dense"))
+    made = tuple(extents(shape, "dense"))
+    if indices.shape is not None:
+        same(indices.shape[1] if len(indices.shape) == 2 else 1, len(made))
+    return made
 
 
 @infers("Empty")
