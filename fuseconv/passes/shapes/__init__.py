@@ -24,7 +24,6 @@ from fuseconv.passes.shapes.operands import Contradiction, UnknownShape
 from fuseconv.passes.shapes.ranks import misfit
 from fuseconv.passes.shapes.registry import TABLE
 
-
 # How each sentence of `contradiction` ends.
 DAMAGED = ": the model is damaged"
 
