@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
+from fuseconv.errors import DefectError, FuseconvError, InputError, UnsupportedError, VerificationError
 from fuseconv.process import exit_code, keep_streams, native_logs_muted, stopping
 
 if TYPE_CHECKING:
@@ -109,9 +109,7 @@ def _error_entry(error: Exception) -> dict[str, Any]:
         # The machine's answer, such as a full disk or a file that may not be read.
         message = ": ".join(filter(None, (str(error.filename or ""), error.strerror)))
         return {"message": message, "exit_code": InputError.exit_code}
-    what = f"{type(error).__name__}: {error}"
-    message = f"this is a defect of fuseconv, please report it with what the command prints under --debug: {what}"
-    return {"message": message, "exit_code": EXIT_DEFECT}
+    return {"message": str(DefectError(f"{type(error).__name__}: {error}")), "exit_code": EXIT_DEFECT}
 
 
 def _failure_document(error: Exception) -> dict[str, Any]:

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 _OURS = Path(__file__).parent
+# What Python and numpy raise where arrays, shapes and axes do not fit together. A damaged model makes functions that
+# look at nothing but an op's operands and attributes meet it.
+ILL_FITTING = (ArithmeticError, LookupError, ValueError)
 
 
 class FuseconvError(Exception):
@@ -21,6 +24,17 @@ class InputError(FuseconvError):
     """The model, an option or a path cannot be used."""
 
     exit_code = 2
+
+
+class DefectError(FuseconvError):
+    """Something that fuseconv did not expect, which no model should be able to make it meet. what: the exception."""
+
+    exit_code = 1
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"this is a defect of fuseconv, please report it with what the command prints under --debug: {what}"
+        )
 
 
 class UnsupportedError(FuseconvError):
@@ -41,6 +55,11 @@ class VerificationError(FuseconvError):
     exit_code = 4
 
 
+def is_ours(function: Callable) -> bool:
+    """True of a function of fuseconv itself, and not of a plug-in."""
+    return function.__module__.startswith("fuseconv.")
+
+
 def module_error(what: str, function: Callable, error: Exception | str) -> Exception:
     """What to raise where a converter module is wrong: for a plug-in an InputError that names its function's file and
     line, for one of fuseconv's own, which is a defect of ours, the error itself. error: what was raised, or a sentence.
@@ -48,9 +67,9 @@ def module_error(what: str, function: Callable, error: Exception | str) -> Excep
     code = getattr(inspect.unwrap(function), "__code__", None)
     place = f"{code.co_filename}:{code.co_firstlineno}" if code else function.__module__
     if isinstance(error, str):
-        kind = FuseconvError if function.__module__.startswith("fuseconv.") else InputError
+        kind = FuseconvError if is_ours(function) else InputError
         return kind(f"{what} ({place}) {error}")
-    if function.__module__.startswith("fuseconv.") or isinstance(error, FuseconvError):
+    if is_ours(function) or isinstance(error, FuseconvError):
         return error
     return InputError(f"{what} ({place}) failed: {raised(error)}")
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuseconv.errors import InputError, UnsupportedError
+from fuseconv.errors import FuseconvError, InputError, UnsupportedError
 from fuseconv.fuse.body_check import MODES, BodyCheck
 from fuseconv.fuse.composites import fuse_composites
 from fuseconv.fuse.engine import fuse_patterns, report_unknown_ops
@@ -53,6 +53,7 @@ from fuseconv.recognise.bidirectional import pair_directions
 from fuseconv.recognise.raise_loops import raise_loops
 from fuseconv.recognise.states import MODES as STATE_MODES
 from fuseconv.recognise.states import keep_states
+from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer import to_bytes, write
 from fuseconv.write.target import replacing, target
@@ -130,7 +131,8 @@ def convert(
     explain: record what matches a fusion's pattern but for one thing. progress: called with the name of each stage as
     it starts.
 
-    Raises InputError for what cannot be read, UnsupportedError for what cannot be converted. Nothing is written then.
+    Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
+    itself fails. Nothing is written then.
     """
     _check_lists(
         signatures=signatures, tags=tags, inputs=inputs, outputs=outputs, plugins=plugins, fuse=fuse, no_fuse=no_fuse,
@@ -241,6 +243,10 @@ def convert(
     except UnsupportedError as error:
         error.report = report
         raise
+    except (FuseconvError, MemoryError, OSError):
+        raise
+    except Exception as error:
+        raise defect(error) from error
 
 
 def _check_lists(**options: Sequence[str | os.PathLike]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fuseconv.errors import module_error
+from fuseconv.errors import ILL_FITTING, is_ours, module_error
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value, detach, replace_uses
@@ -30,6 +30,11 @@ def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
     except (Refused, Unsupported) as refusal:
         discard(tfl)
         raise Refused(str(refusal)) from refusal
+    except ILL_FITTING as error:
+        discard(tfl)
+        if is_ours(fusion.rewrite):
+            raise Refused(f"its operands do not fit together ({error})") from error
+        raise module_error(f"the fusion {fusion.name}", fusion.rewrite, error) from error
     except Exception as error:
         # A converter module is anybody's code and may raise anything.
         raise module_error(f"the fusion {fusion.name}", fusion.rewrite, error) from error

@@ -9,6 +9,7 @@ from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module
+from fuseconv.load import validate
 
 _KERAS_SUFFIXES = frozenset({".h5", ".hdf5", ".keras"})
 
@@ -32,7 +33,16 @@ def load(
     code may run, and the classes and functions that are not Keras's, by name. follow_links: read files of a SavedModel
     that are links out of its directory. warn: is told what the user should know of the loading.
     Raises InputError, which says what is wrong with the path or the model."""
-    path = Path(path)
+    module = _load(Path(path), signatures, tags, inputs, outputs, trust_model, custom_objects, warn)
+    validate.signatures(module)
+    return module
+
+
+def _load(
+    path: Path, signatures: Sequence[str], tags: Sequence[str], inputs: Sequence[str], outputs: Sequence[str],
+    trust_model: bool, custom_objects: Mapping[str, Any] | None, warn: Callable[[str], None],
+) -> Module:
+    """`load` before its signatures are looked at."""
     if not path.exists():
         raise InputError(f"{path} does not exist.")
     if path.is_dir():

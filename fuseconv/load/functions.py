@@ -14,7 +14,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir import dims, types
 from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
-from fuseconv.load import attrs
+from fuseconv.load import attrs, validate
 from fuseconv.load.annotation import KEYS, annotation
 from fuseconv.load.op_defs import Arg, OpDef, OpDefs
 
@@ -29,7 +29,8 @@ _PLACEMENT = {
 }
 _ANNOTATION = "_implements"
 _MAX_RESULTS = 1 << 20
-_DAMAGED = "the model file is damaged."
+_DAMAGED = validate.DAMAGED
+_Outputs = list[tuple[str, list[DType]]]
 # What an op that nobody knows may say about its results, in the order of trust.
 _RESULT_TYPES = ("_output_types", "Tout", "T", "dtype")
 
@@ -38,7 +39,10 @@ class Nodes:
     """The nodes of one GraphDef or FunctionDef by name, in the file's order, each field read once."""
 
     def __init__(self, nodes: Iterable[Any]) -> None:
+        nodes = list(nodes)
         self.by_name = {node.name: node for node in nodes}
+        if len(self.by_name) != len(nodes):
+            validate.unique((node.name for node in nodes), "nodes", "The model")
         self.constants: dict[str, Value] = {}
         self._read: dict[str, tuple[str, list[str], list[str]]] = {}
 
@@ -73,8 +77,10 @@ class Importer:
 
     def __init__(self, library: Iterable[Any], op_defs: OpDefs) -> None:
         self.op_defs = op_defs
-        self.library: dict[str, Any] = {function.signature.name: function for function in library}
+        self.library = validate.library(library)
         self.functions: dict[str, Graph] = {}
+        self._types: dict[Any, tuple[list[DType], _Outputs]] = {}
+        self._callees: dict[str, validate.Callee] = {}
         self._wanted: list[str] = []
 
     def build_functions(self) -> None:
@@ -96,16 +102,44 @@ class Importer:
         _Builder(self, nodes, graph, dict(inputs), _graph_ref).build(outputs, run)
         return graph
 
-    def output_types(self, node: Any) -> list[tuple[str, list[DType]]] | None:
-        """The outputs of a node by name, each with the types of its tensors; None if nobody knows the op."""
+    def types(self, node: Any) -> tuple[list[DType], _Outputs] | None:
+        """The types of a node's operands, and its outputs by name, each with the types of its tensors: what its op's
+        definition and its attributes tell. None if nobody knows the op.
+
+        Raises InputError for attributes that its definition does not allow."""
         kind = node.op
-        function = self.library.get(kind)
-        if function is not None:
-            return [(arg.name, [attrs.dtype(arg.type)]) for arg in function.signature.output_arg]
+        if kind in self.library:
+            function = self.callee(kind)
+            names = [arg.name for arg in self.library[kind].signature.output_arg]
+            return function.takes, [(name, [dtype]) for name, dtype in zip(names, function.returns)]
         op_def = self.op_defs.get(kind)
         if op_def is None:
             return None
-        return [(arg.name, _arg_types(arg, node, op_def)) for arg in op_def.outputs]
+        held = node.attr
+        key = (kind, *[validate.raw(held, name, attr_type) for name, attr_type in op_def.typing])
+        found = self._types.get(key)
+        if found is None:
+            for name, attr_type in op_def.typing:
+                validate.attribute(_stated(name, attr_type, node, op_def), name, node, op_def)
+            takes = [dtype for arg in op_def.inputs for dtype in _arg_types(arg, node, op_def)]
+            found = self._types[key] = takes, [(arg.name, _arg_types(arg, node, op_def)) for arg in op_def.outputs]
+        return found
+
+    def callee(self, name: str) -> validate.Callee:
+        """The types of the arguments and results of a function."""
+        found = self._callees.get(name)
+        if found is None:
+            signature = self.library[name].signature
+            if any(arg.number_attr or arg.type_list_attr or arg.type_attr for arg in signature.input_arg):
+                raise InputError(f"The function '{name}' has arguments of no certain type; it cannot be converted.")
+            takes, returns = ([attrs.dtype(arg.type) for arg in a] for a in (signature.input_arg, signature.output_arg))
+            found = self._callees[name] = validate.Callee(takes, returns)
+        return found
+
+    def output_types(self, node: Any) -> _Outputs | None:
+        """The outputs of a node by name, each with the types of its tensors; None if nobody knows the op."""
+        found = self.types(node)
+        return None if found is None else found[1]
 
     def tensor_type(self, nodes: Nodes, ref: str) -> DType:
         """The type of the tensor "node:index" of a GraphDef. Raises InputError if there is no such tensor."""
@@ -125,6 +159,7 @@ class Importer:
     def _function(self, name: str) -> Graph:
         proto = self.library[name]
         signature = proto.signature
+        self.callee(name)
         named = attrs.sorted_items(proto.attr)
         graph = Graph(name, {key: attrs.attr(value) for key, value in named if key not in KEYS})
         implemented = annotation(proto.attr)
@@ -134,10 +169,9 @@ class Importer:
         feeds: dict[str, Value] = {}
         arg_attr = proto.arg_attr
         for index, arg in enumerate(signature.input_arg):
-            if arg.number_attr or arg.type_list_attr or arg.type_attr:
-                raise InputError(f"The function '{name}' has arguments of no certain type; it cannot be converted.")
             value = _function_input(graph, arg_attr.get(index), arg)
             feeds[f"{value.name}:0"] = value
+        validate.function_header(proto, nodes.by_name)
         results = dict(proto.ret)
         outputs = [results.get(arg.name, "") for arg in signature.output_arg]
         if "" in outputs:
@@ -147,6 +181,7 @@ class Importer:
             # Functions older than control outputs run all that has an effect.
             run = [node for node in nodes.by_name if self._stateful(nodes.op(node))]
         _Builder(self, nodes, graph, feeds, _function_ref).build(outputs, run)
+        validate.function_results(graph, proto)
         return graph
 
     def _stateful(self, op: str) -> bool:
@@ -209,6 +244,9 @@ class _Builder:
         self.starts: dict[str, dict[str, int]] = {}
         self.outputs: Sequence[str] = ()
         self.readers: dict[str, dict[str, int]] | None = None
+        # What each op must be given (None: nobody knows), and the ops that run functions.
+        self.takes: list[list[DType] | None] = []
+        self.calls: list[Op] = []
 
     def build(self, outputs: Sequence[str], run: Sequence[str]) -> None:
         self.outputs = outputs
@@ -222,8 +260,12 @@ class _Builder:
             else:
                 ops.append(self._add(name, kind, reached))
                 operands.append(data)
-        for op, data in zip(ops, operands):
+        for op, data, takes in zip(ops, operands, self.takes):
             op.set_operands([self._value(ref, op.name) for ref in data])
+            if takes is not None and [value.dtype for value in op.operands] != takes:  # type: ignore[union-attr]
+                validate.operands(op, takes)
+        for op in self.calls:
+            validate.call(op, self.importer.callee)
         self.graph.ops = self._gated(ops) if "tf.Switch" in {op.kind for op in ops} else ops
         self.graph.outputs = [self._value(ref, self.graph.name) for ref in outputs]
 
@@ -298,7 +340,11 @@ class _Builder:
     def _constant(self, name: str) -> Value:
         known = self.nodes.constants.get(name)
         if known is None:
-            proto = self.nodes.by_name[name].attr["value"].tensor
+            node = self.nodes.by_name[name]
+            proto = node.attr["value"].tensor
+            stated = node.attr.get("dtype")
+            if (stated is not None and stated.type != proto.dtype) or self.nodes.read(name)[1]:
+                raise InputError(f"The constant '{name}' is of another type than its value, or reads one: {_DAMAGED}")
             known = constant(attrs.tensor(proto, name), attrs.dtype(proto.dtype), name)
             self.nodes.constants[name] = known
         return known
@@ -314,6 +360,7 @@ class _Builder:
             for item in value if isinstance(value, list) else (value,):
                 if isinstance(item, FuncRef) and key != _ANNOTATION:
                     self.importer.want(item, name)
+                    self.calls.append(op)
         return op
 
     def _attrs(self, node: Any, op_def: OpDef | None) -> dict[str, Any]:
@@ -331,9 +378,8 @@ class _Builder:
             decoded = attrs.attr(held[key], attr_type)
             if attr_type and not attrs.is_a(decoded, attr_type):
                 raise InputError(f"The attribute '{key}' of the node '{node.name}' is no {attr_type}: {_DAMAGED}")
-            if key in op_def.allowed and decoded not in op_def.allowed[key]:
-                values = ", ".join(op_def.allowed[key])
-                raise InputError(f"The attribute '{key}' of the node '{node.name}' is none of {values}: {_DAMAGED}")
+            if key in op_def.allowed or key in op_def.least:
+                validate.attribute(decoded, key, node, op_def)
             if key not in defaults or not _same(decoded, defaults[key]):
                 found[key] = decoded
         missing = op_def.required.difference(found)
@@ -342,9 +388,9 @@ class _Builder:
         return found
 
     def _add_results(self, op: Op, node: Any, reached: Mapping[str, list[str]]) -> None:
-        outputs = self.importer.output_types(node)
-        if outputs is None:
-            outputs = self._guessed_types(node, reached)
+        types = self.importer.types(node)
+        self.takes.append(None if types is None else types[0])
+        outputs = self._guessed_types(node, reached) if types is None else types[1]
         if len(outputs) > 1:
             starts = self.starts[op.name] = {}
             for output, dtypes in outputs:

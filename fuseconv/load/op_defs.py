@@ -1,9 +1,14 @@
 """The signatures of TensorFlow's operations: their arguments, attributes and defaults.
 
-A SavedModel brings those of its own ops; for a frozen graph, the table `op_defs.txt` beside this file has the ops of
-the TensorFlow that `python -m fuseconv.load.op_defs` ran with. A line of it is, separated by tabs: name, inputs,
-outputs (each `name:type`, `name:N*type` or `name:type_list`, separated by spaces), "stateful" or nothing, and the
-attributes as JSON, {name: [type] or [type, default]}. The type of a string that is one of a few is "string:SAME,VALID".
+The table `op_defs.txt` beside this file has the ops of the TensorFlow that `python -m fuseconv.load.op_defs` ran with.
+A line of it is, separated by tabs: name, inputs, outputs (each `name:type`, `name:N*type` or `name:type_list`,
+separated by spaces), "stateful" or nothing, and the attributes as JSON, {name: [type] or [type, default]}. A type is
+followed by the least value, or for a list the least length (`int>=1`), and by the values of which it must be one
+(`string:SAME,VALID`, `type:float32,int32`).
+
+A SavedModel brings the definitions of its ops along. Of an op that the table has, they only add attributes with
+defaults, those of a newer TensorFlow: what the table says holds, as TensorFlow too runs a model by its own definitions.
+A model that tells another number of operands, another type or another default is lying.
 """
 
 from __future__ import annotations
@@ -12,10 +17,11 @@ import functools
 import itertools
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Op
 from fuseconv.ir.types import DType
@@ -39,7 +45,8 @@ class Arg:
 class OpDef:
     """The signature of a TensorFlow op.
 
-    defaults: the attributes that have a default, with it. allowed: the values of strings that take only some.
+    defaults: the attributes that have a default, with it. allowed: the values of strings and types that take only some.
+    least: the least value of an int, the least length of a list.
     structural: the attributes which only state the types and counts of operands and results."""
 
     name: str
@@ -48,7 +55,8 @@ class OpDef:
     attr_types: dict[str, str] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
     stateful: bool = False
-    allowed: dict[str, list[str]] = field(default_factory=dict)
+    allowed: dict[str, list[Any]] = field(default_factory=dict)
+    least: dict[str, int] = field(default_factory=dict)
 
     @functools.cached_property
     def required(self) -> frozenset[str]:
@@ -63,6 +71,14 @@ class OpDef:
                 return frozenset()
         every = (*self.inputs, *self.outputs)
         return frozenset(name for a in every for name in (a.type_attr, a.number_attr, a.list_attr) if name)
+
+    @functools.cached_property
+    def typing(self) -> tuple[tuple[str, str], ...]:
+        """The attributes that state types and counts of operands and results, each with its own type."""
+        kinds: dict[str, str] = {}
+        for arg in (*self.inputs, *self.outputs):
+            kinds |= {arg.type_attr: "type", arg.number_attr: "int", arg.list_attr: "list(type)"}
+        return tuple((name, kind) for name, kind in kinds.items() if name)
 
     def told(self, op: Op) -> dict[str, Any]:
         """The structural attributes of an op with this signature, as its operands and results tell them."""
@@ -84,7 +100,7 @@ class OpDef:
 
 
 class OpDefs:
-    """The op signatures that hold for one model. `stripped` is its own OpList, which comes before the table."""
+    """The op signatures that hold for one model. `stripped` is its own OpList, for what the table does not have."""
 
     def __init__(self, stripped: Any = None) -> None:
         self._stripped = {op.name: op for op in stripped.op} if stripped is not None else {}
@@ -94,7 +110,11 @@ class OpDefs:
         """The signature of an op, None if nobody knows it."""
         if name not in self._found:
             proto = self._stripped.get(name)
-            self._found[name] = _from_table(name) if proto is None else _from_bytes(proto.SerializeToString())
+            known = _from_table(name)
+            if proto is not None:
+                said = _from_bytes(proto.SerializeToString())
+                known = said if known is None else _extended(known, said)
+            self._found[name] = known
         return self._found[name]
 
     def attributes(self, op: Op) -> dict[str, Any]:
@@ -106,6 +126,16 @@ class OpDefs:
         return own if op_def is None else {**op_def.defaults, **op_def.told(op), **own}
 
 
+def _extended(known: OpDef, said: OpDef) -> OpDef:
+    """The table's definition of an op with the attributes that only the model's has, and that have defaults."""
+    more = said.defaults.keys() - known.attr_types.keys()
+    if not more:
+        return known
+    types_of_more = {name: said.attr_types[name] for name in more}
+    defaults = {name: said.defaults[name] for name in more}
+    return replace(known, attr_types=known.attr_types | types_of_more, defaults=known.defaults | defaults)
+
+
 @functools.lru_cache(maxsize=1024)
 def _from_bytes(data: bytes) -> OpDef:
     """`_from_proto`, once for all models that were saved by one TensorFlow."""
@@ -113,15 +143,28 @@ def _from_bytes(data: bytes) -> OpDef:
 
 
 def _from_proto(proto: Any) -> OpDef:
-    attr_types, defaults, allowed = {}, {}, {}
+    attr_types, defaults, allowed, least = {}, {}, {}, {}
     for attr in proto.attr:
         attr_types[attr.name] = attr.type
-        if attr.type == "string" and attr.HasField("allowed_values"):
-            allowed[attr.name] = attrs.attr(attr.allowed_values)
+        if attr.HasField("allowed_values"):
+            allowed[attr.name] = _allowed(attr.allowed_values.list)
+        if attr.has_minimum:
+            least[attr.name] = attr.minimum
         if attr.HasField("default_value") and "tensor" not in attr.type:  # arrays are always kept
-            defaults[attr.name] = attrs.attr(attr.default_value)
+            default = attrs.attr(attr.default_value, attr.type)
+            if not attrs.is_a(default, attr.type):
+                raise InputError(
+                    f"The default of '{attr.name}' of the model's op '{proto.name}' is no {attr.type}: "
+                    "the model file is damaged."
+                )
+            defaults[attr.name] = default
     inputs, outputs = (tuple(map(_arg_from_proto, args)) for args in (proto.input_arg, proto.output_arg))
-    return OpDef(proto.name, inputs, outputs, attr_types, defaults, proto.is_stateful, allowed)
+    return OpDef(proto.name, inputs, outputs, attr_types, defaults, proto.is_stateful, allowed, least)
+
+
+def _allowed(values: Any) -> list[Any]:
+    """The strings, or those of the types that fuseconv knows."""
+    return [*map(attrs.text, values.s), *(types.BY_TF[number] for number in values.type if number in types.BY_TF)]
 
 
 def _arg_from_proto(proto: Any) -> Arg:
@@ -146,16 +189,20 @@ def _from_table(name: str) -> OpDef | None:
     if line is None:
         return None
     _, inputs, outputs, stateful, attributes = line.split("\t")
-    attr_types, defaults, allowed = {}, {}, {}
+    attr_types, defaults, allowed, least = {}, {}, {}, {}
     for attr, (kind, *default) in json.loads(attributes).items():
-        attr_type, _, values = kind.partition(":")
+        limited, _, values = kind.partition(":")
+        attr_type, _, minimum = limited.partition(">=")
         attr_types[attr] = attr_type
         if values:
-            allowed[attr] = values.split(",")
+            of_types = "string" not in attr_type
+            allowed[attr] = [types.BY_NAME[value] if of_types else value for value in values.split(",")]
+        if minimum:
+            least[attr] = int(minimum)
         if default:
             defaults[attr] = _default_from_json(attr_type, default[0])
     ins, outs = (tuple(_arg_from_text(arg, attr_types) for arg in args.split()) for args in (inputs, outputs))
-    return OpDef(name, ins, outs, attr_types, defaults, bool(stateful), allowed)
+    return OpDef(name, ins, outs, attr_types, defaults, bool(stateful), allowed, least)
 
 
 def _arg_from_text(text: str, attr_types: dict[str, str]) -> Arg:
@@ -194,8 +241,9 @@ def _line(op: OpDef) -> str:
     attributes = {}
     for name, attr_type in op.attr_types.items():
         default = [_default_to_json(op.defaults[name])] if name in op.defaults else []
-        values = f":{','.join(op.allowed[name])}" if name in op.allowed else ""
-        attributes[name] = [attr_type + values, *default]
+        least = f">={op.least[name]}" if name in op.least else ""
+        values = f":{','.join(map(str, op.allowed[name]))}" if name in op.allowed else ""
+        attributes[name] = [attr_type + least + values, *default]
     inputs, outputs = (" ".join(map(_arg_to_text, args)) for args in (op.inputs, op.outputs))
     stateful = "stateful" if op.stateful else ""
     return "\t".join((op.name, inputs, outputs, stateful, json.dumps(attributes, separators=(",", ":"))))

@@ -23,6 +23,7 @@ from fuseconv.load.effects import ASSIGNMENTS, Effects, Scope, Source
 from fuseconv.load.functions import Nodes, symbolic
 from fuseconv.load.object_graph import checkpoint_keys
 from fuseconv.load.tables import read_asset, read_text_file
+from fuseconv.load.validate import DAMAGED
 
 INIT_SIGNATURE = "__saved_model_init_op"
 TABLE_COLLECTION = "table_initializer"
@@ -175,6 +176,9 @@ class Resources:
             return table
         sources = [self.effects.operand(write, index) for index in (1, 2)]
         table.keys, table.values = (self._evaluate(source) if source else None for source in sources)
+        for dtype, held in ((key_dtype, table.keys), (value_dtype, table.values)):
+            if held is not None and held.dtype != dtype.numpy:
+                raise InputError(f"The table '{op.name}' is filled with other types than it holds: {DAMAGED}")
         return table
 
     def _file(self, write: Source) -> tuple[Path, bytes]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
-from fuseconv.errors import UnsupportedError, module_error
+from fuseconv.errors import ILL_FITTING, UnsupportedError, is_ours, module_error
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
@@ -15,6 +15,7 @@ from fuseconv.lower.custom import CustomOps
 from fuseconv.lower.inexpressible import why_inexpressible
 from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.passes.effects import has_effect
+from fuseconv.passes.shapes import DAMAGED, contradiction
 from fuseconv.report.records import Report
 from fuseconv.tfl.limits import LARGEST_SIZE
 
@@ -68,7 +69,7 @@ def _lower_graph(
             detach(op)
             continue
         why, results, emitted = _apply(op, rules, functions)
-        if why and "_misplaced" not in op.attrs:  # else no kernel could run it either
+        if why and not _is_hopeless(op, why):
             instead, made, ops = custom(op)
             if instead or ops:
                 why, results, emitted = instead, made, ops
@@ -97,7 +98,7 @@ def _apply(
     rule = rules.get(op.type)
     if rule is None:
         return why_inexpressible(op.type), (), []
-    why = rule.unhandled(op) or _beyond(op)
+    why = rule.unhandled(op) or _beyond(op) or contradiction(op)
     if why:
         return why, (), []
     emitted: list[Op] = []
@@ -105,13 +106,14 @@ def _apply(
     tfl = Lowering(emitted, op, functions)
     try:
         made = rule(tfl, op, op.operands)
-    except (Unsupported, OverflowError) as refusal:
+    except (Unsupported, *ILL_FITTING) as refusal:
+        if not isinstance(refusal, (Unsupported, OverflowError)) and not is_ours(rule.function):
+            raise module_error(f"the rule for {op.type}", rule.function, refusal) from refusal
         for new in emitted:
             detach(new)
         for name in list(functions)[before:]:
             del functions[name]
-        # What numpy says where a size that the rule computed does not fit int32.
-        return str(refusal) if isinstance(refusal, Unsupported) else f"TFLite counts in 32 bits: {refusal}", (), []
+        return _refusal(refusal), (), []
     except Exception as error:
         # A rule may be a plug-in's, which is anybody's code and may raise anything.
         raise module_error(f"the rule for {op.type}", rule.function, error) from error
@@ -125,6 +127,16 @@ def _apply(
             continue
         raise module_error(f"the rule for {op.type}", rule.function, why)
     return "", results, emitted
+
+
+def _refusal(error: Exception) -> str:
+    """Why a rule did not lower its op."""
+    if isinstance(error, Unsupported):
+        return str(error)
+    if isinstance(error, OverflowError):
+        # What numpy says where a size that the rule computed does not fit int32.
+        return f"TFLite counts in 32 bits: {error}"
+    return f"its operands do not fit together ({error})"
 
 
 def _beyond(op: Op) -> str:
@@ -154,9 +166,14 @@ def _custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tu
     return "", Lowering(emitted, op).custom(form[0], op.operands, types, form[1]), emitted
 
 
+def _is_hopeless(op: Op, why: str) -> bool:
+    """True of an op that no kernel could run, TensorFlow's neither."""
+    return "_misplaced" in op.attrs or why.endswith(DAMAGED)
+
+
 def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
     """The reason with what may be done about it."""
-    if "_misplaced" in op.attrs:
+    if _is_hopeless(op, why):
         return why
     values = [value for value in (*op.operands, *op.results) if value is not None]
     if has_rule and any(value.dtype in (FLOAT64, COMPLEX128) for value in values):

@@ -10,11 +10,12 @@ import numpy as np
 
 import fuseconv.tfl.kernels
 import fuseconv.tfl.ops  # noqa: F401  (both fill the table)
+from fuseconv.errors import ILL_FITTING
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, Sym, is_static
 from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
-from fuseconv.tfl.infer import result_content
+from fuseconv.tfl.infer import ShapeError, result_content
 from fuseconv.tfl.opdef import KERNELS, TABLE, ResultType
 
 Operand = Value | np.ndarray | np.generic | int | float | bool | list | tuple | None
@@ -65,14 +66,18 @@ class Builder:
         results: list[ResultType] | None = None,
     ) -> list[Value]:
         """Builds one op of the table and returns its results. `results` are their types, for an op whose operands do
-        not tell them."""
+        not tell them. Raises ShapeError for operands that do not fit together."""
         definition = TABLE[kind]
         values = self._values(operands, definition.indices)
-        result_types = definition.result_types(values, attrs, results)
-        folded = self._fold(kind, values, attrs, result_types)
+        try:
+            result_types = definition.result_types(values, attrs, results)
+            folded = self._fold(kind, values, attrs, result_types)
+            known = result_content(kind, values, attrs) if folded is None else None
+        except ILL_FITTING as error:
+            # All three look at nothing but the operands and attributes.
+            raise ShapeError(f"{kind}: {error}") from error
         if folded is not None:
             return [folded]
-        known = result_content(kind, values, attrs)
         if known is not None and not any(isinstance(item, Sym) for item in known.flat):
             dtype = result_types[0][0]
             return [constant(known.astype(dtype.numpy), dtype, self.name)]

@@ -11,6 +11,11 @@ from fuseconv.ir.dims import Dim, Shape, either, fresh
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.opdef import KERNELS, ResultType
 
+
+class ShapeError(ValueError):
+    """Raised where the operands of an op do not fit together."""
+
+
 # How many of an op's operands hold what its result holds (None: all); the others say which elements are taken.
 _HOLDERS = {
     "ADD": None, "CONCATENATION": None, "EXPAND_DIMS": 1, "GATHER": 1, "MUL": None, "PACK": None, "RESHAPE": 1,
@@ -68,9 +73,9 @@ def shape_of(value: Value | None) -> Shape | None:
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """An axis counted from the front. Raises ValueError if there is none such."""
+    """An axis counted from the front. Raises ShapeError if there is none such."""
     if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} of a tensor of {rank} dimensions")
+        raise ShapeError(f"axis {axis} of a tensor of {rank} dimensions")
     return axis % rank
 
 
@@ -81,13 +86,13 @@ def merge(dims: Iterable[Dim]) -> Dim:
 
 
 def broadcast_dim(a: Dim, b: Dim) -> Dim:
-    """The dimension that two broadcast to. Raises ValueError if they do not."""
+    """The dimension that two broadcast to. Raises ShapeError if they do not."""
     if a == b or b == 1:
         return a
     if a == 1:
         return b
     if isinstance(a, int) and isinstance(b, int):
-        raise ValueError(f"dimensions {a} and {b} do not broadcast")
+        raise ShapeError(f"dimensions {a} and {b} do not broadcast")
     # An unknown beside a known size is 1 or that size, and gives that size.
     if isinstance(a, int) or isinstance(b, int):
         return a if isinstance(a, int) else b
@@ -95,7 +100,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
 
 
 def broadcast(*shapes: Shape | None) -> Shape | None:
-    """The shape that all of these broadcast to; None if one is not known. Raises ValueError if they do not."""
+    """The shape that all of these broadcast to; None if one is not known. Raises ShapeError if they do not."""
     result: Shape = ()
     for shape in shapes:
         if shape is None:

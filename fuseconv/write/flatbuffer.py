@@ -20,12 +20,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from fuseconv.errors import FuseconvError
+from fuseconv.errors import FuseconvError, InputError
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, Value
 from fuseconv.ir.product import Product
 from fuseconv.tfl import schema
+from fuseconv.tfl.limits import LARGEST_SIZE
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.versions import min_runtime_version, op_version
 from fuseconv.write import flexbuffer
@@ -271,6 +272,8 @@ class _Model:
             raise FuseconvError(f"the constant {name} is an array of {data.dtype}, but declared as {dtype}")
         shape = value.shape or ()
         static = [dim if isinstance(dim, int) else _placeholder(dim) for dim in shape]
+        if static and max(static) > LARGEST_SIZE:
+            raise InputError(f"The tensor '{name}' has a size of {max(static)} or more; TFLite counts in 32 bits.")
         fields: dict[str, Any] = {
             "shape": static,
             "type": dtype.tflite,

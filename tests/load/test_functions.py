@@ -206,7 +206,7 @@ def test_loop_of_tf1() -> None:
         (
             [X, node("y", "MirrorPad", "x", "x", T=FLOAT, mode=AttrValue(s=b"REFLECS"))],
             ["y:0"],
-            "is none of REFLECT, SYMMETRIC",
+            "which is none of REFLECT, SYMMETRIC",
         ),
         (
             [

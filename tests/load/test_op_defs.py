@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.load import op_defs, protos
 from fuseconv.load.op_defs import Arg, OpDefs
@@ -61,14 +62,32 @@ def test_every_line_can_be_read() -> None:
         assert table.get(name).name == name  # type: ignore[union-attr]
 
 
-def test_a_models_own_ops_come_first() -> None:
+def test_a_model_adds_attributes_to_ops_of_the_table_and_nothing_else() -> None:
+    """A newer TensorFlow may know more attributes; it never changes what an op takes, or a default."""
     stripped = protos.classes["OpList"]()
     op = stripped.op.add(name="Conv2D", is_stateful=True)
     op.attr.add(name="n", type="int", default_value=AttrValue(i=4))
+    op.attr.add(name="data_format", type="string", default_value=AttrValue(s=b"NCHW"))
     op.output_arg.add(name="y", type=1)
-    table = OpDefs(stripped)
-    conv = table.get("Conv2D")
-    assert conv is not None
-    assert (conv.defaults, conv.outputs, conv.stateful) == ({"n": 4}, (Arg("y", types.FLOAT32),), True)
-    assert table.get("MatMul") is not None
-    assert table.get("Unheard") is None
+    known, conv = OpDefs().get("Conv2D"), OpDefs(stripped).get("Conv2D")
+    assert known is not None and conv is not None
+    assert conv.defaults == known.defaults | {"n": 4}
+    assert (conv.inputs, conv.outputs, conv.stateful) == (known.inputs, known.outputs, False)
+
+
+def test_a_models_own_ops() -> None:
+    stripped = protos.classes["OpList"]()
+    op = stripped.op.add(name="Mine", is_stateful=True)
+    op.attr.add(name="n", type="int", default_value=AttrValue(i=4))
+    op.output_arg.add(name="y", type=1)
+    mine = OpDefs(stripped).get("Mine")
+    assert mine is not None
+    assert (mine.defaults, mine.outputs, mine.stateful) == ({"n": 4}, (Arg("y", types.FLOAT32),), True)
+    assert OpDefs(stripped).get("Unheard") is None
+
+
+def test_a_default_of_another_type() -> None:
+    stripped = protos.classes["OpList"]()
+    stripped.op.add(name="Mine").attr.add(name="n", type="int", default_value=AttrValue(s=b"4"))
+    with pytest.raises(InputError, match="default of 'n' of the model's op 'Mine' is no int"):
+        OpDefs(stripped).get("Mine")

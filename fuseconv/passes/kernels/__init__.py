@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.graph import Op
 from fuseconv.passes.kernels import (  # noqa: F401  (fill the table)
     array,
@@ -41,8 +42,8 @@ def apply(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
     try:
         with np.errstate(all="ignore"):
             made = function(op, op, arrays)
-    except (Declined, ValueError):
-        # Numpy's ValueError: shapes that do not fit together. A branch that is never taken may well hold such an op.
+    except (Declined, TypeError, *ILL_FITTING):
+        # Operands that do not fit together: a branch that is never taken may well hold such an op. Else lowering tells.
         return None
     results = [np.asarray(result) for result in (made if isinstance(made, list) else [made])]
     if len(results) != len(op.results):

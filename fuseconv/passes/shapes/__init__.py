@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op
 from fuseconv.passes.shapes import (  # noqa: F401  (fill the table)
@@ -19,8 +20,12 @@ from fuseconv.passes.shapes import (  # noqa: F401  (fill the table)
     strings,
     xla,
 )
-from fuseconv.passes.shapes.operands import UnknownShape
+from fuseconv.passes.shapes.operands import Contradiction, UnknownShape
+from fuseconv.passes.shapes.ranks import misfit
 from fuseconv.passes.shapes.registry import TABLE
+
+# How each sentence of `contradiction` ends.
+DAMAGED = ": the model is damaged"
 
 
 def infer(op: Op) -> list[Shape | None] | None:
@@ -34,7 +39,7 @@ def infer(op: Op) -> list[Shape | None] | None:
     count = len(op.results)
     try:
         made = function(op, op, op.operands)
-    except UnknownShape:
+    except (UnknownShape, *ILL_FITTING):
         return [None] * count
     if made is None:
         return [None] * count
@@ -44,3 +49,27 @@ def infer(op: Op) -> list[Shape | None] | None:
     if len(shapes) != count:
         raise TypeError(f"the shape function of {op.type} made {len(shapes)} shapes where the op has {count} results")
     return [None if shape is None else tuple(shape) for shape in shapes]
+
+
+def contradiction(op: Op) -> str:
+    """Say why a TF op cannot run with what is known of its operands and attributes; empty if nothing speaks against it.
+
+    TensorFlow refuses such a node too, when it loads or when it runs."""
+    function = TABLE.get(op.type)
+    if function is None or not function.required <= len(op.operands) <= function.most:
+        return ""
+    why = misfit(op)
+    try:
+        made = None if why else function(op, op, op.operands)
+    except Contradiction as error:
+        why = str(error)
+    except UnknownShape:
+        return ""
+    except ILL_FITTING as error:
+        why = f"its operands do not fit together ({error})"
+    else:
+        shapes = [made] if isinstance(made, tuple) else made or ()
+        negative = [dim for shape in shapes if shape for dim in shape if isinstance(dim, int) and dim < 0]
+        if negative:
+            why = f"it would make a dimension of {negative[0]} elements"
+    return why + DAMAGED if why else ""

@@ -7,16 +7,19 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from fuseconv.ir import dims
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Op, Value
 from fuseconv.passes.shapes.operands import (
+    Contradiction,
     UnknownShape,
+    agree,
     axis_in,
     content_of,
     elements,
     extents,
     ints,
     nonnegative,
+    same,
     same_shape,
     scalar,
     shape_of,
@@ -47,12 +50,13 @@ def reshape(op: Op, x: Value, shape: Value) -> Shapes:
     if -1 not in wanted:
         if x.shape is not None and dims.product(wanted) == dims.product(x.shape):
             return tuple(wanted)
+        if dims.is_static(x.shape) and dims.is_static(tuple(wanted)):
+            raise Contradiction(f"it makes {wanted} of {list(x.shape or ())}, which has another number of elements")
         # An element that may be -1 would be inferred; it cannot be if all sizes fit together as they are.
         return tuple(
             dim if nonnegative(dim) or dim in (x.shape or ()) else dims.fresh("reshape") for dim in wanted
         )
-    if wanted.count(-1) > 1:
-        raise UnknownShape
+    agree(wanted.count(-1) == 1, f"it makes the shape {wanted}")
     index = wanted.index(-1)
     others = [dim for i, dim in enumerate(wanted) if i != index]
     rest = dims.product(others)
@@ -60,6 +64,9 @@ def reshape(op: Op, x: Value, shape: Value) -> Shapes:
         wanted[index] = dims.fresh("reshape")
     else:
         wanted[index] = dims.floordiv(dims.product(x.shape), rest)
+        whole = dims.product(x.shape)
+        fits = not (isinstance(whole, int) and isinstance(rest, int)) or whole % rest == 0
+        agree(fits, f"it makes parts of {rest} elements of {whole}")
     return tuple(wanted)
 
 
@@ -68,6 +75,8 @@ def squeeze(op: Op, x: Value, *, squeeze_dims: Sequence[int] = ()) -> Shapes:
     source = shape_of(x)
     axes = {axis_in(axis, len(source)) for axis in squeeze_dims}
     if axes:
+        agree(all(isinstance(source[axis], Sym) or source[axis] == 1 for axis in axes),
+              f"it drops the dimensions {sorted(axes)} of {list(source)}")
         return tuple(dim for axis, dim in enumerate(source) if axis not in axes)
     if not dims.is_static(source):
         raise UnknownShape
@@ -88,6 +97,8 @@ def transpose(op: Op, x: Value, perm: Value) -> Shapes:
         return tuple(dims.fresh() for _ in range(count))
     order = ints(perm)
     source = with_rank(x, len(order))
+    agree(sorted(axis_in(axis, len(order)) for axis in order) == list(range(len(order))),
+          f"its perm is {order}, which is no order of dimensions")
     return tuple(source[axis] for axis in order)
 
 
@@ -133,7 +144,9 @@ def split(op: Op, axis: Value, x: Value) -> Shapes:
     if content_of(axis) is None:
         return [tuple(dims.fresh("split") for _ in source)] * num_split
     along = axis_in(ints(axis)[0], len(source))
-    part = dims.floordiv(source[along], num_split)
+    size = source[along]
+    agree(isinstance(size, Sym) or size % num_split == 0, f"it makes {num_split} equal parts of {size} elements")
+    part = dims.floordiv(size, num_split)
     return [(*source[:along], part, *source[along + 1 :])] * num_split
 
 
@@ -145,6 +158,8 @@ def split_v(op: Op, x: Value, size_splits: Value, axis: Value) -> Shapes:
     if -1 in parts:
         index = parts.index(-1)
         parts[index] = source[along] - _sum(part for i, part in enumerate(parts) if i != index)
+    same(_sum(parts), source[along])
+    agree(len(parts) == len(op.results), f"it has {len(op.results)} results, and {len(parts)} sizes")
     return [(*source[:along], part, *source[along + 1 :]) for part in parts]
 
 
@@ -161,6 +176,7 @@ def pack(op: Op, *operands: Value, axis: int = 0) -> Shapes:
 def unpack(op: Op, x: Value, *, axis: int = 0) -> Shapes:
     source = shape_of(x)
     along = axis_in(axis, len(source))
+    same(source[along], len(op.results))
     return [(*source[:along], *source[along + 1 :])] * len(op.results)
 
 
@@ -170,6 +186,11 @@ def pad(op: Op, x: Value, paddings: Value, value: Value | None = None) -> Shapes
         return tuple(dims.fresh("pad") for _ in _ranked(x, paddings))
     pairs = np.array(elements(paddings), object).reshape(-1, 2)
     source = with_rank(x, len(pairs))
+    _only_sizes(pairs)
+    if op.type == "MirrorPad":
+        offset = 1 if op.attrs.get("mode") == "REFLECT" else 0
+        for dim, largest in zip(source, (max((n for n in pair if isinstance(n, int)), default=0) for pair in pairs)):
+            agree(isinstance(dim, Sym) or largest <= max(dim - offset, 0), f"it mirrors {largest} of {dim} elements")
     return tuple(dim + before + after for dim, (before, after) in zip(source, pairs))
 
 
@@ -181,9 +202,16 @@ def tile(op: Op, x: Value, multiples: Value) -> Shapes:
     return tuple(dim * n for dim, n in zip(with_rank(x, len(times)), times))
 
 
+def _only_sizes(pairs: np.ndarray) -> None:
+    """Raise Contradiction if what is padded or cropped is less than nothing."""
+    agree(all(isinstance(size, Sym) or size >= 0 for size in pairs.flat), f"it pads or crops {pairs.tolist()}")
+
+
 def _ranked(x: Value, per_dimension: Value) -> Sequence:
     """Something of the length of x's rank, which an operand with a row for each dimension may tell."""
     if x.shape is not None:
+        if per_dimension.shape:
+            same(per_dimension.shape[0], len(x.shape))
         return x.shape
     rows = shape_of(per_dimension)[0]
     if not isinstance(rows, int):
@@ -193,7 +221,13 @@ def _ranked(x: Value, per_dimension: Value) -> Sequence:
 
 @infers("BroadcastTo")
 def broadcast_to(op: Op, x: Value, shape: Value) -> Shapes:
-    return tuple(extents(shape, "broadcast"))
+    made = tuple(extents(shape, "broadcast"))
+    if x.shape is not None:
+        agree(len(x.shape) <= len(made), f"it broadcasts {len(x.shape)} dimensions to {len(made)}")
+        for dim, to in zip(x.shape[::-1], made[::-1]):
+            fits = isinstance(dim, Sym) or isinstance(to, Sym) or dim in (1, to)
+            agree(fits, f"it broadcasts {dim} elements to {to}")
+    return made
 
 
 @infers("BroadcastArgs")
@@ -211,6 +245,7 @@ def fill(op: Op, shape: Value, value: Value) -> Shapes:
 
 @infers("OneHot")
 def one_hot(op: Op, indices: Value, depth: Value, on_value: Value, off_value: Value, *, axis: int = -1) -> Shapes:
+    agree(all(value.rank in (None, 0) for value in (depth, on_value, off_value)), "its depth or values are no scalars")
     source = shape_of(indices)
     index = axis_in(axis, len(source) + 1)
     return (*source[:index], scalar(depth, "depth"), *source[index:])
@@ -225,6 +260,8 @@ def range_(op: Op, start: Value, limit: Value, delta: Value) -> Shapes:
         with np.errstate(all="ignore"):
             count = np.ceil(abs((last - first) / step))
         return (int(count) if np.isfinite(count) else dims.fresh("range"),)
+    step_size = content_of(delta)
+    agree(step_size is None or 0 not in step_size.flat, "its delta is 0")
     contents = [content_of(v) for v in (start, limit, delta)]
     if any(c is None for c in contents):
         return (dims.fresh("range"),)
@@ -255,8 +292,11 @@ def space_to_batch(op: Op, x: Value, paddings: Value, *, block_size: int) -> Sha
 
 def _into_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> Shape:
     shape[0] = shape[0] * dims.product(blocks)
+    _only_sizes(pairs)
     for axis, (block, (before, after)) in enumerate(zip(blocks, pairs), 1):
-        shape[axis] = dims.floordiv(shape[axis] + before + after, block)
+        padded = shape[axis] + before + after
+        agree(isinstance(padded, Sym) or padded % block == 0, f"it makes blocks of {block} of {padded} elements")
+        shape[axis] = dims.floordiv(padded, block)
     return tuple(shape)
 
 
@@ -273,6 +313,7 @@ def batch_to_space(op: Op, x: Value, crops: Value, *, block_size: int) -> Shapes
 
 
 def _out_of_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> Shape:
+    _only_sizes(pairs)
     shape[0] = dims.floordiv(shape[0], dims.product(blocks))
     for axis, (block, (before, after)) in enumerate(zip(blocks, pairs), 1):
         shape[axis] = shape[axis] * block - before - after
@@ -289,8 +330,10 @@ def _height_width(data_format: str) -> tuple[int, int, int]:
 def space_to_depth(op: Op, x: Value, *, block_size: int, data_format: str = "NHWC") -> Shapes:
     result = list(with_rank(x, 4))
     height, width, channel = _height_width(data_format)
-    result[height] = dims.floordiv(result[height], block_size)
-    result[width] = dims.floordiv(result[width], block_size)
+    for axis in (height, width):
+        size = result[axis]
+        agree(isinstance(size, Sym) or size % block_size == 0, f"it makes blocks of {block_size} of {size} elements")
+        result[axis] = dims.floordiv(size, block_size)
     result[channel] = result[channel] * (block_size * block_size)
     return tuple(result)
 
@@ -299,6 +342,9 @@ def space_to_depth(op: Op, x: Value, *, block_size: int, data_format: str = "NHW
 def depth_to_space(op: Op, x: Value, *, block_size: int, data_format: str = "NHWC") -> Shapes:
     result = list(with_rank(x, 4))
     height, width, channel = _height_width(data_format)
+    depth = result[channel]
+    fits = isinstance(depth, Sym) or depth % (block_size * block_size) == 0
+    agree(fits, f"it makes blocks of {block_size} x {block_size} of {depth} channels")
     result[height] = result[height] * block_size
     result[width] = result[width] * block_size
     result[channel] = dims.floordiv(result[channel], block_size * block_size)

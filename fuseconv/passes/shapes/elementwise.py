@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir.graph import Op, Value
-from fuseconv.passes.shapes.operands import broadcast, same, same_shape, shape_of
+from fuseconv.passes.shapes.operands import agree, axis_in, broadcast, ints, same, same_shape, shape_of
 from fuseconv.passes.shapes.registry import Shapes, infers
 
 UNARY = (
@@ -16,7 +16,7 @@ UNARY = (
 
 # Not element by element, but of the shape of their first operand.
 LIKE_FIRST = (
-    "Bucketize", "Cumprod", "Cumsum", "CumulativeLogsumexp", "FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D",
+    "Bucketize", "FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D",
     "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", "InvertPermutation",
     "LRN", "LogSoftmax", "MatrixBandPart", "OnesLike", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
     "QuantizeAndDequantizeV4", "RandomShuffle", "Reverse", "ReverseSequence", "ReverseV2", "Roll",
@@ -43,6 +43,14 @@ def unary(op: Op, x: Value) -> Shapes:
 
 @infers(*LIKE_FIRST)
 def like_first(op: Op, x: Value, *others: Value) -> Shapes:
+    return x.shape
+
+
+@infers("Cumprod", "Cumsum", "CumulativeLogsumexp")
+def cumulative(op: Op, x: Value, axis: Value) -> Shapes:
+    agree(axis.rank in (None, 0), "its axis is no scalar")
+    if axis.is_const and x.shape is not None:
+        axis_in(ints(axis)[0], len(x.shape))
     return x.shape
 
 

@@ -22,6 +22,7 @@ from fuseconv.passes.shapes.registry import Shapes, infers
 @infers("MatMul")
 def matmul(op: Op, a: Value, b: Value, *, transpose_a: bool = False, transpose_b: bool = False) -> Shapes:
     left, right = with_rank(a, 2), with_rank(b, 2)
+    same(left[0] if transpose_a else left[1], right[1] if transpose_b else right[0])
     return (left[1] if transpose_a else left[0], right[0] if transpose_b else right[1])
 
 
@@ -32,6 +33,7 @@ def batch_matmul(op: Op, x: Value, y: Value, *, adj_x: bool = False, adj_y: bool
         raise UnknownShape
     rows = left[-1] if adj_x else left[-2]
     columns = right[-2] if adj_y else right[-1]
+    same(left[-2] if adj_x else left[-1], right[-1] if adj_y else right[-2])
     return (*broadcast(left[:-2], right[:-2]), rows, columns)
 
 

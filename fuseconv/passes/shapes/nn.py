@@ -6,10 +6,11 @@ import functools
 from collections.abc import Sequence
 
 from fuseconv.ir import dims
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Op, Value
 from fuseconv.passes.shapes.operands import (
     UnknownShape,
+    agree,
     content_of,
     elements,
     ints,
@@ -49,12 +50,20 @@ def _windows(
     explicit_paddings: Sequence[int],
 ) -> Shape:
     channel, spatial = layout(data_format, len(shape))
+    agree(min(*strides, *dilations) > 0, f"its strides are {list(strides)} and its dilations {list(dilations)}")
     result = list(shape)
     result[channel] = channels
     for axis, size in zip(spatial, kernel):
         pads = explicit_paddings[2 * axis : 2 * axis + 2]
         result[axis] = window(shape[axis], size, strides[axis], dilations[axis], padding, pads)
     return tuple(result)
+
+
+def _fit(channels: Dim, taken: Dim) -> None:
+    """Raise Contradiction unless the channels of an image are one or several groups of those that a filter takes."""
+    if isinstance(channels, int) and isinstance(taken, int):
+        fits = taken > 0 and channels % taken == 0
+        agree(fits, f"its input has {channels} channels, and its filter takes {taken}")
 
 
 @infers("Conv2D")
@@ -70,9 +79,9 @@ def conv2d(
     explicit_paddings: Sequence[int] = (),
 ) -> Shapes:
     kernel = with_rank(filter, 4)
-    return _windows(
-        with_rank(x, 4), kernel[:2], kernel[3], data_format, padding, strides, dilations, explicit_paddings
-    )
+    shape = with_rank(x, 4)
+    _fit(shape[layout(data_format, 4)[0]], kernel[2])
+    return _windows(shape, kernel[:2], kernel[3], data_format, padding, strides, dilations, explicit_paddings)
 
 
 @infers("DepthwiseConv2dNative")
@@ -89,9 +98,9 @@ def depthwise_conv2d(
 ) -> Shapes:
     kernel = with_rank(filter, 4)
     channels = kernel[2] * kernel[3]
-    return _windows(
-        with_rank(x, 4), kernel[:2], channels, data_format, padding, strides, dilations, explicit_paddings
-    )
+    shape = with_rank(x, 4)
+    same(shape[layout(data_format, 4)[0]], kernel[2])
+    return _windows(shape, kernel[:2], channels, data_format, padding, strides, dilations, explicit_paddings)
 
 
 @infers("Conv3D")
@@ -106,7 +115,9 @@ def conv3d(
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
 ) -> Shapes:
     kernel = with_rank(filter, 5)
-    return _windows(with_rank(x, 5), kernel[:3], kernel[4], data_format, padding, strides, dilations, ())
+    shape = with_rank(x, 5)
+    _fit(shape[layout(data_format, 5)[0]], kernel[3])
+    return _windows(shape, kernel[:3], kernel[4], data_format, padding, strides, dilations, ())
 
 
 @infers("Conv")
@@ -134,7 +145,16 @@ def conv(
 
 @infers("Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "Conv3DBackpropInputV2")
 def conv_backprop_input(
-    op: Op, input_sizes: Value, filter: Value, gradient: Value, *, data_format: str | None = None
+    op: Op,
+    input_sizes: Value,
+    filter: Value,
+    gradient: Value,
+    *,
+    strides: Sequence[int] = (),
+    padding: str = "",
+    data_format: str | None = None,
+    dilations: Sequence[int] = (),
+    explicit_paddings: Sequence[int] = (),
 ) -> Shapes:
     rank = 5 if op.type.startswith("Conv3D") else 4
     order = data_format or ("NDHWC" if rank == 5 else "NHWC")
@@ -142,8 +162,16 @@ def conv_backprop_input(
     shape = list(with_rank(gradient, rank))
     content = content_of(input_sizes)
     if content is not None and content.size == rank:
-        return tuple(elements(input_sizes))
+        made = tuple(elements(input_sizes))
+        kernel = filter.shape[: rank - 2] if filter.shape is not None and len(filter.shape) == rank else ()
+        if strides and kernel:
+            back = _windows(made, kernel, shape[channel], order, padding, strides, dilations or (1,) * rank,
+                            explicit_paddings)  # fmt: skip
+            for dim, given in zip(back, shape):
+                same(dim, given)
+        return made
     # The op also takes the spatial sizes alone; the batch is then the gradient's, the channels are the filter's.
+    agree(content is None or content.size == rank - 2, f"its input_sizes are not {rank} or {rank - 2} numbers")
     for i, axis in enumerate(spatial):
         shape[axis] = dims.fresh() if content is None else content.reshape(-1)[i]
     shape[channel] = with_rank(filter, rank)[rank - 2]
@@ -250,6 +278,7 @@ def in_top_k(op: Op, predictions: Value, targets: Value, k: Value) -> Shapes:
 def resize(op: Op, images: Value, size: Value) -> Shapes:
     shape = with_rank(images, 4)
     height, width = sizes(size) if content_of(size) is not None else (dims.fresh("h"), dims.fresh("w"))
+    agree(all(isinstance(dim, Sym) or dim > 0 for dim in (height, width)), f"it makes images of {height} x {width}")
     return (shape[0], height, width, shape[3])
 
 

@@ -20,6 +20,17 @@ class UnknownShape(Exception):
     """Raised by a shape function that cannot tell even the rank of its results."""
 
 
+class Contradiction(UnknownShape):
+    """Raised by a shape function for operands or attributes with which the op cannot run, in TensorFlow neither. The
+    message says why. The op may yet stand in a branch that is never taken, so only lowering refuses it."""
+
+
+def agree(condition: bool, why: str) -> None:
+    """Raise Contradiction with `why` unless the condition holds."""
+    if not condition:
+        raise Contradiction(why)
+
+
 def content_of(value: Value | None) -> np.ndarray | None:
     """The elements of a small integer (or bool) tensor as an object array of ints and Syms, None if not known."""
     if value is None:
@@ -40,11 +51,12 @@ def shape_of(value: Value) -> Shape:
 
 
 def with_rank(value: Value, rank: int) -> Shape:
-    """The shape of an operand that must have this rank; unknown dimensions if its rank is not known."""
+    """The shape of an operand that must have this rank; unknown dimensions if its rank is not known. Raises
+    Contradiction."""
     if value.shape is None:
         return tuple(dims.fresh() for _ in range(rank))
     if len(value.shape) != rank:
-        raise UnknownShape
+        raise Contradiction(f"an operand has {len(value.shape)} dimensions and not {rank}")
     return value.shape
 
 
@@ -88,9 +100,9 @@ def extents(value: Value, hint: str = "u") -> list[Dim]:
 
 
 def axis_in(axis: int, rank: int) -> int:
-    """An axis counted from the front. Raises UnknownShape if it is out of range."""
+    """An axis counted from the front. Raises Contradiction if it is out of range."""
     if not -rank <= axis < rank:
-        raise UnknownShape
+        raise Contradiction(f"it has an axis {axis} of {rank} dimensions")
     return axis % rank
 
 
@@ -106,7 +118,9 @@ def _atom_nonnegative(atom: object) -> bool:
 
 
 def same(a: Dim, b: Dim) -> Dim:
-    """The size of a dimension that two operands must agree on."""
+    """The size of a dimension that two operands must agree on. Raises Contradiction."""
+    if a != b and isinstance(a, int) and isinstance(b, int):
+        raise Contradiction(f"its operands have {a} and {b} elements where they must have equally many")
     return b if isinstance(a, Sym) and isinstance(b, int) else a
 
 
@@ -116,7 +130,7 @@ def same_shape(shapes: Sequence[Shape | None]) -> Shape | None:
     if not known:
         return None
     if any(len(shape) != len(known[0]) for shape in known):
-        raise UnknownShape
+        raise Contradiction("its operands do not have equally many dimensions")
     result = known[0]
     for shape in known[1:]:
         result = tuple(same(a, b) for a, b in zip(result, shape))
@@ -131,7 +145,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
         return b
     if isinstance(a, int):
         if isinstance(b, int):
-            raise UnknownShape
+            raise Contradiction(f"its operands' dimensions {a} and {b} do not broadcast")
         return a
     return b if isinstance(b, int) else dims.either(a, b)
 

@@ -12,6 +12,7 @@ from fuseconv.passes.shapes.operands import (
     axis_in,
     extents,
     ints,
+    same,
     same_shape,
     scalar,
     shape_of,
@@ -82,7 +83,12 @@ def unravel_index(op: Op, indices: Value, sizes: Value) -> Shapes:
 
 @infers("SparseToDense")
 def sparse_to_dense(op: Op, indices: Value, shape: Value, values: Value, default: Value) -> Shapes:
-    return tuple(extents(shape, "dense"))
+    if indices.shape is not None and values.shape:
+        same(indices.shape[0] if indices.shape else 1, values.shape[0])
+    made = tuple(extents(shape, "dense"))
+    if indices.shape is not None:
+        same(indices.shape[1] if len(indices.shape) == 2 else 1, len(made))
+    return made
 
 
 @infers("Empty")

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from fuseconv.ir import dims
 from fuseconv.ir.graph import Op, Value
-from fuseconv.passes.shapes.operands import UnknownShape, axis_in, ints, scalar, shape_of, with_rank
+from fuseconv.passes.shapes.operands import (
+    UnknownShape,
+    agree,
+    axis_in,
+    ints,
+    same,
+    same_shape,
+    scalar,
+    shape_of,
+    with_rank,
+)
 from fuseconv.passes.shapes.registry import Shapes, infers
 
 
@@ -96,10 +106,17 @@ def search_sorted(op: Op, sorted_inputs: Value, values: Value) -> Shapes:
 
 @infers("SegmentMax", "SegmentMean", "SegmentMin", "SegmentProd", "SegmentSum")
 def segment(op: Op, data: Value, segment_ids: Value) -> Shapes:
-    return (dims.fresh("segments"), *shape_of(data)[1:])
+    shape = shape_of(data)
+    same(with_rank(segment_ids, 1)[0], shape[0])
+    return (dims.fresh("segments"), *shape[1:])
 
 
 @infers("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd", "UnsortedSegmentSum")
 def unsorted_segment(op: Op, data: Value, segment_ids: Value, num_segments: Value) -> Shapes:
-    rank = len(shape_of(segment_ids))
-    return (scalar(num_segments, "segments"), *shape_of(data)[rank:])
+    ids, shape = shape_of(segment_ids), shape_of(data)
+    same_shape([ids, shape[: len(ids)]])
+    count = scalar(num_segments, "segments")
+    if segment_ids.data is not None and segment_ids.data.size and isinstance(count, int):
+        largest = segment_ids.data.max()
+        agree(largest < count, f"it has a segment {largest} of {count}")
+    return (count, *shape[len(ids) :])

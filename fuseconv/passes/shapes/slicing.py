@@ -7,6 +7,7 @@ from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Op, Value
 from fuseconv.passes.shapes.operands import (
     UnknownShape,
+    agree,
     axis_in,
     content_of,
     extents,
@@ -95,8 +96,7 @@ def gather_v2(op: Op, params: Value, indices: Value, axis: Value, *, batch_dims:
         along = axis_in(ints(axis)[0], len(source))
     except UnknownShape:
         return tuple(dims.fresh("gather") for _ in range(len(source) + len(taken) - 1 - batch))
-    if not batch <= along:
-        raise UnknownShape
+    agree(0 <= batch <= min(along, len(taken)), f"its batch_dims are {batch_dims} and its axis is {along}")
     shared = tuple(same(a, b) for a, b in zip(source[:batch], taken[:batch]))
     return (*shared, *source[batch:along], *taken[batch:], *source[along + 1 :])
 

@@ -1,0 +1,47 @@
+"""What an unexpected exception tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fuseconv
+from fuseconv import pipeline
+from fuseconv.errors import DefectError
+from fuseconv.ir.graph import Graph, Module, Op
+from fuseconv.report.defects import defect
+from tests.frozen import FLOAT, Frozen
+
+
+def raised(*variables: object) -> DefectError:
+    try:
+        for _ in variables:
+            raise KeyError("lost")
+    except KeyError as error:
+        return defect(error)
+    raise AssertionError
+
+
+def test_names_the_node_as_the_model_does() -> None:
+    op = Op("tf.Relu", name="r", sources=("model/relu",))
+    assert "at the node 'model/relu' (Relu), KeyError" in str(raised(op))
+    assert "at the node 'r' (Relu), KeyError" in str(raised(Op("tf.Relu", name="r")))
+
+
+def test_names_the_graph_where_no_node_is_known() -> None:
+    assert "in 'main', KeyError" in str(raised(Graph("main")))
+    assert "--debug: KeyError" in str(raised(1))
+
+
+def test_a_pass_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fails(module: Module, report: object) -> None:
+        for op in module.signatures[0].graph.ops:
+            raise TypeError(f"not {op.type}")
+
+    monkeypatch.setattr(pipeline, "tidy", fails)
+    graph = Frozen(1)
+    graph.node("y", "Neg", "x", T={"type": FLOAT})
+    with pytest.raises(DefectError, match=r"defect of fuseconv.*at the node 'y' \(NEG\), TypeError: not NEG") as caught:
+        fuseconv.convert(graph.write(tmp_path))
+    assert caught.value.exit_code == 1
