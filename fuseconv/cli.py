@@ -236,6 +236,8 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")
 @click.option("--select-tf-ops", is_flag=True, help="Let TensorFlow's own kernels run what TFLite has no op for.")
 @click.option("--downcast-float64", is_flag=True, help="Compute in float32 what the model computes in float64.")
+@click.option("--max-constant-bytes", metavar="N", help="What all constants may take, such as 500M or 2G; by default "
+              "16 times the model's size, at least 256M.")
 @click.option("--report", "report_path", type=_PATH, metavar="FILE.json", help="Write the full report.")
 @click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what the model does.")
 @_data

@@ -6,7 +6,7 @@ import gc
 import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from fuseconv.fuse.composites import fuse_composites
 from fuseconv.fuse.engine import fuse_patterns, report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
+from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
 from fuseconv.load import load
@@ -110,6 +111,7 @@ def convert(
     custom_ops: Sequence[str] = (),
     select_tf_ops: bool = False,
     downcast_float64: bool = False,
+    max_constant_bytes: int | str | None = None,
     explain: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Conversion:
@@ -128,8 +130,9 @@ def convert(
     follow_links: read files of a SavedModel that are links out of its directory, as caches of models have them.
     allow_custom_ops: write every op that has no rule as a custom one; custom_ops: only these. select_tf_ops: let the
     Flex delegate run those that it knows. downcast_float64: compute in float32 what the model computes in float64.
-    explain: record what matches a fusion's pattern but for one thing. progress: called with the name of each stage as
-    it starts.
+    max_constant_bytes: what all constants may take that the model holds or that are made from it, in bytes or as "2G"
+    (default: 16 times the model's size on disk, at least 256 MB). explain: record what matches a fusion's pattern but
+    for one thing. progress: called with the name of each stage as it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
     itself fails. Nothing is written then.
@@ -137,6 +140,9 @@ def convert(
     _check_lists(
         signatures=signatures, tags=tags, inputs=inputs, outputs=outputs, plugins=plugins, fuse=fuse, no_fuse=no_fuse,
         custom_ops=custom_ops,
+    )
+    budget = Budget(
+        size_on_disk(Path(model)), None if max_constant_bytes is None else parse_size(max_constant_bytes)
     )
     report = Report(os.fspath(model))
     file = None if out is None else target(out, model, "--output")
@@ -160,7 +166,7 @@ def convert(
         with report.stage(name):
             yield
 
-    try:
+    with limited(budget), closing(body_check), _reporting(report):
         with stage("load"):
             module = load(
                 model, signatures=signatures, tags=tags, inputs=inputs, outputs=outputs, trust_model=trust_model,
@@ -240,6 +246,13 @@ def convert(
             data = _write(module, report, file)
         report.output = "" if out is None else os.fspath(out)
         return Conversion(report, None if out is None else Path(out), data)
+
+
+@contextmanager
+def _reporting(report: Report) -> Iterator[None]:
+    """Gives an UnsupportedError the report, which tells how far the conversion came."""
+    try:
+        yield
     except UnsupportedError as error:
         error.report = report
         raise

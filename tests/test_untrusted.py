@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 import fuseconv
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError
+from fuseconv.ir import types
 from tests.frozen import FLOAT, INT32, INT64, STRING, Frozen
 
 HUGE = 1 << 40
@@ -167,3 +170,154 @@ def test_a_size_that_tflite_cannot_count(tmp_path: Path) -> None:
     for options in ({"batch_size": 1 << 31}, {"input_shapes": {"image": (1 << 70, 16, 16, 3)}}):
         with pytest.raises(FuseconvError, match="too large"):
             fuseconv.convert(path, **options)  # type: ignore[arg-type]
+
+
+def spread(graph: Frozen, name: str, count: int, value: Any = 1.0, dtype: int = FLOAT) -> str:
+    """A constant that says one value, and a shape."""
+    node = graph.node(name, "Const", dtype={"type": dtype})
+    tensor = node.attr["value"].tensor
+    tensor.dtype = dtype
+    tensor.tensor_shape.dim.add(size=count)
+    (tensor.string_val if dtype == STRING else tensor.float_val).append(value)
+    return name
+
+
+def many_fills(graph: Frozen) -> str:
+    """Each is small enough to be folded."""
+    last, count = "x", graph.constant("n", np.array([1 << 18], np.int32))
+    for i in range(300):
+        value = graph.constant(f"v{i}", np.float32(i))
+        graph.node(f"f{i}", "Fill", count, value, T={"type": FLOAT}, index_type={"type": INT32})
+        graph.node(f"y{i}", "AddV2", last, f"f{i}", T={"type": FLOAT})
+        last = f"y{i}"
+    return last
+
+
+def one_large(graph: Frozen) -> str:
+    return spread(graph, "c", 1 << 27)
+
+
+def many_large(graph: Frozen) -> str:
+    last = "x"
+    for i in range(40):
+        graph.node(f"y{i}", "AddV2", last, spread(graph, f"c{i}", 1 << 22, i), T={"type": FLOAT})
+        last = f"y{i}"
+    return last
+
+
+def strings(graph: Frozen) -> str:
+    graph.node("l", "StringLength", spread(graph, "c", 1 << 27, b"", STRING))
+    graph.node("y", "Cast", "l", SrcT={"type": INT32}, DstT={"type": FLOAT})
+    return "y"
+
+
+def spectrum(graph: Frozen) -> str:
+    size = graph.constant("n", np.array([100_000], np.int32))
+    row = graph.node("row", "Placeholder", dtype={"type": FLOAT}, shape={"shape": {"dim": [{"size": 100_000}]}})
+    graph.node("s", "RFFT", row.name, size, Treal={"type": FLOAT}, Tcomplex={"type": types.COMPLEX64.tf})
+    graph.node("y", "ComplexAbs", "s", T={"type": types.COMPLEX64.tf}, Tout={"type": FLOAT})
+    return "y"
+
+
+def resized(graph: Frozen) -> str:
+    shape = {"shape": {"dim": [{"size": n} for n in (1, 20_000, 20_000, 1)]}}
+    graph.node("image", "Placeholder", dtype={"type": FLOAT}, shape=shape)
+    size = graph.constant("n", np.array([15_000, 15_000], np.int32))
+    graph.node("y", "ResizeArea", "image", size, T={"type": FLOAT})
+    return "y"
+
+
+@pytest.mark.parametrize("build", [many_fills, one_large, many_large, strings, spectrum, resized])
+def test_totals_are_bounded_by_the_option(build: Any, tmp_path: Path) -> None:
+    graph = Frozen(1)
+    graph.node("out", "AddV2", "x", build(graph), T={"type": FLOAT})
+    path = graph.write(tmp_path)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"would take .* --max-constant-bytes [0-9]+G"):
+            fuseconv.convert(path, max_constant_bytes="32M")
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_the_option_allows_is_made(tmp_path: Path) -> None:
+    graph = Frozen(1)
+    graph.node("out", "AddV2", "x", spread(graph, "c", 1 << 20), T={"type": FLOAT})
+    path = graph.write(tmp_path)
+    converted = fuseconv.convert(path, max_constant_bytes="8M").data
+    assert converted is not None and len(converted) > 4 << 20
+    with pytest.raises(InputError, match="'c' would take 4 MB"):
+        fuseconv.convert(path, max_constant_bytes=1 << 20)
+
+
+def ladder(graph: Frozen) -> str:
+    last = "x"
+    for i in range(300):
+        graph.node(f"s{i}", "Shape", last, T={"type": FLOAT}, out_type={"type": INT32})
+        graph.node(f"t{i}", "Tile", last, f"s{i}", T={"type": FLOAT}, Tmultiples={"type": INT32})
+        last = f"t{i}"
+    return last
+
+
+def joined_strings(graph: Frozen) -> str:
+    last = graph.constant("s", np.array(b"abcdefgh"))
+    for i in range(60):
+        graph.node(f"j{i}", "StringJoin", last, last, N={"i": 2})
+        last = f"j{i}"
+    return last
+
+
+def wide_string(graph: Frozen) -> str:
+    number = graph.constant("n", np.array([1, 2], np.int32))
+    graph.node("y", "AsString", number, T={"type": INT32}, width={"i": 2**31 - 1})
+    return "y"
+
+
+def many_results(graph: Frozen) -> str:
+    for i in range(30):
+        graph.node(f"y{i}", "Unpack", "x", T={"type": FLOAT}, num={"i": 10_000})
+    return "y0"
+
+
+def a_far_result(graph: Frozen) -> str:
+    graph.node("u", "NobodyKnows", "x")
+    return "u:1099511627776"
+
+
+def many_products(graph: Frozen) -> str:
+    last, size = "x", graph.constant("n", np.array([4096, 4096], np.int32))
+    axes = graph.constant("a", np.array([0, 1], np.int32))
+    for i in range(30):
+        value = graph.constant(f"v{i}", np.float32(i))
+        graph.node(f"f{i}", "Fill", size, value, T={"type": FLOAT}, index_type={"type": INT32})
+        graph.node(f"m{i}", "MatMul", f"f{i}", f"f{i}", T={"type": FLOAT})
+        graph.node(f"s{i}", "Sum", f"m{i}", axes, T={"type": FLOAT}, Tidx={"type": INT32})
+        graph.node(f"y{i}", "AddV2", last, f"s{i}", T={"type": FLOAT})
+        last = f"y{i}"
+    return last
+
+
+def many_operands(graph: Frozen) -> str:
+    graph.node("y", "AddN", *["x"] * 20_000, T={"type": FLOAT}, N={"i": 20_000})
+    return "y"
+
+
+@pytest.mark.parametrize(
+    "build",
+    [ladder, joined_strings, wide_string, many_results, a_far_result, many_products, many_operands],
+)  # fmt: skip
+def test_little_files_end_soon(build: Any, tmp_path: Path) -> None:
+    """In a process with 3 GB of address space; those that do not end are stopped after a minute."""
+    graph = Frozen(-1)
+    last = build(graph)
+    graph.node("out", "Identity", last, T={"type": STRING if build in (joined_strings, wide_string) else FLOAT})
+    path = graph.write(tmp_path)
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"
+        "from fuseconv.cli import main; main()"
+    )
+    command = [sys.executable, "-c", program, "convert", str(path), "-o", str(tmp_path / "out.tflite"), "--quiet"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert run.returncode in (0, 2, 3), run.stderr
+    assert "defect" not in run.stderr and "memory" not in run.stderr

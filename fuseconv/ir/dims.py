@@ -2,10 +2,14 @@
 
 A dimension is a Python int where it is known, else a `Sym`. Equal expressions compare equal, so that a shape that is
 taken apart and put together again over a dynamic batch is recognised as the shape it was.
+
+An expression that grows too large becomes a symbol of its own: nothing is known of it then but what it was made from,
+so that the same operation on the same operands gives the same symbol.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Iterable
 from typing import Union
@@ -17,14 +21,30 @@ Shape = tuple[Dim, ...]
 _Monomial = tuple
 _fresh = itertools.count()
 
+# The sizes of models in use weigh up to 50 or so; a ladder of `Tile(x, Shape(x))` doubles the degree with each rung.
+_MAX_WEIGHT = 256
+# A quotient weighs this much, so that no expression is nested too deep for Python's stack.
+_QUOTIENT_WEIGHT = 6
+# No product of this many pairs of terms is multiplied out.
+_MAX_PAIRS = 256
+# Coefficients beyond it are no sizes of any tensor; TensorFlow's integers have 64 bits.
+_MAX_COEFFICIENT = 1 << 127
+# Longer names of nodes are told by their digest.
+_MAX_NAME = 256
+# The largest of more sizes than this has no name that lists them.
+_MAX_ALTERNATIVES = 32
+
 
 class Sym:
-    """A polynomial with at least one unknown. Immutable and hashable; supports + - * // % with ints and others."""
+    """A polynomial with at least one unknown. Immutable and hashable; supports + - * // % with ints and others.
 
-    __slots__ = ("_hash", "terms")
+    weight: how many terms and atoms it is written with, those within quotients too."""
+
+    __slots__ = ("_hash", "terms", "weight")
 
     def __init__(self, terms: tuple[tuple[_Monomial, int], ...]) -> None:
         self.terms = terms
+        self.weight = _weight(terms)
         self._hash = hash(terms)
 
     def __hash__(self) -> int:
@@ -51,12 +71,15 @@ class Sym:
         if isinstance(other, int):
             if other == 1:
                 return self
-            return Sym(tuple((monomial, count * other) for monomial, count in self.terms)) if other else 0
+            made = Sym(tuple((monomial, count * other) for monomial, count in self.terms)) if other else 0
+            return _bounded(made, "*", self, other)
+        if len(self.terms) * len(other.terms) > _MAX_PAIRS or self.weight + other.weight > _MAX_WEIGHT:
+            return _opaque("*", self, other)
         sums: dict[_Monomial, int] = {}
         for (m1, c1), (m2, c2) in itertools.product(self.terms, other.terms):
             monomial = tuple(sorted(m1 + m2, key=repr))
             sums[monomial] = sums.get(monomial, 0) + c1 * c2
-        return _normal(sums)
+        return _bounded(_normal(sums), "*", self, other)
 
     __rmul__ = __mul__
 
@@ -109,6 +132,8 @@ class Sym:
 
 def symbol(name: str) -> Sym:
     """The unknown size with this name."""
+    if len(name) > _MAX_NAME:
+        name = name[:1] + _digest(name)
     return Sym((((name,), 1),))
 
 
@@ -120,8 +145,10 @@ def fresh(hint: str = "u") -> Sym:
 def either(a: Dim, b: Dim) -> Sym:
     """What two unknown sizes broadcast to: the larger one. Of plain symbols it is one that names both, so that it is
     the same whatever broadcasts to what first; else one that equals no other."""
-    names = plain_names(a) | plain_names(b)
-    return symbol("|".join(sorted(names))) if plain_names(a) and plain_names(b) else fresh()
+    left, right = plain_names(a), plain_names(b)
+    if not left or not right or len(left | right) > _MAX_ALTERNATIVES:
+        return fresh()
+    return Sym(((("|".join(sorted(left | right)),), 1),))
 
 
 def plain_names(dim: Dim) -> frozenset[str]:
@@ -161,7 +188,7 @@ def floordiv(a: Dim, b: Dim) -> Dim:
             return _normal(quotient)
         if remaining == 0:
             return _normal(quotient)
-    return Sym((((("//", a, b),), 1),))
+    return _bounded(Sym((((("//", a, b),), 1),)), "//", a, b)
 
 
 def ceildiv(a: Dim, b: Dim) -> Dim:
@@ -208,7 +235,39 @@ def _combine(a: Sym, b: Dim, sign: int) -> Dim:
     sums = dict(a.terms)
     for monomial, coefficient in _lift(b).terms:
         sums[monomial] = sums.get(monomial, 0) + sign * coefficient
-    return _normal(sums)
+    return _bounded(_normal(sums), "+" if sign > 0 else "-", a, b)
+
+
+def _bounded(made: Dim, operation: str, a: Dim, b: Dim) -> Dim:
+    """What an operation made of two operands; a symbol of its own if that is too large."""
+    if isinstance(made, Sym) and (
+        made.weight > _MAX_WEIGHT or any(not -_MAX_COEFFICIENT < c < _MAX_COEFFICIENT for _, c in made.terms)
+    ):
+        return _opaque(operation, a, b)
+    return made
+
+
+def _opaque(operation: str, a: Dim, b: Dim) -> Sym:
+    """The symbol of an operation's result of which nothing else is known."""
+    operands = [repr(a), repr(b)]
+    if operation in "+*":
+        operands.sort()
+    return symbol("?" + _digest("\n".join((operation, *operands))))
+
+
+def _digest(text: str) -> str:
+    # A name from the model may hold what is no UTF-8.
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _weight(terms: tuple[tuple[_Monomial, int], ...]) -> int:
+    weight = len(terms)
+    for monomial, _ in terms:
+        weight += len(monomial)
+        for atom in monomial:
+            if not isinstance(atom, str):
+                weight += _QUOTIENT_WEIGHT + sum(part.weight for part in atom[1:] if isinstance(part, Sym))
+    return weight
 
 
 def _without(monomial: _Monomial, divisor: _Monomial) -> _Monomial | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, Shape, is_static
 from fuseconv.ir.types import DType
 
@@ -84,8 +84,11 @@ class Value:
 
 
 def constant(data: np.ndarray | Any, dtype: DType | None = None, name: str = "") -> Value:
-    """A constant value. Data that is no array is converted to `dtype`'s numpy type."""
+    """A constant value. Data that is no array is converted to `dtype`'s numpy type.
+
+    Raises InputError if the conversion's budget has no room for it."""
     array = data if isinstance(data, np.ndarray) else np.array(data, dtype.numpy if dtype else None)
+    budget.charge(array, name)
     value = Value(dtype or types.of_array(array), array.shape, name)
     value.data = array
     return value
@@ -174,9 +177,8 @@ def replace_uses(old: Value, new: Value) -> None:
     if old is new:
         return
     for op in list(old.uses):
-        for index, operand in enumerate(op.operands):
-            if operand is old:
-                op.set_operand(index, new)
+        for _ in range(old.uses[op]):
+            op.set_operand(op.operands.index(old), new)
 
 
 def detach(op: Op) -> None:

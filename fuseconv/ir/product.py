@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fuseconv.ir import budget
 from fuseconv.ir.graph import Value
 
 
@@ -22,6 +23,7 @@ class Product(Value):
         super().__init__(weights.dtype, weights.shape, weights.name)
         assert weights.stored is not None
         self.base = weights.stored
+        budget.charge(self.base, self.name)
         earlier = weights.factors if isinstance(weights, Product) else ()
         aligned = factors.reshape((1,) * (self.base.ndim - factors.ndim) + factors.shape)
         self.factors: tuple[np.ndarray, ...] = (*earlier, aligned)

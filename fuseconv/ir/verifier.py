@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from fuseconv.errors import FuseconvError
 from fuseconv.ir.graph import Graph, Module, Op, Value
 
@@ -28,17 +30,17 @@ def _check_graph(graph: Graph, dialect: str | None) -> None:
     for op in (*graph.ops, graph.terminator):
         if dialect is not None and op is not graph.terminator and op.dialect != dialect:
             raise MalformedError(f"{op} in {graph.name} is not of the dialect {dialect}")
-        for operand in op.operands:
+        for operand, count in Counter(op.operands).items():
             if operand is not None:
-                _check_operand(graph, op, operand, made)
+                _check_operand(graph, op, operand, count, made)
         for index, result in enumerate(op.results):
             if result.op is not op or result.index != index:
                 raise MalformedError(f"result {index} of {op} in {graph.name} names another op as its maker")
             made.add(result)
 
 
-def _check_operand(graph: Graph, op: Op, operand: Value, made: set[Value]) -> None:
-    if operand.uses.get(op) != op.operands.count(operand):
+def _check_operand(graph: Graph, op: Op, operand: Value, count: int, made: set[Value]) -> None:
+    if operand.uses.get(op) != count:
         raise MalformedError(f"the use list of {operand} does not tell how often {op} in {graph.name} reads it")
     array = operand.stored
     if array is not None:

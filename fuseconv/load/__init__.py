@@ -33,16 +33,7 @@ def load(
     code may run, and the classes and functions that are not Keras's, by name. follow_links: read files of a SavedModel
     that are links out of its directory. warn: is told what the user should know of the loading.
     Raises InputError, which says what is wrong with the path or the model."""
-    module = _load(Path(path), signatures, tags, inputs, outputs, trust_model, custom_objects, warn)
-    validate.signatures(module)
-    return module
-
-
-def _load(
-    path: Path, signatures: Sequence[str], tags: Sequence[str], inputs: Sequence[str], outputs: Sequence[str],
-    trust_model: bool, custom_objects: Mapping[str, Any] | None, warn: Callable[[str], None],
-) -> Module:
-    """`load` before its signatures are looked at."""
+    path = Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist.")
     if path.is_dir():
@@ -50,17 +41,20 @@ def _load(
         from fuseconv.load import saved_model
 
         _refuse_options(f"{path} is a SavedModel; --signature chooses from it", inputs=inputs, outputs=outputs)
-        return saved_model.load(ModelFiles(path, follow_links), signatures=signatures, tags=tags)
-    if path.suffix.lower() in _KERAS_SUFFIXES:
+        module = saved_model.load(ModelFiles(path, follow_links), signatures=signatures, tags=tags)
+    elif path.suffix.lower() in _KERAS_SUFFIXES:
         from fuseconv.load import keras_file
 
         kind = f"{path} is a Keras file, which has one signature and all of whose inputs and outputs are taken"
         _refuse_options(kind, signature=signatures, tags=tags, inputs=inputs, outputs=outputs)
-        return keras_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
-    from fuseconv.load import frozen_graph
+        module = keras_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
+    else:
+        from fuseconv.load import frozen_graph
 
-    _refuse_options(f"{path} is a frozen graph; --outputs chooses from it", signature=signatures, tags=tags)
-    return frozen_graph.load(path, inputs=inputs, outputs=outputs)
+        _refuse_options(f"{path} is a frozen graph; --outputs chooses from it", signature=signatures, tags=tags)
+        module = frozen_graph.load(path, inputs=inputs, outputs=outputs)
+    validate.signatures(module)
+    return module
 
 
 def _refuse_options(kind: str, **options: Sequence[str]) -> None:

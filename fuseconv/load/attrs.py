@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.graph import FuncRef
 from fuseconv.ir.types import DType
-
-# The largest array that a constant's repeated last value may be spread to. Protobuf itself stops at this size.
-_MAX_BYTES = 1 << 31
 
 # Numpy 1's arrays have no more dimensions.
 MAX_RANK = 32
@@ -112,8 +109,7 @@ def _spread(values: np.ndarray, dims: tuple[int, ...], count: int, name: str) ->
         return values.reshape(dims)
     if given > count:
         raise InputError(f"The constant '{name}' holds {given} values for {count} elements: the model file is damaged.")
-    if count * values.itemsize > _MAX_BYTES:
-        raise InputError(f"The constant '{name}' claims {count} elements and holds {given}: it is not loaded.")
+    budget.require_elements(dims, values.dtype, name)
     if given == 0:
         nothing = b"" if values.dtype == object else 0
         return np.full(dims, nothing, values.dtype)
@@ -121,6 +117,13 @@ def _spread(values: np.ndarray, dims: tuple[int, ...], count: int, name: str) ->
     spread[:given] = values
     spread[given:] = values[-1]
     return spread.reshape(dims)
+
+
+def charged_tensor(proto: Any, name: str) -> np.ndarray:
+    """A tensor that becomes no constant, but takes memory as one."""
+    array = tensor(proto, name)
+    budget.charge(array, name)
+    return array
 
 
 def text(data: bytes) -> str | bytes:
@@ -148,7 +151,7 @@ _CONVERT: dict[str, Any] = {
     "b": bool,
     "type": dtype,
     "shape": shape,
-    "tensor": lambda proto: tensor(proto, "of an attribute"),
+    "tensor": lambda proto: charged_tensor(proto, "of an attribute"),
     "func": func,
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fuseconv.errors import InputError
-from fuseconv.ir import dims, types
+from fuseconv.ir import budget, dims, types
 from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, validate
@@ -28,7 +28,6 @@ _PLACEMENT = {
     "VarHandleOp": frozenset({"allowed_devices", "debug_name"}),
 }
 _ANNOTATION = "_implements"
-_MAX_RESULTS = 1 << 20
 _DAMAGED = validate.DAMAGED
 _Outputs = list[tuple[str, list[DType]]]
 # What an op that nobody knows may say about its results, in the order of trust.
@@ -391,6 +390,7 @@ class _Builder:
         types = self.importer.types(node)
         self.takes.append(None if types is None else types[0])
         outputs = self._guessed_types(node, reached) if types is None else types[1]
+        budget.spend_results(sum(len(dtypes) for _, dtypes in outputs), op.name)
         if len(outputs) > 1:
             starts = self.starts[op.name] = {}
             for output, dtypes in outputs:
@@ -414,6 +414,7 @@ class _Builder:
         counts = self.readers.get(node.name) or {"": 1}
         said = (_dtypes(attrs.attr(node.attr[key])) for key in _RESULT_TYPES if key in node.attr)
         listed = next(filter(None, said), [types.VARIANT])
+        budget.require_results(sum(counts.values()), node.name)
         last = listed[-1]
         if len(counts) == 1 and len(listed) > 1:
             counts = {output: max(count, len(listed)) for output, count in counts.items()}
@@ -440,8 +441,7 @@ def _arg_types(arg: Arg, node: Any, op_def: OpDef) -> list[DType]:
     if not arg.number_attr:
         return [dtype]
     count = _stated(arg.number_attr, "int", node, op_def)
-    if count > _MAX_RESULTS:
-        raise InputError(f"The node '{node.name}' claims {count} results: {_DAMAGED}")
+    budget.require_results(count, node.name)
     return [dtype] * count
 
 

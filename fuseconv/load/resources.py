@@ -14,7 +14,7 @@ import numpy as np
 
 from fuseconv.errors import InputError
 from fuseconv.files import ModelFiles
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Module, Op, Table, Variable
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
@@ -34,7 +34,6 @@ _HANDLES = _TABLES | {"VarHandleOp", "VariableV2", "Variable"}
 _TEXT_FILE_DEFAULTS = {"vocab_size": -1, "delimiter": b"\t", "offset": 0}
 # Deeper than any initialiser computes its keys and values.
 _MAX_DEPTH = 20
-_MAX_RANGE = 1 << 28
 
 _SHARED = ("container", "shared_name")
 
@@ -261,7 +260,7 @@ def _init_ops(meta: Any) -> list[str]:
 
 
 def _const(source: Source) -> np.ndarray:
-    return attrs.tensor(source.proto.attr["value"].tensor, source.node)
+    return attrs.charged_tensor(source.proto.attr["value"].tensor, source.node)
 
 
 def _text_file_attributes(write: Source) -> dict[str, Any]:
@@ -279,8 +278,10 @@ def _text_file_attributes(write: Source) -> dict[str, Any]:
 def _range(node: Any, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:
     if start.size != 1 or limit.size != 1 or delta.size != 1:
         raise InputError(f"The node '{node.name}' makes a range of something else than scalars.")
-    if delta == 0 or (limit - start) / delta > _MAX_RANGE:
-        raise InputError(f"The node '{node.name}' makes too many values for a table: {start} to {limit} by {delta}.")
+    ends = [end.item() for end in (start, limit, delta)]
+    if not all(map(np.isfinite, ends)) or not ends[2]:
+        raise InputError(f"The node '{node.name}' makes a range without an end: {start} to {limit} by {delta}.")
+    budget.require_room((ends[1] - ends[0]) / ends[2], 8, node.name)
     return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fuseconv.errors import InputError
 from fuseconv.files import ModelFiles
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.types import DType
 
 _WHOLE_LINE = -2
@@ -72,6 +72,8 @@ def _column(
         return np.arange(offset, offset + len(lines), dtype=dtype.numpy)
     texts = lines if index == _WHOLE_LINE else [row[index] for row in rows]
     if dtype is not types.STRING:
+        # Numpy makes them as long as each other.
+        budget.require_room(len(texts), max(map(len, texts), default=0), str(path))
         try:
             return np.array(texts, "S").astype(dtype.numpy) if texts else np.empty(0, dtype.numpy)
         except ValueError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import by_parts, in_float32
@@ -136,6 +136,7 @@ def _spread(tfl: Lowering, term: _Term, output: Labels) -> Value:
     for axis, label in enumerate(output):
         if axis not in at:
             (n,) = known([term.sizes[label]], "the size of a diagonal")
+            budget.require_room(n * n, 1, tfl.name)
             mask = np.eye(n, dtype=bool).reshape([n if other in (output.index(label), axis) else 1
                                                   for other in range(len(output))])  # fmt: skip
             value = select(tfl, tfl.const(mask), value, 0)

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import FuncRef, Op, Value
 from fuseconv.lower.carriers import cast
@@ -127,6 +127,7 @@ def _complex(tfl: Lowering, pairs: Value) -> Value:
 
 def _waves(used: int, length: int, made: int, sign: int) -> np.ndarray:
     """exp(-sign * 2 pi i j k / length) for j < used and k < made; divided by the length if the sign is negative."""
+    budget.require_room(used * made, 16, "the matrix of a Fourier transform")
     turns = np.outer(np.arange(used), np.arange(made)) % length
     waves = np.exp(-2j * np.pi * sign / length * turns)
     # Of a real signal the ends of the spectrum are real, not nearly so: the sign of what is left would turn an angle.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast, in_float32
@@ -137,6 +139,7 @@ def StridedSliceGrad(
     """GATHER of the gradient, and of 0 where the slice took nothing."""
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
     dims = [int(size) for size in constant_of(shape, "the shape")]
+    budget.require_room(math.prod(dims), 8, tfl.name)
     taken = _taken(dims, begin, end, strides, masks)
     source = np.full(int(np.prod(dims)), taken.size, np.int32)
     source[taken.reshape(-1)] = np.arange(taken.size)
@@ -151,6 +154,7 @@ def TensorStridedSliceUpdate(
     """GATHER of the value where the slice is, else of the operand."""
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
     dims = known(shape_of(x), "the shape")
+    budget.require_room(math.prod(dims), 8, tfl.name)
     taken = _taken(dims, begin, end, strides, masks)
     size = int(np.prod(dims))
     source = np.arange(size, dtype=np.int32)
@@ -176,6 +180,7 @@ def MirrorPadGrad(tfl, dy, paddings, *, mode):
     """UNSORTED_SEGMENT_SUM by the place that was mirrored."""
     before_after = constant_of(paddings, "the paddings")
     dims = known(shape_of(dy), "the shape")
+    budget.require_room(math.prod(dims), 4, tfl.name)
     inner = [size - int(pair.sum()) for size, pair in zip(dims, before_after)]
     places = np.arange(int(np.prod(inner)), dtype=np.int32).reshape(inner)
     ids = np.pad(places, before_after, mode="reflect" if mode == "REFLECT" else "symmetric").reshape(-1)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, Shape, is_static, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast
@@ -40,6 +40,7 @@ def MatrixDiagV3(tfl, diagonal, k, num_rows, num_cols, padding_value, *, align=N
     square = rows == columns == -1
     rows = max(least) if square else least[0] if rows == -1 else rows
     columns = max(least) if square else least[1] if columns == -1 else columns
+    budget.require_room(rows * columns, 8, tfl.name)
     source = np.full((rows, columns), int(product(inner)))
     for place, row, column in _diagonals(low, high, rows, columns, _alignment(tfl, align)):
         source[row, column] = place
@@ -142,6 +143,7 @@ def _part(tfl: Lowering, x: Value, low: int, high: int, align: str, padding: Val
         return reshape(tfl, taken, (*batch, shape_of(taken)[1]), x, taken)
     rows, columns = known(shape_of(x)[-2:], "the size of the matrix")
     longest = min(rows + min(high, 0), columns - max(low, 0))
+    budget.require_room((high - low + 1) * longest, 8, tfl.name)
     source = np.full((high - low + 1) * longest, rows * columns)
     for place, row, column in _diagonals(low, high, rows, columns, align):
         source[place] = row * columns + column
@@ -152,6 +154,7 @@ def _with_diagonals(tfl: Lowering, x: Value, diagonal: Value, low: int, high: in
     if low == high == 0 and not is_static(shape_of(x)[-2:]):
         return through(tfl, "MATRIX_SET_DIAG", tfl.matrix_set_diag, x, diagonal)
     rows, columns = known(shape_of(x)[-2:], "the size of the matrix")
+    budget.require_room(rows * columns, 8, tfl.name)
     source = np.arange(rows * columns).reshape(rows, columns)
     for place, row, column in _diagonals(low, high, rows, columns, align):
         source[row, column] = rows * columns + place

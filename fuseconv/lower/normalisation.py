@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import cast, in_float32
@@ -49,6 +49,7 @@ def LRN(tfl, x, *, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5):
         return tfl.local_response_normalization(x, radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
     # The base of the power can be negative; TensorFlow then makes NaNs where TFLite's op makes numbers.
     (channels,) = known(shape_of(x, 4)[3:], "the number of channels")
+    budget.require_room(channels * channels, 8, tfl.name)
     distance = np.abs(np.subtract.outer(np.arange(channels), np.arange(channels)))
     band = np.where(distance <= depth_radius, np.float32(alpha), np.float32(0))
     base = tfl.add(tfl.fully_connected(tfl.mul(x, x), band, keep_num_dims=True), bias)

@@ -43,9 +43,9 @@ def ExtractImagePatches(tfl, images, *, ksizes, strides, rates, padding):
         return cast(tfl, blocks, images.dtype)
     starts = [np.arange(0, size - (n - 1) * gap, step) for size, (n, step, gap) in zip(sizes, window)]
     rows, columns = (np.add.outer(at, np.arange(n) * gap) for at, (n, _, gap) in zip(starts, window))
-    places = rows[:, None, :, None] * sizes[1] + columns[None, :, None, :]
-    if not 0 < places.size <= _MAX_PLACES:
+    if not 0 < rows.size * columns.size <= _MAX_PLACES:
         return through(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
+    places = rows[:, None, :, None] * sizes[1] + columns[None, :, None, :]
     return through(tfl, "GATHER", lambda wide: _gathered(tfl, wide, places.astype(np.int32)), x)
 
 

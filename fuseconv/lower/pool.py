@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.lower.carriers import carried, cast, in_float32
@@ -69,6 +69,7 @@ def MaxPoolWithArgmax(tfl, x, *, ksize, strides, padding, include_batch_in_index
     # The first of equal elements is the maximum, in TensorFlow and in ARG_MAX.
     which = tfl.arg_max(tfl.pack(*windows, axis=4), np.array(4, np.int32), output_type="INT32")
     starts = [np.arange(int(n)) * s - p[0] for n, s, p in zip(shape_of(windows[0])[1:3], stride, pads)]
+    budget.require_room(starts[0].size * starts[1].size * channels, 8, tfl.name)
     corner = np.add.outer(starts[0] * width, starts[1])[..., None] * channels + np.arange(channels)
     offset = np.add.outer(np.arange(kernel[0]) * width, np.arange(kernel[1])).reshape(-1) * channels
     index = tfl.add(tfl.gather(offset.astype(np.int32), which), corner.astype(np.int32))

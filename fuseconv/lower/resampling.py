@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Value
 from fuseconv.lower import pixel_weights
@@ -96,12 +96,12 @@ def _scale(n: int, made: int, align_corners: bool) -> np.float32:
 
 def _bicubic(n: int, made: int, align_corners: bool, half_pixel: bool) -> np.ndarray:
     scale = _scale(n, made, align_corners)
+    matrix = _zeros(made, n)
     places = np.arange(made, dtype=np.float32)
     places = (places + np.float32(0.5)) * scale - np.float32(0.5) if half_pixel else places * scale
     whole = np.floor(places).astype(int)
     steps = np.rint((places - whole) * np.float32(BICUBIC_STEPS)).astype(int)
     sharpness = -0.5 if half_pixel else -0.75
-    matrix = np.zeros((made, n))
     for tap, distance in ((-1, BICUBIC_STEPS + steps), (0, steps), (1, BICUBIC_STEPS - steps),
                           (2, 2 * BICUBIC_STEPS - steps)):  # fmt: skip
         weight = _cubic(distance / BICUBIC_STEPS, sharpness)
@@ -112,6 +112,11 @@ def _bicubic(n: int, made: int, align_corners: bool, half_pixel: bool) -> np.nda
     return _normalised(matrix) if half_pixel else matrix
 
 
+def _zeros(made: int, n: int) -> np.ndarray:
+    budget.require_room(made * n, 8, "the matrix of an image's new size")
+    return np.zeros((made, n))
+
+
 def _cubic(distance: np.ndarray, a: float) -> np.ndarray:
     near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
@@ -119,10 +124,10 @@ def _cubic(distance: np.ndarray, a: float) -> np.ndarray:
 
 
 def _area(n: int, made: int, align_corners: bool) -> np.ndarray:
+    matrix = _zeros(made, n)
     scale = _scale(n, made, align_corners)
     begin = np.arange(made, dtype=np.float32) * scale
     end = np.arange(1, made + 1, dtype=np.float32) * scale
-    matrix = np.zeros((made, n))
     for row in range(made):
         for pixel in range(int(np.floor(begin[row])), int(np.ceil(end[row]))):
             overlap = min(end[row], pixel + 1) - max(begin[row], pixel)
@@ -135,7 +140,7 @@ def _spans(
 ) -> np.ndarray:
     inverse = np.float32(1) / np.float32(scale)
     width = max(inverse, np.float32(1)) if antialias else np.float32(1)
-    matrix = np.zeros((made, n))
+    matrix = _zeros(made, n)
     for row in range(made):
         centre = (np.float32(row) + np.float32(0.5)) * inverse - inverse * np.float32(move)
         if centre < 0 or centre > n:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fuseconv.errors import InputError
+from fuseconv.ir import budget
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_graph, detach, replace_uses
 from fuseconv.passes.effects import references
 from fuseconv.report.records import Report
 
 CALLS = frozenset({"tf.PartitionedCall", "tf.StatefulPartitionedCall"})
-# Far beyond any model; forty functions that each call the next one twice would be a million million ops.
+# Far beyond any model of any size; forty functions that each call the next one twice would be a million million ops.
 _MAX_OPS = 1 << 22
 _MAX_DEPTH = 100
 
@@ -109,7 +110,7 @@ def _count_uses(module: Module) -> Counter[str]:
     uses = Counter(name for signature in module.signatures for name in _called(signature.graph, module))
     total = sum(size[name] * count for name, count in uses.items())
     deepest = max(depth.values(), default=0)
-    if total > _MAX_OPS or deepest > _MAX_DEPTH:
+    if total > budget.most_operations(_MAX_OPS) or deepest > _MAX_DEPTH:
         raise InputError(f"The model's functions call each other {deepest} deep, for {total} operations in all.")
     for caller in reversed(size):
         for name in called[caller]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fuseconv.ir import dims, types
+from fuseconv.ir import budget, dims, types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.product import Product
@@ -17,6 +17,7 @@ from fuseconv.passes.effects import RUNNERS, bodies, is_repeatable
 from fuseconv.passes.handles import VARIABLES
 from fuseconv.passes.kernels import evaluate
 from fuseconv.passes.kernels.tensorflow import evaluate_with_tensorflow
+from fuseconv.passes.kernels.work import kernel_work, tensorflow_work
 from fuseconv.passes.shapes.content import content
 from fuseconv.report.records import Report
 
@@ -155,6 +156,8 @@ class _Walk:
             arrays = self.compute(op)
         if arrays is None:
             return False
+        if not budget.has_room(sum(array.nbytes for array in arrays)):
+            return False
         values = [constant(array, r.dtype, r.name) for array, r in zip(arrays, op.results)]
         return self.replace(op, values, "folded", "constant folding", "all that it needs is known")
 
@@ -165,6 +168,8 @@ class _Walk:
         if not op.operands or not op.results or any(r.dtype.is_handle for r in op.results) or not is_repeatable(op):
             return False
         made, read = _size(op), self.read(op)
+        if not budget.has_room(made):
+            return False
         if made > _GROWTH_BYTES and made > 4 * read:
             if made <= _POSTPONED_BYTES:
                 self.postponed[op] = _Postponed(next(self.places), read)
@@ -262,9 +267,14 @@ def _size(op: Op) -> int:
 def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
     """The results of an op whose operands are constants, or among those that are made."""
     operands: list[np.ndarray] = [made[v] if v.data is None else v.data for v in op.operands]  # type: ignore[index,union-attr]
-    arrays = evaluate(op, operands)
-    if arrays is None and (op.kind in _NEVER_LARGER or all(dims.is_static(r.shape) for r in op.results)):
-        arrays = evaluate_with_tensorflow(op, operands)
+    try:
+        budget.spend_work(kernel_work(op, operands, _size(op)))
+        arrays = evaluate(op, operands)
+        if arrays is None and (op.kind in _NEVER_LARGER or all(dims.is_static(r.shape) for r in op.results)):
+            budget.spend_work(tensorflow_work(op, operands, _size(op)))
+            arrays = evaluate_with_tensorflow(op, operands)
+    except budget.Exhausted:
+        return None
     return arrays
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import fuseconv.tfl.kernels
 import fuseconv.tfl.ops  # noqa: F401  (both fill the table)
 from fuseconv.errors import ILL_FITTING
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, Shape, Sym, is_static
 from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
@@ -210,6 +210,8 @@ class Builder:
         dtype, shape = result_types[0]
         size = math.prod(shape) * dtype.numpy.itemsize if is_static(shape) else 0
         if size > FOLD_GROWTH_BYTES and size > 4 * sum(a.nbytes for a in arrays if a is not None):
+            return None
+        if not budget.has_room(size):
             return None
         name = next((value.name for value in values if value is not None and value.name), self.name)
         result = compute(*arrays, **attrs)

@@ -71,3 +71,58 @@ def test_what_two_unknown_sizes_broadcast_to() -> None:
     assert dims.plain_names(dims.either(a, b)) == {"a", "b"}
     assert not dims.plain_names(a + 1) and not dims.plain_names(a * b) and not dims.plain_names(3)
     assert dims.either(a + 1, b) != dims.either(a + 1, b)
+
+
+def _climb(step):
+    """What 3,000 steps of a ladder make, from two unknown sizes."""
+    size: dims.Dim = B * H + 1
+    for _ in range(3000):
+        size = step(size)
+    return size
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda d: d * d,
+        lambda d: d * (d + H + 1),
+        lambda d: d * B,
+        lambda d: d + d * H,
+        lambda d: d * (1 << 62),
+        lambda d: (d + 1) // 2,
+        lambda d: d // (d - H),
+        lambda d: (7 - d) % (d + 3),
+        lambda d: dims.product((d, d, d)),
+        lambda d: dims.ceildiv(d * 3 + 1, H + 2),
+    ],
+)  # fmt: skip
+def test_no_expression_grows_without_bound(step):
+    size = _climb(step)
+    assert isinstance(size, dims.Sym) and size.weight < 300 and len(repr(size)) < 100_000
+    assert size == _climb(step) and hash(size) == hash(_climb(step))
+    assert size != _climb(step) + 1 and size - size == 0 and size // size == 1
+    dims.substitute_dim(size, {"b": 2}, default=3)
+
+
+def test_what_is_too_large_is_told_by_what_it_was_made_from():
+    large = dims.product([B + n for n in range(40)])
+    other = dims.product([H + n for n in range(40)])
+    assert large * other == other * large != large * large
+    assert large.symbols() != other.symbols() and len(large.terms) <= 300
+    assert all(name.startswith("?") for name in (large * other).symbols())
+
+
+def test_long_names_do_not_grow_expressions():
+    name = "n" * 1_000_000
+    size = dims.symbol(name) * dims.symbol(name + "m")
+    assert size == dims.symbol(name + "m") * dims.symbol(name) != dims.symbol(name) * dims.symbol(name)
+    assert len(repr(size)) < 200
+    assert repr(dims.symbol("?" + name)).startswith("?")
+    assert dims.symbol("\ud800" * 300) == dims.symbol("\ud800" * 300)
+
+
+def test_the_largest_of_many_sizes_has_no_name():
+    largest = B
+    for number in range(100):
+        largest = dims.either(largest, dims.symbol(f"n{number}"))
+    assert len(repr(largest)) < 1000

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fuseconv.ir import budget
 from fuseconv.ir.graph import Op
 from fuseconv.passes.kernels.registry import kernel, require
 
@@ -28,6 +29,7 @@ def as_string(
     op: Op, x: np.ndarray, *, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1,
     fill: str = "",
 ) -> np.ndarray:  # fmt: skip
+    budget.spend_work(x.size * max(width, precision, 0))
     form = "%" + fill + (str(width) if width > -1 else "")
     if x.dtype.kind == "b":
         return _each(lambda value: b"true" if value else b"false", x)
@@ -43,6 +45,8 @@ def as_string(
 def string_join(op: Op, *inputs: np.ndarray, separator: str | bytes = "") -> np.ndarray:
     _words(*inputs)
     between = separator.encode() if isinstance(separator, str) else separator
+    longest = sum(max(map(len, x.flat), default=0) + len(between) for x in inputs)
+    budget.spend_work(longest * np.broadcast(*inputs).size if inputs else 0)
     return _each(lambda *words: between.join(words), *inputs)
 
 

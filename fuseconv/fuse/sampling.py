@@ -1,0 +1,92 @@
+"""Draws what the body of a composite and the op that it is fused to are run on: sizes and arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fuseconv.errors import module_error
+from fuseconv.fuse.match import Fusion, Match
+from fuseconv.ir.dims import Sym
+from fuseconv.ir.graph import Graph, Op, Value
+from fuseconv.passes.effects import references
+from fuseconv.tfl.opdef import TABLE
+
+# What these make of a tensor does not hang on its numbers.
+_SHAPES = frozenset({"SHAPE", "RANK"})
+# Sizes of other operands that are larger than this are no batches or times that an unknown one is likely to equal.
+_LARGEST_SIZE = 64
+
+
+
+def sizes(op: Op) -> list[dict[str, int]]:
+    """Small sizes for the unknown ones, in the order in which they are worth a try.
+
+    Two inputs each have a batch of their own, as far as anybody knows, so a size goes by the axis where it first
+    stands: mostly those that must be equal are, and axes that are mixed up show. Failing that, all are the same, and
+    then all are what another size is that they may have to equal."""
+    unknown: dict[str, int] = {}
+    known: set[int] = set()
+    for value in op.operands:
+        for axis, dim in enumerate(value.shape or () if value is not None else ()):
+            if isinstance(dim, Sym):
+                for name in sorted(dim.symbols()):
+                    unknown.setdefault(name, 3 + axis)
+            elif dim <= _LARGEST_SIZE:
+                known.add(dim)
+    tries = [unknown]
+    for size in (3, *sorted(known)) if unknown else ():
+        same = dict.fromkeys(unknown, size)
+        if same not in tries:
+            tries.append(same)
+    return tries
+
+
+def draw_special(fusion: Fusion, rng: np.random.Generator, match: Match) -> dict[Value, np.ndarray]:
+    """What the fusion draws, by operand."""
+    if fusion.draw is None:
+        return {}
+    given: dict[Value, np.ndarray] = {}
+    try:
+        for name, array in fusion.draw(rng, match).items():
+            value = getattr(match, name)
+            given[value] = np.asarray(array, value.dtype.numpy)
+            if given[value].shape != value.shape:
+                raise ValueError(f"{name} is of the shape {list(value.shape)}, not {list(given[value].shape)}")
+    except Exception as error:
+        # A converter module is anybody's code and may raise anything.
+        raise module_error(f"the fusion {fusion.name}", fusion.draw, error) from error
+    return given
+
+
+def places(graph: Graph) -> set[Value]:
+    """What may tell places or sizes: operands of which the table of ops says so, those of ops that nobody knows or that
+    run functions, and what these are made from."""
+    found: set[Value] = set()
+    pending: list[Value | None] = []
+    for op in graph.ops:
+        known = op.kind != "tfl.CUSTOM" and not references(op)
+        pending += [v for n, v in enumerate(op.operands) if not known or n in TABLE[op.type].indices]
+    while pending:
+        value = pending.pop()
+        if value is not None and value not in found:
+            found.add(value)
+            pending += value.op.operands if value.op is not None and value.op.type not in _SHAPES else []
+    return found
+
+
+def draw(rng: np.random.Generator, dtype: np.dtype, shape: Any, scale: float, data: bool) -> np.ndarray:
+    if dtype == np.bool_:
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind == "O":
+        words = rng.integers(97, 123, (math.prod(shape), 3)).astype(np.uint8)
+        return np.array([bytes(word) for word in words], object).reshape(shape)
+    if dtype.kind in "iu":
+        # Nobody knows how large that is in which whole numbers are places.
+        info, most = np.iinfo(dtype), max(round(8 * scale), 1)
+        low, high = (max(info.min, -most), min(info.max, most)) if data else (0, 1)
+        return rng.integers(low, high, shape, endpoint=True).astype(dtype)
+    real = rng.standard_normal(shape) * scale
+    return (real + 1j * rng.standard_normal(shape) * scale if dtype.kind == "c" else real).astype(dtype)

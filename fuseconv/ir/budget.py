@@ -1,0 +1,201 @@
+"""What the bytes of a model justify: how large its constants may become, and how many operations and results it has.
+
+A few bytes can claim anything: a constant that repeats its last value, a Fill, functions that each call the next one
+twice. The limits here hold for a whole conversion, whatever its many parts are, and do not hang on time or on the
+machine, so that the same model is refused everywhere or nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+import numpy as np
+
+from fuseconv.errors import InputError
+
+# Constants may take so many bytes whatever the model's size is, and so many for each byte of the model. Folding and
+# lowering make a few others of each weight: the 616 models of testdata and of the operators' cases spend 27 kB at most,
+# MobileNetV2, UNet and BERT 1 to 1.4 bytes for each of their own.
+_LEAST_BYTES = 256 << 20
+_GROWTH = 16
+# A string is an object of Python's, which is looked at one by one.
+_STRING_BYTES = 256
+# The work of folding, in bytes that are read, made or multiplied: some seconds.
+_LEAST_WORK = 4 << 30
+_WORK_GROWTH = 64
+# A node with one result takes 40 bytes or more in a model. What calls add when they are written out counts as well.
+_LEAST_OPERATIONS = 1 << 15
+_BYTES_PER_OPERATION = 16
+# A node may have results that nothing reads, and that take no byte.
+_LEAST_RESULTS = 1 << 14
+_BYTES_PER_RESULT = 16
+# Outside of a conversion: what one node may claim, and one array. Protobuf's messages stop at this size.
+_MOST_RESULTS = 1 << 20
+_MOST_BYTES = 1 << 31
+
+OPTION = "--max-constant-bytes"
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class Exhausted(Exception):
+    """What was to be computed takes more than the conversion may spend on it."""
+
+
+class Budget:
+    """The limits of one conversion, and what is spent of them.
+
+    model_bytes: the size of the model on disk. constant_bytes: what all constants that the conversion loads or makes
+    may take in all, if the user says so; else 256 MB, or 16 bytes for each byte of the model where that is more."""
+
+    def __init__(self, model_bytes: int, constant_bytes: int | None = None) -> None:
+        self.limit = max(_LEAST_BYTES, _GROWTH * model_bytes) if constant_bytes is None else constant_bytes
+        self.operations = max(_LEAST_OPERATIONS, model_bytes // _BYTES_PER_OPERATION)
+        self.results = max(_LEAST_RESULTS, model_bytes // _BYTES_PER_RESULT)
+        self.work = max(_LEAST_WORK, _WORK_GROWTH * model_bytes, 16 * (constant_bytes or 0))
+        self.spent = 0
+
+    def room(self) -> int:
+        """The bytes that further constants may take."""
+        return self.limit - self.spent
+
+
+_current: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+@contextmanager
+def limited(budget: Budget) -> Iterator[None]:
+    """Holds what runs inside to a budget. Outside of all, only what one node claims is limited."""
+    token = _current.set(budget)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current() -> Budget | None:
+    """The budget that holds here."""
+    return _current.get()
+
+
+def charge(array: np.ndarray, name: str) -> None:
+    """Counts the array of a constant. Raises InputError, which names it, if there is no room for it."""
+    budget = _current.get()
+    if budget is None:
+        return
+    size = array.nbytes
+    if array.dtype.hasobject:
+        size = _STRING_BYTES * array.size
+        _require(budget, size, name)
+        size += sum(map(len, array.flat)) if array.size and isinstance(array.flat[0], bytes) else 0
+    if size > budget.limit - budget.spent:
+        _require(budget, size, name)
+    budget.spent += size
+
+
+def require_room(count: float, itemsize: int, name: str) -> None:
+    """Refuses an array of so many elements that is about to be made, before it is, if there is no room for it.
+
+    name: of the constant or the node that it is for. Raises InputError."""
+    _require(_current.get() or Budget(0, _MOST_BYTES), count * itemsize, name)
+
+
+def require_elements(dims: tuple[int, ...], dtype: np.dtype, name: str) -> None:
+    """As `require_room`, for an array of this shape and type."""
+    require_room(math.prod(dims), _STRING_BYTES if dtype.hasobject else dtype.itemsize, name)
+
+
+def spend_work(work: float) -> None:
+    """Counts work that may as well be left to the runtime. Raises Exhausted, and counts nothing, if too much was done.
+    """
+    budget = _current.get()
+    if budget is not None:
+        if work > budget.work:
+            raise Exhausted
+        budget.work -= int(work)
+
+
+def has_room(size: int) -> bool:
+    """Whether constants of so many bytes may be made."""
+    budget = _current.get()
+    return budget is None or size <= budget.room()
+
+
+def most_operations(otherwise: int) -> int:
+    """How many operations a model may have when its calls are written out; no more than `otherwise`."""
+    budget = _current.get()
+    return otherwise if budget is None else min(otherwise, budget.operations)
+
+
+def spend_results(count: int, node: str) -> None:
+    """Counts the results of a node. Raises InputError if the model has more than its bytes justify."""
+    budget = _current.get()
+    if budget is None:
+        return
+    require_results(count, node)
+    budget.results -= count
+
+
+def require_results(count: int, node: str) -> None:
+    """As `spend_results`, for results that are not counted yet."""
+    budget = _current.get()
+    if count > (_MOST_RESULTS if budget is None else budget.results):
+        raise InputError(
+            f"The node '{node}' claims {count} results, which makes more in all than a model of its size has: "
+            "the model file is damaged."
+        )
+
+
+def _require(budget: Budget, size: float, name: str) -> None:
+    if size > budget.room():
+        raise InputError(
+            f"'{name or 'a constant'}' would take {_told(size)}, and the constants of the model more than "
+            f"{_told(budget.limit)} in all, which is much for its size; if it is right, allow them with {OPTION} "
+            f"{_option(size + budget.spent)}"
+        )
+
+
+def _told(size: float) -> str:
+    """1536 -> "1.5 kB", in units of 1024 as the option takes them."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1024:
+            return f"{size:.4g} {unit}"
+        size /= 1024
+    return f"{size:.4g} TB"
+
+
+def _option(size: float) -> str:
+    """A value of the option that suffices for what is known to be needed, twice as much for what follows."""
+    gigabytes = math.ceil(size / (1 << 29))
+    return f"{gigabytes}G"
+
+
+def parse_size(text: str | int) -> int:
+    """The bytes that "64M" or "2GB" says (units of 1024), or a number of bytes. Raises InputError."""
+    if isinstance(text, int) and not isinstance(text, bool) and text > 0:
+        return text
+    found = re.fullmatch(r"([1-9][0-9]{0,14})\s*([KMGT]?)(?:i?B)?", str(text).strip(), re.IGNORECASE)
+    if found is None:
+        raise InputError(f"{OPTION} takes a number of bytes, such as 500M or 2G, not {text!r}")
+    return int(found[1]) * _UNITS[found[2].upper()]
+
+
+def size_on_disk(model: Path) -> int:
+    """The bytes of a model: of the file, or of the files in a SavedModel's folder and the folders in it."""
+    try:
+        if not model.is_dir():
+            return model.stat().st_size
+        return sum(_sizes(model)) + sum(sum(_sizes(model / folder)) for folder in ("variables", "assets"))
+    except OSError:
+        return 0  # whoever reads it says what is wrong
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    if folder.is_dir():
+        with os.scandir(folder) as entries:
+            yield from (entry.stat().st_size for entry in entries if entry.is_file())
