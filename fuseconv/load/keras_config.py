@@ -173,7 +173,7 @@ def _call_danger(kind: str, settings: dict[str, Any]) -> str:
 
 
 def _function_danger(item: dict[str, Any]) -> str:
-    """A function that is none of Keras's activations, losses and metrics; "" also for an unknown name without module."""
+    """A function that is none of Keras's activations, losses and metrics, in words; "" if a plug-in may have it."""
     module, name, registered = item.get("module"), item["config"], item.get("registered_name")
     if registered not in (None, "", name, "function"):
         return f"the function {name} under the name of another, '{registered}'"

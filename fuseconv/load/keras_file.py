@@ -95,7 +95,7 @@ def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trus
     for name, library in (("Keras 3", keras), ("tf-keras", tf_keras)):
         if (library is keras and other) or (library is tf_keras and file.from_keras3):
             continue
-        known = custom if library is keras else older_objects(file.config) | custom
+        known = custom if library is keras else older_objects(file.config) | dict(custom)
         try:
             with tf.device("/CPU:0"), _scope(library, known, trusted):
                 model = library.models.load_model(path, known, compile=False, safe_mode=not trusted)
