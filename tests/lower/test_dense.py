@@ -1,6 +1,5 @@
 """Parity of matrix products."""
 
-
 import numpy as np
 import pytest
 import tensorflow as tf
