@@ -35,34 +35,55 @@ def limited(size: int) -> Iterator[None]:
     seconds of this thread's CPU, or bytes of memory of this process."""
     import tensorflow as tf
 
-    with tf.variable_creator_scope(_counting(justified_bytes(size))), _watched(size):
+    count = _counter(justified_bytes(size))
+    with tf.variable_creator_scope(_counting(count)), _counted_initializers(count), _watched(size):
         yield
 
 
-def _counting(limit: int) -> Callable[..., Any]:
-    """A creator of variables that counts their bytes before any is allocated."""
+def _counter(limit: int) -> Callable[[Any, Any], None]:
+    """Take the shape and type of each variable before it is allocated, and raise Exceeded at too many bytes in all."""
+    import tensorflow as tf
+
     total = 0
 
-    def create(next_creator: Callable[..., Any], **options: Any) -> Any:
+    def count(shape: Any, dtype: Any) -> None:
         nonlocal total
-        total += _bytes(options)
+        total += math.prod(size or 1 for size in shape) * (tf.as_dtype(dtype).size or 1)
         if total > limit:
             raise Exceeded(f"its layers ask for weights of {total} bytes, where the file justifies {limit}")
+
+    return count
+
+
+def _counting(count: Callable[[Any, Any], None]) -> Callable[..., Any]:
+    """A creator of variables, of which tf-keras tells the shapes."""
+    import tensorflow as tf
+
+    def create(next_creator: Callable[..., Any], **options: Any) -> Any:
+        shape = options.get("shape")
+        if shape is not None and tf.TensorShape(shape).rank is not None:
+            count(tf.TensorShape(shape).as_list(), options.get("dtype") or tf.float32)
         return next_creator(**options)
 
     return create
 
 
-def _bytes(options: dict[str, Any]) -> int:
-    import tensorflow as tf
+@contextlib.contextmanager
+def _counted_initializers(count: Callable[[Any, Any], None]) -> Iterator[None]:
+    """Count the variables of Keras 3, which makes their values before it tells TensorFlow their shapes."""
+    from keras.src import backend
 
-    initial = options.get("initial_value")
-    shape = options.get("shape")
-    if shape is None and not callable(initial):
-        shape = getattr(initial, "shape", ())
-    sizes = tf.TensorShape(shape).as_list() if shape is not None and tf.TensorShape(shape).rank is not None else []
-    dtype = options.get("dtype") or getattr(initial, "dtype", tf.float32)
-    return math.prod(size or 1 for size in sizes) * max(1, tf.as_dtype(dtype).size or 1)
+    original = backend.Variable._initialize_with_initializer
+
+    def initialize(variable: Any, initializer: Any) -> None:
+        count(variable.shape, variable.dtype)
+        original(variable, initializer)
+
+    backend.Variable._initialize_with_initializer = initialize
+    try:
+        yield
+    finally:
+        backend.Variable._initialize_with_initializer = original
 
 
 @contextlib.contextmanager
@@ -77,20 +98,31 @@ def _watched(size: int) -> Iterator[None]:
         while not finished.wait(_INTERVAL):
             # Again and again, as code that cannot raise, such as a destructor's, would swallow the first.
             if clock() > deadline or _peak() > ceiling:
-                with lock:
-                    if not finished.is_set():
-                        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Exceeded))
+                if not finished.is_set():
+                    _raise_in(thread, Exceeded)
                 finished.wait(1)
 
-    lock = threading.Lock()
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
         yield
     finally:
-        with lock:
+        _stop(watcher, finished)
+        _raise_in(thread, None)
+
+
+def _stop(watcher: threading.Thread, finished: threading.Event) -> None:
+    """End the watcher; it may raise for a last time meanwhile."""
+    while watcher.is_alive():
+        with contextlib.suppress(Exceeded):
             finished.set()
-        watcher.join()
+            watcher.join()
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Raise an error in a thread at the next instruction of its; None takes back what it has not raised yet."""
+    raised = ctypes.py_object(error) if error else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 
 
 def _cpu_clock(thread: int) -> Callable[[], float]:

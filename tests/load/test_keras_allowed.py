@@ -15,20 +15,25 @@ from fuseconv.errors import InputError
 from fuseconv.load import keras_allowed as allowed
 from fuseconv.load import keras_config
 
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
 # Refused for what they would do: run code, read files, take functions, bring data sets.
-_HARMFUL = """
+_HARMFUL = _words("""
     AssociativeScan AWQConfig Cond DenseFeatures Distiller FeatureSpace FlaxLayer ForiLoop Function GPTQConfig
     IndexLookup JaxLayer JVP Lambda LinearModel Map Scan SequenceFeatures Switch TFSMLayer TorchModuleWrapper
     VectorizedMap Vectorize WhileLoop WideDeepModel
-""".split()
+""")
 # Bases of others: no file has them.
-_BASES = """
+_BASES = _words("""
     AbstractRNNCell BaseAdaptiveAveragePooling BaseAdaptiveMaxPooling BaseAdaptivePooling BaseConv BaseConvTranspose
     BaseDepthwiseConv BaseGlobalPooling BaseImagePreprocessingLayer BasePooling BaseRandomLayer BaseSeparableConv
     BaseSpatialDropout BatchNormalizationBase Constraint ConvLSTM DataLayer Initializer InputSpec Layer
     LearningRateSchedule Loss Merge Metric Operation Optimizer QuantizationConfig Quantizer Reduction Regularizer
     SegmentReduction Wrapper _RNNCellWrapper
-""".split()
+""")
 # Of training only, and of no use to a model that is converted.
 _UNUSED = ["CTCDecode", "CTCLoss", "OptimizerMap"]
 _REFUSED = {*_HARMFUL, *_BASES, *_UNUSED}
