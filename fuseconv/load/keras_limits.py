@@ -107,8 +107,12 @@ def _watched(size: int) -> Iterator[None]:
     try:
         yield
     finally:
-        _stop(watcher, finished)
-        _raise_in(thread, None)
+        try:
+            _stop(watcher, finished)
+        finally:
+            # Once more, should the watcher have raised as it was about to be stopped. It waits before it does again.
+            _stop(watcher, finished)
+            _raise_in(thread, None)
 
 
 def _stop(watcher: threading.Thread, finished: threading.Event) -> None:
