@@ -52,7 +52,7 @@ def public(library: Any) -> Iterator[str]:
         yield from (name for name in dir(module or object) if inspect.isclass(getattr(module, name)) and name[0] != "_")
 
 
-def descendants(kind: type) -> Iterator[type]:
+def descendants(kind: Any) -> Iterator[Any]:
     for child in kind.__subclasses__():
         yield child
         yield from descendants(child)
