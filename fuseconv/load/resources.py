@@ -135,13 +135,9 @@ class Resources:
             variable.data = self._read(self._keys()[node], "")
         data = variable.data
         if data is not None:
-            fits = (
-                variable.shape is None
-                or data.shape == variable.shape
-                or (
-                    len(data.shape) == len(variable.shape)
-                    and all(size == dim or not isinstance(dim, int) for size, dim in zip(data.shape, variable.shape))
-                )
+            fits = variable.shape is None or data.shape == variable.shape or (
+                len(data.shape) == len(variable.shape)
+                and all(size == dim or not isinstance(dim, int) for size, dim in zip(data.shape, variable.shape))
             )
             if not fits or data.dtype != dtype.numpy:
                 declared, found = f"{dtype.name}{list(variable.shape or ())}", f"{data.dtype}{list(data.shape)}"
@@ -267,6 +263,7 @@ def _text_file_attributes(write: Source) -> dict[str, Any]:
         if type(found.get(key)) is not int:
             raise InputError(f"The node '{write.node}' lacks its attribute '{key}': the model file is damaged.")
     return found
+
 
 
 def _range(node: Any, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:

@@ -145,3 +145,4 @@ def _tensor_name(info: Any, signature: str, key: str) -> str:
     if info.WhichOneof("kind") != "name":
         raise InputError(f"'{key}' of the signature '{signature}' is a sparse or composite tensor; TFLite has none.")
     return info.name if ":" in info.name else f"{info.name}:0"
+

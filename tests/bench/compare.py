@@ -31,7 +31,7 @@ _QUARTER = 0.25
 
 
 def verdict(measure: str, base: list[float], head: list[float]) -> str:
-    """ "slower" (or "larger", "more"), "faster" (...) or "" if the difference is within the noise."""
+    """"slower" (or "larger", "more"), "faster" (...) or "" if the difference is within the noise."""
     change = statistics.median(head) / statistics.median(base) - 1 if statistics.median(base) else 0.0
     if abs(change) <= _TOLERANCE[measure]:
         return ""

@@ -256,7 +256,6 @@ class TestNearestMiss:
 
     def test_a_term_that_is_missing_altogether(self):
         found = pattern(lambda tf, x: tf.Neg(tf.Exp(tf.Abs(tf.Sqrt(tf.Tanh(x))))))
-
         def made(inner):
             return op("tf.Neg", op("tf.Exp", op("tf.Abs", inner, name="c"), name="b"), name="a")
 

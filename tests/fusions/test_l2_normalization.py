@@ -15,6 +15,7 @@ def small(rng, shape, dtype):
     return (rng.standard_normal(shape) * sizes).astype(dtype)
 
 
+
 FORMS = {
     "tf": lambda x: tf.math.l2_normalize(x, -1),
     "tf, axis from the front": lambda x: tf.math.l2_normalize(x, 2),

@@ -23,7 +23,9 @@ def test_patches_of_keras(size):
 
 def test_a_dense_layer_behind_them():
     w = np.random.default_rng(0).standard_normal((48, 5), np.float32)
-    check(lambda x: tf.reshape(cut(x), [-1, 6, 48]) @ w, IMAGE, ops=["SPACE_TO_DEPTH", "RESHAPE", "FULLY_CONNECTED"])
+    check(
+        lambda x: tf.reshape(cut(x), [-1, 6, 48]) @ w, IMAGE, ops=["SPACE_TO_DEPTH", "RESHAPE", "FULLY_CONNECTED"]
+    )
     check(lambda x: tf.nn.relu(cut(x, padding="SAME")), IMAGE, ops=["SPACE_TO_DEPTH", "RELU"])
 
 

@@ -212,10 +212,7 @@ def test_loop_of_tf1() -> None:
             [
                 X,
                 node(
-                    "y",
-                    "PartitionedCall",
-                    f=AttrValue(func={"name": "f"}),
-                    Tin=AttrValue(list={}),
+                    "y", "PartitionedCall", f=AttrValue(func={"name": "f"}), Tin=AttrValue(list={}),
                     Tout=AttrValue(list={}),
                 ),
             ],

@@ -22,16 +22,13 @@ def _call(function: str) -> str:
 
 
 def _function(name: str, node: str, attr: str = "", shape: int = 3, ret: str = "y:y:0") -> Any:
-    return _parse(
-        "FunctionDef",
-        f"""
+    return _parse("FunctionDef", f"""
         signature {{
           name: "{name}" input_arg {{ name: "x" type: 1 }} output_arg {{ name: "y" type: 1 }} }}
         arg_attr {{ key: 0 value {{
           attr {{ key: "_user_specified_name" value {{ s: "{name}" }} }}
           attr {{ key: "_output_shapes" value {{ list {{ shape {{ dim {{ size: {shape} }} }} }} }} }} }} }}
-        node_def {{ name: "y" input: "x" {node} }} ret {{ key: "y" value: "{ret}" }} {attr}""",
-    )
+        node_def {{ name: "y" input: "x" {node} }} ret {{ key: "y" value: "{ret}" }} {attr}""")
 
 
 MUL = 'op: "Scale" attr { key: "by" value { f: 2 } }'

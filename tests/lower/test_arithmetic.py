@@ -62,14 +62,18 @@ def test_squared_difference(dtype):
     ("op", "dtype"), [(op, dtype) for op in DIVISIONS for dtype in SIGNED + UNSIGNED if (op, dtype) not in LACKING]
 )
 def test_integer_division(op, dtype):
-    check(lambda x, y: DIVISIONS[op](x=x, y=y), spec(None, 7, dtype=dtype), spec(None, 7, dtype=dtype), inputs=nonzero)
+    check(
+        lambda x, y: DIVISIONS[op](x=x, y=y), spec(None, 7, dtype=dtype), spec(None, 7, dtype=dtype), inputs=nonzero
+    )
 
 
 @pytest.mark.parametrize(
     ("op", "dtype"), [(op, t) for op in DIVISIONS for t in FLOATS if op != "TruncateDiv" and (op, t.size) != ("Mod", 2)]
 )
 def test_division_of_floats_with_a_rest(op, dtype):
-    check(lambda x, y: DIVISIONS[op](x=x, y=y), spec(None, 7, dtype=dtype), spec(None, 7, dtype=dtype), inputs=nonzero)
+    check(
+        lambda x, y: DIVISIONS[op](x=x, y=y), spec(None, 7, dtype=dtype), spec(None, 7, dtype=dtype), inputs=nonzero
+    )
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda t: t.name)

@@ -15,6 +15,8 @@ def images(*shape, dtype=tf.float32):
     return tf.TensorSpec(shape, dtype)
 
 
+
+
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize(("strides", "dilations"), [(1, 1), ([2, 3], 1), (1, [2, 3]), ([2, 1], [1, 2])])
 def test_conv_2d(padding, strides, dilations):

@@ -1,5 +1,6 @@
 """Parity of matrix products."""
 
+
 import numpy as np
 import pytest
 import tensorflow as tf

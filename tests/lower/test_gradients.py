@@ -23,10 +23,14 @@ def wide(rng, shape, dtype):
 @pytest.mark.parametrize("op", [raw.SigmoidGrad, raw.TanhGrad, raw.SqrtGrad, raw.RsqrtGrad, raw.ReciprocalGrad])
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
 def test_of_results(op, dtype):
-    check(lambda y, dy: op(y=y, dy=dy), spec(None, 5, dtype=dtype), spec(None, 5, dtype=dtype), inputs=above_zero)
+    check(
+        lambda y, dy: op(y=y, dy=dy), spec(None, 5, dtype=dtype), spec(None, 5, dtype=dtype), inputs=above_zero
+    )
 
 
-@pytest.mark.parametrize("op", [raw.ReluGrad, raw.Relu6Grad, raw.LeakyReluGrad, raw.SoftplusGrad, raw.SoftsignGrad])
+@pytest.mark.parametrize(
+    "op", [raw.ReluGrad, raw.Relu6Grad, raw.LeakyReluGrad, raw.SoftplusGrad, raw.SoftsignGrad]
+)
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float16], ids=lambda t: t.name)
 def test_of_features(op, dtype):
     specs = spec(None, 5, dtype=dtype), spec(None, 5, dtype=dtype)

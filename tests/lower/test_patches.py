@@ -45,7 +45,9 @@ def test_patches_that_are_read_at_once():
 def test_dilation(window, padding):
     size, stride, rate = window
     stride, rate = [1, *stride, 1], [1, *rate, 1]
-    check(lambda x, f: tf.nn.dilation2d(x, f, stride, padding, "NHWC", rate), spec(None, 8, 9, 2), spec(*size, 2))
+    check(
+        lambda x, f: tf.nn.dilation2d(x, f, stride, padding, "NHWC", rate), spec(None, 8, 9, 2), spec(*size, 2)
+    )
 
 
 def test_unknown_sizes():

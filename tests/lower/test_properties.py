@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from fuseconv.testing import check
 
 BINARY = [tf.add, tf.multiply, tf.subtract, tf.maximum, tf.greater, tf.math.squared_difference, tf.pow]
-few = settings(max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+few = settings(
+    max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
 
 
 def shapes(least: int = 1, most: int = 4, size: int = 5) -> st.SearchStrategy[list[int]]:

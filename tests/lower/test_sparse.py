@@ -57,7 +57,9 @@ def test_reshape(shape):
 @pytest.mark.parametrize("keep", [False, True])
 def test_sums(axes, keep):
     def fn(i, v, s):
-        return raw.SparseReduceSum(input_indices=i, input_values=v, input_shape=s, reduction_axes=axes, keep_dims=keep)
+        return raw.SparseReduceSum(
+            input_indices=i, input_values=v, input_shape=s, reduction_axes=axes, keep_dims=keep
+        )
 
     checked(fn, PLACES, NUMBERS, SIZES)
 

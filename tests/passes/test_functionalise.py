@@ -316,7 +316,9 @@ def _written_in_a_loop(variable: Any, x: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return tf.while_loop(lambda i, y: i < n + 3, body, [0, x])[1]
 
 
-@pytest.mark.parametrize("build", [_written_in_passing, _written_before, _written_on_both_sides, _written_in_a_loop])
+@pytest.mark.parametrize(
+    "build", [_written_in_passing, _written_before, _written_on_both_sides, _written_in_a_loop]
+)
 def test_where_variables_are_written(tmp_path: Path, build: Callable[..., Any]) -> None:
     _saved_with_variable(tmp_path / "model", build, x=(tf.float32, [3]), n=(tf.int32, []))
     feeds = [{"x": np.array([n + 1, -2, 0.5], np.float32), "n": np.int32(n)} for n in (1, 0, 2, 1)]

@@ -74,7 +74,9 @@ def test_a_matrix_product() -> None:
     weights, bias = _w(4, 3), _w(4)
 
     def fn(x: tf.Tensor) -> tf.Tensor:
-        return _apply("_FusedMatMul", a=x, b=weights, args=[bias], transpose_b=True, fused_ops=["BiasAdd", "Relu"])
+        return _apply(
+            "_FusedMatMul", a=x, b=weights, args=[bias], transpose_b=True, fused_ops=["BiasAdd", "Relu"]
+        )
 
     assert check(fn, tf.TensorSpec([None, 3])).ops == ["FULLY_CONNECTED"]
 

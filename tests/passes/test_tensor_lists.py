@@ -153,6 +153,7 @@ def concatenated(x: tf.Tensor) -> tf.Tensor:
     return array.concat()
 
 
+
 def pushed(x: tf.Tensor) -> list[tf.Tensor]:
     listed = LIST.EmptyTensorList(element_shape=[-1, 3], max_num_elements=-1, element_dtype=tf.float32)
     for i in tf.range(3):

@@ -222,9 +222,9 @@ def test_a_relu_behind_a_pool_of_one_goes() -> None:
     ("shape", "reader", "expected"),
     [
         ("1,1,3", "float32[b,2,3] = tfl.ADD(%0, %2)", ["ADD"]),
-        ("1,1,3", "float32[1,1,3] = tfl.MUL(%2, %2)", ["RESHAPE", "MUL"]),
-        ("1,1,3", "float32[1,1,3] = tfl.NEG(%2)", ["RESHAPE", "NEG"]),
-        ("1,3,1", "float32[b,3,3] = tfl.ADD(%0, %2)", ["RESHAPE", "ADD"]),
+        ("1,1,3", 'float32[1,1,3] = tfl.MUL(%2, %2)', ["RESHAPE", "MUL"]),
+        ("1,1,3", 'float32[1,1,3] = tfl.NEG(%2)', ["RESHAPE", "NEG"]),
+        ("1,3,1", 'float32[b,3,3] = tfl.ADD(%0, %2)', ["RESHAPE", "ADD"]),
     ],
 )
 def test_units_in_front_of_what_is_broadcast_go(shape: str, reader: str, expected: list[str]) -> None:
@@ -244,6 +244,7 @@ def test_a_mean_of_one_element_goes() -> None:
     %2 "m": float32[b,1,1,3] = tfl.MEAN(%0, %1) {'keep_dims': True}
     %9 "d": float32[b,1,1,3] = tfl.NEG(%2) {}"""
     assert _tidied(body, '%0 "x": float32[b,1,1,3]') == ["NEG"]
+
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,9 @@ def test_a_shared_layer(library: str, kind: str, specs: list[tf.TensorSpec]) -> 
 @KINDS
 @pytest.mark.parametrize("spec", [DYNAMIC, FIXED], ids=["dynamic", "fixed"])
 def test_a_residual_stack(library: str, kind: str, spec: tf.TensorSpec) -> None:
-    layers = [_built(getattr(LIBRARIES[library].layers, kind)(IN, return_sequences=True), seed=seed) for seed in (1, 2)]
+    layers = [
+        _built(getattr(LIBRARIES[library].layers, kind)(IN, return_sequences=True), seed=seed) for seed in (1, 2)
+    ]
 
     def run(x: tf.Tensor) -> tf.Tensor:
         for layer in layers:

@@ -284,7 +284,9 @@ def test_basic_lstm_step():
     def step(tfl: Builder, x: Value):
         states = state((2, 4), "h"), state((2, 4), "c")
         bias = np.zeros(16, np.float32)
-        return tfl.lstm(x, states[0], weights, bias, states[1], kernel_type="BASIC", fused_activation_function="TANH")
+        return tfl.lstm(
+            x, states[0], weights, bias, states[1], kernel_type="BASIC", fused_activation_function="TANH"
+        )
 
     assert len(first_invoke(step, rng.normal(size=(2, 3)).astype(np.float32))) == 4
 

@@ -93,12 +93,16 @@ def _arg(function: Callable, op: Op, x: np.ndarray, dimension: np.ndarray) -> np
 
 
 @kernel("Cumsum")
-def cumsum(op: Op, x: np.ndarray, axis: np.ndarray, *, exclusive: bool = False, reverse: bool = False) -> np.ndarray:
+def cumsum(
+    op: Op, x: np.ndarray, axis: np.ndarray, *, exclusive: bool = False, reverse: bool = False
+) -> np.ndarray:
     return _scan(np.cumsum, x, axis, exclusive, reverse, 0)
 
 
 @kernel("Cumprod")
-def cumprod(op: Op, x: np.ndarray, axis: np.ndarray, *, exclusive: bool = False, reverse: bool = False) -> np.ndarray:
+def cumprod(
+    op: Op, x: np.ndarray, axis: np.ndarray, *, exclusive: bool = False, reverse: bool = False
+) -> np.ndarray:
     return _scan(np.cumprod, x, axis, exclusive, reverse, 1)
 
 

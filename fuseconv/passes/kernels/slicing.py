@@ -70,7 +70,9 @@ def gather(op: Op, params: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 
 @kernel("GatherV2")
-def gather_v2(op: Op, params: np.ndarray, indices: np.ndarray, axis: np.ndarray, *, batch_dims: int = 0) -> np.ndarray:
+def gather_v2(
+    op: Op, params: np.ndarray, indices: np.ndarray, axis: np.ndarray, *, batch_dims: int = 0
+) -> np.ndarray:
     along = int(axis)
     require(-params.ndim <= along < params.ndim)
     along %= params.ndim
