@@ -11,7 +11,7 @@ from typing import Any
 from fuseconv.errors import InputError
 from fuseconv.files import read_file
 from fuseconv.ir.graph import Module, Signature, Value
-from fuseconv.load import attrs, keras_config, protos
+from fuseconv.load import attrs, keras_container, protos
 from fuseconv.load.effects import TABLE_WRITES
 from fuseconv.load.functions import Importer, Nodes, symbolic
 from fuseconv.load.op_defs import OpDefs
@@ -73,7 +73,7 @@ def _other_kind(path: Path, head: bytes) -> str:
         return "belongs to a checkpoint: restore that in TensorFlow, and save the model as a SavedModel"
     if head[4:8] == b"TFL3":
         return "is a TensorFlow Lite file already; `fuseconv inspect` shows what is in it"
-    if head.startswith((keras_config.HDF5_MAGIC, keras_config.ZIP_MAGIC)):
+    if head.startswith((keras_container.HDF5_MAGIC, keras_container.ZIP_MAGIC)):
         return "looks like a Keras file: name it .keras if it is a zip archive, else .h5"
     if head[0] == _SAVED_MODEL_TAG:
         return "is a SavedModel's protobuf: give the directory that it is in, not the file"

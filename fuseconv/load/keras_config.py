@@ -1,178 +1,55 @@
-"""The architecture in a Keras file, read and judged before Keras makes objects of it.
+"""The architecture in a Keras file, judged before Keras makes objects of it.
 
-Keras makes objects by class name and module path, and older releases import any module and call what they find there.
-So what would run code of the file's, or read other files, is refused here, whichever Keras comes to load it.
+Keras makes objects by class name and module path; tf-keras imports any module and calls what it finds there, and looks
+for code in an .h5 file whether it may or not. So a file may name what `keras_allowed` lists, wherever in the
+configuration a class or function can stand, and what plug-ins bring; all else is refused here.
 """
 
 from __future__ import annotations
 
 import builtins
-import io
-import json
-import zipfile
-import zlib
+import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
-from fuseconv.files import open_file
+from fuseconv.load import keras_allowed as allowed
 
-HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
-ZIP_MAGIC = b"PK\x03\x04"
-# An archive may unpack to a thousand times its size. Weights do not: numbers hardly compress.
-_MAX_GROWTH = 100
-_SMALL_BYTES = 1 << 28
-
-# Layers that carry or fetch code: bytecode, pickles, SavedModels.
-_CODE_LAYERS = frozenset({"Lambda", "__lambda__", "TorchModuleWrapper", "TFSMLayer", "JaxLayer", "FlaxLayer"})
-# Keras's own parts that a configuration may name a function of.
-_FUNCTION_MODULES = frozenset({
-    "activations", "constraints", "initializers", "losses", "metrics", "ops", "optimizers", "regularizers",
-})  # fmt: skip
-# A TFOpLambda layer may call any function of TensorFlow's API. These parts, and these functions, only compute.
-_TENSORFLOW_NAMESPACES = frozenset({
-    "__operators__", "bitwise", "dtypes", "image", "keras.backend", "keras.activations", "linalg", "math", "nn",
-    "random", "ragged", "signal", "sparse", "strings",
-})  # fmt: skip
-_TENSORFLOW_FUNCTIONS = frozenset({
-    "argsort", "batch_to_space", "bitcast", "boolean_mask", "broadcast_to", "cast", "clip_by_norm", "clip_by_value",
-    "concat", "convert_to_tensor", "dynamic_partition", "dynamic_stitch", "einsum", "ensure_shape", "expand_dims",
-    "eye", "fill", "gather", "gather_nd", "identity", "linspace", "meshgrid", "norm", "one_hot", "ones",
-    "ones_like", "pad", "range", "rank", "realdiv", "repeat", "reshape", "reverse", "reverse_sequence", "roll",
-    "scatter_nd", "searchsorted", "sequence_mask", "shape", "shape_n", "size", "slice", "sort", "space_to_batch",
-    "space_to_batch_nd", "split", "squeeze", "stack", "stop_gradient", "strided_slice", "tensor_scatter_nd_add",
-    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
-    "tensordot", "tile", "transpose", "truncatediv", "truncatemod", "unique", "unique_with_counts", "unravel_index",
-    "unstack", "where", "zeros", "zeros_like",
-})  # fmt: skip
-# What reading a damaged archive raises, besides the errors of reading any file.
-ZIP_ERRORS = (zipfile.BadZipFile, zlib.error)
+_MODULE = re.compile(r"(?:keras|tf_keras)(?:\.src)?(?:\.([a-z0-9_]+))?(?:\.[A-Za-z0-9_]+)*")
+# Settings whose value may be the bare name of a class or function.
+_NAMING = re.compile(r"(?:\w+_)?(?:activation|initializer|regularizer|constraint)")
+_CLASSES = allowed.CLASSES | allowed.CALLS.keys()
+_NAMES = _CLASSES | allowed.FUNCTIONS
 _LOOKUPS = frozenset({"IntegerLookup", "StringLookup", "TextVectorization"})
-
-
-@dataclass(frozen=True)
-class KerasFile:
-    """What a Keras file says of itself: its architecture, and the Keras that wrote it ("" if it does not say)."""
-
-    config: dict[str, Any]
-    keras_version: str
-
-    @property
-    def from_keras3(self) -> bool:
-        return self.keras_version.partition(".")[0] == "3"
-
-
-def read(path: Path) -> KerasFile:
-    """Reads the architecture of a .keras, .h5 or .hdf5 file. Raises InputError if it has none or is damaged."""
-    try:
-        with open_file(path) as file:
-            magic = file.read(len(HDF5_MAGIC))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-    if magic == HDF5_MAGIC:
-        config, version = _read_hdf5(path)
-    elif magic.startswith(ZIP_MAGIC):
-        config, version = _read_zip(path)
-    elif not magic:
-        raise InputError(f"{path} is empty.")
-    else:
-        raise InputError(f"{path} is neither an HDF5 file nor a .keras archive.")
-    try:
-        decoded = json.loads(config)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is damaged: its architecture is not JSON ({error}).") from error
-    if not isinstance(decoded, dict):
-        raise InputError(f"{path} is damaged: its architecture is no JSON object.")
-    return KerasFile(decoded, version)
-
-
-def _read_hdf5(path: Path) -> tuple[str | bytes, str]:
-    import h5py
-
-    try:
-        with h5py.File(path, "r") as file:
-            _refuse_other_files(path, file)
-            config, version = file.attrs.get("model_config"), file.attrs.get("keras_version", "")
-    except (OSError, RuntimeError, KeyError, ValueError) as error:
-        raise InputError(f"{path} is damaged or cut off: {error}.") from error
-    if not isinstance(config, (str, bytes)):
-        raise InputError(
-            f"{path} holds weights only, not the model they belong to; save the whole model with model.save()."
-        )
-    return config, version.decode() if isinstance(version, bytes) else str(version)
-
-
-def _refuse_other_files(path: Path, file: Any) -> None:
-    """Raises InputError if an HDF5 file takes data from others, which may be any that this user can read."""
-    import h5py
-
-    groups, seen = [file], set()
-    while groups:
-        group = groups.pop()
-        place = h5py.h5o.get_info(group.id).addr
-        if place in seen:
-            continue
-        seen.add(place)
-        for name in group:
-            item = None if isinstance(group.get(name, getlink=True), h5py.ExternalLink) else group.get(name)
-            if isinstance(item, h5py.Group):
-                groups.append(item)
-            elif item is None or (isinstance(item, h5py.Dataset) and (item.external or item.is_virtual)):
-                raise InputError(f"{path} takes '{group.name}/{name}' from outside itself; it is not read.")
-
-
-def _read_zip(path: Path) -> tuple[bytes, str]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = {member.filename: member.file_size for member in archive.infolist()}
-            if "config.json" not in members:
-                raise InputError(f"{path} is no Keras model: there is no config.json in it.")
-            size = sum(members.values())
-            if size > max(_SMALL_BYTES, _MAX_GROWTH * path.stat().st_size):
-                raise InputError(f"{path} claims to unpack to {size} bytes; it is not read.")
-            for name in members:
-                if name.endswith(".h5"):
-                    _check_hdf5_member(path, archive, name)
-            config = archive.read("config.json")
-            metadata = json.loads(archive.read("metadata.json")) if "metadata.json" in members else {}
-    except (*ZIP_ERRORS, OSError, EOFError, KeyError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} is damaged or cut off: {error}.") from error
-    if not isinstance(metadata, dict):
-        raise InputError(f"{path} is damaged: its metadata.json is no JSON object.")
-    return config, str(metadata.get("keras_version", ""))
-
-
-def _check_hdf5_member(path: Path, archive: zipfile.ZipFile, name: str) -> None:
-    import h5py
-
-    # In memory: HDF5 goes to and fro, and an archive's member can only be read from its start.
-    with h5py.File(io.BytesIO(archive.read(name)), "r") as file:
-        _refuse_other_files(path, file)
+_WRAPPERS = frozenset({"DropoutWrapper", "ResidualWrapper"})
+_ARRAY = re.compile(r"(?:bool|b?float(?:16|32|64)|u?int(?:4|8|16|32|64)|complex(?:64|128))?")
+# Markers whose class names code that their contents are given to.
+_SPECS = frozenset({"__typespec__", "CompositeTensor", "TypeSpec"})
+# Keras nests its own parts, a dozen levels of JSON for a model in a model.
+_MAX_DEPTH = 400
 
 
 def check(path: Path, config: dict[str, Any], known: Collection[str], trusted: bool) -> None:
-    """Raises InputError if the architecture holds what runs code (unless it is trusted), or a class or function of a
-    module other than Keras's that is not among the `known` custom ones."""
-    for item in _objects(config):
+    """Refuse an architecture that holds what might run code or read files (unless it is trusted), or a class or
+    function of a module other than Keras's that is not among the `known` custom ones.
+
+    Raises InputError, also if a class or module is named by what is no name."""
+    for item, depth in _dicts(config):
+        if depth > _MAX_DEPTH:
+            raise InputError(f"{path} is damaged: its architecture nests {depth} levels deep.")
+        if "class_name" in item:
+            _check_object(path, item, known, trusted)
         if not trusted:
-            danger = _danger(item)
-            if danger:
-                raise InputError(
-                    f"{path} holds {danger}. If you trust where the file comes from, load it with --trust-model."
-                )
-        module = item.get("module")
-        if isinstance(module, str) and not _of_keras(module) and not _is_known(item, known):
-            raise InputError(unknown_object(path, _name(item), module))
+            _check_names(path, item, known)
 
 
 def with_registered_names(config: dict[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
     """The custom objects, also under the names ("package>Class") that the file has them registered under."""
     found = dict(custom)
-    for item in _objects(config):
+    for item, _ in _dicts(config):
         registered_name = item.get("registered_name")
-        if isinstance(registered_name, str) and _name(item) in custom:
+        if "class_name" in item and isinstance(registered_name, str) and _name(item) in custom:
             found.setdefault(registered_name, custom[_name(item)])
     return found
 
@@ -183,51 +60,143 @@ def unknown_object(path: Path, name: str, module: str = "") -> str:
     return f"{path} uses '{name}'{origin}, which Keras does not know; give the file that defines it with --plugin."
 
 
-def _objects(config: Any) -> Iterator[dict[str, Any]]:
-    """Each serialised object in a configuration, outermost first."""
-    stack = [config]
+def _unlisted_object(path: Path, name: str) -> str:
+    return (
+        f"{path} uses '{name}', which Keras does not know, or which is not known to only compute; give the file that "
+        "defines it with --plugin, or, if you trust where the file comes from, load it with --trust-model."
+    )
+
+
+def _dicts(config: Any) -> Iterator[tuple[dict[str, Any], int]]:
+    """Each JSON object in a configuration and how deep it stands, outermost first."""
+    stack = [(config, 0)]
     while stack:
-        item = stack.pop()
+        item, depth = stack.pop()
         if isinstance(item, dict):
-            if "class_name" in item:
-                yield item
-            stack += reversed(item.values())
+            yield item, depth
+            stack += [(value, depth + 1) for value in reversed(item.values())]
         elif isinstance(item, list):
-            stack += reversed(item)
+            stack += [(value, depth + 1) for value in reversed(item)]
 
 
-def _danger(item: dict[str, Any]) -> str:
-    """What of an object would run code or read other files, in words; "" if nothing would."""
-    kind, module, config = item["class_name"], item.get("module"), item.get("config")
-    settings = config if isinstance(config, dict) else {}
-    label = f"the {kind} layer '{settings.get('name', 'without a name')}'"
-    if kind in _CODE_LAYERS:
-        what = "a Python lambda" if kind == "__lambda__" else label
-        return f"{what}, whose code would run on this machine"
-    if kind == "TFOpLambda" and not _only_computes(str(settings.get("function"))):
-        return f"{label}, which would call tf.{settings.get('function')}"
-    if kind in _LOOKUPS and isinstance(settings.get("vocabulary"), str):
-        return f"{label}, which would read the file '{settings['vocabulary']}'"
-    if kind == "function" and isinstance(module, str) and _of_keras(module):
-        part = module.partition(".")[2].removeprefix("src.").partition(".")[0]
-        harmless = not hasattr(builtins, str(config)) if module == "builtins" else part in _FUNCTION_MODULES
-        if not harmless:
-            return f"a reference to the function {module}.{config}, which would be called"
-    return ""
-
-
-def _only_computes(function: str) -> bool:
-    namespace, _, name = function.removeprefix("compat.v1.").rpartition(".")
-    return namespace in _TENSORFLOW_NAMESPACES if namespace else name in _TENSORFLOW_FUNCTIONS
-
-
-def _of_keras(module: str) -> bool:
-    return module.partition(".")[0] in ("builtins", "keras", "tf_keras")
+def _check_object(path: Path, item: dict[str, Any], known: Collection[str], trusted: bool) -> None:
+    for key in ("class_name", "module", "registered_name"):
+        value = item.get(key)
+        if not isinstance(value, str) and (value is not None or key == "class_name"):
+            raise InputError(f"{path} is damaged: a {key} in its architecture is {_kind(value)}, not a name.")
+    if item["class_name"] == "function" and not isinstance(item.get("config"), str):
+        raise InputError(f"{path} is damaged: a function in its architecture is {_kind(item.get('config'))}, no name.")
+    if _is_known(item, known):
+        return
+    module, name = item.get("module"), _name(item)
+    if module is not None and module != "builtins" and not _MODULE.fullmatch(module):
+        raise InputError(unknown_object(path, name, module))
+    if trusted:
+        return
+    danger = _function_danger(item) if item["class_name"] == "function" else _class_danger(item)
+    if danger:
+        raise InputError(f"{path} holds {danger}. If you trust where the file comes from, load it with --trust-model.")
+    if name not in (allowed.FUNCTIONS if item["class_name"] == "function" else _CLASSES):
+        raise InputError(_unlisted_object(path, name))
 
 
 def _is_known(item: dict[str, Any], known: Collection[str]) -> bool:
-    return any(isinstance(name, str) and name in known for name in (item.get("registered_name"), _name(item)))
+    """Whether each way that Keras may look an object up by leads to a known one: by its registered name, if the
+    configuration has modules at all, else by the name of its class; functions by their own names."""
+    if item["class_name"] == "function":
+        return item["config"] in known
+    if "module" in item:
+        return item.get("registered_name", item["class_name"]) in known
+    return item["class_name"] in known
+
+
+def _class_danger(item: dict[str, Any]) -> str:
+    """What an object might do but compute, in words; "" if nothing."""
+    kind, module, config = item["class_name"], item.get("module"), item.get("config")
+    settings = config if isinstance(config, dict) else {}
+    label = f"the {kind} layer '{settings.get('name', 'without a name')}'"
+    if kind in allowed.REFUSED:
+        return f"{label}, {allowed.REFUSED[kind]}"
+    if kind == "__lambda__":
+        return "a Python lambda, whose code would run on this machine"
+    if kind in _SPECS:
+        return f"a {kind} of its own, which may be of any class"
+    registered = item.get("registered_name")
+    if registered and registered.rpartition(">")[2] != kind.rpartition(">")[2]:
+        return f"the class {kind} under the name of another, '{registered}'"
+    if module is not None and not _is_part(module, allowed.CLASS_MODULES, kind):
+        return f"a reference to {module}.{kind}, which is not known to only compute"
+    if kind in allowed.CALLS:
+        call = _call_danger(kind, settings)
+        return f"{label}, which would call {call}" if call else ""
+    return _setting_danger(kind, label, settings)
+
+
+def _is_part(module: str, parts: Collection[str], name: str) -> bool:
+    """Whether a module is a part of Keras's that classes (or functions) come from, and the name is one of theirs."""
+    match = _MODULE.fullmatch(module)
+    return match is not None and (match[1] is None or match[1] in parts) and name in _NAMES
+
+
+def _setting_danger(kind: str, label: str, settings: dict[str, Any]) -> str:
+    """What an allowed class might do by one of its settings."""
+    if kind in _LOOKUPS:
+        for key in ("vocabulary", "idf_weights"):
+            if not isinstance(settings.get(key), (list, type(None))):
+                return f"{label}, which would read the file '{settings[key]}'"
+    carried = (
+        [key for key in settings if re.search(r"_fn(_type|_module)?$|_visitor$", key)] if kind in _WRAPPERS else []
+    )
+    if carried:
+        return f"{label}, whose code ('{carried[0]}') would run on this machine"
+    if kind in ("__numpy__", "__tensor__") and not _ARRAY.fullmatch(str(settings.get("dtype", ""))):
+        return f"an array of '{settings['dtype']}', which holds no numbers"
+    return ""
+
+
+def _call_danger(kind: str, settings: dict[str, Any]) -> str:
+    """What of TensorFlow's a layer would call, if that is not known to only compute; else ""."""
+    what = settings.get(allowed.CALLS[kind])
+    if kind == "TensorFlowOpLayer":
+        op = what.get("op") if isinstance(what, dict) else None
+        return (
+            "" if isinstance(op, str) and op in allowed.TENSORFLOW_OPS else f"the op {op or 'that it holds as bytes'}"
+        )
+    name = what if isinstance(what, str) else ""
+    if kind == "ClassMethod":
+        owner = settings.get("cls_symbol")
+        return "" if owner == "RaggedTensor" and name in allowed.RAGGED_CONSTRUCTORS else f"tf.{owner}.{what}"
+    if kind in ("InstanceMethod", "InstanceProperty"):
+        listed = allowed.TENSOR_METHODS if kind == "InstanceMethod" else allowed.TENSOR_PROPERTIES
+        return "" if name in listed else f"'{what}' of its input"
+    return "" if name.removeprefix("compat.v1.") in allowed.TENSORFLOW_FUNCTIONS else f"tf.{what}"
+
+
+def _function_danger(item: dict[str, Any]) -> str:
+    """A function that is none of Keras's activations, losses and metrics, in words; "" if a plug-in may have it."""
+    module, name, registered = item.get("module"), item["config"], item.get("registered_name")
+    if registered not in (None, "", name, "function"):
+        return f"the function {name} under the name of another, '{registered}'"
+    if module in (None, "builtins"):
+        harmful = hasattr(builtins, name) and name not in allowed.FUNCTIONS
+    else:
+        harmful = not _is_part(module, allowed.FUNCTION_MODULES, name)
+    return f"a reference to the function {module}.{name}, which would be called" if harmful else ""
+
+
+def _check_names(path: Path, item: dict[str, Any], known: Collection[str]) -> None:
+    """Refuse bare names of functions and initializers, say, that are neither Keras's nor known."""
+    for key, value in item.items():
+        listed = not isinstance(value, str) or not value or value in _NAMES or value in known
+        if not listed and _NAMING.fullmatch(key):
+            raise InputError(_unlisted_object(path, value))
 
 
 def _name(item: dict[str, Any]) -> str:
     return str(item.get("config") if item["class_name"] == "function" else item["class_name"])
+
+
+def _kind(value: Any) -> str:
+    return {dict: "an object", list: "a list", bool: "true or false", type(None): "missing"}.get(
+        type(value), "a number"
+    )

@@ -6,8 +6,9 @@ functions keep their annotations, and what the graph captures becomes handle ops
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,15 @@ from typing import Any
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module, Signature, Table, Value, Variable, constant
 from fuseconv.ir.types import DType
-from fuseconv.load import attrs, keras_config, protos
+from fuseconv.load import attrs, keras_config, keras_container, keras_limits, protos
 from fuseconv.load.functions import Importer, Nodes, symbolic
+from fuseconv.load.keras_container import KerasFile
+from fuseconv.load.keras_nodes import check_nodes
 from fuseconv.load.keras_older import older_objects, other_meaning
 from fuseconv.load.op_defs import OpDefs
 
 SIGNATURE = "serving_default"
 
-# What a Keras raises at a file that is not to its liking, whose code is custom, or that is damaged.
-_REFUSALS = (
-    ArithmeticError, AssertionError, AttributeError, EOFError, ImportError, LookupError, NameError, OSError,
-    RuntimeError, TypeError, ValueError, *keras_config.ZIP_ERRORS,
-)  # fmt: skip
 # tf-keras says 'function' of a function whose own name stands in a configuration.
 _UNKNOWN = re.compile(r"(?:Unknown [\w ]+|Could not locate (?:class|function)):? '(?!function')([^']+)'")
 _LONGEST_REASON = 300
@@ -67,16 +65,28 @@ def load(
 
 def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str, Any] | None = None) -> Traced:
     """The model of a Keras file, loaded and traced for inference. Arguments and errors as for `load`."""
-    file = keras_config.read(path)
+    file = keras_container.read(path)
     custom = keras_config.with_registered_names(file.config, custom_objects or {})
+    import keras
+    import tf_keras
+
+    keras_config.check(path, file.config, custom.keys() | _registered(keras) | _registered(tf_keras), trust_model)
+    check_nodes(path, file.config)
+    if keras.backend.backend() != "tensorflow":
+        raise InputError(f"Keras runs on {keras.backend.backend()}; set KERAS_BACKEND=tensorflow to convert {path}.")
+
+    try:
+        with keras_limits.limited(file.size):
+            return _load_and_trace(path, file, custom, trust_model)
+    except keras_limits.Exceeded as error:
+        raise InputError(f"{path} is not loaded: {error}.") from None
+
+
+def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trusted: bool) -> Traced:
+    """The model, from the first Keras that makes it of the file. Raises InputError if none does."""
     import keras
     import tensorflow as tf
     import tf_keras
-
-    registered = {*keras.saving.get_custom_objects(), *tf_keras.saving.get_custom_objects()}
-    keras_config.check(path, file.config, registered | custom.keys(), trust_model)
-    if keras.backend.backend() != "tensorflow":
-        raise InputError(f"Keras runs on {keras.backend.backend()}; set KERAS_BACKEND=tensorflow to convert {path}.")
 
     # A file of Keras 3 means nothing to tf-keras; why Keras 3 refuses it is what helps.
     other = other_meaning(file)
@@ -85,26 +95,49 @@ def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str,
     for name, library in (("Keras 3", keras), ("tf-keras", tf_keras)):
         if (library is keras and other) or (library is tf_keras and file.from_keras3):
             continue
-        known = custom if library is keras else older_objects(file.config) | custom
+        known = custom if library is keras else older_objects(file.config) | dict(custom)
         try:
-            with tf.device("/CPU:0"):
-                model = library.models.load_model(path, known, compile=False, safe_mode=not trust_model)
+            with tf.device("/CPU:0"), _scope(library, known, trusted):
+                model = library.models.load_model(path, known, compile=False, safe_mode=not trusted)
                 return _trace(model, library is keras, notes)
-        except (*_REFUSALS, tf.errors.OpError) as error:
+        except Exception as error:  # A layer raises whatever it likes at a configuration that is damaged.
             refusals[name] = error
             notes = [f"{path.name} was loaded with tf-keras, as Keras 3 refused it: {_reason(error)}."]
+    raise _refused(path, refusals)
+
+
+def _registered(library: Any) -> set[str]:
+    """The names under which others than a Keras itself have registered classes and functions with it."""
+    objects = library.saving.get_custom_objects().items()
+    own = ("keras", "tf_keras")
+    return {name for name, made in objects if str(getattr(made, "__module__", "")).partition(".")[0] not in own}
+
+
+@contextlib.contextmanager
+def _scope(library: Any, known: Mapping[str, Any], trusted: bool) -> Iterator[None]:
+    """Let a Keras find the known objects wherever it looks, and no code in the file, whatever its format."""
+    from keras.src.saving.serialization_lib import SafeModeScope
+    from tf_keras.src.saving.serialization_lib import SafeModeScope as OlderSafeModeScope
+
+    with library.saving.custom_object_scope(known), SafeModeScope(not trusted), OlderSafeModeScope(not trusted):
+        yield
+
+
+def _refused(path: Path, refusals: Mapping[str, Exception]) -> InputError:
+    """What to tell of a file that no Keras loads."""
     last = list(refusals.values())[-1]
     unknown = _UNKNOWN.search(str(last))
-    if unknown:
-        raise InputError(keras_config.unknown_object(path, unknown[1])) from last
     reasons = [f"{name}: {_reason(error)}" for name, error in refusals.items()]
-    raise InputError(f"{path} cannot be loaded. {'; '.join(reasons)}.") from last
+    sentence = f"{path} cannot be loaded. {'; '.join(reasons)}."
+    error = InputError(keras_config.unknown_object(path, unknown[1]) if unknown else sentence)
+    error.__cause__ = last
+    return error
 
 
 def _reason(error: Exception) -> str:
     """The sentence of an error of Keras's that says what is wrong: it wraps errors in whole configurations."""
     text = str(error).rpartition("Exception encountered:")[2].strip() or type(error).__name__
-    line = text.splitlines()[0].rstrip(".")
+    line = next(iter(text.splitlines()), "").rstrip(".")
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."
 
 

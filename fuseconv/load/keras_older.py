@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fuseconv.load.keras_config import KerasFile
+from fuseconv.load.keras_container import KerasFile
 
 _GATED = frozenset({"GRU", "GRUCell"})
 

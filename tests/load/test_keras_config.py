@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.load import keras_config
+from fuseconv.load import keras_config, keras_container
 
 TESTDATA = Path("testdata")
 
@@ -28,108 +26,6 @@ def function(module: str, name: str) -> dict[str, Any]:
 def nested(item: Any) -> dict[str, Any]:
     inner = layer("Sequential", layers=[layer("TimeDistributed", layer=item)])
     return layer("Functional", layers=[layer("Dense", activation="relu"), inner])
-
-
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [("keras2.h5", "2."), ("keras2_lambda.h5", "2."), ("keras3.h5", "3."), ("keras3.keras", "3.")],
-)
-def test_read(name: str, version: str) -> None:
-    file = keras_config.read(TESTDATA / name)
-    assert file.config["class_name"] == "Functional"
-    assert file.keras_version.startswith(version)
-    assert file.from_keras3 == (version == "3.")
-
-
-@pytest.mark.parametrize("name", ["keras3.h5", "keras3.keras"])
-@pytest.mark.parametrize("kept", [0, 100, 2000])
-def test_truncated(tmp_path: Path, name: str, kept: int) -> None:
-    path = tmp_path / name
-    path.write_bytes((TESTDATA / name).read_bytes()[:kept])
-    with pytest.raises(InputError, match="damaged or cut off" if kept else "is empty"):
-        keras_config.read(path)
-
-
-def test_foreign(tmp_path: Path) -> None:
-    path = tmp_path / "model.h5"
-    path.write_bytes(b"GIF89a and more")
-    with pytest.raises(InputError, match="neither an HDF5 file nor"):
-        keras_config.read(path)
-
-
-def test_weights_only() -> None:
-    with pytest.raises(InputError, match="holds weights only"):
-        keras_config.read(TESTDATA / "weights_only.h5")
-
-
-@pytest.mark.parametrize("config", ["{", "[" * 100_000, "[]", "\xff"])
-def test_config_is_no_object(tmp_path: Path, config: str) -> None:
-    path = tmp_path / "model.keras"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("config.json", config.encode("latin-1"))
-    with pytest.raises(InputError, match="is damaged: its architecture is"):
-        keras_config.read(path)
-
-
-@pytest.mark.parametrize("metadata", ["[]", "[" * 100_000, "{"])
-def test_metadata_is_no_object(tmp_path: Path, metadata: str) -> None:
-    path = tmp_path / "model.keras"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("config.json", "{}")
-        archive.writestr("metadata.json", metadata)
-    with pytest.raises(InputError, match="is damaged"):
-        keras_config.read(path)
-
-
-def test_an_archive_that_unpacks_to_anything(tmp_path: Path) -> None:
-    path = tmp_path / "model.keras"
-    with (
-        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
-        archive.open("config.json", "w") as member,
-    ):
-        for _ in range(300):
-            member.write(bytes(1 << 20))
-    with pytest.raises(InputError, match=r"claims to unpack to \d+ bytes"):
-        keras_config.read(path)
-
-
-@pytest.mark.parametrize("how", ["external", "link", "virtual"])
-@pytest.mark.parametrize("name", ["model.h5", "model.keras"])
-def test_data_of_other_files(tmp_path: Path, name: str, how: str) -> None:
-    """tf-keras would take any file of the user's for weights."""
-    import h5py
-
-    weights = tmp_path / "weights.h5"
-    with h5py.File(tmp_path / "secret.h5", "w") as secret:
-        secret["w"] = np.ones(3, np.float32)
-    with h5py.File(weights, "w") as file:
-        file.attrs["model_config"] = "{}"
-        group = file.create_group("layer")
-        group["again"] = h5py.SoftLink("/layer")  # a circle
-        if how == "external":
-            group.create_dataset("w", (3,), np.float32, external=[(str(tmp_path / "secret.h5"), 0, 12)])
-        elif how == "link":
-            group["w"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "w")
-        else:
-            layout = h5py.VirtualLayout((3,), np.float32)
-            layout[...] = h5py.VirtualSource(str(tmp_path / "secret.h5"), "w", (3,))
-            group.create_virtual_dataset("w", layout)
-    path = weights
-    if name == "model.keras":
-        path = tmp_path / name
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("config.json", "{}")
-            archive.write(weights, "model.weights.h5")
-    with pytest.raises(InputError, match="takes '/layer/w' from outside itself"):
-        keras_config.read(path)
-
-
-def test_zip_of_something_else(tmp_path: Path) -> None:
-    path = tmp_path / "model.keras"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("readme.txt", "hello")
-    with pytest.raises(InputError, match=r"no config\.json"):
-        keras_config.read(path)
 
 
 @pytest.mark.parametrize(
@@ -198,5 +94,5 @@ def test_no_tensorflow_needed() -> None:
 
 
 def test_testdata_is_as_the_tests_think() -> None:
-    config = keras_config.read(TESTDATA / "lambda.keras").config
+    config = keras_container.read(TESTDATA / "lambda.keras").config
     assert "__lambda__" in json.dumps(config)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,22 +9,18 @@ import numpy as np
 
 from fuseconv.ir.graph import FuncRef, Op, Value
 from fuseconv.ir.types import DType
-
-# Stateless as TensorFlow sees it, but not harmless: they read or write files, run Python, send data somewhere, end the
-# process, hand compiled programs on, or unpack to any size. A model that is converted may be anybody's.
-_HARMFUL = re.compile(
-    r"Abort|Copy|CustomAggregator|Debug(Identity|N)|Decode(AndCrop|Bmp|Compressed|Gif|Image|Jpeg|Jxl|Png|Proto|Wav|WebP)"
-    r"|EncodeProto|ExtractJpegShape|GenerateVocabRemapping|ImmutableConst|MatchingFiles|\w*PyFunc|ReadFile|TPU|Tpu|Xla"
-)
+from fuseconv.passes.kernels.pure_ops import PURE_OPS
+from fuseconv.passes.kernels.registry import TABLE
 
 
 def evaluate_with_tensorflow(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
     """The results of a TF op on these operands, from TensorFlow's own CPU kernel. Imports TensorFlow.
 
-    None for an op that is stateful (random numbers, variables, tables), that calls functions, that makes or takes
-    handles, that could do harm, that TensorFlow does not know, or that it refuses to run on these operands.
+    None for an op that is not known to do nothing but compute (one of `PURE_OPS`, or with a numpy kernel), that calls
+    functions, that makes or takes handles, that TensorFlow does not know, or that it refuses to run on these operands.
+    The caller has seen to it that the results are of a size that the memory has room for.
     """
-    if op.dialect != "tf" or _HARMFUL.match(op.type):
+    if op.dialect != "tf" or (op.type not in PURE_OPS and op.type not in TABLE):
         return None
     import tensorflow as tf
     from tensorflow.python.eager import context, execute

@@ -1,0 +1,59 @@
+"""What Keras may take for a model is what the file can justify."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fuseconv.errors import InputError
+from fuseconv.load import keras_limits
+from fuseconv.load.keras_file import load
+from tests.load.test_keras_exploits import layer, older, write_hdf5
+
+HUGE = {
+    "dense": layer("Dense", units=5_000_000_000),
+    "embedding": layer("Embedding", input_dim=1 << 40, output_dim=8),
+    "convolution": layer("Conv1D", filters=1 << 30, kernel_size=9),
+    "lstm": layer("LSTM", units=1 << 20),
+}
+
+
+@pytest.mark.parametrize("kind", ["dense", "embedding", "convolution", "lstm"])
+def test_weights_that_the_file_does_not_hold(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        load(write_hdf5(tmp_path / "m.h5", older(HUGE[kind])))
+    assert "ask for weights of" in str(caught.value) or "cannot be loaded" in str(caught.value)
+
+
+@pytest.mark.parametrize("library", ["keras", "tf_keras"])
+def test_variables_are_counted_before_they_are_made(library: str) -> None:
+    layers = pytest.importorskip(library).layers
+    words = r"weights of 4\d{9} bytes, where the file justifies 67108864"
+    with pytest.raises(keras_limits.Exceeded, match=words), keras_limits.limited(0):
+        layers.Dense(1 << 20).build((None, 1 << 10))
+
+
+def test_a_call_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keras_limits, "_SECONDS", 0.2)
+    with pytest.raises(keras_limits.Exceeded, match="takes more time or memory"), keras_limits.limited(0):
+        while True:
+            pass
+
+
+def test_memory_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keras_limits, "_GROWTH_BYTES", -(1 << 40))
+    with pytest.raises(keras_limits.Exceeded, match="takes more time or memory"), keras_limits.limited(0):
+        while True:
+            np.ones(10)
+
+
+def test_nothing_is_raised_once_the_block_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keras_limits, "_SECONDS", 0.0)
+    monkeypatch.setattr(keras_limits, "_INTERVAL", 1e-4)
+    for _ in range(50):
+        with contextlib.suppress(keras_limits.Exceeded), keras_limits.limited(0):
+            sum(range(1000))
+    assert sum(range(100_000))
