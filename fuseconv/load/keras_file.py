@@ -76,10 +76,11 @@ def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str,
         raise InputError(f"Keras runs on {keras.backend.backend()}; set KERAS_BACKEND=tensorflow to convert {path}.")
 
     try:
-        with keras_limits.limited(file.size):
+        with contextlib.nullcontext() if trust_model else keras_limits.limited(file.size):
             return _load_and_trace(path, file, custom, trust_model)
     except keras_limits.Exceeded as error:
-        raise InputError(f"{path} is not loaded: {error}.") from None
+        trusting = "if you trust where the file comes from, load it with --trust-model"
+        raise InputError(f"{path} is not loaded: {error}; {trusting}.") from None
 
 
 def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trusted: bool) -> Traced:

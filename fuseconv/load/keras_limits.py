@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
-import resource
 import sys
 import threading
 import time
@@ -138,4 +137,9 @@ def _cpu_clock(thread: int) -> Callable[[], float]:
 
 
 def _peak() -> int:
+    """The most memory that this process has had, in bytes; 0 on a system that does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT
