@@ -403,7 +403,7 @@ def ops(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...]) ->
     from fnmatch import fnmatchcase
 
     from fuseconv.fuse.plugins import load_registry
-    from fuseconv.lower.known import known_ops
+    from fuseconv.lower.engine.coverage import known_ops
     from fuseconv.report.listing import rule_rows
     from fuseconv.report.terminal import show_rules
 

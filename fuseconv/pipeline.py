@@ -22,40 +22,40 @@ from fuseconv.ir.verifier import check
 from fuseconv.load import load
 from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
-from fuseconv.lower.custom import CustomOps
-from fuseconv.lower.lower import lower
-from fuseconv.passes.block_lstm import express_block_lstms
-from fuseconv.passes.control_flow import has_known_branch, prune_control_flow, take_known_branches
-from fuseconv.passes.countdowns import count_up
-from fuseconv.passes.dead_state import remove_dead_state
-from fuseconv.passes.downcast import downcast
-from fuseconv.passes.float64 import express_float64
-from fuseconv.passes.freeze import freeze
-from fuseconv.passes.functionalise import functionalise
-from fuseconv.passes.inline import dissolve, implements, inline
-from fuseconv.passes.inputs import fix_shapes
-from fuseconv.passes.layout import move_outwards
-from fuseconv.passes.loops import MODES as RNN_MODES
-from fuseconv.passes.loops import improve_loops
-from fuseconv.passes.remapped import express_remapped
-from fuseconv.passes.rows import take_early
-from fuseconv.passes.seeds import express_seeds
-from fuseconv.passes.simplify import simplify
-from fuseconv.passes.staircases import express_staircases
-from fuseconv.passes.state import express_state, initialise
-from fuseconv.passes.tables import express_tables
-from fuseconv.passes.tensor_arrays import express_arrays
-from fuseconv.passes.tensor_lists import express_lists, state_elements
-from fuseconv.passes.tidy import tidy
-from fuseconv.passes.together import take_together
-from fuseconv.passes.uniform import read_numbers
-from fuseconv.passes.xla import name_reducers
-from fuseconv.recognise.bidirectional import pair_directions
-from fuseconv.recognise.raise_loops import raise_loops
-from fuseconv.recognise.states import MODES as STATE_MODES
-from fuseconv.recognise.states import keep_states
+from fuseconv.lower.engine.custom import CustomOps
+from fuseconv.lower.engine.driver import lower
 from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
+from fuseconv.tf.xla_dimension_numbers import name_reducers
+from fuseconv.transforms.loops.normalize_loops import count_up
+from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
+from fuseconv.transforms.loops.unroll_policy import improve_loops
+from fuseconv.transforms.rnn.merge_bidirectional import pair_directions
+from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
+from fuseconv.transforms.rnn.persist_states import keep_states
+from fuseconv.transforms.rnn.raise_loops import raise_loops
+from fuseconv.transforms.tf.bucketize_step_functions import express_staircases
+from fuseconv.transforms.tf.canonicalize import simplify
+from fuseconv.transforms.tf.dead_variable_elimination import remove_dead_state
+from fuseconv.transforms.tf.decompose_block_lstm import express_block_lstms
+from fuseconv.transforms.tf.decompose_grappler_kernels import express_remapped
+from fuseconv.transforms.tf.decompose_tensor_arrays import express_arrays
+from fuseconv.transforms.tf.demote_float64 import express_float64
+from fuseconv.transforms.tf.downcast_float64 import downcast
+from fuseconv.transforms.tf.freeze_variables import freeze
+from fuseconv.transforms.tf.functionalize_control_flow import functionalise
+from fuseconv.transforms.tf.inline import dissolve, implements, inline
+from fuseconv.transforms.tf.legalize_hash_tables import express_tables
+from fuseconv.transforms.tf.legalize_seeded_random import express_seeds
+from fuseconv.transforms.tf.legalize_variables import express_state, initialise
+from fuseconv.transforms.tf.lower_tensor_lists import express_lists, state_elements
+from fuseconv.transforms.tf.propagate_splats import read_numbers
+from fuseconv.transforms.tf.set_input_shapes import fix_shapes
+from fuseconv.transforms.tf.simplify_control_flow import has_known_branch, prune_control_flow, take_known_branches
+from fuseconv.transforms.tfl.bubble_up_slices import take_early
+from fuseconv.transforms.tfl.canonicalize_tfl import tidy
+from fuseconv.transforms.tfl.optimize_layout import move_outwards
+from fuseconv.transforms.tfl.slp_vectorize import take_together
 from fuseconv.write.flatbuffer import to_bytes, write
 from fuseconv.write.target import replacing, target
 

@@ -345,7 +345,7 @@ class TestLists:
         assert all(row.keys() == {"name", "matches", "emits", "summary", "origin"} and row["summary"] for row in rows)
 
     def test_ops(self) -> None:
-        assert "fuseconv.lower.conv" in run("ops").stdout
+        assert "fuseconv.lower.ops.nn.convolution" in run("ops").stdout
         rows = {row["op"]: row for row in json.loads(run("ops", "--json").stdout)["ops"]}
         assert "CONV_2D" in rows["Conv2D"]["emits"] and "dilations" in rows["Conv2D"]["attributes"]
         assert rows["Switch"]["status"] == "pass"

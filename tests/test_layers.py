@@ -17,7 +17,8 @@ LAYERS = [
     {"testing", "verify"},
     {"runners"},
     {"pipeline"},
-    {"load", "passes", "recognise", "fuse", "fusions", "lower", "write", "inspect"},
+    {"load", "transforms", "fuse", "fusions", "lower", "write", "inspect"},
+    {"tf"},
     {"report"},
     {"tfl"},
     {"ir"},
@@ -25,16 +26,15 @@ LAYERS = [
     {"errors"},
 ]
 STAGES = {
-    "lower": {"passes"},
-    "fuse": {"passes", "fusions", "lower"},
+    "fuse": {"transforms", "fusions", "lower"},
     "fusions": {"fuse"},
-    "recognise": {"passes", "fuse"},
+    "transforms": {"fuse"},
 }
 # Who may import a package at all; and whether only inside functions.
 GUESTS = {
     "click": ({"cli"}, False),
     "rich": ({"report"}, False),
-    "tensorflow": ({"load", "verify", "runners", "passes", "testing"}, True),
+    "tensorflow": ({"load", "verify", "runners", "tf", "testing"}, True),
     "keras": ({"load", "verify", "runners"}, True),
     "tf_keras": ({"load", "verify", "runners"}, True),
 }

@@ -17,7 +17,7 @@ from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.inspect import inspect
 from fuseconv.ir.graph import Graph, Module
 from fuseconv.load import load
-from fuseconv.passes.effects import references
+from fuseconv.tf.side_effects import references
 from fuseconv.verify import verify
 
 TESTDATA = Path(__file__).parents[1] / "testdata"

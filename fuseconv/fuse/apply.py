@@ -9,10 +9,10 @@ from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value, detach, replace_uses
 from fuseconv.lower.rules import Unsupported
-from fuseconv.passes.effects import references
-from fuseconv.passes.simplify import more_known
 from fuseconv.report.records import Report
+from fuseconv.tf.side_effects import references
 from fuseconv.tfl.builder import Builder
+from fuseconv.transforms.tf.canonicalize import more_known
 
 
 def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:

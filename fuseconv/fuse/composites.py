@@ -10,10 +10,10 @@ from fuseconv.fuse.apply import build, discard, replace
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Composite, Fusion, Match, Refused
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, detach
-from fuseconv.passes.effects import bodies, has_effect
-from fuseconv.passes.inline import annotation, callee_of
 from fuseconv.report.records import Report
+from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.tfl.builder import Builder
+from fuseconv.transforms.tf.inline import annotation, callee_of
 
 # TensorFlow's own attributes of functions, by which nobody means an option of an op.
 _OWN_PREFIXES = ("_", "api_", "forward_function", "backward_function", "experimental_", "tf_quant.", "tf.")

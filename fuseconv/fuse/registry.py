@@ -105,6 +105,7 @@ class Registry:
 
 @functools.cache
 def _builtin() -> Registry:
-    from fuseconv import fusions, lower
+    from fuseconv import fusions
+    from fuseconv.lower import ops
 
-    return Registry(*fusions.MODULES, *lower.MODULES)
+    return Registry(*fusions.MODULES, *ops.MODULES)

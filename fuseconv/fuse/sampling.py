@@ -11,7 +11,7 @@ from fuseconv.errors import module_error
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Graph, Op, Value
-from fuseconv.passes.effects import references
+from fuseconv.tf.side_effects import references
 from fuseconv.tfl.opdef import TABLE
 
 # What these make of a tensor does not hang on its numbers.

@@ -18,7 +18,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constants import require_float32
+from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import FOLD_GROWTH_BYTES, Builder

@@ -1,8 +1,8 @@
 """A layer forwards and one backwards on the same input -> BIDIRECTIONAL_SEQUENCE_LSTM or _RNN.
 
-The contract is this project's own (recognise/bidirectional.py pairs the layers): x, then what the composites `lstm_*`
-and `rnn_*` of one direction have behind it, for the layer that goes forwards and for the one that goes backwards. All
-outputs of both stand in the order of x, so that the backward layer ends with its first one.
+The contract is this project's own (transforms/rnn/merge_bidirectional.py pairs the layers): x, then what the
+composites `lstm_*` and `rnn_*` of one direction have behind it, for the layer that goes forwards and for the one that
+goes backwards. All outputs of both stand in the order of x, so that the backward layer ends with its first one.
 
 The op is built with an output for each direction. With `merge_outputs` the LSTM's kernel, where x is batch-major, steps
 through its states by the width of both outputs: wrong results, and writes beyond the tensors, for any row of the batch

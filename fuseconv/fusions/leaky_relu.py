@@ -6,7 +6,7 @@ from typing import Any
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constants import numbers, require_float32
+from fuseconv.fusions.constant_operands import numbers, require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constants import require_float32
+from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.fusions.l2_normalization import require_last_axis
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder

@@ -57,7 +57,7 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
     Signatures become subgraphs in the order of the module (the first is what a runtime runs by default), each function
     that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
     What is sorted has no signature: TOPK_V2 takes its results for ones of dynamic size if its operand has an unknown
-    dimension there, although their sizes follow from the operand's as those of any op (`passes.shape_vectors` says what
+    dimension there, although their sizes follow from the operand's as those of any op (`pack_to_concat` says what
     dynamic sizes cost).
     Tensors are named as their values, without the calls that they were in, and with a number where a name is taken.
     The same module gives the same bytes.

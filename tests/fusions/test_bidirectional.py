@@ -13,7 +13,7 @@ import tf_keras
 
 from fuseconv.testing import check
 from tests.random_weights import randomise
-from tests.recognise.expected import BI_LSTM, BI_RNN, LSTM, RNN
+from tests.transforms.rnn.expected import BI_LSTM, BI_RNN, LSTM, RNN
 
 TIME, IN, UNITS = 6, 3, 5
 SPEC = tf.TensorSpec([None, TIME, IN])

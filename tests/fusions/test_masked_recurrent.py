@@ -13,7 +13,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from fuseconv.testing import Converted, convert_function
 from tests.random_weights import randomise
-from tests.recognise.masked import check_fused, draw
+from tests.transforms.rnn.masked import check_fused, draw
 
 TIME, IN, UNITS = 7, 3, 4
 X, MASK = tf.TensorSpec([None, None, IN]), tf.TensorSpec([None, None], tf.bool)

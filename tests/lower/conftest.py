@@ -17,14 +17,14 @@ COLLECTED = pytest.StashKey[set[str]]()
 
 
 def row(item: pytest.Item) -> str:
-    """A test as the table names it: "test_bitwise.py::test_invert[uint8]"."""
-    return f"{item.path.name}::{item.nodeid.partition('::')[2]}"
+    """Return a test as the table names it: "ops/math/test_bitwise.py::test_invert[uint8]"."""
+    return f"{item.path.relative_to(HERE)}::{item.nodeid.partition('::')[2]}"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # Before -k and the like take tests away.
-    config.stash[COLLECTED] = {row(item) for item in items if item.path.parent == HERE}
+    config.stash[COLLECTED] = {row(item) for item in items if HERE in item.path.parents}
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fuseconv.passes.dce import remove_dead_code
 from fuseconv.report.records import Report
-from tests.passes.text_cases import module_of
+from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
+from tests.tf.text_cases import module_of
 
 TEXT = """main {
     input %0 "x": float32[2]

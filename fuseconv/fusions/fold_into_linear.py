@@ -1,0 +1,121 @@
+"""What follows a convolution or dense layer -> its weights, its bias and its activation.
+
+A product or sum with a constant for each output channel changes filter and bias: batch norms of any form, and biases of
+any form, vanish in this way. RELU, RELU6 and RELU_N1_TO_1 become the fused activation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fuseconv.fuse.match import Fusion, Match
+from fuseconv.fuse.pattern import Constant, Term, pattern
+from fuseconv.fusions.constant_operands import numbers, per_channel, scaled, scaled_weights, summed
+from fuseconv.ir.graph import Value
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS, Linear, linear
+
+_LINEAR = tuple(LAYOUTS)
+BEHIND_ACTIVATION = "an activation stands between"
+NOT_PER_CHANNEL = "the constant is not one number for each output channel"
+INEXACT = "the numbers do not fit into the weights without loss"
+
+
+@pattern
+def scale(tfl: Any, c: Constant) -> Term:
+    return tfl.MUL(tfl[_LINEAR](..., name="linear"), c, name="last")
+
+
+@pattern
+def shift(tfl: Any, c: Constant) -> Term:
+    return tfl.ADD(tfl[_LINEAR](..., name="linear"), c, name="last")
+
+
+@pattern
+def difference(tfl: Any, c: Constant) -> Term:
+    return tfl.SUB(c, tfl[_LINEAR](..., name="linear"), name="last")
+
+
+def rewrite(tfl: Builder, m: Match) -> Value:
+    found = linear_of(m)
+    m.require(found.activation == "NONE", BEHIND_ACTIVATION)
+    weights, bias = _folded(m, found)
+    return rebuilt(tfl, found, weights, bias, m.last.attrs.get("fused_activation_function", "NONE"))
+
+
+def linear_of(m: Match) -> Linear:
+    """The linear op of the match. Refuses the fusion if its weights are no constants."""
+    found = linear(m.linear)
+    if found is None:
+        m.refuse("the weights are not constants of float32")
+    return found
+
+
+def rebuilt(
+    tfl: Builder,
+    found: Linear,
+    weights: Value,
+    bias: np.ndarray | None,
+    activation: str,
+    data: Value | None = None,
+) -> Value:
+    """The op with other weights, bias and activation, on other data if that is given."""
+    operands: list[Any] = list(found.op.operands)
+    operands += [None] * (found.layout.bias + 1 - len(operands))
+    operands[found.layout.weights] = weights
+    operands[found.layout.bias] = bias
+    operands[found.layout.data] = data or found.data
+    if bias is None:
+        operands.pop()
+    attrs = found.op.attrs | {"fused_activation_function": activation}
+    built = tfl.op(found.op.type, tuple(operands), attrs)[0]
+    built.shape = built.shape if built.shape is not None else found.op.result.shape
+    return built
+
+
+def _folded(m: Match, found: Linear) -> tuple[Value, np.ndarray | None]:
+    """The weights and the bias with the constant in them; refuses the fusion where it does not fit, or digits would be
+    lost."""
+    array = numbers(m.c)
+    constant = None if array is None else per_channel(array, m.linear.result.shape, found.outputs)
+    if constant is None:
+        m.refuse(NOT_PER_CHANNEL)
+    weights, bias = found.weights, found.bias
+    if m.last.kind != "tfl.ADD":
+        factors = constant if m.last.kind == "tfl.MUL" else np.full_like(constant, -1)
+        product = scaled_weights(weights, found.along_outputs(factors))
+        bias = scaled(bias, factors) if bias is not None else None
+        if product is None or (bias is None) != (found.bias is None):
+            m.refuse(INEXACT)
+        weights = product
+    if m.last.kind != "tfl.MUL":
+        bias = summed(constant, np.zeros_like(constant) if bias is None else bias)
+        m.require(bias is not None, INEXACT)
+    return weights, bias
+
+
+# CONCATENATION has the option, but its kernel refuses any activation.
+_ACTIVATED = (*LAYOUTS, "ADD", "SUB", "MUL", "DIV", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+
+
+@pattern
+def activated(tfl: Any) -> Term:
+    return tfl[FUSED_ACTIVATIONS](tfl[_ACTIVATED](..., name="op"), name="activation")
+
+
+def check_activation(m: Match) -> None:
+    m.require(m.op.attrs.get("fused_activation_function", "NONE") == "NONE", BEHIND_ACTIVATION)
+
+
+def rewrite_activation(tfl: Builder, m: Match) -> Value:
+    """An activation -> the fused activation of the op before it."""
+    attrs = m.op.attrs | {"fused_activation_function": m.activation.type}
+    return tfl.op(m.op.type, tuple(m.op.operands), attrs)[0]
+
+
+FUSIONS = [
+    Fusion("constants_into_weights", "CONV_2D", (scale, shift, difference), rewrite),
+    Fusion("fused_activation", "CONV_2D", activated, rewrite_activation, check_activation),
+]

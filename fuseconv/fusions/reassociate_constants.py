@@ -1,0 +1,109 @@
+"""Arithmetic with constants -> one MUL and one ADD: x - c, x / c, x * a * b, x + a + b, (x * a + b) * c.
+
+A sum is never moved behind a product: x - c can be exact where x and c are large, and x * a - c * a is not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fuseconv.fuse.match import Fusion, Match
+from fuseconv.fuse.pattern import Constant, Term, pattern
+from fuseconv.fusions.constant_operands import inverted, numbers, scaled, summed
+from fuseconv.ir.graph import Value
+from fuseconv.tfl.builder import Builder
+
+_SMOOTH = frozenset({"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "ABS", "NEG", "RESHAPE"})
+_STEPS = frozenset({
+    "FLOOR", "CEIL", "ROUND", "CAST", "SIGN", "FLOOR_DIV", "FLOOR_MOD", "QUANTIZE", "FAKE_QUANT",
+    "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL",
+})  # fmt: skip
+
+
+@pattern
+def difference(tfl: Any, x: Any, a: Constant) -> Term:
+    return tfl["SUB", "DIV"](x, a, name="last")
+
+
+@pattern
+def products(tfl: Any, x: Any, a: Constant, b: Constant) -> Term:
+    return tfl.MUL(tfl.MUL(x, a), b, name="last")
+
+
+@pattern
+def sums(tfl: Any, x: Any, a: Constant, b: Constant) -> Term:
+    return tfl.ADD(tfl.ADD(x, a), b, name="last")
+
+
+@pattern
+def scaled_affine(tfl: Any, x: Any, a: Constant, b: Constant, c: Constant) -> Term:
+    return tfl.MUL(tfl.ADD(tfl.MUL(x, a), b), c, name="last")
+
+
+def check_canonical(m: Match) -> None:
+    a = numbers(m.a)
+    m.require(a is not None, "the constant is not of float32, or not finite")
+    if m.last.kind == "tfl.SUB":
+        return
+    m.require(inverted(m.a.data) is not None, "the reciprocal is not exact enough")
+    m.require(not _meets_a_step(m.last.result), "the last bit of the quotient decides on what a step makes of it")
+
+
+def _meets_a_step(value: Value) -> bool:
+    """True if a reader of the value, or of a sum or product with it, jumps: floor(6 / 3) is not floor(6 * (1 / 3)), if
+    the product is rounded down."""
+    pending, seen = [value], {value}
+    while pending:
+        for reader in pending.pop().uses:
+            if reader.type in _STEPS:
+                return True
+            if reader.type in _SMOOTH:
+                pending.extend(result for result in reader.results if result not in seen)
+                seen.update(reader.results)
+    return False
+
+
+def rewrite_canonical(tfl: Builder, m: Match) -> Value:
+    """x - c -> x + -c, x / c -> x * (1 / c)."""
+    kind, constant = ("ADD", -m.a.data) if m.last.kind == "tfl.SUB" else ("MUL", inverted(m.a.data))
+    activation = m.last.attrs.get("fused_activation_function", "NONE")
+    return tfl.op(kind, (m.x, constant), {"fused_activation_function": activation})[0]
+
+
+def check_merge(m: Match) -> None:
+    constants = [numbers(value) for value in (m.a, m.b, m.c) if value is not None]
+    m.require(all(constant is not None for constant in constants), "a constant is not of float32, or not finite")
+    shape = np.broadcast_shapes(*[constant.shape for constant in constants])  # type: ignore[union-attr]
+    largest = max(constants, key=lambda constant: constant.size)  # type: ignore[union-attr]
+    m.require(largest.size == np.prod(shape, dtype=int), "the constants together are larger than each of them")  # type: ignore[union-attr]
+    m.require(_merged(m) is not None, "the constants cannot be merged without loss")
+
+
+def rewrite_merge(tfl: Builder, m: Match) -> Value:
+    factor, term = _merged(m)  # type: ignore[misc]
+    activation = {"fused_activation_function": m.last.attrs.get("fused_activation_function", "NONE")}
+    if term is None:
+        return tfl.mul(m.x, factor, **activation)
+    return tfl.add(m.x if factor is None else tfl.mul(m.x, factor), term, **activation)
+
+
+def _merged(m: Match) -> tuple[np.ndarray | None, np.ndarray | None] | None:
+    """The factor and the term of x * factor + term; None where digits would be lost."""
+    a, b, c = (None if value is None else value.data for value in (m.a, m.b, m.c))
+    assert a is not None and b is not None
+    if c is not None:
+        factor, term = scaled(a, c), scaled(b, c)
+        return None if factor is None or term is None else (factor, term)
+    if m.last.kind == "tfl.ADD":
+        term = summed(a, b)
+        return None if term is None else (None, term)
+    factor = scaled(a, b)
+    return None if factor is None else (factor, None)
+
+
+FUSIONS = [
+    Fusion("constant_operand", "MUL", difference, rewrite_canonical, check_canonical),
+    Fusion("constant_chain", "MUL", (products, sums, scaled_affine), rewrite_merge, check_merge),
+]

@@ -1,0 +1,93 @@
+"""(x - y)^2 -> SQUARED_DIFFERENCE, or SQUARE of a difference that is there; x * x -> SQUARE; 1 / sqrt(x) -> RSQRT.
+
+A square reads one tensor in its order where a difference broadcasts another along it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuseconv.fuse.match import Fusion, Match
+from fuseconv.fuse.pattern import Term, pattern
+from fuseconv.fusions.constant_operands import require_float32
+from fuseconv.ir.graph import Op, Value
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.limits import BROADCAST_RANK
+
+
+@pattern
+def squared_difference(tf: Any, x: Any, y: Any) -> Term:
+    difference = tf.Sub(x, y)
+    return tf.Square(difference) | tf.Mul(difference, difference)
+
+
+@pattern
+def reciprocal_root(tf: Any, x: Any) -> Term:
+    root = tf.Sqrt(x)
+    return tf.RealDiv(1.0, root) | tf["Reciprocal", "Inv"](root)
+
+
+def check_difference(m: Match) -> None:
+    require_float32(m)
+    ranks = [value.rank for value in (m.x, m.y)]
+    most = BROADCAST_RANK["SQUARED_DIFFERENCE"]
+    m.require(None not in ranks and max(ranks) <= most, f"TFLite's op takes up to {most} dimensions")
+
+
+def rewrite_difference(tfl: Builder, m: Match) -> Value:
+    """(x - y)^2 -> SQUARED_DIFFERENCE."""
+    return tfl.squared_difference(m.x, m.y)
+
+
+@pattern
+def product(tfl: Any, x: Any) -> Term:
+    return tfl.MUL(x, x)
+
+
+def rewrite_product(tfl: Builder, m: Match) -> Value:
+    """x * x -> SQUARE."""
+    return tfl.square(m.x)
+
+
+@pattern
+def of_difference(tfl: Any, x: Any, y: Any) -> Term:
+    return tfl.SQUARE(tfl.SUB(x, y, name="difference"))
+
+
+def check_of_difference(m: Match) -> None:
+    """A difference of what norms compute beyond the dimensions of SQUARED_DIFFERENCE, and that has lost some since."""
+    check_difference(m)
+    m.require(_differences(m) == [m.difference], "an activation stands between, or others ask for the difference")
+
+
+@pattern
+def of_known_difference(tfl: Any, x: Any, y: Any) -> Term:
+    return tfl.SQUARED_DIFFERENCE(x, y)
+
+
+def check_known(m: Match) -> None:
+    require_float32(m)
+    m.require(_differences(m), "nobody else asks for the difference")
+
+
+def _differences(m: Match) -> list[Op]:
+    return [op for op in m.x.uses if op.kind == "tfl.SUB" and op.operands == [m.x, m.y] and not op.attrs]
+
+
+def rewrite_known(tfl: Builder, m: Match) -> Value:
+    """SQUARED_DIFFERENCE of values whose difference is read elsewhere -> SQUARE of it."""
+    return tfl.square(tfl.sub(m.x, m.y))
+
+
+def rewrite_root(tfl: Builder, m: Match) -> Value:
+    """1 / sqrt(x) -> RSQRT."""
+    return tfl.rsqrt(m.x)
+
+
+FUSIONS = [
+    Fusion("squared_difference", "SQUARED_DIFFERENCE", squared_difference, rewrite_difference, check_difference),
+    Fusion("squared_sub", "SQUARED_DIFFERENCE", of_difference, rewrite_difference, check_of_difference),
+    Fusion("square", "SQUARE", product, rewrite_product, require_float32),
+    Fusion("square_of_difference", "SQUARE", of_known_difference, rewrite_known, check_known),
+    Fusion("reciprocal_root", "RSQRT", reciprocal_root, rewrite_root, require_float32),
+]

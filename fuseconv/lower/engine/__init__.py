@@ -1,0 +1,1 @@
+"""What applies lowering rules: the driver, custom ops, and what has no rule."""

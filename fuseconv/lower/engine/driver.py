@@ -1,0 +1,226 @@
+"""Replaces every TF op by the TFLite ops that its rule builds."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
+
+from fuseconv.errors import ILL_FITTING, UnsupportedError, is_ours, module_error
+from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.signature import OpFunction
+from fuseconv.ir.types import COMPLEX128, FLOAT64
+from fuseconv.lower.engine.custom import CustomOps
+from fuseconv.lower.engine.unsupported_ops import why_inexpressible
+from fuseconv.lower.rules import Lowering, Unsupported
+from fuseconv.report.records import Report
+from fuseconv.tf.shape_functions import DAMAGED, contradiction
+from fuseconv.tf.side_effects import has_effect
+from fuseconv.tfl.limits import LARGEST_SIZE
+
+
+def lower(
+    module: Module, rules: Mapping[str, OpFunction], report: Report, custom: CustomOps | None = None
+) -> None:
+    """Turns the `tf` ops of all graphs into `tfl` ops. Raises UnsupportedError with every op that cannot be lowered.
+
+    custom: which ops that no rule serves may become CUSTOM ops.
+    """
+    custom = custom or CustomOps()
+    refused: list[tuple[Op, str]] = []
+    known: dict[str, bool] = {}
+    made: Counter[str] = Counter()
+    functions: dict[str, Graph] = {}
+    for graph in module.graphs():
+        effects = functools.partial(has_effect, module=module, known=known)
+        form = functools.partial(_custom, module=module, custom=custom, made=made)
+        _lower_graph(graph, rules, report, effects, form, refused, functions)
+    module.functions.update(functions)
+    if refused:
+        unranked = [
+            name
+            for signature in module.signatures
+            for name, value in zip(signature.inputs, signature.graph.inputs)
+            if value.shape is None and not value.dtype.is_handle
+        ]
+        raise unsupported([(op, _advised(op, why, op.type in rules, custom)) for op, why in refused[::-1]], unranked)
+    _tell(made, custom, report)
+
+
+def _lower_graph(
+    graph: Graph,
+    rules: Mapping[str, OpFunction],
+    report: Report,
+    effects: Callable[[Op], bool],
+    custom: Callable[[Op], tuple[str, list[Value], list[Op]]],
+    refused: list[tuple[Op, str]],
+    functions: dict[str, Graph],
+) -> None:
+    """Goes from the last op to the first: a rule that needs only what is known of an operand, such as the shape that a
+    chain of ops computes, leaves that chain without readers before it is reached."""
+    lowered: list[list[Op]] = []
+    for op in reversed(graph.ops):
+        if op.dialect == "tfl":
+            lowered.append([op])
+            continue
+        if not any(result.uses for result in op.results) and not effects(op):
+            report.removed(op, "lower", "nothing reads it once shapes are known")
+            detach(op)
+            continue
+        why, results, emitted = _apply(op, rules, functions)
+        if why and not _is_hopeless(op, why):
+            instead, made, ops = custom(op)
+            if instead or ops:
+                why, results, emitted = instead, made, ops
+        if why:
+            report.record("unsupported", "lower", op.sources, why=why)
+            refused.append((op, why))
+            lowered.append([op])
+            continue
+        lowered.append(emitted)
+        for old, new in zip(op.results, results):
+            if new is not None:
+                hand_over(old, new)
+        types = [new.type for new in emitted]
+        why = "" if types else "what it would compute is there already, or is known"
+        report.record("lowered" if types else "removed", f"lower {op.type}", op.sources, types, why)
+        detach(op)
+    graph.ops = [op for emitted in reversed(lowered) for op in emitted]
+
+
+def _apply(
+    op: Op, rules: Mapping[str, OpFunction], functions: dict[str, Graph]
+) -> tuple[str, Sequence[Value | None], list[Op]]:
+    for left in ("_why", "_misplaced"):  # the reason of a pass that had to leave the op
+        if left in op.attrs:
+            return op.attrs[left], (), []
+    rule = rules.get(op.type)
+    if rule is None:
+        return why_inexpressible(op.type), (), []
+    why = rule.unhandled(op) or _beyond(op) or contradiction(op)
+    if why:
+        return why, (), []
+    emitted: list[Op] = []
+    before = len(functions)
+    tfl = Lowering(emitted, op, functions)
+    try:
+        made = rule(tfl, op, op.operands)
+    except (Unsupported, *ILL_FITTING) as refusal:
+        if not isinstance(refusal, (Unsupported, OverflowError)) and not is_ours(rule.function):
+            raise module_error(f"the rule for {op.type}", rule.function, refusal) from refusal
+        for new in emitted:
+            detach(new)
+        for name in list(functions)[before:]:
+            del functions[name]
+        return _refusal(refusal), (), []
+    except Exception as error:
+        # A rule may be a plug-in's, which is anybody's code and may raise anything.
+        raise module_error(f"the rule for {op.type}", rule.function, error) from error
+    results = made if isinstance(made, (list, tuple)) else [made]
+    for old, new in zip_longest(op.results, results):
+        if old is None or (new is None and old.uses):
+            why = f"made {len(results)} results where the op has {len(op.results)}, or not those that are read"
+        elif new is not None and new.dtype is not old.dtype:
+            why = f"made a {new.dtype} where the op makes a {old.dtype}"
+        else:
+            continue
+        raise module_error(f"the rule for {op.type}", rule.function, why)
+    return "", results, emitted
+
+
+def _refusal(error: Exception) -> str:
+    """Why a rule did not lower its op."""
+    if isinstance(error, Unsupported):
+        return str(error)
+    if isinstance(error, OverflowError):
+        # What numpy says where a size that the rule computed does not fit int32.
+        return f"TFLite counts in 32 bits: {error}"
+    return f"its operands do not fit together ({error})"
+
+
+def _beyond(op: Op) -> str:
+    """Why TFLite has no such tensors as the op takes or makes, if a size is too large; else empty."""
+    largest = LARGEST_SIZE
+    for value in (*op.operands, *op.results):
+        if value is not None and value.shape:
+            for size in value.shape:
+                if isinstance(size, int) and size > largest:
+                    largest = size
+    return f"TFLite counts in 32 bits, and a tensor has a size of {largest}" if largest > LARGEST_SIZE else ""
+
+
+def _custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tuple[str, list[Value], list[Op]]:
+    """Why an op cannot be a CUSTOM one (empty where it was not asked to be), else its results and the ops made. Counts
+    the codes of custom ops in `made`."""
+    attributes = module.attributes(op)
+    try:
+        form = custom.form(op, attributes)
+    except Unsupported as refusal:
+        return str(refusal), [], []
+    if form is None:
+        return "", [], []
+    made[form[0]] += 1
+    emitted: list[Op] = []
+    types = [(result.dtype, result.shape) for result in op.results]
+    return "", Lowering(emitted, op).custom(form[0], op.operands, types, form[1]), emitted
+
+
+def _is_hopeless(op: Op, why: str) -> bool:
+    """True of an op that no kernel could run, TensorFlow's neither."""
+    return "_misplaced" in op.attrs or why.endswith(DAMAGED)
+
+
+def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
+    """The reason with what may be done about it."""
+    if _is_hopeless(op, why):
+        return why
+    values = [value for value in (*op.operands, *op.results) if value is not None]
+    if has_rule and any(value.dtype in (FLOAT64, COMPLEX128) for value in values):
+        return f"{why}; --downcast-float64 computes in float32 instead"
+    help = custom.help(op, has_rule)
+    return f"{why}; {help}" if help else why
+
+
+def _tell(made: Counter[str], custom: CustomOps, report: Report) -> None:
+    """Warns of what the file needs besides the runtime's builtins: `made` counts the custom ops by their codes. And of
+    names that were given for custom ops and served for nothing."""
+    codes = {code: f"{code} ({count})" for code, count in sorted(made.items())}
+    flex = [text for code, text in codes.items() if code.startswith("Flex")]
+    own = [text for code, text in codes.items() if not code.startswith("Flex")]
+    if flex:
+        report.warnings.append(
+            f"TensorFlow's own kernels run {', '.join(flex)}: whoever runs the file needs the Flex delegate, "
+            "which is many times the size of the runtime"
+        )
+    if own:
+        report.warnings.append(f"whoever runs the file has to register kernels of their own for {', '.join(own)}")
+    for name in custom.names:
+        if name not in made:
+            report.warnings.append(f"no operation {name} became a custom one: the model has none, or a rule lowers it")
+
+
+def hand_over(old: Value, new: Value) -> None:
+    """Lets `new` take the place of `old`: its readers, its name if `new` was made for it, and what its shape tells."""
+    if new.op is not None and new.op.dialect == "tfl" and new.op.name == (old.op.name if old.op else ""):
+        new.name = old.name
+        if new.shape is None:
+            new.shape = old.shape
+        elif old.shape is not None and old.shape != new.shape and len(old.shape) == len(new.shape):
+            new.shape = tuple(n if isinstance(n, int) else o for o, n in zip(old.shape, new.shape))
+    replace_uses(old, new)
+
+
+def unsupported(refused: list[tuple[Op, str]], unranked: Sequence[str] = ()) -> UnsupportedError:
+    """One error for all ops that cannot be converted, grouped by op and reason. unranked: the names of the inputs whose
+    rank the model does not tell, on which that may lie."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for op, why in refused:
+        groups.setdefault((op.type, why), []).append(op.name)
+    ops = [(type, names, why) for (type, why), names in sorted(groups.items())]
+    kinds = sorted({type for type, _, _ in ops})
+    text = ", ".join(kinds[:5]) + (f" and {len(kinds) - 5} more" if len(kinds) > 5 else "")
+    if unranked:
+        shapes = " ".join(f"--input-shape {name}=..." for name in dict.fromkeys(unranked))
+        text += f" (the rank of an input is not known, which may be why: give {shapes}, empty for a scalar)"
+    return UnsupportedError(f"the model has operations that TFLite's builtins cannot express yet: {text}", ops)

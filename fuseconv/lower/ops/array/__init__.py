@@ -1,0 +1,1 @@
+"""Lowering rules of ops that join, split, move and index tensors."""

@@ -1,0 +1,44 @@
+"""Casts, and ops that hand their operand on."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.lower.rules import lowers, require
+from fuseconv.lower.support.type_promotion import cast
+
+
+@lowers(
+    "Identity", "StopGradient", "PreventGradient", "Snapshot", "DeepCopy", "PlaceholderWithDefault", "EnsureShape",
+    "GuaranteeConst", "DebugGradientIdentity", "XlaSharding",
+)  # fmt: skip
+def Identity(tfl, x, *, shape=None, sharding="", unspecified_dims=()):
+    """The operand. What EnsureShape asserts of its shape is not checked; where XLA would place it does not matter."""
+    return x
+
+
+@lowers("CheckNumerics", "CheckNumericsV2")
+def CheckNumerics(tfl, x):
+    """The operand. That it is finite is not checked."""
+    return x
+
+
+@lowers
+def IdentityN(tfl, *inputs):
+    """The operands."""
+    return list(inputs)
+
+
+@lowers
+def Cast(tfl, x, *, Truncate=False):
+    """CAST. Floats that the integer type does not hold become what the runtime makes of them."""
+    require(not (Truncate and x.dtype.is_float and tfl.dtype.is_float), "CAST rounds, and cannot truncate a float")
+    for dtype in (x.dtype, tfl.dtype):
+        require(dtype is not types.UINT64 and dtype is not types.COMPLEX128, f"CAST has no kernel for {dtype}")
+        require(dtype.tflite is not None and dtype is not types.STRING, f"CAST has no kernel for {dtype}")
+    return cast(tfl, x, tfl.dtype)
+
+
+@lowers
+def Bitcast(tfl, x):
+    """BITCAST."""
+    return tfl.bitcast(x, results=[(tfl.dtype, tfl.shape)])

@@ -1,0 +1,321 @@
+"""Joining, cutting and moving whole tensors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.ops.math.reduction import axes_of
+from fuseconv.lower.rules import Lowering, constant_of, lowers
+from fuseconv.lower.support.dynamic_shapes import extent, known, positions, reshape, shape_of
+from fuseconv.lower.support.kernel_limits import scalar, sizes, through
+from fuseconv.lower.support.type_promotion import cast, conjugate
+from fuseconv.tfl.limits import RANK
+
+
+@lowers
+def ConcatV2(tfl, *values_and_axis):
+    """CONCATENATION."""
+    *values, axis = values_and_axis
+    return _joined(tfl, values, axis)
+
+
+@lowers
+def ParallelConcat(tfl, *values, shape=None):
+    """CONCATENATION of rows."""
+    return _joined(tfl, values, scalar(0, types.INT32))
+
+
+@lowers
+def Concat(tfl, axis, *values):
+    """CONCATENATION."""
+    return _joined(tfl, values, axis)
+
+
+@lowers
+def Split(tfl, axis, x):
+    """SPLIT."""
+    return _split(tfl, x, axis, len(tfl.source.results))
+
+
+@lowers
+def SplitV(tfl, x, size_splits, axis):
+    """SPLIT into equal sizes, else SPLIT_V."""
+    count = len(tfl.source.results)
+    if count == 1 or (size_splits.is_const and len(set(size_splits.data.tolist())) == 1):
+        return _split(tfl, x, axis, count)
+    parts = cast(tfl, size_splits, types.INT32)
+
+    def split(merged: Value, along: int) -> list[Value]:
+        where = scalar(along, types.INT32)
+        return through(tfl, "SPLIT_V", lambda wide: tfl.split_v(wide, parts, where, num_splits=count), merged)
+
+    return _along(tfl, "SPLIT_V", split, _axis(axis, x), x)
+
+
+@lowers
+def Pack(tfl, *values, axis=0):
+    """PACK."""
+    at = axis % (len(shape_of(values[0])) + 1)
+    return through(tfl, "PACK", lambda *wide: tfl.pack(*wide, axis=at, values_count=len(wide)), *values)
+
+
+@lowers
+def Unpack(tfl, x, *, axis=0):
+    """UNPACK; of int64 SPLIT, its parts without the dimension."""
+    shape = shape_of(x)
+    at, num = axis % len(shape), len(tfl.source.results)
+    if x.dtype not in (types.INT64, types.UINT32):
+        return through(tfl, "UNPACK", lambda wide: tfl.unpack(wide, num=num, axis=at), x)
+    parts = _split(tfl, x, scalar(at, types.INT32), num)
+    return [reshape(tfl, part, (*shape[:at], *shape[at + 1 :]), x) for part in parts]
+
+
+@lowers("Transpose", "ConjugateTranspose")
+def Transpose(tfl, x, perm):
+    """TRANSPOSE. Dimensions that stay neighbours are merged where there are more than 6."""
+    if x.dtype.is_complex and tfl.source.type == "ConjugateTranspose":
+        x = conjugate(tfl, x)
+    rank = len(shape_of(x))
+    if not perm.is_const:
+        return through(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, cast(tfl, perm, types.INT32)), x)
+    order = [int(axis) % rank for axis in perm.data]
+    if order == list(range(rank)):
+        return x
+    if rank > RANK["TRANSPOSE"]:
+        return _merged_transpose(tfl, x, order)
+    return through(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, order), x)
+
+
+@lowers
+def Pad(tfl, x, paddings):
+    """PAD."""
+    return _padded(tfl, "PAD", x, paddings)
+
+
+@lowers
+def PadV2(tfl, x, paddings, value):
+    """PADV2."""
+    return _padded(tfl, "PADV2", x, paddings, value)
+
+
+@lowers
+def MirrorPad(tfl, x, paddings, *, mode):
+    """MIRROR_PAD."""
+    amounts = _index(tfl, paddings)
+    return through(tfl, "MIRROR_PAD", lambda wide: tfl.mirror_pad(wide, amounts, mode=mode), x)
+
+
+@lowers
+def Tile(tfl, x, multiples):
+    """TILE."""
+    if multiples.is_const and (multiples.data == 1).all():
+        return x
+    times = _index(tfl, multiples)
+    return through(tfl, "TILE", lambda wide: tfl.tile(wide, times), x)
+
+
+@lowers
+def ReverseV2(tfl, x, axis):
+    """REVERSE_V2, one for each run of neighbouring axes."""
+    runs: list[list[int]] = []
+    for at in axes_of(x, axis):
+        if runs and runs[-1][-1] == at - 1:
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    return through(tfl, "REVERSE_V2", lambda wide: functools.reduce(tfl.reverse_v2, runs, wide), x)
+
+
+@lowers
+def Reverse(tfl, x, dims):
+    """REVERSE_V2 of the dimensions that are marked."""
+    return ReverseV2(tfl, x, tfl.const(np.flatnonzero(constant_of(dims, "the choice of dimensions")).astype(np.int32)))
+
+
+@lowers
+def ReverseSequence(tfl, x, seq_lengths, *, seq_dim, batch_dim=0):
+    """REVERSE_SEQUENCE."""
+    rank = len(shape_of(x))
+    at = {"seq_dim": seq_dim % rank, "batch_dim": batch_dim % rank}
+    return through(tfl, "REVERSE_SEQUENCE", lambda wide: tfl.reverse_sequence(wide, seq_lengths, **at), x)
+
+
+@lowers
+def Roll(tfl, x, shift, axis):
+    """CONCATENATION of the two parts where axis, size and shift are known; else GATHER along each dimension."""
+    shape = shape_of(x)
+    constant = axis.is_const and shift.is_const
+    if constant:
+        axes = [int(at) % len(shape) for at in axis.data.reshape(-1)]
+        shifts = dict.fromkeys(axes, 0)
+        for at, by in zip(axes, shift.data.reshape(-1).tolist()):
+            shifts[at] += by
+    for at in sorted(shifts) if constant else range(len(shape)):
+        if constant and isinstance(shape[at], int):
+            x = _turned(tfl, x, at, shifts[at])
+        else:
+            by = scalar(shifts[at], types.INT32) if constant else _shift_along(tfl, shift, axis, at, len(shape))
+            x = _turned_at_run_time(tfl, x, at, by)
+    return x
+
+
+@lowers
+def InvertPermutation(tfl, x):
+    """SCATTER_ND of the positions."""
+    (count,) = shape_of(x, 1)
+    where = reshape(tfl, cast(tfl, x, types.INT32), (count, 1))
+    return tfl.scatter_nd(where, cast(tfl, positions(tfl, count, x), x.dtype), sizes(tfl, (count,), x))
+
+
+def _axis(axis: Value, x: Value) -> int:
+    return int(constant_of(axis, "the axis").reshape(())) % len(shape_of(x))
+
+
+def _split(tfl: Lowering, x: Value, axis: Value, count: int) -> list[Value]:
+    """`count` equal parts of x."""
+    if count == 1:
+        return [x]
+    at = _axis(axis, x)
+
+    def split(merged: Value, along: int) -> list[Value]:
+        where = scalar(along, types.INT32)
+        return through(tfl, "SPLIT", lambda wide: tfl.split(where, wide, num_splits=count), merged)
+
+    return _along(tfl, "SPLIT", split, at, x)
+
+
+def _along(tfl: Lowering, kind: str, build: Callable[..., Any], axis: int, *data: Value) -> Any:
+    """`build(*data, axis)`, where there are more dimensions than the kernel takes on data whose dimensions before the
+    axis, and after it, are merged; the results take back theirs."""
+    shapes = [shape_of(x) for x in data]
+    if len(shapes[0]) <= RANK.get(kind, 8):
+        return build(*data, axis)
+    merged = [
+        reshape(tfl, x, (product(dims[:axis]), dims[axis], product(dims[axis + 1 :])), *data)
+        for x, dims in zip(data, shapes)
+    ]
+    made = build(*merged, 1)
+
+    def restored(y: Value) -> Value:
+        return reshape(tfl, y, (*shapes[0][:axis], shape_of(y)[1], *shapes[0][axis + 1 :]), *data)
+
+    return [restored(y) for y in made] if isinstance(made, list) else restored(made)
+
+
+def _index(tfl: Lowering, x: Value) -> Value:
+    """Sizes as int32; int64 ones that are computed stay as they are."""
+    return tfl.const(x.data.astype(np.int32)) if x.is_const else x  # type: ignore[union-attr]
+
+
+def _joined(tfl: Lowering, values: tuple[Value, ...] | list[Value], axis: Value) -> Value:
+    if len(values) == 1:
+        return values[0]
+
+    def join(*merged_and_axis: Any) -> Value:
+        *merged, at = merged_and_axis
+        return through(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=at), *merged)
+
+    return _along(tfl, "CONCATENATION", join, _axis(axis, values[0]), *values)
+
+
+def _padded(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) -> Value:
+    """Where there are too many dimensions for the kernel, those that are not padded are merged with their neighbours;
+    where that leaves too many, one dimension after the other is padded."""
+    amounts = _index(tfl, paddings)
+    shape = shape_of(x)
+    build = getattr(tfl, kind.lower())
+    if len(shape) <= RANK[kind] or amounts.data is None:
+        return through(tfl, kind, lambda wide, *fill: build(wide, amounts, *fill), x, *value)
+    runs = untouched_merged([bool(pair.any()) for pair in amounts.data])
+    if len(runs) > RANK[kind]:
+        for axis in np.flatnonzero(amounts.data.any(axis=1)):
+            alone = np.where(np.arange(len(shape))[:, None] == axis, amounts.data, 0)
+            x = _padded(tfl, kind, x, tfl.const(alone), *value)
+        return x
+    merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in runs])
+    outer = tfl.const(amounts.data[[run[0] for run in runs]])
+    y = through(tfl, kind, lambda wide, *fill: build(wide, outer, *fill), merged, *value)
+    dims = [dim + int(pair.sum()) for dim, pair in zip(shape, amounts.data)]
+    return reshape(tfl, y, dims, x)
+
+
+def untouched_merged(touched: list[bool]) -> list[list[int]]:
+    """The dimensions, those that an op does not touch in runs of neighbours."""
+    runs: list[list[int]] = []
+    for axis, is_touched in enumerate(touched):
+        if runs and not is_touched and not touched[axis - 1]:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    return runs
+
+
+def _merged_transpose(tfl: Lowering, x: Value, order: list[int]) -> Value:
+    """x transposed with dimensions merged that stay neighbours; where that leaves too many, one axis after another goes
+    to its place first."""
+    placed = 0
+    while len(_neighbours(order)) > RANK["TRANSPOSE"]:
+        moved = order[placed]
+        before = [axis for axis in range(len(order)) if axis != moved]
+        before.insert(placed, moved)
+        x = _merged_transpose(tfl, x, before)
+        order = [before.index(axis) for axis in order]
+        placed += 1
+    shape = shape_of(x)
+    runs = _neighbours(order)
+    in_place = sorted(runs)
+    merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in in_place])
+    perm = [in_place.index(run) for run in runs]
+    y = through(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, perm), merged)
+    return reshape(tfl, y, [shape[axis] for axis in order], x)
+
+
+def _neighbours(order: list[int]) -> list[list[int]]:
+    """Runs of axes that stay neighbours, in their new order."""
+    runs: list[list[int]] = []
+    for axis in order:
+        if runs and runs[-1][-1] == axis - 1:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    return runs
+
+
+def _turned(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
+    """x rolled by a known distance along a known size."""
+    shape = shape_of(x)
+    (count,) = known([shape[axis]], "the size of the dimension")
+    by = by % count if count else 0
+    if not by:
+        return x
+
+    def turn(merged: Value, along: int) -> Value:
+        parts = []
+        for begin, length in ((count - by, by), (0, count - by)):
+            starts = [begin if at == along else 0 for at in range(len(shape_of(merged)))]
+            lengths = [length if at == along else -1 for at in range(len(shape_of(merged)))]
+            parts.append(through(tfl, "SLICE", lambda w, s=starts, n=lengths: tfl.slice_(w, s, n), merged))
+        return through(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=along), *parts)
+
+    return _along(tfl, "SLICE", turn, axis, x)
+
+
+def _turned_at_run_time(tfl: Lowering, x: Value, axis: int, by: Value) -> Value:
+    count = shape_of(x)[axis]
+    source = tfl.floor_mod(tfl.sub(positions(tfl, count, x), by), extent(tfl, count, x))
+    return through(tfl, "GATHER", lambda wide: tfl.gather(wide, source, axis=axis), x)
+
+
+def _shift_along(tfl: Lowering, shift: Value, axis: Value, dimension: int, rank: int) -> Value:
+    """How far to roll along a dimension, an int32 scalar: the sum of the shifts whose axis it is."""
+    shift, axis = cast(tfl, shift, types.INT32), cast(tfl, axis, types.INT32)
+    mine = cast(tfl, tfl.equal(tfl.floor_mod(axis, rank), dimension), types.INT32)
+    distance = tfl.mul(mine, shift)
+    return tfl.sum(distance, [0]) if shape_of(distance) else distance

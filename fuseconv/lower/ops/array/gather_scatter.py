@@ -1,0 +1,273 @@
+"""Gathers, scatters and what else goes by indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.ops.segment import unsorted
+from fuseconv.lower.rules import Lowering, constant_of, lowers, require
+from fuseconv.lower.support.dynamic_shapes import extent, known, positions, reshape, shape_of
+from fuseconv.lower.support.kernel_limits import elementwise, select, sizes, through
+from fuseconv.lower.support.type_promotion import cast
+
+
+@lowers
+def Gather(tfl, params, indices):
+    """GATHER."""
+    return _gathered(tfl, params, indices, 0, 0)
+
+
+@lowers
+def GatherV2(tfl, params, indices, axis, *, batch_dims=0):
+    """GATHER."""
+    at = int(constant_of(axis, "the axis").reshape(()))
+    batch = batch_dims % len(shape_of(indices)) if batch_dims < 0 else batch_dims
+    return _gathered(tfl, params, indices, at % len(shape_of(params)), batch)
+
+
+@lowers
+def GatherNd(tfl, params, indices):
+    """GATHER_ND."""
+    where = _integers(tfl, indices)
+    return through(tfl, "GATHER_ND", lambda wide: tfl.gather_nd(wide, where), params)
+
+
+@lowers
+def ScatterNd(tfl, indices, updates, shape):
+    """SCATTER_ND."""
+    dims = tfl.ints(tfl.shape) if tfl.source.result.is_static else cast(tfl, shape, types.INT32)
+    where = cast(tfl, indices, types.INT32)
+    return through(tfl, "SCATTER_ND", lambda wide: tfl.scatter_nd(where, wide, dims), updates)
+
+
+@lowers
+def SparseToDense(tfl, sparse_indices, output_shape, sparse_values, default_value):
+    """SPARSE_TO_DENSE."""
+    (rank,) = known(shape_of(output_shape, 1), "the rank of what SPARSE_TO_DENSE makes")
+    require(rank <= 4, "SPARSE_TO_DENSE makes tensors of up to 4 dimensions")
+    where, shape = _integers(tfl, sparse_indices), _integers(tfl, output_shape)
+
+    def spread(values: Value, default: Value) -> Value:
+        return tfl.sparse_to_dense(where, shape, values, default)
+
+    return through(tfl, "SPARSE_TO_DENSE", spread, sparse_values, default_value)
+
+
+@lowers
+def UnravelIndex(tfl, indices, dims):
+    """FLOOR_DIV and FLOOR_MOD by constant sizes, joined by PACK."""
+    sizes = constant_of(dims, "the shape that is indexed").tolist()
+    parts = []
+    for axis, size in enumerate(sizes):
+        place = tfl.floor_div(cast(tfl, indices, types.INT32), math.prod(sizes[axis + 1 :]))
+        parts.append(cast(tfl, tfl.floor_mod(place, size), tfl.dtype))
+    return tfl.pack(*parts, axis=0, values_count=len(parts))
+
+
+@lowers("TensorScatterAdd", "ScatterNdNonAliasingAdd")
+def TensorScatterAdd(tfl, tensor, indices, updates):
+    """ADD of SCATTER_ND."""
+    return elementwise(tfl, "ADD", tensor, _scattered(tfl, tensor, indices, updates))
+
+
+@lowers
+def TensorScatterSub(tfl, tensor, indices, updates):
+    """SUB of SCATTER_ND."""
+    return elementwise(tfl, "SUB", tensor, _scattered(tfl, tensor, indices, updates))
+
+
+@lowers
+def TensorScatterUpdate(tfl, tensor, indices, updates):
+    """GATHER of the last update of each row, SELECT_V2 where there is one."""
+    rows = _Rows(tfl, tensor, indices, updates)
+    chosen = tfl.maximum(rows.last, 0)
+    new = through(tfl, "GATHER", lambda wide: tfl.gather(wide, chosen, axis=0), rows.updates)
+    return reshape(tfl, select(tfl, rows.written, new, rows.tensor), shape_of(tensor), tensor)
+
+
+@lowers
+def InplaceUpdate(tfl, x, i, v):
+    """As TensorScatterUpdate of rows."""
+    return TensorScatterUpdate(tfl, x, tfl.expand_dims(i, 1), v)
+
+
+@lowers
+def InplaceAdd(tfl, x, i, v):
+    """As TensorScatterAdd of rows."""
+    return TensorScatterAdd(tfl, x, tfl.expand_dims(i, 1), v)
+
+
+@lowers
+def InplaceSub(tfl, x, i, v):
+    """As TensorScatterSub of rows."""
+    return TensorScatterSub(tfl, x, tfl.expand_dims(i, 1), v)
+
+
+@lowers
+def TensorScatterMax(tfl, tensor, indices, updates):
+    """MAXIMUM with UNSORTED_SEGMENT_MAX, SELECT_V2 where there is an update."""
+    return _extreme(tfl, "MAX", tensor, indices, updates)
+
+
+@lowers
+def TensorScatterMin(tfl, tensor, indices, updates):
+    """MINIMUM with UNSORTED_SEGMENT_MIN, SELECT_V2 where there is an update."""
+    return _extreme(tfl, "MIN", tensor, indices, updates)
+
+
+@lowers
+def OneHot(tfl, indices, depth, on_value, off_value, *, axis=-1):
+    """ONE_HOT."""
+    which, count = _integers(tfl, indices), cast(tfl, depth, types.INT32)
+    return through(
+        tfl, "ONE_HOT", lambda on, off: tfl.one_hot(which, count, on, off, axis=axis), on_value, off_value
+    )
+
+
+@lowers
+def Unique(tfl, x, *, out_idx=None):
+    """UNIQUE; of strings that of the places at which they occur first."""
+    made = tfl.source.results[1].dtype
+    values, indices = _unique(tfl, x, made)
+    return [values, indices]
+
+
+@lowers
+def UniqueV2(tfl, x, axis, *, out_idx=None):
+    """UNIQUE of a vector."""
+    shape_of(x, 1)
+    return list(_unique(tfl, x, tfl.source.results[1].dtype))
+
+
+@lowers
+def DynamicPartition(tfl, data, partitions):
+    """GATHER of the rows WHERE the partition is EQUAL to each number."""
+    rank, count = len(shape_of(partitions)), product(shape_of(partitions))
+    rows = reshape(tfl, data, (count, *shape_of(data)[rank:]), partitions)
+    numbers = reshape(tfl, partitions, (count,), partitions)
+    made = []
+    for number in range(len(tfl.source.results)):
+        chosen = tfl.reshape(tfl.where(tfl.equal(numbers, number)), [-1])
+        made.append(_gathered(tfl, rows, chosen, 0, 0))
+    return made
+
+
+@lowers("DynamicStitch", "ParallelDynamicStitch")
+def DynamicStitch(tfl, *indices_and_data):
+    """GATHER from the joined rows, which constant indices must all name; of others, UNSORTED_SEGMENT_MAX finds the last
+    row that has each index."""
+    half = len(indices_and_data) // 2
+    indices, data = indices_and_data[:half], indices_and_data[half:]
+    if not all(each.is_const for each in indices):
+        return _stitched_at_run_time(tfl, indices, data)
+    flat = np.concatenate([constant_of(each, "an index").reshape(-1) for each in indices])
+    source = {int(row): number for number, row in enumerate(flat)}
+    require(sorted(source) == list(range(len(source))), "there are rows that no index names")
+    rows = [reshape(tfl, x, (at.data.size, *shape_of(x)[at.rank :])) for at, x in zip(indices, data)]
+    order = tfl.const(np.array([source[row] for row in range(len(source))], np.int32))
+
+    def stitched(*wide: Value) -> Value:
+        return tfl.gather(wide[0] if len(wide) == 1 else tfl.concatenation(*wide, axis=0), order, axis=0)
+
+    return through(tfl, "GATHER", stitched, *rows)
+
+
+def _stitched_at_run_time(tfl: Lowering, indices: Sequence[Value], data: Sequence[Value]) -> Value:
+    named = [reshape(tfl, each, (product(shape_of(each)),), each) for each in indices]
+    rows = [
+        reshape(tfl, x, (product(shape_of(at)), *shape_of(x)[len(shape_of(at)) :]), at) for at, x in zip(indices, data)
+    ]
+    joined = named[0] if len(named) == 1 else tfl.concatenation(*named, axis=0)
+    size = tfl.maximum(tfl.add(tfl.reduce_max(joined, [0]), 1), 0)
+    last = tfl.unsorted_segment_max(positions(tfl, shape_of(joined)[0], joined), joined, size)
+    # TensorFlow says nothing of rows that no index names.
+    order = tfl.maximum(last, 0)
+
+    def stitched(*wide: Value) -> Value:
+        return tfl.gather(wide[0] if len(wide) == 1 else tfl.concatenation(*wide, axis=0), order, axis=0)
+
+    return through(tfl, "GATHER", stitched, *rows)
+
+
+@lowers
+def DataFormatDimMap(tfl, x, *, src_format="NHWC", dst_format="NCHW"):
+    """GATHER of where each dimension goes."""
+    places = [dst_format.index(letter) for letter in src_format]
+    # Negative dimensions count from the end.
+    return _gathered(tfl, tfl.const(np.array(places, x.dtype.numpy)), tfl.floor_mod(x, len(places)), 0, 0)
+
+
+@lowers
+def DataFormatVecPermute(tfl, x, *, src_format="NHWC", dst_format="NCHW"):
+    """GATHER of the sizes, or of the rows, in the new order."""
+    letters = [letter for letter in src_format if len(src_format) == shape_of(x)[0] or letter in "HWD"]
+    order = [letters.index(letter) for letter in dst_format if letter in letters]
+    return _gathered(tfl, x, tfl.ints(order), 0, 0)
+
+
+def _gathered(tfl: Lowering, params: Value, indices: Value, axis: int, batch_dims: int) -> Value:
+    which = _integers(tfl, indices)
+    return through(tfl, "GATHER", lambda wide: tfl.gather(wide, which, axis=axis, batch_dims=batch_dims), params)
+
+
+def _integers(tfl: Lowering, indices: Value) -> Value:
+    """Indices as int32 or int64."""
+    return indices if indices.dtype in (types.INT32, types.INT64) else cast(tfl, indices, types.INT32)
+
+
+def _unique(tfl: Lowering, x: Value, index_type: types.DType) -> tuple[Value, Value]:
+    require(x.dtype not in (types.FLOAT64, types.UINT64), f"UNIQUE has no kernel for {x.dtype}")
+    if x.dtype is types.STRING:
+        # ARG_MAX is where each string occurs first.
+        (count,) = shape_of(x, 1)
+        equal = tfl.equal(reshape(tfl, x, (count, 1), x), reshape(tfl, x, (1, count), x))
+        first = tfl.arg_max(equal, tfl.const(1, types.INT32), output_type="INT32")
+        places, indices = tfl.unique(first, idx_out_type=index_type.name.upper())
+        return tfl.gather(x, places, axis=0), indices
+    wide = x.dtype if x.dtype in (types.FLOAT32, types.INT32, types.INT64) else types.INT64
+    wide = types.FLOAT32 if x.dtype.is_float else wide
+    values, indices = tfl.unique(cast(tfl, x, wide), idx_out_type=index_type.name.upper())
+    return cast(tfl, values, x.dtype), indices
+
+
+def _scattered(tfl: Lowering, tensor: Value, indices: Value, updates: Value) -> Value:
+    where, shape = cast(tfl, indices, types.INT32), sizes(tfl, shape_of(tensor), tensor)
+    return through(tfl, "SCATTER_ND", lambda wide: tfl.scatter_nd(where, wide, shape), updates)
+
+
+class _Rows:
+    """A scatter into the rows of a matrix.
+
+    tensor [rows, n], updates [updates, n]; ids [updates]: the row of each; last [rows, 1]: the number of the last
+    update of each row, negative where there is none; written [rows, 1]: whether there is one.
+    """
+
+    def __init__(self, tfl: Lowering, tensor: Value, indices: Value, updates: Value) -> None:
+        *outer, depth = shape_of(indices)
+        (level,) = known([depth], "how many dimensions an index has")
+        dims = shape_of(tensor)
+        strides = sizes(tfl, tuple(product(dims[at + 1 : level]) for at in range(level)), tensor)
+        rows: Dim = product(dims[:level])
+        count: Dim = product(outer)
+        width = product(dims[level:])
+        where = reshape(tfl, cast(tfl, indices, types.INT32), (count, level), indices)
+        self.ids = tfl.sum(tfl.mul(where, strides), [1])
+        self.total = extent(tfl, rows, tensor)
+        self.tensor = reshape(tfl, tensor, (rows, width), tensor)
+        self.updates = reshape(tfl, updates, (count, width), indices, tensor)
+        last = unsorted(tfl, "UNSORTED_SEGMENT_MAX", positions(tfl, count, indices), self.ids, self.total)
+        self.last = last
+        self.written = reshape(tfl, tfl.greater_equal(last, 0), (rows, 1), tensor)
+
+
+def _extreme(tfl: Lowering, which: str, tensor: Value, indices: Value, updates: Value) -> Value:
+    rows = _Rows(tfl, tensor, indices, updates)
+    best = unsorted(tfl, f"UNSORTED_SEGMENT_{which}", rows.updates, rows.ids, rows.total)
+    new = elementwise(tfl, f"{which}IMUM", rows.tensor, best)
+    return reshape(tfl, select(tfl, rows.written, new, rows.tensor), shape_of(tensor), tensor)

@@ -1,0 +1,62 @@
+"""What is among the largest, and what occurs in another vector."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.lower.ops.array.gather_scatter import UniqueV2
+from fuseconv.lower.ops.math.bitwise import Invert
+from fuseconv.lower.ops.math.reduction import TopKV2
+from fuseconv.lower.ops.segment import unsorted
+from fuseconv.lower.rules import lowers, require
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
+from fuseconv.lower.support.kernel_limits import elementwise, filled, through
+from fuseconv.lower.support.type_promotion import cast
+from fuseconv.tfl.limits import TYPES
+
+
+@lowers
+def NthElement(tfl, x, n, *, reverse=False):
+    """The last of TOPK_V2, of the negative numbers for the smallest; integers, some of which have no negative, have
+    their bits inverted."""
+    rank = len(shape_of(x))
+    count = tfl.add(cast(tfl, n, types.INT32), 1)
+    wide = x if x.dtype in TYPES["TOPK_V2"] else cast(tfl, x, types.FLOAT32 if x.dtype.is_float else types.INT64)
+
+    def turned(y):
+        return Invert(tfl, y) if y.dtype.is_integer else tfl.neg(y)
+
+    best, _ = tfl.topk_v2(wide if reverse else turned(wide), count)
+    last = tfl.gather(best, cast(tfl, n, types.INT32), axis=rank - 1)
+    return cast(tfl, last if reverse else turned(last), x.dtype)
+
+
+@lowers
+def ApproxTopK(tfl, x, *, k, reduction_dimension=-1, recall_target=0.95, is_max_k=True,
+               reduction_input_size_override=-1, aggregate_to_topk=True):  # fmt: skip
+    """TOPK_V2, which is exact."""
+    require(reduction_dimension in (-1, len(shape_of(x)) - 1), "TOPK_V2 looks along the last dimension")
+    require(is_max_k and aggregate_to_topk, "TOPK_V2 gives the k largest")
+    return TopKV2(tfl, x, tfl.const(np.array(k, np.int32)))
+
+
+@lowers
+def ListDiff(tfl, x, y, *, out_idx=None):
+    """GATHER of what is EQUAL to nothing of y."""
+    (count,), (others,) = shape_of(x, 1), shape_of(y, 1)
+    pairs = reshape(tfl, x, (count, 1), x), reshape(tfl, y, (1, others), y)
+    missing = tfl.logical_not(tfl.reduce_any(elementwise(tfl, "EQUAL", *pairs), [1]))
+    places = tfl.reshape(tfl.where(missing), [-1])
+    kept = through(tfl, "GATHER", lambda wide: tfl.gather(wide, places, axis=0), x)
+    return [kept, cast(tfl, places, tfl.source.results[1].dtype)]
+
+
+@lowers("UniqueWithCounts", "UniqueWithCountsV2")
+def UniqueWithCounts(tfl, x, axis=None, *, out_idx=None):
+    """UNIQUE, and UNSORTED_SEGMENT_SUM of 1 for each element."""
+    values, indices = UniqueV2(tfl, x, axis)
+    ones = filled(tfl, shape_of(x, 1), 1, types.INT32, x)
+    size = reshape(tfl, tfl.shape_(values), ())
+    counts = unsorted(tfl, "UNSORTED_SEGMENT_SUM", ones, indices, size)
+    return [values, indices, cast(tfl, counts, indices.dtype)]

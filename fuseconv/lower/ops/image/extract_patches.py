@@ -1,0 +1,113 @@
+"""Windows that slide over an image.
+
+Patches of an image whose size is known are read at once; else there is one slice for each place in the window.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.lower.rules import Lowering, lowers, require
+from fuseconv.lower.support.data_format import pad, same_pads
+from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of
+from fuseconv.lower.support.kernel_limits import elementwise, through
+from fuseconv.lower.support.type_promotion import carried, cast, in_float32
+
+_BLOCKS = (types.FLOAT32, types.UINT8, types.INT8, types.INT32, types.INT64)
+# The most places that GATHER is told: 1 MB of them in the file.
+_MAX_PLACES = 1 << 18
+
+
+@lowers
+def ExtractImagePatches(tfl, images, *, ksizes, strides, rates, padding):
+    """SPACE_TO_DEPTH of windows side by side, GATHER of others; CONCATENATION of STRIDED_SLICEs where the image's size
+    is not known.
+
+    Measured against slices on 1 thread: 10 us for 806 (224 x 224 x 3 in windows of 16), 5 for 104 (32 x 32 x 16 in
+    windows of 3, two apart).
+    """
+    window = list(zip(ksizes[1:3], strides[1:3], rates[1:3]))
+    x = _padded(tfl, images, window, padding, None)
+    sizes = shape_of(x, 4)[1:3]
+    if any(not isinstance(size, int) for size in sizes):
+        return through(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
+    (height, down, row_gap), (width, right, column_gap) = window
+    if height == width == down == right and row_gap == column_gap == 1:
+        blocks = tfl.space_to_depth(_whole_blocks(tfl, carried(tfl, x, _BLOCKS), height), block_size=height)
+        return cast(tfl, blocks, images.dtype)
+    starts = [np.arange(0, size - (n - 1) * gap, step) for size, (n, step, gap) in zip(sizes, window)]
+    rows, columns = (np.add.outer(at, np.arange(n) * gap) for at, (n, _, gap) in zip(starts, window))
+    if not 0 < rows.size * columns.size <= _MAX_PLACES:
+        return through(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
+    places = rows[:, None, :, None] * sizes[1] + columns[None, :, None, :]
+    return through(tfl, "GATHER", lambda wide: _gathered(tfl, wide, places.astype(np.int32)), x)
+
+
+@lowers
+@in_float32
+def Dilation2D(tfl, x, filter, *, strides, rates, padding):
+    """MAXIMUM of STRIDED_SLICEs, to each of which its part of the filter is ADDed."""
+    rows, columns, _ = known(shape_of(filter, 3), "the size of the filter")
+    window = list(zip((rows, columns), strides[1:3], rates[1:3]))
+    wide = _padded(tfl, x, window, padding, float(np.finfo(np.float32).min))
+    terms = []
+    for (row, column), part in _slices(tfl, wide, window):
+        weight = tfl.strided_slice(filter, [row, column, 0], [row + 1, column + 1, 0], [1] * 3, end_mask=4,
+                                   shrink_axis_mask=3)  # fmt: skip
+        terms.append(elementwise(tfl, "ADD", part, weight))
+    return functools.reduce(tfl.maximum, terms)
+
+
+def _sliced(tfl: Lowering, x: Value, window: list[tuple[int, int, int]]) -> Value:
+    parts = [part for _, part in _slices(tfl, x, window)]
+    return parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=3)
+
+
+def _whole_blocks(tfl: Lowering, x: Value, block: int) -> Value:
+    """x without the last rows and columns that do not fill a block."""
+    _, height, width, _ = shape_of(x)
+    ends = height // block * block, width // block * block
+    if ends == (height, width):
+        return x
+    return tfl.strided_slice(x, [0] * 4, [0, *ends, 0], [1] * 4, begin_mask=0b1111, end_mask=0b1001)
+
+
+def _gathered(tfl: Lowering, x: Value, places: np.ndarray) -> Value:
+    """What x [batch, height, width, channels] has at places [rows, columns, window rows, window columns]."""
+    batch, height, width, channels = shape_of(x)
+    rows, columns, *window = places.shape
+    pixels = reshape(tfl, x, (batch, height * width, channels), x)
+    seen = tfl.gather(pixels, places.reshape(rows, columns, -1), axis=1)
+    return reshape(tfl, seen, (batch, rows, columns, int(np.prod(window)) * channels), x)
+
+
+def _padded(tfl: Lowering, x: Value, window: list[tuple[int, int, int]], padding: str, value: float | None) -> Value:
+    """x with its rows and columns padded for windows of (size, stride, dilation)."""
+    shape_of(x, 4)
+    if padding == "VALID":
+        return x
+    pads = [same_pads(size, *along) for size, along in zip(shape_of(x)[1:3], window)]
+    require(None not in pads, "SAME with a stride pads by the size of the image, which is not known")
+    return pad(tfl, x, pads, value)  # type: ignore[arg-type]
+
+
+def _slices(
+    tfl: Lowering, x: Value, window: list[tuple[int, int, int]]
+) -> Iterator[tuple[tuple[int, int], Value]]:
+    """For each (row, column) of the window, what it sees of x at each of its places."""
+    (rows, down, row_gap), (columns, right, column_gap) = window
+    for row, column in itertools.product(range(rows), range(columns)):
+        # Ends count from the end: so many pixels does the window reach beyond this one.
+        ends = (row + 1 - rows) * row_gap, (column + 1 - columns) * column_gap
+        open_ends = 0b1001 | (ends[0] == 0) << 1 | (ends[1] == 0) << 2
+        part = tfl.strided_slice(
+            x, [0, row * row_gap, column * column_gap, 0], [0, *ends, 0], [1, down, right, 1],
+            begin_mask=0b1001, end_mask=open_ends,
+        )  # fmt: skip
+        yield (row, column), part

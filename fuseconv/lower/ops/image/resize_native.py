@@ -1,0 +1,42 @@
+"""Resizing, and moving data between space and depth."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.lower.rules import lowers
+from fuseconv.lower.support.data_format import channels_last, restored
+from fuseconv.lower.support.type_promotion import carried, cast
+
+_TYPES = (types.FLOAT32, types.UINT8, types.INT8, types.INT32, types.INT64)
+
+
+@lowers
+def ResizeBilinear(tfl, images, size, *, align_corners=False, half_pixel_centers=False):
+    """RESIZE_BILINEAR in float32, the type of the result whatever the images are.
+
+    The kernels weigh four pixels at once where TensorFlow goes from left to right, then from top to bottom: the last
+    bit may differ, so that what a model rounds to whole numbers behind it may be one off where it lies halfway."""
+    x = cast(tfl, images, types.FLOAT32)
+    return tfl.resize_bilinear(x, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers)
+
+
+@lowers
+def ResizeNearestNeighbor(tfl, images, size, *, align_corners=False, half_pixel_centers=False):
+    """RESIZE_NEAREST_NEIGHBOR."""
+    x = carried(tfl, images, _TYPES)
+    flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
+    return cast(tfl, tfl.resize_nearest_neighbor(x, size, **flags), images.dtype)
+
+
+@lowers
+def SpaceToDepth(tfl, x, *, block_size, data_format="NHWC"):
+    """SPACE_TO_DEPTH."""
+    last = channels_last(tfl, carried(tfl, x, _TYPES), data_format)
+    return restored(tfl, cast(tfl, tfl.space_to_depth(last, block_size=block_size), x.dtype), data_format)
+
+
+@lowers
+def DepthToSpace(tfl, x, *, block_size, data_format="NHWC"):
+    """DEPTH_TO_SPACE."""
+    last = channels_last(tfl, carried(tfl, x, _TYPES), data_format)
+    return restored(tfl, cast(tfl, tfl.depth_to_space(last, block_size=block_size), x.dtype), data_format)

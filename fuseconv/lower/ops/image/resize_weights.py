@@ -1,0 +1,130 @@
+"""What each pixel of an image weighs in a resized one, computed at run time: for images whose size is not known.
+
+Matrices [made, n] of `made` rows that are sums of n, as `resampling` computes them where the sizes are known. A kernel
+is 0 beyond its reach, so that every pixel can be weighed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim
+from fuseconv.ir.graph import Value
+from fuseconv.lower.rules import Lowering
+from fuseconv.lower.support.dynamic_shapes import extent, positions, reshape
+from fuseconv.lower.support.kernel_limits import scalar
+from fuseconv.lower.support.type_promotion import cast
+
+BICUBIC_STEPS = 1024
+# Where sin(x) / x is 1 to the last bit, and x is not 0.
+_NEAR = 1e-5
+
+
+def bicubic(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
+    """The weights of ResizeBicubic for centres of pixels at a half; sizes are computed of those of `sources`."""
+    centres = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), _scale(tfl, n, made, *sources))
+    places = tfl.sub(centres, 0.5)
+    whole = tfl.floor(places)
+    steps = tfl.round_(tfl.mul(tfl.sub(places, whole), float(BICUBIC_STEPS)))
+    distance = tfl.sub(tfl.sub(_columns(tfl, n, *sources), whole), tfl.mul(steps, 1 / BICUBIC_STEPS))
+    return _normalised(tfl, _cubic(tfl, tfl.abs_(distance)))
+
+
+def area(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
+    """The weights of ResizeArea: how much of a pixel lies in each of the result's, over what lies there in all."""
+    scale = _scale(tfl, n, made, *sources)
+    rows, columns = _rows(tfl, made, *sources), _columns(tfl, n, *sources)
+    begin, end = tfl.mul(rows, scale), tfl.mul(tfl.add(rows, 1.0), scale)
+    overlap = tfl.sub(tfl.minimum(end, tfl.add(columns, 1.0)), tfl.maximum(begin, columns))
+    return tfl.div(tfl.relu(overlap), scale)
+
+
+def spans(
+    tfl: Lowering, n: Dim, made: Dim, scale: Value, move: Value, kernel: str, antialias: bool, *sources: Value
+) -> Value:
+    """The weights of ScaleAndTranslate; scale, move: float32 of one element."""
+    inverse = tfl.div(1.0, scale)
+    centres = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), inverse)
+    centres = tfl.sub(centres, tfl.mul(inverse, move))
+    distance = tfl.abs_(tfl.sub(tfl.add(_columns(tfl, n, *sources), 0.5), centres))
+    if antialias:
+        distance = tfl.div(distance, tfl.maximum(inverse, 1.0))
+    weights = _normalised(tfl, KERNELS[kernel](tfl, distance))
+    beside = tfl.logical_or(
+        tfl.less(centres, 0.0), tfl.greater(centres, cast(tfl, extent(tfl, n, *sources), types.FLOAT32))
+    )
+    return tfl.select_v2(beside, _zero(), weights)
+
+
+def _rows(tfl: Lowering, made: Dim, *sources: Value) -> Value:
+    return reshape(tfl, cast(tfl, positions(tfl, made, *sources), types.FLOAT32), (made, 1), *sources)
+
+
+def _columns(tfl: Lowering, n: Dim, *sources: Value) -> Value:
+    return cast(tfl, positions(tfl, n, *sources), types.FLOAT32)
+
+
+def _scale(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
+    """How many pixels of the image one of the result stands for."""
+    return tfl.div(*(cast(tfl, extent(tfl, dim, *sources), types.FLOAT32) for dim in (n, made)))
+
+
+def _normalised(tfl: Lowering, weights: Value) -> Value:
+    return tfl.div(weights, tfl.sum(weights, [1], keep_dims=True))
+
+
+def _zero() -> Value:
+    return scalar(0.0, types.FLOAT32)
+
+
+def _polynomial(tfl: Lowering, x: Value, *factors: float) -> Value:
+    """The polynomial with these factors, that of the highest power first."""
+    y = tfl.mul(x, factors[0])
+    for factor in factors[1:-1]:
+        y = tfl.mul(tfl.add(y, factor) if factor else y, x)
+    return tfl.add(y, factors[-1])
+
+
+def _two_sides(tfl: Lowering, x: Value, near: tuple[float, ...], far: tuple[float, ...]) -> Value:
+    """A polynomial up to 1, another one up to 2, and then 0."""
+    outer = tfl.select_v2(tfl.less(x, 2.0), _polynomial(tfl, x, *far), _zero())
+    return tfl.select_v2(tfl.less(x, 1.0), _polynomial(tfl, x, *near), outer)
+
+
+def _cubic(tfl: Lowering, x: Value) -> Value:
+    return _two_sides(tfl, x, (1.5, -2.5, 0.0, 1.0), (-0.5, 2.5, -4.0, 2.0))
+
+
+def _mitchell(tfl: Lowering, x: Value) -> Value:
+    return _two_sides(tfl, x, (7 / 6, -2.0, 0.0, 8 / 9), (-7 / 18, 2.0, -10 / 3, 16 / 9))
+
+
+def _triangle(tfl: Lowering, x: Value) -> Value:
+    return tfl.relu(tfl.sub(1.0, x))
+
+
+def _gaussian(tfl: Lowering, x: Value) -> Value:
+    return tfl.select_v2(tfl.less(x, 1.5), tfl.exp(tfl.mul(tfl.mul(x, x), -2.0)), _zero())
+
+
+def _lanczos(radius: float) -> Callable[[Lowering, Value], Value]:
+    def weigh(tfl: Lowering, x: Value) -> Value:
+        angle = tfl.mul(tfl.maximum(x, _NEAR), math.pi)
+        inner = tfl.mul(angle, 1 / radius)
+        waves = tfl.mul(tfl.div(tfl.sin(angle), angle), tfl.div(tfl.sin(inner), inner))
+        return tfl.select_v2(tfl.less(x, radius), waves, _zero())
+
+    return weigh
+
+
+KERNELS: dict[str, Callable[[Lowering, Value], Value]] = {
+    "lanczos1": _lanczos(1.0),
+    "lanczos3": _lanczos(3.0),
+    "lanczos5": _lanczos(5.0),
+    "gaussian": _gaussian,
+    "triangle": _triangle,
+    "keyscubic": _cubic,
+    "mitchellcubic": _mitchell,
+}

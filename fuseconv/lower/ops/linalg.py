@@ -1,0 +1,165 @@
+"""Linear algebra by elimination, one column of the matrix in each run of a WHILE.
+
+All matrices of a batch are worked on at once, float32 [batch, n, ...]. Where TensorFlow fails, since a matrix has no
+inverse or no square root, the result is not a number.
+"""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.ops.math.matmul import swapped
+from fuseconv.lower.rules import Lowering, lowers, require
+from fuseconv.lower.support.dynamic_shapes import extent, positions, reshape, shape_of
+from fuseconv.lower.support.kernel_limits import elementwise, select
+from fuseconv.lower.support.type_promotion import cast, in_float32
+from fuseconv.tfl.builder import Builder
+
+
+@lowers
+@in_float32
+def MatrixInverse(tfl, matrix, *, adjoint=False):
+    """Elimination of the matrix beside the unit matrix, with the largest pivots."""
+    shape = shape_of(matrix)
+    x = _flat(tfl, swapped(tfl, matrix) if adjoint else matrix)
+    every = _rows(tfl, x)
+    diagonal = tfl.equal(tfl.expand_dims(every, 0), tfl.expand_dims(every, 1))
+    unit = select(tfl, tfl.expand_dims(diagonal, 0), 1.0, _zeros(tfl, x))
+    return reshape(tfl, _eliminated(tfl, x, unit)[0], shape, matrix)
+
+
+@lowers
+@in_float32
+def MatrixSolve(tfl, matrix, rhs, *, adjoint=False):
+    """Elimination of the matrix beside the right-hand sides, with the largest pivots."""
+    x, beside = _system(tfl, matrix, rhs, adjoint)
+    return reshape(tfl, _eliminated(tfl, x, beside)[0], shape_of(tfl.source.result), rhs, matrix)
+
+
+@lowers
+@in_float32
+def MatrixDeterminant(tfl, matrix):
+    """REDUCE_PROD of the pivots of an elimination."""
+    x = _flat(tfl, matrix)
+    _, pivots = _eliminated(tfl, x, None)
+    none = tfl.reduce_any(tfl.equal(pivots, 0.0), [1])
+    return reshape(tfl, select(tfl, none, 0.0, tfl.reduce_prod(pivots, [1])), shape_of(matrix)[:-2], matrix)
+
+
+@lowers
+@in_float32
+def LogMatrixDeterminant(tfl, matrix):
+    """REDUCE_PROD of the signs of the pivots of an elimination, and the SUM of their logarithms."""
+    _, pivots = _eliminated(tfl, _flat(tfl, matrix), None)
+    none = tfl.reduce_any(tfl.equal(pivots, 0.0), [1])
+    sign = select(tfl, none, 0.0, tfl.reduce_prod(tfl.sign(pivots), [1]))
+    size = select(tfl, none, float("-inf"), tfl.sum_(tfl.log(tfl.abs_(pivots)), [1]))
+    return [reshape(tfl, x, shape_of(matrix)[:-2], matrix) for x in (sign, size)]
+
+
+@lowers
+@in_float32
+def Cholesky(tfl, x):
+    """The columns of the root from left to right: what is left of the matrix, over the SQRT of its diagonal."""
+
+    def once(tfl: Builder, step: Value, left: Value, root: Value) -> list[Value]:
+        rows = tfl.expand_dims(_rows(tfl, left), 0)
+        column = tfl.gather(left, step, axis=2)
+        pivot = tfl.gather(column, tfl.reshape(step, [1]), axis=1)
+        column = tfl.select_v2(tfl.less(rows, step), _number(tfl, 0), tfl.div(column, tfl.sqrt(pivot)))
+        column = tfl.expand_dims(column, 2)
+        here = tfl.equal(tfl.expand_dims(rows, 1), step)
+        rest = tfl.sub(left, tfl.batch_matmul(column, column, adj_y=True))
+        return [rest, tfl.select_v2(here, column, root)]
+
+    matrix = _flat(tfl, x)
+    _, root = tfl.repeat(_size(tfl, matrix), once, [matrix, _zeros(tfl, matrix)])
+    return reshape(tfl, root, shape_of(x), x)
+
+
+@lowers
+@in_float32
+def MatrixTriangularSolve(tfl, matrix, rhs, *, lower=True, adjoint=False):
+    """The rows one after the other, the last first of an upper triangle; each is taken off those that follow."""
+    triangle, wanted = _system(tfl, matrix, rhs, adjoint)
+    forwards = lower != adjoint
+
+    def once(tfl: Builder, step: Value, x: Value, made: Value) -> list[Value]:
+        rows = tfl.expand_dims(_rows(tfl, x), 1)
+        at = step if forwards else tfl.sub(tfl.sub(extent(tfl, shape_of(x)[1], x), 1), step)
+        column = tfl.expand_dims(tfl.gather(x, at, axis=2), 2)
+        row = tfl.gather(made, tfl.reshape(at, [1]), axis=1)
+        row = tfl.div(row, tfl.gather(column, tfl.reshape(at, [1]), axis=1))
+        follows = tfl.greater(rows, at) if forwards else tfl.less(rows, at)
+        made = tfl.select_v2(follows, tfl.sub(made, tfl.mul(column, row)), made)
+        return [x, tfl.select_v2(tfl.equal(rows, at), row, made)]
+
+    _, made = tfl.repeat(_size(tfl, triangle), once, [triangle, wanted])
+    return reshape(tfl, made, shape_of(tfl.source.result), rhs, matrix)
+
+
+def _eliminated(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value, Value]:
+    """What stands beside the matrices once they are made unit matrices (the unit matrices if nothing does), and the
+    pivots [batch, n], whose product is the determinant."""
+
+    def once(tfl: Builder, step: Value, whole: Value, pivots: Value) -> list[Value]:
+        rows = tfl.expand_dims(_rows(tfl, whole), 0)
+        column = tfl.gather(whole, step, axis=2)
+        sizes = tfl.select_v2(tfl.less(rows, step), _number(tfl, -1), tfl.abs_(column))
+        best = tfl.expand_dims(tfl.arg_max(sizes, tfl.const(1, types.INT32), output_type="INT32"), 1)
+        chosen = tfl.gather(whole, best, axis=1, batch_dims=1)
+        first = tfl.gather(whole, tfl.reshape(step, [1]), axis=1)
+        pivot = tfl.gather(chosen, step, axis=2)
+        chosen = tfl.div(chosen, tfl.expand_dims(pivot, 2))
+        turned = tfl.select_v2(tfl.expand_dims(tfl.equal(rows, best), 2), first, whole)
+        column = tfl.expand_dims(tfl.gather(turned, step, axis=2), 2)
+        here = tfl.equal(rows, step)
+        whole = tfl.select_v2(tfl.expand_dims(here, 2), chosen, tfl.sub(turned, tfl.mul(column, chosen)))
+        # Two rows that change places change the sign.
+        signed = tfl.select_v2(tfl.equal(best, step), pivot, tfl.neg(pivot))
+        return [whole, tfl.select_v2(here, signed, pivots)]
+
+    whole = x if beside is None else tfl.concatenation(x, beside, axis=2)
+    nothing = tfl.sum_(_zeros(tfl, x), [2])
+    whole, pivots = tfl.repeat(_size(tfl, x), once, [whole, nothing])
+    if beside is not None:
+        start = tfl.concatenation(tfl.ints([0, 0]), tfl.reshape(_size(tfl, x), [1]), axis=0)
+        whole = tfl.slice_(whole, start, [-1, -1, -1])
+    return whole, pivots
+
+
+def _flat(tfl: Lowering, x: Value) -> Value:
+    """Matrices with one dimension for their batch."""
+    shape = shape_of(x)
+    require(len(shape) >= 2, "an operand is no matrix")
+    return reshape(tfl, x, (product(shape[:-2]), *shape[-2:]), x)
+
+
+def _system(tfl: Lowering, matrix: Value, rhs: Value, adjoint: bool) -> tuple[Value, Value]:
+    """Matrices, transposed if `adjoint`, and their right-hand sides: both with the same batch, as one dimension."""
+    x = swapped(tfl, matrix) if adjoint else matrix
+    if shape_of(x)[:-2] != shape_of(rhs)[:-2]:
+        x, rhs = (
+            elementwise(tfl, "ADD", one, tfl.sum_(_zeros(tfl, other), [len(shape_of(other)) - 1], keep_dims=True))
+            for one, other in ((x, rhs), (rhs, x))
+        )
+    return _flat(tfl, x), _flat(tfl, rhs)
+
+
+def _zeros(tfl: Lowering, x: Value) -> Value:
+    """Zeros in the shape of x, whatever it holds."""
+    return cast(tfl, tfl.less(x, x), types.FLOAT32)
+
+
+def _size(tfl: Lowering, x: Value) -> Value:
+    return extent(tfl, shape_of(x)[1], x)
+
+
+def _rows(tfl: Builder, x: Value) -> Value:
+    """The numbers of the rows of matrices [batch, n, m]."""
+    return positions(tfl, shape_of(x)[1], x)
+
+
+def _number(tfl: Builder, number: float) -> Value:
+    return tfl.const(number, types.FLOAT32)

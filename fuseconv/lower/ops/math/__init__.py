@@ -1,0 +1,1 @@
+"""Lowering rules of arithmetic, reductions and products."""

@@ -1,0 +1,105 @@
+"""Comparison, logic and selection."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.lower.rules import lowers, require
+from fuseconv.lower.support.kernel_limits import elementwise, scalar, select, through
+
+
+@lowers
+def Equal(tfl, x, y, *, incompatible_shape_error=True):
+    """EQUAL."""
+    return _compared(tfl, "EQUAL", x, y, incompatible_shape_error)
+
+
+@lowers
+def NotEqual(tfl, x, y, *, incompatible_shape_error=True):
+    """NOT_EQUAL."""
+    return _compared(tfl, "NOT_EQUAL", x, y, incompatible_shape_error)
+
+
+@lowers
+def Less(tfl, x, y):
+    """LESS."""
+    return elementwise(tfl, "LESS", x, y)
+
+
+@lowers
+def LessEqual(tfl, x, y):
+    """LESS_EQUAL."""
+    return elementwise(tfl, "LESS_EQUAL", x, y)
+
+
+@lowers
+def Greater(tfl, x, y):
+    """GREATER."""
+    return elementwise(tfl, "GREATER", x, y)
+
+
+@lowers
+def GreaterEqual(tfl, x, y):
+    """GREATER_EQUAL."""
+    return elementwise(tfl, "GREATER_EQUAL", x, y)
+
+
+@lowers
+def ApproximateEqual(tfl, x, y, *, tolerance=1e-5):
+    """LESS of the absolute difference and the tolerance."""
+    difference = elementwise(tfl, "ABS", elementwise(tfl, "SUB", x, y))
+    return elementwise(tfl, "LESS", difference, tolerance)
+
+
+@lowers
+def LogicalAnd(tfl, x, y):
+    """LOGICAL_AND."""
+    return elementwise(tfl, "LOGICAL_AND", x, y)
+
+
+@lowers
+def LogicalOr(tfl, x, y):
+    """LOGICAL_OR."""
+    return elementwise(tfl, "LOGICAL_OR", x, y)
+
+
+@lowers
+def LogicalNot(tfl, x):
+    """LOGICAL_NOT."""
+    return elementwise(tfl, "LOGICAL_NOT", x)
+
+
+@lowers
+def Select(tfl, condition, t, e):
+    """SELECT. The condition has the branches' shape, or their first dimension, or is a scalar."""
+    return through(tfl, "SELECT", lambda x, y: tfl.select(condition, x, y), t, e)
+
+
+@lowers
+def SelectV2(tfl, condition, t, e):
+    """SELECT_V2."""
+    return select(tfl, condition, t, e)
+
+
+@lowers
+def Where(tfl, condition):
+    """WHERE; of numbers that it lacks, where they are not 0."""
+    require(condition.rank != 0, "WHERE takes no scalar")
+    if condition.dtype is not types.BOOL:
+        condition = _compared(tfl, "NOT_EQUAL", condition, scalar(0, condition.dtype), True)
+    return tfl.where(condition)
+
+
+def _compared(tfl, kind, x, y, incompatible_shape_error):
+    # TensorFlow 1 compares tensors of shapes that do not broadcast to one truth value. Where that shows only when the
+    # model runs, the kernel fails.
+    known = x.shape is not None and y.shape is not None
+    require(incompatible_shape_error or (known and _broadcast(x.shape, y.shape)), "shapes that do not broadcast")
+    if x.dtype is types.COMPLEX64:
+        real, imaginary = (elementwise(tfl, kind, part(x), part(y)) for part in (tfl.real, tfl.imag))
+        return elementwise(tfl, "LOGICAL_AND" if kind == "EQUAL" else "LOGICAL_OR", real, imaginary)
+    return elementwise(tfl, kind, x, y)
+
+
+def _broadcast(a, b):
+    pairs = zip(reversed(a), reversed(b))
+    return all(m == n or 1 in (m, n) or not (isinstance(m, int) and isinstance(n, int)) for m, n in pairs)

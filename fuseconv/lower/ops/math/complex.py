@@ -1,0 +1,66 @@
+"""Complex numbers: their parts, and what is composed of them."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.lower.rules import Lowering, lowers, require
+from fuseconv.lower.support.dynamic_shapes import shape_of
+from fuseconv.lower.support.kernel_limits import elementwise, scalar, select
+from fuseconv.lower.support.type_promotion import complex_of, conjugate
+
+
+@lowers
+def Real(tfl, x):
+    """REAL."""
+    return tfl.real(x) if x.dtype.is_complex else x
+
+
+@lowers
+def Imag(tfl, x):
+    """IMAG."""
+    require(x.dtype.is_complex, "a real number has no imaginary part in TFLite")
+    return tfl.imag(x)
+
+
+@lowers
+def ComplexAbs(tfl, x):
+    """COMPLEX_ABS."""
+    return tfl.complex_abs(x)
+
+
+@lowers
+def Angle(tfl, x):
+    """ATAN2 of IMAG and REAL."""
+    require(x.dtype.is_complex, "the angle of a real number is not composed")
+    return elementwise(tfl, "ATAN2", tfl.imag(x), tfl.real(x))
+
+
+@lowers
+def Conj(tfl, x):
+    """BITCAST of REAL and NEG of IMAG; a real number is its own."""
+    return conjugate(tfl, x) if x.dtype.is_complex else x
+
+
+@lowers
+def Complex(tfl, real, imag):
+    """BITCAST of the pairs."""
+    require(real.dtype is types.FLOAT32, f"TFLite has no complex numbers of {real.dtype}")
+    if shape_of(real) != shape_of(imag):
+        always = scalar(True, types.BOOL)
+        real, imag = select(tfl, always, real, imag), select(tfl, always, imag, real)
+    return complex_of(tfl, real, imag)
+
+
+def quotient(tfl: Lowering, x: Value, y: Value) -> Value:
+    """x / y of complex numbers: the product with the conjugate over the square of the length."""
+    product = elementwise(tfl, "MUL", x, conjugate(tfl, y))
+    real, imaginary = tfl.real(y), tfl.imag(y)
+    length = tfl.add(tfl.mul(real, real), tfl.mul(imaginary, imaginary))
+    return complex_of(tfl, *[elementwise(tfl, "DIV", part(product), length) for part in (tfl.real, tfl.imag)])
+
+
+def exponential(tfl: Lowering, x: Value) -> Value:
+    """exp of complex numbers: its length is that of the real part, its angle the imaginary part."""
+    length, angle = tfl.exp(tfl.real(x)), tfl.imag(x)
+    return complex_of(tfl, tfl.mul(length, tfl.cos(angle)), tfl.mul(length, tfl.sin(angle)))

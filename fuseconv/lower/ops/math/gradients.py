@@ -1,0 +1,217 @@
+"""Gradients of elementwise functions and of slices, as models that hold their own gradients have them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fuseconv.ir import budget, types
+from fuseconv.ir.dims import product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.ops.math.reduction import reduced
+from fuseconv.lower.ops.segment import unsorted
+from fuseconv.lower.rules import Lowering, constant_of, lowers, require
+from fuseconv.lower.support.data_format import is_channels_first
+from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of
+from fuseconv.lower.support.kernel_limits import elementwise, scalar, select, through
+from fuseconv.lower.support.type_promotion import cast, in_float32
+
+_ONE = np.ones((), np.float32)
+_SELU_SCALE = 1.0507009873554804934193349852946
+_SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
+
+
+@lowers
+@in_float32
+def SigmoidGrad(tfl, y, dy):
+    """dy * y * (1 - y), where y is the sigmoid."""
+    return tfl.mul(tfl.mul(dy, y), tfl.sub(_ONE, y))
+
+
+@lowers
+@in_float32
+def TanhGrad(tfl, y, dy):
+    """dy * (1 - y * y), where y is the tanh."""
+    return tfl.mul(dy, tfl.sub(_ONE, tfl.mul(y, y)))
+
+
+@lowers
+@in_float32
+def SqrtGrad(tfl, y, dy):
+    """dy / 2 / y, where y is the square root."""
+    return tfl.div(tfl.mul(dy, 0.5), y)
+
+
+@lowers
+@in_float32
+def RsqrtGrad(tfl, y, dy):
+    """-dy / 2 * y ** 3, where y is the reciprocal square root."""
+    return tfl.mul(tfl.mul(dy, -0.5), tfl.mul(y, tfl.mul(y, y)))
+
+
+@lowers("ReciprocalGrad", "InvGrad")
+def ReciprocalGrad(tfl, y, dy):
+    """-dy * y * y, where y is the reciprocal."""
+    return elementwise(tfl, "NEG", elementwise(tfl, "MUL", dy, elementwise(tfl, "MUL", y, y)))
+
+
+@lowers
+def ReluGrad(tfl, dy, x):
+    """dy where x is above 0."""
+    return select(tfl, elementwise(tfl, "GREATER", x, 0), dy, 0)
+
+
+@lowers
+def Relu6Grad(tfl, dy, x):
+    """dy where x is between 0 and 6."""
+    inside = elementwise(tfl, "LOGICAL_AND", elementwise(tfl, "GREATER", x, 0), elementwise(tfl, "LESS", x, 6))
+    return select(tfl, inside, dy, 0)
+
+
+@lowers
+def LeakyReluGrad(tfl, dy, x, *, alpha=0.2):
+    """dy where x is above 0, else alpha times it."""
+    return select(tfl, elementwise(tfl, "GREATER", x, 0), dy, elementwise(tfl, "MUL", dy, alpha))
+
+
+@lowers
+@in_float32
+def EluGrad(tfl, dy, y):
+    """dy, times y + 1 where y, the ELU, is below 0."""
+    return select(tfl, tfl.less(y, 0.0), tfl.mul(dy, tfl.add(y, 1.0)), dy)
+
+
+@lowers
+@in_float32
+def SeluGrad(tfl, dy, y):
+    """dy times the scale, or y and scale * alpha where y, the SELU, is below 0."""
+    below = tfl.mul(dy, tfl.add(y, _SELU_SCALE_ALPHA))
+    return select(tfl, tfl.less(y, 0.0), below, tfl.mul(dy, _SELU_SCALE))
+
+
+@lowers
+@in_float32
+def SoftplusGrad(tfl, dy, x):
+    """dy times the sigmoid of x."""
+    return tfl.mul(dy, tfl.logistic(x))
+
+
+@lowers
+@in_float32
+def SoftsignGrad(tfl, dy, x):
+    """dy / (1 + |x|) ** 2."""
+    reach = tfl.add(tfl.abs_(x), 1.0)
+    return tfl.div(dy, tfl.mul(reach, reach))
+
+
+@lowers
+def BiasAddGrad(tfl, dy, *, data_format="NHWC"):
+    """SUM over all but the channels."""
+    rank = len(shape_of(dy))
+    channels = 1 if is_channels_first(data_format) else rank - 1
+    return reduced(tfl, "SUM", dy, tfl.ints([axis for axis in range(rank) if axis != channels]), False, 0)
+
+
+@lowers
+@in_float32
+def SoftmaxCrossEntropyWithLogits(tfl, logits, labels):
+    """The SUM of -labels * LOG_SOFTMAX, and SOFTMAX less the labels."""
+    loss = tfl.neg(tfl.sum(elementwise(tfl, "MUL", labels, tfl.log_softmax(logits)), [1]))
+    return [loss, elementwise(tfl, "SUB", tfl.softmax(logits, beta=1.0), labels)]
+
+
+@lowers
+@in_float32
+def SparseSoftmaxCrossEntropyWithLogits(tfl, logits, labels):
+    """As SoftmaxCrossEntropyWithLogits, the labels ONE_HOT."""
+    (classes,) = known(shape_of(logits, 2)[1:], "the number of classes")
+    on, off = scalar(1, types.FLOAT32), scalar(0, types.FLOAT32)
+    one_hot = tfl.one_hot(cast(tfl, labels, types.INT32), classes, on, off, axis=-1)
+    return SoftmaxCrossEntropyWithLogits(tfl, logits, one_hot)
+
+
+@lowers
+def StridedSliceGrad(
+    tfl, shape, begin, end, strides, dy, *,
+    begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0,
+):  # fmt: skip
+    """GATHER of the gradient, and of 0 where the slice took nothing."""
+    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
+    dims = [int(size) for size in constant_of(shape, "the shape")]
+    budget.require_room(math.prod(dims), 8, tfl.name)
+    taken = _taken(dims, begin, end, strides, masks)
+    source = np.full(int(np.prod(dims)), taken.size, np.int32)
+    source[taken.reshape(-1)] = np.arange(taken.size)
+    return _patchwork(tfl, [reshape(tfl, dy, (taken.size,)), scalar(0, dy.dtype)], source.reshape(dims))
+
+
+@lowers
+def TensorStridedSliceUpdate(
+    tfl, x, begin, end, strides, value, *,
+    begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0,
+):  # fmt: skip
+    """GATHER of the value where the slice is, else of the operand."""
+    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
+    dims = known(shape_of(x), "the shape")
+    budget.require_room(math.prod(dims), 8, tfl.name)
+    taken = _taken(dims, begin, end, strides, masks)
+    size = int(np.prod(dims))
+    source = np.arange(size, dtype=np.int32)
+    places = np.arange(int(np.prod(known(shape_of(value), "the shape of the value")))).reshape(value.shape)
+    source[taken.reshape(-1)] = size + np.broadcast_to(places, taken.shape).reshape(-1)
+    return _patchwork(tfl, [reshape(tfl, x, (size,)), reshape(tfl, value, (places.size,))], source.reshape(dims))
+
+
+@lowers
+def ConcatOffset(tfl, concat_dim, *shapes, shape_type=None):
+    """ADD of the sizes before each part, times 1 in the dimension that is joined."""
+    (rank,) = known(shape_of(shapes[0], 1), "the rank of what is joined")
+    joined = np.zeros(rank, tfl.dtype.numpy)
+    joined[constant_of(concat_dim, "the axis")] = 1
+    begins = [tfl.const(0 * joined)]
+    for shape in shapes[:-1]:
+        begins.append(tfl.add(begins[-1], tfl.mul(shape, joined)))
+    return begins
+
+
+@lowers
+def MirrorPadGrad(tfl, dy, paddings, *, mode):
+    """UNSORTED_SEGMENT_SUM by the place that was mirrored."""
+    before_after = constant_of(paddings, "the paddings")
+    dims = known(shape_of(dy), "the shape")
+    budget.require_room(math.prod(dims), 4, tfl.name)
+    inner = [size - int(pair.sum()) for size, pair in zip(dims, before_after)]
+    places = np.arange(int(np.prod(inner)), dtype=np.int32).reshape(inner)
+    ids = np.pad(places, before_after, mode="reflect" if mode == "REFLECT" else "symmetric").reshape(-1)
+    flat = reshape(tfl, dy, (int(np.prod(dims)),))
+    count = scalar(places.size, types.INT32)
+    return reshape(tfl, unsorted(tfl, "UNSORTED_SEGMENT_SUM", flat, tfl.const(ids), count), inner)
+
+
+def _taken(dims: list[int], begin: Value, end: Value, strides: Value, masks: tuple[int, ...]) -> np.ndarray:
+    """The flat places that a strided slice takes of a tensor of these dimensions, in the slice's shape."""
+    starts, stops, steps = (constant_of(x, "the slice").tolist() for x in (begin, end, strides))
+    index: list = []
+    for at, (start, stop, step) in enumerate(zip(starts, stops, steps)):
+        open_start, open_stop, ellipsis, new_axis, shrink = (bool(mask >> at & 1) for mask in masks)
+        if ellipsis:
+            index.append(Ellipsis)
+        elif new_axis:
+            index.append(None)
+        elif shrink:
+            index.append(start)
+        else:
+            index.append(slice(None if open_start else start, None if open_stop else stop, step))
+    return np.asarray(np.arange(int(np.prod(dims))).reshape(dims)[tuple(index)])
+
+
+def _patchwork(tfl: Lowering, flat: list[Value], source: np.ndarray) -> Value:
+    """A tensor of the shape of `source`, which tells of each element its place among the operands, joined."""
+    parts = [reshape(tfl, x, (1,)) if x.rank == 0 else x for x in flat]
+
+    def gathered(*wide: Value) -> Value:
+        return tfl.gather(tfl.concatenation(*wide, axis=0), source.astype(np.int32), axis=0)
+
+    require(product(source.shape) != 0, "nothing is left")
+    return through(tfl, "GATHER", gathered, *parts)

@@ -1,0 +1,90 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.rules import Lowering, lowers, require
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
+from fuseconv.lower.support.kernel_limits import elementwise, scalar
+from fuseconv.lower.support.type_promotion import carried, cast, complex_of, conjugate, in_float32
+
+# BATCH_MATMUL takes no higher ranks.
+_MOST_DIMS = 5
+
+
+@lowers
+def MatMul(tfl, a, b, *, transpose_a=False, transpose_b=False):
+    """FULLY_CONNECTED with a constant, BATCH_MATMUL of two matrices; integers but int8 are multiplied and summed."""
+    return matmul(tfl, a, b, transpose_a, transpose_b)
+
+
+@lowers("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
+    """FULLY_CONNECTED with a constant matrix, else BATCH_MATMUL, which makes int32 of int8; other integers are
+    multiplied and summed."""
+    if x.dtype.is_complex:
+        x, y = (conjugate(tfl, z) if adjoint else z for z, adjoint in ((x, adj_x), (y, adj_y)))
+    return matmul(tfl, x, y, adj_x, adj_y)
+
+
+def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool = False) -> Value:
+    """x [...,m,k] @ y [...,k,n], with leading dimensions that broadcast; adj: the last two are swapped. The result is
+    of the op's type. A constant matrix y is a dense layer's."""
+    if x.dtype is y.dtype is types.INT8 and max(len(shape_of(x)), len(shape_of(y))) <= _MOST_DIMS:
+        result = [(types.INT32, tfl.shape)]
+        return cast(tfl, tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y, results=result), tfl.dtype)
+    if x.dtype.is_integer and y.dtype.is_integer:
+        return _integer_matmul(tfl, x, y, adj_x, adj_y)
+    if x.dtype is types.COMPLEX64:
+        return _complex_matmul(tfl, x, y, adj_x, adj_y)
+    x, y = (cast(tfl, v, types.FLOAT32) if v.dtype.is_integer else v for v in (x, y))
+    return _float_matmul(tfl, x, y, adj_x=adj_x, adj_y=adj_y)[0]
+
+
+def dense(tfl: Lowering, x: Value, weights: Value) -> Value:
+    """x [...,k] times the transpose of `weights` [n,k] -> [...,n]."""
+    return tfl.fully_connected(x, weights, keep_num_dims=len(shape_of(x)) > 2)
+
+
+def swapped(tfl: Lowering, x: Value) -> Value:
+    """x with its last two dimensions swapped."""
+    rank = len(shape_of(x))
+    return tfl.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+
+
+@in_float32
+def _float_matmul(tfl: Lowering, x: Value, y: Value, *, adj_x: bool, adj_y: bool) -> Value:
+    return _real_matmul(tfl, x, y, adj_x, adj_y)
+
+
+def _complex_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
+    """The products of the parts, added."""
+    parts = [tfl.real(x), tfl.imag(x)], [tfl.real(y), tfl.imag(y)]
+    (rr, ri), (ir, ii) = ([_real_matmul(tfl, a, b, adj_x, adj_y) for b in parts[1]] for a in parts[0])
+    return complex_of(tfl, tfl.sub(rr, ii), tfl.add(ri, ir))
+
+
+def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
+    left, right = shape_of(x), shape_of(y)
+    if y.is_const and not adj_x and len(left) >= len(right) and all(dim == 1 for dim in right[:-2]):
+        matrix = reshape(tfl, y, right[-2:])
+        return dense(tfl, x, matrix if adj_y else swapped(tfl, matrix))
+    if max(len(left), len(right)) <= _MOST_DIMS:
+        return tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y)
+    require(left[:-2] == right[:-2], "BATCH_MATMUL broadcasts operands of rank 5 at most")
+    x, y = (reshape(tfl, v, [product(s[:-2]), *s[-2:]]) for v, s in ((x, left), (y, right)))
+    z = tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y)
+    return reshape(tfl, z, [*left[:-2], *shape_of(z)[1:]], x, y)
+
+
+def _integer_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
+    """The product as TFLite has no kernel for it: every pair of elements multiplied, then summed."""
+    # What is left of the sum in the wider type is what the narrower one's arithmetic leaves.
+    x, y = (cast(tfl, v, carried(tfl, scalar(0, tfl.dtype), (types.INT32, types.INT64)).dtype) for v in (x, y))
+    x, y = swapped(tfl, x) if adj_x else x, swapped(tfl, y) if adj_y else y
+    rank = max(len(shape_of(x)), len(shape_of(y)))
+    left = tfl.expand_dims(x, tfl.const(-1, types.INT32))
+    right = tfl.expand_dims(y, tfl.const(-3, types.INT32))
+    return cast(tfl, tfl.sum_(elementwise(tfl, "MUL", left, right), [rank - 1]), tfl.dtype)

@@ -1,0 +1,159 @@
+"""Ops on one operand, element by element, that have a kernel of their own or nearly."""
+
+from __future__ import annotations
+
+import math
+
+from fuseconv.ir import types
+from fuseconv.lower.ops.math.arithmetic import reciprocal
+from fuseconv.lower.ops.math.complex import exponential
+from fuseconv.lower.rules import lowers
+from fuseconv.lower.support.kernel_limits import elementwise, filled
+from fuseconv.lower.support.type_promotion import cast, in_float32
+from fuseconv.tfl.limits import TYPES
+
+
+@lowers
+def Abs(tfl, x):
+    """ABS; the larger of x and -x of int64."""
+    if x.dtype is types.INT64:
+        return tfl.maximum(x, tfl.neg(x))
+    return elementwise(tfl, "ABS", x)
+
+
+@lowers
+def Neg(tfl, x):
+    """NEG."""
+    return elementwise(tfl, "NEG", x)
+
+
+@lowers
+def Sign(tfl, x):
+    """SIGN; of int64 whether x is above 0 less whether it is below. The sign of NaN is not specified."""
+    if x.dtype is types.INT64:
+        return tfl.sub(cast(tfl, tfl.greater(x, 0), types.INT64), cast(tfl, tfl.less(x, 0), types.INT64))
+    return elementwise(tfl, "SIGN", x)
+
+
+@lowers
+def Square(tfl, x):
+    """SQUARE; MUL of integers and complex numbers."""
+    return elementwise(tfl, "SQUARE", x) if x.dtype.is_float else elementwise(tfl, "MUL", x, x)
+
+
+@lowers
+def Sqrt(tfl, x):
+    """SQRT."""
+    return elementwise(tfl, "SQRT", x)
+
+
+@lowers
+def Rsqrt(tfl, x):
+    """RSQRT."""
+    return elementwise(tfl, "RSQRT", x)
+
+
+@lowers("Reciprocal", "Inv")
+def Reciprocal(tfl, x):
+    """DIV of 1."""
+    return reciprocal(tfl, x)
+
+
+@lowers
+def Exp(tfl, x):
+    """EXP; of complex numbers that of the real part, turned by COS and SIN of the other."""
+    return exponential(tfl, x) if x.dtype is types.COMPLEX64 else elementwise(tfl, "EXP", x)
+
+
+@lowers
+def Log(tfl, x):
+    """LOG."""
+    return elementwise(tfl, "LOG", x)
+
+
+@lowers
+def Sin(tfl, x):
+    """SIN."""
+    return elementwise(tfl, "SIN", x)
+
+
+@lowers
+def Cos(tfl, x):
+    """COS."""
+    return elementwise(tfl, "COS", x)
+
+
+@lowers
+@in_float32
+def Tan(tfl, x):
+    """SIN over COS."""
+    return tfl.div(tfl.sin(x), tfl.cos(x))
+
+
+@lowers
+def Tanh(tfl, x):
+    """TANH."""
+    return elementwise(tfl, "TANH", x)
+
+
+@lowers
+def Sigmoid(tfl, x):
+    """LOGISTIC."""
+    return elementwise(tfl, "LOGISTIC", x)
+
+
+@lowers
+def Floor(tfl, x):
+    """FLOOR; an integer is its own."""
+    return x if x.dtype.is_integer else elementwise(tfl, "FLOOR", x)
+
+
+@lowers
+def Ceil(tfl, x):
+    """CEIL; an integer is its own."""
+    return x if x.dtype.is_integer else elementwise(tfl, "CEIL", x)
+
+
+@lowers("Round", "Rint")
+def Round(tfl, x):
+    """ROUND, halves to even; an integer is its own."""
+    return x if x.dtype.is_integer else elementwise(tfl, "ROUND", x)
+
+
+@lowers
+def IsNan(tfl, x):
+    """NOT_EQUAL to itself."""
+    return elementwise(tfl, "NOT_EQUAL", x, x)
+
+
+@lowers
+def IsInf(tfl, x):
+    """ABS EQUAL to infinity."""
+    return elementwise(tfl, "EQUAL", elementwise(tfl, "ABS", x), math.inf)
+
+
+@lowers
+def IsFinite(tfl, x):
+    """ABS LESS than infinity."""
+    return elementwise(tfl, "LESS", elementwise(tfl, "ABS", x), math.inf)
+
+
+@lowers
+def ZerosLike(tfl, x):
+    """ZEROS_LIKE; a constant where the shape is known, FILL of types that ZEROS_LIKE lacks."""
+    if x.is_static or x.dtype not in (types.FLOAT32, types.INT32, types.INT64):
+        return filled(tfl, x.shape, b"" if x.dtype is types.STRING else 0, x.dtype, x)
+    return tfl.zeros_like(x)
+
+
+@lowers
+def OnesLike(tfl, x):
+    """FILL with 1."""
+    return filled(tfl, x.shape, 1, x.dtype, x)
+
+
+@lowers
+def Bucketize(tfl, x, *, boundaries=()):
+    """BUCKETIZE."""
+    wide = x if x.dtype in TYPES["BUCKETIZE"] else cast(tfl, x, types.FLOAT32 if x.dtype.is_float else types.INT32)
+    return tfl.bucketize(wide, boundaries=tuple(map(float, boundaries)))

@@ -1,0 +1,95 @@
+"""Normalisation in inference, and the norm of a tensor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import budget, types
+from fuseconv.ir.dims import product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.rules import Lowering, lowers, require
+from fuseconv.lower.support.data_format import channels_last, is_channels_first, restored
+from fuseconv.lower.support.dynamic_shapes import known, shape_of, size
+from fuseconv.lower.support.kernel_limits import elementwise, scalar
+from fuseconv.lower.support.type_promotion import cast, in_float32
+
+
+@lowers("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+@in_float32
+def FusedBatchNorm(
+    tfl, x, scale, offset, mean, variance, *,
+    epsilon=1e-4, exponential_avg_factor=1.0, data_format="NHWC", is_training=True,
+):  # fmt: skip
+    """One MUL and one ADD in inference; the moments of the batch in training."""
+    unread = not any(result.uses for result in tfl.source.results[3:])
+    require(unread, "a result that only serves the gradient is read")
+    x = channels_last(tfl, x, data_format)
+    moments = [mean, variance]
+    if is_training:
+        require(exponential_avg_factor == 1, "training with a moving average is not supported")
+        mean, variance, moments[1] = _moments(tfl, x)
+        moments[0] = mean
+    factor = tfl.mul(scale, tfl.rsqrt(tfl.add(variance, epsilon)))
+    y = tfl.add(tfl.mul(x, factor), tfl.sub(offset, tfl.mul(mean, factor)))
+    return [restored(tfl, y, data_format), *moments]
+
+
+@lowers
+def BatchNormWithGlobalNormalization(tfl, t, m, v, beta, gamma, *, variance_epsilon, scale_after_normalization):
+    """As FusedBatchNorm in inference, the channels last; the scale counts only if it is asked to."""
+    scale = gamma if scale_after_normalization else scalar(1, t.dtype)
+    return FusedBatchNorm(tfl, t, scale, beta, m, v, epsilon=variance_epsilon, is_training=False)[:1]
+
+
+@lowers
+@in_float32
+def LRN(tfl, x, *, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5):
+    """LOCAL_RESPONSE_NORMALIZATION; a product with a band matrix where the base of the power can be negative."""
+    if (bias > 0 and alpha >= 0) or beta == 0:
+        return tfl.local_response_normalization(x, radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
+    # The base of the power can be negative; TensorFlow then makes NaNs where TFLite's op makes numbers.
+    (channels,) = known(shape_of(x, 4)[3:], "the number of channels")
+    budget.require_room(channels * channels, 8, tfl.name)
+    distance = np.abs(np.subtract.outer(np.arange(channels), np.arange(channels)))
+    band = np.where(distance <= depth_radius, np.float32(alpha), np.float32(0))
+    base = tfl.add(tfl.fully_connected(tfl.mul(x, x), band, keep_num_dims=True), bias)
+    return tfl.mul(x, _power(tfl, base, -beta))
+
+
+@lowers
+@in_float32
+def L2Loss(tfl, t):
+    """Half the SUM of squares."""
+    axes = [*range(len(shape_of(t)))]
+    return tfl.mul(tfl.sum_(tfl.mul(t, t), axes), 0.5)
+
+
+def _power(tfl: Lowering, base: Value, exponent: float) -> Value:
+    """base ** exponent as TensorFlow's LRN computes it: NaN for a negative base unless the exponent is -1."""
+    if exponent == -1:
+        return tfl.div(np.array(1, np.float32), base)
+    if exponent == -0.5:
+        return tfl.rsqrt(base)
+    # The root makes the NaN: a power with a whole exponent would not, nor does XNNPACK's logarithm.
+    return tfl.pow_(tfl.sqrt(base), 2 * exponent)
+
+
+def _moments(tfl: Lowering, x: Value) -> tuple[Value, Value, Value]:
+    """The mean over all but the channels, the variance about it, and the variance as an estimate for the population."""
+    axes = [*range(len(shape_of(x)) - 1)]
+    mean = tfl.mean(x, axes)
+    centred = tfl.sub(x, mean)
+    variance = tfl.mean(tfl.mul(centred, centred), axes)
+    count = cast(tfl, size(tfl, product(shape_of(x)[:-1]), x), types.FLOAT32)
+    fewer = tfl.maximum(tfl.sub(count, 1.0), 1.0)
+    return mean, variance, tfl.mul(variance, tfl.div(count, fewer))
+
+
+@lowers("BiasAdd", "BiasAddV1")
+def BiasAdd(tfl, value, bias, *, data_format="NHWC"):
+    """ADD."""
+    # The format tells only where the channels are; the rank is the value's.
+    rank = len(shape_of(value))
+    if is_channels_first(data_format) and rank > 2:
+        bias = tfl.reshape(bias, [-1, *[1] * (rank - 2)])
+    return elementwise(tfl, "ADD", value, bias)

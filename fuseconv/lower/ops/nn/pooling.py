@@ -1,0 +1,140 @@
+"""Pooling, in two and three dimensions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fuseconv.ir import budget, types
+from fuseconv.ir.dims import Dim
+from fuseconv.ir.graph import Value
+from fuseconv.lower.rules import Lowering, Unsupported, constant_of, lowers, require
+from fuseconv.lower.support.data_format import channels_last, explicit_pads, pad, padded, restored, same_pads, spatial
+from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of, size
+from fuseconv.lower.support.type_promotion import carried, cast, in_float32
+
+Pool = Callable[..., Value]
+
+
+@lowers
+@in_float32
+def AvgPool(tfl, x, *, ksize, strides, padding, data_format="NHWC"):
+    """AVERAGE_POOL_2D."""
+    x = channels_last(tfl, x, data_format)
+    y = _pool(tfl.average_pool_2d, x, spatial(ksize, data_format), spatial(strides, data_format), padding)
+    return restored(tfl, y, data_format)
+
+
+@lowers
+def MaxPool(tfl, x, *, ksize, strides, padding, data_format="NHWC", explicit_paddings=()):
+    """MAX_POOL_2D; a MAXIMUM of slices for wide integers, which it lacks."""
+    x = channels_last(tfl, x, data_format)
+    pads = explicit_pads(explicit_paddings, data_format)
+    y = _max_pool(tfl, x, spatial(ksize, data_format), spatial(strides, data_format), padding, pads)
+    return restored(tfl, y, data_format)
+
+
+@lowers
+def MaxPoolV2(tfl, x, ksize, strides, *, padding, data_format="NHWC"):
+    """MAX_POOL_2D, with the window and the strides as constant operands."""
+    window, steps = constant_of(ksize, "the window").tolist(), constant_of(strides, "the strides").tolist()
+    return MaxPool(tfl, x, ksize=window, strides=steps, padding=padding, data_format=data_format)
+
+
+@lowers
+@in_float32
+def AvgPool3D(tfl, x, *, ksize, strides, padding, data_format="NDHWC"):
+    """AVERAGE_POOL_2D over height and width, then over depth."""
+    return _pool_3d(tfl, tfl.average_pool_2d, x, ksize, strides, padding, data_format)
+
+
+@lowers
+@in_float32
+def MaxPool3D(tfl, x, *, ksize, strides, padding, data_format="NDHWC"):
+    """MAX_POOL_2D over height and width, then over depth."""
+    return _pool_3d(tfl, tfl.max_pool_2d, x, ksize, strides, padding, data_format)
+
+
+@lowers
+def MaxPoolWithArgmax(tfl, x, *, ksize, strides, padding, include_batch_in_index=False):
+    """MAX_POOL_2D, and ARG_MAX of the elements of each window."""
+    require(x.dtype is types.FLOAT32, "MAX_POOL_2D and ARG_MAX take float32")
+    kernel, stride = spatial(ksize, "NHWC"), spatial(strides, "NHWC")
+    batch, *inner = shape_of(x, 4)
+    height, width, channels = known(inner, "height, width and channels")
+    pads = _pads((height, width), kernel, stride, padding)
+    windows = _windows(tfl, pad(tfl, x, pads, -np.inf), kernel, stride)
+    # The first of equal elements is the maximum, in TensorFlow and in ARG_MAX.
+    which = tfl.arg_max(tfl.pack(*windows, axis=4), np.array(4, np.int32), output_type="INT32")
+    starts = [np.arange(int(n)) * s - p[0] for n, s, p in zip(shape_of(windows[0])[1:3], stride, pads)]
+    budget.require_room(starts[0].size * starts[1].size * channels, 8, tfl.name)
+    corner = np.add.outer(starts[0] * width, starts[1])[..., None] * channels + np.arange(channels)
+    offset = np.add.outer(np.arange(kernel[0]) * width, np.arange(kernel[1])).reshape(-1) * channels
+    index = tfl.add(tfl.gather(offset.astype(np.int32), which), corner.astype(np.int32))
+    if include_batch_in_index:
+        index = tfl.add(index, _first_indices(tfl, batch, height * width * channels, x))
+    return [_pool(tfl.max_pool_2d, x, kernel, stride, padding), cast(tfl, index, tfl.source.results[1].dtype)]
+
+
+def _first_indices(tfl: Lowering, batch: Dim, elements: int, x: Value) -> Value:
+    """The flat index of the first element of each image of x: [batch,1,1,1]."""
+    count = tfl.reshape(size(tfl, batch, x), tfl.ints([]))
+    images = tfl.range_(np.array(0, np.int32), count, np.array(1, np.int32))
+    return tfl.mul(tfl.reshape(images, [-1, 1, 1, 1]), elements)
+
+
+def _pool(pool: Pool, x: Value, kernel: Sequence[int], stride: Sequence[int], padding: str) -> Value:
+    return pool(
+        x, padding=padding, filter_height=kernel[0], filter_width=kernel[1], stride_h=stride[0], stride_w=stride[1]
+    )  # fmt: skip
+
+
+def _max_pool(
+    tfl: Lowering, x: Value, kernel: list[int], stride: list[int], padding: str, pads: list[tuple[int, int]]
+) -> Value:
+    """The maximum of each window of x [n,h,w,c]; wide integers, which the kernel lacks, by MAXIMUMs of slices."""
+    if x.dtype in (types.INT32, types.INT64):
+        pads = pads or _pads(shape_of(x)[1:3], kernel, stride, padding)
+        x = pad(tfl, x, pads, int(np.iinfo(x.dtype.numpy).min))
+        return functools.reduce(tfl.maximum, _windows(tfl, x, kernel, stride))
+    wide = carried(tfl, x, (types.FLOAT32,))
+    wide, padding = padded(tfl, wide, padding, pads, [(k, s, 1) for k, s in zip(kernel, stride)], -np.inf)
+    return cast(tfl, _pool(tfl.max_pool_2d, wide, kernel, stride, padding), x.dtype)
+
+
+def _pool_3d(
+    tfl: Lowering, pool: Pool, x: Value, ksize: Sequence[int], strides: Sequence[int], padding: str, data_format: str
+) -> Value:
+    """Pools x over height and width, then over depth: a mean of means of equally many, a maximum of maxima."""
+    kernel, stride = spatial(ksize, data_format), spatial(strides, data_format)
+    x = channels_last(tfl, x, data_format)
+    n, d, h, w, c = shape_of(x, 5)
+    rows = _pool(pool, reshape(tfl, x, [n * d, h, w, c]), kernel[1:], stride[1:], padding)
+    _, h, w, _ = shape_of(rows)
+    columns = _pool(pool, reshape(tfl, rows, [n, d, h * w, c], x), [kernel[0], 1], [stride[0], 1], padding)
+    return restored(tfl, reshape(tfl, columns, [n, shape_of(columns)[1], h, w, c], x, rows), data_format)
+
+
+def _pads(sizes: Sequence, kernel: Sequence[int], stride: Sequence[int], padding: str) -> list[tuple[int, int]]:
+    """What the padding adds before and after each spatial dimension. Refuses what depends on an unknown size."""
+    if padding == "VALID":
+        return [(0, 0)] * len(kernel)
+    pads = [same_pads(*window) for window in zip(sizes, kernel, stride)]
+    if None in pads:
+        raise Unsupported("SAME padding with strides depends on a size that is not known")
+    return pads  # type: ignore[return-value]
+
+
+def _windows(tfl: Lowering, x: Value, kernel: Sequence[int], stride: Sequence[int]) -> list[Value]:
+    """For each place in the window, in order, the elements of x [n,h,w,c] that the windows have there."""
+    slices = []
+    for row, column in np.ndindex(*kernel):
+        ends = [row - kernel[0] + 1, column - kernel[1] + 1]
+        # An end of 0 would be the first element, not the one after the last.
+        mask = 0b1001 | (ends[0] == 0) << 1 | (ends[1] == 0) << 2
+        slices.append(
+            tfl.strided_slice(x, [0, row, column, 0], [0, *ends, 0], [1, *stride, 1], begin_mask=0b1001, end_mask=mask)
+        )
+    return slices

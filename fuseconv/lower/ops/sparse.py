@@ -1,0 +1,160 @@
+"""Sparse tensors: the indices [n, rank] of their elements, int64, the elements [n], and the shape [rank], int64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.lower.ops.math.arithmetic import floor_quotient
+from fuseconv.lower.ops.math.reduction import reduced
+from fuseconv.lower.ops.ragged import elements
+from fuseconv.lower.ops.segment import unsorted
+from fuseconv.lower.rules import Lowering, lowers
+from fuseconv.lower.support.dynamic_shapes import extent, known, positions, reshape, shape_of
+from fuseconv.lower.support.kernel_limits import elementwise, filled, scalar, select, through
+from fuseconv.lower.support.type_promotion import cast, in_float32
+
+
+@lowers
+def SparseReorder(tfl, indices, values, shape):
+    """GATHER in the order that TOPK_V2 gives the places in the dense tensor."""
+    order = _order(tfl, _places(tfl, _columns(tfl, indices), _sizes(tfl, shape)))
+    return [tfl.gather(indices, order, axis=0), through(tfl, "GATHER", lambda x: tfl.gather(x, order, axis=0), values)]
+
+
+@lowers
+def SparseReshape(tfl, indices, shape, new_shape):
+    """The places in the dense tensor, taken apart by the new sizes."""
+    whole = tfl.reduce_prod(shape, [0])
+    unknown = tfl.less(new_shape, scalar(0, types.INT64))
+    others = tfl.reduce_prod(select(tfl, unknown, 1, new_shape), [0])
+    rest = floor_quotient(tfl, whole, elementwise(tfl, "MAXIMUM", others, 1))
+    made = select(tfl, unknown, rest, new_shape)
+    place = _places(tfl, _columns(tfl, indices), _sizes(tfl, shape))
+    columns = []
+    for size in _sizes(tfl, made)[:0:-1]:
+        size = elementwise(tfl, "MAXIMUM", size, 1)  # TFLite divides nothing by 0, not even nothing
+        columns.append(elementwise(tfl, "FLOOR_MOD", place, size))
+        place = floor_quotient(tfl, place, size)
+    return [_joined(tfl, [place, *columns[::-1]]), made]
+
+
+@lowers
+def SparseFillEmptyRows(tfl, indices, values, dense_shape, default_value):
+    """GATHER of the elements by their rows, behind which the default stands for the rows that are empty."""
+    count, rank = shape_of(indices, 2)
+    row = cast(tfl, _columns(tfl, indices)[0], types.INT32)
+    rows = cast(tfl, _sizes(tfl, dense_shape)[0], types.INT32)
+    once = filled(tfl, (count,), 1, types.INT32, indices)
+    occurs = unsorted(tfl, "UNSORTED_SEGMENT_SUM", once, row, rows)
+    empty = tfl.equal(occurs, 0)
+    start = tfl.cumsum(occurs, tfl.const(0, types.INT32), exclusive=True)
+    of = elements(tfl, tfl.maximum(occurs, 1))
+    order = _order(tfl, row)
+    # Behind the elements, in the order of their rows, stands one more: the default.
+    last = extent(tfl, count, indices)
+    closed = tfl.concatenation(order, tfl.reshape(last, [1]), axis=0)
+    there = tfl.add(tfl.gather(start, of.row, axis=0), of.place)
+    element = tfl.gather(closed, select(tfl, tfl.gather(empty, of.row, axis=0), last, there), axis=0)
+    nothing = tfl.const(np.zeros((1, *known([rank], "the rank")), np.int64))
+    taken = tfl.gather(tfl.concatenation(indices, nothing, axis=0), element, axis=0)
+    columns = [cast(tfl, of.row, types.INT64), *_columns(tfl, taken)[1:]]
+    default = tfl.reshape(default_value, [1])
+
+    def filled_up(wide: Value, default: Value) -> Value:
+        return tfl.gather(tfl.concatenation(wide, default, axis=0), element, axis=0)
+
+    made = through(tfl, "GATHER", filled_up, values, default)
+    sorted_row = tfl.gather(row, order, axis=0)
+    shift = tfl.sub(tfl.gather(of.splits, sorted_row, axis=0), tfl.gather(start, sorted_row, axis=0))
+    went = tfl.add(positions(tfl, count, indices), shift)
+    back = tfl.scatter_nd(tfl.expand_dims(order, 1), went, tfl.reshape(last, [1]))
+    return [_joined(tfl, columns), made, empty, cast(tfl, back, types.INT64)]
+
+
+@lowers
+def SparseReduceSum(tfl, indices, values, shape, reduction_axes, *, keep_dims=False):
+    """SUM of SCATTER_ND."""
+    where, sizes = cast(tfl, indices, types.INT32), cast(tfl, shape, types.INT32)
+    dense = through(tfl, "SCATTER_ND", lambda x: tfl.scatter_nd(where, x, sizes), values)
+    return reduced(tfl, "SUM", dense, reduction_axes, keep_dims, 0)
+
+
+@lowers
+def SparseTensorDenseAdd(tfl, indices, values, shape, dense):
+    """ADD of SCATTER_ND."""
+    where, sizes = cast(tfl, indices, types.INT32), cast(tfl, shape, types.INT32)
+    return elementwise(tfl, "ADD", through(tfl, "SCATTER_ND", lambda x: tfl.scatter_nd(where, x, sizes), values), dense)
+
+
+@lowers
+def SparseDenseCwiseMul(tfl, indices, values, shape, dense):
+    """MUL with what GATHER_ND finds."""
+    return elementwise(tfl, "MUL", values, _found(tfl, indices, dense))
+
+
+@lowers
+def SparseDenseCwiseDiv(tfl, indices, values, shape, dense):
+    """DIV by what GATHER_ND finds."""
+    return elementwise(tfl, "DIV", values, _found(tfl, indices, dense))
+
+
+@lowers
+def SparseDenseCwiseAdd(tfl, indices, values, shape, dense):
+    """ADD to what GATHER_ND finds."""
+    return elementwise(tfl, "ADD", values, _found(tfl, indices, dense))
+
+
+@lowers
+@in_float32
+def SparseSoftmax(tfl, indices, values, shape):
+    """EXP of the distances to UNSORTED_SEGMENT_MAX, over their UNSORTED_SEGMENT_SUM, by rows."""
+    sizes = _sizes(tfl, cast(tfl, shape, types.INT32))[:-1]
+    row = _places(tfl, _columns(tfl, cast(tfl, indices, types.INT32))[:-1], sizes)
+    rows = tfl.reduce_prod(tfl.pack(*sizes, axis=0, values_count=len(sizes)), [0])
+    distance = tfl.sub(values, tfl.gather(tfl.unsorted_segment_max(values, row, rows), row, axis=0))
+    powers = tfl.exp(distance)
+    return tfl.div(powers, tfl.gather(tfl.unsorted_segment_sum(powers, row, rows), row, axis=0))
+
+
+def _columns(tfl: Lowering, indices: Value) -> list[Value]:
+    """The indices along each dimension."""
+    count, rank = shape_of(indices, 2)
+    (rank,) = known([rank], "the rank of a sparse tensor")
+    parts = tfl.split(scalar(1, types.INT32), indices, num_splits=rank)
+    return [reshape(tfl, part, (count,), indices) for part in (parts if rank > 1 else [parts])]
+
+
+def _sizes(tfl: Lowering, shape: Value) -> list[Value]:
+    """The sizes of the dimensions, as scalars."""
+    (rank,) = known(shape_of(shape, 1), "the rank of a sparse tensor")
+    return [tfl.gather(shape, scalar(axis, types.INT32), axis=0) for axis in range(rank)]
+
+
+def _places(tfl: Lowering, columns: Sequence[Value], sizes: Sequence[Value]) -> Value:
+    """Where the elements stand in the dense tensor, counted through its rows."""
+    place = columns[0]
+    for column, size in zip(columns[1:], sizes[1:]):
+        place = elementwise(tfl, "ADD", elementwise(tfl, "MUL", place, size), column)
+    return place
+
+
+def _joined(tfl: Lowering, columns: Sequence[Value]) -> Value:
+    return tfl.pack(*columns, axis=1, values_count=len(columns))
+
+
+def _order(tfl: Lowering, numbers: Value) -> Value:
+    """The places of the numbers in ascending order; the first of equal ones first."""
+    return tfl.topk_v2(tfl.neg(numbers), extent(tfl, shape_of(numbers)[0], numbers))[1]
+
+
+def _found(tfl: Lowering, indices: Value, dense: Value) -> Value:
+    """The elements of a dense tensor, which is repeated along dimensions of size 1 and those that it lacks."""
+    rank = len(shape_of(dense))
+    last = tfl.sub(tfl.shape_(dense), 1)
+    own = tfl.slice_(cast(tfl, indices, types.INT32), [0, known(shape_of(indices)[1:], "the rank")[0] - rank], [-1, -1])
+    where = elementwise(tfl, "MINIMUM", own, last)
+    return through(tfl, "GATHER_ND", lambda wide: tfl.gather_nd(wide, where), dense)

@@ -1,0 +1,1 @@
+"""What lowering rules share."""

@@ -1,0 +1,167 @@
+"""Kernels within their limits: element types that a kernel lacks are carried by wider ones, and the dimensions of high
+ranks are merged. `fuseconv.tfl.limits` holds what each kernel takes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Shape, product
+from fuseconv.ir.graph import Value, constant
+from fuseconv.ir.types import DType
+from fuseconv.lower.rules import Lowering, Unsupported, require
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_vector
+from fuseconv.lower.support.string_positions import by_places
+from fuseconv.lower.support.type_promotion import by_parts, carried, cast
+from fuseconv.tfl.infer import broadcast
+from fuseconv.tfl.limits import BROADCAST_RANK, RANK, TYPES
+
+# What computes the parts of complex numbers apart.
+_LINEAR = frozenset({
+    "ADD", "SUB", "NEG", "SUM", "MEAN", "UNSORTED_SEGMENT_SUM", "CONCATENATION", "PACK", "UNPACK", "SPLIT", "SPLIT_V",
+    "SLICE", "STRIDED_SLICE", "GATHER", "GATHER_ND", "SCATTER_ND", "TRANSPOSE", "PAD", "PADV2", "MIRROR_PAD", "TILE",
+    "REVERSE_V2", "REVERSE_SEQUENCE", "DYNAMIC_UPDATE_SLICE", "SELECT", "SELECT_V2", "MATRIX_DIAG", "MATRIX_SET_DIAG",
+    "BROADCAST_TO", "FILL", "ONE_HOT",
+})  # fmt: skip
+# What takes elements from one place to another.
+_MOVES = frozenset({
+    "BROADCAST_TO", "CONCATENATION", "DYNAMIC_UPDATE_SLICE", "GATHER", "GATHER_ND", "ONE_HOT", "PACK",
+    "REVERSE_SEQUENCE", "REVERSE_V2", "SELECT", "SELECT_V2", "SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "TILE",
+    "TRANSPOSE", "UNPACK",
+})  # fmt: skip
+
+
+def through(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -> Any:
+    """`build(*data)`, which builds the op `kind`, on operands of a type that its kernel has; what is built of that type
+    is cast back. Refuses the op if no type will do, or if the rank is too high for the kernel.
+    The parts of complex numbers are computed apart; strings that the kernel lacks are moved by their places."""
+    check_rank(kind, *data)
+    original = data[0].dtype
+    if original.is_complex and kind in _LINEAR:
+        return by_parts(tfl, build, *data)
+    if original is types.STRING and kind in _MOVES and not _takes_strings(kind, data):
+        return by_places(tfl, build, *data)
+    wide = [carried(tfl, x, TYPES[kind]) for x in data]
+    made = build(*wide)
+    if wide[0].dtype is original:
+        return made
+    return [cast(tfl, y, original) for y in made] if isinstance(made, list) else cast(tfl, made, original)
+
+
+def _takes_strings(kind: str, data: Sequence[Value]) -> bool:
+    """Whether a kernel takes these strings: GATHER takes those of a vector only, and SLICE fails where its operand has
+    another size than in the last run."""
+    if kind == "GATHER":
+        return len(data) == 1 and data[0].rank == 1
+    return kind != "SLICE" and types.STRING in TYPES.get(kind, ())
+
+
+def check_rank(kind: str, *data: Value) -> None:
+    """Refuses the op if an operand's rank is higher than the kernel takes."""
+    for x in data:
+        limit = RANK.get(kind, 8)
+        if x.shape is not None and len(x.shape) > limit:
+            raise Unsupported(f"rank {x.rank} is more than the {limit} dimensions of {kind}")
+
+
+def elementwise(tfl: Lowering, kind: str, *operands: Value | float, **attrs: Any) -> Value:
+    """The op `kind` on operands that broadcast; numbers take the type of the first Value. Operands of one type that the
+    kernel lacks are carried by a wider one; the result of such an op is cast back unless it is a truth value."""
+    first = next(x for x in operands if isinstance(x, Value))
+    allowed = TYPES.get(kind, (types.FLOAT32,))
+    values = [x if isinstance(x, Value) else scalar(x, first.dtype) for x in operands]
+    if first.dtype.is_complex and kind in _LINEAR:
+        return by_parts(tfl, lambda *parts: _broadcast(tfl, kind, list(parts), attrs), *values)
+    wide = [carried(tfl, x, allowed) for x in values]
+    y = _broadcast(tfl, kind, wide, attrs)
+    return y if y.dtype is types.BOOL else cast(tfl, y, first.dtype)
+
+
+def select(tfl: Lowering, condition: Value, x: Value | float, y: Value | float) -> Value:
+    """Elements of x where the condition holds, else of y; all three broadcast. A number takes the other's type."""
+    like = x if isinstance(x, Value) else y
+    assert isinstance(like, Value)
+    data = [branch if isinstance(branch, Value) else scalar(branch, like.dtype) for branch in (x, y)]
+    return through(tfl, "SELECT_V2", lambda a, b: _broadcast(tfl, "SELECT_V2", [condition, a, b], {}), *data)
+
+
+def scalar(number: Any, dtype: DType) -> Value:
+    """A constant of rank 0."""
+    return constant(np.array(number, dtype.numpy), dtype)
+
+
+def filled(tfl: Lowering, shape: Shape | None, number: Any, dtype: DType, *sources: Value) -> Value:
+    """A tensor of one number; unknown dimensions are made of the sizes of `sources`, of which the first has the shape
+    if that is not known."""
+    dims = tfl.shape_(sources[0]) if shape is None else sizes(tfl, shape, *sources)
+    return through(tfl, "FILL", lambda wide: tfl.fill(dims, wide), scalar(number, dtype))
+
+
+def sizes(tfl: Lowering, shape: Shape, *sources: Value) -> Value:
+    """The shape as an int32 vector: a constant where it is known; the run-time shape of the source that has it."""
+    if all(isinstance(dim, int) for dim in shape):
+        return tfl.ints(list(shape))
+    whole = next((x for x in sources if x.shape == shape), None)
+    return shape_vector(tfl, shape, *sources) if whole is None else tfl.shape_(whole)
+
+
+def broadcast_to(tfl: Lowering, x: Value, shape: Shape, *sources: Value) -> Value:
+    """x with its dimensions of size 1 (and those it lacks) repeated to fill the shape."""
+    if x.shape == shape:
+        return x
+    dims = sizes(tfl, shape, x, *sources)
+    return through(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, dims), x)
+
+
+def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str, Any]) -> Value:
+    def build(*operands: Value) -> Value:
+        return tfl.op(kind, operands, attrs)[0]
+
+    limit = BROADCAST_RANK.get(kind, 8)
+    shapes = [x.shape for x in operands if x.shape is not None]
+    if len(shapes) < len(operands):
+        require(limit > 0, "the rank of an operand is not known")
+        return build(*operands)
+    if max(map(len, shapes)) <= limit or len(set(shapes)) == 1:
+        return build(*operands)
+    full: Shape = broadcast(*shapes)  # type: ignore[assignment]
+    runs = _runs(shapes, full)
+    if runs is None:
+        known = [tfl.shape_(x) for x in operands]
+        target = functools.reduce(tfl.broadcast_args, known)
+        return build(*[tfl.broadcast_to(x, target) for x in operands])
+    if len(runs) > limit:
+        return build(*[broadcast_to(tfl, x, full, *operands) for x in operands])
+    merged = [reshape(tfl, x, _merge(shape, runs, len(full)), *operands) for x, shape in zip(operands, shapes)]
+    return reshape(tfl, build(*merged), full, *operands)
+
+
+def _runs(shapes: Sequence[Shape], full: Shape) -> list[list[int]] | None:
+    """Neighbouring dimensions along which the same operands are repeated, as lists of dimensions; None if it takes the
+    run-time sizes to tell."""
+    rank = len(full)
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    runs: list[list[int]] = []
+    last: tuple[bool, ...] | None = None
+    for axis in range(rank):
+        repeated = tuple(shape[axis] == 1 for shape in padded)
+        if not all(shape[axis] in (1, full[axis]) for shape in padded):
+            return None
+        if all(repeated) and runs:
+            runs[-1].append(axis)
+            continue
+        if repeated == last or (last is None and runs):
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+        last = None if all(repeated) else repeated
+    return runs
+
+
+def _merge(shape: Shape, runs: list[list[int]], rank: int) -> Shape:
+    padded = (1,) * (rank - len(shape)) + tuple(shape)
+    return tuple(product(padded[axis] for axis in run) for run in runs)

@@ -1,0 +1,24 @@
+"""Strings moved by ops whose kernels lack them: the op moves the places of the strings, whole numbers, and GATHER takes
+what is there. No kernel takes strings from two tensors into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fuseconv.ir.dims import product
+from fuseconv.ir.graph import Value
+from fuseconv.lower.rules import Lowering, require
+from fuseconv.lower.support.dynamic_shapes import positions, reshape, shape_of
+
+
+def by_places(tfl: Lowering, build: Callable[..., Any], *data: Value) -> Any:
+    """`build(*data)`, an op that moves the elements of a tensor and computes nothing."""
+    require(len(data) == 1, "TFLite has no kernel that takes strings from two tensors into one")
+    (x,) = data
+    size = product(shape_of(x))
+    row = reshape(tfl, x, (size,), x)
+    made = build(reshape(tfl, positions(tfl, size, x), shape_of(x), x))
+    if isinstance(made, list):
+        return [tfl.gather(row, places, axis=0) for places in made]
+    return tfl.gather(row, made, axis=0)

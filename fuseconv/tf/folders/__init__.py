@@ -1,0 +1,51 @@
+"""Values of the results of TF ops whose operands are constants, computed with numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fuseconv.errors import ILL_FITTING
+from fuseconv.ir.graph import Op
+from fuseconv.tf.folders import (  # noqa: F401  (fill the table)
+    array,
+    elementwise,
+    linalg,
+    nn,
+    reduction,
+    slicing,
+    strings,
+)
+from fuseconv.tf.folders.registry import TABLE, Declined
+
+
+def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+    """The results of a TF op on these operands: what TensorFlow's CPU kernel computes, up to rounding.
+
+    None if no kernel serves the op, an attribute or these operands. Results may be views of operands.
+    """
+    results = apply(op, arrays)
+    if results is None:
+        return None
+    for value, result in zip(op.results, results):
+        if result.dtype != value.dtype.numpy:
+            raise TypeError(f"the kernel of {op.type} made {result.dtype} where the op makes {value.dtype}")
+    return results
+
+
+def apply(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+    """As `evaluate`, for arrays of any element type: object arrays of ints and Syms too."""
+    function = TABLE.get(op.type) if op.dialect == "tf" else None
+    if function is None or function.unhandled(op):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            made = function(op, op, arrays)
+    except (Declined, TypeError, *ILL_FITTING):
+        # Operands that do not fit together: a branch that is never taken may well hold such an op. Else lowering tells.
+        return None
+    results = [np.asarray(result) for result in (made if isinstance(made, list) else [made])]
+    if len(results) != len(op.results):
+        raise TypeError(f"the kernel of {op.type} made {len(results)} results where the op has {len(op.results)}")
+    return results

@@ -1,0 +1,145 @@
+"""Kernels of slices, gathers and scatters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir.graph import Op
+from fuseconv.tf.folders.registry import kernel, require
+from fuseconv.tf.strided_slice import Insert, Pick, unfold
+
+
+@kernel("Slice")
+def slice_(op: Op, x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.ndarray:
+    require(begin.shape == size.shape == (x.ndim,))
+    taken = []
+    for dim, first, count in zip(x.shape, begin.tolist(), size.tolist()):
+        last = dim if count == -1 else first + count
+        require(0 <= first <= last <= dim)
+        taken.append(slice(first, last))
+    index: Any = (*taken, ...)
+    return x[index]
+
+
+@kernel("StridedSlice")
+def strided_slice(
+    op: Op,
+    x: np.ndarray,
+    begin: np.ndarray,
+    end: np.ndarray,
+    strides: np.ndarray,
+    *,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+) -> np.ndarray:
+    spec = begin.tolist(), end.tolist(), strides.tolist()
+    entries = unfold(x.ndim, *spec, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    require(entries is not None)
+    index: Any = []
+    dims = iter(x.shape)
+    for entry in entries:  # type: ignore[union-attr]
+        if isinstance(entry, Insert):
+            index.append(np.newaxis)
+            continue
+        dim = next(dims)
+        if isinstance(entry, Pick):
+            require(-dim <= entry.index < dim and entry.stride > 0)
+            index.append(entry.index)
+        else:
+            require(entry.stride)
+            index.append(slice(entry.begin, entry.end, entry.stride))
+    # The ellipsis makes an array of a single element too.
+    index.append(...)
+    return x[tuple(index)]
+
+
+def _inside(indices: np.ndarray, dim: int) -> None:
+    require(indices.dtype != object and bool(np.all((indices >= 0) & (indices < dim))))
+
+
+@kernel("Gather")
+def gather(op: Op, params: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    require(params.ndim)
+    _inside(indices, params.shape[0])
+    return np.take(params, indices, 0)
+
+
+@kernel("GatherV2")
+def gather_v2(
+    op: Op, params: np.ndarray, indices: np.ndarray, axis: np.ndarray, *, batch_dims: int = 0
+) -> np.ndarray:
+    along = int(axis)
+    require(-params.ndim <= along < params.ndim)
+    along %= params.ndim
+    batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+    require(0 <= batch <= along and params.shape[:batch] == indices.shape[:batch])
+    _inside(indices, params.shape[along])
+    if not batch:
+        return np.take(params, indices, along)
+    # The batch becomes one dimension, and each of its members is gathered from on its own.
+    count = int(np.prod(params.shape[:batch]))
+    source = params.reshape(count, *params.shape[batch:])
+    taken = indices.reshape(count, *indices.shape[batch:])
+    shape = (*params.shape[:along], *indices.shape[batch:], *params.shape[along + 1 :])
+    made = np.empty((count, *shape[batch:]), params.dtype)
+    for member in range(count):
+        made[member] = np.take(source[member], taken[member], along - batch)
+    return made.reshape(shape)
+
+
+@kernel("GatherNd")
+def gather_nd(op: Op, params: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    return params[_coordinates(indices, params.shape)]
+
+
+def _coordinates(indices: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    """An index for each of the leading dimensions. Declines one that is out of range."""
+    require(indices.ndim and 1 <= indices.shape[-1] <= len(shape))
+    coordinates = tuple(indices[..., axis] for axis in range(indices.shape[-1]))
+    for coordinate, dim in zip(coordinates, shape):
+        _inside(coordinate, dim)
+    return coordinates
+
+
+@kernel("ScatterNd")
+def scatter_nd(op: Op, indices: np.ndarray, updates: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    require(updates.dtype != object)
+    made = np.zeros(shape.tolist(), updates.dtype)
+    return _scatter(np.add, made, indices, updates)
+
+
+@kernel("TensorScatterAdd")
+def tensor_scatter_add(op: Op, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    return _scatter(np.add, x.copy(), indices, updates)
+
+
+@kernel("TensorScatterSub")
+def tensor_scatter_sub(op: Op, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    return _scatter(np.subtract, x.copy(), indices, updates)
+
+
+@kernel("TensorScatterMax")
+def tensor_scatter_max(op: Op, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    return _scatter(np.maximum, x.copy(), indices, updates)
+
+
+@kernel("TensorScatterMin")
+def tensor_scatter_min(op: Op, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    return _scatter(np.minimum, x.copy(), indices, updates)
+
+
+@kernel("TensorScatterUpdate")
+def tensor_scatter_update(op: Op, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    made = x.copy()
+    made[_coordinates(indices, x.shape)] = updates
+    return made
+
+
+def _scatter(function: Any, made: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    function.at(made, _coordinates(indices, made.shape), updates)
+    return made

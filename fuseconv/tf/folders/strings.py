@@ -1,0 +1,74 @@
+"""Kernels of ops on strings, as arrays of bytes objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir import budget
+from fuseconv.ir.graph import Op
+from fuseconv.tf.folders.registry import kernel, require
+
+
+def _each(function: Callable[..., Any], *arrays: np.ndarray, dtype: Any = object) -> np.ndarray:
+    """The function of the elements of arrays that broadcast."""
+    made = np.empty(np.broadcast_shapes(*(x.shape for x in arrays)), dtype)
+    made.reshape(-1)[:] = [function(*elements) for elements in np.broadcast(*arrays)]
+    return made
+
+
+def _words(*arrays: np.ndarray) -> None:
+    """Declines unless the arrays hold strings."""
+    require(all(isinstance(word, bytes) for x in arrays for word in x.flat))
+
+
+@kernel("AsString")
+def as_string(
+    op: Op, x: np.ndarray, *, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1,
+    fill: str = "",
+) -> np.ndarray:  # fmt: skip
+    budget.spend_work(x.size * max(width, precision, 0))
+    form = "%" + fill + (str(width) if width > -1 else "")
+    if x.dtype.kind == "b":
+        return _each(lambda value: b"true" if value else b"false", x)
+    if x.dtype.kind in "iu":
+        require(precision == -1 and not scientific and not shortest)
+        return _each(lambda value: (form + "d").encode() % int(value), x)
+    require(x.dtype.kind == "f" and x.dtype.itemsize >= 4 and np.isfinite(x).all() and not (scientific and shortest))
+    form += (f".{precision}" if precision > -1 else "") + ("e" if scientific else "g" if shortest else "f")
+    return _each(lambda value: form.encode() % float(value), x)
+
+
+@kernel("StringJoin")
+def string_join(op: Op, *inputs: np.ndarray, separator: str | bytes = "") -> np.ndarray:
+    _words(*inputs)
+    between = separator.encode() if isinstance(separator, str) else separator
+    longest = sum(max(map(len, x.flat), default=0) + len(between) for x in inputs)
+    budget.spend_work(longest * np.broadcast(*inputs).size if inputs else 0)
+    return _each(lambda *words: between.join(words), *inputs)
+
+
+@kernel("StringLower")
+def string_lower(op: Op, x: np.ndarray) -> np.ndarray:
+    _words(x)
+    return _each(bytes.lower, x)
+
+
+@kernel("StringUpper")
+def string_upper(op: Op, x: np.ndarray) -> np.ndarray:
+    _words(x)
+    return _each(bytes.upper, x)
+
+
+@kernel("StringStrip")
+def string_strip(op: Op, x: np.ndarray) -> np.ndarray:
+    _words(x)
+    return _each(bytes.strip, x)
+
+
+@kernel("StringLength")
+def string_length(op: Op, x: np.ndarray) -> np.ndarray:
+    _words(x)
+    return _each(len, x, dtype=np.int32)

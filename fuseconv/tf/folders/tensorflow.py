@@ -1,0 +1,91 @@
+"""Values of the results of TF ops whose operands are constants, computed with TensorFlow itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir.graph import FuncRef, Op, Value
+from fuseconv.ir.types import DType
+from fuseconv.tf.folders.pure_ops import PURE_OPS
+from fuseconv.tf.folders.registry import TABLE
+
+
+def evaluate_with_tensorflow(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+    """The results of a TF op on these operands, from TensorFlow's own CPU kernel. Imports TensorFlow.
+
+    None for an op that is not known to do nothing but compute (one of `PURE_OPS`, or with a numpy kernel), that calls
+    functions, that makes or takes handles, that TensorFlow does not know, or that it refuses to run on these operands.
+    The caller has seen to it that the results are of a size that the memory has room for.
+    """
+    if op.dialect != "tf" or (op.type not in PURE_OPS and op.type not in TABLE):
+        return None
+    import tensorflow as tf
+    from tensorflow.python.eager import context, execute
+    from tensorflow.python.framework import op_def_registry
+
+    definition = op_def_registry.get(op.type)
+    if definition is None or definition.is_stateful or any(isinstance(a, FuncRef) for a in op.attrs.values()):
+        return None
+    values = [*op.results, *(operand for operand in op.operands if operand is not None)]
+    if any(value.dtype.is_handle or value.dtype.name.startswith("q") for value in values):
+        return None
+    attrs = _attributes(definition, op)
+    if attrs is None:
+        return None
+    try:
+        with tf.device("CPU"):
+            operands = [tf.constant(array) for array in arrays]
+            made = execute.quick_execute(op.type, len(op.results), operands, tuple(attrs), context.context())
+    except (tf.errors.OpError, NotImplementedError):
+        return None
+    results = [_array(tensor.numpy()) for tensor in made]
+    if any(array.dtype != result.dtype.numpy for array, result in zip(results, op.results)):
+        return None
+    return results
+
+
+def _attributes(definition: Any, op: Op) -> list[Any] | None:
+    """All attributes, names and values in turn: the op's own, and the types and counts of its operands and results."""
+    operands = [operand for operand in op.operands if operand is not None]
+    attrs: dict[str, Any] = {}
+    for args, values in ((definition.input_arg, operands), (definition.output_arg, op.results)):
+        shared = _shared(args, values)
+        if shared is None:
+            return None
+        for arg, own in shared:
+            if arg.number_attr:
+                attrs[arg.number_attr] = len(own)
+            if arg.type_list_attr:
+                attrs[arg.type_list_attr] = [value.dtype.tf for value in own]
+            elif arg.type_attr and own:
+                attrs[arg.type_attr] = own[0].dtype.tf
+    known = {attr.name for attr in definition.attr}
+    attrs |= {name: _attribute(value) for name, value in op.attrs.items() if name in known and name not in attrs}
+    return [part for pair in attrs.items() for part in pair]
+
+
+def _shared(args: Sequence[Any], values: Sequence[Value]) -> list[tuple[Any, list[Value]]] | None:
+    """Each argument of a definition with its values; lists (as DynamicStitch has two) are taken to be of one length."""
+    lists = sum(1 for arg in args if arg.number_attr or arg.type_list_attr)
+    spare = len(values) - (len(args) - lists)
+    if spare < 0 or (spare % lists if lists else spare):
+        return None
+    rest: Iterator[Value] = iter(values)
+    counts = [spare // lists if arg.number_attr or arg.type_list_attr else 1 for arg in args]
+    return [(arg, [next(rest) for _ in range(count)]) for arg, count in zip(args, counts)]
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, DType):
+        return value.tf
+    if isinstance(value, str):
+        return value.encode()
+    return [_attribute(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _array(made: Any) -> np.ndarray:
+    """A tensor's array; a scalar string, which TensorFlow gives as bare bytes, as an object array too."""
+    return np.array(made, object) if isinstance(made, bytes) else np.asarray(made)

@@ -1,0 +1,55 @@
+"""Which variable or table a handle stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fuseconv.ir.graph import Module, Value
+from fuseconv.tf.side_effects import bodies, callers
+
+VARIABLES = frozenset({"tf.VarHandleOp", "tf.VariableV2", "tf.Variable"})
+TABLES = frozenset({"tf.HashTableV2", "tf.HashTable", "tf.MutableHashTableV2", "tf.MutableHashTable"})
+FORWARDS = frozenset({"tf.Identity", "tf.IdentityN", "tf.Snapshot", "tf.StopGradient"})
+
+
+def are_read(module: Module, kinds: Collection[str]) -> bool:
+    """Whether anything reads the handles of such ops: those of frozen variables nothing does."""
+    return any(op.kind in kinds and op.result.uses for graph in module.graphs() for op in graph.ops)
+
+
+def flow(module: Module, kinds: Collection[str]) -> dict[Value, set[str]]:
+    """The names of the variables or tables that each handle value can refer to.
+
+    kinds: of the ops whose handles are followed, by their attribute `shared_name`, through identities, calls, loops and
+    branches into the functions that they are handed to."""
+    names: dict[Value, set[str]] = {}
+    pending: list[Value] = []
+
+    def add(value: Value, more: set[str]) -> None:
+        known = names.setdefault(value, set())
+        if not more <= known:
+            known |= more
+            pending.append(value)
+
+    for graph in module.graphs():
+        for op in graph.ops:
+            if op.kind in kinds:
+                add(op.result, {op.attrs["shared_name"]})
+    runners = callers(module)
+    while pending:
+        value = pending.pop()
+        more = names[value]
+        for op in value.uses:
+            if op in runners:
+                for output, result in zip(op.operands, runners[op].results):
+                    if output is value:
+                        add(result, more)
+            if op.kind in FORWARDS and value.dtype.is_handle:
+                for operand, result in zip(op.operands, op.results):
+                    if operand is value:
+                        add(result, more)
+            for body, offset in bodies(op, module):
+                for index, operand in enumerate(op.operands[offset:]):
+                    if operand is value:
+                        add(body.inputs[index], more)
+    return names

@@ -1,0 +1,75 @@
+"""Shapes of the results of TF ops, from the shapes and contents of their operands."""
+
+from __future__ import annotations
+
+from fuseconv.errors import ILL_FITTING
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Op
+from fuseconv.tf.operands import Contradiction, UnknownShape
+from fuseconv.tf.shape_functions import (  # noqa: F401  (fill the table)
+    array,
+    control,
+    elementwise,
+    linalg,
+    nn,
+    others,
+    ragged,
+    random,
+    reduction,
+    slicing,
+    strings,
+    tensor_lists,
+    xla,
+)
+from fuseconv.tf.shape_functions.ranks import misfit
+from fuseconv.tf.shape_functions.registry import TABLE
+
+# How each sentence of `contradiction` ends.
+DAMAGED = ": the model is damaged"
+
+
+def infer(op: Op) -> list[Shape | None] | None:
+    """A shape for each result of a TF op (None for a result whose rank cannot be told).
+
+    None if no shape function serves the op. Sizes that depend on data are fresh symbols, different at every call.
+    """
+    function = TABLE.get(op.type) if op.dialect == "tf" else None
+    if function is None or not function.required <= len(op.operands) <= function.most:
+        return None
+    count = len(op.results)
+    try:
+        made = function(op, op, op.operands)
+    except (UnknownShape, *ILL_FITTING):
+        return [None] * count
+    if made is None:
+        return [None] * count
+    if count == 1 and isinstance(made, tuple):
+        return [made]
+    shapes = list(made) if isinstance(made, list) else [made]
+    if len(shapes) != count:
+        raise TypeError(f"the shape function of {op.type} made {len(shapes)} shapes where the op has {count} results")
+    return [None if shape is None else tuple(shape) for shape in shapes]
+
+
+def contradiction(op: Op) -> str:
+    """Say why a TF op cannot run with what is known of its operands and attributes; empty if nothing speaks against it.
+
+    TensorFlow refuses such a node too, when it loads or when it runs."""
+    function = TABLE.get(op.type)
+    if function is None or not function.required <= len(op.operands) <= function.most:
+        return ""
+    why = misfit(op)
+    try:
+        made = None if why else function(op, op, op.operands)
+    except Contradiction as error:
+        why = str(error)
+    except UnknownShape:
+        return ""
+    except ILL_FITTING as error:
+        why = f"its operands do not fit together ({error})"
+    else:
+        shapes = [made] if isinstance(made, tuple) else made or ()
+        negative = [dim for shape in shapes if shape for dim in shape if isinstance(dim, int) and dim < 0]
+        if negative:
+            why = f"it would make a dimension of {negative[0]} elements"
+    return why + DAMAGED if why else ""

@@ -1,0 +1,362 @@
+"""Shape functions of ops that make, join, split and rearrange tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from fuseconv.ir import dims
+from fuseconv.ir.dims import Dim, Shape, Sym
+from fuseconv.ir.graph import Op, Value
+from fuseconv.tf.operands import (
+    Contradiction,
+    UnknownShape,
+    agree,
+    axis_in,
+    content_of,
+    elements,
+    extents,
+    ints,
+    nonnegative,
+    same,
+    same_shape,
+    scalar,
+    shape_of,
+    sizes,
+    with_rank,
+)
+from fuseconv.tf.shape_functions.registry import Shapes, infers
+
+
+@infers("Shape")
+def shape(op: Op, x: Value) -> Shapes:
+    return (len(shape_of(x)),)
+
+
+@infers("ShapeN")
+def shape_n(op: Op, *operands: Value) -> Shapes:
+    return [None if x.shape is None else (len(x.shape),) for x in operands]
+
+
+@infers("Size", "Rank")
+def size(op: Op, x: Value) -> Shapes:
+    return ()
+
+
+@infers("Reshape")
+def reshape(op: Op, x: Value, shape: Value) -> Shapes:
+    wanted = sizes(shape, "reshape")
+    if -1 not in wanted:
+        if x.shape is not None and dims.product(wanted) == dims.product(x.shape):
+            return tuple(wanted)
+        if dims.is_static(x.shape) and dims.is_static(tuple(wanted)):
+            raise Contradiction(f"it makes {wanted} of {list(x.shape or ())}, which has another number of elements")
+        # An element that may be -1 would be inferred; it cannot be if all sizes fit together as they are.
+        return tuple(
+            dim if nonnegative(dim) or dim in (x.shape or ()) else dims.fresh("reshape") for dim in wanted
+        )
+    agree(wanted.count(-1) == 1, f"it makes the shape {wanted}")
+    index = wanted.index(-1)
+    others = [dim for i, dim in enumerate(wanted) if i != index]
+    rest = dims.product(others)
+    if x.shape is None or rest == 0:
+        wanted[index] = dims.fresh("reshape")
+    else:
+        wanted[index] = dims.floordiv(dims.product(x.shape), rest)
+        whole = dims.product(x.shape)
+        fits = not (isinstance(whole, int) and isinstance(rest, int)) or whole % rest == 0
+        agree(fits, f"it makes parts of {rest} elements of {whole}")
+    return tuple(wanted)
+
+
+@infers("Squeeze")
+def squeeze(op: Op, x: Value, *, squeeze_dims: Sequence[int] = ()) -> Shapes:
+    source = shape_of(x)
+    axes = {axis_in(axis, len(source)) for axis in squeeze_dims}
+    if axes:
+        agree(all(isinstance(source[axis], Sym) or source[axis] == 1 for axis in axes),
+              f"it drops the dimensions {sorted(axes)} of {list(source)}")
+        return tuple(dim for axis, dim in enumerate(source) if axis not in axes)
+    if not dims.is_static(source):
+        raise UnknownShape
+    return tuple(dim for dim in source if dim != 1)
+
+
+@infers("ExpandDims")
+def expand_dims(op: Op, x: Value, axis: Value) -> Shapes:
+    source = shape_of(x)
+    index = axis_in(ints(axis)[0], len(source) + 1)
+    return (*source[:index], 1, *source[index:])
+
+
+@infers("Transpose", "ConjugateTranspose")
+def transpose(op: Op, x: Value, perm: Value) -> Shapes:
+    if content_of(perm) is None:
+        count = len(x.shape) if x.shape is not None else len(sizes(perm))
+        return tuple(dims.fresh() for _ in range(count))
+    order = ints(perm)
+    source = with_rank(x, len(order))
+    agree(sorted(axis_in(axis, len(order)) for axis in order) == list(range(len(order))),
+          f"its perm is {order}, which is no order of dimensions")
+    return tuple(source[axis] for axis in order)
+
+
+@infers("Concat")
+def concat(op: Op, axis: Value, *operands: Value) -> Shapes:
+    return _concat(axis, operands)
+
+
+@infers("ConcatV2")
+def concat_v2(op: Op, *operands: Value) -> Shapes:
+    return _concat(operands[-1], operands[:-1])
+
+
+def _concat(axis: Value, operands: Sequence[Value]) -> Shape:
+    known = [x.shape for x in operands if x.shape is not None]
+    if not known:
+        raise UnknownShape
+    rank = len(known[0])
+    if content_of(axis) is None:
+        return tuple(dims.fresh("concat") for _ in range(rank))
+    along = axis_in(ints(axis)[0], rank)
+    merged = same_shape([(*s[:along], 0, *s[along + 1 :]) for s in known])
+    assert merged is not None
+    total: Dim = dims.fresh("concat") if len(known) < len(operands) else _sum(s[along] for s in known)
+    return (*merged[:along], total, *merged[along + 1 :])
+
+
+def _sum(terms: Iterable[Dim]) -> Dim:
+    total: Dim = 0
+    for term in terms:
+        total = total + term
+    return total
+
+
+@infers("ConcatOffset")
+def concat_offset(op: Op, axis: Value, *shapes: Value) -> Shapes:
+    return [x.shape for x in shapes]
+
+
+@infers("Split")
+def split(op: Op, axis: Value, x: Value) -> Shapes:
+    source, num_split = shape_of(x), len(op.results)
+    if content_of(axis) is None:
+        return [tuple(dims.fresh("split") for _ in source)] * num_split
+    along = axis_in(ints(axis)[0], len(source))
+    size = source[along]
+    agree(isinstance(size, Sym) or size % num_split == 0, f"it makes {num_split} equal parts of {size} elements")
+    part = dims.floordiv(size, num_split)
+    return [(*source[:along], part, *source[along + 1 :])] * num_split
+
+
+@infers("SplitV")
+def split_v(op: Op, x: Value, size_splits: Value, axis: Value) -> Shapes:
+    source = shape_of(x)
+    along = axis_in(ints(axis)[0], len(source))
+    parts = sizes(size_splits, "split")
+    if -1 in parts:
+        index = parts.index(-1)
+        parts[index] = source[along] - _sum(part for i, part in enumerate(parts) if i != index)
+    same(_sum(parts), source[along])
+    agree(len(parts) == len(op.results), f"it has {len(op.results)} results, and {len(parts)} sizes")
+    return [(*source[:along], part, *source[along + 1 :]) for part in parts]
+
+
+@infers("Pack")
+def pack(op: Op, *operands: Value, axis: int = 0) -> Shapes:
+    source = same_shape([x.shape for x in operands])
+    if source is None:
+        raise UnknownShape
+    along = axis_in(axis, len(source) + 1)
+    return (*source[:along], len(operands), *source[along:])
+
+
+@infers("Unpack")
+def unpack(op: Op, x: Value, *, axis: int = 0) -> Shapes:
+    source = shape_of(x)
+    along = axis_in(axis, len(source))
+    same(source[along], len(op.results))
+    return [(*source[:along], *source[along + 1 :])] * len(op.results)
+
+
+@infers("Pad", "PadV2", "MirrorPad")
+def pad(op: Op, x: Value, paddings: Value, value: Value | None = None) -> Shapes:
+    if content_of(paddings) is None:
+        return tuple(dims.fresh("pad") for _ in _ranked(x, paddings))
+    pairs = np.array(elements(paddings), object).reshape(-1, 2)
+    source = with_rank(x, len(pairs))
+    _only_sizes(pairs)
+    if op.type == "MirrorPad":
+        offset = 1 if op.attrs.get("mode") == "REFLECT" else 0
+        for dim, largest in zip(source, (max((n for n in pair if isinstance(n, int)), default=0) for pair in pairs)):
+            agree(isinstance(dim, Sym) or largest <= max(dim - offset, 0), f"it mirrors {largest} of {dim} elements")
+    return tuple(dim + before + after for dim, (before, after) in zip(source, pairs))
+
+
+@infers("Tile")
+def tile(op: Op, x: Value, multiples: Value) -> Shapes:
+    if content_of(multiples) is None:
+        return tuple(dims.fresh("tile") for _ in _ranked(x, multiples))
+    times = elements(multiples)
+    return tuple(dim * n for dim, n in zip(with_rank(x, len(times)), times))
+
+
+def _only_sizes(pairs: np.ndarray) -> None:
+    """Raise Contradiction if what is padded or cropped is less than nothing."""
+    agree(all(isinstance(size, Sym) or size >= 0 for size in pairs.flat), f"it pads or crops {pairs.tolist()}")
+
+
+def _ranked(x: Value, per_dimension: Value) -> Sequence:
+    """Something of the length of x's rank, which an operand with a row for each dimension may tell."""
+    if x.shape is not None:
+        if per_dimension.shape:
+            same(per_dimension.shape[0], len(x.shape))
+        return x.shape
+    rows = shape_of(per_dimension)[0]
+    if not isinstance(rows, int):
+        raise UnknownShape
+    return range(rows)
+
+
+@infers("BroadcastTo")
+def broadcast_to(op: Op, x: Value, shape: Value) -> Shapes:
+    made = tuple(extents(shape, "broadcast"))
+    if x.shape is not None:
+        agree(len(x.shape) <= len(made), f"it broadcasts {len(x.shape)} dimensions to {len(made)}")
+        for dim, to in zip(x.shape[::-1], made[::-1]):
+            fits = isinstance(dim, Sym) or isinstance(to, Sym) or dim in (1, to)
+            agree(fits, f"it broadcasts {dim} elements to {to}")
+    return made
+
+
+@infers("BroadcastArgs")
+def broadcast_args(op: Op, s0: Value, s1: Value) -> Shapes:
+    lengths = [shape_of(s)[0] for s in (s0, s1)]
+    if not all(isinstance(n, int) for n in lengths):
+        return (lengths[0] if lengths[0] == lengths[1] else dims.fresh(),)
+    return (max(lengths),)  # type: ignore[type-var]
+
+
+@infers("Fill")
+def fill(op: Op, shape: Value, value: Value) -> Shapes:
+    return tuple(extents(shape, "fill"))
+
+
+@infers("OneHot")
+def one_hot(op: Op, indices: Value, depth: Value, on_value: Value, off_value: Value, *, axis: int = -1) -> Shapes:
+    agree(all(value.rank in (None, 0) for value in (depth, on_value, off_value)), "its depth or values are no scalars")
+    source = shape_of(indices)
+    index = axis_in(axis, len(source) + 1)
+    return (*source[:index], scalar(depth, "depth"), *source[index:])
+
+
+@infers("Range")
+def range_(op: Op, start: Value, limit: Value, delta: Value) -> Shapes:
+    if start.dtype.is_float:
+        if not (start.is_const and limit.is_const and delta.is_const):
+            return (dims.fresh("range"),)
+        first, last, step = (np.float64(v.data.reshape(())) for v in (start, limit, delta))  # type: ignore[union-attr]
+        with np.errstate(all="ignore"):
+            count = np.ceil(abs((last - first) / step))
+        return (int(count) if np.isfinite(count) else dims.fresh("range"),)
+    step_size = content_of(delta)
+    agree(step_size is None or 0 not in step_size.flat, "its delta is 0")
+    contents = [content_of(v) for v in (start, limit, delta)]
+    if any(c is None for c in contents):
+        return (dims.fresh("range"),)
+    a, b, by = (c.reshape(-1)[0] for c in contents)  # type: ignore[union-attr]
+    if all(isinstance(n, int) for n in (a, b, by)):
+        return (max(0, -((a - b) // by)) if by else dims.fresh("range"),)
+    if isinstance(by, int) and by > 0 and nonnegative(b - a):
+        return (dims.ceildiv(b - a, by),)
+    return (dims.fresh("range"),)
+
+
+@infers("LinSpace")
+def lin_space(op: Op, start: Value, stop: Value, num: Value) -> Shapes:
+    return (scalar(num, "num"),)
+
+
+@infers("SpaceToBatchND")
+def space_to_batch_nd(op: Op, x: Value, block_shape: Value, paddings: Value) -> Shapes:
+    pairs = np.array(elements(paddings), object).reshape(-1, 2)
+    return _into_batch(list(shape_of(x)), ints(block_shape), pairs)
+
+
+@infers("SpaceToBatch")
+def space_to_batch(op: Op, x: Value, paddings: Value, *, block_size: int) -> Shapes:
+    pairs = np.array(elements(paddings), object).reshape(-1, 2)
+    return _into_batch(list(with_rank(x, 4)), [block_size] * 2, pairs)
+
+
+def _into_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> Shape:
+    shape[0] = shape[0] * dims.product(blocks)
+    _only_sizes(pairs)
+    for axis, (block, (before, after)) in enumerate(zip(blocks, pairs), 1):
+        padded = shape[axis] + before + after
+        agree(isinstance(padded, Sym) or padded % block == 0, f"it makes blocks of {block} of {padded} elements")
+        shape[axis] = dims.floordiv(padded, block)
+    return tuple(shape)
+
+
+@infers("BatchToSpaceND")
+def batch_to_space_nd(op: Op, x: Value, block_shape: Value, crops: Value) -> Shapes:
+    pairs = np.array(elements(crops), object).reshape(-1, 2)
+    return _out_of_batch(list(shape_of(x)), ints(block_shape), pairs)
+
+
+@infers("BatchToSpace")
+def batch_to_space(op: Op, x: Value, crops: Value, *, block_size: int) -> Shapes:
+    pairs = np.array(elements(crops), object).reshape(-1, 2)
+    return _out_of_batch(list(with_rank(x, 4)), [block_size] * 2, pairs)
+
+
+def _out_of_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> Shape:
+    _only_sizes(pairs)
+    shape[0] = dims.floordiv(shape[0], dims.product(blocks))
+    for axis, (block, (before, after)) in enumerate(zip(blocks, pairs), 1):
+        shape[axis] = shape[axis] * block - before - after
+    return tuple(shape)
+
+
+def _height_width(data_format: str) -> tuple[int, int, int]:
+    if data_format not in ("NHWC", "NCHW"):
+        raise UnknownShape
+    return data_format.index("H"), data_format.index("W"), data_format.index("C")
+
+
+@infers("SpaceToDepth")
+def space_to_depth(op: Op, x: Value, *, block_size: int, data_format: str = "NHWC") -> Shapes:
+    result = list(with_rank(x, 4))
+    height, width, channel = _height_width(data_format)
+    for axis in (height, width):
+        size = result[axis]
+        agree(isinstance(size, Sym) or size % block_size == 0, f"it makes blocks of {block_size} of {size} elements")
+        result[axis] = dims.floordiv(size, block_size)
+    result[channel] = result[channel] * (block_size * block_size)
+    return tuple(result)
+
+
+@infers("DepthToSpace")
+def depth_to_space(op: Op, x: Value, *, block_size: int, data_format: str = "NHWC") -> Shapes:
+    result = list(with_rank(x, 4))
+    height, width, channel = _height_width(data_format)
+    depth = result[channel]
+    fits = isinstance(depth, Sym) or depth % (block_size * block_size) == 0
+    agree(fits, f"it makes blocks of {block_size} x {block_size} of {depth} channels")
+    result[height] = result[height] * block_size
+    result[width] = result[width] * block_size
+    result[channel] = dims.floordiv(result[channel], block_size * block_size)
+    return tuple(result)
+
+
+@infers("Bitcast")
+def bitcast(op: Op, x: Value) -> Shapes:
+    source = shape_of(x)
+    old, new = x.dtype.numpy.itemsize, op.result.dtype.numpy.itemsize
+    if old == new:
+        return source
+    if old > new:
+        return (*source, old // new)
+    return source[:-1]

@@ -1,0 +1,84 @@
+"""Shape functions of ops whose result has the shape of an operand, or of operands broadcast together."""
+
+from __future__ import annotations
+
+from fuseconv.ir.graph import Op, Value
+from fuseconv.tf.operands import agree, axis_in, broadcast, ints, same, same_shape, shape_of
+from fuseconv.tf.shape_functions.registry import Shapes, infers
+
+UNARY = (
+    "Abs", "Acos", "Acosh", "Angle", "Asin", "Asinh", "Atan", "Atanh", "BesselI0e", "BesselI1e", "Cast", "Ceil",
+    "ComplexAbs", "Conj", "Cos", "Cosh", "Digamma", "Elu", "Erf", "Erfc", "Erfinv", "Exp", "Expm1", "Floor", "Imag",
+    "Inv", "Invert", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "Lgamma", "Log", "Log1p", "LogicalNot", "Ndtri", "Neg",
+    "PopulationCount", "Real", "Reciprocal", "Relu", "Relu6", "Rint", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign",
+    "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Square", "Tan", "Tanh",
+)  # fmt: skip
+
+# Not element by element, but of the shape of their first operand.
+LIKE_FIRST = (
+    "Bucketize", "FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D",
+    "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", "InvertPermutation",
+    "LRN", "LogSoftmax", "MatrixBandPart", "OnesLike", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
+    "QuantizeAndDequantizeV4", "RandomShuffle", "Reverse", "ReverseSequence", "ReverseV2", "Roll",
+    "ScatterNdNonAliasingAdd", "Softmax", "EluGrad", "InvGrad", "LeakyReluGrad", "QuantizeAndDequantize",
+    "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad",
+    "SqrtGrad", "TanhGrad", "TensorStridedSliceUpdate", "XlaDynamicUpdateSlice", "XlaSharding",
+    "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin", "TensorScatterSub",
+    "TensorScatterUpdate", "ZerosLike",
+)  # fmt: skip
+
+BINARY = (
+    "Add", "AddV2", "ApproximateEqual", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Complex", "Div", "DivNoNan",
+    "Equal", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "Igamma", "Igammac", "LeftShift", "Less", "LessEqual",
+    "LogicalAnd", "LogicalOr", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "NextAfter", "NotEqual", "Polygamma",
+    "Pow", "RealDiv", "RightShift", "SquaredDifference", "Sub", "TruncateDiv", "TruncateMod", "Xdivy", "Xlog1py",
+    "Xlogy", "Zeta",
+)  # fmt: skip
+
+
+@infers(*UNARY)
+def unary(op: Op, x: Value) -> Shapes:
+    return x.shape
+
+
+@infers(*LIKE_FIRST)
+def like_first(op: Op, x: Value, *others: Value) -> Shapes:
+    return x.shape
+
+
+@infers("Cumprod", "Cumsum", "CumulativeLogsumexp")
+def cumulative(op: Op, x: Value, axis: Value) -> Shapes:
+    agree(axis.rank in (None, 0), "its axis is no scalar")
+    if axis.is_const and x.shape is not None:
+        axis_in(ints(axis)[0], len(x.shape))
+    return x.shape
+
+
+@infers(*BINARY)
+def binary(op: Op, x: Value, y: Value) -> Shapes:
+    return broadcast(x.shape, y.shape)
+
+
+@infers("Betainc", "ClipByValue", "SelectV2")
+def ternary(op: Op, x: Value, y: Value, z: Value) -> Shapes:
+    return broadcast(x.shape, y.shape, z.shape)
+
+
+@infers("AddN")
+def add_n(op: Op, *terms: Value) -> Shapes:
+    return same_shape([term.shape for term in terms])
+
+
+@infers("Select")
+def select(op: Op, condition: Value, x: Value, y: Value) -> Shapes:
+    shape = same_shape([x.shape, y.shape])
+    return condition.shape if shape is None and condition.rank not in (None, 0, 1) else shape
+
+
+@infers("BiasAdd", "BiasAddV1")
+def bias_add(op: Op, x: Value, bias: Value, *, data_format: str = "NHWC") -> Shapes:
+    shape = shape_of(x)
+    if bias.shape is None or len(shape) < 2:
+        return shape
+    channel = 1 if data_format == "NCHW" else len(shape) - 1
+    return tuple(same(dim, bias.shape[0]) if i == channel else dim for i, dim in enumerate(shape))

@@ -1,0 +1,186 @@
+"""Shape functions of matrix products, einsum, and ops on matrices and spectra."""
+
+from __future__ import annotations
+
+from fuseconv.ir import dims
+from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.graph import Op, Value
+from fuseconv.tf.operands import (
+    UnknownShape,
+    broadcast,
+    content_of,
+    elements,
+    ints,
+    same,
+    scalar,
+    shape_of,
+    with_rank,
+)
+from fuseconv.tf.shape_functions.registry import Shapes, infers
+
+
+@infers("MatMul")
+def matmul(op: Op, a: Value, b: Value, *, transpose_a: bool = False, transpose_b: bool = False) -> Shapes:
+    left, right = with_rank(a, 2), with_rank(b, 2)
+    same(left[0] if transpose_a else left[1], right[1] if transpose_b else right[0])
+    return (left[1] if transpose_a else left[0], right[0] if transpose_b else right[1])
+
+
+@infers("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def batch_matmul(op: Op, x: Value, y: Value, *, adj_x: bool = False, adj_y: bool = False) -> Shapes:
+    left, right = shape_of(x), shape_of(y)
+    if len(left) < 2 or len(right) < 2:
+        raise UnknownShape
+    rows = left[-1] if adj_x else left[-2]
+    columns = right[-2] if adj_y else right[-1]
+    same(left[-2] if adj_x else left[-1], right[-1] if adj_y else right[-2])
+    return (*broadcast(left[:-2], right[:-2]), rows, columns)
+
+
+@infers("Einsum")
+def einsum(op: Op, *operands: Value, equation: str) -> Shapes:
+    text = equation.replace(" ", "")
+    inputs, arrow, output = text.partition("->")
+    terms = inputs.split(",")
+    if not arrow or len(terms) != len(operands):
+        raise UnknownShape
+    labels: dict[str, Dim] = {}
+    ellipsis: Shape = ()
+    for term, operand in zip(terms, operands):
+        before, dots, after = term.partition("...")
+        shape = shape_of(operand)
+        spare = len(shape) - len(before) - len(after)
+        if spare < 0 or (spare and not dots):
+            raise UnknownShape
+        ellipsis = broadcast(ellipsis, shape[len(before) : len(before) + spare])
+        tail = shape[len(before) + spare :]
+        for label, dim in (*zip(before, shape), *zip(after, tail)):
+            labels[label] = same(labels.get(label, dim), dim)
+    before, dots, after = output.partition("...")
+    return (
+        *(labels[label] for label in before),
+        *(ellipsis if dots else ()),
+        *(labels[label] for label in after),
+    )
+
+
+@infers("Diag", "MatrixDiag")
+def diag(op: Op, diagonal: Value) -> Shapes:
+    shape = shape_of(diagonal)
+    return (*shape, *shape) if op.type == "Diag" else (*shape, shape[-1])
+
+
+@infers("DiagPart")
+def diag_part(op: Op, x: Value) -> Shapes:
+    shape = shape_of(x)
+    return shape[: len(shape) // 2]
+
+
+def _square(rows: Dim, columns: Dim) -> Dim:
+    """The length of a main diagonal."""
+    if rows == columns:
+        return rows
+    if isinstance(rows, int) and isinstance(columns, int):
+        return min(rows, columns)
+    return dims.fresh("diagonal")
+
+
+@infers("MatrixDiagPart", "BatchMatrixDiagPart")
+def matrix_diag_part(op: Op, x: Value) -> Shapes:
+    shape = shape_of(x)
+    return (*shape[:-2], _square(shape[-2], shape[-1]))
+
+
+@infers("MatrixDiagPartV2", "MatrixDiagPartV3")
+def matrix_diag_part_v2(op: Op, x: Value, k: Value, padding_value: Value) -> Shapes:
+    shape = shape_of(x)
+    band = ints(k)
+    low, high = band[0], band[-1]
+    rows, columns = shape[-2], shape[-1]
+    if low == high == 0:
+        longest = _square(rows, columns)
+    elif isinstance(rows, int) and isinstance(columns, int):
+        longest = min(rows + min(high, 0), columns + min(-low, 0))
+    else:
+        longest = dims.fresh("diagonal")
+    return (*shape[:-2], *(() if low == high else (high - low + 1,)), longest)
+
+
+@infers("MatrixDiagV2", "MatrixDiagV3")
+def matrix_diag_v2(op: Op, diagonal: Value, k: Value, rows: Value, columns: Value, padding_value: Value) -> Shapes:
+    shape = shape_of(diagonal)
+    band = ints(k)
+    low, high = band[0], band[-1]
+    batch = shape[:-1] if low == high else shape[:-2]
+    least = (shape[-1] - min(high, 0), shape[-1] + max(low, 0))
+    given = (scalar(rows, "rows"), scalar(columns, "columns"))
+    if given == (-1, -1):
+        side = _largest(*least)
+        return (*batch, side, side)
+    return (*batch, *(fewest if n == -1 else n for n, fewest in zip(given, least)))
+
+
+def _largest(a: Dim, b: Dim) -> Dim:
+    difference = a - b
+    if isinstance(difference, int):
+        return a if difference >= 0 else b
+    return dims.fresh("diagonal")
+
+
+@infers("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3", "BatchMatrixSetDiag")
+def matrix_set_diag(op: Op, x: Value, diagonal: Value, k: Value | None = None) -> Shapes:
+    return x.shape
+
+
+@infers("MatrixInverse", "Cholesky", "MatrixSquareRoot")
+def square_matrix(op: Op, x: Value) -> Shapes:
+    return x.shape
+
+
+@infers("MatrixDeterminant")
+def determinant(op: Op, x: Value) -> Shapes:
+    return shape_of(x)[:-2]
+
+
+@infers("LogMatrixDeterminant")
+def log_determinant(op: Op, x: Value) -> Shapes:
+    return [shape_of(x)[:-2]] * 2
+
+
+@infers("MatrixSolve", "MatrixTriangularSolve")
+def solve(op: Op, matrix: Value, rhs: Value) -> Shapes:
+    left, right = shape_of(matrix), shape_of(rhs)
+    return (*broadcast(left[:-2], right[:-2]), left[-1], right[-1])
+
+
+@infers("Cross")
+def cross(op: Op, a: Value, b: Value) -> Shapes:
+    return a.shape
+
+
+@infers("RFFT", "RFFT2D", "RFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D")
+def rfft(op: Op, x: Value, fft_length: Value) -> Shapes:
+    rank = {"": 1, "2D": 2, "3D": 3}[op.type.partition("FFT")[2]]
+    shape = shape_of(x)
+    if content_of(fft_length) is None:
+        return (*shape[:-rank], *(dims.fresh() for _ in range(rank)))
+    lengths = elements(fft_length)
+    if op.type.startswith("R"):
+        lengths[-1] = dims.floordiv(lengths[-1], 2) + 1
+    return (*shape[:-rank], *lengths)
+
+
+@infers("AudioSpectrogram")
+def audio_spectrogram(op: Op, x: Value, *, window_size: int, stride: int) -> Shapes:
+    samples, channels = with_rank(x, 2)
+    # None fits where there are fewer samples than the window has.
+    windows: Dim = dims.fresh()
+    if isinstance(samples, int):
+        windows = max(0, 1 + (samples - window_size) // stride)
+    return (channels, windows, 1 + (1 << (window_size - 1).bit_length()) // 2)
+
+
+@infers("Mfcc")
+def mfcc(op: Op, x: Value, sample_rate: Value, *, dct_coefficient_count: int = 13) -> Shapes:
+    channels, windows, _ = with_rank(x, 3)
+    return (channels, windows, dct_coefficient_count)

@@ -1,0 +1,358 @@
+"""Shape functions of convolutions, pools, normalisation and image ops."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from fuseconv.ir import dims
+from fuseconv.ir.dims import Dim, Shape, Sym
+from fuseconv.ir.graph import Op, Value
+from fuseconv.tf.operands import (
+    UnknownShape,
+    agree,
+    content_of,
+    elements,
+    ints,
+    same,
+    scalar,
+    shape_of,
+    sizes,
+    with_rank,
+)
+from fuseconv.tf.shape_functions.registry import Shapes, infers
+
+
+@functools.cache
+def layout(data_format: str, rank: int) -> tuple[int, Sequence[int]]:
+    """The channel axis and the spatial axes of a data format such as NHWC or NCDHW. Raises UnknownShape."""
+    if len(data_format) != rank or set(data_format) - set("NCDHW"):
+        raise UnknownShape
+    return data_format.index("C"), tuple(i for i, letter in enumerate(data_format) if letter in "DHW")
+
+
+def window(dim: Dim, size: Dim, stride: int, dilation: int, padding: str, pads: Sequence[int]) -> Dim:
+    """How many windows of `size` elements, `dilation` apart, fit into a dimension of `dim` elements."""
+    if padding == "SAME":
+        return dims.ceildiv(dim, stride)
+    padded = dim + sum(pads) if padding == "EXPLICIT" else dim
+    return dims.ceildiv(padded - (size - 1) * dilation, stride)
+
+
+def _windows(
+    shape: Shape,
+    kernel: Sequence[Dim],
+    channels: Dim,
+    data_format: str,
+    padding: str,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    explicit_paddings: Sequence[int],
+) -> Shape:
+    channel, spatial = layout(data_format, len(shape))
+    agree(min(*strides, *dilations) > 0, f"its strides are {list(strides)} and its dilations {list(dilations)}")
+    result = list(shape)
+    result[channel] = channels
+    for axis, size in zip(spatial, kernel):
+        pads = explicit_paddings[2 * axis : 2 * axis + 2]
+        result[axis] = window(shape[axis], size, strides[axis], dilations[axis], padding, pads)
+    return tuple(result)
+
+
+def _fit(channels: Dim, taken: Dim) -> None:
+    """Raise Contradiction unless the channels of an image are one or several groups of those that a filter takes."""
+    if isinstance(channels, int) and isinstance(taken, int):
+        fits = taken > 0 and channels % taken == 0
+        agree(fits, f"its input has {channels} channels, and its filter takes {taken}")
+
+
+@infers("Conv2D")
+def conv2d(
+    op: Op,
+    x: Value,
+    filter: Value,
+    *,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str = "NHWC",
+    dilations: Sequence[int] = (1, 1, 1, 1),
+    explicit_paddings: Sequence[int] = (),
+) -> Shapes:
+    kernel = with_rank(filter, 4)
+    shape = with_rank(x, 4)
+    _fit(shape[layout(data_format, 4)[0]], kernel[2])
+    return _windows(shape, kernel[:2], kernel[3], data_format, padding, strides, dilations, explicit_paddings)
+
+
+@infers("DepthwiseConv2dNative")
+def depthwise_conv2d(
+    op: Op,
+    x: Value,
+    filter: Value,
+    *,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str = "NHWC",
+    dilations: Sequence[int] = (1, 1, 1, 1),
+    explicit_paddings: Sequence[int] = (),
+) -> Shapes:
+    kernel = with_rank(filter, 4)
+    channels = kernel[2] * kernel[3]
+    shape = with_rank(x, 4)
+    same(shape[layout(data_format, 4)[0]], kernel[2])
+    return _windows(shape, kernel[:2], channels, data_format, padding, strides, dilations, explicit_paddings)
+
+
+@infers("Conv3D")
+def conv3d(
+    op: Op,
+    x: Value,
+    filter: Value,
+    *,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str = "NDHWC",
+    dilations: Sequence[int] = (1, 1, 1, 1, 1),
+) -> Shapes:
+    kernel = with_rank(filter, 5)
+    shape = with_rank(x, 5)
+    _fit(shape[layout(data_format, 5)[0]], kernel[3])
+    return _windows(shape, kernel[:3], kernel[4], data_format, padding, strides, dilations, ())
+
+
+@infers("Conv")
+def conv(
+    op: Op,
+    x: Value,
+    filter: Value,
+    *,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str = "CHANNELS_LAST",
+    dilations: Sequence[int] = (),
+    explicit_paddings: Sequence[int] = (),
+    batch_dims: int = 1,
+) -> Shapes:
+    shape, kernel = shape_of(x), shape_of(filter)
+    if batch_dims != 1 or len(shape) not in (4, 5):
+        raise UnknownShape
+    letters = {4: "HW", 5: "DHW"}[len(shape)]
+    order = f"N{letters}C" if data_format == "CHANNELS_LAST" else f"NC{letters}"
+    return _windows(
+        shape, kernel[:-2], kernel[-1], order, padding, strides, dilations or (1,) * len(shape), explicit_paddings
+    )
+
+
+@infers("Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "Conv3DBackpropInputV2")
+def conv_backprop_input(
+    op: Op,
+    input_sizes: Value,
+    filter: Value,
+    gradient: Value,
+    *,
+    strides: Sequence[int] = (),
+    padding: str = "",
+    data_format: str | None = None,
+    dilations: Sequence[int] = (),
+    explicit_paddings: Sequence[int] = (),
+) -> Shapes:
+    rank = 5 if op.type.startswith("Conv3D") else 4
+    order = data_format or ("NDHWC" if rank == 5 else "NHWC")
+    channel, spatial = layout(order, rank)
+    shape = list(with_rank(gradient, rank))
+    content = content_of(input_sizes)
+    if content is not None and content.size == rank:
+        made = tuple(elements(input_sizes))
+        kernel = filter.shape[: rank - 2] if filter.shape is not None and len(filter.shape) == rank else ()
+        if strides and kernel:
+            back = _windows(made, kernel, shape[channel], order, padding, strides, dilations or (1,) * rank,
+                            explicit_paddings)  # fmt: skip
+            for dim, given in zip(back, shape):
+                same(dim, given)
+        return made
+    # The op also takes the spatial sizes alone; the batch is then the gradient's, the channels are the filter's.
+    agree(content is None or content.size == rank - 2, f"its input_sizes are not {rank} or {rank - 2} numbers")
+    for i, axis in enumerate(spatial):
+        shape[axis] = dims.fresh() if content is None else content.reshape(-1)[i]
+    shape[channel] = with_rank(filter, rank)[rank - 2]
+    return tuple(shape)
+
+
+@infers("Conv2DBackpropFilter")
+def conv_backprop_filter(op: Op, x: Value, filter_sizes: Value, gradient: Value) -> Shapes:
+    return tuple(sizes(filter_sizes))
+
+
+@infers("Dilation2D")
+def dilation2d(
+    op: Op, x: Value, filter: Value, *, strides: Sequence[int], rates: Sequence[int], padding: str
+) -> Shapes:
+    shape = with_rank(x, 4)
+    return _windows(shape, with_rank(filter, 3)[:2], shape[3], "NHWC", padding, strides, rates, ())
+
+
+@infers("MaxPool", "AvgPool")
+def pool(
+    op: Op,
+    x: Value,
+    *,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    padding: str,
+    data_format: str = "NHWC",
+    explicit_paddings: Sequence[int] = (),
+) -> Shapes:
+    return _pool(with_rank(x, 4), ksize, strides, padding, data_format, explicit_paddings)
+
+
+@infers("MaxPoolV2")
+def max_pool_v2(
+    op: Op, x: Value, ksize: Value, strides: Value, *, padding: str, data_format: str = "NHWC"
+) -> Shapes:
+    return _pool(with_rank(x, 4), ints(ksize), ints(strides), padding, data_format, ())
+
+
+@infers("MaxPool3D", "AvgPool3D")
+def pool3d(
+    op: Op, x: Value, *, ksize: Sequence[int], strides: Sequence[int], padding: str, data_format: str = "NDHWC"
+) -> Shapes:
+    return _pool(with_rank(x, 5), ksize, strides, padding, data_format, ())
+
+
+@infers("MaxPoolWithArgmax")
+def max_pool_with_argmax(op: Op, x: Value, *, ksize: Sequence[int], strides: Sequence[int], padding: str) -> Shapes:
+    return [_pool(with_rank(x, 4), ksize, strides, padding, "NHWC", ())] * 2
+
+
+def _pool(
+    shape: Shape, ksize: Sequence[int], strides: Sequence[int], padding: str, data_format: str, pads: Sequence[int]
+) -> Shape:
+    # A pool has a window over every dimension, the channels' too.
+    if len(data_format) != len(shape) or set(data_format) - set("NCDHW"):
+        raise UnknownShape
+    return tuple(
+        window(dim, ksize[axis], strides[axis], 1, padding, pads[2 * axis : 2 * axis + 2])
+        for axis, dim in enumerate(shape)
+    )
+
+
+@infers("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def fused_batch_norm(
+    op: Op,
+    x: Value,
+    scale: Value,
+    offset: Value,
+    mean: Value,
+    variance: Value,
+    *,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+) -> Shapes:
+    shape = x.shape
+    channels = with_rank(scale, 1)
+    if shape is not None:
+        channel, _ = layout(data_format, len(shape))
+        channels = (same(channels[0], shape[channel]),)
+        shape = tuple(channels[0] if axis == channel else dim for axis, dim in enumerate(shape))
+    # V3's last result only carries data to the gradient: its size depends on the device.
+    return [shape, channels, channels, channels, channels, (dims.fresh(),)][: len(op.results)]
+
+
+@infers("L2Loss")
+def l2_loss(op: Op, x: Value) -> Shapes:
+    return ()
+
+
+@infers("SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits")
+def softmax_cross_entropy(op: Op, features: Value, labels: Value) -> Shapes:
+    shape = with_rank(features, 2)
+    return [shape[:1], shape]
+
+
+@infers("InTopKV2")
+def in_top_k(op: Op, predictions: Value, targets: Value, k: Value) -> Shapes:
+    return targets.shape
+
+
+@infers("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea")
+def resize(op: Op, images: Value, size: Value) -> Shapes:
+    shape = with_rank(images, 4)
+    height, width = sizes(size) if content_of(size) is not None else (dims.fresh("h"), dims.fresh("w"))
+    agree(all(isinstance(dim, Sym) or dim > 0 for dim in (height, width)), f"it makes images of {height} x {width}")
+    return (shape[0], height, width, shape[3])
+
+
+@infers("CropAndResize")
+def crop_and_resize(op: Op, image: Value, boxes: Value, box_ind: Value, crop_size: Value) -> Shapes:
+    height, width = sizes(crop_size)
+    return (with_rank(boxes, 2)[0], height, width, with_rank(image, 4)[3])
+
+
+@infers("AdjustContrastv2", "AdjustHue", "AdjustSaturation", "HSVToRGB", "RGBToHSV")
+def adjust(op: Op, images: Value, *others: Value) -> Shapes:
+    return images.shape
+
+
+@infers("ExtractImagePatches")
+def extract_image_patches(
+    op: Op, images: Value, *, ksizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: str
+) -> Shapes:
+    shape = with_rank(images, 4)
+    channels = shape[3] * (ksizes[1] * ksizes[2])
+    return _windows(shape, ksizes[1:3], channels, "NHWC", padding, strides, rates, ())
+
+
+@infers("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
+def non_max_suppression(op: Op, *operands: Value) -> Shapes:
+    return (dims.fresh("boxes"),)
+
+
+@infers("NonMaxSuppressionV4")
+def non_max_suppression_v4(
+    op: Op,
+    boxes: Value,
+    scores: Value,
+    max_output_size: Value,
+    iou_threshold: Value,
+    score_threshold: Value,
+    *,
+    pad_to_max_output_size: bool = False,
+) -> Shapes:
+    count = scalar(max_output_size, "boxes") if pad_to_max_output_size else dims.fresh("boxes")
+    return [(count,), ()]
+
+
+@infers("NonMaxSuppressionV5")
+def non_max_suppression_v5(
+    op: Op,
+    boxes: Value,
+    scores: Value,
+    max_output_size: Value,
+    iou_threshold: Value,
+    score_threshold: Value,
+    soft_nms_sigma: Value,
+    *,
+    pad_to_max_output_size: bool = False,
+) -> Shapes:
+    count = scalar(max_output_size, "boxes") if pad_to_max_output_size else dims.fresh("boxes")
+    return [(count,), (count,), ()]
+
+
+@infers("CombinedNonMaxSuppression")
+def combined_non_max_suppression(
+    op: Op,
+    boxes: Value,
+    scores: Value,
+    max_output_size_per_class: Value,
+    max_total_size: Value,
+    iou_threshold: Value,
+    score_threshold: Value,
+    *,
+    pad_per_class: bool = False,
+) -> Shapes:
+    batch, _, classes = with_rank(scores, 3)
+    count = scalar(max_total_size, "boxes")
+    if pad_per_class:
+        most = scalar(max_output_size_per_class, "boxes") * classes
+        count = min(count, most) if isinstance(count, int) and isinstance(most, int) else dims.fresh("boxes")
+    return [(batch, count, 4), (batch, count), (batch, count), (batch,)]

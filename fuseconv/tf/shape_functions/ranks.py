@@ -1,0 +1,144 @@
+"""How many dimensions the operands of TF ops may have, as TensorFlow's own shape functions say.
+
+The table `ranks.txt` beside this file was made by asking these functions, of the TensorFlow that
+`python -m fuseconv.tf.shape_functions.ranks` ran with (some minutes), for each operand with each number of dimensions,
+all else unknown. It has the ops that have a shape function here. A line is the op's name and a field for each argument,
+separated by tabs: the numbers that are allowed ("01"), with the length where only one is ("1=2": a vector of two), "*"
+if all are, "..." for an argument of any number of tensors.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Op
+from fuseconv.tf.shape_functions.registry import TABLE
+
+_TABLE = Path(__file__).with_name("ranks.txt")
+# Ops that are not asked: those of lists take a scalar of -1 for an unknown shape, and no other; of ragged ones
+# TensorFlow never answers.
+_NOT_ASKED = ("Ragged", "TensorList")
+_ANY = "*"
+_SEVERAL = "..."
+# Of more dimensions nothing was asked: whatever is said of the largest holds for them.
+_MOST = 6
+
+
+def misfit(op: Op) -> str:
+    """Say which operand of a TF op has a number of dimensions that the op does not take; empty if none has."""
+    fields = _table().get(op.type)
+    if fields is None:
+        return ""
+    if _SEVERAL in fields:
+        at = fields.index(_SEVERAL)
+        fields = (*fields[:at], *[_ANY] * (len(op.operands) - len(fields) + 1), *fields[at + 1 :])
+    for index, (field, operand) in enumerate(zip(fields, op.operands)):
+        if field != _ANY and operand is not None and operand.shape is not None and not _fits(operand.shape, field):
+            shape = ",".join(str(dim) if isinstance(dim, int) else "?" for dim in operand.shape)
+            return f"its operand {index} has the shape [{shape}], which the op does not take"
+    return ""
+
+
+def _fits(shape: Shape, field: str) -> bool:
+    ranks, _, length = field.partition("=")
+    if str(min(len(shape), _MOST)) not in ranks:
+        return False
+    return not length or not isinstance(shape[0], int) or shape[0] == int(length)
+
+
+@functools.cache
+def _table() -> dict[str, tuple[str, ...]]:
+    lines = (line.split("\t") for line in _TABLE.read_text().splitlines())
+    return {name: tuple(fields) for name, *fields in lines}
+
+
+def table() -> str:
+    """The text of the table for the TensorFlow that is installed (which this imports)."""
+    return "".join(f"{line}\n" for line in filter(None, map(line_of, sorted(TABLE))))
+
+
+def line_of(name: str) -> str:
+    """The line of an op; empty if nothing is known of it, or nothing is forbidden (this imports TensorFlow)."""
+    from tensorflow.python.framework import op_def_registry
+
+    op_def = op_def_registry.get(name)
+    if op_def is None or name.startswith(_NOT_ASKED):
+        return ""
+    args = op_def.input_arg
+    fields = [_SEVERAL if arg.number_attr or arg.type_list_attr else _field(op_def, at) for at, arg in enumerate(args)]
+    if fields.count(_SEVERAL) > 1 or set(fields) <= {_ANY, _SEVERAL}:
+        return ""
+    return "\t".join((name, *fields))
+
+
+def _field(op_def: Any, at: int) -> str:
+    ranks = [rank for rank in range(_MOST + 1) if _takes(op_def, at, [None] * rank)]
+    if len(ranks) in (0, _MOST + 1):
+        return _ANY
+    text = "".join(map(str, ranks))
+    lengths = [n for n in range(1, 6) if ranks == [1] and _takes(op_def, at, [n])]
+    return f"{text}={lengths[0]}" if len(lengths) == 1 else text
+
+
+def _takes(op_def: Any, at: int, shape: list[int | None]) -> bool:
+    """Whether the op takes an operand of this shape, with some attributes."""
+    import tensorflow as tf
+
+    for attributes in _attributes(op_def):
+        with tf.Graph().as_default() as graph:
+            try:
+                operands = []
+                for index, arg in enumerate(op_def.input_arg):
+                    dtype = arg.type or attributes[arg.type_attr].type
+                    count = attributes[arg.number_attr].i if arg.number_attr else 1
+                    like = [tf.compat.v1.placeholder(dtype, shape if index == at else None) for _ in range(count)]
+                    operands += like
+                graph.create_op(op_def.name, operands, attrs=attributes, op_def=op_def, name="op")
+                return True
+            except (ValueError, TypeError, KeyError, tf.errors.OpError):
+                continue
+    return False
+
+
+def _attributes(op_def: Any) -> Iterator[dict[str, Any]]:
+    """Attributes to try an op with: defaults, and several values for those that have none."""
+    from tensorflow.core.framework.attr_value_pb2 import AttrValue
+
+    choices: list[list[Any]] = []
+    for attr in op_def.attr:
+        allowed = attr.allowed_values.list
+        if attr.type == "type":
+            types = allowed.type or [1, 3, 20, 21]
+            choices.append([AttrValue(type=number) for number in types[:1]])
+        elif attr.HasField("default_value"):
+            choices.append([attr.default_value])
+        elif attr.type == "int":
+            choices.append([AttrValue(i=number) for number in (0, 1, 2, 4)])
+        elif attr.type == "string":
+            choices.append([AttrValue(s=text) for text in allowed.s or [b""]])
+        elif attr.type == "list(int)":
+            choices.append([AttrValue(list=AttrValue.ListValue(i=[1] * count)) for count in (1, 2, 3, 4, 5)])
+        elif attr.type == "float":
+            choices.append([AttrValue(f=1)])
+        elif attr.type == "bool":
+            choices.append([AttrValue(b=False)])
+        elif attr.type == "shape":
+            value = AttrValue()
+            value.shape.unknown_rank = True
+            choices.append([value])
+        else:
+            return
+    names = [attr.name for attr in op_def.attr]
+    for values in itertools.product(*choices):
+        yield dict(zip(names, values))
+
+
+if __name__ == "__main__":
+    import fuseconv.tf.shape_functions  # noqa: F401  (fills the table of shape functions)
+
+    _TABLE.write_text(table())

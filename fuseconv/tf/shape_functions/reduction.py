@@ -1,0 +1,122 @@
+"""Shape functions of reductions and of ops that pick the largest elements."""
+
+from __future__ import annotations
+
+from fuseconv.ir import dims
+from fuseconv.ir.graph import Op, Value
+from fuseconv.tf.operands import (
+    UnknownShape,
+    agree,
+    axis_in,
+    ints,
+    same,
+    same_shape,
+    scalar,
+    shape_of,
+    with_rank,
+)
+from fuseconv.tf.shape_functions.registry import Shapes, infers
+
+
+@infers("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
+def reduce(op: Op, x: Value, axes: Value, *, keep_dims: bool = False) -> Shapes:
+    if axes.shape is not None and axes.shape == (0,):
+        return x.shape
+    rank = len(shape_of(x))
+    try:
+        reduced = {axis_in(axis, rank) for axis in ints(axes)}
+    except UnknownShape:
+        if not keep_dims:
+            raise
+        return tuple(dims.fresh() for _ in range(rank))
+    if keep_dims:
+        return tuple(1 if axis in reduced else dim for axis, dim in enumerate(shape_of(x)))
+    return tuple(dim for axis, dim in enumerate(shape_of(x)) if axis not in reduced)
+
+
+@infers("ArgMax", "ArgMin")
+def arg_max(op: Op, x: Value, dimension: Value) -> Shapes:
+    shape = shape_of(x)
+    try:
+        axis = axis_in(ints(dimension)[0], len(shape))
+    except UnknownShape:
+        return tuple(dims.fresh() for _ in shape[1:])
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+@infers("TopKV2")
+def top_k(op: Op, x: Value, k: Value) -> Shapes:
+    return [(*shape_of(x)[:-1], scalar(k, "k"))] * 2
+
+
+@infers("NthElement")
+def nth_element(op: Op, x: Value, n: Value) -> Shapes:
+    return shape_of(x)[:-1]
+
+
+@infers("Unique")
+def unique(op: Op, x: Value) -> Shapes:
+    return [(dims.fresh("unique"),), x.shape]
+
+
+@infers("UniqueWithCounts")
+def unique_with_counts(op: Op, x: Value) -> Shapes:
+    count = dims.fresh("unique")
+    return [(count,), x.shape, (count,)]
+
+
+@infers("UniqueV2")
+def unique_v2(op: Op, x: Value, axis: Value) -> Shapes:
+    shape = shape_of(x)
+    if axis.shape == (0,):
+        along = 0
+        if len(shape) != 1:
+            raise UnknownShape
+    else:
+        along = axis_in(ints(axis)[0], len(shape))
+    return [(*shape[:along], dims.fresh("unique"), *shape[along + 1 :]), (shape[along],)]
+
+
+@infers("Where")
+def where(op: Op, condition: Value) -> Shapes:
+    return (dims.fresh("where"), len(shape_of(condition)))
+
+
+@infers("CTCGreedyDecoder")
+def ctc_greedy_decoder(op: Op, inputs: Value, sequence_length: Value) -> Shapes:
+    _, batch, _ = with_rank(inputs, 3)
+    count = dims.fresh("decoded")
+    return [(count, 2), (count,), (2,), (batch, 1)]
+
+
+@infers("ListDiff")
+def list_diff(op: Op, x: Value, y: Value) -> Shapes:
+    return [(dims.fresh("diff"),)] * 2
+
+
+@infers("Bincount")
+def bincount(op: Op, x: Value, size: Value, weights: Value) -> Shapes:
+    return (scalar(size, "bins"),)
+
+
+@infers("LowerBound", "UpperBound")
+def search_sorted(op: Op, sorted_inputs: Value, values: Value) -> Shapes:
+    return values.shape
+
+
+@infers("SegmentMax", "SegmentMean", "SegmentMin", "SegmentProd", "SegmentSum")
+def segment(op: Op, data: Value, segment_ids: Value) -> Shapes:
+    shape = shape_of(data)
+    same(with_rank(segment_ids, 1)[0], shape[0])
+    return (dims.fresh("segments"), *shape[1:])
+
+
+@infers("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd", "UnsortedSegmentSum")
+def unsorted_segment(op: Op, data: Value, segment_ids: Value, num_segments: Value) -> Shapes:
+    ids, shape = shape_of(segment_ids), shape_of(data)
+    same_shape([ids, shape[: len(ids)]])
+    count = scalar(num_segments, "segments")
+    if segment_ids.data is not None and segment_ids.data.size and isinstance(count, int):
+        largest = segment_ids.data.max()
+        agree(largest < count, f"it has a segment {largest} of {count}")
+    return (count, *shape[len(ids) :])

@@ -1,0 +1,137 @@
+"""Shape functions of slices, gathers and scatters."""
+
+from __future__ import annotations
+
+from fuseconv.ir import dims
+from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.graph import Op, Value
+from fuseconv.tf.operands import (
+    UnknownShape,
+    agree,
+    axis_in,
+    content_of,
+    extents,
+    ints,
+    nonnegative,
+    same,
+    shape_of,
+    sizes,
+)
+from fuseconv.tf.shape_functions.registry import Shapes, infers
+from fuseconv.tf.strided_slice import Insert, Take, length, unfold
+
+
+@infers("Slice")
+def slice_(op: Op, x: Value, begin: Value, size: Value) -> Shapes:
+    content = content_of(size)
+    if content is None:
+        return tuple(dims.fresh("slice") for _ in (x.shape if x.shape is not None else sizes(size)))
+    starts = content_of(begin)
+    result: list[Dim] = []
+    for axis, taken in enumerate(content.reshape(-1)):
+        if isinstance(taken, int) and taken < 0:
+            # The rest of the dimension, which the op requires to begin inside it.
+            start = dims.fresh("slice") if starts is None else starts.reshape(-1)[axis]
+            known = x.shape is not None and starts is not None
+            result.append(shape_of(x)[axis] - start if known else dims.fresh("slice"))
+        else:
+            result.append(taken if nonnegative(taken) else dims.fresh("slice"))
+    return tuple(result)
+
+
+@infers("StridedSlice")
+def strided_slice(
+    op: Op,
+    x: Value,
+    begin: Value,
+    end: Value,
+    strides: Value,
+    *,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+) -> Shapes:
+    shape = shape_of(x)
+    spec = (_bounds(begin, end), _bounds(end, begin), _bounds(strides, begin))
+    entries = unfold(len(shape), *spec, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    if entries is None:
+        raise UnknownShape
+    result: list[Dim] = []
+    source = iter(shape)
+    for entry in entries:
+        if isinstance(entry, Insert):
+            result.append(1)
+            continue
+        dim = next(source)
+        if isinstance(entry, Take):
+            result.append(length(dim, entry))
+    return tuple(result)
+
+
+def _bounds(value: Value, sibling: Value) -> list[Dim]:
+    """The elements of begin, end or strides; unknown ones where only their number is known."""
+    try:
+        return sizes(value, "bound")
+    except UnknownShape:
+        return [dims.fresh("bound") for _ in sizes(sibling, "bound")]
+
+
+@infers("XlaDynamicSlice")
+def xla_dynamic_slice(op: Op, x: Value, start_indices: Value, size_indices: Value) -> Shapes:
+    return tuple(extents(size_indices))
+
+
+@infers("Gather")
+def gather(op: Op, params: Value, indices: Value) -> Shapes:
+    return (*shape_of(indices), *shape_of(params)[1:])
+
+
+@infers("GatherV2")
+def gather_v2(op: Op, params: Value, indices: Value, axis: Value, *, batch_dims: int = 0) -> Shapes:
+    source, taken = shape_of(params), shape_of(indices)
+    batch = batch_dims + len(taken) if batch_dims < 0 else batch_dims
+    try:
+        along = axis_in(ints(axis)[0], len(source))
+    except UnknownShape:
+        return tuple(dims.fresh("gather") for _ in range(len(source) + len(taken) - 1 - batch))
+    agree(0 <= batch <= min(along, len(taken)), f"its batch_dims are {batch_dims} and its axis is {along}")
+    shared = tuple(same(a, b) for a, b in zip(source[:batch], taken[:batch]))
+    return (*shared, *source[batch:along], *taken[batch:], *source[along + 1 :])
+
+
+@infers("GatherNd")
+def gather_nd(op: Op, params: Value, indices: Value) -> Shapes:
+    source, taken = shape_of(params), shape_of(indices)
+    if not taken or not isinstance(taken[-1], int):
+        raise UnknownShape
+    return (*taken[:-1], *source[taken[-1] :])
+
+
+@infers("ResourceGather")
+def resource_gather(op: Op, handle: Value, indices: Value) -> Shapes:
+    # A handle does not tell the shape of its variable.
+    raise UnknownShape
+
+
+@infers("ScatterNd")
+def scatter_nd(op: Op, indices: Value, updates: Value, shape: Value) -> Shapes:
+    return tuple(extents(shape))
+
+
+@infers("DynamicStitch", "ParallelDynamicStitch")
+def dynamic_stitch(op: Op, *operands: Value) -> Shapes:
+    indices, data = operands[: len(operands) // 2], operands[len(operands) // 2 :]
+    tail: Shape = shape_of(data[0])[len(shape_of(indices[0])) :]
+    try:
+        largest = max(index for operand in indices for index in ints(operand))
+    except (UnknownShape, ValueError):
+        return (dims.fresh("stitch"), *tail)
+    return (largest + 1, *tail)
+
+
+@infers("DynamicPartition")
+def dynamic_partition(op: Op, data: Value, partitions: Value) -> Shapes:
+    tail = shape_of(data)[len(shape_of(partitions)) :]
+    return [(dims.fresh("part"), *tail) for _ in op.results]

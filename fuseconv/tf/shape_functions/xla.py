@@ -1,0 +1,111 @@
+"""Shape functions of XLA's operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fuseconv.ir import dims
+from fuseconv.ir.dims import Dim
+from fuseconv.ir.graph import Op, Value
+from fuseconv.tf.operands import UnknownShape, elements, extents, ints, shape_of
+from fuseconv.tf.shape_functions.registry import Shapes, infers
+from fuseconv.tf.xla_dimension_numbers import Convolution, Dot, Gather
+
+
+@infers("XlaDot", "XlaDotV2")
+def xla_dot(op: Op, lhs: Value, rhs: Value, *, dimension_numbers: str | bytes = b"") -> Shapes:
+    left, right, numbers = shape_of(lhs), shape_of(rhs), Dot.parse(dimension_numbers)
+    batch = [left[axis] for axis in numbers.lhs_batch]
+    own = [left[axis] for axis in numbers.free(len(left), False)]
+    return (*batch, *own, *(right[axis] for axis in numbers.free(len(right), True)))
+
+
+@infers("XlaConv", "XlaConvV2")
+def xla_conv(
+    op: Op,
+    lhs: Value,
+    rhs: Value,
+    window_strides: Value,
+    padding: Value,
+    lhs_dilation: Value,
+    rhs_dilation: Value,
+    feature_group_count: Value,
+    *,
+    dimension_numbers: str | bytes = b"",
+    batch_group_count: int = 1,
+) -> Shapes:
+    image, kernel, numbers = shape_of(lhs), shape_of(rhs), Convolution.parse(dimension_numbers)
+    if not len(image) == len(kernel) == len(numbers.input) == len(numbers.kernel) == len(numbers.output):
+        raise UnknownShape
+    result: list[Dim] = [0] * len(image)
+    batch, *spatial, feature = numbers.output
+    result[batch] = image[numbers.input[0]] // batch_group_count
+    result[feature] = kernel[numbers.kernel[-1]]
+    pads, steps = _pairs(padding), zip(ints(window_strides), ints(lhs_dilation), ints(rhs_dilation))
+    for place, axis in enumerate(spatial):
+        stride, spread, dilation = next(steps)
+        size = _spread(image[numbers.input[1 + place]], spread)
+        result[axis] = _windows(size, kernel[numbers.kernel[place]], stride, dilation, pads[place])
+    return tuple(result)
+
+
+@infers("XlaReduceWindow")
+def xla_reduce_window(
+    op: Op,
+    x: Value,
+    init_value: Value,
+    window_dimensions: Value,
+    window_strides: Value,
+    base_dilations: Value,
+    window_dilations: Value,
+    padding: Value,
+) -> Shapes:
+    operands = window_dimensions, window_strides, base_dilations, window_dilations
+    rows = zip(shape_of(x), *map(ints, operands), _pairs(padding), strict=True)
+    return tuple(
+        _windows(_spread(size, spread), window, stride, dilation, pads)
+        for size, window, stride, spread, dilation, pads in rows
+    )
+
+
+@infers("XlaPad")
+def xla_pad(
+    op: Op, x: Value, padding_value: Value, padding_low: Value, padding_high: Value, padding_interior: Value
+) -> Shapes:
+    rows = zip(shape_of(x), ints(padding_low), ints(padding_high), ints(padding_interior), strict=True)
+    return tuple(_spread(size, interior + 1) + low + high for size, low, high, interior in rows)
+
+
+@infers("XlaGather")
+def xla_gather(
+    op: Op, operand: Value, start_indices: Value, slice_sizes: Value, *, dimension_numbers: str | bytes = b""
+) -> Shapes:
+    numbers, indices, sizes = Gather.parse(dimension_numbers), shape_of(start_indices), extents(slice_sizes)
+    left_out = numbers.collapsed + numbers.operand_batching
+    taken = [size for axis, size in enumerate(sizes) if axis not in left_out]
+    batch = [size for axis, size in enumerate(indices) if axis != numbers.index_vector]
+    if len(taken) != len(numbers.offset):
+        raise UnknownShape
+    slices, rest = iter(taken), iter(batch)
+    return tuple(next(slices if axis in numbers.offset else rest) for axis in range(len(taken) + len(batch)))
+
+
+@infers("XlaOptimizationBarrier")
+def xla_optimization_barrier(op: Op, *operands: Value) -> Shapes:
+    return [value.shape for value in operands]
+
+
+def _pairs(padding: Value) -> list[tuple[int, int]]:
+    numbers = [size for size in elements(padding) if isinstance(size, int)]
+    if len(numbers) != len(elements(padding)):
+        raise UnknownShape
+    return list(zip(numbers[::2], numbers[1::2]))
+
+
+def _spread(size: Dim, step: int) -> Dim:
+    """The size of a dimension whose elements are moved so far apart."""
+    return size if step == 1 else (size - 1) * step + 1
+
+
+def _windows(size: Dim, window: Dim, stride: int, dilation: int, pads: Sequence[int]) -> Dim:
+    return dims.ceildiv(size + sum(pads) - (window - 1) * dilation, stride)

@@ -1,0 +1,155 @@
+"""What each op on a TensorList becomes when the list is a tensor: its elements, stacked on axis 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.operands import content_of
+
+# Makes the op's results from the builder, the op, the operands (lists are tensors now) and the rank of an element.
+Rewrite = Callable[..., Value | Sequence[Value]]
+REWRITES: dict[str, Rewrite] = {}
+
+
+def _rewrites(*names: str) -> Callable[[Rewrite], Rewrite]:
+    def declare(rewrite: Rewrite) -> Rewrite:
+        for name in names or (rewrite.__name__,):
+            REWRITES[name] = rewrite
+        return rewrite
+
+    return declare
+
+
+@_rewrites()
+def TensorListFromTensor(tf: TfBuilder, op: Op, rank: int, tensor: Value, element_shape: Value) -> Value:
+    return tensor
+
+
+@_rewrites()
+def TensorListStack(tf: TfBuilder, op: Op, rank: int, x: Value, element_shape: Value) -> Value:
+    return x
+
+
+@_rewrites()
+def TensorListSetItem(tf: TfBuilder, op: Op, rank: int, x: Value, index: Value, item: Value) -> Value:
+    if op.attrs.get("resize_if_index_out_of_bounds"):
+        x = _resized(tf, x, tf.Maximum(tf.size(x), tf.AddV2(index, 1)))
+    return tf.XlaDynamicUpdateSlice(x, tf.ExpandDims(item, 0), _begin(tf, index, rank))
+
+
+def _begin(tf: TfBuilder, index: Value, rank: int) -> Value:
+    """Where the element with this index begins."""
+    return tf.Pack(tf.as_int32(index), *[0] * rank) if rank else tf.Reshape(index, [1])
+
+
+@_rewrites()
+def TensorListGetItem(tf: TfBuilder, op: Op, rank: int, x: Value, index: Value, element_shape: Value) -> Value:
+    return tf.GatherV2(x, index, 0)
+
+
+@_rewrites()
+def TensorListLength(tf: TfBuilder, op: Op, rank: int, x: Value) -> Value:
+    return tf.size(x)
+
+
+@_rewrites()
+def TensorListGather(tf: TfBuilder, op: Op, rank: int, x: Value, indices: Value, element_shape: Value) -> Value:
+    return x if counts(indices, x) else tf.GatherV2(x, indices, 0)
+
+
+def counts(indices: Value, x: Value) -> bool:
+    """True if the indices are known to be 0, 1, ... up to the last of x."""
+    if x.shape is None or indices.shape is None or indices.shape[0] != x.shape[0]:
+        return False
+    known = content_of(indices)
+    if known is not None:
+        return list(known) == list(range(len(known)))
+    if indices.op is None or indices.op.kind != "tf.Range":
+        return False
+    start, _, step = (content_of(operand) for operand in indices.op.operands)
+    return start is not None and step is not None and start == 0 and step == 1
+
+
+@_rewrites("TensorListScatter", "TensorListScatterV2")
+def tensor_list_scatter(
+    tf: TfBuilder, op: Op, rank: int, tensor: Value, indices: Value, element_shape: Value, count: Value | None = None
+) -> Value:
+    same_count = op.result.shape is not None and tensor.shape is not None and op.result.shape[0] == tensor.shape[0]
+    if counts(indices, tensor) and (count is None or same_count):
+        return tensor
+    said = content_of(count)
+    if count is None or (said is not None and said == -1):
+        count = tf.AddV2(tf.Max(indices, [0]), 1)
+    elif said is None:
+        # It may turn out to be -1.
+        count = tf.Maximum(count, tf.AddV2(tf.Max(indices, [0]), 1))
+    shape = tf.ConcatV2(tf.Reshape(count, [1]), _rest(tf, tensor), 0)
+    zeros = tf.Fill(shape, zero(tensor.dtype), dtype=tensor.dtype)
+    return tf.TensorScatterUpdate(zeros, tf.ExpandDims(indices, 1), tensor)
+
+
+@_rewrites()
+def TensorListScatterIntoExistingList(
+    tf: TfBuilder, op: Op, rank: int, x: Value, tensor: Value, indices: Value
+) -> Value:
+    return tensor if counts(indices, x) else tf.TensorScatterUpdate(x, tf.ExpandDims(indices, 1), tensor)
+
+
+@_rewrites()
+def TensorListPushBack(tf: TfBuilder, op: Op, rank: int, x: Value, item: Value) -> Value:
+    return tf.ConcatV2(x, tf.ExpandDims(item, 0), 0)
+
+
+@_rewrites()
+def TensorListPopBack(tf: TfBuilder, op: Op, rank: int, x: Value, element_shape: Value) -> list[Value]:
+    left = tf.Sub(tf.size(x), 1)
+    return [tf.Slice(x, [0] * (rank + 1), tf.ConcatV2(tf.Reshape(left, [1]), [-1] * rank, 0)), tf.GatherV2(x, left, 0)]
+
+
+@_rewrites()
+def TensorListResize(tf: TfBuilder, op: Op, rank: int, x: Value, size: Value) -> Value:
+    known, count = content_of(size), None if x.shape is None else x.shape[0]
+    if known is not None and isinstance(count, int) and isinstance(known[()], int) and known[()] <= count:
+        return tf.Slice(x, [0] * (rank + 1), [int(known[()])] + [-1] * rank)
+    longer = _resized(tf, x, size)
+    return tf.Slice(longer, [0] * (rank + 1), tf.ConcatV2(tf.Reshape(size, [1]), [-1] * rank, 0))
+
+
+def _resized(tf: TfBuilder, x: Value, size: Value) -> Value:
+    """x with elements of zeros behind it, so that it has `size` elements if it had fewer."""
+    more = tf.Maximum(tf.Sub(size, tf.size(x)), 0)
+    shape = tf.ConcatV2(tf.Reshape(more, [1]), _rest(tf, x), 0)
+    return tf.ConcatV2(x, tf.Fill(shape, zero(x.dtype), dtype=x.dtype), 0)
+
+
+@_rewrites("TensorListConcat", "TensorListConcatV2")
+def tensor_list_concat(
+    tf: TfBuilder, op: Op, rank: int, x: Value, element_shape: Value | None = None, leading: Value | None = None
+) -> list[Value]:
+    joined = tf.Reshape(x, tf.ConcatV2([-1], _rest(tf, x, 2), 0))
+    length = tf.Cast(tf.size(x, 1), dtype=types.INT64)
+    return [joined, tf.Fill(tf.Reshape(tf.size(x), [1]), length, dtype=types.INT64)]
+
+
+@_rewrites()
+def TensorListSplit(
+    tf: TfBuilder, op: Op, rank: int, tensor: Value, element_shape: Value, lengths: Value
+) -> Value:
+    count = tf.Reshape(tf.size(lengths), [1])
+    first = tf.as_int32(tf.StridedSlice(lengths, [0], [1], [1]))
+    return tf.Reshape(tensor, tf.ConcatV2(count, first, _rest(tf, tensor), 0))
+
+
+def _rest(tf: TfBuilder, x: Value, axis: int = 1) -> Value:
+    """The sizes of x from this axis on."""
+    return tf.StridedSlice(tf.shape(x), [axis], [0], [1], end_mask=1)
+
+
+def zero(dtype: types.DType) -> Value:
+    """What TensorFlow takes for an element that was never written."""
+    return constant(np.array(b"" if dtype is types.STRING else 0, dtype.numpy), dtype)

@@ -1,0 +1,1 @@
+"""Passes, one a file, named as the pass."""

@@ -1,0 +1,1 @@
+"""Passes over WHILE loops, and their analysis."""

@@ -1,0 +1,211 @@
+"""Takes out of loops what does not depend on what they carry.
+
+What a step computes of invariants alone is computed once, before the loop. What it computes of one row of a sequence
+(and invariants) is computed of all rows at once, before the loop, and the step reads a row of that: the projection of
+an RNN's input, [batch, in] x [in, units] at each step, becomes one product of [steps, batch, in]. This is found by
+following what each op depends on; it takes no knowledge of cells. Of a loop that maps rows, nothing is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fuseconv.ir.dims import Dim
+from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.tf.batching_rules import MOVES, batched, constant_axis_zero, is_safe, row_read
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.side_effects import bodies, is_repeatable
+from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
+
+_ADDS = frozenset({"Add", "AddV2", "BiasAdd"})
+
+
+def hoist(module: Module, moves: Callable[[LoopForm], bool] = lambda loop: False) -> None:
+    """Moves computation from the bodies of loops to where the loops stand, those inside others first.
+
+    moves: of which loops also the ops that only take tensors apart or put them together."""
+
+    def visit(op: Op, graph: Graph) -> None:
+        loop = LoopForm(op, module)
+        _Hoist(loop, graph, module, moves(loop)).run()
+
+    for_each_loop(module, visit)
+
+
+class _Hoist:
+    def __init__(self, loop: LoopForm, graph: Graph, module: Module, moves: bool) -> None:
+        self.moves = moves
+        self.loop = loop
+        self.graph = graph
+        self.module = module
+        self.before: list[Op] = []
+        # What invariants of the body are before the loop, and what rows are: the index that they are read at, and all
+        # of them stacked.
+        self.invariants: dict[Value, Value] = {}
+        self.rows: dict[Value, tuple[Value, Value]] = {}
+        self.carried: dict[Value, Value] = {}
+        self.gone: set[Op] = set()
+
+    def run(self) -> None:
+        loop = self.loop
+        for i, inner in enumerate(loop.body.inputs):
+            operand = loop.op.operands[i]
+            if loop.is_invariant(i) and operand is not None and not operand.dtype.is_handle:
+                self.invariants[inner] = operand
+                self.carried.setdefault(operand, inner)
+        ops, loop.body.ops = loop.body.ops, []
+        for op in ops:
+            if op not in self.gone:
+                op = self.as_gather(op)
+                self.add_early(op)
+                if not self.take_out(op):
+                    loop.body.ops.append(op)
+        for variable, made in enumerate(loop.body.outputs):
+            self.take_copies(variable, made.op)
+        at = self.graph.ops.index(loop.op)
+        self.graph.ops[at:at] = self.before
+
+    def as_gather(self, op: Op) -> Op:
+        """A read of one row along any axis -> one along the first, of the sequence transposed before the loop."""
+        axis, index = row_read(op)
+        x = op.operands[0] if op.operands else None
+        if axis is None or index is None or x is None or x not in self.invariants or x.rank is None:
+            return op
+        course, steps = self.loop.course(index), self.loop.steps()
+        if op.kind == "tf.StridedSlice" and not _is_natural(course, steps):
+            return op  # a negative index counts from the end
+        outer = self.invariants[x]
+        if axis:
+            order = [axis, *(i for i in range(x.rank) if i != axis)]
+            outer = TfBuilder(self.before, op).Transpose(outer, order)
+            outer.shape = None if x.shape is None else tuple(x.shape[i] for i in order)
+        first = next((i for i, start in self.loop.counters.items() if start == 0), None)
+        last_first = steps is not None and course == (steps - 1, -1)
+        if last_first and first is not None and outer.shape is not None and outer.shape[0] == steps:
+            shape, outer = outer.shape, TfBuilder(self.before, op).ReverseV2(outer, [0])
+            outer.shape = shape
+            index = self.loop.body.inputs[first]
+        out: list[Op] = []
+        tf = TfBuilder(out, op)
+        row = tf.GatherV2(self.carry(outer), index, 0)
+        row.shape = op.result.shape
+        self.invariants.setdefault(self.carried[outer], outer)
+        replace_uses(op.result, row)
+        detach(op)
+        return out[0]
+
+    def outside(self, value: Value) -> Value:
+        return value if value.is_const else self.invariants[value]
+
+    def is_invariant(self, value: Value | None) -> bool:
+        return value is not None and (value.is_const or value in self.invariants)
+
+    def take_out(self, op: Op) -> bool:
+        """Moves an op before the loop; False if it stays. What is moved leaves reads of its results behind."""
+        if not is_repeatable(op) or any(True for _ in bodies(op, self.module)):
+            return False
+        if any(result.dtype.is_handle for result in op.results):
+            return False
+        if op.operands and all(self.is_invariant(value) for value in op.operands):
+            return self.take_invariant(op)
+        if constant_axis_zero(op) and self.is_invariant(op.operands[0]) and op.operands[0].shape:  # type: ignore[union-attr]
+            self.rows[op.result] = op.operands[1], self.outside(op.operands[0])  # type: ignore[arg-type,assignment]
+            return False
+        return self.take_rows(op)
+
+    def take_copies(self, variable: int, write: Op | None) -> None:
+        """Rows that a loop only copies, one by one, into a tensor of as many are what that tensor ends as."""
+        if write is None or write.kind != "tf.XlaDynamicUpdateSlice":
+            return
+        held, update, begin = write.operands
+        assert held is not None and update is not None and begin is not None
+        row = update.op.operands[0] if update.op is not None and update.op.kind == "tf.ExpandDims" else None
+        if held is not self.loop.body.inputs[variable] or row not in self.rows:
+            return
+        index, rows = self.rows[row]
+        first = begin.op.operands[0] if begin.op is not None and begin.op.kind == "tf.Pack" else None
+        steps, result = self.loop.steps(), self.loop.op.results[variable]
+        every = first is index and self.loop.course(index) == (0, 1) and rows.shape is not None
+        if every and steps == rows.shape[0] and held.shape == rows.shape == result.shape:  # type: ignore[index]
+            replace_uses(result, rows)
+
+    def take_invariant(self, op: Op) -> bool:
+        if not is_safe(op) and not self.runs():
+            return False
+        moved = Op(op.kind, [self.outside(v) for v in op.operands if v is not None], op.attrs, op.name, op.sources)
+        self.before.append(moved)
+        for result in op.results:
+            outer = moved.add_result(result.dtype, result.shape, result.name)
+            outer.content = result.content
+            inner = self.carry(outer)
+            self.invariants[inner] = outer
+            replace_uses(result, inner)
+        detach(op)
+        return True
+
+    def runs(self) -> bool:
+        steps = self.loop.steps()
+        return isinstance(steps, int) and steps > 0
+
+    def take_rows(self, op: Op) -> bool:
+        indices = {self.rows[v][0] for v in op.operands if v is not None and v in self.rows}
+        others = [v for v in op.operands if v is not None and v not in self.rows]
+        if len(indices) != 1 or not all(self.is_invariant(value) for value in others):
+            return False
+        (index,) = indices
+        stacked = {v: self.rows[v][1] for v in op.operands if v in self.rows}  # type: ignore[index]
+        made = batched(TfBuilder(self.before, op), op, stacked, self.outside)  # type: ignore[arg-type]
+        if made is None:
+            return False
+        self.rows.update((result, (index, rows)) for result, rows in zip(op.results, made))
+        if op.type in MOVES and not self.moves:
+            return False
+        for result, rows in zip(op.results, made):
+            row = self.read(op, rows, index)
+            self.rows[row] = index, rows
+            replace_uses(result, row)
+        detach(op)
+        return True
+
+    def add_early(self, op: Op) -> None:
+        """(row + state) + bias -> (row + bias) + state, of which the first sum can move: x @ K + h @ R + b."""
+        reader = next(iter(op.result.uses), None) if op.type in _ADDS and len(op.result.uses) == 1 else None
+        if reader is None or reader.type not in _ADDS or not op.result.dtype.is_float:
+            return
+        row = next((v for v in op.operands if v in self.rows), None)
+        bias = next((v for v in reader.operands if self.is_invariant(v)), None)
+        if row is None or bias is None or all(v in self.rows for v in op.operands):
+            return
+        if row.shape is None or row.shape != op.result.shape or row.shape != reader.result.shape:
+            return
+        index = op.operands.index(row)
+        first = Op(reader.kind, [row, bias], reader.attrs, reader.name, reader.sources)
+        op.set_operand(index, first.add_result(row.dtype, row.shape))
+        if not self.take_out(first):
+            op.set_operand(index, row)
+            detach(first)
+            return
+        replace_uses(reader.result, op.result)
+        self.gone.add(reader)
+        detach(reader)
+
+    def read(self, op: Op, rows: Value, index: Value) -> Value:
+        tf = TfBuilder(self.loop.body.ops, op)
+        row = tf.GatherV2(self.carry(rows), index, 0)
+        row.shape = None if rows.shape is None else rows.shape[1:]
+        return row
+
+    def carry(self, value: Value) -> Value:
+        """The value in the body."""
+        if value not in self.carried:
+            self.carried[value] = self.loop.carry(value)
+        return self.carried[value]
+
+
+def _is_natural(course: tuple[Dim, int] | None, steps: Dim | None) -> bool:
+    """True if an index is known to be 0 or more in each step."""
+    if course is None:
+        return False
+    first, change = course
+    last = first if change >= 0 else None if steps is None else first + (steps - 1) * change
+    return isinstance(last, int) and last >= 0

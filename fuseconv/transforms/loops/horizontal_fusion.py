@@ -1,0 +1,288 @@
+"""Ops on parts of tensors, one for each part -> one op on the tensor, and parts of its result.
+
+RNN cells multiply one state with the weights of each gate, or slice what they multiply for each gate. What is adjacent
+and the same for several gates is done for all of them at once. Parts are slices of the last dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuseconv.ir.dims import Dim
+from fuseconv.ir.graph import Graph, Op, Value, constant, detach, replace_uses
+from fuseconv.report.records import Report
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.operands import content_of
+from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
+from fuseconv.tf.side_effects import is_repeatable
+
+_ELEMENTWISE = frozenset({*UNARY, *BINARY, "BiasAdd"}) - {"Cast"}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Elements begin to begin + size of the last dimension of a tensor."""
+
+    whole: Value
+    begin: int
+    size: int
+
+
+def join_parts(graph: Graph, report: Report) -> None:
+    """Joins the ops of a graph that do the same to parts; then takes all parts of a tensor by one op where it can."""
+    _Joiner(graph, report).run()
+
+
+class _Joiner:
+    def __init__(self, graph: Graph, report: Report) -> None:
+        self.graph = graph
+        self.report = report
+
+    def run(self) -> None:
+        self.join_products()
+        while self.join_elementwise():
+            pass
+        self.drop_unread()
+        self.take_apart()
+        self.take_together()
+
+    def join_products(self) -> None:
+        """x @ a, x @ b with constants -> x @ [a, b]; so are convolutions of one x."""
+        groups: dict[tuple, list[Op]] = {}
+        for op in self.graph.ops:
+            axis = _axis_of_outputs(op)
+            if axis is not None:
+                x, weights = op.operands
+                others = [n for i, n in enumerate(weights.shape) if i != axis % len(weights.shape)]  # type: ignore[union-attr,arg-type]
+                key = (x, op.type, axis, repr(sorted(op.attrs.items())), tuple(others))
+                groups.setdefault(key, []).append(op)
+        for (x, _, axis, *_), ops in groups.items():
+            if len(ops) > 1:
+                data = np.concatenate([op.operands[1].data for op in ops], axis)  # type: ignore[union-attr]
+                self.join(ops, [x, constant(data, None, ops[0].operands[1].name)])  # type: ignore[union-attr]
+
+    def join_elementwise(self) -> bool:
+        """Joins one group of adjacent parts; False if there is none."""
+        groups: dict[tuple, list[tuple[int, Op]]] = {}
+        for op in self.graph.ops:
+            found = self.key(op)
+            if found is not None:
+                groups.setdefault(found[0], []).append((found[1], op))
+        for group in groups.values():
+            group.sort(key=lambda each: each[0])
+            for run in _adjacent(group):
+                if len(run) > 1:
+                    self.join(run, [self.joined_operand(run, i) for i in range(len(run[0].operands))])
+                    return True
+        return False
+
+    def key(self, op: Op) -> tuple[tuple, int] | None:
+        """What ops that can be joined have in common, and where this one's part begins."""
+        shape = op.result.shape if len(op.results) == 1 else None
+        if op.type not in _ELEMENTWISE or not shape or not isinstance(shape[-1], int) or not is_repeatable(op):
+            return None
+        begin: int | None = None
+        common: list[object] = []
+        for operand in op.operands:
+            part = None if operand is None else part_of(operand)
+            if operand is None:
+                return None
+            if operand.data is not None:
+                if _is_vector(operand, shape[-1]):
+                    common.append(("vector", len(operand.shape or ())))
+                elif operand.data.size == 1:
+                    common.append(("scalar", operand.data.tobytes(), operand.shape))
+                else:
+                    return None
+            elif part is not None and operand.shape == shape:
+                begin = part.begin if begin is None else begin
+                common.append((part.whole, part.begin - begin))
+            else:
+                return None
+        if begin is None:
+            return None
+        return (op.type, repr(sorted(op.attrs.items())), op.result.dtype.name, tuple(common)), begin
+
+    def joined_operand(self, run: list[Op], index: int) -> Value:
+        first = run[0].operands[index]
+        assert first is not None
+        if first.data is not None:
+            if not _is_vector(first, run[0].result.shape[-1]):  # type: ignore[index]
+                return first
+            return constant(np.concatenate([op.operands[index].data for op in run], -1), first.dtype, first.name)  # type: ignore[union-attr]
+        part = part_of(first)
+        assert part is not None
+        size = sum(op.result.shape[-1] for op in run)  # type: ignore[index,misc]
+        if size == part.whole.shape[-1]:  # type: ignore[index]
+            return part.whole
+        ops: list[Op] = []
+        value = _taken(TfBuilder(ops, run[0]), part.whole, part.begin, int(size))
+        self.insert(run, ops)
+        return value
+
+    def join(self, run: list[Op], operands: Sequence[Value | None]) -> None:
+        """Puts one op in the place of several, and parts of its result in that of theirs."""
+        made: list[Op] = []
+        first = run[0]
+        tf = TfBuilder(made, first)
+        joint = Op(first.kind, operands, dict(first.attrs), first.name, tuple(s for op in run for s in op.sources))
+        made.append(joint)
+        sizes = [op.result.shape[-1] for op in run]  # type: ignore[index]
+        whole = joint.add_result(first.result.dtype, (*first.result.shape[:-1], sum(sizes)))  # type: ignore[index,arg-type]
+        begin = 0
+        for op, size in zip(run, sizes):
+            tf.op = op
+            replace_uses(op.result, _taken(tf, whole, begin, int(size)))  # type: ignore[arg-type]
+            begin += int(size)  # type: ignore[arg-type]
+        self.insert(run, made)
+        for op in run:
+            self.graph.ops.remove(op)
+            detach(op)
+
+    def insert(self, run: list[Op], ops: list[Op]) -> None:
+        """Before the first of these ops: what they read is there, since they read parts of the same."""
+        at = min(self.graph.ops.index(op) for op in run)
+        self.graph.ops[at:at] = ops
+
+    def drop_unread(self) -> None:
+        kept: list[Op] = []
+        for op in reversed(self.graph.ops):
+            if op.kind in _TAKES and not any(result.uses for result in op.results):
+                self.report.removed(op, "join parts", "what it took apart is used as a whole, or in larger parts")
+                detach(op)
+            else:
+                kept.append(op)
+        self.graph.ops = kept[::-1]
+
+    def take_apart(self) -> None:
+        """A Split of which not all parts are read -> slices."""
+        ops, self.graph.ops = self.graph.ops, []
+        for op in ops:
+            self.graph.ops.append(op)
+            parts = [part_of(result) for result in op.results if result.uses]
+            if op.kind not in ("tf.Split", "tf.SplitV") or len(parts) == len(op.results) or None in parts:
+                continue
+            self.graph.ops.pop()
+            tf = TfBuilder(self.graph.ops, op)
+            for result, part in zip([result for result in op.results if result.uses], parts):
+                assert part is not None
+                replace_uses(result, _taken(tf, part.whole, part.begin, part.size))
+            detach(op)
+
+    def take_together(self) -> None:
+        """Equal parts that cover a tensor -> one Split: XNNPACK takes it, and not one into parts that differ."""
+        parts: dict[Value, dict[Value, _Part]] = {}
+        for op in self.graph.ops:
+            for result in op.results:
+                part = part_of(result) if op.kind in _TAKES else None
+                if part is not None:
+                    parts.setdefault(part.whole, {})[result] = part
+        for whole, taken in parts.items():
+            spans = sorted({(part.begin, part.size) for part in taken.values()})
+            makers = {result.op for result in taken if result.op is not None}
+            ends = [0, *(begin + size for begin, size in spans)]
+            covered = [begin for begin, _ in spans] == ends[:-1] and ends[-1] == whole.shape[-1]  # type: ignore[index]
+            if len(makers) < 2 or not covered or len({size for _, size in spans}) > 1:
+                continue
+            first = min(makers, key=self.graph.ops.index)
+            split = Op("tf.Split", [TfBuilder([], first).ints(-1), whole], {}, first.name, first.sources)
+            for begin, size in spans:
+                made = split.add_result(whole.dtype, (*whole.shape[:-1], size))  # type: ignore[index]
+                for result, part in taken.items():
+                    if part.begin == begin:
+                        replace_uses(result, made)
+            self.graph.ops.insert(self.graph.ops.index(first), split)
+        self.drop_unread()
+
+
+def _is_vector(value: Value, size: Dim) -> bool:
+    """True of a constant with one number for each element of the last dimension, of this size."""
+    assert value.data is not None
+    return bool(value.shape) and value.data.size == value.data.shape[-1] == size
+
+
+def _axis_of_outputs(op: Op) -> int | None:
+    """The axis of constant weights that the last dimension of the result comes from; None of any other op."""
+    if op.kind not in ("tf.MatMul", "tf.Conv2D") or op.result.shape is None:
+        return None
+    x, weights = op.operands
+    if weights is None or weights.data is None or x is None or x.shape is None:
+        return None
+    if op.kind == "tf.MatMul":
+        return None if op.attrs.get("transpose_a") else 0 if op.attrs.get("transpose_b") else 1
+    plain = op.attrs.get("data_format", "NHWC") == "NHWC" and x.shape[-1] == weights.data.shape[2]
+    return 3 if plain else None
+
+
+_TAKES = frozenset({"tf.Slice", "tf.Split", "tf.SplitV", "tf.StridedSlice"})
+
+
+def part_of(value: Value) -> _Part | None:
+    """The part of a tensor's last dimension that a value is; None if it is none."""
+    op = value.op
+    if op is None or op.kind not in _TAKES:
+        return None
+    whole = op.operands[1 if op.kind == "tf.Split" else 0]
+    if whole is None or not whole.shape or not value.shape or len(whole.shape) != len(value.shape):
+        return None
+    size = value.shape[-1]
+    if not isinstance(size, int) or not isinstance(whole.shape[-1], int) or whole.shape[:-1] != value.shape[:-1]:
+        return None
+    begin = _begin(op, value.index, len(whole.shape))
+    return None if begin is None else _Part(whole, begin, size)
+
+
+def _begin(op: Op, index: int, rank: int) -> int | None:
+    """Where a result of an op begins in the last dimension; None if the op takes a part of another."""
+    if op.kind in ("tf.Split", "tf.SplitV"):
+        axis = content_of(op.operands[0 if op.kind == "tf.Split" else 2])
+        if axis is None or axis.reshape(-1)[0] not in (-1, rank - 1):
+            return None
+        sizes = [result.shape[-1] if result.shape else None for result in op.results[:index]]
+        return sum(sizes) if all(isinstance(size, int) for size in sizes) else None  # type: ignore[arg-type]
+    begin = content_of(op.operands[1])
+    if begin is None or len(begin) != rank or not isinstance(begin[-1], int):
+        return None
+    if op.kind == "tf.Slice":
+        return begin[-1] if not np.any(begin[:-1] != 0) else None
+    strides = content_of(op.operands[3])
+    if strides is None or np.any(strides != 1) or any(op.attrs.get(name) for name in _RESHAPING):
+        return None
+    masked = int(op.attrs.get("begin_mask", 0))
+    if any(begin[i] != 0 and not masked >> i & 1 for i in range(rank - 1)):
+        return None
+    if masked >> (rank - 1) & 1:
+        return 0
+    end = op.operands[0].shape[-1]  # type: ignore[union-attr,index]
+    first = int(begin[-1])
+    return first if first >= 0 else first + int(end)  # type: ignore[arg-type]
+
+
+_RESHAPING = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+def _taken(tf: TfBuilder, whole: Value, begin: int, size: int) -> Value:
+    assert whole.shape is not None
+    rank = len(whole.shape)
+    ends = [0] * (rank - 1) + [begin], [0] * (rank - 1) + [begin + size], [1] * rank
+    masks = (1 << (rank - 1)) - 1
+    made = tf.StridedSlice(whole, *ends, begin_mask=masks, end_mask=masks)
+    made.shape = (*whole.shape[:-1], size)
+    return made
+
+
+def _adjacent(group: list[tuple[int, Op]]) -> Iterator[list[Op]]:
+    """The ops whose parts follow one another without a gap."""
+    run: list[Op] = []
+    end: int | None = None
+    for begin, op in group:
+        if begin != end and run:
+            yield run
+            run = []
+        run.append(op)
+        end = begin + int(op.result.shape[-1])  # type: ignore[index,arg-type]
+    if run:
+        yield run

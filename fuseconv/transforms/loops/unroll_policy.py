@@ -1,0 +1,101 @@
+"""Loops that no fused op stands for are made fast: what they carry, what a step computes, how many steps are one.
+
+`rnn` says what becomes of a loop whose steps multiply matrices, of a known number of steps: "loop" leaves a loop,
+"unroll" none; "auto", and "fused" where no fused op took the loop, go by what was measured.
+
+The rule. XNNPACK keeps the weights of each op that reads them once more, in its own order. While the copies of all
+steps fit into a core's second-level cache, steps without a loop around them are faster; beyond that each step waits for
+memory. So a loop is unrolled if its steps times the bytes of the weights that a step reads are at most
+`UNROLLED_BYTES`, or the steps are few. WHILE copies a sequence that the loop writes twice in every iteration, and an
+iteration of k steps copies it as often as one: a loop takes `STEPS` steps an iteration if it writes one, or if the
+weights are small. The latency of a Keras GRU in microseconds (1 thread, batch 1, XNNPACK, 1 MB of second-level cache):
+
+    steps x units, weights           last output alone                 all outputs
+                             1 step  4 steps  8 steps  unrolled   1 step  4 steps  8 steps  unrolled
+      28 x 64      48 kB         28       28                 26       38       33                 27
+     100 x 32      12 kB         64       61                 56      113       77                 62
+     200 x 32      12 kB        125      109      107       117      265      156      135       126
+      60 x 64      48 kB         59       54                 58       88       67                 66
+     100 x 64      48 kB         97       89                100      162      110                102
+      28 x 128    192 kB         60       70                 76       72       78                 76
+      50 x 128    192 kB        105                         134      142                         155
+       4 x 256    768 kB         34                          30       36                          30
+     100 x 256    768 kB        778     1041                         1107     1088     1044
+     400 x 128    192 kB                                             2307     1497     1382
+    1000 x 256    768 kB                                            71880    29979    21102
+"""
+
+from __future__ import annotations
+
+from fuseconv.ir.graph import Module, Op
+from fuseconv.report.records import Report
+from fuseconv.transforms.loops.hoist_loop_invariants import hoist
+from fuseconv.transforms.loops.horizontal_fusion import join_parts
+from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop, trim_loops
+from fuseconv.transforms.loops.unroll import unroll
+from fuseconv.transforms.tf.canonicalize import simplify
+from fuseconv.transforms.tf.simplify_control_flow import LOOPS, prune_control_flow
+
+MODES = ("fused", "loop", "unroll", "auto")
+UNROLLED_BYTES = 2 << 20
+# More ops than this make files and conversions large before they make anything fast.
+UNROLLED_OPS = 2048
+_FEW = 4
+STEPS = 8
+# What the copies of the weights may take where a loop takes several steps an iteration.
+_CACHED_BYTES = 512 << 10
+_MOST_BYTES = 8 << 20
+_PRODUCTS = frozenset({
+    "BatchMatMulV2", "BatchMatMulV3", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv2dNative", "Einsum", "MatMul",
+})  # fmt: skip
+
+
+def improve_loops(module: Module, report: Report, rnn: str = "fused") -> None:
+    """Makes all loops small, and unrolls those that `rnn` says. Lists must be tensors already."""
+    if not any(op.kind in LOOPS for graph in module.graphs() for op in graph.ops):
+        return
+    trim_loops(module, report)
+    simplify(module, report)
+    for_each_loop(module, lambda op, graph: join_parts(LoopForm(op, module).body, report))
+    simplify(module, report)
+    hoist(module)
+    _clean(module, report)
+    chosen: dict[Op, int] = {}
+
+    def choose(loop: LoopForm, steps: int) -> int:
+        if loop.op not in chosen:
+            chosen[loop.op] = _steps_an_iteration(loop, steps, rnn)
+        return chosen[loop.op]
+
+    def vanishes(loop: LoopForm) -> bool:
+        steps = loop.steps()
+        return isinstance(steps, int) and choose(loop, steps) >= steps
+
+    hoist(module, vanishes)
+    _clean(module, report)
+    unroll(module, choose, report)
+    _clean(module, report)
+
+
+def _clean(module: Module, report: Report) -> None:
+    simplify(module, report)
+    prune_control_flow(module, report)
+    simplify(module, report)
+
+
+def _steps_an_iteration(loop: LoopForm, steps: int, rnn: str) -> int:
+    ops = loop.body.ops
+    if not any(op.type in _PRODUCTS for op in ops):
+        return 1
+    if rnn == "unroll":
+        return steps
+    weights = sum(value.data.nbytes for value in loop.body.constants() if value.data is not None)
+    few = steps <= _FEW or steps * weights <= UNROLLED_BYTES
+    if rnn != "loop" and few and steps * len(ops) <= UNROLLED_OPS:
+        return steps
+    writes = any(value.op is not None and value.op.type == "XlaDynamicUpdateSlice" for value in loop.body.outputs)
+    most = min(STEPS, (_MOST_BYTES if writes else _CACHED_BYTES) // max(weights, 1))
+    if steps < 2 * STEPS or most < 2:
+        return 1
+    # A divisor leaves no steps over to stand behind the loop.
+    return next((k for k in range(most, most // 2, -1) if steps % k == 0), most)

@@ -1,0 +1,1 @@
+"""Loops that are recurrent layers -> calls of annotated functions, which fusions know."""

@@ -1,0 +1,331 @@
+"""Takes a loop apart into a loop for each cell, and what is computed of all steps at once between and behind them.
+
+A cell further up reads what the step has made of a state further down, and nothing else of it: so its loop can run
+after that of the lower one, along the sequence of that state. What else a step computes of its input and of such states
+before a cell multiplies it by its weights, or before it puts it out (h + x of a residual cell), needs no loop at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.transforms.rnn.masking import unmasked
+from fuseconv.transforms.rnn.recurrence import Loop, NotALoop, classify, known_size
+from fuseconv.transforms.rnn.vectorize_body import Stacked
+
+_PRODUCTS = frozenset({"tf.MatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3", "tf.Einsum"})
+
+
+@dataclass
+class Fission:
+    """The loops of the cells, lowest first, with the ops between them. results: what stands for the results of the
+    whole loop."""
+
+    loop: Loop
+    module: Module
+    ops: list[Op]
+    parts: list[Op]
+    results: dict[Value, Value]
+
+    def accept(self) -> None:
+        """Lets the parts take the loop's place."""
+        for old, new in self.results.items():
+            replace_uses(old, new)
+        _drop(self.loop.op, self.module)
+
+    def reject(self) -> None:
+        """Takes the parts back."""
+        for op in self.ops:
+            if op in self.parts:
+                _drop(op, self.module)
+            detach(op)
+
+
+def _drop(op: Op, module: Module) -> None:
+    for name in ("cond", "body"):
+        graph = module.functions.pop(op.attrs[name].name)
+        for inner in (*graph.ops, graph.terminator):
+            detach(inner)
+    detach(op)
+
+
+def split(op: Op, module: Module) -> Fission | None:
+    """The parts of a loop; None if it has but one. The parts of a masked loop have the same mask.
+
+    Raises NotALoop if a group of states reads more of another one than what the step makes of its states."""
+    whole = classify(op, module)
+    loop, _ = unmasked(whole)
+    groups = _groups(loop)
+    made = {loop.made[i] for i in loop.states}
+    one = len(groups) == 1 and all(output.item in made for output in loop.outputs) and not _cuts(loop, groups[0])
+    if not groups or one:
+        return None
+    splitter = _Splitter(loop, whole, module)
+    try:
+        return splitter.run(groups)
+    except NotALoop:
+        splitter.fission({}).reject()
+        raise
+
+
+def _reached(start: Value, stops: Collection[Value]) -> set[Value]:
+    """The values that a value is made of; what the stops are made of is not looked at."""
+    found: set[Value] = set()
+    pending: list[Value | None] = [start]
+    while pending:
+        value = pending.pop()
+        if value is None or value in found:
+            continue
+        found.add(value)
+        if value.op is not None and (value is start or value not in stops):
+            pending += value.op.operands
+    return found
+
+
+def _groups(loop: Loop) -> list[list[int]]:
+    """The states that depend on each other, each group behind those that it reads."""
+    body, states = loop.body, loop.states
+    made = {loop.made[i] for i in states}
+    reads: dict[int, set[int]] = {}
+    for i in states:
+        found = _reached(loop.made[i], made)
+        reads[i] = {j for j in states if body.inputs[j] in found or (loop.made[j] in found and j != i)}
+    while True:
+        wider = {i: known.union(*(reads[j] for j in known)) for i, known in reads.items()}
+        if wider == reads:
+            break
+        reads = wider
+    groups: list[list[int]] = []
+    for i in sorted(states, key=lambda i: len(reads[i])):
+        group = next((g for g in groups if g[0] in reads[i] and i in reads[g[0]]), None)
+        if group is None:
+            groups.append([i])
+        else:
+            group.append(i)
+    return groups
+
+
+def _cuts(loop: Loop, group: list[int]) -> list[Value]:
+    """What the cell of a group multiplies by its weights, where the step has computed it of its input and of what it
+    made of other groups' states."""
+    others = {loop.made[i] for i in loop.states if i not in group}
+    states = {loop.body.inputs[i] for i in loop.states}
+    given = {item.item for item in loop.inputs} | others
+    inside = set().union(*(_reached(loop.made[i], others) for i in group))
+    cuts: dict[Value, None] = {}
+
+    def visit(value: Value | None) -> None:
+        if value is None or value.op is None or value in given:
+            return
+        reached = _reached(value, others)
+        if not reached & states and reached & given:
+            cuts[value] = None
+        elif value.op.kind == "tf.ConcatV2":
+            for part in value.op.operands[:-1]:
+                visit(part)
+
+    for op in loop.body.ops:
+        if op.kind in _PRODUCTS and op.result in inside:
+            visit(op.operands[0])
+    return list(cuts)
+
+
+class _Splitter:
+    """loop: without its mask; whole: with it."""
+
+    def __init__(self, loop: Loop, whole: Loop, module: Module) -> None:
+        self.loop = loop
+        self.module = module
+        self.made = {loop.made[i]: i for i in reversed(loop.states)}
+        self.out: list[Op] = []
+        self.tf = TfBuilder(self.out, loop.op)
+        self.lists: dict[Value, Value] = {}
+        self.built: list[Op] = []
+        given = loop.inputs[0]
+        assert given.tensor.shape is not None
+        self.batch: Dim = given.tensor.shape[1 - given.axis]
+        self.bounds = [loop.op.operands[i] for i in loop.bounds if known_size(loop.op.operands[i]) == loop.steps]
+        if not isinstance(loop.steps, int) and not self.bounds:
+            raise NotALoop("the number of its steps is not at hand outside")
+        starts = [i for i, start in loop.counters.items() if start == 0]
+        if not starts:
+            raise NotALoop("it does not count from 0")
+        self.counter = starts[0]
+        self.stacked = Stacked(loop, whole.inputs, self.tf, self.steps())
+
+    def run(self, groups: list[list[int]]) -> Fission:
+        parts = [_Part(self, group) for group in groups]
+        computed = [output for output in self.loop.outputs if output.item not in self.made]
+        if any(not output.every for output in computed):
+            raise NotALoop("it keeps what the last step computes of a state")
+        # What lists get, with the selection that leaves steps out.
+        items = {o.variable: self.loop.body.outputs[o.variable].op.operands[-1] for o in computed}  # type: ignore[union-attr]
+        kept = {i for part in parts for i in part.kept} | items.keys()
+        if any(result.uses and i not in kept for i, result in enumerate(self.loop.op.results)):
+            raise NotALoop("what is read of it is no cell's")
+        read = {value for part in parts for value in part.read}
+        for value in [*items.values(), *(cut for part in parts for cut in part.cuts)]:
+            assert value is not None
+            read |= _reached(value, self.made.keys())
+        for state in self.loop.states:
+            self.width(state)
+        results: dict[Value, Value] = {}
+        for number, part in enumerate(parts):
+            for cut in part.cuts:
+                self.lists[cut] = self.as_list(self.stacked.of(cut))
+            part.build(number, [state for state in part.group if self.loop.made[state] in read])
+            results |= part.results
+        for output in computed:
+            item = items[output.variable]
+            assert item is not None
+            rows = self.stacked.of(item)
+            rows = self.stacked.reversed(rows) if output.backwards else rows
+            results[self.loop.op.results[output.variable]] = self.as_list(rows)
+        return self.fission(results)
+
+    def fission(self, results: dict[Value, Value]) -> Fission:
+        return Fission(self.loop, self.module, self.out, self.built, results)
+
+    def as_list(self, rows: Value) -> Value:
+        shape = self.tf.ints([size if isinstance(size, int) else -1 for size in (rows.shape or ())[1:]])
+        return self.tf.TensorListFromTensor(rows, shape, dtype=types.VARIANT)
+
+    def element_shape(self, state: int) -> Value:
+        return self.tf.ints([-1, self.width(state)])
+
+    def width(self, state: int) -> int:
+        operand = self.loop.op.operands[state]
+        return _width(None if operand is None else operand.shape)
+
+    def steps(self) -> Value:
+        """The number of steps, outside of the loop."""
+        if isinstance(self.loop.steps, int):
+            return self.tf.ints(self.loop.steps)
+        (bound, *_) = self.bounds
+        assert bound is not None
+        return self.tf.as_int32(bound)
+
+
+def _width(shape: Shape | None) -> int:
+    if shape is None or len(shape) != 2 or not isinstance(shape[1], int):
+        raise NotALoop("a state is not known to be [batch, n]")
+    return shape[1]
+
+
+class _Part:
+    """The loop of one group of states."""
+
+    def __init__(self, whole: _Splitter, group: list[int]) -> None:
+        self.whole = whole
+        self.group = group
+        loop = whole.loop
+        body = loop.body
+        self.cuts = _cuts(loop, group)
+        others = {value for value, i in whole.made.items() if i not in group}.union(self.cuts)
+        self.lists = [o.variable for o in loop.outputs if whole.made.get(o.item, -1) in group]
+        found = set().union(*(_reached(body.outputs[i], others) for i in (*group, *self.lists)))
+        if any(body.inputs[i] in found for i in loop.states if i not in group):
+            raise NotALoop("a cell reads the last state of another")
+        # In the order of the body.
+        self.read = [result for op in body.ops for result in op.results if result in others & found]
+        self.kept = [
+            i for i, value in enumerate(body.inputs)
+            if i in loop.counters or i in group or i in self.lists
+            or (i not in loop.states and (value in found or (body.outputs[i] is value and loop.cond.inputs[i].uses)))
+        ]  # fmt: skip
+        self.results: dict[Value, Value] = {}
+
+    def build(self, number: int, handed: list[int]) -> None:
+        """Builds the loop. handed: the states that other groups read."""
+        whole, loop = self.whole, self.whole.loop
+        name = f"{loop.op.name}/cell{number}"
+        cond, cond_values = self.graph(f"{name}/cond", loop.cond)
+        body, values = self.graph(f"{name}/body", loop.body)
+        operands = [loop.op.operands[i] for i in self.kept]
+        written: list[Value] = []
+        # Behind the variables that are kept stand the sequences that the group reads, then those that it makes.
+        for index, value in enumerate(self.read):
+            read = self.add_list(cond, body, f"sequence{index}")
+            tf = TfBuilder(body.ops, loop.op)
+            shape = (whole.batch, _width(value.shape))
+            item = tf.TensorListGetItem(
+                read, values[loop.body.inputs[whole.counter]], tf.ints([-1, shape[1]]), dtype=value.dtype
+            )
+            item.shape = shape
+            values[value] = item
+            operands.append(whole.lists[value])
+            written.append(read)
+        _copy(loop.cond.ops, loop.cond.outputs, cond_values, cond.ops)
+        _copy(loop.body.ops, [loop.body.outputs[i] for i in self.kept], values, body.ops)
+        cond.outputs = [_mapped(cond_values, value) for value in loop.cond.outputs]
+        for state in handed:
+            made = self.add_list(cond, body, f"made{state}")
+            tf = TfBuilder(body.ops, loop.op)
+            item = self.handed_over(tf, state, values)
+            written.append(tf.TensorListSetItem(made, values[loop.body.inputs[whole.counter]], item))
+            operands.append(whole.tf.TensorListReserve(
+                whole.element_shape(state), whole.steps(), dtype=types.VARIANT, element_dtype=types.FLOAT32
+            ))  # fmt: skip
+        body.outputs = [*(_mapped(values, loop.body.outputs[i]) for i in self.kept), *written]
+        attrs = {key: value for key, value in loop.op.attrs.items() if key != "output_shapes"}
+        attrs |= {"cond": FuncRef(cond.name), "body": FuncRef(body.name)}
+        op = Op(loop.op.kind, operands, attrs, loop.op.name, loop.op.sources)
+        for value in body.inputs:
+            op.add_result(value.dtype, value.shape)
+        whole.out.append(op)
+        whole.built.append(op)
+        whole.module.functions |= {cond.name: cond, body.name: body}
+        self.results = {loop.op.results[i]: result for i, result in zip(self.kept, op.results)}
+        for state, result in zip(handed, op.results[len(self.kept) + len(self.read) :]):
+            stack = whole.tf.TensorListStack(result, whole.element_shape(state), dtype=types.FLOAT32)
+            stack.shape = (loop.steps, whole.batch, whole.width(state))
+            whole.stacked.rows[loop.made[state]] = stack
+            whole.lists[loop.made[state]] = whole.as_list(stack)
+
+    def handed_over(self, tf: TfBuilder, state: int, values: dict[Value, Value]) -> Value:
+        """What the step makes of a state. Where steps are masked, zeros at those, which its reader leaves out too."""
+        loop = self.whole.loop
+        made, selection = loop.made[state], loop.body.outputs[state].op
+        if made is loop.body.outputs[state] or selection is None:
+            return values[made]
+        test, *choices = selection.operands
+        assert test is not None
+        zeros = tf.ZerosLike(values[made])
+        zeros.shape = made.shape
+        operands = [_mapped(values, test), *(values[made] if choice is made else zeros for choice in choices)]
+        return tf.add(selection.type, operands, dict(selection.attrs), made.dtype, made.shape)
+
+    def graph(self, name: str, like: Graph) -> tuple[Graph, dict[Value, Value]]:
+        """A graph that takes the variables that are kept, and what stands in it for those of the whole loop."""
+        graph = Graph(name, dict(like.attrs))
+        values: dict[Value, Value] = {}
+        for i in self.kept:
+            value = like.inputs[i]
+            values[value] = graph.add_input(value.dtype, value.shape, value.name)
+        return graph, values
+
+    def add_list(self, cond: Graph, body: Graph, name: str) -> Value:
+        cond.add_input(types.VARIANT, None, name)
+        return body.add_input(types.VARIANT, None, name)
+
+
+def _mapped(values: dict[Value, Value], value: Value) -> Value:
+    return value if value.is_const else values[value]
+
+
+def _copy(ops: Iterable[Op], outputs: Iterable[Value], values: dict[Value, Value], out: list[Op]) -> None:
+    """Copies the ops that the outputs need, on the values that are known already."""
+    needed = set().union(*(_reached(value, values.keys()) for value in outputs))
+    for op in ops:
+        if all(result in values for result in op.results) or not any(result in needed for result in op.results):
+            continue
+        operands = [None if v is None else _mapped(values, v) for v in op.operands]
+        copy = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
+        for result in op.results:
+            values[result] = copy.add_result(result.dtype, result.shape)
+        out.append(copy)

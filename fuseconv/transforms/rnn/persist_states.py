@@ -1,0 +1,125 @@
+"""States of fused recurrent ops that outlive an invoke stay in the ops' own variable tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuseconv.ir.dims import is_static
+from fuseconv.ir.graph import Module, Op, Value, detach
+from fuseconv.report.records import Report
+from fuseconv.tf.resource_alias import VARIABLES, flow
+
+MODES = ("written", "variable")
+
+
+@dataclass(frozen=True)
+class _State:
+    """A state: the result that is its layer's output, whether the first step of that is the last one that is taken, and
+    whether it is an LSTM's cell state, which is not its output."""
+
+    result: int
+    backwards: bool = False
+    cell: bool = False
+
+
+# op -> its states, by their operands
+_STATES = {
+    "tfl.UNIDIRECTIONAL_SEQUENCE_LSTM": {18: _State(0), 19: _State(0, cell=True)},
+    "tfl.UNIDIRECTIONAL_SEQUENCE_RNN": {4: _State(0)},
+    "tfl.BIDIRECTIONAL_SEQUENCE_LSTM": {
+        35: _State(0), 36: _State(0, cell=True), 37: _State(1, True), 38: _State(1, True, cell=True),
+    },
+    "tfl.BIDIRECTIONAL_SEQUENCE_RNN": {4: _State(0), 8: _State(1, True)},
+}  # fmt: skip
+_RULE = "rnn_state"
+
+
+def keep_states(module: Module, report: Report, mode: str = "written") -> bool:
+    """Takes away what writes the state of a fused recurrent op before each invoke, where it is not needed. Returns
+    whether it took anything, which leaves handles of variables that nothing uses.
+
+    A stateful layer reads its state from a variable of the model and writes it back: if nothing else uses the variable,
+    and it starts as zeros, the op's own variable tensor takes its place, which the runtime zeroes when it allocates
+    and in reset_all_variables. mode: `variable` also leaves away the writes of zeros, as microcontroller and NPU
+    compilers expect it; whoever runs the file must then reset the variables between sequences. A state whose batch is
+    not fixed is always written.
+    """
+    names: dict[Value, set[str]] | None = None
+    kept = False
+    for graph in module.graphs():
+        dead: list[Op] = []
+        for op in graph.ops:
+            for index in _STATES.get(op.kind, ()):
+                state = op.operands[index]
+                if state is None or state.op is None or not state.variable:
+                    continue
+                if names is None:
+                    names = flow(module, VARIABLES)
+                used = _only_uses(module, names, op, index)
+                if used:
+                    why = "the state stays in the op's variable tensor, which reset_all_variables clears"
+                elif mode == "variable" and state.op.kind == "tfl.FILL" and is_static(state.shape):
+                    why = "the state is not cleared before each invoke: the caller must reset it between sequences"
+                    _warn(report, "states are kept between invokes: call reset_all_variables between sequences")
+                else:
+                    if mode == "variable":
+                        _warn(report, "states are written on every invoke unless they are zeros of a fixed size")
+                    continue
+                report.record("lowered", _RULE, [source for each in used for source in each.sources], why=why)
+                dead += [state.op, *used]
+                _replace(op, state)
+        for each in dead:
+            detach(each)
+        graph.ops = [op for op in graph.ops if op not in dead]
+        kept |= bool(dead)
+    return kept
+
+
+def _warn(report: Report, warning: str) -> None:
+    if warning not in report.warnings:
+        report.warnings.append(warning)
+
+
+def _replace(op: Op, state: Value) -> None:
+    """Puts a variable tensor that nothing writes in the place of a state."""
+    kept = Value(state.dtype, state.shape, state.name)
+    kept.variable = True
+    for reader in list(state.uses):
+        for index, operand in enumerate(reader.operands):
+            if operand is state:
+                reader.set_operand(index, kept)
+
+
+def _only_uses(module: Module, names: dict[Value, set[str]], op: Op, index: int) -> list[Op]:
+    """The ops that read and write the model's variable that a state is kept in; none unless the variable can go."""
+    state = op.operands[index]
+    assert state is not None and state.op is not None
+    read = state.op.operands[0].op if state.op.operands[0] is not None else None
+    if read is None or read.kind != "tf.ReadVariableOp" or len(read.result.uses) != 1 or not is_static(state.shape):
+        return []
+    (name, *others) = names.get(read.operands[0], set())  # type: ignore[arg-type]
+    variable = module.variables.get(name)
+    if others or variable is None or variable.data is None or np.any(variable.data):
+        return []
+    users = [user for value, known in names.items() if name in known for user in value.uses]
+    writes = [user for user in users if user is not read]
+    if len(writes) != 1 or writes[0].kind != "tf.AssignVariableOp" or writes[0].operands[1] is None:
+        return []
+    return [read, writes[0]] if _is_final(writes[0].operands[1], op, index) else []
+
+
+def _is_final(value: Value, op: Op, index: int) -> bool:
+    """True of what a state is after the op has run, as the fusions build it: the last output, or what is cut from
+    behind it."""
+    made, state = value.op, _STATES[op.kind][index]
+    if made is None or not made.operands or made.operands[0] is None:
+        return False
+    if not state.cell:
+        begin, time = made.operands[1], made.attrs.get("shrink_axis_mask")
+        place = 0 if state.backwards else -1
+        last = time in (1, 2) and begin is not None and begin.data is not None and begin.data[time - 1] == place
+        return made.kind == "tfl.STRIDED_SLICE" and last and made.operands[0] is op.results[state.result]
+    joined = made.operands[0].op
+    return made.kind == "tfl.SLICE" and joined is not None and joined.operands[-1] is op.operands[index]

@@ -1,0 +1,429 @@
+"""Rolls up cells that the model has unrolled: equal steps, each of which reads one element of an unpacked sequence, and
+of its mask, and what the step before it has made, become the body of a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import is_static
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.folders import evaluate
+
+# Two steps show no period: the last one may have what follows it in its midst.
+_FEWEST = 3
+# Constants up to this size are compared by their contents, larger ones by identity.
+_SMALL_BYTES = 256
+_PRODUCTS = frozenset({"tf.MatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3", "tf.Einsum"})
+# What may be done to a product before anything of the next step is added.
+_LINEAR = frozenset({
+    "tf.AddV2", "tf.Add", "tf.BiasAdd", "tf.Split", "tf.SplitV", "tf.Slice", "tf.Squeeze", "tf.StridedSlice",
+})  # fmt: skip
+# Ops on an element that tell no more than the sequence itself does.
+_SIZES = frozenset({"tf.Shape", "tf.Size", "tf.Rank", "tf.ZerosLike"})
+_SWAP = [1, 0, 2]
+
+
+@dataclass
+class Rolled:
+    """A loop that does what equal steps do, with the ops around it, and where in the graph it can stand.
+
+    replacements: what stands for values that others read."""
+
+    loop: Op
+    ops: list[Op]
+    after: list[Op]
+    position: int
+    replacements: list[tuple[Value, Value]]
+
+    def accept(self, graph: Graph) -> None:
+        for old, new in self.replacements:
+            for reader in list(old.uses):
+                if reader not in self.ops and reader not in self.after:
+                    for index, operand in enumerate(reader.operands):
+                        if operand is old:
+                            reader.set_operand(index, new)
+        graph.ops[self.position : self.position] = [*self.ops, *self.after]
+
+    def reject(self, module: Module) -> None:
+        for name in ("cond", "body"):
+            function = module.functions.pop(self.loop.attrs[name].name)
+            for op in (*function.ops, function.terminator):
+                detach(op)
+        for op in (*self.ops, *self.after):
+            detach(op)
+
+
+def rolled_steps(graph: Graph, module: Module) -> Iterator[Rolled]:
+    """The loops that steps of a graph can be rolled up into; each is to be accepted or rejected before the next."""
+    for unpack in [op for op in graph.ops if op.kind == "tf.Unpack" and len(op.results) >= _FEWEST]:
+        for backwards in (False, True):
+            found = _Steps(graph, unpack, backwards).find()
+            if found is not None:
+                yield found.roll(module)
+
+
+def _key(value: Value | None) -> Any:
+    if value is None or value.data is None or value.data.nbytes > _SMALL_BYTES or value.data.dtype == object:
+        return id(value)
+    return value.dtype.name, value.data.shape, value.data.tobytes()
+
+
+def _same(a: Value, b: Value) -> bool:
+    """True of one value, and of constants that are equal."""
+    return a is b or (a.data is not None and b.data is not None and np.array_equal(a.data, b.data))
+
+
+def _op_key(kind: str, attrs: dict[str, Any], operands: list[Any]) -> Any:
+    return kind, repr(sorted(attrs.items(), key=lambda item: item[0])), tuple(operands)
+
+
+def _early(steps: dict[Op, int]) -> set[Op]:
+    """The ops that only the next step reads, and that multiply the last state by weights or go on from there.
+
+    They can be computed before that step, and belong to it."""
+    early: set[Op] = set()
+
+    def may_be(op: Op) -> bool:
+        if op.kind in _PRODUCTS:
+            return op.operands[0] is not None and op.operands[0].op in steps
+        if op.kind == "tf.Mul" and any(v is not None and v.is_const for v in op.operands):
+            return True
+        before = [v.op for v in op.operands if v is not None and v.op is not None]
+        return op.kind in _LINEAR and any(made in early and steps[made] == steps[op] for made in before)
+
+    for op in steps:
+        if may_be(op):
+            early.add(op)
+    while True:
+        kept = {
+            op for op in early
+            if (readers := [reader for result in op.results for reader in result.uses])
+            and all(steps.get(r, -1) == steps[op] + 1 or (r in early and steps[r] == steps[op]) for r in readers)
+            and may_be(op)
+        }  # fmt: skip
+        if kept == early:
+            return early
+        early = kept
+
+
+class _Steps:
+    """The steps along an unpacked sequence, from its first element or its last."""
+
+    def __init__(self, graph: Graph, unpack: Op, backwards: bool) -> None:
+        self.graph = graph
+        self.unpack = unpack
+        self.backwards = backwards
+        self.count = len(unpack.results)
+        self.step_of: dict[Value, int] = {}
+        # What the steps read an element of each, in their order: the sequence, and masks.
+        self.elements: dict[Op, list[Value]] = {}
+        self._read(unpack)
+        self.ops: list[list[Op]] = [[] for _ in range(self.count)]
+        # images[t]: what stands at step t for a value of step 1
+        self.images: list[dict[Value, Value]] = []
+        self.initial: dict[Value, Value] = {}
+        # States that start as zeros, with what these are like.
+        self.alike: dict[Value, Value] = {}
+
+    def _read(self, unpack: Op) -> None:
+        self.elements[unpack] = unpack.results[::-1] if self.backwards else list(unpack.results)
+        self.step_of.update((value, step) for step, value in enumerate(self.elements[unpack]))
+
+    def _read_masks(self, steps: dict[Op, int]) -> None:
+        """Finds the masks of which the steps read elements; what is made of an element alone belongs to its step."""
+        unpacks = [op for op, step in steps.items() if op.kind == "tf.Unpack" and step < 0]
+        masks = {
+            value: (op, number)
+            for op in unpacks if len(op.results) == self.count and op.results[0].dtype is types.BOOL
+            for number, value in enumerate(op.results[::-1] if self.backwards else op.results)
+        }  # fmt: skip
+        if not masks:
+            return
+        for op in steps:
+            alone = all(v is None or v.is_const or v in masks for v in op.operands)
+            found = {masks[v] for v in op.operands if v in masks}  # type: ignore[index]
+            if alone and len(found) == 1:
+                masks.update(dict.fromkeys(op.results, *found))
+        for op in reversed(steps):
+            _, step = masks.get(op.results[0], (op, -1)) if op.results and op.kind != "tf.Unpack" else (op, -1)
+            if step >= 0 and any(steps.get(reader) == step for result in op.results for reader in result.uses):
+                steps[op] = step
+        for op, step in steps.items():
+            for unpack in [masks[v][0] for v in op.operands if step == 1 and v in masks]:  # type: ignore[index]
+                self._read(unpack)
+
+    def find(self) -> _Steps | None:
+        """Sorts the ops into steps; None if the steps are not equal."""
+        steps: dict[Op, int] = {}
+        made = dict(self.step_of)
+        for op in self.graph.ops:
+            if op is not self.unpack and op.kind not in _SIZES:
+                steps[op] = max((made[v] for v in op.operands if v in made), default=-1)  # type: ignore[index]
+                made.update(dict.fromkeys(op.results, steps[op]))
+        self._read_masks(steps)
+        for op in _early(steps):
+            steps[op] += 1
+        for op, step in steps.items():
+            if step >= 0:
+                self.step_of.update(dict.fromkeys(op.results, step))
+                self.ops[step].append(op)
+        first, second = self.ops[:2]
+        if not second or not self._pair(first, second):
+            return None
+        by_key: dict[Any, Op] = {}
+        for op, step in steps.items():
+            if step >= 0:
+                by_key.setdefault(_op_key(op.kind, op.attrs, [_key(v) for v in op.operands]), op)
+        for step in range(2, self.count):
+            if not self._match(step, by_key):
+                return None
+        return self if self.initial and self._start_before() and self._read_nothing_else() else None
+
+    def _read_nothing_else(self) -> bool:
+        """True if the states are made of constants besides what a loop carries."""
+        return all(v is None or v.is_const or v in self.step_of for op in self._needed() for v in op.operands)
+
+    def _needed(self) -> list[Op]:
+        """The ops of step 1 that make the states."""
+        wanted: set[Value | None] = {made for _, made in self._made()}
+        needed: list[Op] = []
+        for op in reversed(self.ops[1]):
+            if wanted.intersection(op.results):
+                needed.append(op)
+                wanted.update(op.operands)
+        return needed[::-1]
+
+    def _start_before(self) -> bool:
+        """True if all that the steps start from is there before them: zeros that are like what they make are like
+        another first state of the same shape, too."""
+        for state, start in self.initial.items():
+            zeros = start.op if start.op is not None and start.op.kind == "tf.ZerosLike" else None
+            if zeros is None or zeros.operands[0] not in self.step_of:
+                continue
+            others = (v for v in self.initial.values() if v is not start and v.shape == start.shape is not None)
+            self.alike[state] = next(others, start)
+            if self.alike[state] is start:
+                return False
+        return True
+
+    def _pair(self, first: list[Op], second: list[Op]) -> bool:
+        """Finds what each value of step 1 is at step 0, and what step 0 has for what step 1 reads of it.
+
+        What step 0 makes of the first states alone stands before it, or is a constant where they are."""
+        alone = self._of_states_alone(second) if len(first) < len(second) else []
+        folded: dict[Value, Value] = {}
+        before: dict[Value, Value] = {elements[1]: elements[0] for elements in self.elements.values()}
+        rest = [op for op in second if op not in alone]
+        if len(first) != len(rest):
+            return False
+        for a, b in zip(first, rest):
+            if a.kind != b.kind or repr(a.attrs) != repr(b.attrs) or len(a.operands) != len(b.operands):
+                return False
+            for x, y in zip(a.operands, b.operands):
+                step = self.step_of.get(y) if y is not None else None  # type: ignore[arg-type]
+                if y is not None and y.op in alone and x is not None and x.data is None:
+                    if not self._mirror(x, y, alone, before):
+                        return False
+                elif y is not None and y.op in alone:
+                    if x is None or folded.setdefault(y, x) is not x:
+                        return False
+                elif step == 1:
+                    if before.get(y) is not x:  # type: ignore[arg-type]
+                        return False
+                elif step == 0:
+                    assert y is not None
+                    if not self._start(x, y):
+                        return False
+                elif _key(x) != _key(y):
+                    return False
+            before.update(zip(b.results, a.results))
+        self.images = [before, {value: value for value in before}]
+        self.images[1].update((result, result) for op in alone for result in op.results)
+        unknown = [op for op in alone if op.results[0] not in before]
+        return self._explain(unknown, folded) and set(self.initial) <= set(before.values())
+
+    def _start(self, x: Value | None, state: Value | None) -> bool:
+        """Notes what step 0 has for a state; False if that is made by the steps, or not always the same."""
+        assert state is not None
+        return x is not None and x not in self.step_of and _same(self.initial.setdefault(state, x), x)
+
+    def _mirror(self, x: Value, y: Value, alone: list[Op], before: dict[Value, Value]) -> bool:
+        """Finds what ops before step 0 make of the first states, as ops of step 1 do of the last ones."""
+        a, b = x.op, y.op
+        assert b is not None
+        if a is None or x in self.step_of or (a.kind, repr(a.attrs), x.index) != (b.kind, repr(b.attrs), y.index):
+            return False
+        for p, q in zip(a.operands, b.operands):
+            if p is not None and q is not None and q.op in alone:
+                same = self._mirror(p, q, alone, before)
+            elif q is not None and self.step_of.get(q) == 0:
+                same = self._start(p, q)
+            else:
+                same = _key(p) == _key(q)
+            if not same:
+                return False
+        before.update(zip(b.results, a.results))
+        return len(a.operands) == len(b.operands)
+
+    def _of_states_alone(self, ops: list[Op]) -> list[Op]:
+        """The ops of a step that see nothing of its element."""
+        alone: list[Op] = []
+        for op in ops:
+            read = [v for v in op.operands if v is not None and self.step_of.get(v, -1) >= 0]
+            if all(self.step_of[v] == 0 or v.op in alone for v in read):
+                alone.append(op)
+        return alone
+
+    def _explain(self, alone: list[Op], folded: dict[Value, Value]) -> bool:
+        """True if the constants of step 0 are what these ops of step 1 make of the first states: of zeros, where
+        nothing else tells what a state is."""
+        known: dict[Value, np.ndarray] = {}
+        for op in alone:
+            for v in op.operands:
+                if v is not None and self.step_of.get(v) == 0 and v not in self.initial:
+                    if not is_static(v.shape):
+                        return False
+                    self.initial[v] = constant(np.zeros(v.shape, v.dtype.numpy), v.dtype, v.name)  # type: ignore[arg-type]
+            values = [known[v] if v in known else self.initial.get(v, v).data for v in op.operands if v is not None]
+            arrays = [array for array in values if array is not None]
+            made = evaluate(op, arrays) if len(arrays) == len(values) else None
+            if made is None:
+                return False
+            known.update(zip(op.results, made))
+        return all(np.array_equal(known[value], held.data) for value, held in folded.items())  # type: ignore[arg-type]
+
+    def _match(self, step: int, by_key: dict[Any, Op]) -> bool:
+        """Finds what each value of step 1 is at a later step; the last one may lack what only a further one would read.
+        """
+        earlier = {old: self.images[step - 1][new] for new, old in self.images[0].items()}
+        image: dict[Value, Value] = {elements[1]: elements[step] for elements in self.elements.values()}
+        lacking: set[Value] = set()
+        for op in self.ops[1]:
+            operands = [_key(image.get(v) or earlier.get(v) or v) if v is not None else _key(None) for v in op.operands]
+            found = None if lacking.intersection(op.operands) else by_key.get(_op_key(op.kind, op.attrs, operands))
+            if found is not None:
+                image.update(zip(op.results, found.results))
+            elif step < self.count - 1:
+                return False
+            else:
+                lacking.update(op.results)
+        self.images.append(image)
+        return any(new in image for old, new in self._made())
+
+    def _made(self) -> list[tuple[Value, Value]]:
+        """The states at the end of step 0, with what step 1 makes of each."""
+        after = {old: new for new, old in self.images[0].items()}
+        return [(state, after[state]) for state in self.initial]
+
+    def roll(self, module: Module) -> Rolled:
+        """Builds the loop."""
+        out: list[Op] = []
+        tf = TfBuilder(out, self.unpack)
+        sequences = [self._sequence(tf, unpack) for unpack in self.elements]
+        after = dict(self._made())
+        states = list(after)
+        outputs = [v for v in states if self._readers(after[v])]
+        shapes = [tf.ints([-1] * ((x.rank or 1) - 1)) for x in sequences]
+        lists = [tf.TensorListFromTensor(x, shape, dtype=types.VARIANT) for x, shape in zip(sequences, shapes)]
+        starts = {v: _shaped(tf.ZerosLike(like), like.shape) for v, like in self.alike.items()}
+        operands = [tf.ints(0), *lists, *(starts.get(v, self.initial[v]) for v in states)]
+        for v in outputs:
+            shape = tf.ints([-1] * (v.rank or 0))
+            operands.append(tf.TensorListReserve(
+                shape, tf.ints(self.count), dtype=types.VARIANT, element_dtype=v.dtype
+            ))  # fmt: skip
+        name = f"{self.unpack.name}/{'backward' if self.backwards else 'forward'}"
+        cond, body = self._functions(name, operands, states, outputs, shapes)
+        module.functions |= {cond.name: cond, body.name: body}
+        attrs = {"cond": FuncRef(cond.name), "body": FuncRef(body.name)}
+        sources = tuple(dict.fromkeys(s for ops in self.ops[:-1] for op in ops for s in op.sources))
+        loop = Op("tf.StatelessWhile", operands, attrs, name, sources)
+        for value in operands:
+            loop.add_result(value.dtype, value.shape)
+        out.append(loop)
+        behind: list[Op] = []
+        end = TfBuilder(behind, self.unpack)
+        ends = loop.results[1 + len(lists) :]
+        last = self.images[-1]
+        replacements = [(last[after[v]], ends[i]) for i, v in enumerate(states) if after[v] in last]
+        for v, result in zip(outputs, ends[len(states) :]):
+            stack = end.TensorListStack(result, [-1] * (v.rank or 0), dtype=v.dtype)
+            _shaped(stack, None if v.shape is None else (self.count, *v.shape))
+            replacements = [*self._each(end, after[v], stack), *replacements]
+        made = {op: i for i, op in enumerate(self.graph.ops)}
+        given = [*(unpack.operands[0] for unpack in self.elements), *(self.initial | self.alike).values()]
+        needed = [v.op for v in given if v is not None and v.op is not None]
+        return Rolled(loop, out, behind, 1 + max((made[op] for op in needed), default=-1), replacements)
+
+    def _sequence(self, tf: TfBuilder, unpack: Op) -> Value:
+        """What is unpacked, with the first step first and the time in front."""
+        x = unpack.operands[0]
+        assert x is not None
+        if unpack.attrs.get("axis", 0) != 0:
+            swap = _SWAP[: x.rank]
+            x = _shaped(tf.Transpose(x, swap), [x.shape[i] for i in swap])  # type: ignore[index]
+        return _shaped(tf.ReverseV2(x, [0]), x.shape) if self.backwards else x
+
+    def _functions(
+        self, name: str, operands: list[Value], states: list[Value], outputs: list[Value], shapes: list[Value]
+    ) -> tuple[Graph, Graph]:
+        cond, body = Graph(f"{name}/cond"), Graph(f"{name}/body")
+        for graph in (cond, body):
+            for value in operands:
+                graph.add_input(value.dtype, value.shape, value.name)
+        cond.outputs = [TfBuilder(cond.ops, self.unpack).Less(cond.inputs[0], self.count, dtype=types.BOOL)]
+        tf = TfBuilder(body.ops, self.unpack)
+        counter, *rest = body.inputs
+        sequences, rest = rest[: len(shapes)], rest[len(shapes) :]
+        values: dict[Value, Value] = dict(zip(states, rest))
+        for sequence, shape, elements in zip(sequences, shapes, self.elements.values()):
+            item = tf.TensorListGetItem(sequence, counter, shape, dtype=elements[1].dtype)
+            values[elements[1]] = _shaped(item, elements[1].shape)
+        for op in self._needed():
+            copy = Op(op.kind, [values.get(v, v) for v in op.operands], dict(op.attrs), op.name, op.sources)  # type: ignore[arg-type]
+            for result in op.results:
+                values[result] = copy.add_result(result.dtype, result.shape)
+            body.ops.append(copy)
+        after = dict(self._made())
+        lists = [
+            tf.TensorListSetItem(held, counter, values[after[v]]) for v, held in zip(outputs, rest[len(states) :])
+        ]
+        body.outputs = [tf.AddV2(counter, 1), *sequences, *(values[after[v]] for v in states), *lists]
+        return cond, body
+
+    def _readers(self, value: Value) -> list[Op]:
+        """The ops beyond the steps that read what a value of step 1 is at some step before the last."""
+        results = [result for op in self._needed() for result in op.results]
+        inside = {image[result].op for image in self.images for result in results if result in image}
+        return [reader for image in self.images[:-1] for reader in image[value].uses if reader not in inside]
+
+    def _each(self, tf: TfBuilder, value: Value, stack: Value) -> list[tuple[Value, Value]]:
+        """What stands for the outputs of all steps: for a Pack of them the stack, for others its elements."""
+        made = [image.get(value) for image in self.images]
+        replacements: list[tuple[Value, Value]] = []
+        readers = self.images[0][value].uses
+        packs = {reader for reader in readers if reader.kind == "tf.Pack" and len(reader.operands) == self.count}
+        for pack in sorted(packs, key=lambda op: op.name):
+            if pack.operands not in (made, made[::-1]) or pack.attrs.get("axis", 0) not in (0, 1):
+                continue
+            whole = stack if pack.operands == made else _shaped(tf.ReverseV2(stack, [0]), stack.shape)
+            whole = tf.Transpose(whole, _SWAP) if pack.attrs.get("axis", 0) else whole
+            replacements.append((pack.result, whole))
+        if any(reader not in packs for reader in self._readers(value)):
+            elements = Op("tf.Unpack", [stack], {}, tf.op.name, tf.op.sources)
+            for old in made:
+                element = elements.add_result(value.dtype, value.shape)
+                replacements += [] if old is None else [(old, element)]
+            tf.out.append(elements)
+        return replacements
+
+
+def _shaped(value: Value, shape: Any) -> Value:
+    value.shape = None if shape is None else tuple(shape)
+    return value

@@ -1,0 +1,353 @@
+"""One walk in order of execution: shapes, constant folding, common subexpressions, and ops that only forward."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fuseconv.ir import budget, dims, types
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.product import Product
+from fuseconv.report.records import Report
+from fuseconv.tf import shape_functions
+from fuseconv.tf.folders import evaluate
+from fuseconv.tf.folders.tensorflow import evaluate_with_tensorflow
+from fuseconv.tf.folders.work import kernel_work, tensorflow_work
+from fuseconv.tf.resource_alias import VARIABLES
+from fuseconv.tf.side_effects import RUNNERS, bodies, is_repeatable
+from fuseconv.tf.symbolic_content import content
+from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
+
+_FORWARDS = frozenset({
+    "tf.Identity", "tf.IdentityN", "tf.StopGradient", "tf.PreventGradient", "tf.Snapshot", "tf.CheckNumerics",
+    "tf.EnsureShape", "tf.PlaceholderWithDefault", "tf.Print",
+})  # fmt: skip
+# A fold that would make a constant much larger than what it is made from is left to the runtime.
+_GROWTH_BYTES = 1 << 20
+# Up to this size it is made all the same, for the time that it takes to fold what reads it.
+_POSTPONED_BYTES = 1 << 28
+# Ops whose results are no larger than their operands. Others, if their size is not known, might fill the memory.
+_NEVER_LARGER = frozenset({
+    "tf.DynamicPartition", "tf.ListDiff", "tf.NonMaxSuppression", "tf.NonMaxSuppressionV2", "tf.NonMaxSuppressionV3",
+    "tf.StringSplit", "tf.StringSplitV2", "tf.Unique", "tf.UniqueV2", "tf.UniqueWithCounts", "tf.UniqueWithCountsV2",
+    "tf.Where",
+})  # fmt: skip
+# Ops that can make the same zeros from different operands.
+_ZEROS = frozenset({"tf.Fill", "tf.ZerosLike"})
+# Constants up to this size are compared by their contents, as operands of any op; those up to the larger size, which
+# weights have, of TFLite ops only, and by the contents where their ends are equal; others by identity.
+_SMALL_BYTES = 256
+_COMPARED_BYTES = 1 << 20
+
+
+def simplify(module: Module, report: Report) -> None:
+    """Infers shapes, folds constants, merges equal ops and removes dead code, in all graphs.
+
+    The body of a loop, branch or call is walked where the op that runs it stands: that is where its operands are known.
+    """
+    walk = _Walk(module, report)
+    for signature in module.signatures:
+        walk.graph(signature.graph)
+    remove_dead_code(module, report)
+
+
+class _Walk:
+    def __init__(self, module: Module, report: Report) -> None:
+        self.module = module
+        self.report = report
+        self.only_infer = False
+        self.constants: dict[Any, list[Value]] = {}
+        # Ops that are not folded because their results are large; what is made of those may be folded yet.
+        self.postponed: dict[Op, _Postponed] = {}
+        self.places = itertools.count()
+
+    def graph(self, graph: Graph) -> None:
+        seen: dict[Any, Op] = {}
+        kept: list[Op] = []
+        for op in graph.ops:
+            if self.only_infer:
+                if op.dialect == "tf":
+                    self.infer(op)
+                kept.append(op)
+                continue
+            if op.kind in VARIABLES and not op.result.uses:
+                # The handle of a variable that is frozen.
+                kept.append(op)
+                continue
+            if op.dialect == "tfl":
+                for body, _ in bodies(op, self.module):
+                    self.graph(body)
+            else:
+                if self.forward(op):
+                    continue
+                self.infer(op)
+                if self.fold(op):
+                    continue
+            if self.merge(op, seen):
+                continue
+            kept.append(op)
+        graph.ops = kept
+
+    def replace(self, op: Op, values: list[Value], kind: str, rule: str, why: str) -> bool:
+        for old, new in zip(op.results, values):
+            replace_uses(old, new)
+        if op.sources:
+            self.report.record(kind, rule, op.sources, why=why)
+        detach(op)
+        return True
+
+    def forward(self, op: Op) -> bool:
+        same_type = op.kind == "tf.Cast" and op.operands[0].dtype is op.result.dtype  # type: ignore[union-attr]
+        if op.kind not in _FORWARDS and not same_type:
+            return False
+        operands = [value for value in op.operands if value is not None]
+        for operand, result in zip(operands, op.results):
+            operand.shape = more_known(operand.shape, result.shape)
+        return self.replace(op, operands, "removed", "forward", "it hands its operand on")
+
+    def infer(self, op: Op) -> None:
+        runs = op.type in RUNNERS and bodies(op, self.module)
+        inferred = self.run(op) if runs else shape_functions.infer(op)
+        for result, shape in zip(op.results, inferred or (None,) * len(op.results)):
+            result.shape = shape if self.only_infer else more_known(shape, result.shape)
+        for result, known in zip(op.results, content(op)):
+            result.content = known
+
+    def run(self, op: Op) -> list[Shape | None]:
+        """Walks the bodies of an op that runs functions; returns the shapes of its results."""
+        operands: list[Shape | None] = [None if v is None else v.shape for v in op.operands]
+        if op.type not in ("While", "StatelessWhile"):
+            first, *others = self.walk_bodies(op, operands)
+            return [_join([a, *b], {}) for a, b in zip(first, zip(*others))] if others else first
+        # Nothing may be folded in a loop's body before the shapes hold for every iteration.
+        outer, self.only_infer = self.only_infer, True
+        carried = self.invariant_shapes(op, operands)
+        self.only_infer = outer
+        if not outer:
+            self.walk_bodies(op, carried)
+        return carried
+
+    def invariant_shapes(self, op: Op, carried: list[Shape | None]) -> list[Shape | None]:
+        # A size that changes on the way has one symbol of its own, whatever it is at first.
+        changing: list[dict[int, dims.Sym]] = [{} for _ in carried]
+        while True:
+            self.walk_bodies(op, carried)
+            made = self.module.functions[op.attrs["body"].name].outputs
+            joined = [_join([_widened(a, b.shape), b.shape], own) for a, b, own in zip(carried, made, changing)]
+            if joined == carried:
+                return joined
+            carried = joined
+
+    def walk_bodies(self, op: Op, operands: list[Shape | None]) -> list[list[Shape | None]]:
+        made: list[list[Shape | None]] = []
+        for body, offset in bodies(op, self.module):
+            for value, shape in zip(body.inputs, operands[offset:]):
+                value.shape = shape
+            self.graph(body)
+            made.append([value.shape for value in body.outputs])
+        return made
+
+    def fold(self, op: Op) -> bool:
+        arrays = _contents(op)
+        if arrays is None and self.foldable(op):
+            arrays = self.compute(op)
+        if arrays is None:
+            return False
+        if not budget.has_room(sum(array.nbytes for array in arrays)):
+            return False
+        values = [constant(array, r.dtype, r.name) for array, r in zip(arrays, op.results)]
+        return self.replace(op, values, "folded", "constant folding", "all that it needs is known")
+
+    def foldable(self, op: Op) -> bool:
+        for value in op.operands:
+            if value is None or not (value.is_const or value.op in self.postponed):
+                return False
+        if not op.operands or not op.results or any(r.dtype.is_handle for r in op.results) or not is_repeatable(op):
+            return False
+        made, read = _size(op), self.read(op)
+        if not budget.has_room(made):
+            return False
+        if made > _GROWTH_BYTES and made > 4 * read:
+            if made <= _POSTPONED_BYTES:
+                self.postponed[op] = _Postponed(next(self.places), read)
+            return False
+        return True
+
+    def read(self, op: Op) -> int:
+        """The bytes of the constants that an op is made from."""
+        total = 0
+        for value in op.operands:
+            if value is not None and value.data is not None:
+                total += value.data.nbytes
+            elif value is not None and value.op is not None:
+                total += self.postponed[value.op].read
+        return total
+
+    def compute(self, op: Op) -> list[np.ndarray] | None:
+        """The results of an op whose operands are constants, or made by ops that are postponed."""
+        if not self.postponed:
+            return _computed(op, {})
+        needed = {op}
+        pending = [op]
+        while pending:
+            makers = {value.op for value in pending.pop().operands if value is not None and value.op is not None}
+            pending += makers - needed
+            needed |= makers
+        made: dict[Value, np.ndarray] = {}
+        for maker in sorted(needed - {op}, key=lambda maker: self.postponed[maker].place):
+            arrays = _computed(maker, made)
+            if arrays is None:
+                return None
+            made.update(zip(maker.results, arrays))
+        return _computed(op, made)
+
+    def merge(self, op: Op, seen: dict[Any, Op]) -> bool:
+        if op.kind not in _ZEROS:
+            # Few ops share all operands that ops make: only of those are constants and attributes compared.
+            alike = (op.kind, *[None if value is None or value.op is None else value for value in op.operands])
+            other = seen.setdefault(alike, op)
+            if other is op:
+                return False
+            if is_repeatable(other):
+                seen.setdefault(self.key(other), other)
+        # An empty list says nothing of its elements: two that begin alike need not hold the same shapes.
+        if not is_repeatable(op) or any(result.dtype is types.VARIANT for result in op.results):
+            return False
+        key = self.key(op)
+        first = seen.setdefault(key, op)
+        if first is op and (zeros := _zeros(op)) is not None:
+            # A Fill stays a Fill: it is what the states of recurrent ops are written with.
+            first = seen[key] = seen.setdefault(zeros, op) if op.kind == "tf.Fill" else seen.get(zeros, op)
+        if first is op:
+            return False
+        first.sources += op.sources
+        return self.replace(op, first.results, "removed", "common subexpression", f"it equals {first.name}")
+
+    def key(self, op: Op) -> Any:
+        """What ops that make the same have in common."""
+        # Type attributes are left out of attrs: what a Cast makes, only its result tells.
+        made = tuple([result.dtype for result in op.results])
+        operands = tuple([_value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands])
+        return (op.kind, made, operands, _attrs_key(op.attrs))
+
+    def representative(self, value: Value | None) -> Value | None:
+        """The first of the constants that are equal to a value, or the value itself."""
+        data = None if value is None or isinstance(value, Product) else value.data
+        if value is None or data is None or not _SMALL_BYTES < data.nbytes <= _COMPARED_BYTES or data.dtype == object:
+            return value
+        ends = data.flat[0].tobytes() + data.flat[-1].tobytes()
+        alike = self.constants.setdefault((value.dtype.name, data.shape, ends), [])
+        for other in alike:
+            if other is value or other.data.tobytes() == data.tobytes():  # type: ignore[union-attr]
+                return other
+        alike.append(value)
+        return value
+
+
+class _Postponed(NamedTuple):
+    """The place of an op in the walk, and the bytes of the constants that it is made from."""
+
+    place: int
+    read: int
+
+
+def _size(op: Op) -> int:
+    """The bytes of an op's results, as far as they are known."""
+    total = 0
+    for result in op.results:
+        size = dims.product(result.shape or ())
+        if isinstance(size, int):
+            total += size * result.dtype.numpy.itemsize
+    return total
+
+
+def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
+    """The results of an op whose operands are constants, or among those that are made."""
+    operands: list[np.ndarray] = [made[v] if v.data is None else v.data for v in op.operands]  # type: ignore[index,union-attr]
+    try:
+        budget.spend_work(kernel_work(op, operands, _size(op)))
+        arrays = evaluate(op, operands)
+        if arrays is None and (op.kind in _NEVER_LARGER or all(dims.is_static(r.shape) for r in op.results)):
+            budget.spend_work(tensorflow_work(op, operands, _size(op)))
+            arrays = evaluate_with_tensorflow(op, operands)
+    except budget.Exhausted:
+        return None
+    return arrays
+
+
+def more_known(a: Shape | None, b: Shape | None) -> Shape | None:
+    """Two descriptions of one shape, put together. Where neither tells a dimension as a number, one that is made of
+    sizes with names is known better than one that only a run tells; else `a`'s holds."""
+    if a is None or b is None or a == b or len(a) != len(b):
+        return b if a is None else a
+    return tuple(y if _unknown(y) < _unknown(x) else x for x, y in zip(a, b))
+
+
+def _unknown(dim: dims.Dim) -> int:
+    """0 of a number, 1 of what is made of sizes with names, 2 of what only a run tells."""
+    if isinstance(dim, int):
+        return 0
+    parts = [part for name in dim.symbols() for part in name.split("|")]
+    return 2 if any(part.startswith("?") for part in parts) else 1
+
+
+def _widened(carried: Shape | None, made: Shape | None) -> Shape | None:
+    """What a loop carries: of the size that it broadcasts to in a step, from the first step on.
+
+    Only sizes of the model's inputs count. One that depends on data is another in each walk, and would grow for ever.
+    """
+    if carried is None or made is None or len(carried) != len(made):
+        return carried
+    names = [(dims.plain_names(a), dims.plain_names(b)) for a, b in zip(carried, made)]
+    wider = [bool(a) and a < b and not any(name.startswith("?") for name in b) for a, b in names]
+    return tuple(b if grows else a for a, b, grows in zip(carried, made, wider))
+
+
+def _join(alternatives: list[Shape | None], changing: dict[int, dims.Sym]) -> Shape | None:
+    """The shape that covers all alternatives: where they differ it is unknown, with a symbol for each axis that
+    `changing` keeps from one call to the next."""
+    first, *others = alternatives
+    for other in others:
+        if first is None or other is None or len(first) != len(other):
+            return None
+        pairs = enumerate(zip(first, other))
+        first = tuple(x if x == y else changing.setdefault(axis, dims.fresh()) for axis, (x, y) in pairs)
+    return first
+
+
+def _zeros(op: Op) -> Any:
+    """What ops that make the same zeros have in common, whatever they take the sizes from; None of any other op.
+
+    -0 is no such zero."""
+    number = op.operands[1] if op.kind == "tf.Fill" else None
+    if op.kind != "tf.ZerosLike" and (number is None or number.data is None or any(number.data.tobytes())):
+        return None
+    return None if op.result.shape is None else ("zeros", op.result.dtype, op.result.shape)
+
+
+def _contents(op: Op) -> list[np.ndarray] | None:
+    """The results of an op of which all elements are known."""
+    arrays = []
+    for result in op.results:
+        known = result.content
+        if known is None or dims.Sym in map(type, known.flat):
+            return None
+        arrays.append(known.astype(result.dtype.numpy))
+    return arrays or None
+
+
+def _value_key(value: Value | None) -> Any:
+    if value is None or isinstance(value, Product):
+        return id(value)
+    if value.data is not None and value.data.nbytes <= _SMALL_BYTES:
+        data = tuple(value.data.flat) if value.data.dtype == object else value.data.tobytes()
+        return (value.dtype.name, value.data.shape, data)
+    return id(value)
+
+
+def _attrs_key(attrs: dict[str, Any]) -> str:
+    plain = [(name, value.tolist() if isinstance(value, np.ndarray) else value) for name, value in attrs.items()]
+    return repr(sorted(plain))

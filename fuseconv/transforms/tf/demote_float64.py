@@ -1,0 +1,194 @@
+"""float64 between casts -> the type that the last cast makes, where that computes the same numbers.
+
+TensorFlow divides whole numbers in float64, as models do with their own sizes (`tf.cast(tf.math.ceil(length / 4),
+tf.int32)`), and tables made by numpy are of float64. TFLite has next to no kernels for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.types import DType
+from fuseconv.report.records import Report
+from fuseconv.tf.builder import TfBuilder
+
+# What float64 holds to the last bit, and int32 does if it is an integer.
+_EXACT = (
+    types.BOOL, types.INT8, types.UINT8, types.INT16, types.UINT16, types.INT32,
+    types.FLOAT16, types.BFLOAT16, types.FLOAT32,
+)  # fmt: skip
+_LARGEST = 2**31 - 1
+_EVERY, _FIRST = slice(None), slice(0, 1)
+# Ops that take elements from one place to another, with the operands that hold them.
+_MOVES = {
+    **dict.fromkeys(("BroadcastTo", "ExpandDims", "Gather", "GatherNd", "GatherV2", "Reshape", "ReverseV2"), _FIRST),
+    **dict.fromkeys(("Slice", "Squeeze", "StridedSlice", "Tile", "Transpose"), _FIRST),
+    **dict.fromkeys(("Fill", "Select", "SelectV2"), slice(1, None)),
+    "ConcatV2": slice(0, -1),
+    "Pack": _EVERY,
+}
+# Those that choose between elements or turn their signs, which rounding does not alter.
+_CHOICES = dict.fromkeys(("Abs", "Maximum", "Minimum", "Neg"), _EVERY)
+_SUMS = dict.fromkeys(("Add", "AddV2", "Mul", "Sub"), _EVERY)
+_QUOTIENTS = ("Div", "RealDiv")
+# float64 has more than twice the bits of float32, so that to round to it first makes no difference.
+_ROUNDED_ONCE = dict.fromkeys((*_SUMS, *_QUOTIENTS, "Sqrt"), _EVERY)
+
+
+def express_float64(module: Module, report: Report) -> bool:
+    """Lets casts of float64 to float32, halves, int32 and int64 read what is computed in these types. Tells whether it
+    changed anything; what nothing reads any more is left for others to remove.
+
+    To integers: of quotients and their floors and ceilings, and of sums and products of such. To floats: of what was
+    never rounded to float64, and of constants, however they are moved, negated or compared; to float32 of one sum,
+    product, quotient or root of numbers that float32 holds, as it does all but the largest of int32. Expects folded
+    constants.
+    """
+    changed = False
+    for graph in module.graphs():
+        ops, graph.ops = graph.ops, []
+        for op in ops:
+            narrow = _Narrow(op) if op.kind == "tf.Cast" and op.operands[0].dtype is types.FLOAT64 else None  # type: ignore[union-attr]
+            made = None if narrow is None else narrow.cast()
+            if narrow is None or made is None:
+                graph.ops.append(op)
+                continue
+            if not narrow.tf.out:
+                report.removed(op, "float64", "it makes a number what it was")
+            graph.ops += narrow.tf.out
+            replace_uses(op.result, made)
+            detach(op)
+            changed = True
+    return changed
+
+
+class _Narrow:
+    """What a Cast makes of float64, computed in another type. Each method returns None where it would not be equal."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.tf = TfBuilder([], op)
+        self.known: dict[tuple[str, Value], Value | None] = {}
+
+    def cast(self) -> Value | None:
+        (x,) = self.op.operands
+        dtype = self.op.result.dtype
+        assert x is not None
+        made = None
+        if dtype in (types.FLOAT32, types.FLOAT16, types.BFLOAT16):
+            made = self.rounded(x, dtype)
+        elif dtype in (types.INT32, types.INT64):
+            made = self.truncated(x, wraps=dtype is types.INT32)
+            made = made and self.converted(made, dtype)
+        if made is None:
+            for op in reversed(self.tf.out):
+                detach(op)
+        return made
+
+    def rounded(self, x: Value, dtype: DType) -> Value | None:
+        """x in a type of fewer bits."""
+        key = (dtype.name, x)
+        if key not in self.known:
+            self.known[key] = self._rounded(x, dtype)
+        return self.known[key]
+
+    def _rounded(self, x: Value, dtype: DType) -> Value | None:
+        if x.data is not None:
+            with np.errstate(over="ignore"):
+                return constant(x.data.astype(dtype.numpy), dtype, x.name)
+        source = _cast_from(x)
+        if source is not None:
+            return self.converted(source, dtype)
+        if dtype is types.FLOAT32 and x.op is not None and x.op.type in _ROUNDED_ONCE:
+            return self.again(x, _ROUNDED_ONCE, dtype, self.exact)
+        return self.again(x, _MOVES | _CHOICES, dtype, lambda operand: self.rounded(operand, dtype))
+
+    def exact(self, x: Value) -> Value | None:
+        """x as float32 if that holds it."""
+        key = ("exact", x)
+        if key not in self.known:
+            self.known[key] = self._exact(x)
+        return self.known[key]
+
+    def _exact(self, x: Value) -> Value | None:
+        if x.data is not None:
+            return self.rounded(x, types.FLOAT32) if np.array_equal(x.data.astype(np.float32), x.data) else None
+        if _cast_from(x) is not None:
+            return self.rounded(x, types.FLOAT32)
+        return self.again(x, _MOVES | _CHOICES, types.FLOAT32, self.exact)
+
+    def truncated(self, x: Value, wraps: bool) -> Value | None:
+        """x without its fraction, as int32. wraps: what does not fit int32 may be anything."""
+        if x.op is not None and x.op.type in _QUOTIENTS:
+            return self.quotient(x.op, "TruncateDiv")
+        if x.op is not None and x.op.type in _MOVES:
+            return self.again(x, _MOVES, types.INT32, lambda operand: self.truncated(operand, wraps))
+        return self.whole(x, wraps)
+
+    def whole(self, x: Value, wraps: bool) -> Value | None:
+        """x as int32 if all its elements are whole numbers that fit."""
+        key = ("wraps" if wraps else "fits", x)
+        if key not in self.known:
+            self.known[key] = self._whole(x, wraps)
+        return self.known[key]
+
+    def _whole(self, x: Value, wraps: bool) -> Value | None:
+        if x.data is not None:
+            fits = np.all((np.abs(x.data) <= _LARGEST) & (np.trunc(x.data) == x.data))
+            return constant(x.data.astype(np.int32), types.INT32, x.name) if fits else None
+        source = _cast_from(x)
+        if source is not None:
+            return None if source.dtype.is_float else self.converted(source, types.INT32)
+        if x.op is None:
+            return None
+        if x.op.type == "FloorDiv":
+            return self.quotient(x.op, "FloorDiv")
+        if x.op.type in ("Ceil", "Floor"):
+            (operand,) = x.op.operands
+            assert operand is not None
+            if operand.op is None or operand.op.type not in _QUOTIENTS:
+                return self.whole(operand, wraps)
+            return self.quotient(operand.op, "FloorDiv", upwards=x.op.type == "Ceil")
+        if x.op.type in ("Maximum", "Minimum"):
+            return self.again(x, _CHOICES, types.INT32, lambda operand: self.whole(operand, wraps=False))
+        # Of sums and products the last 32 bits are right whatever became of the others.
+        kinds = _MOVES | _SUMS if wraps else _MOVES
+        return self.again(x, kinds, types.INT32, lambda operand: self.whole(operand, wraps))
+
+    def quotient(self, op: Op, kind: str, upwards: bool = False) -> Value | None:
+        """A quotient of numbers that fit int32, which float64 never rounds to a whole number that it is not."""
+        a, b = (self.whole(operand, wraps=False) for operand in op.operands if operand is not None)
+        if a is None or b is None or (b.data is not None and not b.data.all()):
+            return None
+        made: Value = getattr(self.tf, kind)(a, b)
+        if not upwards:
+            return made
+        more = self.tf.NotEqual(self.tf.FloorMod(a, b), 0, dtype=types.BOOL)
+        return self.tf.AddV2(made, self.tf.as_int32(more))
+
+    def converted(self, x: Value, dtype: DType) -> Value:
+        return x if x.dtype is dtype else self.tf.Cast(x, dtype=dtype)
+
+    def again(
+        self, x: Value, kinds: dict[str, slice], dtype: DType, narrow: Callable[[Value], Value | None]
+    ) -> Value | None:
+        """The op that makes x, if it is of these kinds, on operands of another type."""
+        if x.op is None or x.op.type not in kinds:
+            return None
+        operands: list[Value | None] = list(x.op.operands)
+        for index in range(len(operands))[kinds[x.op.type]]:
+            operand = operands[index]
+            operands[index] = operand and narrow(operand)
+            if operands[index] is None:
+                return None
+        return self.tf.add(x.op.type, operands, dict(x.op.attrs), dtype, x.shape)
+
+
+def _cast_from(x: Value) -> Value | None:
+    """The number of a type that float64 holds exactly, of which x is a Cast."""
+    source = x.op.operands[0] if x.op is not None and x.op.kind == "tf.Cast" else None
+    return source if source is not None and source.dtype in _EXACT else None

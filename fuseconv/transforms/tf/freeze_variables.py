@@ -1,0 +1,108 @@
+"""Turns variables that nothing writes into constants."""
+
+from __future__ import annotations
+
+from fuseconv.errors import InputError
+from fuseconv.ir.graph import Module, Op, Value, Variable, constant, detach, replace_uses
+from fuseconv.ir.types import INT32
+from fuseconv.report.records import Report
+from fuseconv.tf.resource_alias import FORWARDS, VARIABLES, flow
+from fuseconv.tf.side_effects import bodies
+
+# Ops that take a variable's handle and leave the variable as it was.
+_READS = frozenset({
+    "tf.ReadVariableOp", "tf.ResourceGather", "tf.ResourceGatherNd", "tf.VariableShape", "tf.VarIsInitializedOp",
+    "tf.IsVariableInitialized",
+})  # fmt: skip
+# Variables of TF1, which are what they hold.
+_REFERENCES = frozenset({"tf.VariableV2", "tf.Variable"})
+
+
+def freeze(module: Module, report: Report) -> None:
+    """Replaces reads of variables that no reachable op writes by constants; other variables stay as they are.
+
+    Handles are followed through calls, loops and branches into the functions that they are handed to. Functions are
+    expected to have one user each, as `inline` leaves them.
+    """
+    variables = flow(module, VARIABLES)
+    written = _written(module, variables)
+    frozen: dict[str, Value] = {}
+    for graph in module.graphs():
+        kept: list[Op] = []
+        for op in graph.ops:
+            reads = op.kind in _READS or op.kind in _REFERENCES
+            if not (reads and _freeze_op(op, variables, written, module, frozen, report, kept)):
+                kept.append(op)
+        graph.ops = kept
+
+
+def _written(module: Module, variables: dict[Value, set[str]]) -> set[str]:
+    written: set[str] = set()
+    for value, names in variables.items():
+        reference = value.op is not None and value.op.kind in _REFERENCES
+        for op in value.uses:
+            if op.kind in _READS or op.kind in FORWARDS or op.kind == "ir.return":
+                continue
+            if bodies(op, module):
+                continue
+            if reference and not op.type.startswith(("Assign", "Scatter", "Apply", "SparseApply", "CountUpTo")):
+                continue
+            written |= names
+    return written
+
+
+def _freeze_op(
+    op: Op,
+    variables: dict[Value, set[str]],
+    written: set[str],
+    module: Module,
+    frozen: dict[str, Value],
+    report: Report,
+    out: list[Op],
+) -> bool:
+    """Deals with an op that reads a variable; False if the variable is not frozen, and the op stays."""
+    handle = op.result if op.kind in _REFERENCES else next(iter(op.operands), None)
+    names = variables.get(handle, ())  # type: ignore[arg-type]
+    if len(names) != 1:
+        return False
+    (name,) = names
+    if name in written:
+        return False
+    value = frozen.get(name)
+    if value is None:
+        value = frozen[name] = _constant(module.variables.get(name), name)
+    if op.kind == "tf.ReadVariableOp" or op.kind in _REFERENCES:
+        replace_uses(op.result, value)
+        report.record("folded", "freeze", op.sources, why="its variable is never written")
+    elif op.kind in ("tf.VarIsInitializedOp", "tf.IsVariableInitialized"):
+        replace_uses(op.result, constant(True, op.result.dtype, op.name))
+        report.record("folded", "freeze", op.sources, why="its variable has its value from the checkpoint")
+    else:
+        out.append(_on_constant(op, value))
+        return True
+    detach(op)
+    return True
+
+
+def _on_constant(op: Op, value: Value) -> Op:
+    """The form of a reading op that takes the variable's value in place of its handle."""
+    op.set_operand(0, value)
+    if op.kind == "tf.ResourceGather":
+        batch_dims = op.attrs.get("batch_dims", 0)
+        op.set_kind("tf.GatherV2")
+        op.attrs = {"batch_dims": batch_dims} if batch_dims else {}
+        op.set_operands([*op.operands, constant(batch_dims, INT32, op.name)])
+    elif op.kind == "tf.ResourceGatherNd":
+        op.set_kind("tf.GatherNd")
+        op.attrs = {}
+    else:
+        op.set_kind("tf.Shape")
+    return op
+
+
+def _constant(variable: Variable | None, name: str) -> Value:
+    if variable is None or variable.data is None:
+        raise InputError(
+            f"the variable {name} has no value in the checkpoint; export the model again with its variables initialised"
+        )
+    return constant(variable.data, variable.dtype, name)

@@ -1,0 +1,414 @@
+"""Control flow of TF1 -> While and If.
+
+TF1 has no functions: Enter, Merge, Switch, NextIteration and Exit steer tokens through one graph. What stands between
+them is what a loop or a branch runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.types import RESOURCE
+from fuseconv.report.records import Report
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.side_effects import has_effect, is_idle, is_repeatable
+
+_STEERING = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})
+_LOST = "TF1 ties it to a loop or branch by control edges only, so that it is not known when it runs"
+_ODD = "it is no part of a loop or branch as TF1 builds them"
+
+# The loops that an op stands in, the outermost first.
+_Frame = tuple[str, ...]
+# The sides of branches that an op stands on: conditions, and whether they hold.
+_Context = tuple[tuple[Value, int], ...]
+
+
+def functionalise(module: Module, report: Report) -> None:
+    """Outlines the loops and branches of TF1 into functions that While and If run, nested to any depth.
+
+    An op that cannot be placed stays, with the reason in its attribute `_misplaced`, and is refused: no kernel runs it
+    where it stands. Expects functions with one user each."""
+    for graph in list(module.graphs()):
+        if any(op.type in _STEERING or op.type.removeprefix("Ref") in _STEERING for op in graph.ops):
+            for op in graph.ops:
+                if op.type.removeprefix("Ref") in _STEERING:
+                    op.set_kind(f"tf.{op.type.removeprefix('Ref')}")
+            _mark_lost(graph, module)
+            before = set(module.functions)
+            _Loops(graph, module, report).run()
+            made = [module.functions[name] for name in module.functions if name not in before]
+            for each in (graph, *made):
+                _Branches(each, module, report).run()
+                for op in each.ops:
+                    if op.type in _STEERING:
+                        op.attrs["_misplaced"] = _ODD
+
+
+def _mark_lost(graph: Graph, module: Module) -> None:
+    """Effects that nothing but a control edge places would happen at the wrong time, or not as often. A handle comes
+    into a loop or branch through an Enter or Switch."""
+    placed: set[Value] = set()
+    for op in graph.ops:
+        if op.type in ("Switch", "Enter") or any(value in placed for value in op.operands if value is not None):
+            placed.update(op.results)
+        elif any(value is not None and value.dtype is RESOURCE for value in op.operands):
+            continue
+        elif has_effect(op, module, {}) and not is_idle(op) and not op.type.startswith("TensorArray"):
+            op.attrs["_misplaced"] = _LOST
+
+
+class _Outliner:
+    """Moves parts of a graph to functions."""
+
+    def __init__(self, graph: Graph, module: Module, report: Report) -> None:
+        self.graph = graph
+        self.module = module
+        self.report = report
+
+    def function(self, name: str) -> Graph:
+        while name in self.module.functions:
+            name += "'"
+        graph = self.module.functions[name] = Graph(name)
+        return graph
+
+    def drop(self, ops: Iterable[Op], rule: str) -> None:
+        """Takes ops, and then what only they read, out of the graph."""
+        gone = set(ops)
+        for op in gone:
+            if op.type in _STEERING:
+                self.report.removed(op, rule, "While and If say the same")
+            detach(op)
+        for op in reversed(self.graph.ops):
+            read = any(result.uses for result in op.results)
+            if op not in gone and op.results and not read and not has_effect(op, self.module, {}):
+                gone.add(op)
+                if op.type in _STEERING:
+                    self.report.removed(op, rule, "While and If say the same")
+                detach(op)
+        self.graph.ops = [op for op in self.graph.ops if op not in gone]
+
+    def sort(self) -> None:
+        """Orders the ops so that each comes after those it reads, else as they are."""
+        order: list[Op] = []
+        entered: set[Op] = set()
+        for root in self.graph.ops:
+            stack = [(root, _makers(root))] if root not in entered else []
+            entered.add(root)
+            while stack:
+                op, makers = stack[-1]
+                maker = next((maker for maker in makers if maker not in entered), None)
+                if maker is None:
+                    order.append(op)
+                    stack.pop()
+                else:
+                    entered.add(maker)
+                    stack.append((maker, _makers(maker)))
+        self.graph.ops = order
+
+
+def _makers(op: Op) -> Iterator[Op]:
+    for index, value in enumerate(op.operands):
+        loops_back = op.type == "Merge" and index > 0 and value is not None and _made_by(value, "NextIteration")
+        if value is not None and value.op is not None and not loops_back:
+            yield value.op
+
+
+def _made_by(value: Value | None, kind: str) -> bool:
+    return value is not None and value.op is not None and value.op.type == kind
+
+
+def _condition(switch: Op) -> Value:
+    """What a Switch asks; TF1 hands it on under several names."""
+    value = switch.operands[1]
+    assert value is not None
+    while value.op is not None and value.op.type == "Identity":
+        value = value.op.operands[0]
+        assert value is not None
+    return value
+
+
+class _Copy:
+    """Builds a function's graph from the ops that its outputs need.
+
+    values: what stands for a value in the function. Others that `inside` does not hold for become inputs, through
+    `capture`."""
+
+    def __init__(self, graph: Graph, values: dict[Value, Value]) -> None:
+        self.graph = graph
+        self.values = values
+        self.twins: dict[Op, Op] = {}
+
+    def inside(self, value: Value) -> bool:
+        raise NotImplementedError
+
+    def capture(self, value: Value) -> Value:
+        raise NotImplementedError
+
+    def of(self, value: Value) -> Value:
+        """The value in the function, with the ops that make it."""
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            if top in self.values or top.is_const:
+                stack.pop()
+            elif top.op is None or not self.inside(top):
+                self.values[top] = self.capture(top)
+            else:
+                missing = [v for v in top.op.operands if v is not None and not v.is_const and v not in self.values]
+                if missing:
+                    stack += missing
+                    continue
+                self.copy(top.op)
+        return value if value.is_const else self.values[value]
+
+    def copy(self, op: Op) -> None:
+        operands = [v if v is None or v.is_const else self.values[v] for v in op.operands]
+        twin = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
+        for old in op.results:
+            self.values[old] = twin.add_result(old.dtype, old.shape)
+        self.graph.ops.append(twin)
+        self.twins[op] = twin
+
+    def copy_effect(self, op: Op) -> None:
+        """Copies an op that nothing may read, and those that make its operands."""
+        if op not in self.twins:
+            for value in op.operands:
+                if value is not None:
+                    self.of(value)
+            self.copy(op)
+
+    def keep_order(self, ops: Iterable[Op]) -> None:
+        """Orders the function's ops as `ops`, the graph's, are: what reads a variable stays before what writes it."""
+        self.graph.ops = [self.twins[op] for op in ops if op in self.twins]
+
+
+class _LoopCopy(_Copy):
+    def __init__(self, graph: Graph, values: dict[Value, Value], loop: _Loop) -> None:
+        super().__init__(graph, values)
+        self.loop = loop
+
+    def inside(self, value: Value) -> bool:
+        return value.op in self.loop.ops
+
+    def capture(self, value: Value) -> Value:
+        return self.loop.add(value, value)[self.graph is self.loop.body]
+
+
+class _Loop:
+    """A loop that is being outlined: what it carries, and the inputs of both functions that stand for it."""
+
+    def __init__(self, cond: Graph, body: Graph, ops: set[Op]) -> None:
+        self.cond = cond
+        self.body = body
+        self.ops = ops
+        self.operands: list[Value] = []
+
+    def add(self, operand: Value, like: Value) -> tuple[Value, Value]:
+        """Carries one more value, and hands it on as it is."""
+        self.operands.append(operand)
+        inputs = [graph.add_input(like.dtype, operand.shape, like.name) for graph in (self.cond, self.body)]
+        return inputs[0], inputs[1]
+
+
+class _Loops(_Outliner):
+    def run(self) -> None:
+        self.frames: dict[Op, _Frame] = {}
+        # By name; an Enter of a constant does not tell the loops around its own.
+        self.paths: dict[str, _Frame] = {}
+        known = None
+        while known != self.paths:
+            known = dict(self.paths)
+            for op in self.graph.ops:
+                self.frames[op] = self.frame_of(op)
+        for frame in sorted(set(self.frames.values()), key=len, reverse=True):
+            if frame:
+                self.outline(frame)
+        self.sort()
+
+    def frame_of(self, op: Op) -> _Frame:
+        makers = [value.op for value in op.operands if value is not None and value.op in self.frames]
+        outer = max((self.frames[maker] for maker in makers if maker is not None), key=len, default=())
+        if op.type == "Enter":
+            name = str(op.attrs.get("frame_name", ""))
+            if len(outer) >= len(self.paths.get(name, ())):
+                self.paths[name] = (*outer, name)
+            return self.paths[name]
+        return outer[:-1] if op.type == "Exit" else outer
+
+    def outline(self, frame: _Frame) -> None:
+        inside = [op for op in self.graph.ops if self.frames[op] == frame]
+        conditions = [op for op in inside if op.type == "LoopCond"]
+        merges = [op for op in inside if op.type == "Merge" and _made_by(op.operands[1], "NextIteration")]
+        if len(conditions) != 1 or not all(_made_by(merge.operands[0], "Enter") for merge in merges):
+            return
+        (condition,) = conditions
+        name = frame[-1] or condition.name
+        loop = _Loop(self.function(f"{name} cond"), self.function(f"{name} body"), set(inside))
+        cond, body = (_LoopCopy(graph, {}, loop) for graph in (loop.cond, loop.body))
+        exits: list[tuple[Op, int]] = []
+        for merge in merges:
+            entered = merge.operands[0].op.operands[0]  # type: ignore[union-attr]
+            assert entered is not None
+            cond.values[merge.result], body.values[merge.result] = loop.add(entered, merge.result)
+            for switch in merge.result.uses:
+                if switch.type == "Switch" and switch.operands[1] is condition.result:
+                    body.values[switch.results[1]] = body.values[merge.result]
+                    exits += [(op, len(loop.operands) - 1) for op in switch.results[0].uses if op.type == "Exit"]
+        for enter in inside:
+            if enter.type == "Enter" and not any(op in merges for op in enter.result.uses):
+                assert enter.operands[0] is not None
+                both = loop.add(enter.operands[0], enter.result)
+                cond.values[enter.result], body.values[enter.result] = both
+        loop.cond.outputs = [cond.of(condition.operands[0])]  # type: ignore[arg-type]
+        changed = [body.of(merge.operands[1].op.operands[0]) for merge in merges]  # type: ignore[union-attr,arg-type]
+        for op in inside:
+            if has_effect(op, self.module, {}) and not is_idle(op):
+                body.copy_effect(op)
+        body.keep_order(inside)
+        loop.body.outputs = [*changed, *loop.body.inputs[len(changed) :]]
+        for value in loop.operands:
+            if value.op is not None and not self.frames[value.op] and not is_repeatable(value.op):
+                self.mark_repeated(value.op)
+        self.replace(loop, name, frame, inside, exits)
+
+    def mark_repeated(self, op: Op) -> None:
+        """An op that gives another result whenever it runs, on constants alone, may be one that the loop repeats."""
+        if all(value is None or value.is_const for value in op.operands) and "Random" in op.type:
+            op.attrs["_misplaced"] = _LOST
+
+    def replace(self, loop: _Loop, name: str, frame: _Frame, inside: list[Op], exits: list[tuple[Op, int]]) -> None:
+        attrs = {"cond": FuncRef(loop.cond.name), "body": FuncRef(loop.body.name)}
+        sources = tuple(op.name for op, _ in exits)
+        made = Op("tf.While", loop.operands, attrs, name, sources)
+        for value in loop.operands:
+            made.add_result(value.dtype, None)
+        for op, index in exits:
+            replace_uses(op.result, made.results[index])
+        self.frames[made] = frame[:-1]
+        self.graph.ops.insert(self.graph.ops.index(inside[0]), made)
+        self.drop([*inside, *(op for op, _ in exits)], "functionalise")
+
+
+class _BranchCopy(_Copy):
+    """side: of `context`, the last of which is the branch's own condition."""
+
+    def __init__(self, graph: Graph, branches: _Branches, context: _Context, captured: dict[Value, None]) -> None:
+        super().__init__(graph, {})
+        self.branches = branches
+        self.context = context
+        self.captured = captured
+
+    def inside(self, value: Value) -> bool:
+        if value.op is not None and value.op.type == "Switch" and _condition(value.op) is self.context[-1][0]:
+            return False
+        return self.branches.contexts.get(value, ())[: len(self.context)] == self.context
+
+    def capture(self, value: Value) -> Value:
+        switched = _made_by(value, "Switch") and _condition(value.op) is self.context[-1][0]  # type: ignore[arg-type]
+        outer = value.op.operands[0] if switched else value  # type: ignore[union-attr]
+        assert outer is not None
+        if outer.is_const:
+            return outer
+        self.captured.setdefault(outer)
+        inner = self.inner.setdefault(outer, Value(outer.dtype, outer.shape, outer.name))
+        return inner
+
+    @property
+    def inner(self) -> dict[Value, Value]:
+        """The function's own values for what it captures."""
+        return self.branches.inner.setdefault(self.graph, {})
+
+
+class _Branches(_Outliner):
+    def run(self) -> None:
+        self.inner: dict[Graph, dict[Value, Value]] = {}
+        while True:
+            self.contexts: dict[Value, _Context] = {}
+            for op in self.graph.ops:
+                self.find_context(op)
+            self.effects = [op for op in self.graph.ops if has_effect(op, self.module, {}) and not is_idle(op)]
+            merge = next((op for op in self.graph.ops if op.type == "Merge" and self.context_of(op)), None)
+            if merge is None:
+                return
+            self.outline(self.group(merge))
+            self.sort()
+
+    def placed(self, op: Op) -> _Context:
+        """The sides on which all that an op reads is there."""
+        return max((self.contexts.get(v, ()) for v in op.operands if v is not None), key=len, default=())
+
+    def find_context(self, op: Op) -> None:
+        context = self.placed(op)
+        if op.type == "Switch":
+            for side, result in enumerate(op.results):
+                self.contexts[result] = (*context, (_condition(op), side))
+            return
+        for result in op.results:
+            self.contexts[result] = context[:-1] if op.type == "Merge" else context
+
+    def context_of(self, merge: Op) -> _Context:
+        """That of the deeper operand; the other may be a value that no Switch lets through."""
+        return max((self.contexts.get(v, ()) for v in merge.operands if v is not None), key=len, default=())
+
+    def group(self, merge: Op) -> list[Op]:
+        """The merges of one branch: those with its condition that do not depend on one another."""
+        context = self.context_of(merge)
+        group = [merge]
+        below = {merge.result}
+        for op in self.graph.ops[self.graph.ops.index(merge) + 1 :]:
+            depends = any(value in below for value in op.operands)
+            if op.type == "Merge" and not depends:
+                other = self.context_of(op)
+                if other and other[:-1] == context[:-1] and other[-1][0] is context[-1][0]:
+                    group.append(op)
+                    depends = True
+            if depends:
+                below.update(op.results)
+        return group
+
+    def outline(self, merges: list[Op]) -> None:
+        *outer, (condition, _) = self.context_of(merges[0])
+        name = merges[0].name
+        captured: dict[Value, None] = {}
+        sides: list[Graph] = []
+        gone = list(merges)
+        for side in (1, 0):
+            graph = self.function(f"{name} {('else', 'then')[side]}")
+            copy = _BranchCopy(graph, self, (*outer, (condition, side)), captured)
+            graph.outputs = [copy.of(self.operand(merge, side)) for merge in merges]
+            written = [op for op in self.effects if self.placed(op) == copy.context]
+            for op in written:
+                copy.copy_effect(op)
+            copy.keep_order(self.graph.ops)
+            gone += written
+            sides.append(graph)
+        for graph in sides:
+            inner = self.inner.get(graph, {})
+            graph.inputs = [inner.get(value) or Value(value.dtype, value.shape, value.name) for value in captured]
+        attrs = {"then_branch": FuncRef(sides[0].name), "else_branch": FuncRef(sides[1].name)}
+        sources = tuple(merge.name for merge in merges)
+        made = Op("tf.If", [condition, *captured], attrs, name, sources)
+        emitted = [made]
+        for merge in merges:
+            replace_uses(merge.results[0], made.add_result(merge.result.dtype, None))
+            if merge.results[1].uses:
+                self.give_index(merge, condition, emitted)
+        place = self.graph.ops.index(merges[0])
+        self.graph.ops[place:place] = emitted
+        self.drop(gone, "functionalise")
+
+    def operand(self, merge: Op, side: int) -> Value:
+        """What a merge takes from a side of its branch."""
+        context = self.context_of(merge)
+        first, second = merge.operands
+        assert first is not None and second is not None
+        deeper, other = (first, second) if self.contexts.get(first, ()) == context else (second, first)
+        return deeper if context[-1][1] == side else other
+
+    def give_index(self, merge: Op, condition: Value, out: list[Op]) -> None:
+        """Which operand a merge took, as a number."""
+        index = merge.results[1]
+        tf = TfBuilder(out, merge)
+        taken = tf.Cast(condition, dtype=index.dtype)
+        replace_uses(index, taken if self.operand(merge, 1) is merge.operands[1] else tf.Sub(tf.ints(1), taken))

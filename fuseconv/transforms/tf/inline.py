@@ -1,0 +1,198 @@
+"""Replaces calls by the bodies of the functions that they call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fuseconv.errors import InputError
+from fuseconv.ir import budget
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_graph, detach, replace_uses
+from fuseconv.report.records import Report
+from fuseconv.tf.side_effects import references
+
+CALLS = frozenset({"tf.PartitionedCall", "tf.StatefulPartitionedCall"})
+# Far beyond any model of any size; forty functions that each call the next one twice would be a million million ops.
+_MAX_OPS = 1 << 22
+_MAX_DEPTH = 100
+
+
+def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambda function: False) -> None:
+    """Inlines every call but those of functions that `keep` holds, to any depth and in one walk.
+
+    A function that stays (kept, or the body of a loop or branch) is copied if several ops refer to it, so that every
+    function left has one user: shapes and constants can flow into it. An op of a body is named "call/op".
+
+    Raises InputError for functions that call themselves, or each other too deep or too often to be written out.
+    """
+    inliner = _Inliner(module.functions, _count_uses(module), report, keep)
+    for signature in module.signatures:
+        signature.graph.ops = inliner.expand(signature.graph)
+    module.functions = inliner.instances
+    if inliner.constants:
+        report.record("folded", "constant", inliner.constants, why="an op that needs it holds or reads it")
+
+
+def dissolve(module: Module, report: Report) -> None:
+    """Puts the bodies of the calls that `inline` kept in the calls' places. Each has one user, so it is moved."""
+    for graph in module.graphs():
+        pending, graph.ops = graph.ops[::-1], []
+        while pending:
+            op = pending.pop()
+            callee = callee_of(op, module.functions)
+            if callee is None:
+                graph.ops.append(op)
+                continue
+            moved: list[Op] = []
+            for old, new in zip(op.results, move_body(callee, op.operands, moved)):
+                replace_uses(old, new)
+            pending.extend(moved[::-1])
+            report.removed(op, "inline", f"the body of {callee.name} stands in its place")
+            detach(op)
+
+
+def callee_of(op: Op, functions: dict[str, Graph]) -> Graph | None:
+    """The function that a call calls; None if the op is no call."""
+    reference = op.attrs.get("f") if op.kind in CALLS else None
+    return functions.get(reference.name) if isinstance(reference, FuncRef) else None
+
+
+def implements(graph: Graph) -> bool:
+    """True of a function that says which composite it is."""
+    return annotation(graph) is not None
+
+
+def annotation(graph: Graph) -> FuncRef | None:
+    """The composite that a function implements, with the annotation's own attributes; None if it implements none."""
+    found = graph.attrs.get("_implements")
+    return found if isinstance(found, FuncRef) else None
+
+
+def original(graph: Graph) -> str:
+    """The model's name of the function that a kept function is a copy of."""
+    return graph.name.partition("@")[0]
+
+
+def move_body(body: Graph, arguments: Sequence[Value | None], out: list[Op]) -> list[Value]:
+    """Moves the ops of a function that nothing else uses to `out`, on these arguments; returns what it returns."""
+    for inner, argument in zip(body.inputs, arguments):
+        if argument is not None:
+            replace_uses(inner, argument)
+    results = list(body.outputs)
+    out.extend(body.ops)
+    body.ops, body.outputs = [], []
+    return results
+
+
+def _count_uses(module: Module) -> Counter[str]:
+    """How often each function is there when all calls are written out. Raises InputError if that is not possible."""
+    called = {name: _called(graph, module) for name, graph in module.functions.items()}
+    # The ops of each function with all calls written out, and how deep its calls go; callees come first.
+    size: dict[str, int] = {}
+    depth: dict[str, int] = {}
+    for root in module.functions:
+        stack = [root]
+        open_calls: set[str] = set()
+        while stack:
+            name = stack[-1]
+            waiting = [n for n in called[name] if n not in size] if name not in size else []
+            if waiting:
+                open_calls.add(name)
+                for circular in open_calls.intersection(waiting):
+                    raise InputError(f"The function '{circular}' calls itself; TFLite has no recursion.")
+                stack += waiting
+                continue
+            stack.pop()
+            open_calls.discard(name)
+            size[name] = len(module.functions[name].ops) + sum(size[n] for n in called[name])
+            depth[name] = 1 + max((depth[n] for n in called[name]), default=0)
+    uses = Counter(name for signature in module.signatures for name in _called(signature.graph, module))
+    total = sum(size[name] * count for name, count in uses.items())
+    deepest = max(depth.values(), default=0)
+    if total > budget.most_operations(_MAX_OPS) or deepest > _MAX_DEPTH:
+        raise InputError(f"The model's functions call each other {deepest} deep, for {total} operations in all.")
+    for caller in reversed(size):
+        for name in called[caller]:
+            uses[name] += uses[caller]
+    return uses
+
+
+def _called(graph: Graph, module: Module) -> list[str]:
+    return [name for op in graph.ops if op.attrs for name in references(op) if name in module.functions]
+
+
+class _Inliner:
+    """uses: how often each function is needed. One that is needed once is not copied."""
+
+    def __init__(
+        self, functions: dict[str, Graph], uses: Counter[str], report: Report, keep: Callable[[Graph], bool]
+    ) -> None:
+        self.functions = functions
+        self.uses = uses
+        self.report = report
+        self.keep = keep
+        self.instances: dict[str, Graph] = {}
+        self.constants: dict[str, None] = {}
+
+    def expand(self, graph: Graph, prefix: str = "") -> list[Op]:
+        """The ops of a graph that nothing else uses, with the bodies of calls in their places."""
+        self.note_constants(graph, prefix)
+        ops: list[Op] = []
+        for op in graph.ops:
+            if prefix:
+                _rename(op, prefix)
+            self.report.source(op.name, op.type)
+            callee = callee_of(op, self.functions)
+            if callee is not None and not self.keep(callee):
+                self.replace(op, callee, ops)
+                continue
+            if op.attrs and references(op):
+                op.attrs = {name: self.instantiate(value, op) for name, value in op.attrs.items()}
+            ops.append(op)
+        return ops
+
+    def replace(self, op: Op, callee: Graph, out: list[Op]) -> None:
+        """Puts the body of the function that an op calls into the graph that is being built."""
+        body = self.instance(callee)
+        body.ops = self.expand(body, f"{op.name}/")
+        for old, new in zip(op.results, move_body(body, op.operands, out)):
+            replace_uses(old, new)
+        self.report.removed(op, "inline", f"the body of {callee.name} stands in its place")
+        detach(op)
+
+    def instance(self, function: Graph) -> Graph:
+        """A function for one user: itself, or a copy."""
+        return function if self.uses[function.name] == 1 else copy_graph(function)
+
+    def note_constants(self, graph: Graph, prefix: str) -> None:
+        """Constants are no ops here, but they are nodes of the model, which the report accounts for."""
+        for value in graph.constants():
+            name = prefix + value.name
+            if name not in self.report.sources:
+                self.report.source(name, "Const")
+                self.constants[name] = None
+
+    def instantiate(self, value: Any, op: Op) -> Any:
+        """A reference to a function becomes one to a copy that only this op uses."""
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.instantiate(item, op) for item in value)
+        if not isinstance(value, FuncRef) or value.name not in self.functions:
+            return value
+        name = f"{value.name}@{op.name}"
+        while name in self.instances:
+            name += "'"
+        graph = self.instances[name] = self.instance(self.functions[value.name])
+        graph.name = name
+        graph.ops = self.expand(graph, f"{op.name}/")
+        return FuncRef(name)
+
+
+def _rename(op: Op, prefix: str) -> None:
+    name = prefix + op.name
+    op.name, op.sources = name, (name,)
+    if "frame_name" in op.attrs:
+        # TF1 knows a loop by its name, which each copy must have for itself.
+        op.attrs = {**op.attrs, "frame_name": prefix + op.attrs["frame_name"]}
+    for result in op.results:
+        result.name = f"{name}:{result.index}" if result.index else name

@@ -1,0 +1,89 @@
+"""Tables of types that TFLite has no tables of -> tables that find a row, and GATHER of the rows.
+
+TFLite's tables lead from strings to int64 and from int64 to strings. So a string leads to the number of its row, and a
+whole number to the number of its row written out, which leads to that number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Module, Op, Table, Value, constant, detach, replace_uses
+from fuseconv.ir.types import DType
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.resource_alias import TABLES
+
+_NATIVE = frozenset({(types.STRING, types.INT64), (types.INT64, types.STRING)})
+_KEYS = frozenset({types.STRING, types.INT64, types.INT32})
+_VALUES = frozenset({types.STRING, types.INT64, types.INT32, types.FLOAT32, types.BOOL})
+_READS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTableSizeV2", "tf.LookupTableSize"})
+
+
+def express_tables(module: Module) -> None:
+    """Takes apart the lookups in tables of other types than TFLite's, where the model says what they hold."""
+    for graph in module.graphs():
+        ops, graph.ops = graph.ops, []
+        for op in ops:
+            table = _table(op, module)
+            if table is None:
+                graph.ops.append(op)
+                continue
+            tf = TfBuilder(graph.ops, op)
+            lookup = _Lookup(tf, table, module)
+            found = _size(table) if "Size" in op.type else lookup.find(*op.operands[1:])
+            replace_uses(op.result, found)
+            detach(op)
+
+
+def _table(op: Op, module: Module) -> Table | None:
+    """The table that an op reads, if it is one to take apart."""
+    handle = op.operands[0] if op.kind in _READS else None
+    if handle is None or handle.op is None or handle.op.kind not in TABLES:
+        return None
+    table = module.tables[handle.op.attrs["shared_name"]]
+    key, value = table.key_dtype, table.value_dtype
+    told = table.keys is not None and table.values is not None
+    if not told or key not in _KEYS or value not in _VALUES:
+        return None
+    # A file cannot fill a table with nothing.
+    return table if np.asarray(table.keys).size == 0 or (key, value) not in _NATIVE else None
+
+
+def _size(table: Table) -> Value:
+    return constant(np.int64(np.asarray(table.keys).size), types.INT64, table.name)
+
+
+class _Lookup:
+    def __init__(self, tf: TfBuilder, table: Table, module: Module) -> None:
+        self.tf = tf
+        self.table = table
+        self.module = module
+
+    def find(self, keys: Value | None, default: Value | None) -> Value:
+        """The values of keys of any shape."""
+        assert keys is not None and default is not None
+        tf, table = self.tf, self.table
+        if not np.asarray(table.keys).size:
+            return tf.Fill(tf.shape(keys), default, dtype=table.value_dtype)
+        row, names = keys, np.asarray(table.keys).reshape(-1)
+        rows = np.arange(names.size)
+        missing = constant(np.int64(names.size), types.INT64, table.name)
+        if table.key_dtype is not types.STRING:
+            row = keys if keys.dtype is types.INT64 else tf.Cast(keys, dtype=types.INT64)
+            numbers, names = names.astype(np.int64), np.array([str(number).encode() for number in rows], object)
+            none = constant(np.array(b"", object), types.STRING, table.name)
+            row = self.look_up("numbers", types.INT64, types.STRING, numbers, names, row, none)
+        row = self.look_up("rows", types.STRING, types.INT64, names, rows.astype(np.int64), row, missing)
+        values = constant(np.asarray(table.values).reshape(-1), table.value_dtype, table.name)
+        every = tf.ConcatV2(values, tf.Reshape(default, [1]), 0)
+        return tf.GatherV2(every, row, 0)
+
+    def look_up(
+        self, part: str, key: DType, value: DType, keys: np.ndarray, values: np.ndarray, wanted: Value, none: Value
+    ) -> Value:
+        name = f"{self.table.name} {part}"
+        self.module.tables[name] = Table(name, key, value, keys, values)
+        attrs = {"shared_name": name, "key_dtype": key, "value_dtype": value}
+        handle = self.tf.add("HashTableV2", [], attrs, types.RESOURCE)
+        return self.tf.LookupTableFindV2(handle, wanted, none, dtype=value)

@@ -1,0 +1,80 @@
+"""Random numbers from a seed that the model keeps and moves on -> random numbers of a generator that does this itself.
+
+Keras 3's SeedGenerator is a variable that gives a new seed on every run: what is drawn from it is drawn anew each time,
+like the numbers of TensorFlow's stateful ops, which TFLite's generators stand for. What is drawn from a seed that the
+model is given or always has is a function of it, and stays.
+"""
+
+from __future__ import annotations
+
+from fuseconv.ir.graph import Module, Op, Value, detach, replace_uses
+from fuseconv.report.records import Report
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.transforms.tf.canonicalize import simplify
+
+# op -> the op that draws the same distribution, where the seed's operands stand, and those that it takes besides shape
+_DRAWS = {
+    "tf.StatelessRandomUniform": ("RandomUniform", 1, ()),
+    "tf.StatelessRandomUniformV2": ("RandomUniform", 1, ()),
+    "tf.StatelessRandomNormal": ("RandomStandardNormal", 1, ()),
+    "tf.StatelessRandomNormalV2": ("RandomStandardNormal", 1, ()),
+    "tf.StatelessTruncatedNormal": ("TruncatedNormal", 1, ()),
+    "tf.StatelessTruncatedNormalV2": ("TruncatedNormal", 1, ()),
+    "tf.StatelessRandomUniformInt": ("RandomUniformInt", 1, (2, 3)),
+    "tf.StatelessRandomUniformIntV2": ("RandomUniformInt", 1, (4, 5)),
+    "tf.StatelessMultinomial": ("Multinomial", 2, (1,)),
+}
+
+
+def express_seeds(module: Module, report: Report) -> None:
+    """Replaces the ops that draw from seeds which a run of the model moves on. Expects frozen variables.
+
+    Equal draws from one seed are made one; different ones, whose numbers have to do with each other, stay."""
+    moved = {name for graph in module.graphs() for op in graph.ops if (name := _assigned(op))}
+    if not moved or not any(op.kind in _DRAWS for graph in module.graphs() for op in graph.ops):
+        return
+    simplify(module, report)
+    for graph in module.graphs():
+        ops, graph.ops = graph.ops, []
+        for op in ops:
+            draw = _DRAWS.get(op.kind)
+            if draw is None or not _is_moved(op.operands[draw[1]], moved) or _is_shared(op.operands[draw[1]]):
+                graph.ops.append(op)
+                continue
+            kind, _, others = draw
+            operands = [op.operands[0], *(op.operands[index] for index in others)]
+            made = TfBuilder(graph.ops, op).add(kind, operands, {}, op.result.dtype)
+            replace_uses(op.result, made)
+            detach(op)
+            report.warnings.append(f"{op.name} draws other numbers than in TensorFlow, of the same distribution")
+
+
+def _assigned(op: Op) -> str:
+    """The name of the variable that an op writes, "" if it writes none."""
+    handle = op.operands[0] if op.kind == "tf.AssignVariableOp" else None
+    return "" if handle is None or handle.op is None else str(handle.op.attrs.get("shared_name", ""))
+
+
+def _is_shared(seed: Value | None) -> bool:
+    return seed is not None and sum(reader.kind in _DRAWS for reader in seed.uses) > 1
+
+
+def _is_moved(seed: Value | None, moved: set[str]) -> bool:
+    """True if a seed is computed from one of these variables, and from constants."""
+    found = False
+    pending, seen = [seed], set()
+    while pending:
+        value = pending.pop()
+        if value is None or value.is_const or value in seen:
+            continue
+        seen.add(value)
+        if value.op is None or value.dtype.is_float:
+            return False
+        if value.op.kind == "tf.ReadVariableOp":
+            handle = value.op.operands[0]
+            if handle is None or handle.op is None or handle.op.attrs.get("shared_name") not in moved:
+                return False
+            found = True
+        else:
+            pending += value.op.operands
+    return found

@@ -1,0 +1,227 @@
+"""Variables that the model writes, and tables: what TFLite's few ops for them can say.
+
+TFLite reads and assigns whole variables, finds them by name, and fills tables in a subgraph that CALL_ONCE runs before
+the first invoke needs them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, Variable, constant, detach, replace_uses
+from fuseconv.report.records import Report
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.resource_alias import FORWARDS, TABLES, VARIABLES, are_read, flow
+from fuseconv.tf.side_effects import bodies
+from fuseconv.tfl.builder import Builder
+
+# Ops that fill a table with what the loader has read from the model: the contents that the table then has for good.
+_IMPORTS = frozenset({
+    "tf.LookupTableImportV2", "tf.LookupTableImport", "tf.InitializeTableV2", "tf.InitializeTable",
+    "tf.InitializeTableFromTextFileV2", "tf.InitializeTableFromTextFile",
+})  # fmt: skip
+_FIXED_TABLES = frozenset({"tf.HashTableV2", "tf.HashTable"})
+_MUTABLE_TABLES = {"tf.MutableHashTableV2": "tf.HashTableV2", "tf.MutableHashTable": "tf.HashTable"}
+_LOOKUPS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTableSizeV2", "tf.LookupTableSize"})
+# Tables have numbers of their own choice, variables get theirs from 0 on, and both count as resources.
+_FIRST_TABLE = 1 << 20
+INITIALISER = "initialise"
+_UNFILLED = (
+    "nothing in the model fills this table; convert the SavedModel, or freeze the graph with the op that initialises "
+    "its tables as one more output"
+)
+
+
+def express_state(module: Module, report: Report) -> None:
+    """Every use of a variable becomes a read or an assignment of the whole, on a handle of its own graph.
+
+    A handle that a loop or branch was given is made within it, where it is one variable's (or table's) only.
+    Assignments that add, subtract or scatter become a read, the arithmetic, and an assignment; reads of parts become a
+    read and the op on its result. A mutable table that nothing writes becomes a fixed one. Ops that fill a fixed table
+    with what it holds anyway go.
+    """
+    if not are_read(module, VARIABLES | TABLES):
+        return
+    _fix_tables(module)
+    for kinds in (VARIABLES, TABLES):
+        _sink_handles(module, flow(module, kinds), kinds)
+    variables = flow(module, VARIABLES)
+    tables = flow(module, _FIXED_TABLES)
+    for graph in module.graphs():
+        ops, graph.ops = graph.ops, []
+        for op in ops:
+            handle = op.operands[0] if op.operands else None
+            names = variables.get(handle, set()) if handle is not None else set()
+            filled = tables.get(handle, set()) if handle is not None and op.kind in _IMPORTS else set()
+            variable = module.variables.get(next(iter(names))) if len(names) == 1 else None
+            if len(filled) == 1 and module.tables[next(iter(filled))].keys is not None:
+                report.removed(op, "state", "the table is filled before the first run")
+                detach(op)
+            elif variable is None or not _on_variable(op, variable, graph.ops, report):
+                graph.ops.append(op)
+
+
+def _fix_tables(module: Module) -> None:
+    names = flow(module, _MUTABLE_TABLES)
+    written: set[str] = set()
+    for value, known in names.items():
+        for op in value.uses:
+            passes_on = op.kind in FORWARDS or op.kind == "ir.return" or any(True for _ in bodies(op, module))
+            if op.kind not in _LOOKUPS and not passes_on:
+                written |= known
+    for graph in module.graphs():
+        for op in graph.ops:
+            if op.kind in _MUTABLE_TABLES and op.attrs["shared_name"] not in written:
+                op.set_kind(_MUTABLE_TABLES[op.kind])
+                table = module.tables[op.attrs["shared_name"]]
+                if table.keys is None:
+                    table.keys, table.values = (np.empty(0, d.numpy) for d in (table.key_dtype, table.value_dtype))
+
+
+def _sink_handles(module: Module, names: dict[Value, set[str]], kinds: frozenset[str]) -> None:
+    makers = {op.attrs["shared_name"]: op for graph in module.graphs() for op in graph.ops if op.kind in kinds}
+    for graph in module.functions.values():
+        made: dict[str, Value] = {}
+        for value in graph.inputs:
+            known = names.get(value, set())
+            if len(known) != 1:
+                continue
+            (name,) = known
+            if name not in made:
+                maker = makers[name]
+                copy = Op(maker.kind, (), dict(maker.attrs), maker.name, maker.sources)
+                made[name] = copy.add_result(maker.result.dtype, maker.result.shape)
+                graph.ops.insert(0, copy)
+            for reader in list(value.uses):
+                # What a loop hands on to its next round stays: so it is known not to change.
+                if reader is not graph.terminator:
+                    for index, operand in enumerate(reader.operands):
+                        if operand is value:
+                            reader.set_operand(index, made[name])
+
+
+def _read(tf: TfBuilder, handle: Value, variable: Variable) -> Value:
+    return tf.add("ReadVariableOp", [handle], {"dtype": variable.dtype}, variable.dtype, variable.shape)
+
+
+def _assign(handle: Value, value: Value, op: Op) -> Op:
+    return Op("tf.AssignVariableOp", [handle, value], {}, op.name, op.sources)
+
+
+# op -> the op that computes what is assigned, on the variable's value and the operands behind the handle
+_UPDATES = {
+    "tf.AssignAddVariableOp": "AddV2",
+    "tf.AssignSubVariableOp": "Sub",
+    "tf.ResourceScatterNdAdd": "TensorScatterAdd",
+    "tf.ResourceScatterNdMax": "TensorScatterMax",
+    "tf.ResourceScatterNdMin": "TensorScatterMin",
+    "tf.ResourceScatterNdSub": "TensorScatterSub",
+    "tf.ResourceScatterNdUpdate": "TensorScatterUpdate",
+}
+# op -> the same for ops whose indices are of rows
+_ROW_UPDATES = {
+    "tf.ResourceScatterAdd": "TensorScatterAdd",
+    "tf.ResourceScatterMax": "TensorScatterMax",
+    "tf.ResourceScatterMin": "TensorScatterMin",
+    "tf.ResourceScatterSub": "TensorScatterSub",
+    "tf.ResourceScatterUpdate": "TensorScatterUpdate",
+}
+# Attributes of the ops above that do not change what is computed where nothing else runs beside them.
+_IRRELEVANT = frozenset({"use_locking", "validate_shape", "validate_indices", "dtype", "Tindices"})
+
+
+def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> bool:
+    """Rewrites an op on a variable into `out`; False if it is to stay as it is."""
+    tf = TfBuilder(out, op)
+    handle, *rest = op.operands
+    assert handle is not None
+    if op.kind == "tf.ReadVariableOp":
+        op.result.shape = variable.shape
+        return False
+    if op.kind == "tf.VarIsInitializedOp" and variable.data is not None:
+        replace_uses(op.result, constant(True, op.result.dtype, op.name))
+        report.record("folded", "state", op.sources, why=f"the variable {variable.name} has a value from the start")
+    elif op.kind in _UPDATES and not op.attrs.keys() - _IRRELEVANT:
+        value = _read(tf, handle, variable)
+        out.append(_assign(handle, getattr(tf, _UPDATES[op.kind])(value, *rest), op))
+    elif op.kind in _ROW_UPDATES and not op.attrs.keys() - _IRRELEVANT:
+        indices, updates = rest
+        assert indices is not None and updates is not None
+        value = _read(tf, handle, variable)
+        columns = tf.ExpandDims(indices, -1)
+        if not updates.rank:
+            # One number, or rows of which it is not known yet that they are: then this is nothing to do.
+            inner = tf.StridedSlice(tf.shape(value), [1], [0], [1], end_mask=1)
+            updates = tf.BroadcastTo(updates, tf.ConcatV2(tf.shape(indices), inner, 0))
+        out.append(_assign(handle, getattr(tf, _ROW_UPDATES[op.kind])(value, columns, updates), op))
+    elif op.kind == "tf.ResourceStridedSliceAssign":
+        value = _read(tf, handle, variable)
+        out.append(_assign(handle, tf.TensorStridedSliceUpdate(value, *rest, **op.attrs), op))
+    elif op.kind == "tf.ResourceGather":
+        batch_dims = op.attrs.get("batch_dims", 0)
+        attrs = {"batch_dims": batch_dims} if batch_dims else {}
+        value = _read(tf, handle, variable)
+        replace_uses(op.result, tf.GatherV2(value, rest[0], batch_dims, **attrs))
+    elif op.kind == "tf.ResourceGatherNd":
+        value = _read(tf, handle, variable)
+        replace_uses(op.result, tf.GatherNd(value, rest[0]))
+    elif op.kind == "tf.VariableShape":
+        replace_uses(op.result, tf.Shape(_read(tf, handle, variable), dtype=op.result.dtype))
+    else:
+        return False
+    detach(op)
+    return True
+
+
+def initialise(module: Module, report: Report) -> None:
+    """Lets each signature whose ops use variables or tables run, once, a function that gives them what they hold.
+
+    All signatures run the same one: what one of them assigns, the others find. Numbers the tables, in their handles'
+    attribute `table_id`.
+    """
+    handles = [op for graph in module.graphs() for op in graph.ops if op.kind in VARIABLES or op.kind in TABLES]
+    if not handles:
+        return
+    filled = any(op.kind in _IMPORTS for graph in module.graphs() for op in graph.ops)
+    function = Graph(INITIALISER)
+    while function.name in module.functions:
+        function.name += "'"
+    numbers: dict[str, int] = {}
+    done: set[tuple[str, str]] = set()
+    for op in handles:
+        name = op.attrs["shared_name"]
+        if op.kind in TABLES:
+            if module.tables[name].keys is None and not filled:
+                op.attrs["_why"] = _UNFILLED
+            op.attrs["table_id"] = numbers.setdefault(name, _FIRST_TABLE + len(numbers))
+        if (op.kind, name) not in done:
+            done.add((op.kind, name))
+            _fill(Builder(function.ops, op.name, op.sources), op, module)
+    if not function.ops:
+        return
+    module.functions[function.name] = function
+    sources = tuple(dict.fromkeys(source for op in handles for source in op.sources))
+    for signature in module.signatures:
+        made: list[Op] = []
+        Builder(made, function.name, sources).call_once(init_subgraph_index=FuncRef(function.name))
+        signature.graph.ops[:0] = made
+    report.record("lowered", "state", sources, ["CALL_ONCE"], "what they hold is set before the first run")
+
+
+def _fill(tfl: Builder, op: Op, module: Module) -> None:
+    """Builds the ops that give a variable or table its contents; none where the model does not say what they are."""
+    name = op.attrs["shared_name"]
+    if op.kind in VARIABLES:
+        variable = module.variables[name]
+        if variable.data is not None:
+            value = constant(variable.data, variable.dtype, name)
+            tfl.assign_variable(tfl.var_handle(shared_name=name), value)
+        return
+    table = module.tables[name]
+    if table.keys is not None and table.values is not None:
+        handle = tfl.hashtable(
+            table_id=op.attrs["table_id"], key_dtype=table.key_dtype.name.upper(),
+            value_dtype=table.value_dtype.name.upper(),
+        )  # fmt: skip
+        keys, values = (np.asarray(array).reshape(-1) for array in (table.keys, table.values))
+        tfl.hashtable_import(handle, constant(keys, table.key_dtype), constant(values, table.value_dtype))

@@ -1,0 +1,142 @@
+"""Tensors that hold one number everywhere, whatever their sizes: what reads them element by element reads the number.
+
+Layers that are written for masks multiply by ones of the input's shape where there is no mask, and count the ones
+(tf-keras' GroupNormalization). The size of a batch that is not known keeps those from being folded.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir.dims import Shape, product
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.report.records import Report
+from fuseconv.tf.folders import evaluate
+from fuseconv.tf.operands import UnknownShape, broadcast
+from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
+
+_FILLS = frozenset({"tf.Fill", "tf.OnesLike", "tf.ZerosLike"})
+_MOVES = frozenset({
+    "tf.BroadcastTo", "tf.ExpandDims", "tf.Identity", "tf.Reshape", "tf.Slice", "tf.Squeeze", "tf.StridedSlice",
+    "tf.Tile", "tf.Transpose",
+})  # fmt: skip
+_ELEMENTWISE = frozenset(f"tf.{kind}" for kind in (*UNARY, *BINARY, "SelectV2"))
+_REDUCTIONS = frozenset({"tf.All", "tf.Any", "tf.Max", "tf.Mean", "tf.Min", "tf.Sum"})
+# The operands of which a number changes nothing, and the number.
+_NEUTRAL = {
+    "tf.Add": ((0, 1), 0), "tf.AddV2": ((0, 1), 0), "tf.Div": ((1,), 1), "tf.Mul": ((0, 1), 1), "tf.RealDiv": ((1,), 1),
+    "tf.Sub": ((1,), 0),
+}  # fmt: skip
+
+
+def read_numbers(module: Module, report: Report) -> bool:
+    """Gives ops that work element by element a number for an operand that holds nothing else, and leaves out those that
+    do nothing then. True if any op was changed. Expects inferred shapes; what is not read any more stays."""
+    changed = [_Numbers(report).walk(graph) for graph in module.graphs()]
+    return any(changed)
+
+
+class _Numbers:
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.known: dict[Value, np.ndarray] = {}
+
+    def walk(self, graph: Graph) -> bool:
+        changed = False
+        kept: list[Op] = []
+        for op in graph.ops:
+            number = self.made(op)
+            if number is not None:
+                self.known[op.result] = number
+            elif op.kind in _ELEMENTWISE:
+                changed |= bool(self.known) and self.read(op)
+                same = self.untouched(op)
+                if same is not None:
+                    replace_uses(op.result, same)
+                    self.report.removed(op, "uniform", "its other operands hold a number that changes nothing")
+                    detach(op)
+                    changed = True
+                    continue
+            kept.append(op)
+        graph.ops = kept
+        return changed
+
+    def number(self, value: Value | None) -> np.ndarray | None:
+        """What an operand holds everywhere, as an array of rank 0."""
+        if value is not None and value.data is not None and value.data.size == 1:
+            return value.data.reshape(())
+        return self.known.get(value)  # type: ignore[arg-type]
+
+    def made(self, op: Op) -> np.ndarray | None:
+        """The number that an op makes alone, None if it is not known or not such an op."""
+        if not (self.known or op.kind in _FILLS):
+            return None
+        if len(op.results) != 1 or op.result.dtype.numpy.kind not in "fiub":
+            return None
+        if op.kind == "tf.Fill":
+            return self.number(op.operands[1])
+        if op.kind in _FILLS:
+            return np.array(op.kind == "tf.OnesLike", op.result.dtype.numpy)
+        if op.kind in _MOVES:
+            return self.known.get(op.operands[0])  # type: ignore[arg-type]
+        if op.kind in _REDUCTIONS and op.operands[0] in self.known:
+            return self.reduced(op)
+        if op.kind not in _ELEMENTWISE or not any(value in self.known for value in op.operands):
+            return None
+        numbers = [self.number(value) for value in op.operands]
+        if any(number is None for number in numbers):
+            return None
+        results = evaluate(op, numbers)  # type: ignore[arg-type]
+        return None if results is None else results[0]
+
+    def reduced(self, op: Op) -> np.ndarray | None:
+        data, axes = op.operands
+        assert data is not None and axes is not None
+        if data.shape is None or axes.data is None:
+            return None
+        count = product([data.shape[int(axis)] for axis in axes.data.reshape(-1)])
+        # What a reduction makes of nothing depends on its kind.
+        if not isinstance(count, int) or count == 0:
+            return None
+        number = self.known[data]
+        return (number * count).astype(number.dtype) if op.type == "Sum" else number
+
+    def read(self, op: Op) -> bool:
+        """Sets the number in the place of operands that the result has its shape without."""
+        changed = False
+        for index, value in enumerate(op.operands):
+            number = self.known.get(value)  # type: ignore[arg-type]
+            if number is None or value is None or value.shape == () or op.result.shape is None:
+                continue
+            if _broadcast([v for place, v in enumerate(op.operands) if place != index]) == op.result.shape:
+                op.set_operand(index, constant(number, value.dtype, value.name))
+                changed = True
+        return changed
+
+    def untouched(self, op: Op) -> Value | None:
+        """The operand that the op hands on."""
+        same = None
+        if op.kind == "tf.SelectV2":
+            condition = self.number(op.operands[0])
+            same = None if condition is None else op.operands[1 if condition else 2]
+        elif op.kind in _NEUTRAL:
+            places, neutral = _NEUTRAL[op.kind]
+            for place in places:
+                value = op.operands[place]
+                if self.number(value) == neutral or _holds(value, neutral, op.result):
+                    same = op.operands[1 - place]
+                    break
+        return same if same is not None and same.shape is not None and same.shape == op.result.shape else None
+
+
+def _holds(value: Value | None, number: int, like: Value) -> bool:
+    """True of a constant of the shape of another value that holds nothing but this number."""
+    data = None if value is None else value.data
+    return data is not None and data.shape == like.shape and data.dtype.kind in "fiu" and bool((data == number).all())
+
+
+def _broadcast(values: list[Value | None]) -> Shape | None:
+    try:
+        return broadcast(*(value.shape for value in values if value is not None))
+    except UnknownShape:
+        return None

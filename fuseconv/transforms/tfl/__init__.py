@@ -1,0 +1,1 @@
+"""Passes over TFLite ops, behind the lowering."""

@@ -1,0 +1,417 @@
+"""Clean-up of TFLite ops: reshapes and transposes that cancel, ops that do nothing, ops that are made twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Dim, Shape, Sym
+from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.opdef import TABLE
+from fuseconv.transforms.tf.canonicalize import simplify
+from fuseconv.transforms.tfl.pack_to_concat import join_sizes
+from fuseconv.transforms.tfl.sizes_of_inputs import read_off_inputs
+
+# Given an op and a builder, the value that can stand for its result, or None.
+Rule = Callable[[Op, Builder], Value | None]
+_RULES: dict[str, list[Rule]] = {}
+
+# Ops whose indices tell which elements, never how many.
+_INDEXED = frozenset({"GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "REVERSE_SEQUENCE"})
+# Ops of which the runtime may not know the results' sizes before they run, whatever their operands are.
+_SIZED_BY_DATA = frozenset({"WHILE", "IF", "CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE", "DENSIFY"})
+# Ops on two values that need not have the same number of dimensions.
+_BROADCASTING = frozenset({
+    "tfl.ADD", "tfl.DIV", "tfl.MAXIMUM", "tfl.MINIMUM", "tfl.MUL", "tfl.SQUARED_DIFFERENCE", "tfl.SUB",
+})  # fmt: skip
+_CLAMPS = frozenset({"RELU", "RELU6", "RELU_0_TO_1"})
+_KEEPS_SIGNS = frozenset({
+    "AVERAGE_POOL_2D", "EXPAND_DIMS", "MAX_POOL_2D", "RESHAPE", "SLICE", "SQUEEZE", "STRIDED_SLICE", "TRANSPOSE",
+})  # fmt: skip
+RESHAPES = frozenset({"tfl.RESHAPE", "tfl.EXPAND_DIMS", "tfl.SQUEEZE"})
+
+
+def tidy(module: Module, report: Report) -> None:
+    """Applies the rules below to each op in order of execution; then merges equal ops and drops dead ones."""
+    for graph in module.graphs():
+        _tidy_graph(graph, report)
+        read_off_inputs(graph)
+        join_sizes(graph)
+    simplify(module, report)
+    loops = [op for graph in module.graphs() for op in graph.ops if op.kind == "tfl.WHILE"]
+    repeated = {op.attrs["body_subgraph_index"].name for op in loops}
+    for op in loops:
+        _show_growth(op, module.functions[op.attrs["body_subgraph_index"].name])
+    for signature in module.signatures:
+        separate_outputs(signature.graph)
+    for graph in module.functions.values():
+        separate_outputs(graph, graph.name in repeated and has_fixed_sizes(graph), keep_constants=True)
+
+
+def _tidy_graph(graph: Graph, report: Report) -> None:
+    ops, graph.ops = graph.ops, []
+    for op in ops:
+        made: list[Op] = []
+        rules = _RULES.get(op.kind, ())
+        # The write of a variable tensor is no waste, even of a value that is there already.
+        for rule in () if rules and op.result.variable else rules:
+            value = rule(op, Builder(made, op.name, op.sources))
+            if value is None:
+                continue
+            if value.op is not None and value.op in made:
+                value.name = op.result.name
+            replace_uses(op.result, value)
+            graph.ops.extend(made)
+            if not made:
+                report.removed(op, rule.__name__, (rule.__doc__ or "").partition("\n")[0])
+            detach(op)
+            break
+        else:
+            graph.ops.append(op)
+
+
+def separate_outputs(graph: Graph, keep_inputs: bool = False, keep_constants: bool = False) -> None:
+    """Gives each output a tensor of its own: a copy, where it is an input, a constant or another output as well.
+
+    keep_inputs: it is the body of a loop in which an input may be the output of the same number. keep_constants: it is
+    a branch or body: the runtime copies constants that it returns, but crashes on what RESHAPE makes of one."""
+    seen: set[Value] = set(graph.inputs)
+    for index, value in enumerate(graph.outputs):
+        # What WHILE carries of strings it frees as it copies.
+        kept = keep_inputs and value is graph.inputs[index] and value.dtype is not types.STRING
+        if kept or (keep_constants and value.is_const):
+            continue
+        if value in seen or value.is_const or value.variable:
+            graph.terminator.set_operand(index, _copy(graph, value))
+        seen.add(graph.outputs[index])
+
+
+def has_fixed_sizes(body: Graph) -> bool:
+    """True if the runtime knows the shapes in a loop's body before it runs.
+
+    Then it keeps an input that the body hands on as it is, without copying; else it cannot: WHILE fails."""
+    if any(a.shape is None or a.shape != b.shape for a, b in zip(body.inputs, body.outputs)):
+        return False
+    known = {name for value in body.inputs for name in _unknowns(value)}
+    for op in body.ops:
+        if op.type in _SIZED_BY_DATA or any(r.shape is None or _unknowns(r) - known for r in op.results):
+            return False
+        indices = TABLE[op.type].indices if op.type not in _INDEXED else ()
+        if any(index < len(op.operands) and not _is_known(op.operands[index]) for index in indices):
+            return False
+    return True
+
+
+def _show_growth(loop: Op, body: Graph) -> None:
+    """Lets the runtime see that a value which may begin empty grows.
+
+    WHILE takes the shapes [0, ...] and [1, ...] for those of a scalar and a vector of one element, and then for equal:
+    it does not resize what it carries, unless it finds a result whose size only a run tells."""
+    for index, (operand, before, after) in enumerate(zip(loop.operands, body.inputs, body.outputs)):
+        if operand is None or not (operand.shape and before.shape and after.shape):
+            continue
+        first = operand.shape[0]
+        if not (isinstance(first, int) and first > 0) and before.shape[0] != after.shape[0]:
+            tfl = Builder(body.ops, after.name, loop.sources)
+            zeros = tfl.ints([0] * len(after.shape))
+            # The sum is what only a run tells: SHAPE alone is known before.
+            size = tfl.typed_op("ADD", [tfl.shape_(after), zeros], [(types.INT32, (len(after.shape),))], {})[0]
+            made = tfl.typed_op("SLICE", [after, zeros, size], [(after.dtype, after.shape)], {})[0]
+            body.terminator.set_operand(index, made)
+
+
+def _unknowns(value: Value) -> set[str]:
+    return {name for dim in value.shape or () if isinstance(dim, Sym) for name in dim.symbols()}
+
+
+def _is_known(operand: Value | None) -> bool:
+    return operand is None or operand.is_const
+
+
+def _copy(graph: Graph, value: Value) -> Value:
+    """A copy that the runtime makes on every invoke."""
+    tfl = Builder(graph.ops, value.name)
+    sources = value.op.sources if value.op is not None else (value.name,)
+    tfl.sources = sources
+    # A slice of everything, unlike a reshape, serves any shape and shares no memory with what it is a copy of.
+    rank = value.rank or 0
+    if rank == 0:
+        return tfl.typed_op("RESHAPE", [value, tfl.ints([])], [(value.dtype, value.shape)], {})[0]
+    if value.dtype is types.STRING:
+        # SLICE fails where strings change their number between two runs.
+        none, ones = tfl.ints([0] * rank), tfl.ints([1] * rank)
+        masks = {"begin_mask": (1 << rank) - 1, "end_mask": (1 << rank) - 1}
+        return tfl.typed_op("STRIDED_SLICE", [value, none, none, ones], [(value.dtype, value.shape)], masks)[0]
+    begin, size = tfl.ints([0] * rank), tfl.ints([-1] * rank)
+    return tfl.typed_op("SLICE", [value, begin, size], [(value.dtype, value.shape)], {})[0]
+
+
+def _rewrites(*kinds: str) -> Callable[[Rule], Rule]:
+    def declare(rule: Rule) -> Rule:
+        for kind in kinds:
+            _RULES.setdefault(f"tfl.{kind}", []).append(rule)
+        return rule
+
+    return declare
+
+
+@_rewrites(
+    "RESHAPE", "EXPAND_DIMS", "SQUEEZE", "BROADCAST_TO", "TILE", "PAD", "PADV2", "MIRROR_PAD", "SLICE", "MEAN", "SUM",
+    "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD",
+)  # fmt: skip
+def same_shape(op: Op, tfl: Builder) -> Value | None:
+    """it leaves its operand's shape as it is"""
+    operand = op.operands[0]
+    assert operand is not None
+    if operand.shape is not None and operand.shape == op.result.shape and not operand.variable:
+        return operand
+    return None
+
+
+@_rewrites("STRIDED_SLICE")
+def whole_slice(op: Op, tfl: Builder) -> Value | None:
+    """it takes the whole of its operand"""
+    x, _, _, strides = op.operands
+    assert x is not None and strides is not None
+    if x.shape is None or x.shape != op.result.shape or strides.data is None or x.variable:
+        return None
+    return x if (strides.data == 1).all() and not op.attrs.get("new_axis_mask") else None
+
+
+@_rewrites("SLICE")
+def slice_to_the_end(op: Op, tfl: Builder) -> Value | None:
+    """it takes what is left of a dimension, which delegates know in STRIDED_SLICE only"""
+    x, begin, size = op.operands
+    known = op.result.shape is not None and begin is not None and begin.data is not None
+    if x is None or x.dtype is not types.FLOAT32 or not known or size is None or size.data is None:
+        return None
+    if (size.data >= 0).all() or op.result.variable:
+        return None
+    begins, sizes = (array.astype(np.int32) for array in (begin.data, size.data))  # type: ignore[union-attr]
+    to_end = sum(1 << axis for axis, number in enumerate(sizes) if number < 0)
+    ends = np.where(sizes < 0, 0, begins + sizes)
+    return _strided_slice(tfl, x, [begins, ends, np.ones_like(begins)], op.result.shape, end_mask=to_end)
+
+
+@_rewrites("STRIDED_SLICE")
+def kept_dimension(op: Op, tfl: Builder) -> Value | None:
+    """it takes one element of a dimension, which need not go for those who read it in any shape"""
+    x, *bounds = op.operands
+    shrinks = int(op.attrs.get("shrink_axis_mask", 0))
+    if x is None or x.dtype is not types.FLOAT32 or x.shape is None or not shrinks or op.attrs.get("offset"):
+        return None
+    if op.attrs.get("ellipsis_mask") or op.attrs.get("new_axis_mask") or not all(map(_is_known, bounds)):
+        return None
+    begins, ends, steps = (bound.data.astype(np.int32) for bound in bounds)  # type: ignore[union-attr]
+    if len(begins) != len(x.shape) or shrinks >> (len(begins) - 1) or (steps != 1).any():
+        return None
+    if not op.result.uses or not all(_reads_any_shape(reader, op.result) for reader in op.result.uses):
+        return None
+    taken = [bool(shrinks >> axis & 1) for axis in range(len(begins))]
+    shape = _shape_with_units(op.result.shape, taken)
+    if shape is None:
+        return None
+    end_mask = int(op.attrs.get("end_mask", 0)) & ~shrinks
+    # What begins at -1 ends at the end, which has no number.
+    end_mask |= sum(1 << axis for axis in range(len(begins)) if taken[axis] and begins[axis] == -1)
+    begin_mask = int(op.attrs.get("begin_mask", 0)) & ~shrinks
+    places = [begins, np.where(taken, begins + 1, ends), steps]
+    return _strided_slice(tfl, x, places, shape, begin_mask=begin_mask, end_mask=end_mask)
+
+
+def _strided_slice(tfl: Builder, x: Value, places: list[np.ndarray], shape: Shape | None, **masks: int) -> Value:
+    held = {name: mask for name, mask in masks.items() if mask}
+    operands = [x, *(tfl.ints(numbers.tolist()) for numbers in places)]
+    return tfl.typed_op("STRIDED_SLICE", operands, [(x.dtype, shape)], held)[0]
+
+
+def _shape_with_units(shape: Shape | None, units: list[bool]) -> Shape | None:
+    """The shape with dimensions of 1 in these places."""
+    if shape is None:
+        return None
+    left = iter(shape)
+    return tuple(1 if unit else next(left) for unit in units)
+
+
+def _reads_any_shape(reader: Op, value: Value) -> bool:
+    """True of readers that heed the elements of a value, and only the last of its dimensions."""
+    if reader.operands[0] is not value or value.uses[reader] > 1:
+        return False
+    dense = reader.kind == "tfl.FULLY_CONNECTED" and not reader.attrs.get("keep_num_dims")
+    return reader.kind == "tfl.RESHAPE" or dense
+
+
+@_rewrites("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
+def merge_reshapes(op: Op, tfl: Builder) -> Value | None:
+    """it reshapes what was reshaped before"""
+    operand = op.operands[0]
+    assert operand is not None
+    inner = operand.op
+    if inner is None or inner.kind not in RESHAPES:
+        return None
+    source = inner.operands[0]
+    target = tfl.static_shape(op.result.shape)
+    if source is None or target is None:
+        return None
+    if source.shape == op.result.shape:
+        return source
+    tfl.sources = tuple(dict.fromkeys((*inner.sources, *op.sources)))
+    return _reshape(tfl, source, op.result)
+
+
+@_rewrites("TRANSPOSE")
+def merge_transposes(op: Op, tfl: Builder) -> Value | None:
+    """it undoes what is before it, or moves nothing"""
+    x, perm = op.operands
+    assert x is not None and perm is not None
+    if perm.data is None or x.shape is None:
+        return None
+    order = [int(axis) for axis in perm.data]
+    if order == sorted(order):
+        return x
+    if x.op is not None and x.op.kind == "tfl.TRANSPOSE":
+        source, first = x.op.operands
+        if source is not None and first is not None and first.data is not None:
+            order = [int(first.data[axis]) for axis in order]
+            if order == sorted(order):
+                return source
+            tfl.sources = tuple(dict.fromkeys((*x.op.sources, *op.sources)))
+            return tfl.transpose(source, order)
+    if moves_only_units(x.shape, order) and tfl.static_shape(op.result.shape) is not None:
+        if x.op is not None and x.op.kind in RESHAPES and x.op.operands[0] is not None:
+            tfl.sources = tuple(dict.fromkeys((*x.op.sources, *op.sources)))
+            x = x.op.operands[0]
+        return x if x.shape == op.result.shape else _reshape(tfl, x, op.result)
+    return None
+
+
+@_rewrites("CONCATENATION")
+def single_concatenation(op: Op, tfl: Builder) -> Value | None:
+    """it joins a single value"""
+    if len(op.operands) > 1 or op.attrs.get("fused_activation_function"):
+        return None
+    return op.operands[0]
+
+
+@_rewrites("CAST")
+def same_type(op: Op, tfl: Builder) -> Value | None:
+    """it casts to the type that its operand has"""
+    operand = op.operands[0]
+    return operand if operand is not None and operand.dtype is op.result.dtype else None
+
+
+@_rewrites("REAL", "IMAG")
+def part_of_pairs(op: Op, tfl: Builder) -> Value | None:
+    """the parts are there already: the complex numbers were put together from them"""
+    numbers = op.operands[0]
+    pairs = numbers.op.operands[0] if numbers is not None and numbers.op is not None else None
+    if pairs is None or pairs.op is None or numbers.op.kind != "tfl.BITCAST" or pairs.op.kind != "tfl.PACK":  # type: ignore[union-attr]
+        return None
+    parts = pairs.op.operands
+    if len(parts) != 2 or parts[0] is None or pairs.op.attrs.get("axis") not in (-1, len(parts[0].shape or ())):
+        return None
+    part = parts[op.type == "IMAG"]
+    return part if part is not None and part.dtype is op.result.dtype and part.shape == op.result.shape else None
+
+
+_NEUTRAL = {"ADD": 0, "SUB": 0, "MUL": 1, "DIV": 1}
+
+
+@_rewrites("ADD", "SUB", "MUL", "DIV")
+def neutral_constant(op: Op, tfl: Builder) -> Value | None:
+    """it adds nothing, or multiplies by one"""
+    x, y = op.operands
+    assert x is not None and y is not None
+    # -0 + 0 is 0, which the parts of complex numbers may need to be (lower/fourier).
+    if op.attrs or (op.type == "ADD" and x.op is not None and x.op.kind == "tfl.BITCAST"):
+        return None
+    pairs = [(x, y)] if op.type in ("SUB", "DIV") else [(x, y), (y, x)]
+    for value, neutral in pairs:
+        keeps_shape = value.shape is not None and value.shape == op.result.shape and not value.is_const
+        if keeps_shape and neutral.data is not None and bool(np.all(neutral.data == _NEUTRAL[op.type])):
+            return value
+    return None
+
+
+@_rewrites("RELU")
+def not_negative(op: Op, tfl: Builder) -> Value | None:
+    """its operand has no negative elements"""
+    operand = op.operands[0]
+    return operand if operand is not None and _is_clamped(operand) else None
+
+
+def _is_clamped(value: Value) -> bool:
+    """True if a RELU of any kind made the elements, and no more has been done to them than to move or pool them."""
+    while value.op is not None and value.op.dialect == "tfl" and value.quantisation is None:
+        op = value.op
+        if op.type in _CLAMPS or op.attrs.get("fused_activation_function") in _CLAMPS:
+            return True
+        if op.type not in _KEEPS_SIGNS or op.operands[0] is None:
+            return False
+        value = op.operands[0]
+    return False
+
+
+@_rewrites("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
+def outer_units(op: Op, tfl: Builder) -> Value | None:
+    """it adds or drops dimensions of 1 in front, and what reads it broadcasts"""
+    x, result = op.operands[0], op.result
+    assert x is not None
+    if not x.shape or not result.shape or x.variable or _without_units(x.shape) != _without_units(result.shape):
+        return None
+    rank = len(x.shape)
+    return x if result.uses and all(_broadcasts(reader, result, rank) for reader in result.uses) else None
+
+
+def _without_units(shape: Shape) -> Shape:
+    """The shape from the first dimension on that is not 1."""
+    return shape[next((axis for axis, dim in enumerate(shape) if dim != 1), len(shape)) :]
+
+
+def _broadcasts(reader: Op, value: Value, rank: int) -> bool:
+    """True if the reader makes the same of the value with so many dimensions: another operand has all of them."""
+    if reader.kind not in _BROADCASTING:  # the end of a graph has no result, others have several
+        return False
+    others = (operand for operand in reader.operands if operand is not None and operand is not value)
+    whole = any(operand.rank == reader.result.rank for operand in others)
+    return whole and rank <= (reader.result.rank or 0)
+
+
+@_rewrites(*sorted(kind.removeprefix("tfl.") for kind in _BROADCASTING))
+def repeated_constant(op: Op, tfl: Builder) -> Value | None:
+    """its constant repeats itself along dimensions in which it can be broadcast"""
+    for index, (value, other) in enumerate(zip(op.operands, op.operands[::-1])):
+        if value is None or value.data is None or other is None or other.is_const or value.quantisation is not None:
+            continue
+        once = _once(value.data)
+        if other.shape == op.result.shape and once.size < value.data.size:
+            operands = [other, other]
+            operands[index] = tfl.const(once, value.dtype)
+            return tfl.typed_op(op.type, operands, [(op.result.dtype, op.result.shape)], dict(op.attrs))[0]
+    return None
+
+
+def _once(array: np.ndarray) -> np.ndarray:
+    """The array with one element along each dimension in which all are the same."""
+    for axis in range(array.ndim):
+        first = array.take([0], axis) if array.shape[axis] > 1 else array
+        # Most that differ do so at once.
+        if first is not array and (array.take([1], axis) == first).all() and (array == first).all():
+            array = first
+    return array
+
+
+def moves_only_units(shape: Shape, order: list[int]) -> bool:
+    """True if a transpose keeps the order of the dimensions that are not 1, so that no element moves."""
+    moved: list[Dim] = [axis for axis in order if shape[axis] != 1]
+    return moved == sorted(moved)  # type: ignore[type-var]
+
+
+def _reshape(tfl: Builder, x: Value, like: Value) -> Value:
+    made: Value = tfl.reshape(x, tfl.static_shape(like.shape))
+    made.shape = like.shape
+    return made

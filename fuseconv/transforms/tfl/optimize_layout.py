@@ -1,0 +1,231 @@
+"""Transposes and reshapes around a group of ops -> none, and the ops in the form that they have inside.
+
+A group grows from a transpose, or a reshape that adds or drops a dimension of size 1, up and down through ops that can
+work in its form. It changes if that takes more transposes and reshapes away, at its edges, than it needs new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.forms import Arranged, Form, arranged, put_on, taken_off
+from fuseconv.tfl.opdef import TABLE
+from fuseconv.transforms.tfl.canonicalize_tfl import RESHAPES, moves_only_units
+
+MOVES = RESHAPES | {"tfl.TRANSPOSE"}
+
+
+def move_outwards(module: Module, report: Report) -> bool:
+    """Lets groups of TFLite ops take the form that convolutions have inside, in all graphs. Returns whether any did."""
+    changed = False
+    for graph in module.graphs():
+        while _Groups(graph, report).run():
+            changed = True
+    return changed
+
+
+class _Group:
+    """Ops that can be computed in a form.
+
+    reach: how far it grows down: from no value; from those that are in the form already; from those too that have to be
+    put into it. known: what ops become in the form, None where they cannot; kept from one reach to the next. ops: those
+    of the group, with what they become. inputs: the values from outside that they need in the form; results: theirs
+    that are in the form."""
+
+    def __init__(self, form: Form, start: Value, reach: int, known: dict[Op, Arranged | None]) -> None:
+        self.form = form
+        self.reach = reach
+        self.known = known
+        self.ops: dict[Op, Arranged] = {}
+        self.inputs: dict[Value, None] = {}
+        self.wanted = {start}
+        pending = [start]
+        while pending:
+            for value in self._beside(pending.pop()):
+                if value not in self.wanted:
+                    self.wanted.add(value)
+                    pending.append(value)
+        self.results = [op.result for op, found in self.ops.items() if not found.plain]
+
+    def _beside(self, value: Value) -> Iterator[Value]:
+        """Takes in the op of a value that is wanted in the form, and its readers; the values that must be so then."""
+        made = value.op is not None and (value.op in self.ops or self._take(value.op, plain=False))
+        if made:
+            yield from self._wanted(value.op)  # type: ignore[arg-type]
+        else:
+            self.inputs[value] = None
+        if self.reach == 2 or (self.reach == 1 and (made or self.is_free(value))):
+            for reader in list(value.uses):
+                if reader in self.ops or self._take(reader, plain=True):
+                    yield from self._wanted(reader)
+                    if not self.ops[reader].plain:
+                        yield reader.result
+
+    def _take(self, op: Op, plain: bool) -> bool:
+        if op not in self.known:
+            self.known[op] = arranged(op, self.form)
+        found = self.known[op]
+        if found is None or (found.plain and not plain):
+            return False
+        self.ops[op] = found
+        return True
+
+    def _wanted(self, op: Op) -> Iterator[Value]:
+        for value, wanted in zip(op.operands, self.ops[op].operands):
+            if wanted is True and value is not None:
+                yield value
+
+    def is_free(self, value: Value) -> bool:
+        """True if the value is one in the form, transposed or reshaped."""
+        return value.op is not None and taken_off(value.op) == self.form
+
+    def reads(self, op: Op) -> bool:
+        """True of readers that take the value in the form: ops of the group, and those that put it into the form."""
+        return op in self.ops or put_on(op) == self.form
+
+    def reads_any(self, op: Op) -> bool:
+        """True of readers that do not mind the dimension that the form adds or drops."""
+        return self.reads(op) or (self.form.reshapes and op.kind == "tfl.RESHAPE")
+
+    @property
+    def profit(self) -> int:
+        """How many ops fewer there will be."""
+        saved = 0
+        for value in self.inputs:
+            if self.is_free(value):
+                saved += all(map(self.reads, value.uses))
+            elif not self.is_reshaped(value):
+                saved -= 1
+        for value in self.results:
+            saved += sum(put_on(reader) == self.form for reader in value.uses)
+            saved -= not all(map(self.reads_any, value.uses))
+        return saved
+
+    def is_reshaped(self, value: Value) -> bool:
+        """True if a reshape makes the value, for this group alone, and can as well make it in the form."""
+        alone = value.op is not None and value.op.kind == "tfl.RESHAPE" and all(op in self.ops for op in value.uses)
+        if not alone or value.shape is None or Builder([]).static_shape(value.shape) is None:
+            return False
+        return self.form.reshapes or moves_only_units(value.shape, list(self.form.order))  # type: ignore[arg-type]
+
+    @property
+    def is_buildable(self) -> bool:
+        """Whether the reshapes at the edges can be written."""
+        static = Builder([]).static_shape
+        return not self.form.reshapes or all(static(v.shape) is not None for v in (*self.inputs, *self.results))
+
+
+class _Groups:
+    """One walk over a graph."""
+
+    def __init__(self, graph: Graph, report: Report) -> None:
+        self.graph = graph
+        self.report = report
+        self.places = {op: place for place, op in enumerate(graph.ops)}
+        self.before: dict[Op, list[Op]] = {}
+        self.behind: dict[Op, list[Op]] = {}
+        self.gone: set[Op] = set()
+
+    def run(self) -> bool:
+        """Changes the groups that pay; True if any did."""
+        seen: set[tuple[Form, Value]] = set()
+        changed = False
+        for op in self.graph.ops:
+            for form, value in self._starts(op):
+                if (form, value) in seen or op in self.gone:
+                    continue
+                known: dict[Op, Arranged | None] = {}
+                groups = [_Group(form, value, reach, known) for reach in range(3)]
+                seen.update((form, wanted) for wanted in groups[-1].wanted)
+                best = max(groups, key=lambda group: group.profit)
+                if best.ops and best.profit > 0 and best.is_buildable and best.ops.keys() <= self.places.keys():
+                    self._change(best)
+                    changed = True
+        if changed:
+            self.graph.ops = [
+                part
+                for op in self.graph.ops
+                for part in (*self.before.get(op, ()), op, *self.behind.get(op, ()))
+                if part not in self.gone
+            ]
+        return changed
+
+    def _starts(self, op: Op) -> list[tuple[Form, Value]]:
+        """The values before and behind a transpose or reshape, and the forms that they would have without it."""
+        if op in self.gone or op.kind not in MOVES:
+            return []
+        forms = ((put_on(op), op.operands[0]), (taken_off(op), op.result))
+        return [(form, value) for form, value in forms if form is not None and value is not None]
+
+    def _change(self, group: _Group) -> None:
+        ordered = sorted(group.ops, key=self.places.__getitem__)
+        inputs = {value: self._put(group, value, ordered) for value in group.inputs}
+        for op in ordered:
+            found = group.ops[op]
+            for index, wanted in enumerate(found.operands):
+                if isinstance(wanted, Value):
+                    op.set_operand(index, wanted)
+                elif wanted:
+                    op.set_operand(index, inputs.get(op.operands[index], op.operands[index]))  # type: ignore[arg-type]
+            defaults = TABLE[op.type].defaults
+            op.attrs = {name: held for name, held in (op.attrs | found.attrs).items() if held != defaults[name]}
+        for value in group.results:
+            self._take_off(group, value)
+        for value in group.inputs:
+            if value.op is not None and value.op.kind in MOVES and not value.uses:
+                self._remove(value.op)
+
+    def _put(self, group: _Group, value: Value, ordered: list[Op]) -> Value:
+        """A value from outside, in the form."""
+        if group.is_free(value):
+            return value.op.operands[0]  # type: ignore[union-attr,return-value]
+        reader = next(op for op in ordered if op in value.uses)
+        tfl = Builder(self.before.setdefault(reader, []), value.name, reader.sources)
+        shape = group.form.shape(value.shape)  # type: ignore[arg-type]
+        if not group.is_reshaped(value):
+            return _moved(tfl, value, shape, group.form.order)
+        tfl.sources = value.op.sources  # type: ignore[union-attr]
+        return _reshaped(tfl, value.op.operands[0], shape)  # type: ignore[union-attr,arg-type]
+
+    def _take_off(self, group: _Group, value: Value) -> None:
+        """Gives a result its new shape; its other readers read it as it was."""
+        op, shape, form = value.op, value.shape, group.form
+        assert op is not None and shape is not None
+        readers = [reader for reader in value.uses if reader not in group.ops]
+        put = [reader for reader in readers if put_on(reader) == form]
+        others = [reader for reader in readers if not group.reads_any(reader)]
+        value.shape = form.shape(shape)
+        for reader in put:
+            replace_uses(reader.result, value)
+            self._remove(reader)
+        if others:
+            tfl = Builder(self.behind.setdefault(op, []), value.name, op.sources)
+            back = _moved(tfl, value, shape, [form.place(axis) for axis in range(form.rank)])
+            for reader in others:
+                for index, operand in enumerate(reader.operands):
+                    if operand is value:
+                        reader.set_operand(index, back)
+
+    def _remove(self, op: Op) -> None:
+        self.report.removed(op, "move_outwards", "what is around it is computed in another form")
+        detach(op)
+        self.gone.add(op)
+
+
+def _moved(tfl: Builder, value: Value, shape: Shape, order: Sequence[int | None]) -> Value:
+    """The value with its dimensions in this order, or reshaped where there is one more or less."""
+    if None not in order and len(order) == value.rank:
+        return tfl.transpose(value, np.array(order, np.int32))  # type: ignore[no-any-return]
+    return _reshaped(tfl, value, shape)
+
+
+def _reshaped(tfl: Builder, value: Value, shape: Shape) -> Value:
+    made: Value = tfl.reshape(value, tfl.static_shape(shape))
+    made.shape = shape
+    return made

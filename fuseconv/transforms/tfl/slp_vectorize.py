@@ -1,0 +1,220 @@
+"""Equal ops on the elements of a sequence, one at a time -> the same ops on all elements at once.
+
+    pack([f(x[0]), f(x[1]), ...])  ->  reshape(f(reshape(x, [steps * batch, ...])), [steps, batch, ...])
+
+Keras' TimeDistributed writes a layer, or a whole model, once for each step, between two transposes of steps and batch,
+which are not needed then. No delegate takes the slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.parts import Part, needs
+from fuseconv.transforms.tfl.bubble_up_slices import taken_part
+
+# An element of the batch that ops are to keep apart from the others.
+_ROW = Part(0, 0, 1)
+
+
+class _Source(NamedTuple):
+    """A sequence: a value, and the dimension of its steps; the batch is the other one of the first two."""
+
+    value: Value
+    axis: int
+
+
+class _Steps:
+    """What makes the operands of a PACK, if that is the same for each of them.
+
+    ops: of each step, in lockstep. source: of what they read one element each."""
+
+    def __init__(self, pack: Op) -> None:
+        self.pack = pack
+        self.axis = int(pack.attrs.get("axis", 0))
+        self.ops: list[tuple[Op, ...]] = []
+        self.source: _Source | None = None
+        self.slices: dict[Op, None] = {}
+        self.seen: set[tuple[Value, ...]] = set()
+        self.agree = self.axis in (0, 1) and self._trace(tuple(pack.operands)) and bool(self.ops)  # type: ignore[arg-type]
+
+    def _trace(self, values: tuple[Value, ...]) -> bool:
+        """Takes in the ops that make these values, one a step, and what they read; False if they differ."""
+        if values in self.seen:
+            return True
+        self.seen.add(values)
+        if self._is_sequence(values):
+            return True
+        ops = tuple(value.op for value in values if value.op is not None)
+        first = ops[0] if ops else None
+        if first is None or len(set(ops)) != len(values) or any(not _alike(op, first) for op in ops):
+            return False
+        wanted = needs(first, _ROW) if first.result.shape else None
+        if wanted is None:
+            return False
+        for index, part in enumerate(wanted):
+            operands = tuple(op.operands[index] for op in ops)
+            if part is None or operands[0] is None or operands[0].is_const:
+                if not _is_one(operands) or not _serves_all(operands[0], part):
+                    return False
+            elif part != _ROW or None in operands or not self._trace(operands):  # type: ignore[arg-type]
+                return False
+        self.ops.append(ops)
+        return True
+
+    def _is_sequence(self, values: tuple[Value, ...]) -> bool:
+        """True if these are the elements of a sequence, in their order."""
+        elements = [_element(value) for value in values]
+        source = elements[0][0] if elements[0] else None
+        if source is None or source.axis != self.axis or self.source not in (None, source):
+            return False
+        steps = source.value.shape[source.axis]  # type: ignore[index]
+        if steps != len(values) or elements != [(source, place) for place in range(len(values))]:
+            return False
+        self.source = source
+        self.slices.update((value.op, None) for value in values if value.op is not None)
+        return True
+
+    @property
+    def inner(self) -> set[Op]:
+        return {op for ops in self.ops for op in ops}
+
+    @property
+    def stands_alone(self) -> bool:
+        """True if nobody else reads what the steps make."""
+        readers = self.inner | {self.pack}
+        return all(reader in readers for op in self.inner for reader in op.result.uses)
+
+
+def take_together(module: Module) -> bool:
+    """Computes all steps at once, in all graphs of TFLite ops. Returns whether any are."""
+    changed = False
+    for graph in module.graphs():
+        for pack in [op for op in graph.ops if op.kind == "tfl.PACK" and len(op.operands) > 1]:
+            steps = _Steps(pack)
+            if steps.agree and steps.source is not None and steps.stands_alone and _unite(graph, steps):
+                changed = True
+    return changed
+
+
+def _unite(graph: Graph, steps: _Steps) -> bool:
+    """Builds the ops on all steps in the place of the PACK; False if a shape cannot be written."""
+    pack, source = steps.pack, steps.source
+    assert source is not None and source.value.shape is not None
+    count = len(pack.operands)
+    made: list[Op] = []
+    tfl = Builder(made, pack.name, _sources(steps.slices))
+    x, swapped = source.value, _swap(source)
+    if swapped is not None:
+        # The order of rows does not matter to the ops.
+        x = swapped
+    rows = _reshape(tfl, x, (x.shape[0] * x.shape[1], *x.shape[2:]))  # type: ignore[index]
+    if rows is None:
+        return False
+    united = {value: rows for op in steps.slices for value in op.results}
+    for ops in steps.ops:
+        first = ops[0]
+        shape = first.result.shape
+        shape = (shape[0] * count, *shape[1:])  # type: ignore[index]
+        operands = [united.get(value, value) if value is not None else None for value in first.operands]
+        if first.type == "RESHAPE":
+            sizes = Builder([]).static_shape(shape)
+            if sizes is None:
+                return _take_back(made)
+            operands[1] = constant(np.array(sizes, np.int32))
+        op = Op(first.kind, operands, dict(first.attrs), first.name, _sources(ops))
+        united[first.result] = op.add_result(first.result.dtype, shape, first.result.name)
+        made.append(op)
+    tfl.sources = pack.sources
+    last = united[pack.operands[0]]  # type: ignore[index]
+    back = _reshape(tfl, last, (*x.shape[:2], *last.shape[1:]))  # type: ignore[index]
+    if back is None:
+        return _take_back(made)
+    if swapped is not None:
+        back = tfl.transpose(back, [1, 0, *range(2, len(back.shape))])  # type: ignore[arg-type]
+    replace_uses(pack.result, back)
+    gone = {pack, *steps.inner}
+    place = graph.ops.index(pack)
+    graph.ops[place:place] = made
+    for op in gone:
+        detach(op)
+    for op in steps.slices:
+        if not any(result.uses for result in op.results):
+            detach(op)
+            gone.add(op)
+    graph.ops = [op for op in graph.ops if op not in gone]
+    return True
+
+
+def _element(value: Value) -> tuple[_Source, int] | None:
+    """The sequence that a value is an element of, and its place there."""
+    op = value.op
+    x = op.operands[0] if op is not None and op.operands else None
+    if op is None or x is None or not x.shape:
+        return None
+    if op.kind == "tfl.UNPACK":
+        return _Source(x, int(op.attrs.get("axis", 0)) % len(x.shape)), value.index
+    part = taken_part(op)
+    if part is None or int(op.attrs.get("shrink_axis_mask", 0)) != 1 << part.axis:
+        return None
+    return _Source(x, part.axis), part.begin
+
+
+def _take_back(made: list[Op]) -> bool:
+    for op in made:
+        detach(op)
+    return False
+
+
+def _swap(source: _Source) -> Value | None:
+    """What the sequence was before steps and batch changed places."""
+    op = source.value.op
+    if source.axis != 0 or op is None or op.kind != "tfl.TRANSPOSE" or op.operands[1] is None:
+        return None
+    perm = op.operands[1].data
+    if perm is None or perm.tolist() != [1, 0, *range(2, len(perm))]:
+        return None
+    return op.operands[0]
+
+
+def _alike(op: Op, first: Op) -> bool:
+    """True if the op is of the kind, the attributes and the shape of the first, and makes one plain tensor."""
+    plain = len(op.results) == 1 and op.result.content is None and op.result.quantisation is None
+    same = op.kind == first.kind and op.attrs == first.attrs and len(op.operands) == len(first.operands)
+    return plain and same and not op.result.variable and op.result.shape == first.result.shape
+
+
+def _is_one(values: tuple[Value | None, ...]) -> bool:
+    """True if the values are one, or constants of the same elements."""
+    first = values[0]
+    for value in values[1:]:
+        if value is not first:
+            if value is None or first is None or value.data is None or first.data is None:
+                return False
+            if value.data is not first.data and not np.array_equal(value.data, first.data):
+                return False
+    return True
+
+
+def _serves_all(value: Value | None, part: Part | None) -> bool:
+    """True if what all steps read is broadcast to more rows too."""
+    return part is None or value is None or not value.shape or value.shape[0] == 1
+
+
+def _sources(ops: Iterable[Op]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for op in ops for name in op.sources))
+
+
+def _reshape(tfl: Builder, value: Value, shape: Shape) -> Value | None:
+    sizes = tfl.static_shape(shape)
+    if sizes is None:
+        return None
+    made: Value = tfl.reshape(value, sizes)
+    made.shape = shape
+    return made

@@ -1,0 +1,39 @@
+"""The list of all ops that are known agrees with who takes care of them."""
+
+import re
+
+from fuseconv.fuse.registry import Registry
+from fuseconv.lower.engine.coverage import _BY_PASSES, known_ops
+from fuseconv.lower.engine.unsupported_ops import _WHY
+from fuseconv.report.listing import rule_rows
+from fuseconv.tf import tensor_list_rules
+from fuseconv.transforms.tf import (
+    decompose_grappler_kernels,
+    decompose_tensor_arrays,
+    functionalize_control_flow,
+    legalize_variables,
+    lower_tensor_lists,
+    simplify_control_flow,
+)
+from fuseconv.transforms.tf.inline import CALLS
+
+PASSES = {op for ops in _BY_PASSES.values() for op in ops.split()}
+
+
+def test_all_that_passes_rewrite_is_listed():
+    tables = [
+        CALLS, simplify_control_flow._CASES, functionalize_control_flow._STEERING, tensor_list_rules.REWRITES,
+        decompose_grappler_kernels._EXPRESS, legalize_variables._IMPORTS, legalize_variables._UPDATES,
+        legalize_variables._ROW_UPDATES, decompose_tensor_arrays._REWRITES, lower_tensor_lists._MAKERS,
+    ]  # fmt: skip
+    rewritten = {re.sub(r"^tf\.", "", op) for table in tables for op in table}
+    assert rewritten - PASSES - set(Registry.builtin().rules) == set()
+
+
+def test_each_op_has_one_row():
+    rows = known_ops(rule_rows(Registry.builtin()))
+    assert [row["op"] for row in rows] == sorted({row["op"] for row in rows})
+    found = {row["op"]: row["status"] for row in rows}
+    assert {op for op, status in found.items() if status == "unsupported"} == set(_WHY)
+    assert {op for op, status in found.items() if status == "pass"} == PASSES
+    assert all(row["summary"] for row in rows if row["status"] != "rule")

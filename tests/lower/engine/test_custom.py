@@ -1,0 +1,173 @@
+"""Ops without builtins: as custom ops, as ops of the Flex delegate, or refused with what would help."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from flatbuffers import flexbuffers
+from tensorflow.lite.python import schema_py_generated as schema
+
+from fuseconv.errors import UnsupportedError
+from fuseconv.fuse.registry import Registry
+from fuseconv.ir import types
+from fuseconv.ir.graph import FuncRef
+from fuseconv.lower.engine.custom import CustomOps, flex_ops
+from fuseconv.lower.engine.unsupported_ops import _WHY, why_inexpressible
+from fuseconv.lower.rules import Unsupported
+from fuseconv.pipeline import convert
+from fuseconv.testing import check_refused, convert_function
+
+raw = tf.raw_ops
+
+
+def custom_ops(data):
+    """The code and the raw options of each custom op of a file."""
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(data))
+    ops = [(model.operatorCodes[op.opcodeIndex].customCode, op) for op in model.subgraphs[0].operators]
+    return [(code.decode(), bytes(op.customOptions)) for code, op in ops if code]
+
+
+def nodes(data):
+    """The NodeDef of each op of the Flex delegate, without its name."""
+    found = []
+    for code, options in custom_ops(data):
+        name, node = flexbuffers.GetRoot(options).AsVector
+        assert code == f"Flex{name.AsString}" and node.IsString
+        # The library reads strings as text, which a NodeDef is not.
+        node_def = tf.compat.v1.NodeDef.FromString(bytes(_bytes(node)))
+        node_def.ClearField("name")
+        node_def.ClearField("experimental_debug_info")
+        found.append(node_def)
+    return found
+
+
+def _bytes(string):
+    return flexbuffers.String(string._Indirect(), string._byte_width).Bytes
+
+
+def peer(fn, *specs):
+    traced = tf.function(fn, input_signature=specs)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([traced.get_concrete_function()], traced)
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, tf.lite.OpsSet.SELECT_TF_OPS]
+    return converter.convert()
+
+
+def spec(*shape, dtype=tf.float32):
+    return tf.TensorSpec(shape, dtype)
+
+
+CASES = {
+    "strings": (lambda x: tf.strings.as_string(x, precision=3, width=7), [spec(None)]),
+    "joined": (lambda x, y: tf.strings.join([x, y], "-"), [spec(2, dtype=tf.string), spec(2, dtype=tf.string)]),
+    "split": (lambda x: raw.StringSplit(input=x, delimiter=" "), [spec(3, dtype=tf.string)]),
+    "regex": (lambda x: tf.strings.regex_replace(x, "a+", "b"), [spec(3, dtype=tf.string)]),
+    "double": (tf.linalg.inv, [spec(3, 3, dtype=tf.float64)]),
+    "linear": (tf.linalg.cholesky, [spec(3, 3, dtype=tf.float64)]),
+    "qr": (lambda x: list(tf.linalg.qr(x)), [spec(3, 2)]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_flex_ops_are_those_of_tflite_converter(case):
+    fn, specs = CASES[case]
+    converted = convert_function(fn, *specs, select_tf_ops=True)
+    assert nodes(converted.data) == nodes(peer(fn, *specs))
+    assert any("Flex delegate" in warning for warning in converted.report.warnings)
+
+
+def test_lists_of_types_and_shapes():
+    def parse(serialized):
+        features = {"a": tf.io.FixedLenFeature([2], tf.float32), "b": tf.io.VarLenFeature(tf.int64)}
+        parsed = tf.io.parse_example(serialized, features)
+        return parsed["a"], parsed["b"].values
+
+    ours, theirs = (nodes(data) for data in (
+        convert_function(parse, spec(None, dtype=tf.string), select_tf_ops=True).data,
+        peer(parse, spec(None, dtype=tf.string)),
+    ))  # fmt: skip
+    assert ours == theirs
+
+
+def test_without_the_option_it_is_told_of():
+    check_refused(lambda x: tf.strings.join([x, x]), spec(2, dtype=tf.string), match="StringJoin.*--select-tf-ops")
+    check_refused(tf.math.lgamma, spec(2), match="Lgamma.*no kernel")
+
+
+def test_what_the_delegate_does_not_run_is_refused():
+    check_refused(tf.math.special.bessel_j0, spec(3), match="BesselJ0", select_tf_ops=True)
+
+
+def test_custom_ops_have_the_attributes_as_options():
+    def fn(x):
+        return raw.AsString(input=x, precision=3, width=7)
+
+    by_name = {"custom_ops": ["AsString"]}
+    for options in ({"allow_custom_ops": True}, by_name, {**by_name, "select_tf_ops": True}):
+        ((code, raw_options),) = custom_ops(convert_function(fn, spec(3), **options).data)
+        assert code == "AsString"
+        assert flexbuffers.Loads(raw_options) == {
+            "T": types.FLOAT32.tflite, "fill": "", "precision": 3, "scientific": False, "shortest": False, "width": 7,
+        }  # fmt: skip
+    check_refused(fn, spec(3), match="AsString", custom_ops=["StringJoin"])
+
+
+def test_a_name_that_serves_for_nothing_is_told_of():
+    converted = convert_function(tf.math.lgamma, spec(3), custom_ops=["Lgamma", "Lgammma"])
+    assert converted.ops == ["Lgamma"]
+    assert "register kernels of their own for Lgamma (1)" in " ".join(converted.report.warnings)
+    assert [warning for warning in converted.report.warnings if "Lgammma" in warning]
+    assert not any("no operation Lgamma " in warning for warning in converted.report.warnings)
+
+
+def test_what_helps_is_told():
+    join, gamma = (lambda x: tf.strings.join([x, x])), tf.math.lgamma
+    check_refused(join, spec(2, dtype=tf.string), match="--select-tf-ops lets.*, --custom-op StringJoin leaves it")
+    check_refused(gamma, spec(2), match="; --custom-op Lgamma leaves it to a kernel of your own")
+    check_refused(gamma, spec(2), match="; --custom-op Lgamma", select_tf_ops=True)
+
+
+def test_attributes_of_every_kind():
+    form = CustomOps(every=True).form
+
+    class Op:
+        type, operands, results = "Mine", (), ()
+
+    same = {"ints": [1, 2], "s": "a", "b": b"\xff"}
+    code, options = form(Op, {"t": types.INT64, "ts": [types.FLOAT32, types.BOOL], "shape": (2, None), **same})
+    assert code == "Mine"
+    assert options == {"t": 4, "ts": [0, 6], "shape": [2, -1], **same}
+    for wrong in (np.zeros(3), FuncRef("f"), types.QINT8, None):
+        with pytest.raises(Unsupported, match="attribute a"):
+            form(Op, {"a": wrong})
+
+
+def test_tables():
+    rules = Registry.builtin().rules
+    assert not set(_WHY) & set(rules)
+    assert "StringJoin" in flex_ops() and "BesselJ0" not in flex_ops()
+    assert why_inexpressible("Qr") != why_inexpressible("AnythingElse") == "no rule lowers this op"
+
+
+def test_an_op_that_only_the_model_knows(tmp_path):
+    """Its defaults and types are those of the signature that the model brings."""
+    module = tf.Module()
+    module.run = tf.function(lambda x: {"y": raw.AsString(input=x, precision=3)}, input_signature=[spec(3)])
+    tf.saved_model.save(module, str(tmp_path), signatures=module.run)
+    path = tmp_path / "saved_model.pb"
+    path.write_bytes(path.read_bytes().replace(b"AsString", b"MyString"))
+
+    with pytest.raises(UnsupportedError, match="MyString"):
+        convert(tmp_path)
+    ((code, options),) = custom_ops(convert(tmp_path, custom_ops=["MyString"]).data)
+    assert code == "MyString"
+    assert flexbuffers.Loads(options) == {
+        "T": types.FLOAT32.tflite, "fill": "", "precision": 3, "scientific": False, "shortest": False, "width": -1,
+    }  # fmt: skip
+
+
+def test_ops_in_branches():
+    def fn(x):
+        return tf.cond(x[0] > 0, lambda: tf.strings.as_string(x), lambda: tf.strings.as_string(x, precision=2))
+
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(convert_function(fn, spec(3), select_tf_ops=True).data))
+    codes = [model.operatorCodes[op.opcodeIndex].customCode for graph in model.subgraphs[1:] for op in graph.operators]
+    assert codes == [b"FlexAsString", b"FlexAsString"]

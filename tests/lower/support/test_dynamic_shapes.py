@@ -1,0 +1,93 @@
+"""Shapes of the run time."""
+
+import numpy as np
+import pytest
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import symbol
+from fuseconv.ir.graph import Op, Value
+from fuseconv.lower.rules import Lowering, Unsupported
+from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of, shape_vector, size
+
+N, M = symbol("n"), symbol("m")
+
+
+@pytest.fixture
+def tfl():
+    op = Op("tf.Op", name="op")
+    op.add_result(types.FLOAT32, None)
+    return Lowering([], op)
+
+
+def emitted(tfl):
+    return [op.type for op in tfl.out]
+
+
+def test_a_reshape_to_the_same_shape_is_nothing(tfl):
+    x = Value(types.FLOAT32, (N, 2))
+    assert reshape(tfl, x, [N, 2]) is x
+
+
+def test_a_reshape_with_one_unknown_dimension_takes_a_constant(tfl):
+    y = reshape(tfl, Value(types.FLOAT32, (N, 2, 3)), [N, 6])
+    assert y.shape == (N, 6)
+    assert emitted(tfl) == ["RESHAPE"]
+    assert y.op.operands[1].data.tolist() == [-1, 6]
+
+
+def test_a_reshape_with_more_takes_a_shape_made_of_the_operands(tfl):
+    y = reshape(tfl, Value(types.FLOAT32, (N, M, 2, 3)), [N, M, 6])
+    assert y.shape == (N, M, 6)
+    assert emitted(tfl)[-2:] == ["CONCATENATION", "RESHAPE"]
+
+
+def test_a_known_shape_is_a_constant(tfl):
+    assert shape_vector(tfl, [2, 3]).data.tolist() == [2, 3]
+    assert size(tfl, 4).data.tolist() == [4]
+
+
+def test_sums_products_and_quotients_of_sizes(tfl):
+    size(tfl, (N * M * 2 + 1) // 3, Value(types.FLOAT32, (N, M)))
+    assert set(emitted(tfl)) == {"SHAPE", "STRIDED_SLICE", "MUL", "ADD", "FLOOR_DIV"}
+
+
+def test_a_size_that_another_differs_from_by_a_known_number(tfl):
+    size(tfl, M * N, Value(types.FLOAT32, (N, M * 2 + 6)))
+    assert emitted(tfl) == ["SHAPE", "STRIDED_SLICE", "SUB", "FLOOR_DIV", "SHAPE", "STRIDED_SLICE", "MUL"]
+    with pytest.raises(Unsupported, match="cannot be told"):
+        size(tfl, M, Value(types.FLOAT32, (N, M + N)))
+
+
+def test_what_cannot_be_told_is_refused(tfl):
+    with pytest.raises(Unsupported, match="cannot be told"):
+        size(tfl, N + 1, Value(types.FLOAT32, (M,)))
+    with pytest.raises(Unsupported, match="the channels must be known"):
+        known([2, N], "the channels")
+    with pytest.raises(Unsupported, match="not known"):
+        shape_of(Value(types.FLOAT32, None, "x"))
+    with pytest.raises(Unsupported, match="rank 2 where"):
+        shape_of(Value(types.FLOAT32, (2, 3)), 4)
+
+
+def test_known_sizes_are_plain_ints():
+    assert known((np.int64(3), 2), "sizes") == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("shape", "dims", "op"),
+    [
+        ((N, M, 4), (N, M, 1, 4), "EXPAND_DIMS"),
+        ((N, M, 4), (N, M, 4, 1), "EXPAND_DIMS"),
+        ((N, 1, M, 1), (N, M), "SQUEEZE"),
+        ((N, M, 1, 1), (N, M, 1), "SQUEEZE"),
+    ],
+)
+def test_units_come_and_go_without_sizes(tfl, shape, dims, op):
+    y = reshape(tfl, Value(types.FLOAT32, shape), dims)
+    assert (emitted(tfl), y.shape) == ([op], dims)
+
+
+@pytest.mark.parametrize("dims", [(N, 1, M, 1, 4), (M, N, 1, 4), (N, M, 2, 2)])
+def test_other_dimensions_are_computed(tfl, dims):
+    reshape(tfl, Value(types.FLOAT32, (N, M, 4)), dims)
+    assert emitted(tfl)[-2:] == ["CONCATENATION", "RESHAPE"]

@@ -1,0 +1,92 @@
+"""Broadcasting and what else shape functions share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Sym, symbol
+from fuseconv.ir.graph import Value, constant
+from fuseconv.tf.operands import (
+    UnknownShape,
+    broadcast,
+    content_of,
+    extents,
+    ints,
+    nonnegative,
+    same_shape,
+    scalar,
+    sizes,
+)
+
+N, M = symbol("N"), symbol("M")
+
+
+@st.composite
+def _shapes(draw: Any) -> list[tuple[int, ...]]:
+    target = draw(st.lists(st.integers(1, 4), max_size=4))
+    shapes = []
+    for _ in range(draw(st.integers(1, 3))):
+        kept = target[draw(st.integers(0, len(target))) :]
+        shapes.append(tuple(draw(st.sampled_from([dim, 1])) for dim in kept))
+    return shapes
+
+
+@given(_shapes())
+def test_broadcast_is_numpys(shapes: list[tuple[int, ...]]) -> None:
+    assert broadcast(*shapes) == np.broadcast_shapes(*shapes)
+
+
+def test_broadcast_of_unknown_sizes() -> None:
+    assert broadcast((N, 1, 3), (1, M, 1)) == (N, M, 3)
+    assert broadcast((N, 4), (4,)) == (N, 4)
+    # An unknown size that meets 4 is 4 or 1.
+    assert broadcast((N,), (4,)) == (4,)
+    (either,) = broadcast((N,), (M,))
+    assert isinstance(either, Sym) and either not in (N, M)
+
+
+def test_broadcast_refuses() -> None:
+    for shapes in (((2,), (3,)), (None, (3,))):
+        with pytest.raises(UnknownShape):
+            broadcast(*shapes)
+
+
+def test_same_shape_takes_what_any_operand_knows() -> None:
+    assert same_shape([None, (N, 3), (2, M)]) == (2, 3)
+    assert same_shape([None]) is None
+    with pytest.raises(UnknownShape):
+        same_shape([(2,), (2, 3)])
+
+
+def test_contents() -> None:
+    value = Value(types.INT32, (2,))
+    assert content_of(value) is None
+    assert all(isinstance(size, Sym) for size in sizes(value)) and len(sizes(value)) == 2
+    value.content = np.array([N, 3], object)
+    assert sizes(value) == [N, 3]
+    assert content_of(constant(np.array([1, 2], np.int64))).tolist() == [1, 2]  # type: ignore[union-attr]
+    assert content_of(constant(np.array([1.5], np.float32))) is None
+    assert scalar(constant(np.array(7, np.int32))) == 7
+    with pytest.raises(UnknownShape):
+        ints(value)
+    with pytest.raises(UnknownShape):
+        sizes(Value(types.INT32, None))
+
+
+def test_extents_are_sizes() -> None:
+    value = Value(types.INT32, (2,))
+    value.content = np.array([N - 1, N + 1], object)
+    first, second = extents(value)
+    assert isinstance(first, Sym) and next(iter(first.symbols())).startswith("?")
+    assert second == N + 1
+
+
+def test_nonnegative() -> None:
+    assert nonnegative(0) and nonnegative(2 * N + M * N) and nonnegative(N // 2)
+    assert not nonnegative(-1) and not nonnegative(N - 1) and not nonnegative((N - 3) // 2)

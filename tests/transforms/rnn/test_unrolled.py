@@ -1,0 +1,214 @@
+"""Unrolled cells are rolled up, where their steps are equal, and become fused ops."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import pytest
+import tensorflow as tf
+import tf_keras
+from tensorflow.python.ops import rnn as tf1_rnn
+from tf_keras.src.layers.rnn import legacy_cells as cells
+
+from fuseconv.testing import check
+from tests.random_weights import randomise
+from tests.transforms.rnn.expected import BI_LSTM, CELL, LAST, LSTM, REVERSED, RNN, SIZE, lstm, rnn
+from tests.transforms.rnn.lstm_steps import BIAS, KERNEL, RECURRENT
+from tests.transforms.rnn.lstm_steps import lstm as step
+from tests.transforms.rnn.masked import check_fused
+from tests.transforms.rnn.tf1 import function_of
+
+TIME, IN, UNITS = 6, 3, 5
+SHAPE = (None, TIME, IN)
+SPEC, FIXED = tf.TensorSpec(SHAPE), tf.TensorSpec((2, *SHAPE[1:]))
+KERAS = pytest.mark.parametrize("layers", [keras.layers, tf_keras.layers], ids=["keras3", "keras2"])
+
+
+def _built(layer: Any) -> Any:
+    layer.build(SHAPE)
+    randomise(layer, 3)
+    return layer
+
+
+@KERAS
+@pytest.mark.parametrize(
+    ("options", "ops"),
+    [
+        ({}, lstm(LAST)),
+        ({"return_sequences": True}, lstm()),
+        ({"return_sequences": True, "return_state": True}, lstm(LAST, CELL)),
+        ({"return_sequences": True, "go_backwards": True}, lstm(REVERSED)),
+        ({"implementation": 1}, lstm(LAST)),
+    ],
+)
+def test_lstm(layers: Any, options: dict[str, Any], ops: list[str]) -> None:
+    if layers is keras.layers and "implementation" in options:
+        options = {"recurrent_dropout": 0.0, "unit_forget_bias": False}
+    layer = _built(layers.LSTM(UNITS, unroll=True, **options))
+    check(layer, SPEC, ops=ops, static=False)
+    # Keras 3 writes sums of one row otherwise.
+    for batch in (2, 1):
+        check(layer, tf.TensorSpec((batch, TIME, IN)), ops=ops[len(SIZE) :])
+
+
+@KERAS
+def test_simple_rnn(layers: Any) -> None:
+    layer = _built(layers.SimpleRNN(UNITS, unroll=True))
+    check(layer, SPEC, ops=rnn(LAST), static=False)
+    check(layer, FIXED, ops=["FILL", RNN, *LAST])
+
+
+@KERAS
+@pytest.mark.parametrize("number", [0.0, 0.5])
+def test_constant_first_states(layers: Any, number: float) -> None:
+    """What a first state is that is not zero cannot be told from what it was multiplied to."""
+    layer = _built(layers.LSTM(UNITS, unroll=True))
+    states = [tf.constant(number, shape=(2, UNITS)), tf.constant(0.7, shape=(2, UNITS))]
+    converted = check(lambda x: layer(x, initial_state=states), FIXED)
+    assert Counter(converted.ops)[LSTM] == (number == 0)
+
+
+@KERAS
+def test_bidirectional(layers: Any) -> None:
+    layer = layers.Bidirectional(layers.LSTM(UNITS, unroll=True, return_sequences=True))
+    assert Counter(check(_built(layer), SPEC).ops)[BI_LSTM] == 1
+
+
+MASK = tf.TensorSpec([None, TIME], tf.bool)
+STATES = [tf.TensorSpec([None, UNITS])] * 2
+MASKED = [
+    {}, {"return_sequences": True, "go_backwards": True}, {"return_sequences": True, "return_state": True},
+    {"return_sequences": True, "zero_output_for_mask": True},
+]  # fmt: skip
+
+
+def _fixed(*specs: tf.TensorSpec) -> list[tf.TensorSpec]:
+    return [tf.TensorSpec([2, *spec.shape[1:]], spec.dtype) for spec in specs]
+
+
+@KERAS
+@pytest.mark.parametrize("kind", ["LSTM", "SimpleRNN"])
+@pytest.mark.parametrize("options", MASKED)
+def test_masks(layers: Any, kind: str, options: dict[str, Any]) -> None:
+    layer = _built(getattr(layers, kind)(UNITS, unroll=True, **options))
+    for specs in ([SPEC, MASK], _fixed(SPEC, MASK)):
+        check_fused(lambda x, mask: layer(x, mask=mask), *specs)
+
+
+@KERAS
+def test_masked_layers_in_a_row(layers: Any) -> None:
+    """Each reads the same mask; the steps of the second stand behind those of the first."""
+    first = _built(layers.Bidirectional(layers.LSTM(UNITS, unroll=True, return_sequences=True)))
+    second = layers.SimpleRNN(UNITS, unroll=True)
+    second.build((None, TIME, 2 * UNITS))
+    randomise(second, 4)
+    check_fused(lambda x, mask: second(first(x, mask=mask), mask=mask), SPEC, MASK, count=3)
+
+
+def test_masks_and_first_states_that_are_given() -> None:
+    layer = _built(keras.layers.LSTM(UNITS, unroll=True))
+    specs = _fixed(SPEC, MASK, *STATES)
+    check_fused(lambda x, mask, *states: layer(x, mask=mask, initial_state=states), *specs)
+    layer = _built(tf_keras.layers.SimpleRNN(UNITS, unroll=True))
+    check_fused(lambda x, mask, state: layer(x, mask=mask, initial_state=state), *specs[:3])
+
+
+@KERAS
+@pytest.mark.parametrize("specs", [[SPEC, *STATES], _fixed(SPEC, *STATES)], ids=["dynamic", "fixed"])
+def test_first_states_that_are_given(layers: Any, specs: list[tf.TensorSpec]) -> None:
+    layer = _built(layers.LSTM(UNITS, unroll=True, return_sequences=True))
+    assert Counter(check(lambda x, *states: layer(x, initial_state=states), *specs).ops)[LSTM] == 1
+
+
+@KERAS
+def test_a_shared_layer(layers: Any) -> None:
+    """What both make of the zeros is computed once."""
+    layer = _built(layers.LSTM(UNITS, unroll=True))
+    assert Counter(check(lambda x: layer(x) - layer(2.0 * x), SPEC).ops)[LSTM] == 2
+
+
+@KERAS
+@pytest.mark.parametrize("masked", [False, True])
+def test_stacked_cells(layers: Any, masked: bool) -> None:
+    stack = [layers.LSTMCell(UNITS), layers.SimpleRNNCell(4)]
+    layer = _built(layers.RNN(stack, unroll=True, return_sequences=True))
+    specs = [SPEC, MASK] if masked else [SPEC]
+    check_fused(lambda x, mask=None: layer(x, mask=mask), *specs, count=2)
+
+
+@KERAS
+def test_a_gru_stays_unrolled(layers: Any) -> None:
+    layer = _built(layers.GRU(UNITS, unroll=True))
+    ops = check(lambda x, mask: layer(x, mask=mask), SPEC, MASK, static=False).ops
+    assert "WHILE" not in ops
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("cell", "op"),
+    [
+        (lambda: cells.BasicLSTMCell(UNITS), LSTM),
+        (lambda: cells.LSTMCell(UNITS, use_peepholes=True, cell_clip=0.5), LSTM),
+        (lambda: cells.BasicRNNCell(UNITS), RNN),
+    ],
+)
+@pytest.mark.parametrize("last", [True, False])
+def test_static_rnn(cell: Callable[[], Any], op: str, last: bool) -> None:
+    def build(x: Any) -> Any:
+        outputs, states = tf1_rnn.static_rnn(cell(), tf.unstack(x, axis=1), dtype=tf.float32)
+        return outputs[-1] if last else (outputs, states)
+
+    assert Counter(check(function_of(build, SHAPE), SPEC, static=False).ops)[op] == 1
+    assert Counter(check(function_of(build, FIXED.shape), FIXED).ops)[op] == 1
+
+
+def _unrolled(x: tf.Tensor, weights: list[tf.Tensor]) -> list[tf.Tensor]:
+    h = c = tf.zeros([tf.shape(x)[0], UNITS])
+    for element, kernel in zip(tf.unstack(x, axis=1), weights):
+        i, f, g, o = tf.split(element @ kernel + h @ RECURRENT + BIAS, 4, axis=1)
+        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+        h = tf.sigmoid(o) * tf.tanh(c)
+    return [h, c]
+
+
+@pytest.mark.parametrize("place", [0, 3, TIME - 1])
+def test_a_step_with_weights_of_its_own_stays(place: int) -> None:
+    weights = [2.0 * KERNEL if number == place else KERNEL for number in range(TIME)]
+    assert LSTM not in check(lambda x: _unrolled(x, weights), SPEC, static=False).ops
+    assert LSTM in check(lambda x: _unrolled(x, [KERNEL] * TIME), SPEC, static=False).ops
+
+
+def test_a_step_that_skips_one_stays() -> None:
+    def run(x: tf.Tensor) -> tf.Tensor:
+        h = c = tf.zeros([tf.shape(x)[0], UNITS])
+        states = [(h, c)]
+        for number, element in enumerate(tf.unstack(x, axis=1)):
+            states.append(step(element, *states[-2 if number == 3 else -1]))
+        return states[-1][0]
+
+    assert LSTM not in check(run, SPEC, static=False).ops
+
+
+VECTOR = tf.TensorSpec([None, IN])
+
+
+def _with_each(x: tf.Tensor, vector: tf.Tensor, before: bool) -> list[tf.Tensor]:
+    h = c = tf.zeros([tf.shape(x)[0], UNITS])
+    made = []
+    for element in tf.unstack(x, axis=1):
+        h, c = step(element * vector if before else element, h, c)
+        made.append(tf.concat([h, vector], 1))
+    return made
+
+
+def test_what_each_output_is_put_together_with() -> None:
+    ops = check(lambda x, vector: _with_each(x, vector, False), SPEC, VECTOR).ops
+    assert LSTM in ops
+    assert "LOGISTIC" not in ops
+
+
+def test_steps_that_read_what_is_no_sequence_stay() -> None:
+    assert LSTM not in check(lambda x, vector: _with_each(x, vector, True), SPEC, VECTOR).ops

@@ -1,0 +1,280 @@
+"""Shapes flow, constants fold, equal ops merge: once for each, and never where it would be wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fuseconv.ir import dims, types
+from fuseconv.ir.graph import Graph, Module, Op, Signature, constant
+from fuseconv.ir.verifier import check
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+from fuseconv.transforms.tf import canonicalize as simplify_module
+from fuseconv.transforms.tf.canonicalize import more_known, simplify
+from tests.tf.text_cases import kinds, module_of
+
+
+def test_a_chain_over_a_dynamic_batch_is_known() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[b,4,6]
+        %1 "shape": int32[*] = tf.Shape(%0) {}
+        const %2 "zero": int32[1] = [0]
+        const %3 "one": int32[1] = [1]
+        %4 "batch": int32[*] = tf.StridedSlice(%1, %2, %3, %3) {'shrink_axis_mask': 1}
+        const %5 "n": int32[] = 24
+        %6 "pack": int32[*] = tf.Pack(%4, %5) {}
+        %7 "flat": float32[*] = tf.Reshape(%0, %6) {}
+        return %7
+        }"""
+    )
+    simplify(module, report)
+    assert module.signatures[0].graph.outputs[0].shape == (dims.symbol("b"), 24)
+
+
+def test_a_static_chain_folds_away() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[2,3]
+        %1 "shape": int32[*] = tf.Shape(%0) {}
+        %2 "twice": int32[*] = tf.AddV2(%1, %1) {}
+        return %2
+        }"""
+    )
+    simplify(module, report)
+    assert kinds(module) == []
+    np.testing.assert_array_equal(module.signatures[0].graph.outputs[0].data, [4, 6])
+    assert report.account() == {"shape": "folded", "twice": "folded"}
+
+
+def test_equal_ops_merge_and_random_ones_do_not() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[2]
+        const %1 "p": float32[] = 2.0
+        const %2 "q": float32[] = 2.0
+        %3 "a": float32[2] = tf.Mul(%0, %1) {}
+        %4 "b": float32[2] = tf.Mul(%0, %2) {}
+        const %5 "s": int32[1] = [2]
+        %6 "r1": float32[2] = tf.RandomUniform(%5) {}
+        %7 "r2": float32[2] = tf.RandomUniform(%5) {}
+        return %3, %4, %6, %7
+        }""",
+        outputs=4,
+    )
+    simplify(module, report)
+    assert kinds(module) == ["Mul", "RandomUniform", "RandomUniform"]
+    assert module.signatures[0].graph.ops[0].sources == ("a", "b")
+
+
+def test_a_loop_keeps_only_the_shapes_that_hold_in_every_iteration() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[1,2]
+        const %1 "zero": int32[] = 0
+        %2 "w": int32[]; %3 "w:1": float32[*] = tf.While(%1, %0) \
+{'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
+        return %3
+        }""",
+        """cond {
+        input %0 "i": int32[]
+        input %1 "y": float32[*]
+        const %2 "n": int32[] = 3
+        %3 "less": bool[*] = tf.Less(%0, %2) {}
+        return %3
+        }""",
+        """body {
+        input %0 "i": int32[]
+        input %1 "y": float32[*]
+        const %2 "one": int32[] = 1
+        %3 "next": int32[*] = tf.AddV2(%0, %2) {}
+        const %4 "axis": int32[] = 0
+        %5 "grown": float32[*] = tf.ConcatV2(%1, %1, %4) {}
+        %6 "rows": int32[*] = tf.Shape(%5) {}
+        return %3, %5
+        }""",
+    )
+    simplify(module, report)
+    check(module)
+    shape = module.signatures[0].graph.outputs[0].shape
+    assert shape is not None
+    assert isinstance(shape[0], dims.Sym)
+    assert shape[1] == 2
+
+
+def test_casts_to_the_same_type_and_identities_forward() -> None:
+    module, report = module_of(
+        """main {
+        input %0 "x": float32[*]
+        %1 "id": float32[2] = tf.Identity(%0) {}
+        %2 "cast": float32[*] = tf.Cast(%1) {}
+        %3 "neg": float32[*] = tf.Neg(%2) {}
+        return %3
+        }"""
+    )
+    simplify(module, report)
+    assert kinds(module) == ["Neg"]
+    assert module.signatures[0].graph.outputs[0].shape == (2,)
+
+
+def test_a_size_that_changes_in_a_loop_is_no_longer_the_one_outside() -> None:
+    module, _ = module_of(
+        """main {
+        input %0 "x": float32[?a,2]
+        const %1 "zero": int32[] = 0
+        %2 "loop": int32[*]; %3 "loop:1": float32[*] = tf.While(%1, %0) \
+{'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
+        return %0, %3
+        }""",
+        """cond {
+        input %0 "i": int32[*]
+        input %1 "y": float32[*]
+        const %2 "n": int32[] = 3
+        %3 "less": bool[*] = tf.Less(%0, %2) {}
+        return %3
+        }""",
+        """body {
+        input %0 "i": int32[*]
+        input %1 "y": float32[*]
+        const %2 "one": int32[] = 1
+        %3 "next": int32[*] = tf.AddV2(%0, %2) {}
+        const %4 "axis": int32[] = 0
+        %5 "grown": float32[*] = tf.ConcatV2(%1, %1, %4) {}
+        return %3, %5
+        }""",
+        outputs=2,
+    )
+    simplify(module, Report())
+    before, after = (value.shape for value in module.signatures[0].graph.outputs)
+    assert before is not None and after is not None
+    assert before[0] != after[0] and isinstance(after[0], dims.Sym)
+
+
+def test_a_loop_of_one_value_has_its_shape_not_its_conditions() -> None:
+    module, _ = module_of(
+        """main {
+        input %0 "x": float32[3,2]
+        %1 "loop": float32[*] = tf.While(%0) {'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
+        return %1
+        }""",
+        """cond {
+        input %0 "y": float32[*]
+        const %1 "axes": int32[2] = [0, 1]
+        %2 "sum": float32[*] = tf.Sum(%0, %1) {}
+        const %3 "n": float32[] = 9.0
+        %4 "less": bool[*] = tf.Less(%2, %3) {}
+        return %4
+        }""",
+        'body {\n input %0 "y": float32[*]\n %1 "z": float32[*] = tf.AddV2(%0, %0) {}\n return %1\n}',
+    )
+    simplify(module, Report())
+    assert module.signatures[0].graph.outputs[0].shape == (3, 2)
+
+
+def test_equal_constants_of_a_few_hundred_numbers_are_one() -> None:
+    rows = np.arange(200.0, dtype=np.float32)
+    others = np.where(rows == 100, -1, rows).astype(np.float32)
+    graph = Graph("main")
+    x = graph.add_input(types.FLOAT32, (200,), "x")
+    tfl = Builder(graph.ops)
+    graph.outputs = [tfl.mul(x, rows), tfl.mul(x, rows.copy()), tfl.mul(x, others), tfl.mul(x, rows[::-1].copy())]
+    simplify(Module([Signature(["main"], graph, ["x"], list("abcd"))]), Report())
+    first, second, third, fourth = graph.outputs
+    assert first is second and len({first, third, fourth}) == 3 == len(graph.ops)
+
+
+def test_an_op_without_results_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorFlow would be imported for an assertion of constants."""
+    op = Op("tf.Assert", [constant(np.array(True)), constant(np.array(b"text", object))], {}, "assert", ("assert",))
+    graph = Graph("main")
+    graph.ops = [op]
+    monkeypatch.setattr(simplify_module, "evaluate_with_tensorflow", lambda *_: pytest.fail("TensorFlow was asked"))
+    report = Report()
+    report.source("assert", "Assert")
+    simplify(Module([Signature(["main"], graph, [], [])]), report)
+    assert not graph.ops
+
+
+def test_a_size_with_a_name_is_known_better_than_one_that_a_run_tells() -> None:
+    named, run = dims.symbol("x.0"), dims.fresh()
+    assert more_known((run, run, named, named), (named, 4, run, 4)) == (named, 4, named, 4)
+    assert more_known((named * 2, run), (named, dims.symbol("?of the run"))) == (named * 2, run)
+    assert more_known(None, (run,)) == (run,)
+
+
+def test_what_grows_is_folded_where_its_readers_are_no_larger_than_what_they_are_made_from() -> None:
+    text = """main {
+        input %0 "x": float32[600000]
+        const %1 "one": float32[1] = [2.0]
+        const %2 "times": int32[1] = [600000]
+        %3 "many": float32[*] = tf.Tile(%1, %2) {}
+        %4 "negative": float32[*] = tf.Neg(%3) {}
+        %5 "product": float32[*] = tf.Mul(%4, OTHER) {}
+        return %5
+        }"""
+    module, report = module_of(text.replace("OTHER", "%0"))
+    simplify(module, report)
+    assert kinds(module) == ["Tile", "Neg", "Mul"]
+
+    module, report = module_of(text.replace("OTHER", "%0"))
+    graph = module.signatures[0].graph
+    weights = constant(np.arange(600000, dtype=np.float32))
+    graph.ops[-1].set_operand(1, weights)
+    simplify(module, report)
+    check(module)
+    (product,) = graph.outputs
+    assert graph.ops == [] and product.data is not None
+    np.testing.assert_array_equal(product.data, weights.data * np.float32(-2))
+
+
+def test_what_is_made_of_large_results_is_computed_once_each() -> None:
+    """Each op reads the one before it twice."""
+    depth = 60
+    squares = "\n".join(f'%{i + 3} "s{i}": float32[*] = tf.Mul(%{i + 2}, %{i + 2}) {{}}' for i in range(depth))
+    text = f"""main {{
+        const %0 "one": float32[1] = [1.0]
+        const %1 "times": int32[1] = [300000]
+        %2 "many": float32[*] = tf.Tile(%0, %1) {{}}
+        {squares}
+        %{depth + 3} "product": float32[*] = tf.Mul(%{depth + 2}, %0) {{}}
+        return %{depth + 3}
+        }}"""
+    module, report = module_of(text)
+    graph = module.signatures[0].graph
+    graph.ops[-1].set_operand(1, constant(np.arange(300000, dtype=np.float32)))
+    simplify(module, report)
+    assert graph.ops == []
+
+
+def test_what_would_fill_the_memory_is_not_made_to_fold_its_reader() -> None:
+    module, report = module_of(
+        """main {
+        const %0 "sizes": int32[2] = [100000, 100000]
+        const %1 "one": float32[] = 1.0
+        const %2 "axes": int32[2] = [0, 1]
+        %3 "many": float32[*] = tf.Fill(%0, %1) {}
+        %4 "sum": float32[*] = tf.Sum(%3, %2) {}
+        return %4
+        }"""
+    )
+    simplify(module, report)
+    assert kinds(module) == ["Fill", "Sum"]
+
+
+def test_minus_zeros_are_no_zeros() -> None:
+    """Else 1 / them would be another infinity."""
+    module, report = module_of(
+        """main {
+        input %0 "sizes": int32[1]
+        const %1 "zero": float32[] = 0.0
+        const %2 "less": float32[] = -0.0
+        %3 "zeros": float32[*] = tf.Fill(%0, %1) {}
+        %4 "again": float32[*] = tf.Fill(%0, %1) {}
+        %5 "minus": float32[*] = tf.Fill(%0, %2) {}
+        return %3, %4, %5
+        }""",
+        outputs=3,
+    )
+    simplify(module, report)
+    assert kinds(module) == ["Fill", "Fill"]

@@ -1,0 +1,32 @@
+"""TF1's arrays become lists; that loops of them compute the same is told in test_functionalise.py."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.transforms.tf.decompose_tensor_arrays import express_arrays
+from tests.tf.text_cases import kinds, module_of
+
+ARRAY = """main {
+    input %0 "x": float32[2]
+    const %1 "count": int32[] = 3
+    const %2 "i": int32[] = 1
+    %3 "array": resource[]; %4 "array:1": float32[] = tf.TensorArrayV3(%1) {'dtype': {'dtype': 'float32'}}
+    %5 "write": float32[] = tf.TensorArrayWriteV3(%3, %2, %0, %4) {}
+    %6 "read": float32[2] = tf.TensorArrayReadV3(%3, %2, %5) {'dtype': {'dtype': 'float32'}}
+    %7 "size": int32[] = tf.TensorArraySizeV3(%3, %5) {}
+    %8 "close": float32[] = tf.TensorArrayCloseV3(%3) {}
+    return %6, %7
+}"""
+
+
+def test_each_op_becomes_one_on_a_list_and_the_flow_is_the_list() -> None:
+    module, report = module_of(ARRAY, outputs=2)
+    express_arrays(module, report)
+    ops = {op.type: op for op in module.signatures[0].graph.ops}
+    assert [kind for kind in kinds(module) if kind.startswith("TensorArray")] == ["TensorArrayV3"]
+    made = ops["TensorListReserve"].result
+    assert made.dtype is types.VARIANT and not ops["TensorArrayV3"].results[0].uses
+    written = ops["TensorListSetItem"]
+    assert written.operands[0] is made
+    assert ops["TensorListGetItem"].operands[0] is ops["TensorListLength"].operands[0] is written.result
+    assert [record.why for record in report.records if record.kind == "removed"] == ["a list needs no closing"]
