@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fuseconv.pipeline import Conversion, convert
+    from fuseconv.api import Conversion, convert
 
 __all__ = ["Conversion", "convert"]
 
@@ -21,6 +21,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'fuseconv' has no attribute {name!r}")
     import importlib
 
-    module = importlib.import_module("fuseconv.pipeline")
+    module = importlib.import_module("fuseconv.api")
     globals().update({export: getattr(module, export) for export in __all__})
     return globals()[name]

@@ -262,7 +262,7 @@ def convert(
     """
     if not verifies and (data, atol, rtol) != (None, None, None):
         raise InputError("--data, --atol and --rtol say how to verify: add --verify")
-    from fuseconv.pipeline import convert as run
+    from fuseconv.api import convert as run
     from fuseconv.report.json import to_json
     from fuseconv.report.terminal import show_conversion, show_verification
     from fuseconv.write.target import beside, target

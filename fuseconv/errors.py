@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,12 @@ def module_error(what: str, function: Callable, error: Exception | str) -> Excep
     if is_ours(function) or isinstance(error, FuseconvError):
         return error
     return InputError(f"{what} ({place}) failed: {raised(error)}")
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean X?" for the known name that is most like a misspelt one, or nothing."""
+    alike = get_close_matches(name, list(known), 1)
+    return f"; did you mean {alike[0]}?" if alike else ""
 
 
 def raised(error: BaseException) -> str:

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from fuseconv.api import convert
 from fuseconv.errors import UnsupportedError
 from fuseconv.ir import types
-from fuseconv.pipeline import convert
 from fuseconv.report.records import Report
 from fuseconv.tfl import schema
 

@@ -12,9 +12,9 @@ import pytest
 import tensorflow as tf
 
 import fuseconv
+from fuseconv.api import convert
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.load.keras_file import trace
-from fuseconv.pipeline import convert
 from fuseconv.runners import first_line
 from fuseconv.verify import ATOL, RTOL, compare, verify
 

@@ -10,6 +10,7 @@ from fuseconv.fuse.apply import build, discard, replace
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Composite, Fusion, Match, Refused
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, detach
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.tfl.builder import Builder
@@ -25,6 +26,7 @@ _OWN_ATTRS = frozenset({
 _FUSABLE = "tfl_fusable_op"
 
 
+@module_pass("fuse-composites")
 def fuse_composites(module: Module, fusions: Iterable[Fusion], report: Report, body_check: BodyCheck) -> None:
     """Replaces calls of annotated functions by fused ops, where a fusion's check and the body agree; others stay calls.
 

@@ -7,10 +7,12 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from fuseconv.errors import module_error
+from fuseconv.facts import TFL_ONLY
 from fuseconv.fuse.apply import build, replace
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.fuse.pattern import Glance, Miss, Pattern, glance
 from fuseconv.ir.graph import Graph, Module, Op, detach
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 
@@ -18,6 +20,18 @@ from fuseconv.tfl.builder import Builder
 _APPLICATIONS_PER_OP = 50
 # How much alike two names are, in lower case, of which one is the other, misspelt: MatMull and MatMul are by 0.92.
 _ALIKE = 0.85
+
+
+@module_pass("fuse-tf-patterns")
+def fuse_tf_patterns(module: Module, fusions: Iterable[Fusion], report: Report, explain: bool) -> bool:
+    """Replace expressions of TF ops by the one TFLite op that computes them: x * sigmoid(x) -> ..., gelu, softmax."""
+    return fuse_patterns(module, fusions, report, "tf", explain)
+
+
+@module_pass("fuse-tfl-patterns", requires=(TFL_ONLY,), after_changes=True)
+def fuse_tfl_patterns(module: Module, fusions: Iterable[Fusion], report: Report, explain: bool) -> bool:
+    """Fold constants, biases, activations and padding: RELU(ADD(CONV_2D(x, w), b)) -> CONV_2D(x, w, b)."""
+    return fuse_patterns(module, fusions, report, "tfl", explain)
 
 
 def fuse_patterns(

@@ -101,6 +101,15 @@ def _parts(kind: str) -> tuple[str, str, str]:
     return kind, dialect, type
 
 
+_edits = 0
+
+
+def count_edits() -> int:
+    """Return how many times an op of any graph was made, or an operand of one set, since the process started: two
+    counts differ if the IR was changed in between. (What only sets attributes or shapes does not count.)"""
+    return _edits
+
+
 class Op:
     """One operation. Operands may be None where the op allows it to be left out.
 
@@ -119,6 +128,8 @@ class Op:
         name: str = "",
         sources: tuple[str, ...] = (),
     ) -> None:
+        global _edits
+        _edits += 1
         self.set_kind(kind)
         self.operands: list[Value | None] = []
         self.attrs = attrs if attrs is not None else {}
@@ -144,6 +155,8 @@ class Op:
         return value
 
     def set_operands(self, operands: Sequence[Value | None]) -> None:
+        global _edits
+        _edits += self.operands != operands
         for value in self.operands:
             if value is not None:
                 _drop_use(value, self)
@@ -153,7 +166,9 @@ class Op:
                 value.uses[self] = value.uses.get(self, 0) + 1
 
     def set_operand(self, index: int, value: Value | None) -> None:
+        global _edits
         old = self.operands[index]
+        _edits += old is not value
         if old is not None:
             _drop_use(old, self)
         self.operands[index] = value
@@ -305,5 +320,5 @@ class Module:
 
 __all__ = [
     "Dim", "FuncRef", "Graph", "Module", "Op", "Quantisation", "Shape", "Signature", "Table", "Value", "Variable",
-    "constant", "copy_graph", "detach", "replace_uses",
+    "constant", "copy_graph", "count_edits", "detach", "replace_uses",
 ]  # fmt: skip

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from fuseconv.errors import FuseconvError
 from fuseconv.ir.graph import Graph, Module, Op, Value
 
 # Where a loop of TF1 joins its back edge, whose value is made later.
 _LOOP_HEADS = frozenset({"tf.Merge", "tf.RefMerge"})
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A property of a module that passes require or ensure, by name.
+
+    violation: what in a module contradicts it, as the end of a sentence; empty if the fact holds."""
+
+    name: str
+    violation: Callable[[Module], str]
 
 
 class MalformedError(FuseconvError):

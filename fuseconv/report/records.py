@@ -41,12 +41,20 @@ class EmittedOp:
     sources: tuple[str, ...]
 
 
+class PassRun(NamedTuple):
+    """One run of a pass: its seconds, and how many edits of ops it made (0: it left the module as it was)."""
+
+    name: str
+    seconds: float
+    changes: int
+
+
 @dataclass
 class Report:
     """Collects records while a model is converted.
 
     model and output: the paths as they were given; output is empty where the bytes are returned instead.
-    sources: each node of the model with its op type. seconds: by stage.
+    sources: each node of the model with its op type. seconds: by stage. passes: their runs, in order.
     """
 
     model: str = ""
@@ -57,6 +65,7 @@ class Report:
     warnings: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     output_bytes: int = 0
+    passes: list[PassRun] = field(default_factory=list)
 
     def source(self, name: str, type: str) -> None:
         """Registers a node of the model, which must be accounted for."""
@@ -74,6 +83,10 @@ class Report:
         """Records that an op of the model is gone; says nothing for an op that stands for no node."""
         if op.sources:
             self.record("removed", rule, op.sources, why=why)
+
+    def ran(self, name: str, seconds: float, changes: int) -> None:
+        """Record one run of a pass."""
+        self.passes.append(PassRun(name, seconds, changes))
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:

@@ -1,5 +1,4 @@
-"""What the attributes of XLA's operations say: the dimensions that a product, a convolution and a gather go along, and
-what the windows of a reduction are reduced by.
+"""Dimension numbers of XLA's operations: the dimensions that a product, a convolution and a gather go along.
 
 The dimension numbers are messages of xla_data.proto, whose fields here are all numbers, single or repeated.
 """
@@ -9,11 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fuseconv.ir.graph import FuncRef, Graph, Module
-
-# What a function of two scalars computes if this is all that it does.
-_REDUCERS = {"tf.AddV2": "Add", "tf.Add": "Add", "tf.Maximum": "Max", "tf.Minimum": "Min"}
-_FORWARDS = frozenset({"tf.Identity"})
 _VARINT, _BYTES = 0, 2
 
 
@@ -76,27 +70,6 @@ class Gather:
         fields = _fields(message)
         offset, collapsed, index_map, operand, indices = (tuple(fields.get(number, ())) for number in (1, 2, 3, 5, 6))
         return Gather(offset, collapsed, index_map, fields.get(4, [0])[0], operand, indices)
-
-
-def name_reducers(module: Module) -> None:
-    """Says "Add", "Max" or "Min" in the place of the function that reduces a window, where it is one of these."""
-    for graph in list(module.graphs()):
-        for op in graph.ops:
-            function = op.attrs.get("computation")
-            if op.kind == "tf.XlaReduceWindow" and isinstance(function, FuncRef) and function.name in module.functions:
-                op.attrs["computation"] = _reducer(module.functions[function.name]) or function
-
-
-def _reducer(graph: Graph) -> str | None:
-    ops = [op for op in graph.ops if op.kind not in _FORWARDS]
-    if len(ops) != 1 or len(graph.inputs) != 2:
-        return None
-    (op,) = ops
-    result = graph.outputs[0]
-    while result.op is not None and result.op.kind in _FORWARDS:
-        result = result.op.operands[0]  # type: ignore[assignment]
-    both = all(any(value is operand for operand in op.operands) for value in graph.inputs)
-    return _REDUCERS.get(op.kind) if both and result.op is op else None
 
 
 def _fields(message: str | bytes) -> dict[int, list[int]]:

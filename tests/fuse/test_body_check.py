@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from click.testing import CliRunner
 
+from fuseconv.api import _small_file
 from fuseconv.cli import main
 from fuseconv.errors import InputError
 from fuseconv.fuse import body_check
@@ -17,7 +18,6 @@ from fuseconv.fuse.composites import fuse_composites
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, constant
-from fuseconv.pipeline import _small_file
 from fuseconv.report.records import Report
 from fuseconv.testing import check, convert_function, implements
 from tests.annotated import annotated

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuseconv.api import convert
 from fuseconv.errors import InputError
 from fuseconv.files import ModelFiles
 from fuseconv.ir import types, verifier
@@ -16,7 +17,6 @@ from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Variable
 from fuseconv.load import load, protos
 from fuseconv.load.saved_model import chosen_tags
-from fuseconv.pipeline import convert
 from fuseconv.verify import verify
 
 

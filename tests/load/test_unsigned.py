@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from fuseconv.api import convert
 from fuseconv.errors import InputError
 from fuseconv.load import load, protos
-from fuseconv.pipeline import convert
 from fuseconv.verify import verify
 
 Spec = tf.TensorSpec

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from tensorflow.compiler.xla import xla_data_pb2
 
-from fuseconv.ir.graph import FuncRef
-from fuseconv.tf.xla_dimension_numbers import Convolution, Dot, Gather, name_reducers
-from tests.tf.text_cases import module_of
+from fuseconv.tf.xla_dimension_numbers import Convolution, Dot, Gather
 
 
 def test_numbers_of_more_than_a_byte_and_of_nothing() -> None:
@@ -41,29 +39,3 @@ def test_a_gather() -> None:
         operand_batching_dims=[5], start_indices_batching_dims=[6],
     )  # fmt: skip
     assert Gather.parse(message.SerializeToString()) == Gather((1, 2), (0,), (3,), 4, (5,), (6,))
-
-
-@pytest.mark.parametrize(
-    ("body", "name"),
-    [
-        ("%2 \"r\": float32[] = tf.AddV2(%1, %0) {}\n return %2", "Add"),
-        ("%2 \"r\": float32[] = tf.Maximum(%0, %1) {}\n return %2", "Max"),
-        ("%2 \"r\": float32[] = tf.Minimum(%0, %1) {}\n %3 \"i\": float32[] = tf.Identity(%2) {}\n return %3", "Min"),
-        ("%2 \"r\": float32[] = tf.Minimum(%0, %0) {}\n return %2", None),
-        ("%2 \"r\": float32[] = tf.Mul(%0, %1) {}\n return %2", None),
-        ("%2 \"r\": float32[] = tf.AddV2(%0, %1) {}\n return %0", None),
-        ("%2 \"r\": float32[] = tf.Neg(%0) {}\n %3 \"s\": float32[] = tf.AddV2(%2, %1) {}\n return %3", None),
-    ],
-)  # fmt: skip
-def test_reducers(body: str, name: str | None) -> None:
-    module, _ = module_of(
-        """main {
-        input %0 "x": float32[2]
-        %1 "w": float32[*] = tf.XlaReduceWindow(%0, %0, %0, %0, %0, %0, %0) {'computation': {'function': 'reducer'}}
-        return %1
-        }""",
-        f'reducer {{\n input %0 "a": float32[]\n input %1 "b": float32[]\n {body}\n }}',
-    )
-    name_reducers(module)
-    (op,) = module.signatures[0].graph.ops
-    assert op.attrs["computation"] == (name or FuncRef("reducer"))

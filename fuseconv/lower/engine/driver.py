@@ -8,18 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
 from fuseconv.errors import ILL_FITTING, UnsupportedError, is_ours, module_error
+from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.lower.engine.unsupported_ops import why_inexpressible
 from fuseconv.lower.rules import Lowering, Unsupported
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.shape_functions import DAMAGED, contradiction
 from fuseconv.tf.side_effects import has_effect
 from fuseconv.tfl.limits import LARGEST_SIZE
 
 
+@module_pass("lower", ensures=(TFL_ONLY,))
 def lower(
     module: Module, rules: Mapping[str, OpFunction], report: Report, custom: CustomOps | None = None
 ) -> None:

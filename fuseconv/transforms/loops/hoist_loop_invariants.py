@@ -12,12 +12,26 @@ from collections.abc import Callable
 
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.tf.batching_rules import MOVES, batched, constant_axis_zero, is_safe, row_read
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
+from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 
 _ADDS = frozenset({"Add", "AddV2", "BiasAdd"})
+
+
+@module_pass("hoist-loop-invariants")
+def hoist_loop_invariants(module: Module) -> None:
+    """Compute before a loop what its steps compute of invariants or of one row of a sequence."""
+    hoist(module)
+
+
+@module_pass("hoist-out-of-unrolled-loops")
+def hoist_out_of_unrolled_loops(module: Module, unroll_policy: UnrollPolicy) -> None:
+    """Hoist also the ops that only move elements, out of loops of which unrolling will leave nothing."""
+    hoist(module, unroll_policy.unrolls)
 
 
 def hoist(module: Module, moves: Callable[[LoopForm], bool] = lambda loop: False) -> None:

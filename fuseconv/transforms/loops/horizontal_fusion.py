@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuseconv.ir.dims import Dim
-from fuseconv.ir.graph import Graph, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
 from fuseconv.tf.side_effects import is_repeatable
+from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 
 _ELEMENTWISE = frozenset({*UNARY, *BINARY, "BiasAdd"}) - {"Cast"}
 
@@ -31,8 +33,14 @@ class _Part:
     size: int
 
 
+@module_pass("horizontal-fusion")
+def horizontal_fusion(module: Module, report: Report) -> None:
+    """Join ops of a loop's body that do the same to parts of a tensor: x @ a, x @ b -> split(x @ [a, b])."""
+    for_each_loop(module, lambda op, graph: join_parts(LoopForm(op, module).body, report))
+
+
 def join_parts(graph: Graph, report: Report) -> None:
-    """Joins the ops of a graph that do the same to parts; then takes all parts of a tensor by one op where it can."""
+    """Join the ops of a graph that do the same to parts; then takes all parts of a tensor by one op where it can."""
     _Joiner(graph, report).run()
 
 

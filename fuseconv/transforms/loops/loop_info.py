@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
@@ -133,7 +134,8 @@ def for_each_loop(module: Module, visit: Callable[[Op, Graph], None]) -> None:
         walk(signature.graph)
 
 
-def trim_loops(module: Module, report: Report) -> None:
+@module_pass("reduce-while-operands")
+def reduce_while_operands(module: Module, report: Report) -> None:
     """Each loop carries only what is read, and each counter and invariant once; its condition is one comparison."""
     for_each_loop(module, lambda op, graph: _trim(LoopForm(op, module), graph, module, report))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Value, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop, scalar
 
@@ -13,7 +14,8 @@ _TESTS = {
 }  # fmt: skip
 
 
-def count_up(module: Module) -> bool:
+@module_pass("normalize-loops")
+def normalize_loops(module: Module) -> bool:
     """n, n - 1, ... as long as it is at least m -> n - t where t is 0, 1, ... as long as it is less than n - m + 1.
 
     m is constant. Returns whether there was such a loop; what was made has no inferred shapes then."""

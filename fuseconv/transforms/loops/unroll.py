@@ -14,16 +14,24 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.batching_rules import constant_axis_zero
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
+from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 
 _RULE = "unroll"
 # How many steps of a loop, of this number, are one iteration; all of them: it becomes no loop.
 Choose = Callable[[LoopForm, int], int]
+
+
+@module_pass("unroll-loops")
+def unroll_loops(module: Module, unroll_policy: UnrollPolicy, report: Report) -> None:
+    """Make several steps of a loop one iteration, or all of them no loop, as the policy says."""
+    unroll(module, unroll_policy.steps_an_iteration, report)
 
 
 def unroll(module: Module, choose: Choose, report: Report) -> None:

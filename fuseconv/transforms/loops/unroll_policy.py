@@ -27,14 +27,8 @@ weights are small. The latency of a Keras GRU in microseconds (1 thread, batch 1
 
 from __future__ import annotations
 
-from fuseconv.ir.graph import Module, Op
-from fuseconv.report.records import Report
-from fuseconv.transforms.loops.hoist_loop_invariants import hoist
-from fuseconv.transforms.loops.horizontal_fusion import join_parts
-from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop, trim_loops
-from fuseconv.transforms.loops.unroll import unroll
-from fuseconv.transforms.tf.canonicalize import simplify
-from fuseconv.transforms.tf.simplify_control_flow import LOOPS, prune_control_flow
+from fuseconv.ir.graph import Op
+from fuseconv.transforms.loops.loop_info import LoopForm
 
 MODES = ("fused", "loop", "unroll", "auto")
 UNROLLED_BYTES = 2 << 20
@@ -50,37 +44,23 @@ _PRODUCTS = frozenset({
 })  # fmt: skip
 
 
-def improve_loops(module: Module, report: Report, rnn: str = "fused") -> None:
-    """Makes all loops small, and unrolls those that `rnn` says. Lists must be tensors already."""
-    if not any(op.kind in LOOPS for graph in module.graphs() for op in graph.ops):
-        return
-    trim_loops(module, report)
-    simplify(module, report)
-    for_each_loop(module, lambda op, graph: join_parts(LoopForm(op, module).body, report))
-    simplify(module, report)
-    hoist(module)
-    _clean(module, report)
-    chosen: dict[Op, int] = {}
+class UnrollPolicy:
+    """Decides, once for each loop, how many of its steps one iteration takes; `rnn` as above."""
 
-    def choose(loop: LoopForm, steps: int) -> int:
-        if loop.op not in chosen:
-            chosen[loop.op] = _steps_an_iteration(loop, steps, rnn)
-        return chosen[loop.op]
+    def __init__(self, rnn: str) -> None:
+        self.rnn = rnn
+        self._chosen: dict[Op, int] = {}
 
-    def vanishes(loop: LoopForm) -> bool:
+    def steps_an_iteration(self, loop: LoopForm, steps: int) -> int:
+        """Return how many of a loop's known number of steps an iteration takes: all of them, if the loop is to go."""
+        if loop.op not in self._chosen:
+            self._chosen[loop.op] = _steps_an_iteration(loop, steps, self.rnn)
+        return self._chosen[loop.op]
+
+    def unrolls(self, loop: LoopForm) -> bool:
+        """Return whether nothing is to be left of a loop."""
         steps = loop.steps()
-        return isinstance(steps, int) and choose(loop, steps) >= steps
-
-    hoist(module, vanishes)
-    _clean(module, report)
-    unroll(module, choose, report)
-    _clean(module, report)
-
-
-def _clean(module: Module, report: Report) -> None:
-    simplify(module, report)
-    prune_control_flow(module, report)
-    simplify(module, report)
+        return isinstance(steps, int) and self.steps_an_iteration(loop, steps) >= steps
 
 
 def _steps_an_iteration(loop: LoopForm, steps: int, rnn: str) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fuseconv.fuse.match import Fusion
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.side_effects import has_effect
 from fuseconv.transforms.tf.inline import annotation, callee_of
@@ -53,7 +54,8 @@ class _Direction:
         return self.x, self.kind, self.time_axis, self.others, sizes
 
 
-def pair_directions(module: Module, fusions: Iterable[Fusion]) -> None:
+@module_pass("merge-bidirectional")
+def merge_bidirectional(module: Module, fusions: Iterable[Fusion]) -> None:
     """Replaces calls of `lstm_*` or `rnn_*` on one x, one of them with go_backwards, by a call of
     `bidirectional_lstm_*` or `bidirectional_rnn_*`, if any of the fusions makes an op of it.
 

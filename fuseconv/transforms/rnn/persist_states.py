@@ -8,6 +8,7 @@ import numpy as np
 
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Module, Op, Value, detach
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.resource_alias import VARIABLES, flow
 
@@ -36,13 +37,14 @@ _STATES = {
 _RULE = "rnn_state"
 
 
-def keep_states(module: Module, report: Report, mode: str = "written") -> bool:
+@module_pass("persist-states")
+def persist_states(module: Module, report: Report, rnn_state: str = "written") -> bool:
     """Takes away what writes the state of a fused recurrent op before each invoke, where it is not needed. Returns
     whether it took anything, which leaves handles of variables that nothing uses.
 
     A stateful layer reads its state from a variable of the model and writes it back: if nothing else uses the variable,
     and it starts as zeros, the op's own variable tensor takes its place, which the runtime zeroes when it allocates
-    and in reset_all_variables. mode: `variable` also leaves away the writes of zeros, as microcontroller and NPU
+    and in reset_all_variables. rnn_state: `variable` also leaves away the writes of zeros, as microcontroller and NPU
     compilers expect it; whoever runs the file must then reset the variables between sequences. A state whose batch is
     not fixed is always written.
     """
@@ -60,11 +62,11 @@ def keep_states(module: Module, report: Report, mode: str = "written") -> bool:
                 used = _only_uses(module, names, op, index)
                 if used:
                     why = "the state stays in the op's variable tensor, which reset_all_variables clears"
-                elif mode == "variable" and state.op.kind == "tfl.FILL" and is_static(state.shape):
+                elif rnn_state == "variable" and state.op.kind == "tfl.FILL" and is_static(state.shape):
                     why = "the state is not cleared before each invoke: the caller must reset it between sequences"
                     _warn(report, "states are kept between invokes: call reset_all_variables between sequences")
                 else:
-                    if mode == "variable":
+                    if rnn_state == "variable":
                         _warn(report, "states are written on every invoke unless they are zeros of a fixed size")
                     continue
                 report.record("lowered", _RULE, [source for each in used for source in each.sources], why=why)

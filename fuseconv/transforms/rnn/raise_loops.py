@@ -11,6 +11,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, Sym, substitute_dim, symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.transforms.rnn.loop_fission import split
@@ -27,6 +28,7 @@ _PRODUCTS = frozenset({"MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Co
 _SWAP = [1, 0, 2]
 
 
+@module_pass("raise-rnn-loops")
 def raise_loops(module: Module, report: Report) -> None:
     """Replaces each loop that is an RNN by a call of an annotated function.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, constant, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.folders import evaluate
@@ -27,7 +28,8 @@ _MOST_STEPS = 256
 _END = 1 << 24
 
 
-def express_staircases(module: Module, report: Report) -> bool:
+@module_pass("bucketize-step-functions")
+def bucketize_step_functions(module: Module, report: Report) -> bool:
     """Replaces casts of floats to integers, and what rounds floats, by a Bucketize and a GatherV2 where a chain of
     rising functions with a float64 among them leads there from one integer. Tells whether it changed anything.
 

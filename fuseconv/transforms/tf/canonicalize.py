@@ -11,6 +11,7 @@ from fuseconv.ir import budget, dims, types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.product import Product
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf import shape_functions
 from fuseconv.tf.folders import evaluate
@@ -43,7 +44,8 @@ _SMALL_BYTES = 256
 _COMPARED_BYTES = 1 << 20
 
 
-def simplify(module: Module, report: Report) -> None:
+@module_pass("canonicalize", after_changes=True)
+def canonicalize(module: Module, report: Report) -> None:
     """Infers shapes, folds constants, merges equal ops and removes dead code, in all graphs.
 
     The body of a loop, branch or call is walked where the op that runs it stands: that is where its operands are known.

@@ -5,7 +5,9 @@ Keras 3's dropout layers, for one, advance the seed of a generator in inference 
 
 from __future__ import annotations
 
+from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
 from fuseconv.ir.graph import Module, Op, Value, detach
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.resource_alias import VARIABLES, are_read, flow
 from fuseconv.tf.side_effects import bodies, has_effect
@@ -13,7 +15,8 @@ from fuseconv.tf.side_effects import bodies, has_effect
 _READ, _ASSIGN = "tf.ReadVariableOp", "tf.AssignVariableOp"
 
 
-def remove_dead_state(module: Module, report: Report) -> None:
+@module_pass("eliminate-dead-variables", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
+def eliminate_dead_variables(module: Module, report: Report) -> None:
     """Removes assignments of variables whose values only go into assignments of such variables.
 
     Variables that loops, branches or functions use are left alone."""

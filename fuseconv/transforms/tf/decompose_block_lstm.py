@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 
 # What the gates' columns are, by the op.
@@ -18,7 +19,8 @@ _CLIPS = {"tf.BlockLSTM": 3.0, "tf.BlockLSTMV2": 0.0}
 _RESULTS = ("i", "cs", "f", "o", "ci", "co", "h")
 
 
-def express_block_lstms(module: Module) -> None:
+@module_pass("decompose-block-lstm")
+def decompose_block_lstm(module: Module) -> None:
     """Replaces each BlockLSTM by a loop over TensorLists."""
     for graph in list(module.graphs()):
         ops, graph.ops = graph.ops, []

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 
 _PRODUCTS = {
@@ -29,7 +30,8 @@ _EPSILON = 1e-4  # what the ops have by default
 _ALPHA = 0.2
 
 
-def express_remapped(module: Module) -> None:
+@module_pass("decompose-grappler-kernels")
+def decompose_grappler_kernels(module: Module) -> None:
     """Replaces each such op whose parts are all known; the others stay, to be refused by name."""
     for graph in list(module.graphs()):
         ops, graph.ops = graph.ops, []

@@ -8,6 +8,7 @@ from typing import Any
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Module, Op, Value, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.resource_alias import FORWARDS
@@ -18,7 +19,8 @@ _MAKER = "tf.TensorArrayV3"
 Rewrite = Callable[..., Value]
 
 
-def express_arrays(module: Module, report: Report) -> None:
+@module_pass("decompose-tensor-arrays")
+def decompose_tensor_arrays(module: Module, report: Report) -> None:
     """Replaces the ops on TensorArrays by those on lists. Expects functional control flow.
 
     The flow, a float that stands for the array's state, becomes the list; the handle is left without readers."""

@@ -13,6 +13,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.types import DType
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 
@@ -39,7 +40,8 @@ _QUOTIENTS = ("Div", "RealDiv")
 _ROUNDED_ONCE = dict.fromkeys((*_SUMS, *_QUOTIENTS, "Sqrt"), _EVERY)
 
 
-def express_float64(module: Module, report: Report) -> bool:
+@module_pass("demote-float64")
+def demote_float64(module: Module, report: Report) -> bool:
     """Lets casts of float64 to float32, halves, int32 and int64 read what is computed in these types. Tells whether it
     changed anything; what nothing reads any more is left for others to remove.
 

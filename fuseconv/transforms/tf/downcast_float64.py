@@ -10,12 +10,14 @@ from fuseconv.errors import UnsupportedError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Value
 from fuseconv.ir.types import DType
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 
 _NARROW = {types.FLOAT64: types.FLOAT32, types.COMPLEX128: types.COMPLEX64}
 
 
-def downcast(module: Module, report: Report) -> None:
+@module_pass("downcast-float64")
+def downcast_float64(module: Module, report: Report) -> None:
     """Makes every value of float64 one of float32: inputs, outputs, constants, variables, tables and the type
     attributes of ops. The report warns of it, and of constants that become infinite.
 

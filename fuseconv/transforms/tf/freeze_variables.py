@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from fuseconv.errors import InputError
+from fuseconv.facts import NO_TF1_CONTROL_FLOW, READ_ONLY_VARIABLES_ARE_CONSTANTS
 from fuseconv.ir.graph import Module, Op, Value, Variable, constant, detach, replace_uses
 from fuseconv.ir.types import INT32
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.resource_alias import FORWARDS, VARIABLES, flow
 from fuseconv.tf.side_effects import bodies
@@ -18,7 +20,8 @@ _READS = frozenset({
 _REFERENCES = frozenset({"tf.VariableV2", "tf.Variable"})
 
 
-def freeze(module: Module, report: Report) -> None:
+@module_pass("freeze-variables", requires=(NO_TF1_CONTROL_FLOW,), ensures=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
+def freeze_variables(module: Module, report: Report) -> None:
     """Replaces reads of variables that no reachable op writes by constants; other variables stay as they are.
 
     Handles are followed through calls, loops and branches into the functions that they are handed to. Functions are

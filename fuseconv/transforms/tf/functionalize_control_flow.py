@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.types import RESOURCE
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.side_effects import has_effect, is_idle, is_repeatable
@@ -24,7 +26,8 @@ _Frame = tuple[str, ...]
 _Context = tuple[tuple[Value, int], ...]
 
 
-def functionalise(module: Module, report: Report) -> None:
+@module_pass("functionalize-control-flow", ensures=(NO_TF1_CONTROL_FLOW,))
+def functionalize_control_flow(module: Module, report: Report) -> None:
     """Outlines the loops and branches of TF1 into functions that While and If run, nested to any depth.
 
     An op that cannot be placed stays, with the reason in its attribute `_misplaced`, and is refused: no kernel runs it

@@ -9,6 +9,7 @@ from typing import Any
 from fuseconv.errors import InputError
 from fuseconv.ir import budget
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_graph, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.side_effects import references
 
@@ -34,8 +35,21 @@ def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambd
         report.record("folded", "constant", inliner.constants, why="an op that needs it holds or reads it")
 
 
-def dissolve(module: Module, report: Report) -> None:
-    """Puts the bodies of the calls that `inline` kept in the calls' places. Each has one user, so it is moved."""
+@module_pass("inline")
+def inline_functions(module: Module, report: Report) -> None:
+    """Replace every call by the body of its function, but calls of annotated functions: composites."""
+    inline(module, report, keep=implements)
+
+
+@module_pass("inline-all")
+def inline_all(module: Module, report: Report) -> None:
+    """Replace every call by the body of its function, composites too."""
+    inline(module, report)
+
+
+@module_pass("inline-composites")
+def inline_composites(module: Module, report: Report) -> None:
+    """Replace the calls of composites that no fusion took by their bodies. Each has one user, so it is moved."""
     for graph in module.graphs():
         pending, graph.ops = graph.ops[::-1], []
         while pending:

@@ -11,6 +11,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Table, Value, constant, detach, replace_uses
 from fuseconv.ir.types import DType
+from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.resource_alias import TABLES
 
@@ -20,7 +21,8 @@ _VALUES = frozenset({types.STRING, types.INT64, types.INT32, types.FLOAT32, type
 _READS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTableSizeV2", "tf.LookupTableSize"})
 
 
-def express_tables(module: Module) -> None:
+@module_pass("legalize-hash-tables")
+def legalize_hash_tables(module: Module) -> None:
     """Takes apart the lookups in tables of other types than TFLite's, where the model says what they hold."""
     for graph in module.graphs():
         ops, graph.ops = graph.ops, []

@@ -7,10 +7,11 @@ model is given or always has is a function of it, and stays.
 
 from __future__ import annotations
 
+from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
 from fuseconv.ir.graph import Module, Op, Value, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.transforms.tf.canonicalize import simplify
 
 # op -> the op that draws the same distribution, where the seed's operands stand, and those that it takes besides shape
 _DRAWS = {
@@ -26,14 +27,12 @@ _DRAWS = {
 }
 
 
-def express_seeds(module: Module, report: Report) -> None:
+@module_pass("legalize-seeded-random", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
+def legalize_seeded_random(module: Module, report: Report) -> None:
     """Replaces the ops that draw from seeds which a run of the model moves on. Expects frozen variables.
 
     Equal draws from one seed are made one; different ones, whose numbers have to do with each other, stay."""
-    moved = {name for graph in module.graphs() for op in graph.ops if (name := _assigned(op))}
-    if not moved or not any(op.kind in _DRAWS for graph in module.graphs() for op in graph.ops):
-        return
-    simplify(module, report)
+    moved = _moved(module)
     for graph in module.graphs():
         ops, graph.ops = graph.ops, []
         for op in ops:
@@ -47,6 +46,16 @@ def express_seeds(module: Module, report: Report) -> None:
             replace_uses(op.result, made)
             detach(op)
             report.warnings.append(f"{op.name} draws other numbers than in TensorFlow, of the same distribution")
+
+
+def draws_from_variables(module: Module) -> bool:
+    """Return whether a model draws random numbers and writes variables, from which their seeds may come."""
+    return any(op.kind in _DRAWS for graph in module.graphs() for op in graph.ops) and bool(_moved(module))
+
+
+def _moved(module: Module) -> set[str]:
+    """The names of the variables that the model writes."""
+    return {name for graph in module.graphs() for op in graph.ops if (name := _assigned(op))}
 
 
 def _assigned(op: Op) -> str:

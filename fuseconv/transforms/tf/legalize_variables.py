@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, Variable, constant, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.resource_alias import FORWARDS, TABLES, VARIABLES, are_read, flow
@@ -32,7 +34,8 @@ _UNFILLED = (
 )
 
 
-def express_state(module: Module, report: Report) -> None:
+@module_pass("legalize-variables", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
+def legalize_variables(module: Module, report: Report) -> None:
     """Every use of a variable becomes a read or an assignment of the whole, on a handle of its own graph.
 
     A handle that a loop or branch was given is made within it, where it is one variable's (or table's) only.
@@ -173,7 +176,8 @@ def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> b
     return True
 
 
-def initialise(module: Module, report: Report) -> None:
+@module_pass("insert-call-once")
+def insert_call_once(module: Module, report: Report) -> None:
     """Lets each signature whose ops use variables or tables run, once, a function that gives them what they hold.
 
     All signatures run the same one: what one of them assigns, the others find. Numbers the tables, in their handles'

@@ -10,6 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.types import DType
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
@@ -18,7 +19,6 @@ from fuseconv.tf.resource_alias import FORWARDS
 from fuseconv.tf.shape_functions.tensor_lists import stated
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.tensor_list_rules import REWRITES, zero
-from fuseconv.transforms.tf.canonicalize import simplify
 
 # Ops that make a list without elements to take its element shape from, with the operand that counts them.
 _MAKERS = {"tf.TensorListReserve": 1, "tf.EmptyTensorList": None}
@@ -45,30 +45,28 @@ _NO_SHAPE = "the shape of its elements is not known where the list is made"
 _MIXED = "elements of different shapes are written into the list"
 
 
-def express_lists(module: Module, report: Report) -> None:
-    """Replaces lists by tensors, through loops and branches; simplifies the module as it goes.
+@module_pass("lower-tensor-lists")
+def lower_tensor_lists(module: Module, report: Report) -> bool:
+    """Replace lists whose element shape is known by tensors, through loops and branches: one round, after which
+    canonicalization may tell the shapes of more. Return whether there were any.
 
     The elements of a list must have one shape; where the model does not state it, it is that of what is written. Lists
-    that cannot be a tensor stay, with the reason in the attribute `_why` of their ops.
-    """
-    if not any(value.dtype is types.VARIANT for graph in module.graphs() for value in _values(graph)):
-        return
-    _part(module)
-    found = _lists(module)
-    while found:
-        ready = [each for each in found if each.settle()]
-        if not ready:
-            break
-        _rewrite(module, ready, report)
-        simplify(module, report)
+    that cannot be a tensor stay, with the reason in the attribute `_why` of their ops."""
+    if any(value.dtype is types.VARIANT for graph in module.graphs() for value in _values(graph)):
+        _part(module)
         found = _lists(module)
-    for each in found:
-        for op, _, _ in each.ops:
-            op.attrs["_why"] = each.why
+        ready = [each for each in found if each.settle()]
+        if ready:
+            _rewrite(module, ready, report)
+            return True
+        for each in found:
+            for op, _, _ in each.ops:
+                op.attrs["_why"] = each.why
     for graph in module.graphs():
         for op in graph.ops:
             if op.attrs.get("_whole") and not _covers(op):
                 op.attrs["_why"] = _MIXED
+    return False
 
 
 def _values(graph: Graph) -> Iterator[Value]:
@@ -77,7 +75,8 @@ def _values(graph: Graph) -> Iterator[Value]:
         yield from op.results
 
 
-def state_elements(module: Module) -> bool:
+@module_pass("infer-list-elements")
+def infer_list_elements(module: Module) -> bool:
     """Lets lists that are made without the rank of their elements state what is written into them, so that shapes
     behind them can be inferred; True if there are such lists."""
     changed = False

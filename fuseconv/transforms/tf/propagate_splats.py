@@ -10,6 +10,7 @@ import numpy as np
 
 from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.operands import UnknownShape, broadcast
@@ -29,7 +30,8 @@ _NEUTRAL = {
 }  # fmt: skip
 
 
-def read_numbers(module: Module, report: Report) -> bool:
+@module_pass("propagate-splats")
+def propagate_splats(module: Module, report: Report) -> bool:
     """Gives ops that work element by element a number for an operand that holds nothing else, and leaves out those that
     do nothing then. True if any op was changed. Expects inferred shapes; what is not read any more stays."""
     changed = [_Numbers(report).walk(graph) for graph in module.graphs()]

@@ -9,30 +9,34 @@ from fuseconv.errors import InputError
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Module, Value
+from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.limits import LARGEST_SIZE
 
 
-def fix_shapes(module: Module, shapes: Mapping[str, Sequence[int | None]], batch_size: int | None) -> None:
-    """Gives inputs the shapes in `shapes` (by the signature's names; None stays unknown), and every first dimension
-    that is still unknown the size `batch_size`. Raises InputError for a name or a shape that does not fit."""
-    if not isinstance(shapes, Mapping):
-        raise InputError(f"the shapes of inputs are a dict from names to shapes, not {shapes!r}")
+@module_pass("set-input-shapes")
+def set_input_shapes(module: Module, input_shapes: Mapping[str, Sequence[int | None]], batch_size: int | None) -> None:
+    """Fix the shapes of inputs as the user asks: x: float32[x.0,28] -> x: float32[1,28].
+
+    input_shapes: by the signature's names; None stays unknown. batch_size: of every first dimension that is unknown
+    still. Raises InputError for a name or a shape that does not fit."""
+    if not isinstance(input_shapes, Mapping):
+        raise InputError(f"the shapes of inputs are a dict from names to shapes, not {input_shapes!r}")
     batch_size = None if batch_size is None else _size(batch_size)
-    shapes = {name: _shape(name, shape) for name, shape in shapes.items()}
+    input_shapes = {name: _shape(name, shape) for name, shape in input_shapes.items()}
     if batch_size is not None and batch_size < 1:
         raise InputError(f"a batch size of {batch_size} makes no sense; it must be at least 1")
-    given = [batch_size, *(dim for shape in shapes.values() for dim in shape)]
+    given = [batch_size, *(dim for shape in input_shapes.values() for dim in shape)]
     if any(dim is not None and dim > LARGEST_SIZE for dim in given):
         raise InputError(f"an input of the size {max(filter(None, given))} is too large: TFLite counts in 32 bits")
     known: list[str] = []
     for signature in module.signatures:
         known += signature.inputs
         for name, value in zip(signature.inputs, signature.graph.inputs):
-            if name in shapes:
-                value.shape = _fixed(name, value, shapes[name])
+            if name in input_shapes:
+                value.shape = _fixed(name, value, input_shapes[name])
             if batch_size is not None and value.shape and not isinstance(value.shape[0], int):
                 value.shape = (batch_size, *value.shape[1:])
-    for name in shapes:
+    for name in input_shapes:
         if name not in known:
             raise InputError(f"the model has no input named {name}; it has {', '.join(dict.fromkeys(known)) or 'none'}")
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.types import BOOL, INT32, STRING
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.folders import evaluate
@@ -25,7 +27,8 @@ _LOGIC = frozenset({"tf.Equal", "tf.LogicalAnd", "tf.LogicalNot", "tf.LogicalOr"
 _SMALL_BYTES = 256
 
 
-def prune_control_flow(module: Module, report: Report) -> None:
+@module_pass("simplify-control-flow", requires=(NO_TF1_CONTROL_FLOW,))
+def simplify_control_flow(module: Module, report: Report) -> None:
     """Loops carry only what changes: an invariant that is constant moves into the body, one that nobody reads (a frozen
     variable's handle, say) goes. A branch on a constant becomes the branch taken, a case nested branches."""
     for graph in list(module.graphs()):
@@ -53,7 +56,8 @@ def has_known_branch(module: Module) -> bool:
     return any(condition is not None and condition.is_const for condition in branches)
 
 
-def take_known_branches(module: Module, report: Report) -> None:
+@module_pass("fold-default-branches", requires=(NO_TF1_CONTROL_FLOW,))
+def fold_default_branches(module: Module, report: Report) -> None:
     """Puts the side that is taken in the place of each branch on what the model knows by default (`is_training`).
 
     This comes before variables are looked at: what the other side writes is never written."""

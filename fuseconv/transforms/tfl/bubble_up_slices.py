@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.parts import Part, needs
@@ -21,7 +23,8 @@ from fuseconv.tfl.parts import Part, needs
 _WORTH_A_SLICE = frozenset({"FULLY_CONNECTED", "BATCH_MATMUL", "SOFTMAX", "GELU"})
 
 
-def take_early(module: Module, report: Report) -> None:
+@module_pass("bubble-up-slices", requires=(TFL_ONLY,))
+def bubble_up_slices(module: Module, report: Report) -> None:
     """Moves slices along one dimension before the ops that keep its elements apart, as far up as they go, in all graphs
     of TFLite ops."""
     for graph in module.graphs():

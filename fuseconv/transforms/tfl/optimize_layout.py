@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.forms import Arranged, Form, arranged, put_on, taken_off
@@ -21,7 +23,8 @@ from fuseconv.transforms.tfl.canonicalize_tfl import RESHAPES, moves_only_units
 MOVES = RESHAPES | {"tfl.TRANSPOSE"}
 
 
-def move_outwards(module: Module, report: Report) -> bool:
+@module_pass("optimize-layout", requires=(TFL_ONLY,))
+def optimize_layout(module: Module, report: Report) -> bool:
     """Lets groups of TFLite ops take the form that convolutions have inside, in all graphs. Returns whether any did."""
     changed = False
     for graph in module.graphs():

@@ -13,12 +13,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from fuseconv.ir.graph import Graph, Op, Value, detach, replace_uses
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 
 
+@module_pass("pack-to-concat", requires=(TFL_ONLY,))
+def pack_to_concat(module: Module) -> None:
+    """Join sizes without PACK: PACK(SHAPE(x)[i], n) -> CONCATENATION(SHAPE(x)[i:i+1], [n])."""
+    for graph in module.graphs():
+        join_sizes(graph)
+
+
 def join_sizes(graph: Graph) -> None:
-    """Joins, in a graph of TFLite ops, what was packed of sizes and numbers. Ops that nothing reads are left."""
+    """Join what was packed of sizes and numbers. Ops that nothing reads are left."""
     ops, graph.ops = graph.ops, []
     for op in ops:
         if op.kind != "tfl.PACK":

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Sym
-from fuseconv.ir.graph import Graph, Op, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 
 
+@module_pass("sizes-of-inputs", requires=(TFL_ONLY,))
+def sizes_of_inputs(module: Module) -> None:
+    """Read sizes off inputs: SHAPE(f(x))[i] -> SHAPE(x)[j], where x is an input whose size j is the same."""
+    for graph in module.graphs():
+        read_off_inputs(graph)
+
+
 def read_off_inputs(graph: Graph) -> None:
-    """Lets elements of shapes, in a graph of TFLite ops, be those of an input's shape. Equal ones are left to merge."""
+    """Let elements of shapes be those of an input's shape. Equal ones are left to merge."""
     data = [value for value in graph.inputs if not value.dtype.is_handle]
     places = {dim: (value, axis) for value in data for axis, dim in enumerate(value.shape or ())}
     made: dict[Op, list[Op]] = {}

@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.parts import Part, needs
 from fuseconv.transforms.tfl.bubble_up_slices import taken_part
@@ -92,7 +94,8 @@ class _Steps:
         return all(reader in readers for op in self.inner for reader in op.result.uses)
 
 
-def take_together(module: Module) -> bool:
+@module_pass("slp-vectorize", requires=(TFL_ONLY,))
+def slp_vectorize(module: Module) -> bool:
     """Computes all steps at once, in all graphs of TFLite ops. Returns whether any are."""
     changed = False
     for graph in module.graphs():

@@ -6,14 +6,15 @@ import tensorflow as tf
 from flatbuffers import flexbuffers
 from tensorflow.lite.python import schema_py_generated as schema
 
+from fuseconv.api import convert
 from fuseconv.errors import UnsupportedError
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef
 from fuseconv.lower.engine.custom import CustomOps, flex_ops
 from fuseconv.lower.engine.unsupported_ops import _WHY, why_inexpressible
+from fuseconv.api import convert
 from fuseconv.lower.rules import Unsupported
-from fuseconv.pipeline import convert
 from fuseconv.testing import check_refused, convert_function
 
 raw = tf.raw_ops

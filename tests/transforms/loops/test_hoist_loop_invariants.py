@@ -12,9 +12,9 @@ from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.testing import check
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist
-from fuseconv.transforms.tf.canonicalize import simplify
+from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.inline import inline
-from fuseconv.transforms.tf.simplify_control_flow import prune_control_flow
+from fuseconv.transforms.tf.simplify_control_flow import simplify_control_flow
 from tests.tf.text_cases import kinds, module_of
 
 COND = """cond {
@@ -56,12 +56,12 @@ def body(lines: str, result: int) -> str:
 def hoisted(lines: str, result: int) -> Module:
     module, report = module_of(MAIN, COND, body(lines, result), inputs=2)
     inline(module, report)
-    simplify(module, report)
+    canonicalize(module, report)
     hoist(module)
     check_ir(module)
-    simplify(module, report)
-    prune_control_flow(module, report)
-    simplify(module, report)
+    canonicalize(module, report)
+    simplify_control_flow(module, report)
+    canonicalize(module, report)
     check_ir(module)
     return module
 

@@ -7,7 +7,7 @@ import numpy as np
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.transforms.loops.horizontal_fusion import join_parts
-from fuseconv.transforms.tf.canonicalize import simplify
+from fuseconv.transforms.tf.canonicalize import canonicalize
 from tests.tf.text_cases import kinds, module_of
 
 
@@ -22,10 +22,10 @@ def joined(*lines: str) -> Module:
         }}""",
         inputs=2,
     )
-    simplify(module, report)
+    canonicalize(module, report)
     join_parts(module.signatures[0].graph, report)
     check_ir(module)
-    simplify(module, report)
+    canonicalize(module, report)
     check_ir(module)
     return module
 

@@ -7,8 +7,8 @@ import pytest
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check as check_ir
-from fuseconv.transforms.loops.loop_info import LoopForm, trim_loops
-from fuseconv.transforms.tf.canonicalize import simplify
+from fuseconv.transforms.loops.loop_info import LoopForm, reduce_while_operands
+from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.inline import inline
 from tests.tf.text_cases import kinds, module_of
 
@@ -60,10 +60,10 @@ tf.While(%1, %1, %2, %3, %4, %0) {{'cond': {{'function': 'cond'}}, 'body': {{'fu
         body,
     )
     inline(module, report)
-    simplify(module, report)
-    trim_loops(module, report)
+    canonicalize(module, report)
+    reduce_while_operands(module, report)
     check_ir(module)
-    simplify(module, report)
+    canonicalize(module, report)
     check_ir(module)
     return module
 
@@ -135,5 +135,5 @@ tf.While(%1, %5) {'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
         }""",
     )
     inline(module, report)
-    simplify(module, report)
+    canonicalize(module, report)
     assert loop_of(module).steps() == symbol("n")

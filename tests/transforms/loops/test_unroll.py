@@ -10,7 +10,7 @@ from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.transforms.loops.loop_info import LoopForm
 from fuseconv.transforms.loops.unroll import unroll
-from fuseconv.transforms.tf.canonicalize import simplify
+from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.inline import inline
 from tests.tf.text_cases import kinds, module_of
 
@@ -54,10 +54,10 @@ tf.While(%1, %2, %3, %0) {'cond': {'function': 'cond'}, 'body': {'function': 'bo
         outputs=3,
     )
     inline(module, report)
-    simplify(module, report)
+    canonicalize(module, report)
     unroll(module, lambda loop, steps: k, report)
     check_ir(module)
-    simplify(module, report)
+    canonicalize(module, report)
     check_ir(module)
     return module
 

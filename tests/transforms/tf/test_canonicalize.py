@@ -11,7 +11,7 @@ from fuseconv.ir.verifier import check
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.transforms.tf import canonicalize as simplify_module
-from fuseconv.transforms.tf.canonicalize import more_known, simplify
+from fuseconv.transforms.tf.canonicalize import canonicalize, more_known
 from tests.tf.text_cases import kinds, module_of
 
 
@@ -29,7 +29,7 @@ def test_a_chain_over_a_dynamic_batch_is_known() -> None:
         return %7
         }"""
     )
-    simplify(module, report)
+    canonicalize(module, report)
     assert module.signatures[0].graph.outputs[0].shape == (dims.symbol("b"), 24)
 
 
@@ -42,7 +42,7 @@ def test_a_static_chain_folds_away() -> None:
         return %2
         }"""
     )
-    simplify(module, report)
+    canonicalize(module, report)
     assert kinds(module) == []
     np.testing.assert_array_equal(module.signatures[0].graph.outputs[0].data, [4, 6])
     assert report.account() == {"shape": "folded", "twice": "folded"}
@@ -63,7 +63,7 @@ def test_equal_ops_merge_and_random_ones_do_not() -> None:
         }""",
         outputs=4,
     )
-    simplify(module, report)
+    canonicalize(module, report)
     assert kinds(module) == ["Mul", "RandomUniform", "RandomUniform"]
     assert module.signatures[0].graph.ops[0].sources == ("a", "b")
 
@@ -95,7 +95,7 @@ def test_a_loop_keeps_only_the_shapes_that_hold_in_every_iteration() -> None:
         return %3, %5
         }""",
     )
-    simplify(module, report)
+    canonicalize(module, report)
     check(module)
     shape = module.signatures[0].graph.outputs[0].shape
     assert shape is not None
@@ -113,7 +113,7 @@ def test_casts_to_the_same_type_and_identities_forward() -> None:
         return %3
         }"""
     )
-    simplify(module, report)
+    canonicalize(module, report)
     assert kinds(module) == ["Neg"]
     assert module.signatures[0].graph.outputs[0].shape == (2,)
 
@@ -145,7 +145,7 @@ def test_a_size_that_changes_in_a_loop_is_no_longer_the_one_outside() -> None:
         }""",
         outputs=2,
     )
-    simplify(module, Report())
+    canonicalize(module, Report())
     before, after = (value.shape for value in module.signatures[0].graph.outputs)
     assert before is not None and after is not None
     assert before[0] != after[0] and isinstance(after[0], dims.Sym)
@@ -168,7 +168,7 @@ def test_a_loop_of_one_value_has_its_shape_not_its_conditions() -> None:
         }""",
         'body {\n input %0 "y": float32[*]\n %1 "z": float32[*] = tf.AddV2(%0, %0) {}\n return %1\n}',
     )
-    simplify(module, Report())
+    canonicalize(module, Report())
     assert module.signatures[0].graph.outputs[0].shape == (3, 2)
 
 
@@ -179,7 +179,7 @@ def test_equal_constants_of_a_few_hundred_numbers_are_one() -> None:
     x = graph.add_input(types.FLOAT32, (200,), "x")
     tfl = Builder(graph.ops)
     graph.outputs = [tfl.mul(x, rows), tfl.mul(x, rows.copy()), tfl.mul(x, others), tfl.mul(x, rows[::-1].copy())]
-    simplify(Module([Signature(["main"], graph, ["x"], list("abcd"))]), Report())
+    canonicalize(Module([Signature(["main"], graph, ["x"], list("abcd"))]), Report())
     first, second, third, fourth = graph.outputs
     assert first is second and len({first, third, fourth}) == 3 == len(graph.ops)
 
@@ -192,7 +192,7 @@ def test_an_op_without_results_is_not_computed(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(simplify_module, "evaluate_with_tensorflow", lambda *_: pytest.fail("TensorFlow was asked"))
     report = Report()
     report.source("assert", "Assert")
-    simplify(Module([Signature(["main"], graph, [], [])]), report)
+    canonicalize(Module([Signature(["main"], graph, [], [])]), report)
     assert not graph.ops
 
 
@@ -214,14 +214,14 @@ def test_what_grows_is_folded_where_its_readers_are_no_larger_than_what_they_are
         return %5
         }"""
     module, report = module_of(text.replace("OTHER", "%0"))
-    simplify(module, report)
+    canonicalize(module, report)
     assert kinds(module) == ["Tile", "Neg", "Mul"]
 
     module, report = module_of(text.replace("OTHER", "%0"))
     graph = module.signatures[0].graph
     weights = constant(np.arange(600000, dtype=np.float32))
     graph.ops[-1].set_operand(1, weights)
-    simplify(module, report)
+    canonicalize(module, report)
     check(module)
     (product,) = graph.outputs
     assert graph.ops == [] and product.data is not None
@@ -243,7 +243,7 @@ def test_what_is_made_of_large_results_is_computed_once_each() -> None:
     module, report = module_of(text)
     graph = module.signatures[0].graph
     graph.ops[-1].set_operand(1, constant(np.arange(300000, dtype=np.float32)))
-    simplify(module, report)
+    canonicalize(module, report)
     assert graph.ops == []
 
 
@@ -258,7 +258,7 @@ def test_what_would_fill_the_memory_is_not_made_to_fold_its_reader() -> None:
         return %4
         }"""
     )
-    simplify(module, report)
+    canonicalize(module, report)
     assert kinds(module) == ["Fill", "Sum"]
 
 
@@ -276,5 +276,5 @@ def test_minus_zeros_are_no_zeros() -> None:
         }""",
         outputs=3,
     )
-    simplify(module, report)
+    canonicalize(module, report)
     assert kinds(module) == ["Fill", "Fill"]

@@ -11,7 +11,7 @@ from tensorflow.python.framework import op_def_library
 
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.testing import check, check_refused
-from fuseconv.transforms.tf.decompose_grappler_kernels import express_remapped
+from fuseconv.transforms.tf.decompose_grappler_kernels import decompose_grappler_kernels
 from tests.tf.text_cases import kinds, module_of
 
 RNG = np.random.default_rng(0)
@@ -116,7 +116,7 @@ def test_what_is_added_to_a_batch_norm() -> None:
         return %3
         }"""
     )
-    express_remapped(module)
+    decompose_grappler_kernels(module)
     check_ir(module)
     assert kinds(module) == ["FusedBatchNormV3", "AddV2", "Relu"]
 

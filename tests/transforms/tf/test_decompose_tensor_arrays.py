@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir import types
-from fuseconv.transforms.tf.decompose_tensor_arrays import express_arrays
+from fuseconv.transforms.tf.decompose_tensor_arrays import decompose_tensor_arrays
 from tests.tf.text_cases import kinds, module_of
 
 ARRAY = """main {
@@ -21,7 +21,7 @@ ARRAY = """main {
 
 def test_each_op_becomes_one_on_a_list_and_the_flow_is_the_list() -> None:
     module, report = module_of(ARRAY, outputs=2)
-    express_arrays(module, report)
+    decompose_tensor_arrays(module, report)
     ops = {op.type: op for op in module.signatures[0].graph.ops}
     assert [kind for kind in kinds(module) if kind.startswith("TensorArray")] == ["TensorArrayV3"]
     made = ops["TensorListReserve"].result

@@ -10,7 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Variable
 from fuseconv.ir.verifier import check
 from fuseconv.report.records import Report
-from fuseconv.transforms.tf.freeze_variables import freeze
+from fuseconv.transforms.tf.freeze_variables import freeze_variables
 from fuseconv.transforms.tf.inline import implements, inline
 from tests.tf.text_cases import kinds, module_of
 
@@ -22,7 +22,7 @@ def _frozen(body: str, *functions: str, data: np.ndarray | None = VALUE) -> tupl
     module, report = module_of(f'main {{\n input %0 "x": int32[3]\n {HANDLE}\n{body}\n}}', *functions)
     module.variables["v"] = Variable("v", types.FLOAT32, (2, 2), data)
     inline(module, report, keep=implements)
-    freeze(module, report)
+    freeze_variables(module, report)
     check(module)
     return module, report
 

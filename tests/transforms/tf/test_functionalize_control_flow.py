@@ -15,7 +15,7 @@ from fuseconv import convert
 from fuseconv.errors import UnsupportedError
 from fuseconv.ir.verifier import check
 from fuseconv.testing import assert_close
-from fuseconv.transforms.tf.functionalize_control_flow import functionalise
+from fuseconv.transforms.tf.functionalize_control_flow import functionalize_control_flow
 from tests.tf.text_cases import kinds, module_of
 
 v1 = tf.compat.v1
@@ -97,7 +97,7 @@ LOOP = """main {
 
 def test_a_branch_in_ir() -> None:
     module, report = module_of(BRANCH, inputs=2)
-    functionalise(module, report)
+    functionalize_control_flow(module, report)
     check(module)
     assert kinds(module) == ["If"]
     (made,) = module.signatures[0].graph.ops
@@ -113,7 +113,7 @@ def test_a_loop_in_ir() -> None:
     ops = {op.name: op for op in graph.ops}
     for merge, back in (("i", "next_i"), ("y", "next_y")):
         ops[merge].set_operand(1, ops[back].result)
-    functionalise(module, report)
+    functionalize_control_flow(module, report)
     check(module)
     assert kinds(module) == ["While"]
     (made,) = graph.ops

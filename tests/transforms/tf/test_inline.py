@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir.verifier import check
-from fuseconv.transforms.tf.inline import dissolve, implements, inline
+from fuseconv.transforms.tf.inline import implements, inline, inline_composites
 from tests.tf.text_cases import kinds, module_of
 
 INNER = 'inner {\n input %0 "x": float32[2]\n %1 "neg": float32[2] = tf.Neg(%0) {}\n return %1, %0\n}'
@@ -41,7 +41,7 @@ def test_a_kept_function_is_copied_for_each_call() -> None:
     assert kinds(module) == ["PartitionedCall", "PartitionedCall", "Abs"]
     assert len(module.functions) == 2
     assert {op.attrs["f"].name for op in module.signatures[0].graph.ops[:2]} == set(module.functions)
-    dissolve(module, report)
+    inline_composites(module, report)
     check(module)
     assert [op.name for op in module.signatures[0].graph.ops] == ["top/call/neg", "top/again/neg", "abs"]
     assert {name for name, fate in report.account().items() if not fate} == {"top/call/neg", "top/again/neg", "abs"}

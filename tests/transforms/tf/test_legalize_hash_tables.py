@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from fuseconv.api import convert
 from fuseconv.errors import UnsupportedError
-from fuseconv.pipeline import convert
 from fuseconv.testing import check
 
 WORDS = ["red", "green", "blue"]

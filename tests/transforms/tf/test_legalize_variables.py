@@ -10,7 +10,7 @@ from fuseconv.ir.graph import Graph, Module, Signature, Table, Variable
 from fuseconv.ir.verifier import check
 from fuseconv.report.records import Report
 from fuseconv.transforms.tf.inline import inline
-from fuseconv.transforms.tf.legalize_variables import INITIALISER, express_state, initialise
+from fuseconv.transforms.tf.legalize_variables import INITIALISER, insert_call_once, legalize_variables
 from tests.tf.text_cases import kinds, module_of
 
 HANDLE = "%1 \"v\": resource[] = tf.VarHandleOp() {'shared_name': 'v'}"
@@ -24,7 +24,7 @@ def _module(body: str, *functions: str, data: np.ndarray | None = None) -> tuple
     keys, values = np.array([b"a", b"b"], object), np.array([1, 2], np.int64)
     module.tables["t"] = Table("t", types.STRING, types.INT64, keys, values)
     inline(module, report)
-    express_state(module, report)
+    legalize_variables(module, report)
     check(module)
     return module, report
 
@@ -96,7 +96,7 @@ def test_all_signatures_run_one_initialiser() -> None:
     module, report = _module(f"{HANDLE}\n{TABLE.replace('%1', '%2')}\n return %0", data=np.ones((2, 2), np.float32))
     first = module.signatures[0]
     module.signatures.append(Signature(["again"], Graph("again"), [], []))
-    initialise(module, report)
+    insert_call_once(module, report)
     check(module)
     assert kinds(module) == ["CALL_ONCE", "VarHandleOp", "HashTableV2"]
     assert kinds(module, 1) == ["CALL_ONCE"]
@@ -108,5 +108,5 @@ def test_all_signatures_run_one_initialiser() -> None:
 
 def test_a_model_without_state_runs_nothing_first() -> None:
     module, report = _module("return %0")
-    initialise(module, report)
+    insert_call_once(module, report)
     assert not kinds(module) and not module.functions

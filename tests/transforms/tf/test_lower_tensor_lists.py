@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.testing import check, check_refused
-from fuseconv.transforms.tf.canonicalize import simplify
+from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.inline import inline
-from fuseconv.transforms.tf.lower_tensor_lists import express_lists
+from fuseconv.transforms.tf.lower_tensor_lists import lower_tensor_lists
 from tests.tf.text_cases import kinds, module_of
 
 X = tf.TensorSpec([None, 3])
@@ -39,8 +39,8 @@ def test_a_list_of_known_elements_in_ir() -> None:
         }"""
     )
     inline(module, report)
-    simplify(module, report)
-    express_lists(module, report)
+    canonicalize(module, report)
+    lower_tensor_lists(module, report)
     check_ir(module)
     assert kinds(module) == ["ExpandDims", "XlaDynamicUpdateSlice"]
     assert module.signatures[0].graph.outputs[0].shape == (3, 2)
@@ -62,8 +62,8 @@ def test_a_list_that_stands_before_the_sizes_of_its_elements() -> None:
         }"""
     )
     inline(module, report)
-    simplify(module, report)
-    express_lists(module, report)
+    canonicalize(module, report)
+    lower_tensor_lists(module, report)
     check_ir(module)
     assert not [kind for kind in kinds(module) if kind.startswith("TensorList")]
 
@@ -80,8 +80,8 @@ def test_the_reason_stays_with_the_ops() -> None:
         }"""
     )
     inline(module, report)
-    simplify(module, report)
-    express_lists(module, report)
+    canonicalize(module, report)
+    lower_tensor_lists(module, report)
     check_ir(module)
     assert kinds(module) == ["TensorListReserve", "TensorListGetItem"]
     assert all("not known where the list is made" in op.attrs["_why"] for op in module.signatures[0].graph.ops)
@@ -305,7 +305,7 @@ def test_an_empty_list_that_two_loops_share() -> None:
         }"""
     )
     inline(module, report)
-    simplify(module, report)
-    express_lists(module, report)
+    canonicalize(module, report)
+    lower_tensor_lists(module, report)
     check_ir(module)
     assert [value.shape for value in module.signatures[0].graph.outputs] == [(3, 2), (3, 3)]

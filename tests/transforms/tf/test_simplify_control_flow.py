@@ -8,7 +8,7 @@ import tensorflow as tf
 from fuseconv.ir.verifier import check
 from fuseconv.testing import check as check_parity
 from fuseconv.transforms.tf.inline import inline
-from fuseconv.transforms.tf.simplify_control_flow import prune_control_flow
+from fuseconv.transforms.tf.simplify_control_flow import simplify_control_flow
 from tests.tf.text_cases import kinds, module_of
 
 COND = """cond {
@@ -42,7 +42,7 @@ tf.While(%1, %0, %2, %3) {'cond': {'function': 'cond'}, 'body': {'function': 'bo
 def test_loops_carry_what_changes() -> None:
     module, report = module_of(MAIN, COND, BODY, outputs=2)
     inline(module, report)
-    prune_control_flow(module, report)
+    simplify_control_flow(module, report)
     main, cond, body = module.graphs()
     loop = main.ops[-1]
     assert [value and value.name for value in loop.operands] == ["zero", "x"]
@@ -85,7 +85,7 @@ tf.While(%1, %2, %0, %0) {'cond': {'function': 'cond'}, 'body': {'function': 'bo
 
 def test_variables_that_are_always_the_same_are_one() -> None:
     module, report = module_of(RUN, COUNTED, TWICE.replace("KIND", "Neg"), outputs=2)
-    prune_control_flow(module, report)
+    simplify_control_flow(module, report)
     check(module)
     main, cond, _ = module.graphs()
     assert [value and value.name for value in main.ops[-1].operands] == ["zero", "x"]
@@ -98,7 +98,7 @@ def test_variables_that_are_drawn_apart_stay_two() -> None:
     drawn = TWICE.replace("KIND", "RandomShuffle").replace("return %5, %6, %7, %7", "return %5, %6, %8, %7")
     drawn = drawn.replace("    return", '    %8 "apart": float32[2] = tf.RandomShuffle(%2) {}\n    return')
     module, report = module_of(RUN, COUNTED, drawn, outputs=2)
-    prune_control_flow(module, report)
+    simplify_control_flow(module, report)
     assert len(next(iter(module.graphs())).ops[-1].operands) == 3
 
 
@@ -116,7 +116,7 @@ def test_a_branch_on_a_constant_is_taken(condition: str, expected: str) -> None:
         'no {\n input %0 "x": float32[2]\n %1 "abs": float32[2] = tf.Abs(%0) {}\n return %1\n}',
     )
     inline(module, report)
-    prune_control_flow(module, report)
+    simplify_control_flow(module, report)
     assert kinds(module) == [expected]
     assert report.account()["if"] == "removed"
 
@@ -147,7 +147,7 @@ def test_branches_take_what_they_read() -> None:
         inputs=2,
     )
     inline(module, report)
-    prune_control_flow(module, report)
+    simplify_control_flow(module, report)
     main, yes, no = module.graphs()
     assert len(main.ops[0].results) == 1
     assert len(yes.outputs) == len(no.outputs) == 1
@@ -170,7 +170,7 @@ def test_a_case_becomes_nested_branches() -> None:
         inputs=2,
     )
     inline(module, report)
-    prune_control_flow(module, report)
+    simplify_control_flow(module, report)
     check(module)
     equal, branch = module.signatures[0].graph.ops
     assert (equal.type, branch.type) == ("Equal", "StatelessIf")
@@ -196,7 +196,7 @@ def test_conditions_become_bools(shape: str, expected: str) -> None:
         inputs=2,
     )
     inline(module, report)
-    prune_control_flow(module, report)
+    simplify_control_flow(module, report)
     *_, condition, branch = module.signatures[0].graph.ops
     assert condition.type == expected and branch.operands[0] is condition.result
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fuseconv.transforms.tfl.canonicalize_tfl import has_fixed_sizes, moves_only_units, tidy
+from fuseconv.pass_manager import Context, PassManager
+from fuseconv.pipeline import CLEANUP_TFL
+from fuseconv.transforms.tfl.canonicalize_tfl import moves_only_units
+from fuseconv.transforms.tfl.legalize_outputs import has_fixed_sizes
 from tests.tf.text_cases import kinds, module_of
 
 TAIL = """
@@ -14,7 +17,7 @@ TAIL = """
 
 def _tidied(body: str, head: str = '%0 "x": float32[b,2,3]') -> list[str]:
     module, report = module_of(f"main {{\n input {head}\n{body}{TAIL}")
-    tidy(module, report)
+    PassManager(Context(module, report)).run(CLEANUP_TFL)
     assert "" not in report.account().values() or kinds(module)
     return kinds(module)
 
@@ -43,7 +46,7 @@ def test_reshape_with_two_unknown_sizes_stays() -> None:
     %2 "a": float32[b,t,1] = tfl.EXPAND_DIMS(%0, %0) {}
     %9 "d": float32[b,t] = tfl.SQUEEZE(%2) {'squeeze_dims': (2,)}"""
     module, report = module_of(f'main {{\n input %0 "x": float32[b,t,1,1]\n{body}{TAIL}')
-    tidy(module, report)
+    PassManager(Context(module, report)).run(CLEANUP_TFL)
     assert kinds(module) == ["EXPAND_DIMS", "SQUEEZE"]
 
 
@@ -109,7 +112,7 @@ def test_outputs_are_tensors_of_their_own() -> None:
         }""",
         outputs=4,
     )
-    tidy(module, report)
+    PassManager(Context(module, report)).run(CLEANUP_TFL)
     outputs = module.signatures[0].graph.outputs
     assert len(set(outputs)) == 4
     assert not any(value.is_const or value in module.signatures[0].graph.inputs for value in outputs)
@@ -141,7 +144,7 @@ BODY = """body {{
 
 def test_a_loop_hands_an_invariant_on_without_a_copy() -> None:
     module, report = module_of(LOOP.format(), COND, BODY.format(""), inputs=2)
-    tidy(module, report)
+    PassManager(Context(module, report)).run(CLEANUP_TFL)
     body = module.functions["body"]
     assert body.outputs[1] is body.inputs[1]
 
@@ -174,7 +177,7 @@ def test_a_value_that_may_begin_empty_is_seen_to_grow() -> None:
         return %2
     }"""
     module, report = module_of(growing, cond, body)
-    tidy(module, report)
+    PassManager(Context(module, report)).run(CLEANUP_TFL)
     assert [op.type for op in module.functions["body"].ops] == ["CONCATENATION", "SHAPE", "ADD", "SLICE"]
 
 
@@ -189,7 +192,7 @@ def test_branches_return_constants_as_they_are() -> None:
         'yes {\n const %0 "a": float32[2] = [1.0, 2.0]\n return %0\n}',
         'no {\n const %0 "b": float32[2] = [3.0, 4.0]\n return %0\n}',
     )
-    tidy(module, report)
+    PassManager(Context(module, report)).run(CLEANUP_TFL)
     assert not module.functions["yes"].ops and not module.functions["no"].ops
 
 
@@ -234,7 +237,7 @@ def test_units_in_front_of_what_is_broadcast_go(shape: str, reader: str, expecte
     %9 "d": {reader} {{}}"""
     head = '%0 "x": float32[b,2,3]\n input %8 "y": float32[1,3]'
     module, report = module_of(f"main {{\n input {head}\n{body}{TAIL}", inputs=2)
-    tidy(module, report)
+    PassManager(Context(module, report)).run(CLEANUP_TFL)
     assert kinds(module) == expected
 
 
@@ -256,7 +259,7 @@ def test_constants_that_repeat_themselves_are_broadcast(constant: str, shape: tu
     const %1 "c": float32[2,3] = {constant}
     %9 "a": float32[b,2,3] = tfl.MINIMUM(%0, %1) {{}}"""
     module, report = module_of(f'main {{\n input %0 "x": float32[b,2,3]\n{body}{TAIL}')
-    tidy(module, report)
+    PassManager(Context(module, report)).run(CLEANUP_TFL)
     (op,) = module.signatures[0].graph.ops
     assert op.operands[1] is not None and op.operands[1].shape == shape
 
@@ -266,7 +269,7 @@ def test_a_constant_that_enlarges_keeps_its_size() -> None:
     const %1 "c": float32[2,3] = [[1, 2, 3], [1, 2, 3]]
     %9 "a": float32[2,3] = tfl.ADD(%0, %1) {}"""
     module, report = module_of(f'main {{\n input %0 "x": float32[3]\n{body}{TAIL}')
-    tidy(module, report)
+    PassManager(Context(module, report)).run(CLEANUP_TFL)
     constant = module.signatures[0].graph.ops[0].operands[1]
     assert constant is not None and constant.shape == (2, 3)
 
@@ -279,7 +282,7 @@ def test_units_that_are_dropped_for_a_broadcast_stay(other: str, expected: list[
     %9 "d": float32[{other}] = tfl.ADD(%8, %2) {{}}"""
     head = f'%0 "x": float32[1,1,3]\n input %8 "y": float32[{other}]'
     module, report = module_of(f"main {{\n input {head}\n{body}{TAIL}", inputs=2)
-    tidy(module, report)
+    PassManager(Context(module, report)).run(CLEANUP_TFL)
     assert kinds(module) == expected
 
 

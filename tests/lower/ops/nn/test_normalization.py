@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
-from fuseconv.pipeline import convert
+from fuseconv.api import convert
 from fuseconv.testing import check, check_refused
 
 

@@ -1,0 +1,252 @@
+"""Run a pipeline: a tuple of passes, each with a name, in the order in which they stand.
+
+A pass is a function over a module. It names what it needs by its parameters, which are filled from the fields of the
+`Context` of the conversion; what it must find and what it leaves behind are `Fact`s:
+
+    @module_pass("freeze-variables", requires=(NO_TF1_CONTROL_FLOW,), ensures=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
+    def freeze_variables(module: Module, report: Report) -> None:
+        '''Turn variables that nothing writes into constants.'''
+
+The manager gives every pass its time and number of changes, prints the IR around it, and verifies what it leaves.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TextIO, TypeAlias
+
+from fuseconv.errors import InputError, suggestion
+from fuseconv.ir.graph import Module, count_edits
+from fuseconv.ir.text import print_module
+from fuseconv.ir.verifier import Fact, MalformedError, check
+from fuseconv.report.records import Report
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A named step of a pipeline. Calling it calls its function.
+
+    function: takes fields of a `Context` by their names, and changes the module in place. It may return whether it
+    changed anything; if it returns None, the manager counts the edits of ops.
+    requires, ensures: facts that hold before, and after. condition: whether the pass runs at all, asked of the context.
+    after_changes: the pass is left out where nothing has changed since it last ran.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    requires: tuple[Fact, ...] = ()
+    ensures: tuple[Fact, ...] = ()
+    condition: Callable[[Any], bool] | None = None
+    after_changes: bool = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def when(self, condition: Callable[[Any], bool]) -> Pass:
+        """Return this pass, to run only where the condition holds of the context."""
+        return replace(self, condition=condition)
+
+    @functools.cached_property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(inspect.signature(self.function).parameters)
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the function's docstring, in one line."""
+        paragraph = (inspect.getdoc(self.function) or "").partition("\n\n")[0]
+        return " ".join(paragraph.split()).partition(". ")[0].rstrip(".")
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Passes that run at least once, and then until `until` holds of the module; without it, until a round in which the
+    first of them changes nothing."""
+
+    passes: Pipeline
+    until: Callable[[Module], bool] | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Passes under one name in the progress and in the report's times.
+
+    why: what is recorded of ops of the model that the stage takes away without a record of their own, under `rule`."""
+
+    name: str
+    passes: Pipeline
+    rule: str = ""
+    why: str = ""
+
+
+Pipeline: TypeAlias = tuple["Pass | Repeat | Stage", ...]
+
+
+def module_pass(
+    name: str, *, requires: tuple[Fact, ...] = (), ensures: tuple[Fact, ...] = (), after_changes: bool = False
+) -> Callable[[Callable[..., Any]], Pass]:
+    """Declare the decorated function as the pass of this name."""
+    return lambda function: Pass(name, function, requires, ensures, None, after_changes)
+
+
+@dataclass
+class Context:
+    """What the passes of one conversion work on and are told.
+
+    options: what passes may name as parameters besides the module and the report."""
+
+    module: Module
+    report: Report
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["options"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def passes_of(pipeline: Pipeline) -> Iterator[Pass]:
+    """Yield the passes of a pipeline in order, those of a Repeat or Stage once."""
+    for item in pipeline:
+        if isinstance(item, Pass):
+            yield item
+        else:
+            yield from passes_of(item.passes)
+
+
+def insert(pipeline: Pipeline, new: Pass, before: str = "", after: str = "") -> Pipeline:
+    """Return a pipeline with a pass put in before the first, or behind the last, pass of a name.
+
+    Raises InputError if the pipeline has no pass of that name."""
+    name = before or after
+    places = sum(item.name == name for item in passes_of(pipeline))
+    if not places:
+        help = _did_you_mean(name, pipeline)
+        raise InputError(f"the pass {new.name} is to stand beside {name}, which is no pass{help}")
+    target = 0 if before else places - 1
+    count = -1
+
+    def rebuilt(items: Pipeline) -> Iterator[Pass | Repeat | Stage]:
+        nonlocal count
+        for item in items:
+            if not isinstance(item, Pass):
+                yield replace(item, passes=tuple(rebuilt(item.passes)))
+                continue
+            count += item.name == name
+            chosen = item.name == name and count == target
+            yield from (new, item) if chosen and before else (item, new) if chosen else (item,)
+
+    return tuple(rebuilt(pipeline))
+
+
+class PassManager:
+    """Runs pipelines over the module of one context.
+
+    verify_each: check the IR after every pass, and the facts that passes require and ensure (slow; on in tests).
+    print_before, print_after: names of passes, or "all", around which the module is printed to `stream`.
+    progress: called with the name of each stage as it starts."""
+
+    verify_each = False
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        verify_each: bool | None = None,
+        print_before: Sequence[str] = (),
+        print_after: Sequence[str] = (),
+        stream: TextIO | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self.context = context
+        if verify_each is not None:
+            self.verify_each = verify_each
+        self.print_before, self.print_after, self.stream = frozenset(print_before), frozenset(print_after), stream
+        self.progress = progress
+        # How often the module had been changed in all, and when each pass that runs after changes last ran.
+        self._changes = 1
+        self._seen: dict[str, int] = {}
+
+    def run(self, pipeline: Pipeline) -> bool:
+        """Run a pipeline; return whether its first pass changed anything."""
+        first: bool | None = None
+        for item in pipeline:
+            if isinstance(item, Pass):
+                changed = self._run_pass(item)
+            elif isinstance(item, Repeat):
+                changed = self.run(item.passes)
+                while changed if item.until is None else not item.until(self.context.module):
+                    changed = self.run(item.passes)
+            else:
+                changed = self._run_stage(item)
+            first = changed if first is None else first
+        return bool(first)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Tell the progress of a stage, and add the time that the block takes to the report's."""
+        if self.progress:
+            self.progress(name)
+        with self.context.report.stage(name):
+            yield
+
+    def _run_stage(self, stage: Stage) -> bool:
+        report = self.context.report
+        with self.stage(stage.name):
+            if not stage.why:
+                return self.run(stage.passes)
+            with report.rewriting(self.context.module, stage.rule, stage.why):
+                return self.run(stage.passes)
+
+    def _run_pass(self, item: Pass) -> bool:
+        if item.condition is not None and not item.condition(self.context):
+            return False
+        if item.after_changes and self._seen.get(item.name) == self._changes:
+            return False
+        if self.verify_each:
+            self._check(item.requires, f"{item.name} requires")
+        self._print("before", item, self.print_before)
+        edits, start = count_edits(), time.perf_counter()
+        said = item.function(*[getattr(self.context, name) for name in item.parameters])
+        seconds, edits = time.perf_counter() - start, count_edits() - edits
+        changed = edits > 0 if said is None else bool(said)
+        self._changes += changed
+        self._seen[item.name] = self._changes
+        self.context.report.ran(item.name, seconds, edits if changed else 0)
+        self._print("after", item, self.print_after)
+        if self.verify_each:
+            try:
+                check(self.context.module)
+            except MalformedError as error:
+                raise MalformedError(f"behind the pass {item.name}: {error}") from error
+            self._check(item.ensures, f"{item.name} ensures")
+        return changed
+
+    def _check(self, facts: tuple[Fact, ...], who: str) -> None:
+        for fact in facts:
+            violation = fact.violation(self.context.module)
+            if violation:
+                raise MalformedError(f"{who} {fact.name}, but {violation}")
+
+    def _print(self, when: str, item: Pass, names: frozenset[str]) -> None:
+        if names & {item.name, ALL} and self.stream is not None:
+            self.stream.write(f"// IR {when} {item.name}\n{print_module(self.context.module, elide=16)}\n")
+
+
+def check_names(names: Sequence[str], pipeline: Pipeline) -> None:
+    """Raise InputError for a name that is no pass of the pipeline, nor "all"."""
+    known = {item.name for item in passes_of(pipeline)} | {ALL}
+    for name in names:
+        if name not in known:
+            raise InputError(f"no pass is called {name}{_did_you_mean(name, pipeline)}; `fuseconv passes` lists them")
+
+
+def _did_you_mean(name: str, pipeline: Pipeline) -> str:
+    return suggestion(name, [item.name for item in passes_of(pipeline)])

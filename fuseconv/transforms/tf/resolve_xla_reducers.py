@@ -1,0 +1,32 @@
+"""Reducers of XLA's windows, by name: XlaReduceWindow(computation=f) -> XlaReduceWindow(computation="Add")."""
+
+from __future__ import annotations
+
+from fuseconv.ir.graph import FuncRef, Graph, Module
+from fuseconv.pass_manager import module_pass
+
+# The reduction that a function of two scalars is, if this op is all that it computes.
+_REDUCERS = {"tf.AddV2": "Add", "tf.Add": "Add", "tf.Maximum": "Max", "tf.Minimum": "Min"}
+_FORWARDS = frozenset({"tf.Identity"})
+
+
+@module_pass("resolve-xla-reducers")
+def resolve_xla_reducers(module: Module) -> None:
+    """Name the function that reduces a window "Add", "Max" or "Min", where it is one of these."""
+    for graph in list(module.graphs()):
+        for op in graph.ops:
+            function = op.attrs.get("computation")
+            if op.kind == "tf.XlaReduceWindow" and isinstance(function, FuncRef) and function.name in module.functions:
+                op.attrs["computation"] = _reducer(module.functions[function.name]) or function
+
+
+def _reducer(graph: Graph) -> str | None:
+    ops = [op for op in graph.ops if op.kind not in _FORWARDS]
+    if len(ops) != 1 or len(graph.inputs) != 2:
+        return None
+    (op,) = ops
+    result = graph.outputs[0]
+    while result.op is not None and result.op.kind in _FORWARDS:
+        result = result.op.operands[0]  # type: ignore[assignment]
+    both = all(any(value is operand for operand in op.operands) for value in graph.inputs)
+    return _REDUCERS.get(op.kind) if both and result.op is op else None
