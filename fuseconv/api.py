@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import io
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 from fuseconv.errors import InputError, UnsupportedError
@@ -22,7 +24,7 @@ from fuseconv.load import load
 from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
 from fuseconv.lower.engine.custom import CustomOps
-from fuseconv.pass_manager import Context, PassManager
+from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT
 from fuseconv.report.records import Report
 from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
@@ -83,6 +85,9 @@ def convert(
     select_tf_ops: bool = False,
     downcast_float64: bool = False,
     explain: bool = False,
+    verify_each: bool | None = None,
+    print_ir_before: Sequence[str] = (),
+    print_ir_after: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
 ) -> Conversion:
     """Converts a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen GraphDef (.pb) to TFLite.
@@ -99,14 +104,16 @@ def convert(
     runtime, which clears them in reset_all_variables only. trust_model: load Lambda layers, which run the model's code.
     allow_custom_ops: write every op that has no rule as a custom one; custom_ops: only these. select_tf_ops: let the
     Flex delegate run those that it knows. downcast_float64: compute in float32 what the model computes in float64.
-    explain: record what matches a fusion's pattern but for one thing. progress: called with the name of each stage as
+    explain: record what matches a fusion's pattern but for one thing. verify_each: verify the IR after each pass, and
+    the facts that passes require and ensure. print_ir_before, print_ir_after: names of passes, or "all", around which
+    the IR is printed to standard error. progress: called with the name of each stage as
     it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted. Nothing is written then.
     """
     _check_lists(
         signatures=signatures, tags=tags, inputs=inputs, outputs=outputs, plugins=plugins, fuse=fuse, no_fuse=no_fuse,
-        custom_ops=custom_ops,
+        custom_ops=custom_ops, print_ir_before=print_ir_before, print_ir_after=print_ir_after,
     )
     _check_choice("verify_fusions", verify_fusions, CHECK_MODES)
     _check_choice("rnn", rnn, RNN_MODES)
@@ -124,7 +131,12 @@ def convert(
         "rnn_state": rnn_state, "unroll_policy": UnrollPolicy(rnn),
         "custom": CustomOps(custom_ops, allow_custom_ops, node_def if select_tf_ops else None),
     })  # fmt: skip
-    manager = PassManager(context, progress=progress)
+    pipeline = reduce(insert, registry.passes, CONVERT)
+    check_names((*print_ir_before, *print_ir_after), pipeline)
+    manager = PassManager(
+        context, verify_each=verify_each, print_before=print_ir_before, print_after=print_ir_after, stream=sys.stderr,
+        progress=progress,
+    )  # fmt: skip
     try:
         with manager.stage("load"):
             context.module = load(
@@ -132,7 +144,7 @@ def convert(
                 custom_objects=registry.custom_objects, warn=report.warnings.append,
             )  # fmt: skip
             report_unknown_ops(context.module, fusions, registry.rules, op_names, report, explain)
-        manager.run(CONVERT)
+        manager.run(pipeline)
         report.warnings += filter(None, [body_check.warning()])
         with manager.stage("write"):
             check(context.module)

@@ -238,6 +238,9 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--downcast-float64", is_flag=True, help="Compute in float32 what the model computes in float64.")
 @click.option("--max-constant-bytes", metavar="N", help="What all constants may take, such as 500M or 2G; by default "
               "16 times the model's size, at least 256M.")
+@click.option("--print-ir-before", metavar="PASS", multiple=True, help="Print the IR before this pass, or all.")
+@click.option("--print-ir-after", metavar="PASS", multiple=True, help="Print the IR after this pass, or all.")
+@click.option("--verify-each", is_flag=True, default=None, help="Verify the IR after each pass.")
 @click.option("--report", "report_path", type=_PATH, metavar="FILE.json", help="Write the full report.")
 @click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what the model does.")
 @_data
@@ -389,6 +392,23 @@ def fusions(terminal: Terminal, plugins: tuple[str, ...]) -> None:
 
     rows = fusion_rows(load_registry(plugins))
     terminal.result({"fusions": rows}, lambda out: show_fusions(out, rows))
+
+
+@main.command(cls=Command)
+@_plugin
+@click.pass_obj
+def passes(terminal: Terminal, plugins: tuple[str, ...]) -> None:
+    """List the passes of a conversion, in order: what each does, requires and ensures."""
+    from functools import reduce
+
+    from fuseconv.fuse.plugins import load_registry
+    from fuseconv.pass_manager import insert
+    from fuseconv.pipeline import CONVERT
+    from fuseconv.report.listing import pass_rows
+    from fuseconv.report.terminal import show_passes
+
+    rows = pass_rows(reduce(insert, load_registry(plugins).passes, CONVERT))
+    terminal.result({"passes": rows}, lambda out: show_passes(out, rows))
 
 
 @main.command(cls=Command)

@@ -36,7 +36,8 @@ class Pass:
     function: takes fields of a `Context` by their names, and changes the module in place. It may return whether it
     changed anything; if it returns None, the manager counts the edits of ops.
     requires, ensures: facts that hold before, and after. condition: whether the pass runs at all, asked of the context.
-    after_changes: the pass is left out where nothing has changed since it last ran.
+    after_changes: the pass is left out where nothing has changed since it last ran. before, after: of a plug-in's pass,
+    the name of the one that it stands beside.
     """
 
     name: str
@@ -45,6 +46,8 @@ class Pass:
     ensures: tuple[Fact, ...] = ()
     condition: Callable[[Any], bool] | None = None
     after_changes: bool = False
+    before: str = ""
+    after: str = ""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -89,10 +92,17 @@ Pipeline: TypeAlias = tuple["Pass | Repeat | Stage", ...]
 
 
 def module_pass(
-    name: str, *, requires: tuple[Fact, ...] = (), ensures: tuple[Fact, ...] = (), after_changes: bool = False
+    name: str,
+    *,
+    requires: tuple[Fact, ...] = (),
+    ensures: tuple[Fact, ...] = (),
+    after_changes: bool = False,
+    before: str = "",
+    after: str = "",
 ) -> Callable[[Callable[..., Any]], Pass]:
-    """Declare the decorated function as the pass of this name."""
-    return lambda function: Pass(name, function, requires, ensures, None, after_changes)
+    """Declare the decorated function as the pass of this name. A converter module says `before` or `after` which pass
+    its own is to run; those that come with fuseconv stand in `pipeline.py`."""
+    return lambda function: Pass(name, function, requires, ensures, None, after_changes, before, after)
 
 
 @dataclass
@@ -121,16 +131,18 @@ def passes_of(pipeline: Pipeline) -> Iterator[Pass]:
             yield from passes_of(item.passes)
 
 
-def insert(pipeline: Pipeline, new: Pass, before: str = "", after: str = "") -> Pipeline:
-    """Return a pipeline with a pass put in before the first, or behind the last, pass of a name.
+def insert(pipeline: Pipeline, new: Pass) -> Pipeline:
+    """Return a pipeline with a pass put in before the first pass of the name that it says, or behind the last one.
 
-    Raises InputError if the pipeline has no pass of that name."""
-    name = before or after
+    Raises InputError if the pipeline has no pass of that name, or has one of the new pass's name."""
+    name = new.before or new.after
+    if any(item.name == new.name for item in passes_of(pipeline)):
+        raise InputError(f"there is a pass called {new.name} already; give the plug-in's another name")
     places = sum(item.name == name for item in passes_of(pipeline))
     if not places:
         help = _did_you_mean(name, pipeline)
         raise InputError(f"the pass {new.name} is to stand beside {name}, which is no pass{help}")
-    target = 0 if before else places - 1
+    target = 0 if new.before else places - 1
     count = -1
 
     def rebuilt(items: Pipeline) -> Iterator[Pass | Repeat | Stage]:
@@ -141,7 +153,7 @@ def insert(pipeline: Pipeline, new: Pass, before: str = "", after: str = "") -> 
                 continue
             count += item.name == name
             chosen = item.name == name and count == target
-            yield from (new, item) if chosen and before else (item, new) if chosen else (item,)
+            yield from (new, item) if chosen and new.before else (item, new) if chosen else (item,)
 
     return tuple(rebuilt(pipeline))
 

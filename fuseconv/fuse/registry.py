@@ -12,6 +12,7 @@ from typing import Any
 from fuseconv.errors import InputError
 from fuseconv.fuse.match import Fusion
 from fuseconv.ir.signature import OpFunction, op_function
+from fuseconv.pass_manager import Pass
 from fuseconv.report.records import Report
 
 
@@ -29,6 +30,7 @@ class Registry:
     A module offers fusions in a list `FUSIONS`, lowering rules as functions marked with `@lowers`. Two that claim one
     name are an InputError that names both owners.
 
+    passes: those that modules offer, functions marked with `@module_pass(..., before=...)` or `after=`.
     custom_objects: the classes and functions that a module offers in a dict `CUSTOM_OBJECTS`, by the names that Keras
     files have for them. (Those that it registers with Keras are found without it.)
     """
@@ -37,6 +39,7 @@ class Registry:
         self._fusions: dict[str, Owned] = {}
         self._rules: dict[str, Owned] = {}
         self.custom_objects: dict[str, Any] = {}
+        self.passes: list[Pass] = []
         self._modules: list[ModuleType] = []
         for module in modules:
             self.add(module)
@@ -66,7 +69,14 @@ class Registry:
             if callable(function) and getattr(function, "__module__", None) == module.__name__:
                 for name in getattr(function, "lowers", ()):
                     self._claim(self._rules, name, op_function(function, name), origin)
+            if isinstance(function, Pass) and function.function.__module__ == module.__name__:
+                self._add_pass(function, origin)
         self.custom_objects |= getattr(module, "CUSTOM_OBJECTS", {})
+
+    def _add_pass(self, item: Pass, origin: str) -> None:
+        if bool(item.before) == bool(item.after):
+            raise InputError(f"the pass {item.name} of {origin} must say which pass it stands before, or after")
+        self.passes.append(item)
 
     @property
     def fusions(self) -> list[Fusion]:

@@ -20,7 +20,9 @@ in the order in which things happened, so that the same conversion gives the sam
 - `emitted`: each op of the file as `{"subgraph", "index", "type", "sources"}`: its place in the file, its type (the
   custom code of a custom op) and the nodes of the model that it stands for.
 - `warnings`: sentences for the user.
-- `seconds`: the time of each stage. This alone differs from one run to the next.
+- `passes`: `{"name", "changes", "seconds"}` of each run of a pass, in order; changes count the edits of ops, 0 where
+  the pass left the module as it was.
+- `seconds`: the time of each stage. Times alone differ from one run to the next.
 - `verification`: only after `convert --verify`: what `fuseconv verify --json` prints, see `Verification.to_json`.
 - `error`: only after a failure: `{"message", "exit_code"}`, the sentence that is printed and the command's exit code.
   Where the conversion did not come to the model's operations, there are only `schema_version` and `generator` besides.
@@ -70,6 +72,9 @@ def to_json(report: Report) -> dict[str, Any]:
             for op in report.emitted
         ],
         "warnings": list(report.warnings),
+        "passes": [
+            {"name": run.name, "changes": run.changes, "seconds": round(run.seconds, 6)} for run in report.passes
+        ],
         "seconds": {stage: round(seconds, 6) for stage, seconds in report.seconds.items()},
     }
 

@@ -88,6 +88,14 @@ class Report:
         """Record one run of a pass."""
         self.passes.append(PassRun(name, seconds, changes))
 
+    def pass_totals(self) -> list[tuple[str, int, int, float]]:
+        """Return the name of each pass with the number of its runs, its changes and its seconds, in order."""
+        totals: dict[str, tuple[int, int, float]] = {}
+        for run in self.passes:
+            runs, changes, seconds = totals.get(run.name, (0, 0, 0.0))
+            totals[run.name] = runs + 1, changes + run.changes, seconds + run.seconds
+        return [(name, *total) for name, total in totals.items()]
+
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Adds the time that the block takes to the stage's."""

@@ -61,6 +61,7 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
         _show_rules(out, "Folded", by_kind["folded"])
         _show_rules(out, "Removed", by_kind["removed"])
         _show_emitted(out, report)
+        _show_pass_runs(out, report)
     elif counts := _removed(report):
         line(out, "Removed", " · ".join(f"{n} {clean(rule)}" for rule, n in counts.most_common()))
     totals = report.totals()
@@ -71,6 +72,13 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     if report.seconds:
         stages = " · ".join(f"{stage} {_seconds(s)}" for stage, s in report.seconds.items())
         line(out, "Time", f"{_seconds(sum(report.seconds.values()))}  ({stages})")
+
+
+def _show_pass_runs(out: Console, report: Report) -> None:
+    rows = table("Pass", ">Runs", ">Changes", ">Time")
+    for name, runs, changes, seconds in report.pass_totals():
+        rows.add_row(clean(name), str(runs), str(changes), _seconds(seconds))
+    out.print(rows)
 
 
 def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]], verbose: bool = False) -> None:
@@ -84,6 +92,13 @@ def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]]
 def show_fusions(out: Console, rows: Iterable[Mapping[str, str]]) -> None:
     """The fusions: `{"name", "emits", "summary", "origin"}` for each."""
     _show_rows(out, rows, {"name": "Fusion", "emits": "~Into", "summary": "~What it does", "origin": "~From"})
+
+
+def show_passes(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
+    """The passes of a pipeline: `{"name", "summary", "requires", "ensures"}` for each."""
+    lines = ({**row, "requires": ", ".join(row["requires"]), "ensures": ", ".join(row["ensures"])} for row in rows)
+    headers = {"name": "Pass", "summary": "~What it does", "requires": "~Requires", "ensures": "~Ensures"}
+    _show_rows(out, lines, headers)
 
 
 def show_rules(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
