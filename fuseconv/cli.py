@@ -402,9 +402,8 @@ def passes(terminal: Terminal, plugins: tuple[str, ...]) -> None:
     from functools import reduce
 
     from fuseconv.fuse.plugins import load_registry
-    from fuseconv.pass_manager import insert
+    from fuseconv.pass_manager import insert, pass_rows
     from fuseconv.pipeline import CONVERT
-    from fuseconv.report.listing import pass_rows
     from fuseconv.report.terminal import show_passes
 
     rows = pass_rows(reduce(insert, load_registry(plugins).passes, CONVERT))

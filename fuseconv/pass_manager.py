@@ -158,6 +158,22 @@ def insert(pipeline: Pipeline, new: Pass) -> Pipeline:
     return tuple(rebuilt(pipeline))
 
 
+def pass_rows(pipeline: Pipeline) -> list[dict[str, Any]]:
+    """`{"name", "summary", "requires", "ensures", "module"}` of each pass of a pipeline, in order.
+
+    A pass that stands at several places is listed at each. `requires` and `ensures` are names of facts."""
+    return [
+        {
+            "name": item.name,
+            "summary": item.summary,
+            "requires": [fact.name for fact in item.requires],
+            "ensures": [fact.name for fact in item.ensures],
+            "module": item.function.__module__,
+        }
+        for item in passes_of(pipeline)
+    ]
+
+
 class PassManager:
     """Runs pipelines over the module of one context.
 

@@ -139,6 +139,7 @@ class TestConvert:
         for _ in range(2):
             documents.append(json.loads(run("convert", model, "-o", tmp_path / "out.tflite", "--json").stdout))
             assert documents[-1].pop("seconds")
+            assert all(run.pop("seconds") >= 0 for run in documents[-1]["passes"])
         assert documents[0] == documents[1]
 
     def test_verified(self, model: Path, tmp_path: Path) -> None:

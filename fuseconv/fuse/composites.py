@@ -28,7 +28,9 @@ _FUSABLE = "tfl_fusable_op"
 
 @module_pass("fuse-composites")
 def fuse_composites(module: Module, fusions: Iterable[Fusion], report: Report, body_check: BodyCheck) -> None:
-    """Replaces calls of annotated functions by fused ops, where a fusion's check and the body agree; others stay calls.
+    """Replace calls of annotated functions by fused ops: call lstm_1(x, h, c, ...) -> UNIDIRECTIONAL_SEQUENCE_LSTM.
+
+    The fusion's check and the function's body must agree; other calls stay.
 
     What stands in the body of a composite that is fused goes with it; a composite within one that is not is looked at.
     """

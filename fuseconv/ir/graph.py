@@ -129,7 +129,7 @@ class Op:
         sources: tuple[str, ...] = (),
     ) -> None:
         global _edits
-        _edits += 1
+        _edits += not operands  # else `set_operands` counts
         self.set_kind(kind)
         self.operands: list[Value | None] = []
         self.attrs = attrs if attrs is not None else {}
@@ -156,11 +156,11 @@ class Op:
 
     def set_operands(self, operands: Sequence[Value | None]) -> None:
         global _edits
-        _edits += self.operands != operands
-        for value in self.operands:
+        before, self.operands = self.operands, list(operands)
+        _edits += before != self.operands
+        for value in before:
             if value is not None:
                 _drop_use(value, self)
-        self.operands = list(operands)
         for value in self.operands:
             if value is not None:
                 value.uses[self] = value.uses.get(self, 0) + 1

@@ -22,7 +22,7 @@ in the order in which things happened, so that the same conversion gives the sam
 - `warnings`: sentences for the user.
 - `passes`: `{"name", "changes", "seconds"}` of each run of a pass, in order; changes count the edits of ops, 0 where
   the pass left the module as it was.
-- `seconds`: the time of each stage. Times alone differ from one run to the next.
+- `seconds`: the time of each stage. Times alone, here and in `passes`, differ from one run to the next.
 - `verification`: only after `convert --verify`: what `fuseconv verify --json` prints, see `Verification.to_json`.
 - `error`: only after a failure: `{"message", "exit_code"}`, the sentence that is printed and the command's exit code.
   Where the conversion did not come to the model's operations, there are only `schema_version` and `generator` besides.

@@ -10,7 +10,6 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import fuseconv.tfl.ops  # noqa: F401  fills the table
-from fuseconv.pass_manager import Pipeline, passes_of
 from fuseconv.tfl.opdef import TABLE
 
 if TYPE_CHECKING:
@@ -34,22 +33,6 @@ def fusion_rows(registry: Registry) -> list[dict[str, str]]:
             "origin": registry.origin(fusion.name),
         }
         for fusion in registry.fusions
-    ]
-
-
-def pass_rows(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """`{"name", "summary", "requires", "ensures", "module"}` of each pass of a pipeline, in order.
-
-    A pass that stands at several places is listed at each. `requires` and `ensures` are names of facts."""
-    return [
-        {
-            "name": item.name,
-            "summary": item.summary,
-            "requires": [fact.name for fact in item.requires],
-            "ensures": [fact.name for fact in item.ensures],
-            "module": item.function.__module__,
-        }
-        for item in passes_of(pipeline)
     ]
 
 

@@ -26,7 +26,9 @@ from fuseconv.tfl.limits import LARGEST_SIZE
 def lower(
     module: Module, rules: Mapping[str, OpFunction], report: Report, custom: CustomOps | None = None
 ) -> None:
-    """Turns the `tf` ops of all graphs into `tfl` ops. Raises UnsupportedError with every op that cannot be lowered.
+    """Replace TF ops by the TFLite ops that their rules build: tf.Relu6(x) -> tfl.RELU6(x).
+
+    Raises UnsupportedError with every op that cannot be lowered.
 
     custom: which ops that no rule serves may become CUSTOM ops.
     """

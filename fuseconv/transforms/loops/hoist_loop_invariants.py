@@ -24,7 +24,7 @@ _ADDS = frozenset({"Add", "AddV2", "BiasAdd"})
 
 @module_pass("hoist-loop-invariants")
 def hoist_loop_invariants(module: Module) -> None:
-    """Compute before a loop what its steps compute of invariants or of one row of a sequence."""
+    """Compute before a loop what does not depend on its state: While(x[t] @ w) -> y = x @ w, While(y[t])."""
     hoist(module)
 
 

@@ -136,7 +136,7 @@ def for_each_loop(module: Module, visit: Callable[[Op, Graph], None]) -> None:
 
 @module_pass("reduce-while-operands")
 def reduce_while_operands(module: Module, report: Report) -> None:
-    """Each loop carries only what is read, and each counter and invariant once; its condition is one comparison."""
+    """Carry through a loop only what is read, each counter and invariant once: While(a, a, n, 0) -> While(a, n)."""
     for_each_loop(module, lambda op, graph: _trim(LoopForm(op, module), graph, module, report))
 
 

@@ -16,7 +16,7 @@ _TESTS = {
 
 @module_pass("normalize-loops")
 def normalize_loops(module: Module) -> bool:
-    """n, n - 1, ... as long as it is at least m -> n - t where t is 0, 1, ... as long as it is less than n - m + 1.
+    """Let loops count up from 0 by 1: for (i = n; i >= m; --i) -> for (t = 0; t < n - m + 1; ++t) with i = n - t.
 
     m is constant. Returns whether there was such a loop; what was made has no inferred shapes then."""
     found: list[Op] = []

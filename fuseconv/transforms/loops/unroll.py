@@ -30,7 +30,7 @@ Choose = Callable[[LoopForm, int], int]
 
 @module_pass("unroll-loops")
 def unroll_loops(module: Module, unroll_policy: UnrollPolicy, report: Report) -> None:
-    """Make several steps of a loop one iteration, or all of them no loop, as the policy says."""
+    """Make several steps of a loop one iteration, or all of them no loop: While(f; 8) -> While(f, f, f, f; 2)."""
     unroll(module, unroll_policy.steps_an_iteration, report)
 
 

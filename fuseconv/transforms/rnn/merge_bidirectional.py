@@ -56,8 +56,9 @@ class _Direction:
 
 @module_pass("merge-bidirectional")
 def merge_bidirectional(module: Module, fusions: Iterable[Fusion]) -> None:
-    """Replaces calls of `lstm_*` or `rnn_*` on one x, one of them with go_backwards, by a call of
-    `bidirectional_lstm_*` or `bidirectional_rnn_*`, if any of the fusions makes an op of it.
+    """Merge layers of both directions: lstm_f(x), lstm_b(x; go_backwards) -> bidirectional_lstm(x).
+
+    This is done if any of the fusions makes an op of it.
 
     The composite's operands are x and then, for the layer that goes forwards and for the other one, what the composite
     of one direction has behind x; its results are, for both in turn, the last output, all outputs and the states. All

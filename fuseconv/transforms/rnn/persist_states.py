@@ -39,8 +39,10 @@ _RULE = "rnn_state"
 
 @module_pass("persist-states")
 def persist_states(module: Module, report: Report, rnn_state: str = "written") -> bool:
-    """Takes away what writes the state of a fused recurrent op before each invoke, where it is not needed. Returns
-    whether it took anything, which leaves handles of variables that nothing uses.
+    """Let states outlive an invoke in the op's own variable tensor: FILL -> state, LSTM(x, state) -> LSTM(x, state).
+
+    This takes away what writes a state before each invoke, where it is not needed. Returns whether it took anything,
+    which leaves handles of variables that nothing uses.
 
     A stateful layer reads its state from a variable of the model and writes it back: if nothing else uses the variable,
     and it starts as zeros, the op's own variable tensor takes its place, which the runtime zeroes when it allocates

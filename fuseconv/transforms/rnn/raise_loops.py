@@ -30,7 +30,7 @@ _SWAP = [1, 0, 2]
 
 @module_pass("raise-rnn-loops")
 def raise_loops(module: Module, report: Report) -> None:
-    """Replaces each loop that is an RNN by a call of an annotated function.
+    """Outline loops that are recurrent layers: While(...) -> call of a function annotated lstm_* or rnn_*.
 
     The report says why others, which multiply matrices at each step and carry what they make, are none."""
     batches: dict[str, int] = {}

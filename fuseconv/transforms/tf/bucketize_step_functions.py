@@ -30,8 +30,10 @@ _END = 1 << 24
 
 @module_pass("bucketize-step-functions")
 def bucketize_step_functions(module: Module, report: Report) -> bool:
-    """Replaces casts of floats to integers, and what rounds floats, by a Bucketize and a GatherV2 where a chain of
-    rising functions with a float64 among them leads there from one integer. Tells whether it changed anything.
+    """Tabulate step functions of an integer: Cast(floor(log(Cast(n, float64))), int32) -> table[Bucketize(n)].
+
+    This takes casts of floats to integers, and roundings, that a chain of rising functions with a float64 among them
+    leads to from one integer. Returns whether anything changed.
 
     The table ends at 2**24: beyond, GATHER finds nothing, and the run fails. Expects folded constants."""
     made: list[str] = []

@@ -46,7 +46,7 @@ _COMPARED_BYTES = 1 << 20
 
 @module_pass("canonicalize", after_changes=True)
 def canonicalize(module: Module, report: Report) -> None:
-    """Infers shapes, folds constants, merges equal ops and removes dead code, in all graphs.
+    """Infer shapes, fold constants, merge equal ops, drop ops that only forward, and eliminate dead code.
 
     The body of a loop, branch or call is walked where the op that runs it stands: that is where its operands are known.
     """

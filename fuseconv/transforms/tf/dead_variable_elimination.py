@@ -17,7 +17,7 @@ _READ, _ASSIGN = "tf.ReadVariableOp", "tf.AssignVariableOp"
 
 @module_pass("eliminate-dead-variables", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
 def eliminate_dead_variables(module: Module, report: Report) -> None:
-    """Removes assignments of variables whose values only go into assignments of such variables.
+    """Remove variables that are only kept up to date: v = f(v), which no result reads -> nothing.
 
     Variables that loops, branches or functions use are left alone."""
     if not are_read(module, VARIABLES):

@@ -21,7 +21,7 @@ _RESULTS = ("i", "cs", "f", "o", "ci", "co", "h")
 
 @module_pass("decompose-block-lstm")
 def decompose_block_lstm(module: Module) -> None:
-    """Replaces each BlockLSTM by a loop over TensorLists."""
+    """Replace an LSTM layer of one op by the loop that it computes: BlockLSTM -> While over TensorLists."""
     for graph in list(module.graphs()):
         ops, graph.ops = graph.ops, []
         for op in ops:

@@ -32,7 +32,9 @@ _ALPHA = 0.2
 
 @module_pass("decompose-grappler-kernels")
 def decompose_grappler_kernels(module: Module) -> None:
-    """Replaces each such op whose parts are all known; the others stay, to be refused by name."""
+    """Take apart ops that Grappler fused: _FusedConv2D(x, w, b; BiasAdd, Relu) -> Relu(BiasAdd(Conv2D(x, w), b)).
+
+    An op with a part that is not known stays, to be refused by name."""
     for graph in list(module.graphs()):
         ops, graph.ops = graph.ops, []
         for op in ops:

@@ -21,7 +21,9 @@ Rewrite = Callable[..., Value]
 
 @module_pass("decompose-tensor-arrays")
 def decompose_tensor_arrays(module: Module, report: Report) -> None:
-    """Replaces the ops on TensorArrays by those on lists. Expects functional control flow.
+    """Replace TensorArrays by lists: TensorArrayWriteV3(handle, i, x, flow) -> TensorListSetItem(flow, i, x).
+
+    Requires functional control flow.
 
     The flow, a float that stands for the array's state, becomes the list; the handle is left without readers."""
     flows = _flows(module)

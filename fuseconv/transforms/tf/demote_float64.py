@@ -42,8 +42,9 @@ _ROUNDED_ONCE = dict.fromkeys((*_SUMS, *_QUOTIENTS, "Sqrt"), _EVERY)
 
 @module_pass("demote-float64")
 def demote_float64(module: Module, report: Report) -> bool:
-    """Lets casts of float64 to float32, halves, int32 and int64 read what is computed in these types. Tells whether it
-    changed anything; what nothing reads any more is left for others to remove.
+    """Compute in narrower types what float64 only passes on: Cast(Cast(x, float64) / y, int32) -> FloorDiv(x, y).
+
+    Returns whether anything changed; dead ops stay for `canonicalize`.
 
     To integers: of quotients and their floors and ceilings, and of sums and products of such. To floats: of what was
     never rounded to float64, and of constants, however they are moved, negated or compared; to float32 of one sum,

@@ -18,8 +18,10 @@ _NARROW = {types.FLOAT64: types.FLOAT32, types.COMPLEX128: types.COMPLEX64}
 
 @module_pass("downcast-float64")
 def downcast_float64(module: Module, report: Report) -> None:
-    """Makes every value of float64 one of float32: inputs, outputs, constants, variables, tables and the type
-    attributes of ops. The report warns of it, and of constants that become infinite.
+    """Compute in float32 what the model computes in float64: x: float64 -> x: float32, complex128 -> complex64.
+
+    This takes inputs, outputs, constants, variables, tables and the type attributes of ops. The report warns of it, and
+    of constants that become infinite.
 
     Raises UnsupportedError for ops that look at the bits of a float64."""
     pass_ = _Downcast()

@@ -22,7 +22,7 @@ _REFERENCES = frozenset({"tf.VariableV2", "tf.Variable"})
 
 @module_pass("freeze-variables", requires=(NO_TF1_CONTROL_FLOW,), ensures=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
 def freeze_variables(module: Module, report: Report) -> None:
-    """Replaces reads of variables that no reachable op writes by constants; other variables stay as they are.
+    """Replace reads of variables that no reachable op writes: ReadVariableOp(handle) -> constant.
 
     Handles are followed through calls, loops and branches into the functions that they are handed to. Functions are
     expected to have one user each, as `inline` leaves them.

@@ -28,7 +28,7 @@ _Context = tuple[tuple[Value, int], ...]
 
 @module_pass("functionalize-control-flow", ensures=(NO_TF1_CONTROL_FLOW,))
 def functionalize_control_flow(module: Module, report: Report) -> None:
-    """Outlines the loops and branches of TF1 into functions that While and If run, nested to any depth.
+    """Outline loops and branches of TF1, nested to any depth: Enter, Merge, Switch, Exit -> While(cond, body), If.
 
     An op that cannot be placed stays, with the reason in its attribute `_misplaced`, and is refused: no kernel runs it
     where it stands. Expects functions with one user each."""

@@ -37,19 +37,21 @@ def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambd
 
 @module_pass("inline")
 def inline_functions(module: Module, report: Report) -> None:
-    """Replace every call by the body of its function, but calls of annotated functions: composites."""
+    """Replace calls by the bodies of their functions, but those of annotated functions: call f(x) -> body of f."""
     inline(module, report, keep=implements)
 
 
 @module_pass("inline-all")
 def inline_all(module: Module, report: Report) -> None:
-    """Replace every call by the body of its function, composites too."""
+    """Replace every call by the body of its function, annotated functions too: call f(x) -> body of f."""
     inline(module, report)
 
 
 @module_pass("inline-composites")
 def inline_composites(module: Module, report: Report) -> None:
-    """Replace the calls of composites that no fusion took by their bodies. Each has one user, so it is moved."""
+    """Replace calls of composites that no fusion took by their bodies: call f(x) -> body of f.
+
+    Each function has one user, so it is moved."""
     for graph in module.graphs():
         pending, graph.ops = graph.ops[::-1], []
         while pending:

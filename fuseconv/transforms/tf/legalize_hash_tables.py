@@ -23,7 +23,9 @@ _READS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTabl
 
 @module_pass("legalize-hash-tables")
 def legalize_hash_tables(module: Module) -> None:
-    """Takes apart the lookups in tables of other types than TFLite's, where the model says what they hold."""
+    """Look up rows in tables of types that TFLite lacks: find(table, x) -> GATHER(values, find(row_numbers, x)).
+
+    The model must say what the tables hold."""
     for graph in module.graphs():
         ops, graph.ops = graph.ops, []
         for op in ops:

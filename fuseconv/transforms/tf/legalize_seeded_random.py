@@ -29,7 +29,9 @@ _DRAWS = {
 
 @module_pass("legalize-seeded-random", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
 def legalize_seeded_random(module: Module, report: Report) -> None:
-    """Replaces the ops that draw from seeds which a run of the model moves on. Expects frozen variables.
+    """Draw from a generator of its own what a seed variable drives: StatelessRandomUniform(seed) -> RandomUniform().
+
+    Requires frozen variables.
 
     Equal draws from one seed are made one; different ones, whose numbers have to do with each other, stay."""
     moved = _moved(module)

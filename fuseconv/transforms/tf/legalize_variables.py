@@ -36,7 +36,9 @@ _UNFILLED = (
 
 @module_pass("legalize-variables", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
 def legalize_variables(module: Module, report: Report) -> None:
-    """Every use of a variable becomes a read or an assignment of the whole, on a handle of its own graph.
+    """Read and assign variables as a whole: AssignAddVariableOp(v, x) -> AssignVariableOp(v, ReadVariableOp(v) + x).
+
+    Each use is on a handle of its own graph.
 
     A handle that a loop or branch was given is made within it, where it is one variable's (or table's) only.
     Assignments that add, subtract or scatter become a read, the arithmetic, and an assignment; reads of parts become a
@@ -178,7 +180,7 @@ def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> b
 
 @module_pass("insert-call-once")
 def insert_call_once(module: Module, report: Report) -> None:
-    """Lets each signature whose ops use variables or tables run, once, a function that gives them what they hold.
+    """Give variables and tables what they hold before the first run: signature -> CALL_ONCE(initializer), signature.
 
     All signatures run the same one: what one of them assigns, the others find. Numbers the tables, in their handles'
     attribute `table_id`.

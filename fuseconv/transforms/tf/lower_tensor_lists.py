@@ -47,8 +47,10 @@ _MIXED = "elements of different shapes are written into the list"
 
 @module_pass("lower-tensor-lists")
 def lower_tensor_lists(module: Module, report: Report) -> bool:
-    """Replace lists whose element shape is known by tensors, through loops and branches: one round, after which
-    canonicalization may tell the shapes of more. Return whether there were any.
+    """Replace lists by the tensors of their elements, stacked: TensorListGetItem(list, i) -> tensor[i].
+
+    This takes the lists whose element shape is known, through loops and branches; canonicalization may then tell the
+    shapes of more. Returns whether there were any.
 
     The elements of a list must have one shape; where the model does not state it, it is that of what is written. Lists
     that cannot be a tensor stay, with the reason in the attribute `_why` of their ops."""
@@ -77,8 +79,9 @@ def _values(graph: Graph) -> Iterator[Value]:
 
 @module_pass("infer-list-elements")
 def infer_list_elements(module: Module) -> bool:
-    """Lets lists that are made without the rank of their elements state what is written into them, so that shapes
-    behind them can be inferred; True if there are such lists."""
+    """State the element shape of lists that are made without it: TensorListReserve(-1) -> TensorListReserve([2, 8]).
+
+    Returns whether there were such lists."""
     changed = False
     for each in _lists(module):
         makers = [op for op, _, _ in each.ops if op.kind in _MAKERS and _stated(op) is None]

@@ -32,8 +32,9 @@ _NEUTRAL = {
 
 @module_pass("propagate-splats")
 def propagate_splats(module: Module, report: Report) -> bool:
-    """Gives ops that work element by element a number for an operand that holds nothing else, and leaves out those that
-    do nothing then. True if any op was changed. Expects inferred shapes; what is not read any more stays."""
+    """Replace tensors that hold one number everywhere by it: x * OnesLike(y) -> x.
+
+    Requires inferred shapes. Returns whether any op was changed; dead ops stay."""
     changed = [_Numbers(report).walk(graph) for graph in module.graphs()]
     return any(changed)
 

@@ -12,7 +12,7 @@ _FORWARDS = frozenset({"tf.Identity"})
 
 @module_pass("resolve-xla-reducers")
 def resolve_xla_reducers(module: Module) -> None:
-    """Name the function that reduces a window "Add", "Max" or "Min", where it is one of these."""
+    """Name the functions that reduce windows: XlaReduceWindow(computation=f) -> XlaReduceWindow(computation="Add")."""
     for graph in list(module.graphs()):
         for op in graph.ops:
             function = op.attrs.get("computation")

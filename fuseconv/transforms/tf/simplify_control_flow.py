@@ -29,8 +29,10 @@ _SMALL_BYTES = 256
 
 @module_pass("simplify-control-flow", requires=(NO_TF1_CONTROL_FLOW,))
 def simplify_control_flow(module: Module, report: Report) -> None:
-    """Loops carry only what changes: an invariant that is constant moves into the body, one that nobody reads (a frozen
-    variable's handle, say) goes. A branch on a constant becomes the branch taken, a case nested branches."""
+    """Reduce control flow to what TFLite has: Case -> If, If(True) -> then_branch, invariants out of a loop's operands.
+
+    A loop carries only what changes: an invariant that is constant moves into the body, and one that nobody reads (a
+    frozen variable's handle, say) goes. Conditions become bools."""
     for graph in list(module.graphs()):
         _nest_cases(graph, module)
     for graph in list(module.graphs()):
@@ -58,7 +60,7 @@ def has_known_branch(module: Module) -> bool:
 
 @module_pass("fold-default-branches", requires=(NO_TF1_CONTROL_FLOW,))
 def fold_default_branches(module: Module, report: Report) -> None:
-    """Puts the side that is taken in the place of each branch on what the model knows by default (`is_training`).
+    """Replace a branch on what the model knows by default by its side: If(PlaceholderWithDefault(True)) -> then_branch.
 
     This comes before variables are looked at: what the other side writes is never written."""
     pending = list(module.graphs())

@@ -25,8 +25,7 @@ _WORTH_A_SLICE = frozenset({"FULLY_CONNECTED", "BATCH_MATMUL", "SOFTMAX", "GELU"
 
 @module_pass("bubble-up-slices", requires=(TFL_ONLY,))
 def bubble_up_slices(module: Module, report: Report) -> None:
-    """Moves slices along one dimension before the ops that keep its elements apart, as far up as they go, in all graphs
-    of TFLite ops."""
+    """Bubble slices up through ops that keep the sliced dimension apart: slice(f(x)) -> f(slice(x))."""
     for graph in module.graphs():
         slices = [(op, part) for op in graph.ops if (part := taken_part(op)) is not None]
         if slices:

@@ -31,7 +31,7 @@ RESHAPES = frozenset({"tfl.RESHAPE", "tfl.EXPAND_DIMS", "tfl.SQUEEZE"})
 
 @module_pass("canonicalize-tfl", requires=(TFL_ONLY,))
 def canonicalize_tfl(module: Module, report: Report) -> None:
-    """Simplify TFLite ops one by one, by the rules below: reshape(reshape(x)) -> reshape(x), x + 0 -> x, ..."""
+    """Simplify TFLite ops by local rules: RESHAPE(RESHAPE(x)) -> RESHAPE(x), ADD(x, 0) -> x."""
     for graph in module.graphs():
         _canonicalize_graph(graph, report)
 

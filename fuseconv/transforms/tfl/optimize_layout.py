@@ -25,7 +25,9 @@ MOVES = RESHAPES | {"tfl.TRANSPOSE"}
 
 @module_pass("optimize-layout", requires=(TFL_ONLY,))
 def optimize_layout(module: Module, report: Report) -> bool:
-    """Lets groups of TFLite ops take the form that convolutions have inside, in all graphs. Returns whether any did."""
+    """Move transposes and unit reshapes where they cancel: TRANSPOSE(f(TRANSPOSE(x))) -> f(x).
+
+    Returns whether any moved."""
     changed = False
     for graph in module.graphs():
         while _Groups(graph, report).run():

@@ -96,7 +96,7 @@ class _Steps:
 
 @module_pass("slp-vectorize", requires=(TFL_ONLY,))
 def slp_vectorize(module: Module) -> bool:
-    """Computes all steps at once, in all graphs of TFLite ops. Returns whether any are."""
+    """Compute equal ops of all steps at once: PACK(f(x[0]), f(x[1])) -> f(x). Returns whether any were."""
     changed = False
     for graph in module.graphs():
         for pack in [op for op in graph.ops if op.kind == "tfl.PACK" and len(op.operands) > 1]:

@@ -13,7 +13,6 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef
 from fuseconv.lower.engine.custom import CustomOps, flex_ops
 from fuseconv.lower.engine.unsupported_ops import _WHY, why_inexpressible
-from fuseconv.api import convert
 from fuseconv.lower.rules import Unsupported
 from fuseconv.testing import check_refused, convert_function
 
