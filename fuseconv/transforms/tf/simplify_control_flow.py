@@ -60,7 +60,7 @@ def has_known_branch(module: Module) -> bool:
 
 @module_pass("fold-default-branches", requires=(NO_TF1_CONTROL_FLOW,))
 def fold_default_branches(module: Module, report: Report) -> None:
-    """Replace a branch on what the model knows by default by its side: If(PlaceholderWithDefault(True)) -> then_branch.
+    """Take the default side of a branch that nobody feeds: If(PlaceholderWithDefault(True)) -> then_branch.
 
     This comes before variables are looked at: what the other side writes is never written."""
     pending = list(module.graphs())
