@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-slow check bench bench-compare scale opcases fuzz
+.PHONY: help demo test test-slow check bench bench-compare same scale opcases fuzz
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make check   ruff and mypy"
 	@echo "make bench   measure against TFLiteConverter (ONLY=MobileNetV2,ResNet50 for some models; ARGS for options)"
 	@echo "make bench-compare BASE=main~5   what got slower since a commit by more than noise (ONLY=MobileNetV2)"
+	@echo "make same BASE=main~5  which files differ from those that a commit writes (CASES=DIR of operator cases)"
 	@echo "make scale   measure models of 50,000 nodes and 2.7 GB"
 	@echo "make opcases run the operator cases of a directory (CASES=testdata/opcases; ARGS='--only while,pad --json')"
 	@echo "make fuzz    convert damaged and hostile models (SECONDS=600, or CASES=10000; SEED=1; ONLY=graph,config)"
@@ -48,6 +49,9 @@ bench: $(STAMP)
 BASE ?= HEAD
 bench-compare: $(STAMP)
 	$(BIN)/python -m tests.bench.compare $(BASE) $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+same: $(STAMP)
+	$(BIN)/python -m tests.bench.same $(BASE) $(if $(CASES),--cases $(CASES)) $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 scale: $(STAMP)
 	$(BIN)/python -m tests.bench.scale
