@@ -7,17 +7,20 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
-from fuseconv.errors import InputError, UnsupportedError
+from fuseconv.errors import FuseconvError, InputError, UnsupportedError
 from fuseconv.fuse.body_check import MODES as CHECK_MODES
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.engine import report_unknown_ops
+from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
+from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
 from fuseconv.load import load
@@ -26,6 +29,7 @@ from fuseconv.load.op_defs import op_names
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT
+from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
 from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
@@ -62,7 +66,52 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-@_collector_paused()
+@dataclass(frozen=True)
+class _Options:
+    """The options of `convert`, which describes them."""
+
+    signatures: Sequence[str]
+    tags: Sequence[str]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    input_shapes: Mapping[str, Sequence[int | None]] | None
+    batch_size: int | None
+    plugins: Sequence[str | os.PathLike]
+    fuse: Sequence[str]
+    no_fuse: Sequence[str]
+    verify_fusions: str
+    rnn: str
+    rnn_state: str
+    trust_model: bool
+    follow_links: bool
+    allow_custom_ops: bool
+    custom_ops: Sequence[str]
+    select_tf_ops: bool
+    downcast_float64: bool
+    max_constant_bytes: int | str | None
+    explain: bool
+    verify_each: bool | None
+    print_ir_before: Sequence[str]
+    print_ir_after: Sequence[str]
+
+    def check(self) -> None:
+        """Refuse one text in place of a list, which would be taken letter by letter, and values that are no choice."""
+        for name in _LISTS:
+            value = getattr(self, name)
+            if isinstance(value, (str, bytes, os.PathLike)):
+                raise InputError(f"{name} takes a list: write [{os.fspath(value)!r}]")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise InputError(f"{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}")
+
+
+_LISTS = (
+    "signatures", "tags", "inputs", "outputs", "plugins", "fuse", "no_fuse", "custom_ops", "print_ir_before",
+    "print_ir_after",
+)  # fmt: skip
+_CHOICES = {"verify_fusions": CHECK_MODES, "rnn": RNN_MODES, "rnn_state": STATE_MODES}
+
+
 def convert(
     model: str | os.PathLike,
     out: str | os.PathLike | None = None,
@@ -80,70 +129,77 @@ def convert(
     rnn: str = "fused",
     rnn_state: str = "written",
     trust_model: bool = False,
+    follow_links: bool = False,
     allow_custom_ops: bool = False,
     custom_ops: Sequence[str] = (),
     select_tf_ops: bool = False,
     downcast_float64: bool = False,
+    max_constant_bytes: int | str | None = None,
     explain: bool = False,
     verify_each: bool | None = None,
     print_ir_before: Sequence[str] = (),
     print_ir_after: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
 ) -> Conversion:
-    """Converts a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen GraphDef (.pb) to TFLite.
+    """Convert a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen GraphDef (.pb) to TFLite.
 
-    signatures: the signatures to convert, each to a subgraph (default: every distinct one). tags: those of the meta
-    graph. inputs, outputs: names of a frozen graph's tensors. input_shapes: shapes of inputs by name, None for a
-    dimension that stays dynamic; batch_size: the size of every unknown first dimension. plugins: converter modules
-    (files or module names) besides the built-in ones. fuse, no_fuse: globs of the fusions to make, and not to make.
-    verify_fusions: "always" runs the body of each annotated function that is fused, and what it is fused to, on random
+    signatures: those to convert, each to a subgraph (default: every distinct one). tags: those of the meta graph.
+    inputs, outputs: names of a frozen graph's tensors. input_shapes: shapes of inputs by name, None for a dimension
+    that stays dynamic; batch_size: the size of every unknown first dimension. plugins: converter modules (files or
+    module names) besides the built-in ones. fuse, no_fuse: globs of the fusions to make, and not to make.
+    verify_fusions: "always" runs the body of each annotated function that is fused, and the fused op, on random
     operands, and refuses fusions that compute something else; "auto" does so for up to a second; "never" trusts the
-    annotations. rnn: "fused" makes fused ops of recurrent layers that have a kernel, and loops of the others, unrolled
-    where that is faster; "loop", "unroll" and "auto" (whichever is faster) make no fused ones. rnn_state: "written"
-    lets the file write the first states of recurrent ops on every invoke; "variable" leaves states of zeros to the
-    runtime, which clears them in reset_all_variables only. trust_model: load Lambda layers, which run the model's code.
-    allow_custom_ops: write every op that has no rule as a custom one; custom_ops: only these. select_tf_ops: let the
-    Flex delegate run those that it knows. downcast_float64: compute in float32 what the model computes in float64.
-    explain: record what matches a fusion's pattern but for one thing. verify_each: verify the IR after each pass, and
-    the facts that passes require and ensure. print_ir_before, print_ir_after: names of passes, or "all", around which
-    the IR is printed to standard error. progress: called with the name of each stage as
-    it starts.
+    annotations. rnn: "fused" makes fused ops of recurrent layers that have a kernel, and loops of others, unrolled
+    where that is faster; "loop", "unroll" and "auto" (the faster one) make no fused ones. rnn_state: "written" lets the
+    file write the first states of recurrent ops on every invoke; "variable" leaves states of zeros to the runtime,
+    which clears them in reset_all_variables only. trust_model: load code that a Keras file names. follow_links: read
+    files of a SavedModel that are links out of its directory. allow_custom_ops: write every op that has no rule as a
+    custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it knows. downcast_float64:
+    compute float64 in float32. max_constant_bytes: what all constants may take, in bytes or as "2G" (default: 16 times
+    the model's size, at least 256 MB). explain: record what matches a fusion's pattern but for one thing. verify_each:
+    verify the IR after each pass. print_ir_before, print_ir_after: print it around these passes, or "all", to stderr.
+    progress: called with the name of each stage as it starts.
 
-    Raises InputError for what cannot be read, UnsupportedError for what cannot be converted. Nothing is written then.
+    Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
+    itself fails. Nothing is written then.
     """
-    _check_lists(
-        signatures=signatures, tags=tags, inputs=inputs, outputs=outputs, plugins=plugins, fuse=fuse, no_fuse=no_fuse,
-        custom_ops=custom_ops, print_ir_before=print_ir_before, print_ir_after=print_ir_after,
-    )
-    _check_choice("verify_fusions", verify_fusions, CHECK_MODES)
-    _check_choice("rnn", rnn, RNN_MODES)
-    _check_choice("rnn_state", rnn_state, STATE_MODES)
+    given = locals()
+    options = _Options(**{field.name: given[field.name] for field in fields(_Options)})
+    return _convert(model, out, options, progress)
+
+
+@_collector_paused()
+def _convert(
+    model: str | os.PathLike,
+    out: str | os.PathLike | None,
+    options: _Options,
+    progress: Callable[[str], None] | None,
+) -> Conversion:
+    options.check()
+    most = options.max_constant_bytes
+    budget = Budget(size_on_disk(Path(model)), None if most is None else parse_size(most))
     report = Report(os.fspath(model))
     file = None if out is None else target(out, model, "--output")
-    registry = load_registry(plugins)
-    fusions = registry.choose_fusions(fuse, no_fuse, report)
-    if rnn != "fused":
+    registry = load_registry(options.plugins)
+    fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
+    if options.rnn != "fused":
         fusions = [fusion for fusion in fusions if fusion.emits not in RECURRENT]
-    body_check = BodyCheck(verify_fusions, lambda small: _small_file(small, registry))
-    context = Context(Module(), report, {
-        "input_shapes": input_shapes or {}, "batch_size": batch_size, "downcasts": downcast_float64,
-        "fusions": fusions, "rules": registry.rules, "body_check": body_check, "explain": explain, "rnn": rnn,
-        "rnn_state": rnn_state, "unroll_policy": UnrollPolicy(rnn),
-        "custom": CustomOps(custom_ops, allow_custom_ops, node_def if select_tf_ops else None),
-    })  # fmt: skip
     pipeline = reduce(insert, registry.passes, CONVERT)
-    check_names((*print_ir_before, *print_ir_after), pipeline)
+    check_names((*options.print_ir_before, *options.print_ir_after), pipeline)
+    body_check = BodyCheck(options.verify_fusions, lambda small: _small_file(small, registry))
+    context = Context(Module(), report, _pass_options(options, registry, fusions, body_check))
     manager = PassManager(
-        context, verify_each=verify_each, print_before=print_ir_before, print_after=print_ir_after, stream=sys.stderr,
-        progress=progress,
+        context, verify_each=options.verify_each, print_before=options.print_ir_before,
+        print_after=options.print_ir_after, stream=sys.stderr, progress=progress,
     )  # fmt: skip
-    try:
+    with limited(budget), closing(body_check), _reporting(report):
         with manager.stage("load"):
             context.module = load(
-                model, signatures=signatures, tags=tags, inputs=inputs, outputs=outputs, trust_model=trust_model,
+                model, signatures=options.signatures, tags=options.tags, inputs=options.inputs, outputs=options.outputs,
+                trust_model=options.trust_model, follow_links=options.follow_links,
                 custom_objects=registry.custom_objects, warn=report.warnings.append,
             )  # fmt: skip
-            report_unknown_ops(context.module, fusions, registry.rules, op_names, report, explain)
+            report_unknown_ops(context.module, fusions, registry.rules, op_names, report, options.explain)
         manager.run(pipeline)
         report.warnings += filter(None, [body_check.warning()])
         with manager.stage("write"):
@@ -152,28 +208,41 @@ def convert(
             data = _write(context.module, report, file)
         report.output = "" if out is None else os.fspath(out)
         return Conversion(report, None if out is None else Path(out), data)
+
+
+def _pass_options(
+    options: _Options, registry: Registry, fusions: Sequence[Fusion], body_check: BodyCheck
+) -> dict[str, Any]:
+    """Return what passes may name as parameters."""
+    return {
+        "input_shapes": options.input_shapes or {}, "batch_size": options.batch_size,
+        "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules, "body_check": body_check,
+        "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
+        "unroll_policy": UnrollPolicy(options.rnn),
+        "custom": CustomOps(
+            options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None
+        ),
+    }  # fmt: skip
+
+
+@contextmanager
+def _reporting(report: Report) -> Iterator[None]:
+    """Give an UnsupportedError the report, which tells how far the conversion came, and name a defect as one."""
+    try:
+        yield
     except UnsupportedError as error:
         error.report = report
         raise
+    except (FuseconvError, MemoryError, OSError):
+        raise
+    except Exception as error:
+        raise defect(error) from error
 
 
 def _small_file(module: Module, registry: Registry) -> bytes:
     """Return the file of a module that holds one composite: all calls inlined, nothing fused."""
     PassManager(Context(module, Report(), {"rules": registry.rules, "custom": CustomOps()})).run(BODY_CHECK)
     return to_bytes(module)
-
-
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse a value that an option does not have."""
-    if value not in choices:
-        raise InputError(f"{name} is one of {', '.join(choices)}, not {value!r}")
-
-
-def _check_lists(**options: Sequence[str | os.PathLike]) -> None:
-    """Refuses one text in place of a list, which would be taken letter by letter."""
-    for name, value in options.items():
-        if isinstance(value, (str, bytes, os.PathLike)):
-            raise InputError(f"{name} takes a list: write [{os.fspath(value)!r}]")
 
 
 def _write(module: Module, report: Report, file: Path | None) -> bytes | None:
@@ -188,5 +257,7 @@ def _write(module: Module, report: Report, file: Path | None) -> bytes | None:
             write(module, stream)
             report.output_bytes = stream.tell()
     except OSError as error:
-        raise InputError(f"cannot write {file}: {error.strerror or error}; choose another --output") from error
+        # The file may have its name for the time being only.
+        why = f"cannot write into {file.parent}: {error.strerror or error}"
+        raise InputError(f"{why}; choose another --output") from error
     return None

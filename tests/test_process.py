@@ -24,7 +24,7 @@ TIMEOUT = 120
 OPTIONS = pytest.mark.parametrize("options", ["", "--verify", "--report report.json"])
 # Sends itself the signals while the file is written; the second comes while the first is still being cleaned up after.
 STOPPED = """
-import fuseconv.pipeline, os, sys
+import fuseconv.api, os, sys
 def write(module, stream):
     stream.write(b"half")
     try:
@@ -33,7 +33,7 @@ def write(module, stream):
     finally:
         for number in {numbers}:
             os.kill(os.getpid(), number)
-fuseconv.pipeline.write = write
+fuseconv.api.write = write
 """
 
 
@@ -80,7 +80,7 @@ class TestSignals:
 
     def test_what_is_ignored_stays_so(self, tmp_path: Path) -> None:
         ignoring = (
-            "import fuseconv.pipeline as p, os, signal\n"
+            "import fuseconv.api as p, os, signal\n"
             "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
             "old = p.write\n"
             "def write(*args): os.kill(os.getpid(), signal.SIGHUP); old(*args)\n"
@@ -138,7 +138,7 @@ class TestStreams:
     def test_nothing_is_printed_into_the_file(self, tmp_path: Path) -> None:
         """Which would have the number of the stream that is closed."""
         code = (
-            "import fuseconv.pipeline as p, os\n"
+            "import fuseconv.api as p, os\n"
             "old = p.write\n"
             "def write(*args):\n    os.write(2, b'a warning of a library')\n    old(*args)\n"
             "p.write = write\n"
