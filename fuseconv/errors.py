@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +76,8 @@ def module_error(what: str, function: Callable, error: Exception | str) -> Excep
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return "; did you mean X?" for the known name that is most like a misspelt one, or nothing."""
+    from difflib import get_close_matches
+
     alike = get_close_matches(name, list(known), 1)
     return f"; did you mean {alike[0]}?" if alike else ""
 

@@ -9,179 +9,12 @@ Nothing but click is imported before a command runs, so that `--help` answers at
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from fuseconv.errors import DefectError, FuseconvError, InputError, UnsupportedError, VerificationError
-from fuseconv.process import exit_code, keep_streams, native_logs_muted, stopping
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from fuseconv.verify import Verification
-
-EXIT_DEFECT = 1
-_LONGEST_SENTENCE = 1000
-
-
-@dataclass
-class Terminal:
-    """How a command talks to its user: the options that every command has, and whether JSON was printed already."""
-
-    json: bool
-    quiet: bool
-    verbose: bool
-    debug: bool
-    answered: bool = False
-
-    def result(
-        self, document: dict[str, Any], show: Callable[[Console], None], failure: FuseconvError | None = None
-    ) -> None:
-        """Prints the result of a command: the document with --json, else what `show` prints, nothing with --quiet.
-
-        Raises `failure` afterwards; its sentence is in the document."""
-        if self.json:
-            self.answer(document | ({"error": _error_entry(failure)} if failure else {}))
-        elif not self.quiet and sys.stdout is not None:
-            from fuseconv.report.terminal import text
-
-            click.echo(text(show, sys.stdout), nl=False)
-        if failure:
-            raise failure
-
-    def answer(self, document: dict[str, Any]) -> None:
-        # Also if it fails: a full disk takes no second document either.
-        self.answered = True
-        _answer(document)
-
-    def warn(self, sentence: str) -> None:
-        if not self.quiet:
-            _say("warning", sentence)
-
-    @contextlib.contextmanager
-    def progress(self) -> Iterator[Callable[[str], None]]:
-        """A function to call with the name of each stage as it starts. Shows it if somebody is looking."""
-        if self.quiet or sys.stderr is None or not sys.stderr.isatty():
-            yield lambda stage: None
-            return
-        from fuseconv.report.terminal import progress
-
-        with progress(sys.stderr) as update:
-            yield update
-
-    def fail(self, error: Exception) -> int:
-        """Prints why a command ended, and returns its exit code."""
-        entry = _error_entry(error)
-        if self.debug:
-            import traceback
-
-            traceback.print_exception(error)
-        if self.json and not self.answered:
-            self.answer(_failure_document(error))
-        _say("error", entry["message"])
-        if isinstance(error, UnsupportedError) and sys.stderr is not None:
-            from fuseconv.report.terminal import show_unsupported, text
-
-            click.echo(text(lambda out: show_unsupported(out, error.ops, self.verbose), sys.stderr), err=True, nl=False)
-        return entry["exit_code"]
-
-
-def _error_entry(error: Exception) -> dict[str, Any]:
-    """`{"message", "exit_code"}` for an error; and the `"ops"` that cannot be converted, with what would help."""
-    if isinstance(error, FuseconvError):
-        entry: dict[str, Any] = {"message": str(error), "exit_code": error.exit_code}
-        if isinstance(error, UnsupportedError):
-            keys = ("op", "count", "nodes", "why")
-            entry["ops"] = [dict(zip(keys, (op, len(nodes), list(nodes), why))) for op, nodes, why in error.ops]
-        return entry
-    if isinstance(error, click.ClickException):
-        return {"message": error.format_message(), "exit_code": error.exit_code}
-    if isinstance(error, MemoryError):
-        message = f"this machine's memory does not suffice for the model: {error}".rstrip(": ")
-        return {"message": message, "exit_code": InputError.exit_code}
-    if isinstance(error, OSError) and error.strerror:
-        # The machine's answer, such as a full disk or a file that may not be read.
-        message = ": ".join(filter(None, (str(error.filename or ""), error.strerror)))
-        return {"message": message, "exit_code": InputError.exit_code}
-    return {"message": str(DefectError(f"{type(error).__name__}: {error}")), "exit_code": EXIT_DEFECT}
-
-
-def _failure_document(error: Exception) -> dict[str, Any]:
-    """What is known after a failure: the report of a conversion that came to its operations, and the error."""
-    from fuseconv.report.json import to_json
-
-    known = error.report if isinstance(error, UnsupportedError) else None
-    return ({} if known is None else to_json(known)) | {"error": _error_entry(error)}
-
-
-def _answer(document: dict[str, Any]) -> None:
-    """Prints a document, with the version of its schema and who speaks."""
-    from fuseconv.report.json import SCHEMA_VERSION, dumps, generator
-
-    click.echo(dumps({"schema_version": SCHEMA_VERSION, "generator": generator()} | document), nl=False)
-
-
-def _say(what: str, sentence: str) -> None:
-    # A sentence may quote the model: nothing in it may reach the terminal as a command, or fill it.
-    if len(sentence) > _LONGEST_SENTENCE:
-        sentence = f"{sentence[:_LONGEST_SENTENCE]}... (--json has all of it)"
-    click.echo(f"fuseconv: {what}: {''.join(c if c.isprintable() else ' ' for c in sentence)}", err=True)
-
-
-class Command(click.Command):
-    """A command with the options that all have; turns errors into a sentence and an exit code."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params += [
-            click.Option(["--json"], is_flag=True, help="Print one JSON document instead of tables."),
-            click.Option(["-q", "--quiet"], is_flag=True, help="Print nothing but errors (and JSON)."),
-            click.Option(["-v", "--verbose"], is_flag=True, help="Print every detail, and what the runtimes log."),
-            click.Option(["--debug"], is_flag=True, help="Print a traceback with an error."),
-        ]
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        asked_for_json = "--json" in args
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            if asked_for_json:
-                _answer(_failure_document(error))
-            raise
-
-    def invoke(self, ctx: click.Context) -> Any:
-        common = {name: ctx.params.pop(name) for name in ("json", "quiet", "verbose", "debug")}
-        ctx.obj = terminal = Terminal(**common)
-        logs = terminal.verbose or terminal.debug
-        try:
-            with stopping(), contextlib.nullcontext() if logs else native_logs_muted():
-                return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except KeyboardInterrupt as interrupt:
-            click.echo("fuseconv: interrupted", err=True)
-            ctx.exit(exit_code(interrupt))
-        except Exception as error:  # the one place where a defect of ours becomes a sentence
-            ctx.exit(terminal.fail(error))
-
-
-class Program(click.Group):
-    """The commands, in a process whose streams do not fail it."""
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        keep_streams()
-        try:
-            return super().main(*args, **kwargs)
-        except OSError as error:  # of printing the help
-            _say("error", _error_entry(error)["message"])
-            sys.exit(InputError.exit_code)
-
+from fuseconv.cli.terminal import Command, Program, Terminal
+from fuseconv.errors import InputError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -265,65 +98,16 @@ def convert(
     """
     if not verifies and (data, atol, rtol) != (None, None, None):
         raise InputError("--data, --atol and --rtol say how to verify: add --verify")
-    from fuseconv.api import convert as run
-    from fuseconv.report.json import to_json
-    from fuseconv.report.terminal import show_conversion, show_verification
-    from fuseconv.write.target import beside, target
+    from fuseconv.cli.conversion import convert_to_file
 
-    file = target(output, model, "--output")
     for several in ("tags", "inputs", "outputs"):
         options[several] = _split(options[several])
-    options["input_shapes"] = shapes = _shapes(input_shape)
-    verification: Verification | None = None
-    failure: FuseconvError | None = None
-    with _report_file(report_path, model, file) as save, terminal.progress() as update:
-        try:
-            # Until it is verified, and the report is written, the file has another name.
-            with beside(file) if verifies or report_path else contextlib.nullcontext(file) as written:
-                report = run(model, written, explain=terminal.verbose, progress=update, **options).report
-                report.output = output
-                if verifies:
-                    update("verify")
-                    with report.stage("verify"):
-                        verification = _verified(
-                            model, written, options, data=data, input_shapes=shapes, **_given(atol=atol, rtol=rtol)
-                        )
-                    verification.file, failure = output, verification.failure
-                    if failure:
-                        report.output, report.output_bytes = "", 0
-                document = to_json(report) | ({"verification": verification.to_json()} if verification else {})
-                save(document)
-                if failure:
-                    raise failure
-        except UnsupportedError as error:
-            if not report_path or error.report is None:
-                raise
-            # Why a conversion failed is what a report is for.
-            save(to_json(error.report) | {"error": _error_entry(error)})
-            failure = error
-        except VerificationError as error:
-            if error is not failure:
-                raise
-    if isinstance(failure, UnsupportedError):
-        raise failure
-    for warning in report.warnings:
+    options["input_shapes"] = _shapes(input_shape)
+    verifying = _given(data=data, atol=atol, rtol=rtol) if verifies else None
+    written = convert_to_file(terminal, model, output, report_path, verifying, options)
+    for warning in written.report.warnings:
         terminal.warn(warning)
-
-    def show(out: Console) -> None:
-        show_conversion(out, report, terminal.verbose)
-        if verification:
-            out.print()
-            show_verification(out, document["verification"])
-
-    terminal.result(document, show, failure)
-
-
-def _verified(model: str, written: Path, options: dict[str, Any], **others: Any) -> Verification:
-    """The comparison of what was written with the model, which is read with the options of the conversion."""
-    from fuseconv.verify import verify as compare
-
-    shared = ("tags", "plugins", "trust_model", "follow_links")
-    return compare(model, written, **{name: options[name] for name in shared}, **others)
+    terminal.result(written.document, lambda out: written.show(out, terminal.verbose), written.failure)
 
 
 @main.command(cls=Command)
@@ -460,37 +244,3 @@ def _shapes(values: tuple[str, ...]) -> dict[str, tuple[int | None, ...]]:
             raise InputError(f"--input-shape gives {name} twice")
         shapes[name] = shape
     return shapes
-
-
-@contextlib.contextmanager
-def _report_file(path: str | None, model: str, output: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A function that writes the report, if there is to be one. It is put in its place when the block ends well.
-
-    That it can be written is found out before anything else is done. Raises InputError, which names `path`."""
-    if path is None:
-        yield lambda document: None
-        return
-    from fuseconv.report.json import dumps
-    from fuseconv.write.target import replacing, target
-
-    file = target(path, model, "--report")
-    if file == output:
-        raise InputError(f"--report {path} would overwrite the --output")
-    with contextlib.ExitStack() as stack:
-        with _telling(path):
-            stream = stack.enter_context(replacing(file))
-
-        def save(document: dict[str, Any]) -> None:
-            with _telling(path):
-                stream.write(dumps(document).encode())
-                stream.flush()
-
-        yield save
-
-
-@contextlib.contextmanager
-def _telling(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"--report {path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,126 @@
+"""The files that `fuseconv convert` writes: the model, verified if asked for, and the report, both or neither."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fuseconv.api import convert
+from fuseconv.cli.terminal import Terminal, error_entry
+from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
+from fuseconv.report.json import dumps, to_json
+from fuseconv.report.records import Report
+from fuseconv.report.terminal import show_conversion, show_verification
+from fuseconv.write.target import beside, replacing, target
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fuseconv.verify import Verification
+
+
+@dataclass
+class Written:
+    """A conversion that came to its end: the report, the document of both, and why the file was not kept, if so."""
+
+    report: Report
+    document: dict[str, Any]
+    failure: FuseconvError | None = None
+
+    def show(self, out: Console, verbose: bool) -> None:
+        show_conversion(out, self.report, verbose)
+        if "verification" in self.document:
+            out.print()
+            show_verification(out, self.document["verification"])
+
+
+def convert_to_file(
+    terminal: Terminal,
+    model: str,
+    output: str,
+    report_path: str | None,
+    verifying: dict[str, Any] | None,
+    options: dict[str, Any],
+) -> Written:
+    """Convert, verify if `verifying` (the options of that) is given, and put the file and the report in their places.
+
+    Raises InputError, before anything is done if a file cannot be written, and UnsupportedError, once the report tells
+    why."""
+    file = target(output, model, "--output")
+    with _report_file(report_path, model, file) as save, terminal.progress() as update:
+        try:
+            # Until it is verified, and the report is written, the file has another name.
+            with beside(file) if verifying is not None or report_path else contextlib.nullcontext(file) as path:
+                report = convert(model, path, explain=terminal.verbose, progress=update, **options).report
+                written = Written(report, {})
+                report.output = output
+                verification = None
+                if verifying is not None:
+                    update("verify")
+                    with report.stage("verify"):
+                        verification = _verify(model, path, options, verifying)
+                    verification.file, written.failure = output, verification.failure
+                if written.failure:
+                    report.output, report.output_bytes = "", 0
+                written.document = to_json(report) | (
+                    {"verification": verification.to_json()} if verification else {}
+                )
+                save(written.document)
+                if written.failure:
+                    raise written.failure  # the file goes away
+        except UnsupportedError as error:
+            if error.report is not None:
+                # Why a conversion failed is what a report is for.
+                save(to_json(error.report) | {"error": error_entry(error)})
+                unsupported = error
+            else:
+                raise
+        except VerificationError as error:
+            if error is not written.failure:
+                raise
+            return written
+        else:
+            return written
+    raise unsupported
+
+
+def _verify(model: str, path: Path, options: dict[str, Any], verifying: dict[str, Any]) -> Verification:
+    """Compare a file that was written with the model, which is read with the options of the conversion."""
+    from fuseconv.verify import verify
+
+    shared = ("tags", "plugins", "trust_model", "follow_links", "input_shapes")
+    return verify(model, path, **{name: options[name] for name in shared}, **verifying)
+
+
+@contextlib.contextmanager
+def _report_file(path: str | None, model: str, output: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A function that writes the report, if there is to be one. It is put in its place when the block ends well.
+
+    That it can be written is found out before anything else is done. Raises InputError, which names `path`."""
+    if path is None:
+        yield lambda document: None
+        return
+    file = target(path, model, "--report")
+    if file == output:
+        raise InputError(f"--report {path} would overwrite the --output")
+    with contextlib.ExitStack() as stack:
+        with _telling(path):
+            stream = stack.enter_context(replacing(file))
+
+        def save(document: dict[str, Any]) -> None:
+            with _telling(path):
+                stream.write(dumps(document).encode())
+                stream.flush()
+
+        yield save
+
+
+@contextlib.contextmanager
+def _telling(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"--report {path} cannot be written: {error.strerror}") from error
