@@ -3,48 +3,39 @@
 Each signature of the file runs twice in a row in one interpreter, with different inputs, so that state that leaks from
 one invoke to the next shows; where a size is not fixed it is then resized and runs twice again.
 
-Inputs that the caller does not give are drawn with a fixed seed: floats from the standard normal distribution, whole
-numbers of 8 bits from their whole range and others from [0, 8), booleans with even odds, strings of three letters.
-Unknown dimensions beyond the batch get the size 7. Both are guesses about a model that may want other ones - fewer
-rows in an embedding, an image that survives five strides - so if TensorFlow refuses them smaller numbers, whole numbers
-for floats (Keras 2 declares the ids of an embedding as float32) and larger sizes are tried, and only if it refuses them
-all the caller is asked for shapes or data.
+`verification_inputs` says what is run where the caller gives no inputs.
 
 TensorFlow runs the model's own graph, and a Keras file's own layers: verify only what you would run.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fuseconv.errors import FuseconvError, InputError, VerificationError
 from fuseconv.fuse.plugins import load_registry
-from fuseconv.runners import Arrays, Dims, Function, Spec, TFLiteFile, first_line, original_functions
+from fuseconv.runners import Arrays, Dims, Function, Spec, TFLiteFile, original_functions
+from fuseconv.verification_inputs import (
+    as_bytes,
+    call_original,
+    dims_text,
+    dtype_name,
+    given_batches,
+    load_data,
+    random_batches,
+)
 
 # Two correct float32 programs differ by the order of their sums: by some 1e-7 of the largest value for an op, and by
 # 1e-5 after a hundred layers. A wrong program differs by far more than 1e-4 of it.
 RTOL = 1e-4
 ATOL = 1e-6
-
-_BATCHES = (1, 3)
-_SIZES = (7, 32, 64, 224)
-_BOUNDS = (8, 2)
-
-
-class Range(NamedTuple):
-    """What is drawn: whole numbers below the first bound; floats below the second, and whole, unless it is None."""
-
-    whole: int
-    floats: int | None
-
 
 @dataclass
 class Comparison:
@@ -153,7 +144,7 @@ def compare(
     if expected.dtype.kind in "OSU" and actual.dtype.kind in "OSU":
         if expected.shape != actual.shape:
             return None, None, f"the shape {list(actual.shape)} instead of {list(expected.shape)}"
-        wrong = sum(_as_bytes(a) != _as_bytes(b) for a, b in zip(expected.flat, actual.flat, strict=True))
+        wrong = sum(as_bytes(a) != as_bytes(b) for a, b in zip(expected.flat, actual.flat, strict=True))
         return (None, None, f"{wrong} of {expected.size} strings wrong") if wrong else (0.0, 0.0, "")
     if expected.dtype != actual.dtype:
         return None, None, f"the type {actual.dtype} instead of {expected.dtype}"
@@ -214,7 +205,7 @@ def verify(
     originals = original_functions(
         Path(model), file, tags=tags, trust_model=trust_model, follow_links=follow_links, custom_objects=custom_objects
     )
-    given = _load_data(data)
+    given = load_data(data)
     if given is not None and not signatures:
         names = [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
     unknown = set(input_shapes or ()) - {name for signature in names for name in file.inputs(signature)}
@@ -240,9 +231,9 @@ def _verify_signature(
     specs = _agree(signature, original.inputs, file.inputs(signature), shapes, given or {})
     dynamic = {name for name, spec in specs.items() if spec.shape and spec.shape[0] is None}
     if given is None:
-        batches = _random_batches(original, signature, specs, dynamic, np.random.default_rng(seed))
+        batches = random_batches(original, signature, specs, dynamic, np.random.default_rng(seed))
     else:
-        batches = _given_batches(original, signature, specs, dynamic, given)
+        batches = given_batches(original, signature, specs, dynamic, given)
     rows: dict[str, Comparison] = {}
     for batch in batches:
         count = 0
@@ -254,14 +245,14 @@ def _verify_signature(
                     f"the outputs of the signature {signature!r} differ: {', '.join(missing)} is not in both"
                 )
             for name, array in expected.items():
-                row = rows.setdefault(name, Comparison(signature, name, _dtype_name(array.dtype)))
+                row = rows.setdefault(name, Comparison(signature, name, dtype_name(array.dtype)))
                 row.add(array, actual[name], result.atol, result.rtol)
             count += 1
         result.runs.append((signature, {name: array.shape for name, array in feed.items()}, count))
     failed = [row for row in rows.values() if not row.passed]
     if failed:
         # Of random numbers, or state that counts, no file can make the same.
-        again = _call(original, signature, feed)
+        again = call_original(original, signature, feed)
         for row in failed:
             if compare(expected[row.output], again[row.output], result.atol, result.rtol)[2]:
                 row.why += "; run again on the same inputs, the model differs from itself too"
@@ -284,7 +275,7 @@ def _agree(
     specs = {}
     for name, spec in model.items():
         if spec.dtype != file[name].dtype:
-            types = f"{_dtype_name(spec.dtype)} in the model and {_dtype_name(file[name].dtype)} in the file"
+            types = f"{dtype_name(spec.dtype)} in the model and {dtype_name(file[name].dtype)} in the file"
             raise VerificationError(f"the input {name!r} is {types}")
         # The file says [] of an input whose rank the model does not tell.
         shape = _merge(spec.shape, file[name].shape or spec.shape, name, "the file", VerificationError)
@@ -303,162 +294,9 @@ def _merge(
     if known is None or other is None:
         return known if other is None else tuple(other)
     if len(other) != len(known) or any(a != b and None not in (a, b) for a, b in zip(known, other, strict=True)):
-        raise error(f"the input {name!r} has the shape {_dims(known)} in the model, and {_dims(other)} by {who}")
+        theirs = dims_text(other)
+        raise error(f"the input {name!r} has the shape {dims_text(known)} in the model, and {theirs} by {who}")
     return tuple(b if a is None else a for a, b in zip(known, other, strict=True))
-
-
-Run = tuple[Arrays, dict[str, np.ndarray]]  # inputs, and what the original makes of them
-
-
-def _random_batches(
-    original: Function, signature: str, specs: Mapping[str, Spec], dynamic: set[str], random: np.random.Generator
-) -> Iterator[list[Run]]:
-    """Two runs on random inputs that the original accepts; two more with another size of what is not fixed: more rows,
-    and twice the other sizes if the original takes that."""
-    open_sizes = any(None in (spec.shape or ())[1:] for spec in specs.values())
-    whole = any(spec.dtype.kind in "iu" for spec in specs.values())
-    floats = any(spec.dtype.kind in "fV" for spec in specs.values())
-    sizes: Sequence[int] = _SIZES if open_sizes else _SIZES[:1]
-    ranges = [Range(bound, None) for bound in (_BOUNDS if whole else _BOUNDS[:1])]
-    ranges += [Range(bound, bound) for bound in _BOUNDS if floats]
-    for batch in _BATCHES if dynamic or open_sizes else _BATCHES[:1]:
-        first, size, ranges = _accepted(original, signature, specs, batch, sizes, ranges, random)
-        second, _, ranges = _accepted(original, signature, specs, batch, (size,), ranges, random)
-        yield [first, second]
-        sizes = (2 * size, size) if open_sizes else (size,)
-
-
-def _accepted(
-    original: Function,
-    signature: str,
-    specs: Mapping[str, Spec],
-    batch: int,
-    sizes: Sequence[int],
-    ranges: list[Range],
-    random: np.random.Generator,
-) -> tuple[Run, int, list[Range]]:
-    """A run that the original accepts, the size of the unknown dimensions in it, and the ranges of numbers that it has
-    not refused: what one draw avoids the next may hit."""
-    refusal: InputError | None = None
-    for size, (index, limits) in itertools.product(sizes, enumerate(ranges)):
-        feed = _draw(specs, batch, size, limits, random)
-        try:
-            expected = _call(original, signature, feed)
-        except InputError as error:
-            refusal = refusal or error
-            continue
-        # Nothing is compared if the image is used up before the last layer.
-        if size == sizes[-1] or any(array.size for array in expected.values()):
-            return (feed, expected), size, ranges[index:]
-    assert refusal is not None
-    raise refusal
-
-
-def _draw(specs: Mapping[str, Spec], batch: int, size: int, limits: Range, random: np.random.Generator) -> Arrays:
-    return {name: _random_array(_shape(spec, batch, size), spec.dtype, limits, random) for name, spec in specs.items()}
-
-
-def _shape(spec: Spec, batch: int, size: int) -> tuple[int, ...]:
-    assert spec.shape is not None
-    return tuple((batch if axis == 0 else size) if dim is None else dim for axis, dim in enumerate(spec.shape))
-
-
-def _random_array(shape: tuple[int, ...], dtype: np.dtype, limits: Range, random: np.random.Generator) -> np.ndarray:
-    if dtype == np.dtype(object):
-        letters = random.integers(ord("a"), ord("z") + 1, (*shape, 3), dtype=np.uint8)
-        array = np.empty(shape, object)
-        for index in np.ndindex(shape):
-            array[index] = letters[index].tobytes()
-        return array
-    if dtype.kind == "b":
-        return random.integers(0, 2, shape).astype(np.bool_)
-    if dtype.kind in "iu":
-        if dtype.itemsize == 1 and limits.whole == _BOUNDS[0]:
-            info = np.iinfo(dtype)
-            return random.integers(info.min, info.max + 1, shape, dtype=dtype)
-        return random.integers(0, limits.whole, shape, dtype=dtype)
-    if dtype.kind != "c" and limits.floats is not None:
-        return random.integers(0, limits.floats, shape).astype(dtype)
-    values = random.standard_normal(shape)
-    if dtype.kind == "c":
-        values = values + 1j * random.standard_normal(shape)
-    return np.asarray(values).astype(dtype)
-
-
-def _given_batches(
-    original: Function, signature: str, specs: Mapping[str, Spec], dynamic: set[str], given: Arrays
-) -> Iterator[list[Run]]:
-    """The caller's arrays twice, and where the batch is dynamic with two more rows, the first ones again, if the
-    original takes that: a first dimension need not be the batch."""
-    missing = sorted(set(specs) - set(given))
-    if missing:
-        wanted = ", ".join(f"{name} {_dtype_name(s.dtype)}{_dims(s.shape or ())}" for name, s in specs.items())
-        raise InputError(f"the data has no array {missing[0]!r}: the signature {signature!r} takes {wanted}")
-    feed = {name: _fit(name, given[name], spec) for name, spec in specs.items()}
-    feeds = [feed]
-    # Of no rows there are no more to be had.
-    if dynamic and all(len(feed[name]) for name in dynamic):
-        feeds.append({
-            name: np.take(array, np.arange(len(array) + 2) % len(array), 0) if name in dynamic else array
-            for name, array in feed.items()
-        })  # fmt: skip
-    for one in feeds:
-        try:
-            # Called for each run, as a model may keep state.
-            runs: list[Run] = [(one, _call(original, signature, one)) for _ in range(2)]
-        except InputError:
-            if one is feed:
-                raise
-            continue
-        yield runs
-
-
-def _fit(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:
-    """The caller's array with the type that the input has; refuses what would lose more than precision."""
-    assert spec.shape is not None
-    if array.ndim != len(spec.shape) or any(d not in (None, n) for d, n in zip(spec.shape, array.shape, strict=True)):
-        shape = f"the data for {name!r} has the shape {list(array.shape)}"
-        raise InputError(f"{shape}, where the model takes {_dims(spec.shape)}")
-    if spec.dtype == np.dtype(object) and array.dtype.kind in "OSU":
-        strings = np.empty(array.shape, object)
-        for index in np.ndindex(array.shape):
-            strings[index] = _as_bytes(array[index])
-        return strings
-    if spec.dtype == np.dtype(object) or not np.can_cast(array.dtype, spec.dtype, "same_kind"):
-        raise InputError(f"the data for {name!r} is {array.dtype}, where the model takes {_dtype_name(spec.dtype)}")
-    cast = array.astype(spec.dtype)
-    if spec.dtype.kind in "iu" and not np.array_equal(cast, array):
-        raise InputError(f"the data for {name!r} holds numbers that {spec.dtype} cannot hold")
-    return cast
-
-
-def _load_data(data: str | os.PathLike | Arrays | None) -> Arrays | None:
-    if data is None or isinstance(data, Mapping):
-        return None if data is None else {name: np.asarray(array) for name, array in data.items()}
-    import zipfile
-
-    path = os.fspath(data)
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            raise InputError(f"{path} holds one array without a name: save it with numpy.savez(file, NAME=array)")
-        with loaded as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"cannot read the data {path}: {first_line(error)}") from error
-
-
-def _call(original: Function, signature: str, feed: Arrays) -> dict[str, np.ndarray]:
-    import tensorflow as tf
-
-    try:
-        return original.run(feed)
-    except (tf.errors.OpError, ValueError, TypeError) as error:
-        shapes = ", ".join(f"{name}{list(array.shape)}" for name, array in feed.items())
-        raise InputError(
-            f"TensorFlow cannot run the signature {signature!r} on {shapes}: {first_line(error)} "
-            "(give sizes with --input-shape NAME=1,28,28, or inputs with --data FILE.npz)"
-        ) from error
 
 
 def _signature_names(file: TFLiteFile, wanted: Sequence[str]) -> list[str]:
@@ -475,15 +313,3 @@ def _signature_names(file: TFLiteFile, wanted: Sequence[str]) -> list[str]:
         if key not in by_subgraph or name == "serving_default":
             by_subgraph[key] = name
     return list(by_subgraph.values())
-
-
-def _dtype_name(dtype: np.dtype) -> str:
-    return "string" if dtype.kind in "OSU" else dtype.name
-
-
-def _dims(shape: Sequence[int | None]) -> str:
-    return "[" + ",".join("?" if n is None else str(n) for n in shape) + "]"
-
-
-def _as_bytes(text: Any) -> bytes:
-    return text.encode() if isinstance(text, str) else bytes(text)

@@ -15,6 +15,7 @@ ROOT = Path(fuseconv.__file__).parent
 LAYERS = [
     {"cli"},
     {"testing", "verify"},
+    {"verification_inputs"},
     {"runners"},
     {"api"},
     {"pipeline"},
