@@ -40,6 +40,7 @@ from fuseconv.passes.loops import improve_loops
 from fuseconv.passes.remapped import express_remapped
 from fuseconv.passes.rows import take_early
 from fuseconv.passes.seeds import express_seeds
+from fuseconv.passes.shapes import first_contradiction
 from fuseconv.passes.simplify import simplify
 from fuseconv.passes.staircases import express_staircases
 from fuseconv.passes.state import express_state, initialise
@@ -166,7 +167,8 @@ def convert(
         with report.stage(name):
             yield
 
-    with limited(budget), closing(body_check), _reporting(report):
+    module = Module()
+    with limited(budget), closing(body_check), _reporting(report, lambda: module):
         with stage("load"):
             module = load(
                 model, signatures=signatures, tags=tags, inputs=inputs, outputs=outputs, trust_model=trust_model,
@@ -249,8 +251,9 @@ def convert(
 
 
 @contextmanager
-def _reporting(report: Report) -> Iterator[None]:
-    """Gives an UnsupportedError the report, which tells how far the conversion came."""
+def _reporting(report: Report, module: Callable[[], Module]) -> Iterator[None]:
+    """Give an UnsupportedError the report, which tells how far the conversion came. What nobody expected is told of a
+    node of the model that contradicts itself, if there is one, else as a defect."""
     try:
         yield
     except UnsupportedError as error:
@@ -258,8 +261,11 @@ def _reporting(report: Report) -> Iterator[None]:
         raise
     except (FuseconvError, MemoryError, OSError):
         raise
+    except RecursionError as error:
+        raise InputError("the model nests functions, loops or attributes too deeply; flatten what is nested") from error
     except Exception as error:
-        raise defect(error) from error
+        why = first_contradiction(module())
+        raise (InputError(why) if why else defect(error)) from error
 
 
 def _check_lists(**options: Sequence[str | os.PathLike]) -> None:
