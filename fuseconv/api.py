@@ -31,6 +31,7 @@ from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT
 from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
+from fuseconv.tf.shape_functions import first_contradiction
 from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
@@ -192,7 +193,7 @@ def _convert(
         context, verify_each=options.verify_each, print_before=options.print_ir_before,
         print_after=options.print_ir_after, stream=sys.stderr, progress=progress,
     )  # fmt: skip
-    with limited(budget), closing(body_check), _reporting(report):
+    with limited(budget), closing(body_check), _reporting(context):
         with manager.stage("load"):
             context.module = load(
                 model, signatures=options.signatures, tags=options.tags, inputs=options.inputs, outputs=options.outputs,
@@ -226,17 +227,21 @@ def _pass_options(
 
 
 @contextmanager
-def _reporting(report: Report) -> Iterator[None]:
-    """Give an UnsupportedError the report, which tells how far the conversion came, and name a defect as one."""
+def _reporting(context: Context) -> Iterator[None]:
+    """Give an UnsupportedError the report, which tells how far the conversion came. An unexpected error is told of a
+    node of the model that contradicts itself, if there is one, else as a defect."""
     try:
         yield
     except UnsupportedError as error:
-        error.report = report
+        error.report = context.report
         raise
     except (FuseconvError, MemoryError, OSError):
         raise
+    except RecursionError as error:
+        raise InputError("the model nests functions, loops or attributes too deeply; flatten what is nested") from error
     except Exception as error:
-        raise defect(error) from error
+        why = first_contradiction(context.module)
+        raise (InputError(why) if why else defect(error)) from error
 
 
 def _small_file(module: Module, registry: Registry) -> bytes:

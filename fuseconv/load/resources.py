@@ -164,6 +164,9 @@ class Resources:
         key_dtype, value_dtype = (op.attrs.get(key) for key in ("key_dtype", "value_dtype"))
         if not isinstance(key_dtype, DType) or not isinstance(value_dtype, DType):
             raise InputError(f"The table '{op.name}' does not say what it holds: the model file is damaged.")
+        for dtype in (key_dtype, value_dtype):
+            if dtype.is_handle or dtype.tflite is None:
+                raise InputError(f"The table '{op.name}' holds {dtype}, and TFLite has no such tables.")
         table = Table(name, key_dtype, value_dtype)
         write = self._table_writes.get(node)
         if write is None:

@@ -6,11 +6,13 @@ libraries, bytecode. What native code does they do not see: that is judged by wh
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import itertools
 import json
 import os
 import resource
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -19,6 +21,8 @@ from typing import Any
 
 # Stands in every payload of a hostile model, and in the file that no model may read.
 CANARY = "fuzz-canary-5eb1"
+_PR_SET_PDEATHSIG = 1
+_CPU_SECONDS = 300
 # Installed modules whose import does something, which the configurations of hostile models name.
 TELLTALE_MODULES = frozenset({"this", "antigravity", "webbrowser", "ftplib", "smtplib", "turtle", "idlelib", "pip"})
 
@@ -40,6 +44,9 @@ _SYSTEM = ("/proc/", "/sys/devices/system/", "/sys/fs/cgroup/", "/dev/null", "/d
 def become(folder: Path, streams: Path) -> None:
     """Turns this process into the one of a case: a group of its own, limits, streams to files, the watch."""
     os.setsid()
+    # Whatever it does, it ends with the server: a group of its own would outlive that.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped + _ADDRESS_SPACE, mapped + _ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE, _LARGEST_FILE))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fuseconv
-from fuseconv import pipeline
-from fuseconv.errors import DefectError
+from fuseconv import api
+from fuseconv.errors import DefectError, InputError
 from fuseconv.ir.graph import Graph, Module, Op
 from fuseconv.report.defects import defect
 from tests.frozen import FLOAT, Frozen
@@ -39,9 +40,31 @@ def test_a_pass_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
         for op in module.signatures[0].graph.ops:
             raise TypeError(f"not {op.type}")
 
-    monkeypatch.setattr(pipeline, "tidy", fails)
+    monkeypatch.setattr(api, "check", lambda module: fails(module, None))
     graph = Frozen(1)
     graph.node("y", "Neg", "x", T={"type": FLOAT})
     with pytest.raises(DefectError, match=r"defect of fuseconv.*at the node 'y' \(NEG\), TypeError: not NEG") as caught:
         fuseconv.convert(graph.write(tmp_path))
     assert caught.value.exit_code == 1
+
+
+def test_a_node_that_contradicts_itself_is_told_instead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fails(*args: object, **kwargs: object) -> None:
+        raise TypeError("something in its wake")
+
+    monkeypatch.setattr(api, "report_unknown_ops", fails)
+    graph = Frozen(2, 3)
+    graph.node("y", "Transpose", "x", graph.constant("perm", np.array([0, 0], np.int32)), T={"type": FLOAT})
+    with pytest.raises(InputError, match=r"The node 'y' \(Transpose\) cannot run: .*damaged"):
+        fuseconv.convert(graph.write(tmp_path))
+
+
+def test_what_nests_too_deeply(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def nests(*args: object, **kwargs: object) -> None:
+        nests()
+
+    monkeypatch.setattr(api, "report_unknown_ops", nests)
+    graph = Frozen(1)
+    graph.node("y", "Neg", "x", T={"type": FLOAT})
+    with pytest.raises(InputError, match="nests functions, loops or attributes too deeply"):
+        fuseconv.convert(graph.write(tmp_path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import Op
+from fuseconv.ir.graph import Module, Op
 from fuseconv.tf.operands import Contradiction, UnknownShape
 from fuseconv.tf.shape_functions import (  # noqa: F401  (fill the table)
     array,
@@ -49,6 +49,16 @@ def infer(op: Op) -> list[Shape | None] | None:
     if len(shapes) != count:
         raise TypeError(f"the shape function of {op.type} made {len(shapes)} shapes where the op has {count} results")
     return [None if shape is None else tuple(shape) for shape in shapes]
+
+
+def first_contradiction(module: Module) -> str:
+    """Say which TF op of a module cannot run, and why; empty if nothing speaks against any."""
+    for graph in module.graphs():
+        for op in graph.ops:
+            why = contradiction(op) if op.dialect == "tf" else ""
+            if why:
+                return f"The node '{op.name}' ({op.type}) cannot run: {why}."
+    return ""
 
 
 def contradiction(op: Op) -> str:

@@ -99,8 +99,9 @@ class _Classifier:
         self.longest: Value | None = None
         for i, (value, made) in enumerate(zip(body.inputs, body.outputs)):
             start = op.operands[i]
-            if _is_next(made, value) and start is not None and start.data is not None:
-                self.counters[i] = int(start.data)
+            known = None if start is None else start.data
+            if known is not None and known.size == 1 and _is_next(made, value):
+                self.counters[i] = int(known.item())
 
     def loop(self) -> Loop:
         steps, bounds = self.steps()

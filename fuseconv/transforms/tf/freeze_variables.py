@@ -5,11 +5,12 @@ from __future__ import annotations
 from fuseconv.errors import InputError
 from fuseconv.facts import NO_TF1_CONTROL_FLOW, READ_ONLY_VARIABLES_ARE_CONSTANTS
 from fuseconv.ir.graph import Module, Op, Value, Variable, constant, detach, replace_uses
-from fuseconv.ir.types import INT32
+from fuseconv.ir.types import INT32, INT64
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.resource_alias import FORWARDS, VARIABLES, flow
 from fuseconv.tf.side_effects import bodies
+from fuseconv.tfl.limits import LARGEST_SIZE
 
 # Ops that take a variable's handle and leave the variable as it was.
 _READS = frozenset({
@@ -94,7 +95,9 @@ def _on_constant(op: Op, value: Value) -> Op:
         batch_dims = op.attrs.get("batch_dims", 0)
         op.set_kind("tf.GatherV2")
         op.attrs = {"batch_dims": batch_dims} if batch_dims else {}
-        op.set_operands([*op.operands, constant(batch_dims, INT32, op.name)])
+        # Beyond int32 it is none that fits, which the lowering tells.
+        kind = INT32 if abs(batch_dims) <= LARGEST_SIZE else INT64
+        op.set_operands([*op.operands, constant(batch_dims, kind, op.name)])
     elif op.kind == "tf.ResourceGatherNd":
         op.set_kind("tf.GatherNd")
         op.attrs = {}
