@@ -61,7 +61,8 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
         _show_rules(out, "Folded", by_kind["folded"])
         _show_rules(out, "Removed", by_kind["removed"])
         _show_emitted(out, report)
-        _show_pass_runs(out, report)
+        if report.passes:
+            _show_pass_runs(out, report)
     elif counts := _removed(report):
         line(out, "Removed", " · ".join(f"{n} {clean(rule)}" for rule, n in counts.most_common()))
     totals = report.totals()
