@@ -17,7 +17,7 @@ from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.passes.effects import has_effect
 from fuseconv.passes.shapes import DAMAGED, contradiction
 from fuseconv.report.records import Report
-from fuseconv.tfl.limits import LARGEST_SIZE
+from fuseconv.tfl.limits import LARGEST_RANK, LARGEST_SIZE
 
 
 def lower(
@@ -140,10 +140,12 @@ def _refusal(error: Exception) -> str:
 
 
 def _beyond(op: Op) -> str:
-    """Why TFLite has no such tensors as the op takes or makes, if a size is too large; else empty."""
+    """Why TFLite has no such tensors as the op takes or makes, if a size or rank is too large; else empty."""
     largest = LARGEST_SIZE
     for value in (*op.operands, *op.results):
         if value is not None and value.shape:
+            if len(value.shape) > LARGEST_RANK:
+                return f"a tensor has {len(value.shape)} dimensions, and fuseconv writes up to {LARGEST_RANK}"
             for size in value.shape:
                 if isinstance(size, int) and size > largest:
                     largest = size

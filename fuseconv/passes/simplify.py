@@ -335,7 +335,10 @@ def _contents(op: Op) -> list[np.ndarray] | None:
         known = result.content
         if known is None or dims.Sym in map(type, known.flat):
             return None
-        arrays.append(known.astype(result.dtype.numpy))
+        try:
+            arrays.append(known.astype(result.dtype.numpy))
+        except OverflowError:  # a size beyond the type, which the lowering refuses
+            return None
     return arrays or None
 
 
