@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
 from fuseconv.errors import ILL_FITTING, UnsupportedError, is_ours, module_error
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
@@ -146,10 +148,14 @@ def _beyond(op: Op) -> str:
         if value is not None and value.shape:
             if len(value.shape) > LARGEST_RANK:
                 return f"a tensor has {len(value.shape)} dimensions, and fuseconv writes up to {LARGEST_RANK}"
-            for size in value.shape:
-                if isinstance(size, int) and size > largest:
-                    largest = size
-    return f"TFLite counts in 32 bits, and a tensor has a size of {largest}" if largest > LARGEST_SIZE else ""
+            largest = max(largest, _known_elements(value.shape))
+    return f"TFLite counts in 32 bits, and a tensor has {largest} elements" if largest > LARGEST_SIZE else ""
+
+
+@functools.lru_cache(maxsize=4096)
+def _known_elements(shape: Shape) -> int:
+    """Return the product of the sizes that are known and not 0. Kernels count elements as they do sizes."""
+    return math.prod(size for size in shape if isinstance(size, int) and size)
 
 
 def _custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tuple[str, list[Value], list[Op]]:
