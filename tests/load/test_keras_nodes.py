@@ -13,7 +13,8 @@ from fuseconv.load.keras_nodes import check_nodes
 
 
 def layer(name: str, *nodes: Any, **config: Any) -> dict[str, Any]:
-    return {"class_name": "ReLU" if nodes else "InputLayer", "config": config, "name": name, "inbound_nodes": list(nodes)}
+    kind = "ReLU" if nodes else "InputLayer"
+    return {"class_name": kind, "config": config, "name": name, "inbound_nodes": list(nodes)}
 
 
 def model(*layers: dict[str, Any]) -> dict[str, Any]:
