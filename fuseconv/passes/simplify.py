@@ -20,6 +20,7 @@ from fuseconv.passes.kernels.tensorflow import evaluate_with_tensorflow
 from fuseconv.passes.kernels.work import kernel_work, tensorflow_work
 from fuseconv.passes.shapes.content import content
 from fuseconv.report.records import Report
+from fuseconv.tfl.limits import LARGEST_RANK
 
 _FORWARDS = frozenset({
     "tf.Identity", "tf.IdentityN", "tf.StopGradient", "tf.PreventGradient", "tf.Snapshot", "tf.CheckNumerics",
@@ -167,6 +168,8 @@ class _Walk:
                 return False
         if not op.operands or not op.results or any(r.dtype.is_handle for r in op.results) or not is_repeatable(op):
             return False
+        if any(len(result.shape or ()) > LARGEST_RANK for result in op.results):
+            return False  # the lowering says so
         made, read = _size(op), self.read(op)
         if not budget.has_room(made):
             return False

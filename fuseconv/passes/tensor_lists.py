@@ -91,8 +91,10 @@ def state_elements(module: Module) -> bool:
             known = [isinstance(size, int) and size <= LARGEST_SIZE for size in sizes]
             element = np.array([size if is_known else -1 for size, is_known in zip(sizes, known)], np.int32)
             for op in makers:
-                op.set_operand(_STATES[op.kind], constant(element, types.INT32, op.name))
-            changed = True
+                before = op.operands[_STATES[op.kind]]
+                if before is None or before.data is None or not np.array_equal(before.data, element):
+                    op.set_operand(_STATES[op.kind], constant(element, types.INT32, op.name))
+                    changed = True
     return changed
 
 
