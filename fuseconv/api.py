@@ -237,6 +237,8 @@ def _reporting(context: Context) -> Iterator[None]:
         raise
     except (FuseconvError, MemoryError, OSError):
         raise
+    except OverflowError as error:
+        raise InputError(f"the model has a number or size that TFLite's 32 bits do not hold: {error}") from error
     except RecursionError as error:
         raise InputError("the model nests functions, loops or attributes too deeply; flatten what is nested") from error
     except Exception as error:

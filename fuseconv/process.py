@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,8 +76,8 @@ def keep_streams() -> None:
 
 @contextlib.contextmanager
 def native_logs_muted() -> Iterator[None]:
-    """Silences what TensorFlow warns of, and what its and LiteRT's C++ writes to descriptor 2; our own text still gets
-    through."""
+    """Silence what Python's libraries and TensorFlow warn of, and what its and LiteRT's C++ writes to descriptor 2; our
+    own text still gets through."""
     logging.getLogger("tensorflow").addFilter(_is_error)
     try:
         ours = sys.stderr.fileno() if sys.stderr is not None else None
@@ -93,7 +94,9 @@ def native_logs_muted() -> Iterator[None]:
         os.dup2(null, 2)
         os.close(null)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         logging.getLogger("tensorflow").removeFilter(_is_error)
         sys.stderr = python_stderr

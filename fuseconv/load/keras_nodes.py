@@ -59,6 +59,7 @@ def _waiting(path: Path, layers: list[dict[str, Any]]) -> dict[_Call, set[_Call]
         layer["name"] for layer in layers if isinstance(layer.get("config"), dict) and "layers" in layer["config"]
     }
     counts = {layer["name"]: len(layer["inbound_nodes"]) for layer in layers}
+    given = {layer["name"] for layer in layers if layer.get("class_name") == "InputLayer"}
     waiting: dict[_Call, set[_Call]] = {}
     for layer in layers:
         name = layer["name"]
@@ -71,7 +72,7 @@ def _waiting(path: Path, layers: list[dict[str, Any]]) -> dict[_Call, set[_Call]
             before = {(name, index - 1)} if index and (name, index - 1) in waiting else set()
             # A model as a layer counts from one: its first call is its own.
             calls = {(source, max(at - 1, 0) if source in models else at) for source, at in sources}
-            waiting[name, index] = before | {call for call in calls if counts[call[0]]}
+            waiting[name, index] = before | {call for call in calls if counts[call[0]] or call[0] not in given}
     return waiting
 
 

@@ -47,7 +47,8 @@ def content(op: Op) -> list[np.ndarray | None]:
     if op.dialect != "tf" or not op.operands or not op.results:
         return nothing
     if op.type in _SHAPE_OPS:
-        return [_of_shape(op.type, operand) for operand in op.operands]
+        made = [_of_shape(op.type, operand) for operand in op.operands]
+        return [None if known is None else _checked(known, result) for known, result in zip(made, op.results)]
     if not all(map(_is_small, op.results)):
         return nothing
     operands = []
@@ -56,10 +57,10 @@ def content(op: Op) -> list[np.ndarray | None]:
         if known is None:
             return nothing
         operands.append(known)
-    made = _run(op, operands)
-    if made is None or any(array.size > CONTENT_LIMIT for array in made):
+    computed = _run(op, operands)
+    if computed is None or any(array.size > CONTENT_LIMIT for array in computed):
         return nothing
-    return [_checked(array, result) for array, result in zip(made, op.results)]
+    return [_checked(array, result) for array, result in zip(computed, op.results)]
 
 
 def _is_small(value: Value) -> bool:

@@ -10,6 +10,8 @@ from fuseconv.ir.types import BY_NAME, DType
 
 # Of a dimension: shapes are vectors of int32.
 LARGEST_SIZE = (1 << 31) - 1
+# Numpy 1's arrays have no more dimensions; TFLite's kernels take far fewer.
+LARGEST_RANK = 32
 
 _BYTES = "float32 float16 bfloat16 int8 uint8 int16 int32 int64 bool"
 _NUMBERS = "float32 int32 int64"

@@ -162,8 +162,23 @@ def load(path: Path) -> str:
         interpreter = Interpreter(
             os.fspath(path), experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         )
-        interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:
-        why = " ".join(str(error).split())[:300]
-        return "" if why.startswith("Node number") else why
-    return ""
+        return _said(error)
+    why = ""
+    # A size that is not fixed is written as 1; the model may want another one.
+    for size in (None, 2, 3, 4, 5, 6, 7, 8):
+        try:
+            for detail in interpreter.get_input_details() if size else ():
+                shape = [size if dim < 0 else dim for dim in detail["shape_signature"].tolist()]
+                interpreter.resize_tensor_input(detail["index"], shape)
+            interpreter.allocate_tensors()
+        except (RuntimeError, ValueError) as error:
+            why = why or _said(error)
+            continue
+        return ""
+    return why
+
+
+def _said(error: Exception) -> str:
+    why = " ".join(str(error).split())[:300]
+    return "" if why.startswith("Node number") else why

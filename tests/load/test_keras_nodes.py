@@ -13,7 +13,8 @@ from fuseconv.load.keras_nodes import check_nodes
 
 
 def layer(name: str, *nodes: Any, **config: Any) -> dict[str, Any]:
-    return {"class_name": "ReLU", "config": config, "name": name, "inbound_nodes": list(nodes)}
+    kind = "ReLU" if nodes else "InputLayer"
+    return {"class_name": kind, "config": config, "name": name, "inbound_nodes": list(nodes)}
 
 
 def model(*layers: dict[str, Any]) -> dict[str, Any]:
@@ -35,6 +36,7 @@ ENDLESS = {
     "newer": model(layer("a", newer("x", "b")), layer("b", newer("a"))),
     "in an argument": model(layer("a", older("x", y=["b", 0, 0])), layer("b", older("a"))),
     "a call that is never made": model(layer("a", older("x")), layer("b", older("a", 1))),
+    "a layer that is never called": model({**layer("e"), "class_name": "Embedding"}, layer("a", older("e"))),
     "its own later call": model(layer("a", older("a", 1), older("x"))),
     "in a model": model({**model(layer("a", older("a"))), "name": "m", "inbound_nodes": [older("x")]}),
 }

@@ -59,6 +59,17 @@ def test_a_node_that_contradicts_itself_is_told_instead(monkeypatch: pytest.Monk
         fuseconv.convert(graph.write(tmp_path))
 
 
+def test_a_number_beyond_32_bits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def overflows(*args: object, **kwargs: object) -> None:
+        np.array([1 << 40], np.int32)
+
+    monkeypatch.setattr(api, "report_unknown_ops", overflows)
+    graph = Frozen(1)
+    graph.node("y", "Neg", "x", T={"type": FLOAT})
+    with pytest.raises(InputError, match=r"that TFLite's 32 bits do not hold: .*1099511627776"):
+        fuseconv.convert(graph.write(tmp_path))
+
+
 def test_what_nests_too_deeply(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def nests(*args: object, **kwargs: object) -> None:
         nests()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
 from fuseconv.errors import ILL_FITTING, UnsupportedError, is_ours, module_error
 from fuseconv.facts import TFL_ONLY
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
@@ -19,7 +21,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.shape_functions import DAMAGED, contradiction
 from fuseconv.tf.side_effects import has_effect
-from fuseconv.tfl.limits import LARGEST_SIZE
+from fuseconv.tfl.limits import LARGEST_RANK, LARGEST_SIZE
 
 
 @module_pass("lower", ensures=(TFL_ONLY,))
@@ -145,14 +147,20 @@ def _refusal(error: Exception) -> str:
 
 
 def _beyond(op: Op) -> str:
-    """Why TFLite has no such tensors as the op takes or makes, if a size is too large; else empty."""
+    """Why TFLite has no such tensors as the op takes or makes, if a size or rank is too large; else empty."""
     largest = LARGEST_SIZE
     for value in (*op.operands, *op.results):
         if value is not None and value.shape:
-            for size in value.shape:
-                if isinstance(size, int) and size > largest:
-                    largest = size
-    return f"TFLite counts in 32 bits, and a tensor has a size of {largest}" if largest > LARGEST_SIZE else ""
+            if len(value.shape) > LARGEST_RANK:
+                return f"a tensor has {len(value.shape)} dimensions, and fuseconv writes up to {LARGEST_RANK}"
+            largest = max(largest, _known_elements(value.shape))
+    return f"TFLite counts in 32 bits, and a tensor has {largest} elements" if largest > LARGEST_SIZE else ""
+
+
+@functools.lru_cache(maxsize=4096)
+def _known_elements(shape: Shape) -> int:
+    """Return the product of the sizes that are known and not 0. Kernels count elements as they do sizes."""
+    return math.prod(size for size in shape if isinstance(size, int) and size)
 
 
 def _custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tuple[str, list[Value], list[Op]]:

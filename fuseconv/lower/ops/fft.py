@@ -127,6 +127,7 @@ def _complex(tfl: Lowering, pairs: Value) -> Value:
 
 def _waves(used: int, length: int, made: int, sign: int) -> np.ndarray:
     """exp(-sign * 2 pi i j k / length) for j < used and k < made; divided by the length if the sign is negative."""
+    require(2 * used * made <= _MAX_ELEMENTS, f"the transform's matrix [{used}, {made}] is too large")
     budget.require_room(used * made, 16, "the matrix of a Fourier transform")
     turns = np.outer(np.arange(used), np.arange(made)) % length
     waves = np.exp(-2j * np.pi * sign / length * turns)

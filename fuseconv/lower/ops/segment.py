@@ -163,7 +163,7 @@ def _of_rows(
 def _count(tfl: Lowering, ids: Value) -> Value:
     """One more than the last of ascending ids."""
     if ids.is_const:
-        return scalar(ids.data.max(initial=-1) + 1, types.INT32)  # type: ignore[union-attr]
+        return scalar(int(ids.data.max(initial=-1)) + 1, types.INT32)  # type: ignore[union-attr]
     return tfl.add(tfl.reduce_max(cast(tfl, ids, types.INT32), [0]), 1)
 
 

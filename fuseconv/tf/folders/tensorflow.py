@@ -39,9 +39,10 @@ def evaluate_with_tensorflow(op: Op, arrays: Sequence[np.ndarray]) -> list[np.nd
         with tf.device("CPU"):
             operands = [tf.constant(array) for array in arrays]
             made = execute.quick_execute(op.type, len(op.results), operands, tuple(attrs), context.context())
+            # A tensor may have more dimensions than an array.
+            results = [_array(tensor.numpy()) for tensor in made]
     except (tf.errors.OpError, NotImplementedError):
         return None
-    results = [_array(tensor.numpy()) for tensor in made]
     if any(array.dtype != result.dtype.numpy for array, result in zip(results, op.results)):
         return None
     return results

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fuseconv.errors import ILL_FITTING
-from fuseconv.ir.dims import Shape
+from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Module, Op
 from fuseconv.tf.operands import Contradiction, UnknownShape
 from fuseconv.tf.shape_functions import (  # noqa: F401  (fill the table)
@@ -24,6 +26,7 @@ from fuseconv.tf.shape_functions import (  # noqa: F401  (fill the table)
 from fuseconv.tf.shape_functions.ranks import misfit
 from fuseconv.tf.shape_functions.registry import TABLE
 
+_MOST_ELEMENTS = (1 << 63) - 1
 # How each sentence of `contradiction` ends.
 DAMAGED = ": the model is damaged"
 
@@ -44,11 +47,16 @@ def infer(op: Op) -> list[Shape | None] | None:
     if made is None:
         return [None] * count
     if count == 1 and isinstance(made, tuple):
-        return [made]
+        return [None if _is_endless(made) else made]
     shapes = list(made) if isinstance(made, list) else [made]
     if len(shapes) != count:
         raise TypeError(f"the shape function of {op.type} made {len(shapes)} shapes where the op has {count} results")
-    return [None if shape is None else tuple(shape) for shape in shapes]
+    return [None if shape is None or _is_endless(shape) else tuple(shape) for shape in shapes]
+
+
+def _is_endless(shape: Iterable[Dim]) -> bool:
+    """Return whether a size is beyond int64, as those of a few ops in a row that square their operands' are."""
+    return any(dim.__class__ is int and dim > _MOST_ELEMENTS for dim in shape)
 
 
 def first_contradiction(module: Module) -> str:
@@ -80,6 +88,8 @@ def contradiction(op: Op) -> str:
     else:
         shapes = [made] if isinstance(made, tuple) else made or ()
         negative = [dim for shape in shapes if shape for dim in shape if isinstance(dim, int) and dim < 0]
-        if negative:
+        if any(map(_is_endless, filter(None, shapes))):
+            why = "it would make a dimension of more elements than int64 counts"
+        elif negative:
             why = f"it would make a dimension of {negative[0]} elements"
     return why + DAMAGED if why else ""

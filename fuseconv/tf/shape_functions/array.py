@@ -182,6 +182,7 @@ def unpack(op: Op, x: Value, *, axis: int = 0) -> Shapes:
 
 @infers("Pad", "PadV2", "MirrorPad")
 def pad(op: Op, x: Value, paddings: Value, value: Value | None = None) -> Shapes:
+    agree(value is None or not value.rank, "it pads with several values")
     if content_of(paddings) is None:
         return tuple(dims.fresh("pad") for _ in _ranked(x, paddings))
     pairs = np.array(elements(paddings), object).reshape(-1, 2)

@@ -29,10 +29,14 @@ _SEVERAL = "..."
 _MOST = 6
 
 
+# Attributes that change what ranks an op takes; the table holds for their defaults, which an op does not carry.
+_DECIDING = frozenset({"axis", "batch_dims", "data_format"})
+
+
 def misfit(op: Op) -> str:
     """Say which operand of a TF op has a number of dimensions that the op does not take; empty if none has."""
     fields = _table().get(op.type)
-    if fields is None:
+    if fields is None or not _DECIDING.isdisjoint(op.attrs):
         return ""
     if _SEVERAL in fields:
         at = fields.index(_SEVERAL)

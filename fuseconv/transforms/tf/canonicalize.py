@@ -20,6 +20,7 @@ from fuseconv.tf.folders.work import kernel_work, tensorflow_work
 from fuseconv.tf.resource_alias import VARIABLES
 from fuseconv.tf.side_effects import RUNNERS, bodies, is_repeatable
 from fuseconv.tf.symbolic_content import content
+from fuseconv.tfl.limits import LARGEST_RANK
 from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
 
 _FORWARDS = frozenset({
@@ -169,6 +170,8 @@ class _Walk:
                 return False
         if not op.operands or not op.results or any(r.dtype.is_handle for r in op.results) or not is_repeatable(op):
             return False
+        if any(len(result.shape or ()) > LARGEST_RANK for result in op.results):
+            return False  # the lowering says so
         made, read = _size(op), self.read(op)
         if not budget.has_room(made):
             return False
@@ -337,7 +340,10 @@ def _contents(op: Op) -> list[np.ndarray] | None:
         known = result.content
         if known is None or dims.Sym in map(type, known.flat):
             return None
-        arrays.append(known.astype(result.dtype.numpy))
+        try:
+            arrays.append(known.astype(result.dtype.numpy))
+        except OverflowError:  # a size beyond the type, which the lowering refuses
+            return None
     return arrays or None
 
 

@@ -19,6 +19,7 @@ from fuseconv.tf.resource_alias import FORWARDS
 from fuseconv.tf.shape_functions.tensor_lists import stated
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.tensor_list_rules import REWRITES, zero
+from fuseconv.tfl.limits import LARGEST_SIZE
 
 # Ops that make a list without elements to take its element shape from, with the operand that counts them.
 _MAKERS = {"tf.TensorListReserve": 1, "tf.EmptyTensorList": None}
@@ -89,10 +90,13 @@ def infer_list_elements(module: Module) -> bool:
         if makers and written and len({len(shape) for shape in written}) == 1:
             axes = [set(sizes) for sizes in zip(*written)]
             sizes = [next(iter(axis)) if len(axis) == 1 else -1 for axis in axes]
-            element = np.array([size if isinstance(size, int) else -1 for size in sizes], np.int32)
+            known = [isinstance(size, int) and size <= LARGEST_SIZE for size in sizes]
+            element = np.array([size if is_known else -1 for size, is_known in zip(sizes, known)], np.int32)
             for op in makers:
-                op.set_operand(_STATES[op.kind], constant(element, types.INT32, op.name))
-            changed = True
+                before = op.operands[_STATES[op.kind]]
+                if before is None or before.data is None or not np.array_equal(before.data, element):
+                    op.set_operand(_STATES[op.kind], constant(element, types.INT32, op.name))
+                    changed = True
     return changed
 
 
