@@ -37,7 +37,7 @@ STAGES = {
 GUESTS = {
     "click": ({"cli"}, False),
     "rich": ({"report"}, False),
-    "tensorflow": ({"load", "verify", "runners", "tf", "testing"}, True),
+    "tensorflow": ({"load", "verification_inputs", "runners", "tf", "testing"}, True),
     "keras": ({"load", "verify", "runners"}, True),
     "tf_keras": ({"load", "verify", "runners"}, True),
 }
