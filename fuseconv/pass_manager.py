@@ -247,7 +247,7 @@ class PassManager:
         changed = edits > 0 if said is None else bool(said)
         self._changes += changed
         self._seen[item.name] = self._changes
-        self.context.report.ran(item.name, seconds, edits if changed else 0)
+        self.context.report.ran(item.name, seconds, max(edits, 1) if changed else 0)
         self._print("after", item, self.print_after)
         if self.verify_each:
             try:

@@ -69,6 +69,8 @@ def test_a_pass_after_changes_waits_for_one() -> None:
     runs = manager()
     runs.run((clean, logs("a"), clean, logs("b", True), clean, clean))
     assert names(runs) == ["clean", "a", "b", "clean"]
+    # A pass may change what is no op, and says so.
+    assert [run.changes for run in runs.context.report.passes] == [0, 0, 1, 0]
 
 
 def test_repeat_ends_when_its_condition_holds_or_its_first_pass_rests() -> None:

@@ -1,4 +1,5 @@
-"""What the README shows is true: its chapter on converter modules runs, and its table of fusions is the registry's."""
+"""What the Markdown files show is true: code runs, output is what is printed, links lead somewhere, tables are up to
+date. `python -m tests.test_readme` writes the tables."""
 
 from __future__ import annotations
 
@@ -9,67 +10,151 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from fuseconv.cli import main
 from fuseconv.fuse.registry import Registry
 from fuseconv.report.listing import fusion_table
+from tests.bench import table
 
-README = Path(__file__).parents[1] / "README.md"
-BLOCK = re.compile(r"```python\n# (\S+\.py)\n(.*?)```", re.DOTALL)
-FILES = {
-    "acme_model.py", "acme_fusions.py", "test_acme_fusions.py", "custom_op.py", "fraction.py", "acme_rules.py"
-}  # fmt: skip
-FRACTION = """
+ROOT = Path(__file__).parents[1]
+README, FUSE, FIGURES = ROOT / "README.md", ROOT / "fuseconv" / "fuse" / "README.md", table.PAGE
+PAGES = sorted([README, *(page for name in (".github", "fuseconv", "tests") for page in (ROOT / name).rglob("*.md"))])
+BLOCK = re.compile(r"```python\n(?:# (\S+\.py)\n)?(.*?)```", re.DOTALL)
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
+# A path in code, as `fuseconv/pipeline.py` or `transforms/tfl/`.
+PATH = re.compile(r"`((?:fuseconv|tests|testdata|transforms|load|fuse|fusions|lower|tf|tfl|ir|write)/[\w/.]*)`")
+# The blocks of each page in order, with the code that tries them; without any the block is a script, which is run.
+SCRIPTS = {
+    README: {
+        "first_conversion.py": "",
+        "acme_fusions.py": """
+from fuseconv.testing import check, implements
 import tensorflow as tf
+add = tf.function(lambda x, y: tf.clip_by_value(x + y, 0., 6.), experimental_implements="acme.ClippedAdd")
+x = tf.TensorSpec([None, 3])
+assert check(add, x, x, ops=["ADD"], plugins=["acme_fusions.py"]).fused == ["acme_clipped_add"]
+""",
+    },
+    FUSE: {
+        "acme_model.py": "",
+        "acme_fusions.py": "",
+        "test_acme_fusions.py": "",
+        "custom_op.py": "",
+        "fraction.py": """
 from fuseconv.testing import check
+import tensorflow as tf
 check(lambda x: x - tf.floor(x), tf.TensorSpec([None, 3]), ops=["FLOOR_MOD"], plugins=["fraction.py"])
-"""
-RULES = """
+""",
+        "acme_rules.py": """
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.report.listing import rule_rows
 (row,) = [row for row in rule_rows(load_registry(["acme_rules.py"])) if row["op"] == "AcmeScale"]
 assert row["emits"] == ["MUL"] and row["origin"] == "acme_rules.py"
-"""
+""",
+        "acme_pass.py": """
+from fuseconv.testing import check
+import tensorflow as tf
+spec = tf.TensorSpec([None, 3])
+converted = check(lambda x: tf.raw_ops.Rint(x=x), spec, ops=["ROUND"], plugins=["acme_pass.py"])
+assert [run.changes > 0 for run in converted.report.passes if run.name == "acme-round"] == [True]
+""",
+    },
+}
+# Blocks that others of their page import.
+IMPORTED = {(FUSE, "acme_model.py"), (FUSE, "acme_fusions.py")}
+RUNS = [(page, name) for page, scripts in SCRIPTS.items() for name in scripts if (page, name) not in IMPORTED]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The README's files, each under the name that its first line gives."""
-    folder = tmp_path_factory.mktemp("readme")
-    blocks = dict(BLOCK.findall(README.read_text()))
-    assert blocks.keys() == FILES
-    for name, text in blocks.items():
-        (folder / name).write_text(text)
-    return folder
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("script", ["test_acme_fusions.py", "custom_op.py", FRACTION, RULES])
-def test_the_chapter_on_converter_modules(folder: Path, script: str) -> None:
-    arguments = [script] if script.endswith(".py") else ["-c", script]
+def test_every_block_is_run() -> None:
+    for page in PAGES:
+        assert [name for name, _ in BLOCK.findall(page.read_text())] == [*SCRIPTS.get(page, ())], _name(page)
+
+
+@pytest.mark.parametrize(("page", "name"), RUNS, ids=lambda x: x if isinstance(x, str) else _name(x))
+def test_blocks_run(page: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for block, text in BLOCK.findall(page.read_text()):
+        (tmp_path / block).write_text(text)
+    (tmp_path / "testdata").symlink_to(ROOT / "testdata")
+    if SCRIPTS[page][name]:
+        monkeypatch.chdir(tmp_path)
+        exec(SCRIPTS[page][name], {})
+        return
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
     ran = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, name], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
 
 
+def test_the_first_conversion_prints_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command, shown = (text.strip("`\n") for text in FENCE.findall(README.read_text()) if text.startswith("```\n"))
+    (tmp_path / "testdata").symlink_to(ROOT / "testdata")
+    monkeypatch.chdir(tmp_path)
+    printed = CliRunner().invoke(main, command.split()[2:]).stdout
+    assert _without_times(printed) == _without_times(shown)
+
+
+def _without_times(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if not line.startswith("Time")]
+
+
 def test_every_option_of_convert_is_told() -> None:
     options = {option for parameter in main.commands["convert"].params for option in parameter.opts}
-    told = set(re.findall(r"--[a-z0-9-]+", README.read_text()))
+    told = {option for page in PAGES for option in re.findall(r"--[a-z0-9-]+", page.read_text())}
     assert {option for option in options if option.startswith("--")} - told <= {"--output", "--quiet", "--verbose"}
 
 
-def test_the_table_of_fusions_is_the_registrys() -> None:
+def test_every_command_is_told() -> None:
+    assert main.commands.keys() <= set(re.findall(r"`(?:fuseconv )?([a-z]+)\b", README.read_text()))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_links_and_paths_lead_somewhere(page: Path) -> None:
+    text = FENCE.sub("", page.read_text())
+    for target, anchor in LINK.findall(text):
+        if target.startswith("https://"):
+            continue
+        path = page.parent / target if target else page
+        assert path.exists(), f"{target} is not there"
+        assert not anchor or anchor in _anchors(path), f"{target} has no chapter #{anchor}"
+    for path in PATH.findall(text):
+        assert any((folder / path).exists() for folder in (ROOT, ROOT / "fuseconv", page.parent)), f"no {path}"
+
+
+def _anchors(page: Path) -> set[str]:
+    """The names under which chapters can be linked to."""
+    titles = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_page_is_linked_to() -> None:
+    linked = {(page.parent / target).resolve() for page in PAGES for target, _ in LINK.findall(page.read_text())}
+    assert not [_name(page) for page in PAGES if page != README and page not in linked]
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_bytes()) <= 10_240
+
+
+@pytest.mark.parametrize("page", [README, FUSE], ids=_name)
+def test_what_is_generated_is_up_to_date(page: Path) -> None:
     """`python -m tests.test_readme` writes it."""
-    assert _with_table(README.read_text()) == README.read_text()
+    assert _generated(page) == page.read_text()
 
 
-def _with_table(text: str) -> str:
-    begin, end = "<!-- fusions:begin -->\n", "<!-- fusions:end -->"
-    before, _, rest = text.partition(begin)
-    _, _, after = rest.partition(end)
-    return f"{before}{begin}{fusion_table(Registry.builtin())}\n{end}{after}"
+def _generated(page: Path) -> str:
+    """The page with its marked block written anew."""
+    if page == FUSE:
+        return table.insert(page.read_text(), fusion_table(Registry.builtin()), "fusions")
+    return table.insert(page.read_text(), table.figures(FIGURES.read_text()), "figures")
 
 
 if __name__ == "__main__":
-    README.write_text(_with_table(README.read_text()))
+    for _page in (README, FUSE):
+        _page.write_text(_generated(_page))

@@ -11,22 +11,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import re
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tests.bench.table import PAGE, insert
 from tests.random_weights import randomise
 
-README = Path("README.md")
-_BLOCK = re.compile(r"(<!-- bench-rnn:begin -->\n).*?(<!-- bench-rnn:end -->)", re.DOTALL)
 SIZES = ((28, 28, 32), (100, 128, 256))
 LAYERS = ("LSTM", "SimpleRNN", "GRU")
 _ROUND_SECONDS = 0.01
@@ -154,19 +151,19 @@ def table(seconds: float) -> str:
         print(lines[-1], file=sys.stderr, flush=True)
     seconds, peers_seconds = conversion_seconds()
     lines.append(f"\nConversion of three bidirectional LSTMs: {seconds:.3f} s, TFLiteConverter {peers_seconds:.2f} s.")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="of running both files, for each layer")
-    parser.add_argument("--write", action="store_true", help="put the table into the README")
+    parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
     options = parser.parse_args()
     os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     text = table(options.seconds)
     print(text)
     if options.write:
-        README.write_text(_BLOCK.sub(lambda match: match[1] + text + match[2], README.read_text()))
+        PAGE.write_text(insert(PAGE.read_text(), text, "bench-rnn"))
 
 
 if __name__ == "__main__":

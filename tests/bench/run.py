@@ -27,7 +27,6 @@ from tests.bench.worker import SIDES
 
 BUILD = Path("build")
 MODEL_DIRECTORY = BUILD / "bench"
-README = Path("README.md")
 # Cold conversions are repeated as often, or as long (in seconds).
 _COLD_REPEATS, _COLD_SECONDS = 3, 25.0
 
@@ -127,7 +126,7 @@ def main() -> int:
     document = {"environment": facts, "models": results, "scale": scales}
     (BUILD / "bench.json").write_text(json.dumps(document, indent=1) + "\n")
     if not options.only and not options.reuse_peer:
-        README.write_text(table.insert(README.read_text(), text))
+        table.PAGE.write_text(table.insert(table.PAGE.read_text(), text))
     if not options.only:
         written = [] if options.reuse_peer else ["--write"]
         subprocess.run([sys.executable, "-m", "tests.bench.rnn", *written], check=True)

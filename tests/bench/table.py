@@ -6,11 +6,13 @@ import re
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 Results = dict[str, dict[str, Any]]
 
-_BLOCK = re.compile(r"(<!-- bench:begin -->\n).*?(<!-- bench:end -->)", re.DOTALL)
+# Where the benchmarks write their tables.
+PAGE = Path(__file__).with_name("README.md")
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,27 @@ def markdown(results: dict[str, Results], facts: dict[str, Any]) -> str:
     return "\n".join([_caption(facts), "", *lines])
 
 
-def insert(readme: str, text: str) -> str:
-    """The README with the text in its marked block."""
-    if not _BLOCK.search(readme):
-        raise ValueError("the README has no block <!-- bench:begin --> ... <!-- bench:end -->")
-    return _BLOCK.sub(lambda match: f"{match[1]}{text}\n{match[2]}", readme)
+def insert(page: str, text: str, name: str = "bench") -> str:
+    """Return a page of Markdown with the text in its marked block of this name. Raises ValueError without one."""
+    block = re.compile(rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)", re.DOTALL)
+    if not block.search(page):
+        raise ValueError(f"the page has no block <!-- {name}:begin --> ... <!-- {name}:end -->")
+    return block.sub(lambda match: f"{match[1]}{text}\n{match[2]}", page)
+
+
+def figures(page: str) -> str:
+    """Return the means of the table in a page of Markdown, as sentences."""
+    measured = re.search(r"^Measured (\S+)", page, re.MULTILINE)
+    rows = page[page.index("| model ") :].partition("\n\n")[0].splitlines()
+    (means,) = (row.split("|")[2:] for row in rows if row.startswith("| geometric mean"))
+    models = len(rows) - len(("head", "line", "geometric mean", "worst"))
+    warm, cold, memory, ops, size, latency = (mean.strip() for mean in means[:6])
+    assert measured is not None
+    return (
+        f"On {models} models against TFLiteConverter ({measured[1]}, geometric means): converts {warm} faster with\n"
+        f"TensorFlow imported and {cold} as a command, in {memory} of the memory; the files have {ops} of the ops,\n"
+        f"{size} of the size and {latency} of the latency. [All figures](tests/bench/README.md)."
+    )
 
 
 def _caption(facts: dict[str, Any]) -> str:

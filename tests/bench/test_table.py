@@ -46,13 +46,21 @@ def test_failures_are_told() -> None:
     assert "A failed. ours: no rule for Foo" in text
 
 
-def test_the_readme_keeps_what_stands_around_the_block() -> None:
+def test_the_means_as_sentences() -> None:
+    text = table.markdown({"A": {"ours": side(1), "peer": side(2)}, "B": {"ours": side(1), "peer": side(8)}}, FACTS)
+    told = " ".join(table.figures(text).split())
+    assert "On 2 models against TFLiteConverter (2026-01-02, geometric means): converts 4.0x faster" in told
+    assert "4.0x as a command, in 0.25 of the memory; the files have 0.25 of the ops, 1.00 of the size" in told
+
+
+def test_the_page_keeps_what_stands_around_the_block() -> None:
     readme = "before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n"
     once = table.insert(readme, "new \\1")
     assert once == "before\n<!-- bench:begin -->\nnew \\1\n<!-- bench:end -->\nafter\n"
     assert table.insert(once, "new \\1") == once
     with pytest.raises(ValueError, match="no block"):
         table.insert("nothing", "new")
+    assert table.insert(readme.replace("bench", "other"), "x", "other").endswith("x\n<!-- other:end -->\nafter\n")
 
 
 @pytest.mark.parametrize("name", MODELS)
