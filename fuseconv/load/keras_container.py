@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import stat
+import sys
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -29,6 +32,7 @@ _CHUNK = 1 << 20
 _FEW_NAMES = 64
 _BYTES_OF_A_NAMED_GROUP = 1024
 _LOCAL_HEADER = 30
+_SECONDS_TO_READ = 8
 # What reading a damaged archive raises, besides the errors of reading any file.
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error)
 _READ_ERRORS = (*ZIP_ERRORS, OSError, EOFError, KeyError, ValueError, RuntimeError, TypeError, NotImplementedError)
@@ -66,13 +70,40 @@ def read(path: Path) -> KerasFile:
     named_hdf5 = path.suffix.lower() in _HDF5_SUFFIXES
     if magic == HDF5_MAGIC:
         _require_name(path, named_hdf5, "an HDF5 file", ".h5")
-        config, version = _read_hdf5(path, size)
+        reader = _read_hdf5
     elif magic.startswith(ZIP_MAGIC):
         _require_name(path, not named_hdf5, "a .keras archive", ".keras")
-        config, version = _read_zip(path, size)
+        reader = _read_zip
     else:
         raise InputError(f"{path} is neither an HDF5 file nor a .keras archive.")
+    _try_in_child(path, lambda: reader(path, size))
+    config, version = reader(path, size)
     return KerasFile(config, version, size)
+
+
+def _try_in_child(path: Path, work: Callable[[], object]) -> None:
+    """Refuse a file that the HDF5 library does not come to an end with, or crashes over: Python can stop neither."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    import h5py  # noqa: F401  (the child need not load it)
+
+    pid = os.fork()
+    if pid == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS_TO_READ, _SECONDS_TO_READ))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            work()
+        finally:  # an error is one that this process meets as well, and tells
+            os._exit(0)
+    if os.waitpid(pid, 0)[1]:
+        raise InputError(f"{path} is damaged: the HDF5 library comes to no end with it.")
+
+
+def _told(error: Exception) -> str:
+    """Return the sentence of an error, without the number that the system gives it."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def _require_name(path: Path, fits: bool, kind: str, suffix: str) -> None:
@@ -99,7 +130,7 @@ def _read_hdf5(path: Path, size: int) -> tuple[dict[str, Any], str]:
             _check_hdf5(path, file, size)
             config, version = file.attrs.get("model_config"), file.attrs.get("keras_version", "")
     except _READ_ERRORS as error:
-        raise InputError(f"{path} is damaged or cut off: {error}.") from error
+        raise InputError(f"{path} is damaged or cut off: {_told(error)}.") from error
     if not isinstance(config, (str, bytes)):
         raise InputError(
             f"{path} holds weights only, not the model they belong to; save the whole model with model.save()."
@@ -185,7 +216,7 @@ def _read_zip(path: Path, size: int) -> tuple[dict[str, Any], str]:
             config = archive.read("config.json")
             metadata = json.loads(archive.read("metadata.json")) if "metadata.json" in members else {}
     except _READ_ERRORS as error:
-        raise InputError(f"{path} is damaged or cut off: {error}.") from error
+        raise InputError(f"{path} is damaged or cut off: {_told(error)}.") from error
     if not isinstance(metadata, dict):
         raise InputError(f"{path} is damaged: its metadata.json is no JSON object.")
     decoded = _decoded(path, config)

@@ -96,7 +96,10 @@ def sizes(value: Value, hint: str = "u") -> list[Dim]:
 
 def extents(value: Value, hint: str = "u") -> list[Dim]:
     """The sizes that an operand gives for a result's shape; an unknown for one that is not surely a size."""
-    return [size if nonnegative(size) else dims.fresh(hint) for size in sizes(value, hint)]
+    known = sizes(value, hint)
+    for size in known:
+        agree(not isinstance(size, int) or size >= -1, f"it is to have {size} elements")
+    return [size if nonnegative(size) else dims.fresh(hint) for size in known]
 
 
 def axis_in(axis: int, rank: int) -> int:
