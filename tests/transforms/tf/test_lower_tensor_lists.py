@@ -41,6 +41,7 @@ def test_a_list_of_known_elements_in_ir() -> None:
     inline(module, report)
     canonicalize(module, report)
     lower_tensor_lists(module, report)
+    canonicalize(module, report)
     check_ir(module)
     assert kinds(module) == ["ExpandDims", "XlaDynamicUpdateSlice"]
     assert module.signatures[0].graph.outputs[0].shape == (3, 2)
@@ -307,5 +308,6 @@ def test_an_empty_list_that_two_loops_share() -> None:
     inline(module, report)
     canonicalize(module, report)
     lower_tensor_lists(module, report)
+    canonicalize(module, report)
     check_ir(module)
     assert [value.shape for value in module.signatures[0].graph.outputs] == [(3, 2), (3, 3)]
