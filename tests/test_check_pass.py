@@ -33,9 +33,9 @@ def test_the_short_form_is_read_and_printed() -> None:
 
 def test_names_and_the_order_of_functions_do_not_count() -> None:
     main, _, inner = SHORT.replace("%0", "%x").partition("inner {")
-    inner, other = "inner {" + inner, 'f {\n input %0 "x": float32[]\n return %0\n}\n'
+    inner, other = "inner {" + inner, 'unused {\n input %0 "x": float32[]\n return %0\n}\n'
     texts = [short_text(module_of(main, *functions)[0]) for functions in ((inner, other), (other, inner))]
-    assert texts[0] == texts[1]
+    assert texts[0] == texts[1] == SHORT
 
 
 NEG = "main {\n input %x: float32[2]\n %y: float32[2] = tf.Identity(%x)\n %z: float32[2] = tf.Neg(%y)\n return %z\n}"

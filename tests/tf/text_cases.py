@@ -10,7 +10,7 @@ are read, `@inner` is a function, an element type is its name, and what follows 
       return %y
     }
 
-`short_text` prints a module so, with numbers for names: two modules that differ in names only have the same text.
+`short_text` prints a module so, with numbers for names: modules that differ in names of values only have the same text.
 """
 
 from __future__ import annotations
@@ -65,14 +65,16 @@ def kinds(module: Module, graph: int = 0) -> list[str]:
 
 
 def short_text(module: Module) -> str:
-    """The text of a module with numbers for names, its functions and attributes sorted."""
+    """The text of a module with numbers for names and attributes sorted, without functions that nothing refers to."""
     blocks: dict[str, str] = {}
     for block in print_module(module).partition("\nsignature ")[0].split("\n}")[:-1]:
         head, _, body = block.strip().partition("\n")
-        name = ast.literal_eval(head[6:-2])
+        name = _short_name(ast.literal_eval(head[6:-2]))
         blocks[name] = f"{name} {{\n" + "".join(_short_lines(body)) + "}\n"
-    entries = [signature.graph.name for signature in module.signatures]
-    return "".join(blocks[name] for name in (*entries, *sorted(blocks.keys() - {*entries})))
+    names = [_short_name(signature.graph.name) for signature in module.signatures]
+    for name in names:
+        names += [found for found in re.findall(r"@([\w/']+)", blocks[name]) if found in blocks and found not in names]
+    return "".join(blocks[name] for name in dict.fromkeys(names))
 
 
 def _full_lines(lines: list[str]) -> Iterator[str]:
@@ -156,5 +158,10 @@ def _short_lines(body: str) -> Iterator[str]:
 
 def _short_attributes(attrs: dict) -> str:
     text = repr({key: attrs[key] for key in sorted(attrs)}) if attrs else ""
-    text = re.sub(r"\{'function': '([^']*)'\}", r"@\1", re.sub(r"\{'dtype': '(\w+)'\}", r"\1", text))
+    text = re.sub(r"\{'function': '([^']*)'\}", lambda match: "@" + _short_name(match[1]), text)
+    text = re.sub(r"\{'dtype': '(\w+)'\}", r"\1", text)
     return f" {text}" if text else ""
+
+
+def _short_name(function: str) -> str:
+    return function.replace(" ", "_")
