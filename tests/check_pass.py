@@ -1,14 +1,14 @@
 """What a pass makes of a module, told in IR text:
 
-    def test_a_row_is_taken_before_the_layer():
-        check_pass("bubble-up-slices", before, after)
+def test_a_row_is_taken_before_the_layer():
+    check_pass("bubble-up-slices", before, after)
 """
 
 from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,7 @@ def check_pass(
     before: str,
     after: str | None = None,
     *,
+    first: Sequence[str] = (),
     variables: Mapping[str, Any] = {},
     tables: Mapping[str, tuple[Any, Any]] = {},
     **options: Any,
@@ -41,9 +42,9 @@ def check_pass(
     """Run the pass of this name over a module and compare what it leaves; None for what it leaves as it was.
 
     before, after: as `tests.tf.text_cases` describes; names of values do not count, those of functions do.
-    variables, tables: what the model's handles refer to, a value (its zeros are none if it is a shape's None) or keys
-    and values, by `shared_name`. options: what the pass asks for besides, where it is not what `convert` takes by
-    default. Returns the module and the report behind the pass."""
+    first: passes that run before it, where it needs what they infer, which the text does not tell. variables, tables:
+    what handles refer to, by `shared_name`: a value, or keys and values. options: what the pass asks for besides, where
+    that is not what `convert` takes by default. Returns the module and the report behind the pass."""
     module, report = module_of(before)
     for key, value in variables.items():
         array = np.asarray(value)
@@ -52,6 +53,7 @@ def check_pass(
         keys, values = (np.asarray(array) for array in arrays)
         module.tables[key] = Table(key, types.of_array(keys), types.of_array(values), keys, values)
     context = Context(module, report, _options() | options)
+    PassManager(context, verify_each=True).run(tuple(PASSES[each] for each in first))
     expected = short_text(module if after is None else module_of(after)[0])
     PassManager(context, verify_each=True).run((PASSES[name],))
     made = short_text(module)
@@ -59,7 +61,7 @@ def check_pass(
         lines = difflib.unified_diff(expected.splitlines(), made.splitlines(), "expected", f"after {name}", n=99)
         pytest.fail("\n".join(["", *lines]), pytrace=False)
     if after is None:
-        assert not report.passes[0].changes, f"{name} says that it changed what it left as it was"
+        assert not report.passes[-1].changes, f"{name} says that it changed what it left as it was"
     return context
 
 
