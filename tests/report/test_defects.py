@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 import fuseconv
-from fuseconv import pipeline
+from fuseconv import api
 from fuseconv.errors import DefectError
 from fuseconv.ir.graph import Graph, Module, Op
+from fuseconv.pass_manager import insert, module_pass
+from fuseconv.pipeline import CONVERT
 from fuseconv.report.defects import defect
 from tests.frozen import FLOAT, Frozen
 
@@ -39,7 +41,8 @@ def test_a_pass_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
         for op in module.signatures[0].graph.ops:
             raise TypeError(f"not {op.type}")
 
-    monkeypatch.setattr(pipeline, "tidy", fails)
+    failing = module_pass("fails", after="canonicalize-tfl")(fails)
+    monkeypatch.setattr(api, "CONVERT", insert(CONVERT, failing))
     graph = Frozen(1)
     graph.node("y", "Neg", "x", T={"type": FLOAT})
     with pytest.raises(DefectError, match=r"defect of fuseconv.*at the node 'y' \(NEG\), TypeError: not NEG") as caught:
