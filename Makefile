@@ -5,12 +5,13 @@ STAMP := .venv/.installed
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-slow check bench bench-compare same scale opcases fuzz
+.PHONY: help demo test test-fast test-slow check bench bench-compare same scale opcases fuzz
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    convert a small Keras LSTM from testdata/ to build/demo.tflite and look into the file"
 	@echo "make test    run the tests (ARGS='-k lstm' goes to pytest)"
+	@echo "make test-fast  run those that need no TensorFlow, in seconds: for the loop of work"
 	@echo "make test-slow  run those that take minutes, or gigabytes of disk"
 	@echo "make check   ruff and mypy"
 	@echo "make bench   measure against TFLiteConverter (ONLY=MobileNetV2,ResNet50 for some models; ARGS for options)"
@@ -35,6 +36,9 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+test-fast: $(STAMP)
+	$(BIN)/python -m pytest -m fast -n 2 --dist loadfile $(ARGS)
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow $(ARGS)

@@ -237,6 +237,7 @@ def test_each_file_that_is_a_model(kind: str, suffix: str, tmp_path: Path) -> No
         read(path)
 
 
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize("name", ["frozen.pb", "keras3.keras", "keras3.h5"])
 def test_a_model_that_the_user_names_may_be_a_link(name: str, tmp_path: Path) -> None:
     (tmp_path / name).symlink_to(TESTDATA / name)

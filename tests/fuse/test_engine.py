@@ -11,6 +11,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Signature, constant
 from fuseconv.ir.verifier import check
 from fuseconv.report.records import Report
+from tests.check_pass import check_pass
 
 SHAPE = (2, 3)
 
@@ -211,3 +212,66 @@ def test_an_op_that_nobody_has_is_told(kind, warned, recorded):
         )  # fmt: skip
         assert [warned in warning for warning in report.warnings] == [True] * bool(warned)
         assert [recorded in record.why for record in report.records] == [True] * (bool(recorded) and explain)
+
+
+def test_an_expression_of_tf_ops_becomes_one_op() -> None:
+    check_pass("fuse-tf-patterns", """
+    main {
+      input %x: float32[2]
+      %a: float32[2] = tf.AddV2(%x, float32[] 3.0)
+      %b: float32[2] = tf.Relu6(%a)
+      %c: float32[2] = tf.Mul(%x, %b)
+      %d: float32[2] = tf.Mul(%c, float32[] 0.16666667)
+      return %d
+    }
+    """, """
+    main {
+      input %x: float32[2]
+      %d: float32[2] = tfl.HARD_SWISH(%x)
+      return %d
+    }
+    """)
+
+
+def test_bias_and_activation_go_into_the_layer() -> None:
+    check_pass("fuse-tfl-patterns", """
+    main {
+      input %x: float32[2,3]
+      %y: float32[2,2] = tfl.FULLY_CONNECTED(%x, float32[2,3] [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], _)
+      %z: float32[2,2] = tfl.ADD(%y, float32[2] [1.0, 2.0])
+      %a: float32[2,2] = tfl.RELU(%z)
+      return %a
+    }
+    """, """
+    main {
+      input %x: float32[2,3]
+      %a: float32[2,2] = tfl.FULLY_CONNECTED(%x, float32[2,3] [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], float32[2] [1.0, \
+2.0]) {'fused_activation_function': 'RELU'}
+      return %a
+    }
+    """)
+
+
+def test_another_number_makes_another_function() -> None:
+    check_pass("fuse-tf-patterns", """
+    main {
+      input %x: float32[2]
+      %a: float32[2] = tf.AddV2(%x, float32[] 2.0)
+      %b: float32[2] = tf.Relu6(%a)
+      %c: float32[2] = tf.Mul(%x, %b)
+      %d: float32[2] = tf.Mul(%c, float32[] 0.16666667)
+      return %d
+    }
+    """)
+
+
+def test_what_is_read_in_between_stays() -> None:
+    check_pass("fuse-tfl-patterns", """
+    main {
+      input %x: float32[2,3]
+      %y: float32[2,2] = tfl.FULLY_CONNECTED(%x, float32[2,3] [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], _)
+      %z: float32[2,2] = tfl.ADD(%y, float32[2] [1.0, 2.0])
+      %a: float32[2,2] = tfl.RELU(%z)
+      return %a, %z, %y
+    }
+    """)

@@ -12,11 +12,6 @@ WORDS = ["first", "second", "third"]
 
 
 @pytest.fixture(scope="session")
-def tf() -> Any:
-    return pytest.importorskip("tensorflow")
-
-
-@pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("models")
 

@@ -11,7 +11,7 @@ import pytest
 from fuseconv.errors import InputError
 from fuseconv.load import keras_limits
 from fuseconv.load.keras_file import load
-from tests.load.test_keras_exploits import layer, older, write_hdf5
+from tests.load.test_load_keras_exploits import layer, older, write_hdf5
 
 HUGE = {
     "dense": layer("Dense", units=5_000_000_000),

@@ -11,6 +11,8 @@ import fuseconv
 from fuseconv import api
 from fuseconv.errors import DefectError, InputError
 from fuseconv.ir.graph import Graph, Module, Op
+from fuseconv.pass_manager import insert, module_pass
+from fuseconv.pipeline import CONVERT
 from fuseconv.report.defects import defect
 from tests.frozen import FLOAT, Frozen
 
@@ -40,7 +42,8 @@ def test_a_pass_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
         for op in module.signatures[0].graph.ops:
             raise TypeError(f"not {op.type}")
 
-    monkeypatch.setattr(api, "check", lambda module: fails(module, None))
+    failing = module_pass("fails", after="canonicalize-tfl")(fails)
+    monkeypatch.setattr(api, "CONVERT", insert(CONVERT, failing))
     graph = Frozen(1)
     graph.node("y", "Neg", "x", T={"type": FLOAT})
     with pytest.raises(DefectError, match=r"defect of fuseconv.*at the node 'y' \(NEG\), TypeError: not NEG") as caught:

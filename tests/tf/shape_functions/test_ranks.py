@@ -18,6 +18,7 @@ from tests.frozen import FLOAT, INT32, Frozen
 T = {"T": {"type": FLOAT}}
 
 
+@pytest.mark.usefixtures("tf")
 @pytest.mark.parametrize("op", ["Conv2D", "Range", "ResizeBilinear", "ConcatV2", "Neg"])
 def test_lines_are_what_tensorflow_says(op: str) -> None:
     lines = {line.partition("\t")[0]: line for line in ranks._TABLE.read_text().splitlines()}

@@ -8,6 +8,7 @@ from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.transforms.loops.horizontal_fusion import join_parts
 from fuseconv.transforms.tf.canonicalize import canonicalize
+from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
 
@@ -92,3 +93,74 @@ def test_products_of_different_operands_stay() -> None:
         return %7"""
     )
     assert kinds(module).count("MatMul") == 2
+
+
+def test_two_products_of_one_state() -> None:
+    check_pass("horizontal-fusion", """
+    main {
+      input %x: float32[1,2]
+      %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
+      return %y
+    }
+    cond {
+      input %i: int32[]
+      input %h: float32[1,2]
+      %more: bool[] = tf.Less(%i, int32[] 5)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[1,2]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %a: float32[1,2] = tf.MatMul(%h, float32[2,2] [[1.0, 2.0], [3.0, 4.0]])
+      %b: float32[1,2] = tf.MatMul(%h, float32[2,2] [[5.0, 6.0], [7.0, 8.0]])
+      %g: float32[1,2] = tf.Mul(%a, %b)
+      return %next, %g
+    }
+    """, """
+    main {
+      input %x: float32[1,2]
+      %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'body': @body, 'cond': @cond}
+      return %y
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[1,2]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %a: float32[1,4] = tf.MatMul(%h, float32[2,4] [[1.0, 2.0, 5.0, 6.0], [3.0, 4.0, 7.0, 8.0]])
+      %a2: float32[1,2]; %a_1: float32[1,2] = tf.Split(int32[] -1, %a)
+      %g: float32[1,2] = tf.Mul(%a2, %a_1)
+      return %next, %g
+    }
+    cond {
+      input %i: int32[]
+      input %h: float32[1,2]
+      %more: bool[] = tf.Less(%i, int32[] 5)
+      return %more
+    }
+    """)
+
+
+def test_a_product_of_a_product() -> None:
+    check_pass("horizontal-fusion", """
+    main {
+      input %x: float32[1,2]
+      %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
+      return %y
+    }
+    cond {
+      input %i: int32[]
+      input %h: float32[1,2]
+      %more: bool[] = tf.Less(%i, int32[] 5)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[1,2]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %a: float32[1,2] = tf.MatMul(%h, float32[2,2] [[1.0, 2.0], [3.0, 4.0]])
+      %b: float32[1,2] = tf.MatMul(%a, float32[2,2] [[5.0, 6.0], [7.0, 8.0]])
+      %g: float32[1,2] = tf.Mul(%a, %b)
+      return %next, %g
+    }
+    """)

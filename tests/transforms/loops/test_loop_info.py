@@ -10,6 +10,7 @@ from fuseconv.ir.verifier import check as check_ir
 from fuseconv.transforms.loops.loop_info import LoopForm, reduce_while_operands
 from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.inline import inline
+from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
 INPUTS = """input %0 "t": int32[]
@@ -137,3 +138,80 @@ tf.While(%1, %5) {'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
     inline(module, report)
     canonicalize(module, report)
     assert loop_of(module).steps() == symbol("n")
+
+
+def test_a_second_counter_goes() -> None:
+    check_pass("reduce-while-operands", """
+    main {
+      input %n: int32[]
+      input %x: float32[2]
+      %i: int32[]; %t: int32[]; %m: int32[]; %y: float32[2] = tf.While(int32[] 0, int32[] 0, %n, %x) {'cond': @cond, \
+'body': @body}
+      return %y
+    }
+    cond {
+      input %i: int32[]
+      input %t: int32[]
+      input %m: int32[]
+      input %y: float32[2]
+      %more: bool[] = tf.Less(%i, %m)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %t: int32[]
+      input %m: int32[]
+      input %y: float32[2]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %also: int32[] = tf.AddV2(%t, int32[] 1)
+      %z: float32[2] = tf.Neg(%y)
+      return %next, %also, %m, %z
+    }
+    """, """
+    main {
+      input %n: int32[]
+      input %x: float32[2]
+      %i: int32[]; %m: int32[]; %y: float32[2] = tf.While(int32[] 0, %n, %x) {'body': @body, 'cond': @cond}
+      return %y
+    }
+    body {
+      input %i: int32[]
+      input %m: int32[]
+      input %y: float32[2]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %z: float32[2] = tf.Neg(%y)
+      return %next, %m, %z
+    }
+    cond {
+      input %i: int32[]
+      input %m: int32[]
+      input %y: float32[2]
+      %more: bool[] = tf.Less(%i, %m)
+      return %more
+    }
+    """)
+
+
+def test_what_is_read_is_carried() -> None:
+    check_pass("reduce-while-operands", """
+    main {
+      input %x: float32[1,2]
+      %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
+      return %y
+    }
+    cond {
+      input %i: int32[]
+      input %h: float32[1,2]
+      %more: bool[] = tf.Less(%i, int32[] 5)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[1,2]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %a: float32[1,2] = tf.MatMul(%h, float32[2,2] [[1.0, 2.0], [3.0, 4.0]])
+      %b: float32[1,2] = tf.MatMul(%h, float32[2,2] [[5.0, 6.0], [7.0, 8.0]])
+      %g: float32[1,2] = tf.Mul(%a, %b)
+      return %next, %g
+    }
+    """)

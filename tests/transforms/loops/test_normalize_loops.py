@@ -1,75 +1,84 @@
-"""Loops that count down are seen for what they are."""
+"""Loops that count down count up instead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-import pytest
-import tensorflow as tf
-
-from fuseconv.testing import check
-from tests.transforms.rnn.expected import LSTM
-from tests.transforms.rnn.lstm_steps import IN, UNITS, lstm
-
-States = tuple[tf.Tensor, tf.Tensor]
+from tests.check_pass import check_pass
 
 
-def _zeros(x: tf.Tensor) -> States:
-    return (tf.zeros([tf.shape(x)[0], UNITS]),) * 2
+def test_a_loop_down_to_zero() -> None:
+    check_pass("normalize-loops", """
+    main {
+      input %n: int32[]
+      input %x: float32[2]
+      %i: int32[]; %y: float32[2] = tf.While(%n, %x) {'cond': @cond, 'body': @body}
+      return %y
+    }
+    cond {
+      input %i: int32[]
+      input %y: float32[2]
+      %more: bool[] = tf.GreaterEqual(%i, int32[] 0)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %y: float32[2]
+      %next: int32[] = tf.Sub(%i, int32[] 1)
+      %z: float32[2] = tf.Neg(%y)
+      return %next, %z
+    }
+    """, """
+    main {
+      input %n: int32[]
+      input %x: float32[2]
+      %i: int32[*] = tf.AddV2(%n, int32[] 1)
+      %i2: int32[]; %y: float32[2]; %i_2: int32[*] = tf.While(int32[] 0, %x, %i) {'body': @body, 'cond': @cond}
+      %i3: int32[*] = tf.Sub(%n, %i2)
+      return %y
+    }
+    body {
+      input %i: int32[]
+      input %y: float32[2]
+      input %i2: int32[*]
+      %i3: int32[*] = tf.AddV2(%i2, int32[] -1)
+      %i4: int32[*] = tf.Sub(%i3, %i)
+      %next: int32[] = tf.Sub(%i4, int32[] 1)
+      %z: float32[2] = tf.Neg(%y)
+      %i5: int32[*] = tf.AddV2(%i, int32[] 1)
+      return %i5, %z, %i2
+    }
+    cond {
+      input %i: int32[]
+      input %y: float32[2]
+      input %i2: int32[*]
+      %i3: bool[*] = tf.Less(%i, %i2)
+      %i4: int32[*] = tf.AddV2(%i2, int32[] -1)
+      %i5: int32[*] = tf.Sub(%i4, %i)
+      %more: bool[] = tf.GreaterEqual(%i5, int32[] 0)
+      return %i3
+    }
+    """)
 
 
-def _steps(x: tf.Tensor) -> tf.Tensor:
-    return tf.transpose(x, [1, 0, 2])
-
-
-def _scan(x: tf.Tensor) -> tf.Tensor:
-    return tf.scan(lambda states, step: lstm(step, *states), _steps(x), _zeros(x), reverse=True)[0]
-
-
-def _foldr(x: tf.Tensor) -> States:
-    return tf.foldr(lambda states, step: lstm(step, *states), _steps(x), _zeros(x))
-
-
-def _range(x: tf.Tensor) -> tf.Tensor:
-    h, c = _zeros(x)
-    for t in tf.range(tf.shape(x)[1] - 1, -1, -1):
-        h, c = lstm(x[:, t], h, c)
-    return h
-
-
-def _above(x: tf.Tensor) -> tf.Tensor:
-    (h, c), t = _zeros(x), tf.shape(x)[1]
-    while t > 0:
-        h, c = lstm(x[:, t - 1], h, c)
-        t -= 1
-    return h
-
-
-@pytest.mark.parametrize("function", [_scan, _foldr, _range, _above], ids=lambda function: function.__name__)
-@pytest.mark.parametrize("time", [None, 6])
-def test_a_walk_from_the_end_is_one_op(function: Callable[..., Any], time: int | None) -> None:
-    ops = check(tf.function(function), tf.TensorSpec([None, time, IN])).ops
-    assert LSTM in ops
-    assert "WHILE" not in ops
-
-
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
-def test_what_is_read_of_the_number(dtype: tf.DType, turned: bool) -> None:
-    """Other comparisons, its end, and what it is in the step; there may be no step at all."""
-
-    def run(x: tf.Tensor, n: tf.Tensor) -> list[tf.Tensor]:
-        def goes_on(i: tf.Tensor, *_: tf.Tensor) -> tf.Tensor:
-            return tf.logical_and(tf.less(tf.constant(2, dtype), i) if turned else i >= 3, i != 4)
-
-        def step(i: tf.Tensor, last: tf.Tensor, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            return i - 1, i, x * 0.5 + tf.cast(i, tf.float32)
-
-        return tf.while_loop(goes_on, step, (n, n, x))
-
-    specs = tf.TensorSpec([2]), tf.TensorSpec([], dtype)
-    for number in (12, 7, 4, 2, -3):
-        inputs = [np.ones(2, np.float32), np.array(number, dtype.as_numpy_dtype)]
-        check(run, *specs, inputs=inputs)
+def test_a_loop_that_counts_up() -> None:
+    check_pass("normalize-loops", """
+    main {
+      input %x: float32[1,2]
+      %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
+      return %y
+    }
+    cond {
+      input %i: int32[]
+      input %h: float32[1,2]
+      %more: bool[] = tf.Less(%i, int32[] 5)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[1,2]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %a: float32[1,2] = tf.MatMul(%h, float32[2,2] [[1.0, 2.0], [3.0, 4.0]])
+      %b: float32[1,2] = tf.MatMul(%h, float32[2,2] [[5.0, 6.0], [7.0, 8.0]])
+      %g: float32[1,2] = tf.Mul(%a, %b)
+      return %next, %g
+    }
+    """)

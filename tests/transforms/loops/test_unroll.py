@@ -10,8 +10,10 @@ from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.transforms.loops.loop_info import LoopForm
 from fuseconv.transforms.loops.unroll import unroll
+from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.inline import inline
+from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
 INPUTS = """input %0 "t": int32[]
@@ -97,3 +99,58 @@ def test_effects_are_not_repeated() -> None:
 
 def test_one_step_an_iteration_is_the_loop_as_it_is() -> None:
     assert kinds(unrolled(1)) == ["ZerosLike", "While"]
+
+
+def test_two_steps_without_a_loop() -> None:
+    check_pass("unroll-loops", """
+    main {
+      input %h: float32[1,1]
+      %i: int32[]; %y: float32[1,1] = tf.While(int32[] 0, %h) {'cond': @cond, 'body': @body}
+      return %y
+    }
+    cond {
+      input %i: int32[]
+      input %h: float32[1,1]
+      %more: bool[] = tf.Less(%i, int32[] 2)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[1,1]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %p: float32[1,1] = tf.MatMul(%h, float32[1,1] [[0.5]])
+      return %next, %p
+    }
+    """, """
+    main {
+      input %h: float32[1,1]
+      %next: int32[] = tf.AddV2(int32[] 0, int32[] 1)
+      %p: float32[1,1] = tf.MatMul(%h, float32[1,1] [[0.5]])
+      %next2: int32[] = tf.AddV2(int32[] 1, int32[] 1)
+      %p2: float32[1,1] = tf.MatMul(%p, float32[1,1] [[0.5]])
+      return %p2
+    }
+    """)
+
+
+def test_no_loop_is_unrolled_against_the_users_will() -> None:
+    check_pass("unroll-loops", """
+    main {
+      input %h: float32[1,1]
+      %i: int32[]; %y: float32[1,1] = tf.While(int32[] 0, %h) {'cond': @cond, 'body': @body}
+      return %y
+    }
+    cond {
+      input %i: int32[]
+      input %h: float32[1,1]
+      %more: bool[] = tf.Less(%i, int32[] 2)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %h: float32[1,1]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %p: float32[1,1] = tf.MatMul(%h, float32[1,1] [[0.5]])
+      return %next, %p
+    }
+    """, unroll_policy=UnrollPolicy("loop"))

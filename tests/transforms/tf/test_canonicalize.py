@@ -12,6 +12,7 @@ from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.transforms.tf import canonicalize as simplify_module
 from fuseconv.transforms.tf.canonicalize import canonicalize, more_known
+from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
 
@@ -278,3 +279,27 @@ def test_minus_zeros_are_no_zeros() -> None:
     )
     canonicalize(module, report)
     assert kinds(module) == ["Fill", "Fill"]
+
+
+def test_shapes_constants_equal_ops_and_dead_ones() -> None:
+    check_pass("canonicalize", """
+    main {
+      input %x: float32[n,2]
+      %a: float32[*] = tf.Neg(%x)
+      %b: float32[*] = tf.Identity(%a)
+      %c: float32[*] = tf.Neg(%x)
+      %four: float32[*] = tf.AddV2(float32[] 1.0, float32[] 3.0)
+      %dead: float32[*] = tf.Exp(%x)
+      %d: float32[*] = tf.Mul(%b, %four)
+      %e: float32[*] = tf.AddV2(%c, %d)
+      return %e
+    }
+    """, """
+    main {
+      input %x: float32[n,2]
+      %a: float32[n,2] = tf.Neg(%x)
+      %d: float32[n,2] = tf.Mul(%a, float32[] 4.0)
+      %e: float32[n,2] = tf.AddV2(%a, %d)
+      return %e
+    }
+    """)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.transforms.tf.decompose_tensor_arrays import decompose_tensor_arrays
+from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
 ARRAY = """main {
@@ -30,3 +31,24 @@ def test_each_op_becomes_one_on_a_list_and_the_flow_is_the_list() -> None:
     assert written.operands[0] is made
     assert ops["TensorListGetItem"].operands[0] is ops["TensorListLength"].operands[0] is written.result
     assert [record.why for record in report.records if record.kind == "removed"] == ["a list needs no closing"]
+
+
+def test_an_element_written_and_read() -> None:
+    check_pass("decompose-tensor-arrays", """
+    main {
+      input %x: float32[2]
+      %array: resource[]; %flow: float32[] = tf.TensorArrayV3(int32[] 3) {'dtype': float32}
+      %written: float32[] = tf.TensorArrayWriteV3(%array, int32[] 1, %x, %flow)
+      %read: float32[2] = tf.TensorArrayReadV3(%array, int32[] 1, %written) {'dtype': float32}
+      return %read
+    }
+    """, """
+    main {
+      input %x: float32[2]
+      %array: resource[]; %flow: variant[*] = tf.TensorArrayV3(int32[] 3) {'dtype': float32}
+      %array2: variant[*] = tf.TensorListReserve(int32[] -1, int32[] 3) {'element_dtype': float32}
+      %written: variant[*] = tf.TensorListSetItem(%array2, int32[] 1, %x)
+      %read: float32[*] = tf.TensorListGetItem(%written, int32[] 1, int32[] -1)
+      return %read
+    }
+    """)

@@ -12,6 +12,7 @@ from fuseconv.ir.verifier import check
 from fuseconv.report.records import Report
 from fuseconv.transforms.tf.freeze_variables import freeze_variables
 from fuseconv.transforms.tf.inline import implements, inline
+from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
 VALUE = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
@@ -87,3 +88,35 @@ def test_a_handle_that_a_function_returns_is_followed() -> None:
 def test_a_variable_without_value_is_named() -> None:
     with pytest.raises(InputError, match="the variable v has no value in the checkpoint"):
         _frozen('%2 "read": float32[2,2] = tf.ReadVariableOp(%1) {}\n return %2', data=None)
+
+
+def test_what_is_read_is_a_constant() -> None:
+    check_pass("freeze-variables", """
+    main {
+      input %x: float32[2]
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'w'}
+      %w: float32[2] = tf.ReadVariableOp(%h)
+      %y: float32[2] = tf.Mul(%x, %w)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[2]
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'w'}
+      %y: float32[2] = tf.Mul(%x, float32[2] [1.0, 2.0])
+      return %y
+    }
+    """, variables={"w": np.array([1, 2], np.float32)})
+
+
+def test_a_variable_that_is_written_stays() -> None:
+    check_pass("freeze-variables", """
+    main {
+      input %x: float32[2]
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'w'}
+      %w: float32[2] = tf.ReadVariableOp(%h)
+      %y: float32[2] = tf.Mul(%x, %w)
+      tf.AssignVariableOp(%h, %y)
+      return %y
+    }
+    """, variables={"w": np.array([1, 2], np.float32)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir.verifier import check
 from fuseconv.transforms.tf.inline import implements, inline, inline_composites
+from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
 INNER = 'inner {\n input %0 "x": float32[2]\n %1 "neg": float32[2] = tf.Neg(%0) {}\n return %1, %0\n}'
@@ -45,3 +46,81 @@ def test_a_kept_function_is_copied_for_each_call() -> None:
     check(module)
     assert [op.name for op in module.signatures[0].graph.ops] == ["top/call/neg", "top/again/neg", "abs"]
     assert {name for name, fate in report.account().items() if not fate} == {"top/call/neg", "top/again/neg", "abs"}
+
+
+def test_a_call_in_a_call() -> None:
+    check_pass("inline", """
+    main {
+      input %x: float32[2]
+      %y: float32[2] = tf.PartitionedCall(%x) {'f': @twice}
+      return %y
+    }
+    twice {
+      input %x: float32[2]
+      %y: float32[2] = tf.PartitionedCall(%x) {'f': @once}
+      %z: float32[2] = tf.StatefulPartitionedCall(%y) {'f': @once}
+      return %z
+    }
+    once {
+      input %x: float32[2]
+      %y: float32[2] = tf.Neg(%x)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[2]
+      %y_y_y: float32[2] = tf.Neg(%x)
+      %y_z_y: float32[2] = tf.Neg(%y_y_y)
+      return %y_z_y
+    }
+    """)
+
+
+def test_a_composite_that_nobody_took() -> None:
+    check_pass("inline-composites", """
+    main {
+      input %x: float32[2]
+      %y: float32[2] = tf.PartitionedCall(%x) {'f': @swoosh}
+      return %y
+    }
+    swoosh {
+      attrs {'_implements': {'function': 'Swoosh'}}
+      input %x: float32[2]
+      %y: float32[2] = tf.Softplus(%x)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[2]
+      %y: float32[2] = tf.Softplus(%x)
+      return %y
+    }
+    """)
+
+
+def test_an_annotated_function_stays() -> None:
+    check_pass("inline", """
+    main {
+      input %x: float32[2]
+      %y: float32[2] = tf.PartitionedCall(%x) {'f': @swoosh}
+      return %y
+    }
+    swoosh {
+      attrs {'_implements': {'function': 'Swoosh'}}
+      input %x: float32[2]
+      %y: float32[2] = tf.Softplus(%x)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[2]
+      %y: float32[2] = tf.PartitionedCall(%x) {'f': @swoosh@y}
+      return %y
+    }
+    swoosh@y {
+      attrs {'_implements': {'function': 'Swoosh'}}
+      input %x: float32[2]
+      %y_y: float32[2] = tf.Softplus(%x)
+      return %y_y
+    }
+    """)

@@ -1,84 +1,42 @@
-"""Seeds that move on from run to run are TFLite's own; others stay what they are."""
+"""Random numbers that a variable seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import keras
-import numpy as np
-import pytest
-import tensorflow as tf
-from ai_edge_litert.interpreter import Interpreter
-
-from fuseconv.testing import Converted, convert_function
-
-SHAPE = (40, 50)
-X = tf.TensorSpec(SHAPE)
-random = keras.random
-DRAWS: dict[str, tuple[Callable[..., Any], float, float]] = {
-    "uniform": (lambda x, seed: random.uniform(tf.shape(x), seed=seed), 0.5, 12**-0.5),
-    "normal": (lambda x, seed: random.normal(tf.shape(x), seed=seed), 0.0, 1.0),
-    "truncated": (lambda x, seed: random.truncated_normal(tf.shape(x), seed=seed), 0.0, 0.88),
-    "whole": (lambda x, seed: tf.cast(random.randint(tf.shape(x), 0, 7, seed=seed), tf.float32), 3.0, 2.0),
-    "class": (lambda x, seed: tf.cast(random.categorical(x * 0.0, 50, seed=seed), tf.float32), 24.5, 14.43),
-    "dropout": (lambda x, seed: random.dropout(x * 0.0 + 1.0, 0.5, seed=seed), 1.0, 1.0),
-}
+from tests.check_pass import check_pass
 
 
-class Sampler(tf.Module):
-    """Draws from a seed of its own."""
-
-    def __init__(self, draw: Callable[..., Any]) -> None:
-        self.draw = draw
-        self.generator = keras.random.SeedGenerator(1)
-        self.state = self.generator.state.value
-
-    def run(self, x: tf.Tensor) -> Any:
-        return self.draw(x, self.generator)
-
-
-def _runs(converted: Converted) -> list[np.ndarray]:
-    interpreter = Interpreter(model_content=converted.data)
-    interpreter.allocate_tensors()
-    results = []
-    for _ in range(2):
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.zeros(SHAPE, np.float32))
-        interpreter.invoke()
-        results.append([interpreter.get_tensor(end["index"]) for end in interpreter.get_output_details()])
-    return [np.stack(result) for result in results]
-
-
-@pytest.mark.parametrize("name", DRAWS)
-def test_each_run_draws_anew(name: str) -> None:
-    draw, mean, deviation = DRAWS[name]
-    converted = convert_function(Sampler(draw).run, X)
-    first, second = _runs(converted)
-    assert not np.array_equal(first, second)
-    for drawn in (first, second):
-        assert abs(drawn.mean() - mean) < 0.1 * deviation
-        assert abs(drawn.std() - deviation) < 0.1 * deviation
-    assert any("of the same distribution" in warning for warning in converted.report.warnings)
-    assert not any("VARIABLE" in op or op == "VAR_HANDLE" for op in converted.ops)
+def test_a_seed_that_the_model_moves() -> None:
+    check_pass("legalize-seeded-random", """
+    main {
+      input %shape: int32[1]
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'seed'}
+      %seed: int64[2] = tf.ReadVariableOp(%h)
+      %next: int64[2] = tf.AddV2(%seed, int64[2] [1, 1])
+      tf.AssignVariableOp(%h, %next)
+      %y: float32[2] = tf.StatelessRandomUniform(%shape, %seed)
+      return %y
+    }
+    """, """
+    main {
+      input %shape: int32[1]
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'seed'}
+      %seed: int64[2] = tf.ReadVariableOp(%h)
+      %next: int64[2] = tf.AddV2(%seed, int64[2] [1, 1])
+      tf.AssignVariableOp(%h, %next)
+      %y: float32[*] = tf.RandomUniform(%shape)
+      return %y
+    }
+    """)
 
 
-def test_equal_draws_from_one_seed_are_one() -> None:
-    def draw(x: tf.Tensor, generator: Any) -> list[tf.Tensor]:
-        seed = generator.next()
-        return [x + tf.random.stateless_normal(SHAPE, seed), tf.random.stateless_normal(SHAPE, seed)]
-
-    converted = convert_function(Sampler(draw).run, X)
-    assert converted.ops.count("RANDOM_STANDARD_NORMAL") == 1
-    one, other = _runs(converted)[0]
-    np.testing.assert_array_equal(one, other)
-
-
-def test_different_draws_from_one_seed_are_computed() -> None:
-    def draw(x: tf.Tensor, generator: Any) -> list[tf.Tensor]:
-        seed = generator.next()
-        return [x + tf.random.stateless_normal(SHAPE, seed), tf.random.stateless_uniform(SHAPE, seed)]
-
-    sampler = Sampler(draw)
-    for run in _runs(convert_function(sampler.run, X)):
-        for result, expected in zip(run, sampler.run(tf.zeros(SHAPE))):
-            np.testing.assert_allclose(result, expected, atol=1e-5)
+def test_a_seed_that_stays_the_same() -> None:
+    check_pass("legalize-seeded-random", """
+    main {
+      input %shape: int32[1]
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'seed'}
+      %seed: int64[2] = tf.ReadVariableOp(%h)
+      %next: int64[2] = tf.AddV2(%seed, int64[2] [1, 1])
+      %y: float32[2] = tf.StatelessRandomUniform(%shape, %seed)
+      return %y
+    }
+    """)

@@ -11,6 +11,7 @@ from fuseconv.ir.verifier import check
 from fuseconv.report.records import Report
 from fuseconv.transforms.tf.inline import inline
 from fuseconv.transforms.tf.legalize_variables import INITIALISER, insert_call_once, legalize_variables
+from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
 HANDLE = "%1 \"v\": resource[] = tf.VarHandleOp() {'shared_name': 'v'}"
@@ -110,3 +111,51 @@ def test_a_model_without_state_runs_nothing_first() -> None:
     module, report = _module("return %0")
     insert_call_once(module, report)
     assert not kinds(module) and not module.functions
+
+
+def test_a_sum_is_read_and_assigned_as_a_whole() -> None:
+    check_pass("legalize-variables", """
+    main {
+      input %x: float32[2]
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
+      tf.AssignAddVariableOp(%h, %x)
+      %v: float32[2] = tf.ReadVariableOp(%h)
+      return %v
+    }
+    """, """
+    main {
+      input %x: float32[2]
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
+      %tf_AssignAddVariableOp: float32[2] = tf.ReadVariableOp(%h) {'dtype': float32}
+      %tf_AssignAddVariableOp2: float32[*] = tf.AddV2(%tf_AssignAddVariableOp, %x)
+      tf.AssignVariableOp(%h, %tf_AssignAddVariableOp2)
+      %v: float32[2] = tf.ReadVariableOp(%h)
+      return %v
+    }
+    """, variables={"v": np.array([1, 2], np.float32)})
+
+
+def test_a_variable_is_given_its_first_value_once() -> None:
+    check_pass("insert-call-once", """
+    main {
+      input %x: float32[2]
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
+      %v: float32[2] = tf.ReadVariableOp(%h)
+      tf.AssignVariableOp(%h, %x)
+      return %v
+    }
+    """, """
+    main {
+      input %x: float32[2]
+      tfl.CALL_ONCE() {'init_subgraph_index': @initialise}
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
+      %v: float32[2] = tf.ReadVariableOp(%h)
+      tf.AssignVariableOp(%h, %x)
+      return %v
+    }
+    initialise {
+      %h: resource[] = tfl.VAR_HANDLE() {'shared_name': 'v'}
+      tfl.ASSIGN_VARIABLE(%h, float32[2] [1.0, 2.0])
+      return
+    }
+    """, variables={"v": np.array([1, 2], np.float32)})

@@ -6,6 +6,7 @@ import pytest
 
 from fuseconv.ir.graph import FuncRef
 from fuseconv.transforms.tf.resolve_xla_reducers import resolve_xla_reducers
+from tests.check_pass import check_pass
 from tests.tf.text_cases import module_of
 
 
@@ -33,3 +34,44 @@ def test_reducers(body: str, name: str | None) -> None:
     resolve_xla_reducers(module)
     (op,) = module.signatures[0].graph.ops
     assert op.attrs["computation"] == (name or FuncRef("reducer"))
+
+
+def test_a_reducer_is_called_by_its_op() -> None:
+    check_pass("resolve-xla-reducers", """
+    main {
+      input %x: float32[4]
+      %y: float32[2] = tf.XlaReduceWindow(%x, float32[] 0.0, int32[1] [2], int32[1] [2], int32[1] [1], int32[1] [1], \
+int32[1,2] [[0, 0]]) {'computation': @add}
+      return %y
+    }
+    add {
+      input %a: float32[]
+      input %b: float32[]
+      %c: float32[] = tf.AddV2(%a, %b)
+      return %c
+    }
+    """, """
+    main {
+      input %x: float32[4]
+      %y: float32[2] = tf.XlaReduceWindow(%x, float32[] 0.0, int32[1] [2], int32[1] [2], int32[1] [1], int32[1] [1], \
+int32[1,2] [[0, 0]]) {'computation': 'Add'}
+      return %y
+    }
+    """)
+
+
+def test_another_reducer_keeps_its_function() -> None:
+    check_pass("resolve-xla-reducers", """
+    main {
+      input %x: float32[4]
+      %y: float32[2] = tf.XlaReduceWindow(%x, float32[] 0.0, int32[1] [2], int32[1] [2], int32[1] [1], int32[1] [1], \
+int32[1,2] [[0, 0]]) {'computation': @add}
+      return %y
+    }
+    add {
+      input %a: float32[]
+      input %b: float32[]
+      %c: float32[] = tf.SquaredDifference(%a, %b)
+      return %c
+    }
+    """)

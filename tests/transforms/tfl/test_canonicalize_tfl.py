@@ -8,6 +8,7 @@ from fuseconv.pass_manager import Context, PassManager
 from fuseconv.pipeline import CLEANUP_TFL
 from fuseconv.transforms.tfl.canonicalize_tfl import moves_only_units
 from fuseconv.transforms.tfl.legalize_outputs import has_fixed_sizes
+from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
 TAIL = """
@@ -291,3 +292,33 @@ def test_units_of_an_output_stay() -> None:
     const %1 "s": int32[2] = [1, 3]
     %9 "a": float32[1,3] = tfl.RESHAPE(%0, %1) {}"""
     assert _tidied(body, '%0 "x": float32[3]') == ["RESHAPE"]
+
+
+def test_a_reshape_of_a_reshape_and_a_sum_with_nothing() -> None:
+    check_pass("canonicalize-tfl", """
+    main {
+      input %x: float32[2,6]
+      %a: float32[3,4] = tfl.RESHAPE(%x, int32[2] [3, 4])
+      %b: float32[12] = tfl.RESHAPE(%a, int32[1] [12])
+      %c: float32[12] = tfl.ADD(%b, float32[] 0.0)
+      return %c
+    }
+    """, """
+    main {
+      input %x: float32[2,6]
+      %a: float32[3,4] = tfl.RESHAPE(%x, int32[2] [3, 4])
+      %b: float32[12] = tfl.RESHAPE(%x, int32[1] [12])
+      return %b
+    }
+    """)
+
+
+def test_a_reshape_and_a_sum_that_count() -> None:
+    check_pass("canonicalize-tfl", """
+    main {
+      input %x: float32[2,6]
+      %a: float32[3,4] = tfl.RESHAPE(%x, int32[2] [3, 4])
+      %c: float32[3,4] = tfl.ADD(%a, float32[] 1.0)
+      return %c
+    }
+    """)

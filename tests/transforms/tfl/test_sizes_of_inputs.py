@@ -1,38 +1,38 @@
-"""The size of the batch is read once, off an input."""
+"""Sizes are read off inputs."""
 
-import numpy as np
-import tensorflow as tf
+from __future__ import annotations
 
-from fuseconv.testing import check
-
-X = tf.TensorSpec([None, 3, 4, 5])
+from tests.check_pass import check_pass
 
 
-def test_transposed_convolutions_share_one_size():
-    w = np.random.default_rng(0).standard_normal((3, 3, 5, 5)).astype(np.float32)
+def test_a_size_is_read_off_the_input() -> None:
+    check_pass("sizes-of-inputs", """
+    main {
+      input %x: float32[n,3]
+      %a: float32[3,n] = tf.Transpose(%x, int32[2] [1, 0])
+      %b: int32[2] = tf.Shape(%a)
+      %n: int32[] = tf.StridedSlice(%b, int32[1] [1], int32[1] [2], int32[1] [1]) {'shrink_axis_mask': 1}
+      return %n, %a
+    }
+    """, """
+    main {
+      input %x: float32[n,3]
+      %a: float32[3,n] = tfl.TRANSPOSE(%x, int32[2] [1, 0])
+      %b: int32[2] = tfl.SHAPE(%a)
+      %n: int32[2] = tfl.SHAPE(%x)
+      %n2: int32[] = tfl.STRIDED_SLICE(%n, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
+      %n3: int32[] = tfl.STRIDED_SLICE(%b, int32[1] [1], int32[1] [2], int32[1] [1]) {'shrink_axis_mask': 1}
+      return %n2, %a
+    }
+    """, first=("canonicalize", "lower"))
 
-    def fn(x):
-        for size in (2, 4):
-            shape = tf.stack([tf.shape(x)[0], 3 * size, 4 * size, 5])
-            x = tf.nn.conv2d_transpose(x, w, shape, 2, "SAME")
-        return x
 
-    ops = ["SHAPE", "STRIDED_SLICE", "CONCATENATION", "TRANSPOSE_CONV", "CONCATENATION", "TRANSPOSE_CONV"]
-    check(fn, X, ops=ops)
-
-
-def test_another_axis():
-    def fn(x):
-        y = tf.transpose(tf.tanh(x), [1, 0])
-        return tf.fill(tf.stack([tf.shape(y)[0], 2]), 0.5)
-
-    check(fn, tf.TensorSpec([3, None]), ops=["SHAPE", "STRIDED_SLICE", "CONCATENATION", "FILL"], static=False)
-
-
-def test_sizes_that_depend_on_data():
-    def fn(x):
-        y = tf.boolean_mask(x, x > 0)
-        return tf.fill(tf.stack([tf.shape(y)[0], 2]), 0.5)
-
-    ops = check(fn, tf.TensorSpec([None]), static=False).ops
-    assert "SHAPE" in ops and "WHERE" in ops
+def test_the_inputs_own_size() -> None:
+    check_pass("sizes-of-inputs", """
+    main {
+      input %x: float32[n,3]
+      %b: int32[2] = tf.Shape(%x)
+      %n: int32[] = tf.StridedSlice(%b, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
+      return %n
+    }
+    """, first=("canonicalize", "lower"))

@@ -1,0 +1,74 @@
+"""What a pass makes of a module, told in IR text:
+
+def test_a_row_is_taken_before_the_layer():
+    check_pass("bubble-up-slices", before, after)
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuseconv.fuse.body_check import BodyCheck
+from fuseconv.fuse.registry import Registry
+from fuseconv.ir import types
+from fuseconv.ir.graph import Table, Variable
+from fuseconv.lower.engine.custom import CustomOps
+from fuseconv.pass_manager import Context, PassManager, passes_of
+from fuseconv.pipeline import CONVERT
+from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
+from tests.tf.text_cases import module_of, short_text
+
+PASSES = {item.name: replace(item, condition=None) for item in passes_of(CONVERT)}
+_registry = functools.cache(Registry.builtin)
+
+
+def check_pass(
+    name: str,
+    before: str,
+    after: str | None = None,
+    *,
+    first: Sequence[str] = (),
+    variables: Mapping[str, Any] = {},
+    tables: Mapping[str, tuple[Any, Any]] = {},
+    **options: Any,
+) -> Context:
+    """Run the pass of this name over a module and compare what it leaves; None for what it leaves as it was.
+
+    before, after: as `tests.tf.text_cases` describes; names of values do not count, those of functions do.
+    first: passes that run before it, where it needs what they infer, which the text does not tell. variables, tables:
+    what handles refer to, by `shared_name`: a value, or keys and values. options: what the pass asks for besides, where
+    that is not what `convert` takes by default. Returns the module and the report behind the pass."""
+    module, report = module_of(before)
+    for key, value in variables.items():
+        array = np.asarray(value)
+        module.variables[key] = Variable(key, types.of_array(array), array.shape, array)
+    for key, arrays in tables.items():
+        keys, values = (np.asarray(array) for array in arrays)
+        module.tables[key] = Table(key, types.of_array(keys), types.of_array(values), keys, values)
+    context = Context(module, report, _options() | options)
+    PassManager(context, verify_each=True).run(tuple(PASSES[each] for each in first))
+    expected = short_text(module if after is None else module_of(after)[0])
+    PassManager(context, verify_each=True).run((PASSES[name],))
+    made = short_text(module)
+    if made != expected:
+        lines = difflib.unified_diff(expected.splitlines(), made.splitlines(), "expected", f"after {name}", n=99)
+        pytest.fail("\n".join(["", *lines]), pytrace=False)
+    if after is None:
+        assert not report.passes[-1].changes, f"{name} says that it changed what it left as it was"
+    return context
+
+
+def _options() -> dict[str, Any]:
+    registry = _registry()
+    return {
+        "input_shapes": {}, "batch_size": None, "fusions": registry.fusions, "rules": registry.rules, "rnn": "fused",
+        "rnn_state": "written", "explain": False, "custom": CustomOps(), "unroll_policy": UnrollPolicy("fused"),
+        "body_check": BodyCheck("never", lambda module: b""),
+    }  # fmt: skip

@@ -1,0 +1,37 @@
+"""Errors, each with its exit code, and sentences that name what is wrong."""
+
+from __future__ import annotations
+
+from fuseconv.errors import (
+    DefectError,
+    FuseconvError,
+    InputError,
+    UnsupportedError,
+    VerificationError,
+    module_error,
+    raised,
+    suggestion,
+)
+
+
+def test_each_error_has_an_exit_code() -> None:
+    kinds = (FuseconvError, InputError, DefectError, UnsupportedError, VerificationError)
+    assert [kind.exit_code for kind in kinds] == [1, 2, 1, 3, 4]
+    assert UnsupportedError("no", [("Betainc", ["x"], "no rule")]).ops == [("Betainc", ["x"], "no rule")]
+
+
+def test_a_name_that_is_like_a_known_one() -> None:
+    assert suggestion("canonicalise", ["lower", "canonicalize"]) == "; did you mean canonicalize?"
+    assert suggestion("zzz", ["lower"]) == ""
+
+
+def test_what_was_raised_names_the_users_line() -> None:
+    def fails() -> None:
+        raise KeyError("x")
+
+    try:
+        fails()
+    except KeyError as error:
+        assert raised(error).startswith("KeyError: 'x' (") and "test_errors.py:" in raised(error)
+        wrong = module_error("the fusion f", fails, error)
+    assert isinstance(wrong, InputError) and "the fusion f (" in str(wrong) and "failed: KeyError" in str(wrong)

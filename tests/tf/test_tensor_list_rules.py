@@ -1,0 +1,34 @@
+"""What each op on a list is of its tensor."""
+
+from __future__ import annotations
+
+from tests.check_pass import check_pass
+
+
+def test_ops_on_a_list() -> None:
+    check_pass("lower-tensor-lists", """
+    main {
+      input %x: float32[3,2]
+      input %i: int32[]
+      input %y: float32[2]
+      %list: variant[*] = tf.TensorListFromTensor(%x, int32[1] [2])
+      %set: variant[*] = tf.TensorListSetItem(%list, %i, %y)
+      %n: int32[] = tf.TensorListLength(%set)
+      %rows: float32[*] = tf.TensorListGather(%set, int32[2] [2, 0], int32[1] [2])
+      %all: float32[*] = tf.TensorListStack(%set, int32[1] [2])
+      return %n, %rows, %all
+    }
+    """, """
+    main {
+      input %x: float32[3,2]
+      input %i: int32[]
+      input %y: float32[2]
+      %set: float32[*] = tf.ExpandDims(%y, int32[] 0)
+      %set2: int32[*] = tf.Pack(%i, int32[] 0)
+      %set3: float32[*] = tf.XlaDynamicUpdateSlice(%x, %set, %set2) {'_whole': True}
+      %n: int32[*] = tf.Shape(%set3)
+      %n2: int32[*] = tf.StridedSlice(%n, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
+      %rows: float32[*] = tf.GatherV2(%set3, int32[2] [2, 0], int32[] 0)
+      return %n2, %rows, %set3
+    }
+    """)

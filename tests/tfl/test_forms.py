@@ -1,0 +1,35 @@
+"""Forms of tensors: dimensions in another order, or one of size 1 more."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir.graph import Op
+from fuseconv.tfl.forms import Form, arranged, put_on, taken_off
+from tests.tf.text_cases import module_of
+
+
+def op_of(line: str) -> Op:
+    module, _ = module_of(f"main {{\n input %x: float32[2,3,4]\n {line}\n return %y\n}}")
+    return module.signatures[0].graph.ops[0]
+
+
+def test_a_transpose_puts_on_what_its_inverse_takes_off() -> None:
+    transpose = op_of("%y: float32[4,2,3] = tfl.TRANSPOSE(%x, int32[3] [2, 0, 1])")
+    assert put_on(transpose) == Form((2, 0, 1)) and taken_off(transpose) == Form((1, 2, 0))
+    form = Form((2, 0, 1))
+    assert form.shape((2, 3, 4)) == (4, 2, 3) and form.place(-1) == 0 and not form.reshapes
+    assert form.array(np.zeros((3, 4))).shape == (4, 1, 3)
+
+
+def test_a_reshape_adds_a_dimension() -> None:
+    form = put_on(op_of("%y: float32[2,1,3,4] = tfl.RESHAPE(%x, int32[4] [2, 1, 3, 4])"))
+    assert form == Form((0, None, 1, 2)) and form.reshapes and form.takes((5, 6, 7)) and not form.takes((5, 6))
+    assert put_on(op_of("%y: float32[6,4] = tfl.RESHAPE(%x, int32[2] [6, 4])")) is None
+
+
+def test_what_ops_are_in_a_form() -> None:
+    found = arranged(op_of("%y: float32[2,3] = tfl.SUM(%x, int32[1] [2])"), Form((2, 0, 1)))
+    assert found is None or found.operands
+    assert arranged(op_of("%y: float32[2,3,4] = tfl.EXP(%x)"), Form((2, 0, 1))) is not None
+    assert arranged(op_of("%y: float32[2,3,4] = tfl.SOFTMAX(%x)"), Form((2, 0, 1))) is None

@@ -1,0 +1,27 @@
+"""Which part of its operands an op needs for a part of its result."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuseconv.tfl.parts import Part, needs
+from tests.tf.text_cases import module_of
+
+ROW = Part(0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "needed"),
+    [
+        ("%y: float32[4,3] = tfl.EXP(%x)", [ROW]),
+        ("%y: float32[4,3] = tfl.ADD(%x, float32[3] [1.0, 2.0, 3.0])", [ROW, None]),
+        ("%y: float32[4,3] = tfl.SOFTMAX(%x)", [ROW]),
+        ("%y: float32[4,2] = tfl.FULLY_CONNECTED(%x, float32[2,3] [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], _)",
+         [ROW, None, None]),
+        ("%y: float32[4,3] = tfl.CUMSUM(%x, int32[] 0)", None),
+        ("%y: float32[4,3] = tfl.REVERSE_V2(%x, int32[1] [0])", None),
+    ],
+)  # fmt: skip
+def test_a_row(line: str, needed: list[Part | None] | None) -> None:
+    module, _ = module_of(f"main {{\n input %x: float32[4,3]\n {line}\n return %y\n}}")
+    assert needs(module.signatures[0].graph.ops[0], ROW) == needed
