@@ -16,8 +16,8 @@ from typing import Any
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError
 from fuseconv.fuse.body_check import MODES as CHECK_MODES
 from fuseconv.fuse.body_check import BodyCheck
-from fuseconv.fuse.engine import report_unknown_ops
 from fuseconv.fuse.match import Fusion
+from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
@@ -34,8 +34,8 @@ from fuseconv.report.records import Report
 from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
-from fuseconv.write.flatbuffer import to_bytes, write
-from fuseconv.write.target import replacing, target
+from fuseconv.write.flatbuffer_export import to_bytes, write
+from fuseconv.write.output_file import replacing, target
 
 # What `rnn` other than "fused" does without.
 RECURRENT = frozenset({

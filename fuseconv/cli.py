@@ -268,7 +268,7 @@ def convert(
     from fuseconv.api import convert as run
     from fuseconv.report.json import to_json
     from fuseconv.report.terminal import show_conversion, show_verification
-    from fuseconv.write.target import beside, target
+    from fuseconv.write.output_file import beside, target
 
     file = target(output, model, "--output")
     for several in ("tags", "inputs", "outputs"):
@@ -471,7 +471,7 @@ def _report_file(path: str | None, model: str, output: Path) -> Iterator[Callabl
         yield lambda document: None
         return
     from fuseconv.report.json import dumps
-    from fuseconv.write.target import replacing, target
+    from fuseconv.write.output_file import replacing, target
 
     file = target(path, model, "--report")
     if file == output:

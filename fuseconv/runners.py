@@ -14,9 +14,9 @@ import numpy as np
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import ModelFiles, read_file
 from fuseconv.inspect import inspect
-from fuseconv.load.effects import TABLE_WRITES
+from fuseconv.load.concrete_functions import Trace
+from fuseconv.load.initialization_graph import TABLE_WRITES
 from fuseconv.load.saved_model import chosen_tags, unsigned_traces
-from fuseconv.load.unsigned import Trace
 
 # TensorFlow's own CPU kernels refuse channels first, and oneDNN's, which take it, are on by default on some CPUs only.
 # This is read as TensorFlow is imported, which the functions below do.

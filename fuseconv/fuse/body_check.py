@@ -21,9 +21,9 @@ import numpy as np
 
 from fuseconv.errors import FuseconvError, UnsupportedError
 from fuseconv.fuse import sampling
-from fuseconv.fuse.comparison import Difference, Hopeless, Unverifiable
 from fuseconv.fuse.isolation import Ended, Failed, Sandbox
 from fuseconv.fuse.match import Fusion, Match, Refused
+from fuseconv.fuse.output_difference import Difference, Hopeless, Unverifiable
 from fuseconv.ir.dims import substitute_dim
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, copy_graph
 from fuseconv.tf.side_effects import bodies

@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fuseconv.fuse.apply import build, discard, replace
+from fuseconv.fuse.apply_fusion import build, discard, replace
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Composite, Fusion, Match, Refused
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, detach

@@ -17,7 +17,7 @@ from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.forms import RESHAPES
-from fuseconv.tfl.infer import content
+from fuseconv.tfl.type_inference import content
 
 _CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 

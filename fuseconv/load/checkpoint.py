@@ -21,7 +21,7 @@ from fuseconv.files import ModelFiles
 from fuseconv.ir import types
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
-from fuseconv.load.slices import Box, common, parse_slice, slice_key, stored_boxes, volume
+from fuseconv.load.tensor_slices import Box, common, parse_slice, slice_key, stored_boxes, volume
 
 _FOOTER_BYTES = 48
 _MAGIC = 0xDB4775248B80FB57

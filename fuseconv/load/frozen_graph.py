@@ -12,10 +12,10 @@ from fuseconv.errors import InputError
 from fuseconv.files import read_file
 from fuseconv.ir.graph import Module, Signature, Value
 from fuseconv.load import attrs, keras_container, protos
-from fuseconv.load.effects import TABLE_WRITES
-from fuseconv.load.functions import Importer, Nodes, symbolic
+from fuseconv.load.graph_importer import Importer, Nodes, symbolic
+from fuseconv.load.initialization_graph import TABLE_WRITES
 from fuseconv.load.op_defs import OpDefs
-from fuseconv.load.resources import TABLE_COLLECTION, Resources
+from fuseconv.load.resource_values import TABLE_COLLECTION, Resources
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 # Ops that read what a program feeds through datasets and queues, which a converted model is fed itself.

@@ -17,10 +17,10 @@ from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module, Signature, Table, Value, Variable, constant
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, keras_config, keras_container, keras_limits, protos
-from fuseconv.load.functions import Importer, Nodes, symbolic
+from fuseconv.load.graph_importer import Importer, Nodes, symbolic
+from fuseconv.load.keras_compatibility import older_objects, other_meaning
 from fuseconv.load.keras_container import KerasFile
 from fuseconv.load.keras_nodes import check_nodes
-from fuseconv.load.keras_older import older_objects, other_meaning
 from fuseconv.load.op_defs import OpDefs
 
 SIGNATURE = "serving_default"

@@ -1,4 +1,4 @@
-"""An `ir` op -> NodeDef: the inverse of `functions`, for files that hand ops back to TensorFlow."""
+"""An `ir` op -> NodeDef: the inverse of `graph_importer`, for files that hand ops back to TensorFlow."""
 
 from __future__ import annotations
 

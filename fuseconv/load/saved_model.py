@@ -13,11 +13,11 @@ from fuseconv.errors import InputError
 from fuseconv.files import ModelFiles
 from fuseconv.ir.graph import Module, Signature, Value, constant
 from fuseconv.load import attrs, protos, validate
-from fuseconv.load.functions import Importer, Nodes, symbolic
+from fuseconv.load.concrete_functions import Trace, add_signatures, traces
+from fuseconv.load.graph_importer import Importer, Nodes, symbolic
 from fuseconv.load.op_defs import OpDefs
-from fuseconv.load.resources import INIT_SIGNATURE, Resources
-from fuseconv.load.same import Comparison
-from fuseconv.load.unsigned import Trace, add_signatures, traces
+from fuseconv.load.resource_values import INIT_SIGNATURE, Resources
+from fuseconv.load.signature_equivalence import Comparison
 
 _NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 

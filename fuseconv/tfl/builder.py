@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-import fuseconv.tfl.kernels
+import fuseconv.tfl.folders
 import fuseconv.tfl.ops  # noqa: F401  (both fill the table)
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, Shape, Sym, is_static
 from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
-from fuseconv.tfl.infer import ShapeError, result_content
 from fuseconv.tfl.opdef import KERNELS, TABLE, ResultType
+from fuseconv.tfl.type_inference import ShapeError, result_content
 
 Operand = Value | np.ndarray | np.generic | int | float | bool | list | tuple | None
 

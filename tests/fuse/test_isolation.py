@@ -18,7 +18,7 @@ from fuseconv.fuse.isolation import Ended, Failed, Sandbox
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Signature
 from fuseconv.tfl.builder import Builder
-from fuseconv.write.flatbuffer import to_bytes
+from fuseconv.write.flatbuffer_export import to_bytes
 
 
 def doubled(*shape: int) -> bytes:

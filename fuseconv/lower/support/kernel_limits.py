@@ -15,10 +15,10 @@ from fuseconv.ir.graph import Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.lower.rules import Lowering, Unsupported, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_vector
-from fuseconv.lower.support.string_positions import by_places
+from fuseconv.lower.support.string_indices import by_places
 from fuseconv.lower.support.type_promotion import by_parts, carried, cast
-from fuseconv.tfl.infer import broadcast
 from fuseconv.tfl.limits import BROADCAST_RANK, RANK, TYPES
+from fuseconv.tfl.type_inference import broadcast
 
 # What computes the parts of complex numbers apart.
 _LINEAR = frozenset({

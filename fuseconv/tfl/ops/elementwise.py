@@ -6,8 +6,8 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import fresh
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.types import DType
-from fuseconv.tfl.infer import broadcast, merge, same
 from fuseconv.tfl.opdef import ResultType, op
+from fuseconv.tfl.type_inference import broadcast, merge, same
 
 
 def binary(x: Value, y: Value) -> ResultType:

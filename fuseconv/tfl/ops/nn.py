@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
-from fuseconv.tfl.infer import broadcast, content, ints, same, shape_of, unknown
 from fuseconv.tfl.opdef import Index, ResultType, op
+from fuseconv.tfl.type_inference import broadcast, content, ints, same, shape_of, unknown
 
 
 def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: str) -> Dim:

@@ -15,8 +15,8 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf import shape_functions
 from fuseconv.tf.folders import evaluate
+from fuseconv.tf.folders.cost import kernel_work, tensorflow_work
 from fuseconv.tf.folders.tensorflow import evaluate_with_tensorflow
-from fuseconv.tf.folders.work import kernel_work, tensorflow_work
 from fuseconv.tf.resource_alias import VARIABLES
 from fuseconv.tf.side_effects import RUNNERS, bodies, is_repeatable
 from fuseconv.tf.symbolic_content import content

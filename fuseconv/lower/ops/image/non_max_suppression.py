@@ -18,7 +18,7 @@ from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import extent, known, positions, reshape, shape_of
 from fuseconv.lower.support.kernel_limits import filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
-from fuseconv.tfl.boxes import moved_apart
+from fuseconv.tfl.nms_boxes import moved_apart
 
 # Each becomes an op, for each image unless they are in a loop.
 _MOST_CLASSES = 512

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.write.target import beside, replacing, target
+from fuseconv.write.output_file import beside, replacing, target
 
 
 @pytest.fixture

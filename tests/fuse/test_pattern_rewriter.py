@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fuseconv.errors import FuseconvError
-from fuseconv.fuse.engine import fuse_patterns, report_unknown_ops
 from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.pattern import pattern
+from fuseconv.fuse.pattern_rewriter import fuse_patterns, report_unknown_ops
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Signature, constant
 from fuseconv.ir.verifier import check

@@ -9,7 +9,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Shape, Sym, floordiv, symbol
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.infer import axis_of, broadcast, content, merge
+from fuseconv.tfl.type_inference import axis_of, broadcast, content, merge
 
 B, N = symbol("b"), symbol("n")
 

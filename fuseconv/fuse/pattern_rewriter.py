@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from fuseconv.errors import module_error
 from fuseconv.facts import TFL_ONLY
-from fuseconv.fuse.apply import build, replace
+from fuseconv.fuse.apply_fusion import build, replace
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.fuse.pattern import Glance, Miss, Pattern, glance
 from fuseconv.ir.graph import Graph, Module, Op, detach

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from fuseconv.load.slices import _ordered_signed, _ordered_unsigned
+from fuseconv.load.tensor_slices import _ordered_signed, _ordered_unsigned
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ from fuseconv.ir.graph import Module, Op, Table, Variable
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
 from fuseconv.load.checkpoint import Checkpoint
-from fuseconv.load.effects import ASSIGNMENTS, Effects, Scope, Source
-from fuseconv.load.functions import Nodes, symbolic
+from fuseconv.load.graph_importer import Nodes, symbolic
+from fuseconv.load.initialization_graph import ASSIGNMENTS, Effects, Scope, Source
 from fuseconv.load.object_graph import checkpoint_keys
-from fuseconv.load.tables import read_asset, read_text_file
 from fuseconv.load.validate import DAMAGED
+from fuseconv.load.vocabulary_file import read_asset, read_text_file
 
 INIT_SIGNATURE = "__saved_model_init_op"
 TABLE_COLLECTION = "table_initializer"

@@ -33,8 +33,8 @@ from fuseconv.fuse.match import Fusion, Match, composite
 from fuseconv.ir import types
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Value
-from fuseconv.tfl.boxes import moved_apart
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.nms_boxes import moved_apart
 
 NMS = composite(
     "non_max_suppression_padded_v2",

@@ -14,7 +14,7 @@ from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.infer import broadcast
+from fuseconv.tfl.type_inference import broadcast
 
 
 @pattern

@@ -11,7 +11,7 @@ from fuseconv.errors import InputError
 from fuseconv.files import ModelFiles
 from fuseconv.ir import types
 from fuseconv.ir.types import DType
-from fuseconv.load.tables import read_asset, read_text_file
+from fuseconv.load.vocabulary_file import read_asset, read_text_file
 
 
 def attributes(key_index: int, value_index: int, **others: Any) -> dict[str, Any]:

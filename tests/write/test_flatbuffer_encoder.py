@@ -7,7 +7,7 @@ import struct
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from fuseconv.write.encode import Encoder, Later, Table
+from fuseconv.write.flatbuffer_encoder import Encoder, Later, Table
 
 
 def encode(root: Table) -> bytes:

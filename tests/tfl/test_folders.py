@@ -12,7 +12,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Quantisation, Value, constant
 from fuseconv.tfl.builder import FOLD_GROWTH_BYTES, Builder
 from fuseconv.tfl.opdef import KERNELS
-from fuseconv.write.flatbuffer import to_bytes
+from fuseconv.write.flatbuffer_export import to_bytes
 from tests.tfl import cases
 from tests.tfl.cases import case, floats, i32, scalar
 from tests.tfl.interpret import module_of

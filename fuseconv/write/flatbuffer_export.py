@@ -30,8 +30,8 @@ from fuseconv.tfl.limits import LARGEST_SIZE
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.versions import min_runtime_version, op_version
 from fuseconv.write import flexbuffer
-from fuseconv.write.contents import pieces, size
-from fuseconv.write.encode import Encoder, Later, Table
+from fuseconv.write.buffer_data import pieces, size
+from fuseconv.write.flatbuffer_encoder import Encoder, Later, Table
 
 ALIGNMENT = 16
 # Flatbuffer offsets reach 2 GB. Beyond it, with room for the description of the model, weights are found by `offset`

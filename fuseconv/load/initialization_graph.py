@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuseconv.errors import InputError
-from fuseconv.load.functions import CALLS, Nodes
+from fuseconv.load.graph_importer import CALLS, Nodes
 
 ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
 TABLE_WRITES = frozenset({

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
-from fuseconv.load.functions import Nodes
+from fuseconv.load.graph_importer import Nodes
 from fuseconv.load.protos import classes
-from fuseconv.load.same import Comparison
+from fuseconv.load.signature_equivalence import Comparison
 
 
 def _parse(kind: str, text: str) -> Any:

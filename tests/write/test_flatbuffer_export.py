@@ -20,7 +20,7 @@ from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, Value, constant
 from fuseconv.ir.product import Product
 from fuseconv.tfl.builder import Builder
-from fuseconv.write.flatbuffer import to_bytes, write
+from fuseconv.write.flatbuffer_export import to_bytes, write
 from tests.tfl.interpret import module_of, run, run_file
 from tests.work import count_calls
 
@@ -442,6 +442,6 @@ def test_work_grows_with_the_number_of_ops():
 
 
 def test_string_tensors_beyond_two_gigabytes_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("fuseconv.write.contents._STRINGS_LIMIT", 100)
+    monkeypatch.setattr("fuseconv.write.buffer_data._STRINGS_LIMIT", 100)
     with pytest.raises(InputError, match="string tensor"):
         to_bytes(module_of(lambda tfl, x: (x, constant(np.array([b"x" * 99], object))), (types.FLOAT32, (1,))))
