@@ -291,7 +291,7 @@ def _match_op(node: Node, op: Op, bound: Bindings) -> Iterator[None]:
     count = len(node.operands)
     if op.kind not in node.kinds or count > len(op.operands) or (count < len(op.operands) and not node.rest):
         return
-    if _holds_state_or_is_quantised(op):
+    if _holds_state_or_is_quantized(op):
         return
     wrong = _wrong_attr(node, op)
     if wrong is None:
@@ -426,7 +426,7 @@ def _wrong_attr(node: Node, op: Op) -> str | None:
     return None
 
 
-def _holds_state_or_is_quantised(op: Op) -> bool:
+def _holds_state_or_is_quantized(op: Op) -> bool:
     """True of ops that no pattern means: writes of variable tensors, and arithmetic on scaled integers."""
     for value in (*op.results, *op.operands):
         if value is not None and (value.variable or value.quantisation is not None):

@@ -18,7 +18,7 @@ from fuseconv.tfl.builder import Builder
 
 # Far more fusions than this for each op of a graph, and one undoes another.
 _APPLICATIONS_PER_OP = 50
-# How much alike two names are, in lower case, of which one is the other, misspelt: MatMull and MatMul are by 0.92.
+# How much alike two names are, in lower case, of which one is the other, misspelled: MatMull and MatMul are by 0.92.
 _ALIKE = 0.85
 
 
@@ -61,7 +61,7 @@ def report_unknown_ops(
     module: Module, fusions: Iterable[Fusion], rules: Iterable[str], names: Callable[[], Iterable[str]],
     report: Report, explain: bool,
 ) -> None:
-    """Warns of ops in patterns that seem to be misspelt, since such a pattern matches nothing, in silence: ops without
+    """Warns of ops in patterns that look misspelled, since such a pattern matches nothing, in silence: ops without
     a rule, that neither TensorFlow (whose `names` are asked for if there are any) nor the model has.
 
     The op of a model that is not converted now is no mistake: what resembles no op of TensorFlow's is only recorded,

@@ -5,7 +5,7 @@ Lite's guide "RNN conversion"): gates in the order i, f, c, o, which is TFLite's
 [time, batch, in] with time_major; kernel [in, 4u], recurrent [u, 4u], bias [4u]; with go_backwards the sequence is
 reversed first. The results are the last output, all outputs, the last h and c, and a mark of Keras's own.
 
-What is recognised in loops uses more of what the kernel computes, by operands and attributes that Keras has not:
+What is recognized in loops uses more of what the kernel computes, by operands and attributes that Keras has not:
 peephole [3u], the weights by which the gates i and f see the old cell state and o the new one; projection [u, out] of
 the output, with which recurrent is [out, 4u]; the activation (tanh, relu, relu6) of candidate and cell state; numbers
 to which the cell state and the projected output are clipped; coupled, without an input gate: the weights are those of

@@ -59,10 +59,10 @@ def check_rows(m: Match) -> None:
 def rewrite_rows(tfl: Builder, m: Match) -> Value:
     """Rows that Keras 2's LayerNormalization takes as channels of a batch norm -> their mean and variance."""
     axis = [len(m.x.shape) - 1]
-    centred = tfl.sub(m.x, tfl.mean(m.x, axis, keep_dims=True))
-    variance = tfl.mean(tfl.mul(centred, centred), axis, keep_dims=True)
+    centered = tfl.sub(m.x, tfl.mean(m.x, axis, keep_dims=True))
+    variance = tfl.mean(tfl.mul(centered, centered), axis, keep_dims=True)
     epsilon = np.float32(m.norm.attrs.get("epsilon", 1e-4))
-    return tfl.mul(centred, tfl.rsqrt(tfl.add(variance, epsilon)))
+    return tfl.mul(centered, tfl.rsqrt(tfl.add(variance, epsilon)))
 
 
 def _filled(value: Value, number: float) -> bool:

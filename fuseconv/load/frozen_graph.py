@@ -121,7 +121,7 @@ class _Loader:
         return module
 
     def _fill_tables(self, module: Module) -> None:
-        """From the initialisers that the graph contains, though no output needs them."""
+        """From the initializers that the graph contains, though no output needs them."""
         meta = protos.classes["MetaGraphDef"]()
         writes = [name for name in self.nodes.by_name if self.nodes.op(name) in TABLE_WRITES]
         meta.collection_def[TABLE_COLLECTION].node_list.value.extend(writes)

@@ -1,4 +1,4 @@
-"""What a model's restore and initialisation graphs do to its variables and tables, found by reading them.
+"""What a model's restore and initialization graphs do to its variables and tables, found by reading them.
 
 Nothing runs. A reference is followed through identities and function calls to the node that made it, in its scope;
 the ops that assign are found, and told with what they assign.

@@ -14,7 +14,7 @@ from fuseconv.load import protos
 
 
 def node_def(op: Op, attributes: Mapping[str, Any]) -> bytes:
-    """The serialised NodeDef of a TF op: its name, the op, an empty name for each operand and all attributes.
+    """The serialized NodeDef of a TF op: its name, the op, an empty name for each operand and all attributes.
 
     attributes: as `Module.attributes` gives them. Raises ValueError for one that names a function, which the node
     cannot carry."""

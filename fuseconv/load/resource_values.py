@@ -1,6 +1,6 @@
 """What a SavedModel's variables and tables hold, and by what name each is known.
 
-Which tensor of the checkpoint is a variable's is told by the restore graph, what a table holds by the initialisation
+Which tensor of the checkpoint is a variable's is told by the restore graph, what a table holds by the initialization
 graph; both are read, not run.
 """
 
@@ -32,7 +32,7 @@ _ASSET_COLLECTION = "saved_model_assets"
 _TABLES = frozenset({"HashTableV2", "HashTable", "MutableHashTableV2", "MutableHashTable"})
 _HANDLES = _TABLES | {"VarHandleOp", "VariableV2", "Variable"}
 _TEXT_FILE_DEFAULTS = {"vocab_size": -1, "delimiter": b"\t", "offset": 0}
-# Deeper than any initialiser computes its keys and values.
+# Deeper than any initializer computes its keys and values.
 _MAX_DEPTH = 20
 
 _SHARED = ("container", "shared_name")
@@ -58,7 +58,7 @@ class Resources:
         self._name_lists: dict[tuple[int, str], list[_Restored]] = {}
         # By the name of the handle's node.
         self._restored: dict[str, _Restored] = {}
-        self._initialised: dict[str, Source] = {}
+        self._initialized: dict[str, Source] = {}
         self._object_keys: dict[str, str] | None = None
         self._table_writes: dict[str, Source] = {}
         self._values: dict[tuple[int, str, int], np.ndarray | None] = {}
@@ -106,7 +106,7 @@ class Resources:
             if value.op == "RestoreV2":
                 self._restored[handle.node] = self._restored_tensor(value)
             else:
-                self._initialised[handle.node] = value
+                self._initialized[handle.node] = value
 
     def _restored_tensor(self, value: Source) -> _Restored:
         key = (id(value.scope), value.node)
@@ -131,8 +131,8 @@ class Resources:
         variable = Variable(name, dtype, symbolic(op.attrs.get("shape"), name))
         if node in self._restored:
             variable.data = self._read(*self._restored[node])
-        elif node in self._initialised:
-            variable.data = self._evaluate(self._initialised[node])
+        elif node in self._initialized:
+            variable.data = self._evaluate(self._initialized[node])
         elif node in self._keys():
             variable.data = self._read(self._keys()[node], "")
         data = variable.data
@@ -185,15 +185,15 @@ class Resources:
         source = self.effects.operand(write, 1)
         if source is not None and source.op == "ReadVariableOp":
             handle = self.effects.operand(source, 0)
-            source = self._initialised.get(handle.node) if handle is not None else None
+            source = self._initialized.get(handle.node) if handle is not None else None
         if not self.files or source is None or source.scope is not self.main or source.node not in self._asset_names:
             raise InputError(
-                f"The table that '{write.node}' initialises is read from a file that is no asset of the model."
+                f"The table that '{write.node}' initializes is read from a file that is no asset of the model."
             )
         return read_asset(self.files, self._asset_names[source.node])
 
     def _evaluate(self, source: Source, depth: int = 0) -> np.ndarray | None:
-        """The value of an initialiser's operand; None if it is made by something else than the few ops of TF's own."""
+        """The value of an initializer's operand; None if it is made by something else than the few ops of TF's own."""
         key = (id(source.scope), source.node, source.index)
         if key not in self._values:
             self._values[key] = self._compute(source, depth)
@@ -290,7 +290,7 @@ def _size(node: Any, x: np.ndarray) -> np.ndarray:
     return np.array(x.size, kind.numpy)
 
 
-# How TF1's initialisers count their keys (`index_table_from_tensor` and its like).
+# How TF1's initializers count their keys (`index_table_from_tensor` and its like).
 _COMPUTED: dict[str, tuple[int, Callable[..., np.ndarray]]] = {
     "Cast": (1, lambda node, x: x.astype(attrs.dtype(node.attr["DstT"].type).numpy)),
     "Range": (3, _range),

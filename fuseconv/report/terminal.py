@@ -1,7 +1,7 @@
 """What the terminal shows: tables for a person, drawn from the same data as the JSON.
 
 Names come from the model, which may be anybody's: they are printed without markup and without control characters.
-Output that is not a terminal gets neither colours nor wrapped cells, so that it can be searched.
+Output that is not a terminal gets neither colors nor wrapped cells, so that it can be searched.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WRAPPING = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?/)+")
 
 
 def text(show: Callable[[Console], None], stream: TextIO) -> str:
-    """What `show` prints, as text for `stream`: with colours and wrapped cells if it is a terminal, else plain."""
+    """What `show` prints, as text for `stream`: with colors and wrapped cells if it is a terminal, else plain."""
     terminal = stream.isatty()
     out = Console(
         file=io.StringIO(), force_terminal=terminal, width=None if terminal else _WIDE, markup=False, emoji=False,

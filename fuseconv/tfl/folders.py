@@ -53,7 +53,7 @@ def mul(x: np.ndarray, y: np.ndarray, *, fused_activation_function: str = "NONE"
 
 @kernel
 def div(x: np.ndarray, y: np.ndarray, *, fused_activation_function: str = "NONE") -> np.ndarray | None:
-    """Integers are divided towards zero, as in C++."""
+    """Integers are divided toward zero, as in C++."""
     if x.dtype == np.int32:
         if (y == 0).any():
             return None

@@ -111,7 +111,7 @@ def _rank(value: Value | None) -> int:
     return 0 if value is None or value.shape is None else len(value.shape)
 
 
-def _quantised(value: Value | None) -> bool:
+def _quantized(value: Value | None) -> bool:
     return value is not None and value.quantisation is not None
 
 
@@ -214,7 +214,7 @@ def _gather_nd(op: Op) -> int:
 
 def _add(op: Op) -> int:
     if _type(op, 0) == "int16":
-        if not _quantised(op.operands[0]):
+        if not _quantized(op.operands[0]):
             return 5
         return 1 if _option(op, "pot_scale_int16") else 3
     return {"float16": 6, "int64": 4, "int8": 2}.get(_type(op, 0), 1)
@@ -234,7 +234,7 @@ def _mul(op: Op) -> int:
     name = _type(op, 0)
     left, right = op.operands[:2]
     if name == "int16":
-        return 4 if _quantised(left) or _quantised(right) else 7
+        return 4 if _quantized(left) or _quantized(right) else 7
     if name in ("float16", "uint32", "complex64", "int64"):
         return {"float16": 8, "uint32": 7, "complex64": 6, "int64": 5}[name]
     scales = [v.quantisation.scale[0] for v in (left, right, op.result) if v is not None and v.quantisation]
@@ -339,7 +339,7 @@ def _select(op: Op) -> int:
 
 def _abs(op: Op) -> int:
     if _type(op, 0) == "int16":
-        return 3 if _quantised(op.operands[0]) else 4
+        return 3 if _quantized(op.operands[0]) else 4
     return {"int32": 5, "int8": 2, "uint8": 2}.get(_type(op, 0), 1)
 
 

@@ -21,7 +21,7 @@ _STRINGS_LIMIT = 1 << 31
 _MAPPED_BYTES = 1 << 26
 # What is copied stays in the processor's cache until it is written.
 _COPIED_BYTES = 1 << 20
-# Neighbours in a transposed array lie far from each other in memory. It is copied in tiles that the nearest cache has
+# Neighbors in a transposed array lie far from each other in memory. It is copied in tiles that the nearest cache has
 # room for, each first packed as it lies in memory, so that no distance between its lines is one that makes them collide
 # there: 2 to 5 times as fast as row by row, for matrices of any size. Rows as few as fit are too few of large ones.
 _TILE = 64

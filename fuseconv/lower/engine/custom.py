@@ -3,7 +3,7 @@ kernels.
 
 A custom op has the TF op's name and its attributes in a flexbuffer map, types as TFLite's numbers, as TFLiteConverter
 writes it (CreateFlexBuilderWithNodeAttrs of its flatbuffer_export.cc). An op for the delegate is called "Flex" and the
-TF op's name, and holds a flexbuffer vector of that name and the serialised NodeDef (tflite/delegates/flex/kernel.cc);
+TF op's name, and holds a flexbuffer vector of that name and the serialized NodeDef (tflite/delegates/flex/kernel.cc);
 the delegate runs only what is on its list (allowlisted_flex_ops.cc, of which `flex_ops.txt` has the names).
 """
 
@@ -29,7 +29,7 @@ Attributes = Mapping[str, Any]
 class CustomOps:
     """Which ops may become custom ones if no rule serves them.
 
-    names: the TF ops that are written under their own names; every: all are. node_def: serialises an op with its
+    names: the TF ops that are written under their own names; every: all are. node_def: serializes an op with its
     attributes, for the Flex delegate; None if it is not to be used.
     """
 
@@ -42,7 +42,7 @@ class CustomOps:
         if op.type in self.names:
             return op.type, _options(attributes)
         if self.node_def is not None and op.type in flex_ops():
-            return f"Flex{op.type}", [op.type, self._serialised(op, attributes)]
+            return f"Flex{op.type}", [op.type, self._serialized(op, attributes)]
         return (op.type, _options(attributes)) if self.every else None
 
     def help(self, op: Op, has_rule: bool) -> str:
@@ -54,7 +54,7 @@ class CustomOps:
             ways.append(f"--custom-op {op.type} leaves it to a kernel of your own")
         return ", ".join(ways)
 
-    def _serialised(self, op: Op, attributes: Attributes) -> bytes:
+    def _serialized(self, op: Op, attributes: Attributes) -> bytes:
         for value in (*op.operands, *op.results):
             if value is not None:
                 require(value.dtype.tflite is not None, f"TFLite has no tensors of {value.dtype}")

@@ -16,8 +16,8 @@ _SEEDED = (
     "constant seeds and shapes"
 )
 _SAMPLES = "TFLite draws uniform, normal and categorical numbers only"
-_QUANTISED = (
-    "TFLite has no types like TensorFlow 1's quantised ones; "
+_QUANTIZED = (
+    "TFLite has no types like TensorFlow 1's quantized ones; "
     "simulate them (tf.quantization.fake_quant_with_min_max_vars)"
 )
 _STATE = "TFLite keeps no such state from one run to the next; hold it outside, and feed it"
@@ -79,7 +79,7 @@ _FAMILIES = {
         SampleDistortedBoundingBoxV2 StatefulRandomBinomial StatefulStandardNormal StatefulStandardNormalV2
         StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt StatefulUniformInt RngReadAndSkip RngSkip
         NonDeterministicInts LogUniformCandidateSampler UniformCandidateSampler LearnedUnigramCandidateSampler""",
-    _QUANTISED: """
+    _QUANTIZED: """
         Dequantize QuantizeDownAndShrinkRange QuantizeV2 QuantizedAdd QuantizedAvgPool
         QuantizedBatchNormWithGlobalNormalization QuantizedBiasAdd QuantizedConcat QuantizedConv2D
         QuantizedInstanceNorm QuantizedMatMul QuantizedMaxPool QuantizedMul QuantizedRelu QuantizedRelu6

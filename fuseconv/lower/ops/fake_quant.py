@@ -1,4 +1,4 @@
-"""Numbers rounded to those that a quantised tensor can hold."""
+"""Numbers rounded to those that a quantized tensor can hold."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str,
 
 
 def _runs(shapes: Sequence[Shape], full: Shape) -> list[list[int]] | None:
-    """Neighbouring dimensions along which the same operands are repeated, as lists of dimensions; None if it takes the
+    """Neighboring dimensions along which the same operands are repeated, as lists of dimensions; None if it takes the
     run-time sizes to tell."""
     rank = len(full)
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]

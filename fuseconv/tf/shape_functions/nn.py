@@ -1,4 +1,4 @@
-"""Shape functions of convolutions, pools, normalisation and image ops."""
+"""Shape functions of convolutions, pools, normalization and image ops."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def Unpack(tfl, x, *, axis=0):
 
 @lowers("Transpose", "ConjugateTranspose")
 def Transpose(tfl, x, perm):
-    """TRANSPOSE. Dimensions that stay neighbours are merged where there are more than 6."""
+    """TRANSPOSE. Dimensions that stay neighbors are merged where there are more than 6."""
     if x.dtype.is_complex and tfl.source.type == "ConjugateTranspose":
         x = conjugate(tfl, x)
     rank = len(shape_of(x))
@@ -123,7 +123,7 @@ def Tile(tfl, x, multiples):
 
 @lowers
 def ReverseV2(tfl, x, axis):
-    """REVERSE_V2, one for each run of neighbouring axes."""
+    """REVERSE_V2, one for each run of neighboring axes."""
     runs: list[list[int]] = []
     for at in axes_of(x, axis):
         if runs and runs[-1][-1] == at - 1:
@@ -226,7 +226,7 @@ def _joined(tfl: Lowering, values: tuple[Value, ...] | list[Value], axis: Value)
 
 
 def _padded(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) -> Value:
-    """Where there are too many dimensions for the kernel, those that are not padded are merged with their neighbours;
+    """Where there are too many dimensions for the kernel, those that are not padded are merged with their neighbors;
     where that leaves too many, one dimension after the other is padded."""
     amounts = _index(tfl, paddings)
     shape = shape_of(x)
@@ -247,7 +247,7 @@ def _padded(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) 
 
 
 def untouched_merged(touched: list[bool]) -> list[list[int]]:
-    """The dimensions, those that an op does not touch in runs of neighbours."""
+    """The dimensions, those that an op does not touch in runs of neighbors."""
     runs: list[list[int]] = []
     for axis, is_touched in enumerate(touched):
         if runs and not is_touched and not touched[axis - 1]:
@@ -258,10 +258,10 @@ def untouched_merged(touched: list[bool]) -> list[list[int]]:
 
 
 def _merged_transpose(tfl: Lowering, x: Value, order: list[int]) -> Value:
-    """x transposed with dimensions merged that stay neighbours; where that leaves too many, one axis after another goes
+    """x transposed with dimensions merged that stay neighbors; where that leaves too many, one axis after another goes
     to its place first."""
     placed = 0
-    while len(_neighbours(order)) > RANK["TRANSPOSE"]:
+    while len(_neighbors(order)) > RANK["TRANSPOSE"]:
         moved = order[placed]
         before = [axis for axis in range(len(order)) if axis != moved]
         before.insert(placed, moved)
@@ -269,7 +269,7 @@ def _merged_transpose(tfl: Lowering, x: Value, order: list[int]) -> Value:
         order = [before.index(axis) for axis in order]
         placed += 1
     shape = shape_of(x)
-    runs = _neighbours(order)
+    runs = _neighbors(order)
     in_place = sorted(runs)
     merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in in_place])
     perm = [in_place.index(run) for run in runs]
@@ -277,8 +277,8 @@ def _merged_transpose(tfl: Lowering, x: Value, order: list[int]) -> Value:
     return reshape(tfl, y, [shape[axis] for axis in order], x)
 
 
-def _neighbours(order: list[int]) -> list[list[int]]:
-    """Runs of axes that stay neighbours, in their new order."""
+def _neighbors(order: list[int]) -> list[list[int]]:
+    """Runs of axes that stay neighbors, in their new order."""
     runs: list[list[int]] = []
     for axis in order:
         if runs and runs[-1][-1] == axis - 1:

@@ -134,7 +134,7 @@ def _diagonals(low: int, high: int, rows: int, columns: int, align: str) -> Iter
 def _part(tfl: Lowering, x: Value, low: int, high: int, align: str, padding: Value | None) -> Value:
     *batch, height, width = shape_of(x)
     if low == high == 0 and not is_static((height, width)):
-        # Neighbours on the diagonal are a row and a column apart.
+        # Neighbors on the diagonal are a row and a column apart.
         step = tfl.add(extent(tfl, width, x), 1)
         count = tfl.minimum(extent(tfl, height, x), extent(tfl, width, x))
         places = tfl.mul(tfl.range(scalar(0, types.INT32), count, scalar(1, types.INT32)), step)

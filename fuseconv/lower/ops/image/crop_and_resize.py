@@ -17,7 +17,7 @@ from fuseconv.lower.support.type_promotion import cast
 
 @lowers
 def CropAndResize(tfl, image, boxes, box_ind, crop_size, *, method="bilinear", extrapolation_value=0.0):
-    """Each row and column of a crop is found in the image, gathered, and mixed with its neighbour."""
+    """Each row and column of a crop is found in the image, gathered, and mixed with its neighbor."""
     batch, height, width, channels = shape_of(image, 4)
     y1, x1, y2, x2 = tfl.split(np.array(1, np.int32), cast(tfl, boxes, types.FLOAT32), num_splits=4)
     rows, columns = constant_of(crop_size, "the size of the crops").tolist()

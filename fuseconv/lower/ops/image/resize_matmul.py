@@ -31,7 +31,7 @@ def ResizeBicubic(tfl, images, size, *, align_corners=False, half_pixel_centers=
     def weights(axis: int, n: Dim, made: Dim) -> np.ndarray | Value:
         if isinstance(n, int) and isinstance(made, int):
             return _bicubic(n, made, align_corners, half_pixel_centers)
-        require(half_pixel_centers, f"{_SIZE} where centres of pixels are not at a half")
+        require(half_pixel_centers, f"{_SIZE} where centers of pixels are not at a half")
         return resize_weights.bicubic(tfl, n, made, images)
 
     return _resized(tfl, images, weights)
@@ -109,7 +109,7 @@ def _bicubic(n: int, made: int, align_corners: bool, half_pixel: bool) -> np.nda
         if half_pixel:  # what lies beside the image has no weight
             weight = np.where(index == whole + tap, weight, 0)
         np.add.at(matrix, (np.arange(made), index), weight)
-    return _normalised(matrix) if half_pixel else matrix
+    return _normalized(matrix) if half_pixel else matrix
 
 
 def _zeros(made: int, n: int) -> np.ndarray:
@@ -142,17 +142,17 @@ def _spans(
     width = max(inverse, np.float32(1)) if antialias else np.float32(1)
     matrix = _zeros(made, n)
     for row in range(made):
-        centre = (np.float32(row) + np.float32(0.5)) * inverse - inverse * np.float32(move)
-        if centre < 0 or centre > n:
+        center = (np.float32(row) + np.float32(0.5)) * inverse - inverse * np.float32(move)
+        if center < 0 or center > n:
             continue
-        begin = max(int(np.ceil(centre - radius * width - 0.5)), 0)
-        end = min(int(np.floor(centre + radius * width - 0.5)), n - 1)
+        begin = max(int(np.ceil(center - radius * width - 0.5)), 0)
+        end = min(int(np.floor(center + radius * width - 0.5)), n - 1)
         pixels = np.arange(begin, end + 1)
-        matrix[row, pixels] = kernel(np.abs((pixels + 0.5 - centre) / width))
-    return _normalised(matrix)
+        matrix[row, pixels] = kernel(np.abs((pixels + 0.5 - center) / width))
+    return _normalized(matrix)
 
 
-def _normalised(matrix: np.ndarray) -> np.ndarray:
+def _normalized(matrix: np.ndarray) -> np.ndarray:
     total = matrix.sum(axis=1, keepdims=True)
     return np.divide(matrix, total, out=np.zeros_like(matrix), where=np.abs(total) >= _TINY)
 

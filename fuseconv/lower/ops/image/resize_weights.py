@@ -23,13 +23,13 @@ _NEAR = 1e-5
 
 
 def bicubic(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
-    """The weights of ResizeBicubic for centres of pixels at a half; sizes are computed of those of `sources`."""
-    centres = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), _scale(tfl, n, made, *sources))
-    places = tfl.sub(centres, 0.5)
+    """The weights of ResizeBicubic for centers of pixels at a half; sizes are computed of those of `sources`."""
+    centers = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), _scale(tfl, n, made, *sources))
+    places = tfl.sub(centers, 0.5)
     whole = tfl.floor(places)
     steps = tfl.round_(tfl.mul(tfl.sub(places, whole), float(BICUBIC_STEPS)))
     distance = tfl.sub(tfl.sub(_columns(tfl, n, *sources), whole), tfl.mul(steps, 1 / BICUBIC_STEPS))
-    return _normalised(tfl, _cubic(tfl, tfl.abs_(distance)))
+    return _normalized(tfl, _cubic(tfl, tfl.abs_(distance)))
 
 
 def area(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
@@ -46,14 +46,14 @@ def spans(
 ) -> Value:
     """The weights of ScaleAndTranslate; scale, move: float32 of one element."""
     inverse = tfl.div(1.0, scale)
-    centres = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), inverse)
-    centres = tfl.sub(centres, tfl.mul(inverse, move))
-    distance = tfl.abs_(tfl.sub(tfl.add(_columns(tfl, n, *sources), 0.5), centres))
+    centers = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), inverse)
+    centers = tfl.sub(centers, tfl.mul(inverse, move))
+    distance = tfl.abs_(tfl.sub(tfl.add(_columns(tfl, n, *sources), 0.5), centers))
     if antialias:
         distance = tfl.div(distance, tfl.maximum(inverse, 1.0))
-    weights = _normalised(tfl, KERNELS[kernel](tfl, distance))
+    weights = _normalized(tfl, KERNELS[kernel](tfl, distance))
     beside = tfl.logical_or(
-        tfl.less(centres, 0.0), tfl.greater(centres, cast(tfl, extent(tfl, n, *sources), types.FLOAT32))
+        tfl.less(centers, 0.0), tfl.greater(centers, cast(tfl, extent(tfl, n, *sources), types.FLOAT32))
     )
     return tfl.select_v2(beside, _zero(), weights)
 
@@ -71,7 +71,7 @@ def _scale(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
     return tfl.div(*(cast(tfl, extent(tfl, dim, *sources), types.FLOAT32) for dim in (n, made)))
 
 
-def _normalised(tfl: Lowering, weights: Value) -> Value:
+def _normalized(tfl: Lowering, weights: Value) -> Value:
     return tfl.div(weights, tfl.sum(weights, [1], keep_dims=True))
 
 

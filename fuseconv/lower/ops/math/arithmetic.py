@@ -67,7 +67,7 @@ def Xdivy(tfl, x, y):
 
 @lowers("Div", "RealDiv", "TruncateDiv")
 def Div(tfl, x, y):
-    """DIV; integers are divided towards zero, and so does TruncateDiv round. int64 is divided in float32 and corrected
+    """DIV; integers are divided toward zero, and so does TruncateDiv round. int64 is divided in float32 and corrected
     until it is exact; complex numbers are multiplied with the conjugate."""
     if x.dtype is types.COMPLEX64:
         return quotient(tfl, x, y)
@@ -98,7 +98,7 @@ def FloorMod(tfl, x, y):
 
 @lowers("Mod", "TruncateMod")
 def Mod(tfl, x, y):
-    """What is left of a division towards zero: FLOOR_MOD, put on the side of zero where x is."""
+    """What is left of a division toward zero: FLOOR_MOD, put on the side of zero where x is."""
     if x.dtype.is_float:
         # The rest of the absolute values is exact.
         rest = elementwise(tfl, "FLOOR_MOD", elementwise(tfl, "ABS", x), elementwise(tfl, "ABS", y))
@@ -212,7 +212,7 @@ def _integer_power(tfl: Lowering, x: Value, y: Value) -> Value:
 
 
 def _truncated_rest(tfl: Lowering, x: Value, y: Value) -> Value:
-    """What is left of a division of integers towards zero; it has the sign of x."""
+    """What is left of a division of integers toward zero; it has the sign of x."""
     rest = elementwise(tfl, "FLOOR_MOD", x, y)
     if x.dtype.numpy.kind == "u":
         return rest
@@ -221,7 +221,7 @@ def _truncated_rest(tfl: Lowering, x: Value, y: Value) -> Value:
 
 
 def _quotient(tfl: Lowering, x: Value, y: Value) -> Value:
-    """x / y of int64, towards zero."""
+    """x / y of int64, toward zero."""
     left = elementwise(tfl, "SUB", x, _truncated_rest(tfl, x, y))
     divisor = cast(tfl, y, types.FLOAT32)
     steps = []
@@ -234,7 +234,7 @@ def _quotient(tfl: Lowering, x: Value, y: Value) -> Value:
 
 
 def floor_quotient(tfl: Lowering, x: Value, y: Value) -> Value:
-    """x / y of int64, rounded down: one less than towards zero where that cut off a negative fraction."""
+    """x / y of int64, rounded down: one less than toward zero where that cut off a negative fraction."""
     quotient = _quotient(tfl, x, y)
     inexact = elementwise(tfl, "NOT_EQUAL", elementwise(tfl, "MUL", quotient, y), x)
     below = elementwise(tfl, "LOGICAL_AND", inexact, _signs_differ(tfl, x, y))

@@ -182,7 +182,7 @@ def _axis_operand(tfl: Lowering, x: Value, axis: Value) -> Value:
 
 
 def _merged(shape: Any, axes: list[int]) -> tuple[list, list[int]]:
-    """Dimensions with neighbours merged that are reduced alike, and the axes among them."""
+    """Dimensions with neighbors merged that are reduced alike, and the axes among them."""
     runs: list[list[int]] = []
     for axis in range(len(shape)):
         if runs and (axis in axes) == (runs[-1][0] in axes):
@@ -234,7 +234,7 @@ def _scanned(
 
 
 def _moved(tfl: Lowering, x: Value, axis: int, step: Value, back: bool, fill: float) -> Value:
-    """x moved along the axis by `step` elements (towards the front if `back`), with `fill` where it came from."""
+    """x moved along the axis by `step` elements (toward the front if `back`), with `fill` where it came from."""
     dims = shape_of(x)
     paddings = np.zeros((len(dims), 2), np.int32)
     paddings[axis, int(back)] = 1

@@ -1,4 +1,4 @@
-"""Normalisation in inference, and the norm of a tensor."""
+"""Normalization in inference, and the norm of a tensor."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def _moments(tfl: Lowering, x: Value) -> tuple[Value, Value, Value]:
     """The mean over all but the channels, the variance about it, and the variance as an estimate for the population."""
     axes = [*range(len(shape_of(x)) - 1)]
     mean = tfl.mean(x, axes)
-    centred = tfl.sub(x, mean)
-    variance = tfl.mean(tfl.mul(centred, centred), axes)
+    centered = tfl.sub(x, mean)
+    variance = tfl.mean(tfl.mul(centered, centered), axes)
     count = cast(tfl, size(tfl, product(shape_of(x)[:-1]), x), types.FLOAT32)
     fewer = tfl.maximum(tfl.sub(count, 1.0), 1.0)
     return mean, variance, tfl.mul(variance, tfl.div(count, fewer))
