@@ -35,7 +35,7 @@ from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
 from fuseconv.write.flatbuffer_export import to_bytes, write
-from fuseconv.write.output_file import replacing, target
+from fuseconv.write.output_file import atomic_write, resolve
 
 # What `rnn` other than "fused" does without.
 RECURRENT = frozenset({
@@ -179,7 +179,7 @@ def _convert(
     most = options.max_constant_bytes
     budget = Budget(size_on_disk(Path(model)), None if most is None else parse_size(most))
     report = Report(os.fspath(model))
-    file = None if out is None else target(out, model, "--output")
+    file = None if out is None else resolve(out, model, "--output")
     registry = load_registry(options.plugins)
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
     if options.rnn != "fused":
@@ -253,7 +253,7 @@ def _write(module: Module, report: Report, file: Path | None) -> bytes | None:
         report.output_bytes = buffer.tell()
         return buffer.getvalue()
     try:
-        with replacing(file) as stream:
+        with atomic_write(file) as stream:
             write(module, stream)
             report.output_bytes = stream.tell()
     except OSError as error:

@@ -268,9 +268,9 @@ def convert(
     from fuseconv.api import convert as run
     from fuseconv.report.json import to_json
     from fuseconv.report.terminal import show_conversion, show_verification
-    from fuseconv.write.output_file import beside, target
+    from fuseconv.write.output_file import resolve, temporary_path
 
-    file = target(output, model, "--output")
+    file = resolve(output, model, "--output")
     for several in ("tags", "inputs", "outputs"):
         options[several] = _split(options[several])
     options["input_shapes"] = shapes = _shapes(input_shape)
@@ -279,7 +279,7 @@ def convert(
     with _report_file(report_path, model, file) as save, terminal.progress() as update:
         try:
             # Until it is verified, and the report is written, the file has another name.
-            with beside(file) if verifies or report_path else contextlib.nullcontext(file) as written:
+            with temporary_path(file) if verifies or report_path else contextlib.nullcontext(file) as written:
                 report = run(model, written, explain=terminal.verbose, progress=update, **options).report
                 report.output = output
                 if verifies:
@@ -471,14 +471,14 @@ def _report_file(path: str | None, model: str, output: Path) -> Iterator[Callabl
         yield lambda document: None
         return
     from fuseconv.report.json import dumps
-    from fuseconv.write.output_file import replacing, target
+    from fuseconv.write.output_file import atomic_write, resolve
 
-    file = target(path, model, "--report")
+    file = resolve(path, model, "--report")
     if file == output:
         raise InputError(f"--report {path} would overwrite the --output")
     with contextlib.ExitStack() as stack:
         with _telling(path):
-            stream = stack.enter_context(replacing(file))
+            stream = stack.enter_context(atomic_write(file))
 
         def save(document: dict[str, Any]) -> None:
             with _telling(path):

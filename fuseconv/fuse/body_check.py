@@ -21,9 +21,9 @@ import numpy as np
 
 from fuseconv.errors import FuseconvError, UnsupportedError
 from fuseconv.fuse import sampling
-from fuseconv.fuse.isolation import Ended, Failed, Sandbox
+from fuseconv.fuse.isolation import ChildEnded, Failed, Sandbox
 from fuseconv.fuse.match import Fusion, Match, Refused
-from fuseconv.fuse.output_difference import Difference, Hopeless, Unverifiable
+from fuseconv.fuse.output_difference import Difference, NeverComparable, Unverifiable
 from fuseconv.ir.dims import substitute_dim
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, copy_graph
 from fuseconv.tf.side_effects import bodies
@@ -148,7 +148,7 @@ class BodyCheck:
                 alone, body = _alone(op, module, sizes), _alone(op, module, sizes)
                 difference = self._compare(fusion, alone, body, callee, fuse_alone)
                 break
-            except Hopeless as hopeless:
+            except NeverComparable as hopeless:
                 return _Verdict(True, f"it cannot be verified: {hopeless}")
             except Unverifiable as unverifiable:
                 reasons.append(str(unverifiable))
@@ -168,13 +168,13 @@ class BodyCheck:
         specs = [(value.name, value.dtype, value.shape) for value in body.signatures[0].graph.inputs]
         fused_file, body_file = self._file(alone, "the fused op"), self._file(body, "the body")
         if not _depends_on_inputs(body.signatures[0].graph):
-            raise Hopeless("the body is a placeholder, its results are constant")
+            raise NeverComparable("the body is a placeholder, its results are constant")
         patience = _PATIENCE[self.mode]
         runners = (
             _Runner(self.sandbox, alone, fused_file, "the fused op", patience),
             _Runner(self.sandbox, body, body_file, "the body", patience),
         )
-        places = [sampling.places(model.signatures[0].graph) for model in (alone, body)]
+        places = [sampling.index_operands(model.signatures[0].graph) for model in (alone, body)]
         data = [value not in places[0] and inner not in places[1] for value, inner in zip(*map(_inputs, (alone, body)))]
 
         def draw(data: list[bool], rng: np.random.Generator, scale: float) -> list[np.ndarray]:
@@ -259,7 +259,7 @@ def _alone(op: Op, module: Module, sizes: dict[str, int]) -> Module:
     if not graph.outputs:
         raise Unverifiable("nothing reads its results")
     if sum(_elements(value) for value in graph.inputs) > _MAX_DRAWN:
-        raise Hopeless("its operands are too large to be drawn at random")
+        raise NeverComparable("its operands are too large to be drawn at random")
     return Module([Signature(["check"], graph, *names)], _functions(op, module), module.variables, module.tables)
 
 
@@ -318,11 +318,11 @@ class _Runner:
         try:
             yield
         except Failed as error:
-            kind = Hopeless if does == "load" and "unresolved custom op" in str(error) else Unverifiable
+            kind = NeverComparable if does == "load" and "unresolved custom op" in str(error) else Unverifiable
             raise kind(f"the runtime cannot {does} {self.what}: {_first_line(error)}") from error
-        except Ended as end:
+        except ChildEnded as end:
             late = f"{self.takes} has not ended after {self.patience:g} s"
-            raise Hopeless(late if end.overdue else f"the runtime crashed on {self.what}") from end
+            raise NeverComparable(late if end.overdue else f"the runtime crashed on {self.what}") from end
 
 
 def _estimate(op: Op, callee: Graph, module: Module, constants: set[Value]) -> float:

@@ -39,12 +39,12 @@ def fuse_composites(module: Module, fusions: Iterable[Fusion], report: Report, b
          for name in fusion.root.names),
         key=lambda entry: (any(c in entry[2] for c in "*?["), -len(entry[2])),
     )  # fmt: skip
-    walk = _Walk(module, composites, report, body_check)
+    walk = _CompositeRewriter(module, composites, report, body_check)
     for signature in module.signatures:
         walk.graph(signature.graph)
 
 
-class _Walk:
+class _CompositeRewriter:
     def __init__(
         self,
         module: Module,

@@ -54,7 +54,7 @@ class Failed(Exception):
     """The runtime refused a file or operands; the message is its own."""
 
 
-class Ended(Exception):
+class ChildEnded(Exception):
     """The child is no more: it took too long, or crashed. overdue: which of the two."""
 
     def __init__(self, overdue: bool) -> None:
@@ -87,7 +87,7 @@ class Sandbox:
     def forget(self) -> None:
         """Lets the child drop the files that it has loaded."""
         if self._child is not None:
-            with contextlib.suppress(Ended):
+            with contextlib.suppress(ChildEnded):
                 self._ask({"do": "forget"}, [], 1.0)
 
     def close(self) -> None:
@@ -118,7 +118,7 @@ class Sandbox:
             watch.cancel()
             self.seconds += patience if overdue.is_set() else 0.0
             self.close()
-            raise Ended(overdue.is_set()) from None
+            raise ChildEnded(overdue.is_set()) from None
         except BaseException:
             watch.cancel()
             self.close()
@@ -232,7 +232,7 @@ def serve(reader: IO[bytes], writer: IO[bytes]) -> None:
                 resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
                 interpreter = Interpreter(model_content=data, experimental_op_resolver_type=resolver)
                 interpreter.allocate_tensors()
-                loaded.append((interpreter, *_ends(interpreter)))
+                loaded.append((interpreter, *_signature_tensors(interpreter)))
                 answer["number"] = len(loaded) - 1
             elif header["do"] == "run":
                 interpreter, inputs, outputs = loaded[header["number"]]
@@ -245,7 +245,7 @@ def serve(reader: IO[bytes], writer: IO[bytes]) -> None:
         _send(writer, answer, made)
 
 
-def _ends(interpreter: Any) -> tuple[list[int], list[int]]:
+def _signature_tensors(interpreter: Any) -> tuple[list[int], list[int]]:
     """The tensors of the inputs x0, x1, ... and of the outputs y0, y1, ..."""
     runner = interpreter.get_signature_runner()
     ends = runner.get_input_details(), runner.get_output_details()

@@ -23,7 +23,7 @@ class Unverifiable(Exception):
     """The body and the fused op cannot be compared. The message says why."""
 
 
-class Hopeless(Unverifiable):
+class NeverComparable(Unverifiable):
     """They cannot be compared, whatever sizes the unknown ones have."""
 
 

@@ -108,7 +108,7 @@ class Either(Term):
 
 
 @dataclass(frozen=True)
-class Miss:
+class NearMiss:
     """The one thing that keeps an expression from matching.
 
     op: where it is; why: a sentence without its full stop. absent: how many ops the pattern has, at the least, that the
@@ -139,9 +139,9 @@ class Bindings:
     matched: list[Op] = field(default_factory=list)
     inner: list[Op] = field(default_factory=list)
     lenient: bool = False
-    miss: Miss | None = None
+    miss: NearMiss | None = None
 
-    def but(self, miss: Miss, ways: Iterator[None]) -> Iterator[None]:
+    def but(self, miss: NearMiss, ways: Iterator[None]) -> Iterator[None]:
         """The ways with this as the one thing that may differ."""
         self.lenient, self.miss = False, miss
         yield from ways
@@ -188,11 +188,11 @@ class Pattern:
                 if not any(_outside_readers(bound, op)):
                     yield Bindings(dict(bound.values), dict(bound.ops), list(bound.matched))
 
-    def nearest_miss(self, op: Op) -> Miss | None:
+    def nearest_miss(self, op: Op) -> NearMiss | None:
         """What keeps `op` from being the last op of a match, if it is one thing only: a constant of another value, an
         op, an attribute, or another reader of an inner value. Then ops that stand for at least three nodes of the model
         match, and two thirds of the pattern's. None also if the pattern matches."""
-        best: Miss | None = None
+        best: NearMiss | None = None
         for node in self._roots:
             bound = Bindings(lenient=True)
             for _ in _match_op(node, op, bound):
@@ -202,7 +202,7 @@ class Pattern:
                 if miss is None and len(outside) == 1:
                     inner, reader = outside[0]
                     other = "an output too" if reader.kind == "ir.return" else f"also read by {reader.name!r}"
-                    miss = Miss(inner, f"its result is {other}")
+                    miss = NearMiss(inner, f"its result is {other}")
                 elif miss is None or outside:
                     continue
                 miss = replace(miss, matched=tuple(dict.fromkeys(bound.matched)))
@@ -258,7 +258,7 @@ def pattern(function: Callable[..., Term]) -> Pattern:
     root = function(dialect, *values)
     if not isinstance(root, Term) or not all(isinstance(term, Node) for term in _alternatives(root)):
         raise TypeError(f"the pattern {function.__name__} returns an op, or several alternatives, not {root!r}")
-    bound = {part.name for part in _parts(root) if isinstance(part, Parameter)}
+    bound = {part.name for part in _subterms(root) if isinstance(part, Parameter)}
     unbound = [value.name for value in values if value.name not in bound]
     if unbound:
         raise TypeError(f"the pattern {function.__name__} does not say where its parameter {unbound[0]} is")
@@ -271,14 +271,14 @@ def _alternatives(term: Term) -> tuple[Term, ...]:
 
 
 def _nodes(term: Any) -> Iterator[Node]:
-    return (part for part in _parts(term) if isinstance(part, Node))
+    return (part for part in _subterms(term) if isinstance(part, Node))
 
 
-def _parts(term: Any) -> Iterator[Any]:
+def _subterms(term: Any) -> Iterator[Any]:
     """The term and all that it is made of."""
     yield term
     for part in term.terms if isinstance(term, Either) else term.operands if isinstance(term, Node) else ():
-        yield from _parts(part)
+        yield from _subterms(part)
 
 
 def _count(term: Any, choose: Callable[[Iterable[int]], int] = max) -> int:
@@ -298,7 +298,7 @@ def _match_op(node: Node, op: Op, bound: Bindings) -> Iterator[None]:
         yield from _match_parts(node, op, bound)
     elif bound.lenient:
         held = repr(op.attrs[wrong]) if wrong in op.attrs else "its default"
-        yield from bound.but(Miss(op, f"the attribute {wrong} holds {held}"), _match_parts(node, op, bound))
+        yield from bound.but(NearMiss(op, f"the attribute {wrong} holds {held}"), _match_parts(node, op, bound))
 
 
 def _match_parts(node: Node, op: Op, bound: Bindings) -> Iterator[None]:
@@ -327,7 +327,7 @@ def _match_operands(terms: tuple, operands: list, index: int, reader: Op, bound:
     for _ in _match_value(terms[index], operands[index], bound):
         yield from _match_operands(terms, operands, index + 1, reader, bound)
     if bound.lenient:
-        for _ in _match_wrongly(terms[index], operands[index], reader, bound):
+        for _ in _match_as_miss(terms[index], operands[index], reader, bound):
             yield from _match_operands(terms, operands, index + 1, reader, bound)
 
 
@@ -356,7 +356,7 @@ def _match_value(term: Any, value: Value | None, bound: Bindings) -> Iterator[No
             yield
 
 
-def _match_wrongly(term: Any, value: Value | None, reader: Op, bound: Bindings) -> Iterator[None]:
+def _match_as_miss(term: Any, value: Value | None, reader: Op, bound: Bindings) -> Iterator[None]:
     """Takes a value that is no match of a term for the one thing that may differ: an op in the place of another, or a
     value in the place of the whole term."""
     why = _why_different(term, value, bound)
@@ -366,8 +366,8 @@ def _match_wrongly(term: Any, value: Value | None, reader: Op, bound: Bindings) 
     for node in _alternatives(term):
         if op is not None and isinstance(node, Node) and len(node.operands) == len(op.operands):
             within = _match_operands(node.operands, op.operands, 0, op, bound)
-            yield from bound.but(Miss(reader, why, 1, op), within)
-    yield from bound.but(Miss(reader, why, _count(term, min)), iter([None]))
+            yield from bound.but(NearMiss(reader, why, 1, op), within)
+    yield from bound.but(NearMiss(reader, why, _count(term, min)), iter([None]))
 
 
 def _why_different(term: Any, value: Value | None, bound: Bindings) -> str:

@@ -10,7 +10,7 @@ from fuseconv.errors import module_error
 from fuseconv.facts import TFL_ONLY
 from fuseconv.fuse.apply_fusion import build, replace
 from fuseconv.fuse.match import Fusion, Match, Refused
-from fuseconv.fuse.pattern import Glance, Miss, Pattern, glance
+from fuseconv.fuse.pattern import Glance, NearMiss, Pattern, glance
 from fuseconv.ir.graph import Graph, Module, Op, detach
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -50,7 +50,7 @@ def fuse_patterns(
     report.forget_refusals(candidates.names)
     fused = False
     for graph in list(module.graphs()):
-        walk = _PatternWalk(graph, module.functions, candidates, report, -1 if dialect == "tf" else 1)
+        walk = _PatternRewriter(graph, module.functions, candidates, report, -1 if dialect == "tf" else 1)
         fused |= walk.run()
         if explain:
             walk.explain()
@@ -111,7 +111,7 @@ def _candidates(fusions: tuple[Fusion, ...], dialect: str) -> _Candidates:
     return _Candidates(fusions, dialect)
 
 
-class _PatternWalk:
+class _PatternRewriter:
     """Applies patterns to one graph, forwards (`step` 1) or backwards (-1). A refusal counts if its op stays."""
 
     def __init__(
@@ -143,7 +143,7 @@ class _PatternWalk:
 
     def explain(self) -> None:
         """Records the nearest miss of each fusion at each op that is left, and that it has not refused."""
-        nearest: dict[tuple[str, Op], Miss] = {}
+        nearest: dict[tuple[str, Op], NearMiss] = {}
         for op in self.graph.ops:
             for fusion, pattern in self.candidates.by_kind.get(op.kind, ()):
                 key = fusion.name, op

@@ -61,7 +61,7 @@ def draw_special(fusion: Fusion, rng: np.random.Generator, match: Match) -> dict
     return given
 
 
-def places(graph: Graph) -> set[Value]:
+def index_operands(graph: Graph) -> set[Value]:
     """What may tell places or sizes: operands of which the table of ops says so, those of ops that nobody knows or that
     run functions, and what these are made from."""
     found: set[Value] = set()

@@ -13,7 +13,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Dialect, Term, pattern
-from fuseconv.fusions.constant_operands import numbers
+from fuseconv.fusions.constant_operands import finite_array
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.limits import RANK, TYPES
@@ -35,7 +35,10 @@ def zeros(tfl: Any, x: Any, c: Constant, dims: Any) -> Term:
 
 
 def check_positions(m: Match) -> None:
-    m.require(numbers(m.c) is not None and numbers(m.p) is not None, "the constants are not of float32, or not finite")
+    m.require(
+        finite_array(m.c) is not None and finite_array(m.p) is not None,
+        "the constants are not of float32, or not finite",
+    )
     _require_padding(m)
     token = _token(m)
     m.require(token is not None and m.p.rank <= m.x.rank, "the sizes along the axis are not known")

@@ -21,7 +21,7 @@ _LARGEST = 1e30
 _ROUNDS = 1024.0
 
 
-def numbers(value: Value | None) -> np.ndarray | None:
+def finite_array(value: Value | None) -> np.ndarray | None:
     """The array of a constant of float32, all of it finite; None for any other value."""
     if value is None or value.data is None or value.dtype is not types.FLOAT32 or value.quantisation is not None:
         return None
@@ -44,11 +44,11 @@ def per_channel(array: np.ndarray, shape: Shape | None, channels: int) -> np.nda
     if trailing is None:
         return None
     inner: np.ndarray = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
-    stretched = stretched_to(inner, trailing)
+    stretched = broadcast_constant(inner, trailing)
     return None if stretched is None else stretched.reshape(channels)
 
 
-def stretched_to(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+def broadcast_constant(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
     """The array, broadcast to this shape; None if it has more elements in a dimension, or more dimensions above 1."""
     outer = max(array.ndim - len(shape), 0)
     inner = array.shape[outer:]
@@ -94,7 +94,7 @@ def _keep_digits(factors: np.ndarray) -> bool:
     return not sizes.size or bool(sizes.min() >= _SMALLEST_FACTOR and sizes.max() <= _LARGEST_FACTOR)
 
 
-def inverted(factors: np.ndarray) -> np.ndarray | None:
+def reciprocal(factors: np.ndarray) -> np.ndarray | None:
     """What to multiply by instead of dividing by these numbers; None where that is not the same up to rounding."""
     if not factors.size or not factors.all() or not _keep_digits(factors):
         return None

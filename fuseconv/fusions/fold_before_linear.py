@@ -13,7 +13,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Dialect, Term, pattern
-from fuseconv.fusions.constant_operands import inverted, numbers, per_channel, scaled, scaled_weights, summed
+from fuseconv.fusions.constant_operands import finite_array, per_channel, reciprocal, scaled, scaled_weights, summed
 from fuseconv.fusions.fold_into_linear import linear_of, rebuilt
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
@@ -78,18 +78,18 @@ def _require_elementwise(m: Match) -> None:
 
 
 def check_factored(m: Match) -> None:
-    found, a = linear_of(m), numbers(m.a)
+    found, a = linear_of(m), finite_array(m.a)
     m.require(len(m.inner.result.uses) == 1, _OTHER_READER)
     _require_elementwise(m)
-    m.require(_channels(found, m.a) and numbers(m.b) is not None, _NOT_PER_CHANNEL)
-    m.require(inverted(a) is not None and scaled(m.b.data, inverted(a)) is not None, _INEXACT)  # type: ignore[arg-type]
+    m.require(_channels(found, m.a) and finite_array(m.b) is not None, _NOT_PER_CHANNEL)
+    m.require(reciprocal(a) is not None and scaled(m.b.data, reciprocal(a)) is not None, _INEXACT)  # type: ignore[arg-type]
 
 
 def rewrite_factored(tfl: Builder, m: Match) -> Value:
     """(x * a + b) before a linear op -> x + b / a, and a in the weights: where b cannot move into the bias."""
     found = linear_of(m)
     weights, bias = _folded(m, found, None)
-    data = tfl.add(m.x, scaled(m.b.data, inverted(m.a.data)))  # type: ignore[arg-type]
+    data = tfl.add(m.x, scaled(m.b.data, reciprocal(m.a.data)))  # type: ignore[arg-type]
     return rebuilt(tfl, found, weights, bias, found.activation, data)
 
 
@@ -127,7 +127,7 @@ def _channels(found: Linear, constant: Value | None) -> bool:
 
 def _vector(found: Linear, constant: Value) -> np.ndarray | None:
     """One number an input channel. The data must keep its last dimension, so that no other broadcasts."""
-    array, inputs = numbers(constant), found.inputs
+    array, inputs = finite_array(constant), found.inputs
     if array is None:
         return None
     if inputs is None:  # a grouped convolution

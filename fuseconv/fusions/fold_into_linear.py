@@ -12,7 +12,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constant_operands import numbers, per_channel, scaled, scaled_weights, summed
+from fuseconv.fusions.constant_operands import finite_array, per_channel, scaled, scaled_weights, summed
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS, Linear, linear
@@ -78,7 +78,7 @@ def rebuilt(
 def _folded(m: Match, found: Linear) -> tuple[Value, np.ndarray | None]:
     """The weights and the bias with the constant in them; refuses the fusion where it does not fit, or digits would be
     lost."""
-    array = numbers(m.c)
+    array = finite_array(m.c)
     constant = None if array is None else per_channel(array, m.linear.result.shape, found.outputs)
     if constant is None:
         m.refuse(NOT_PER_CHANNEL)

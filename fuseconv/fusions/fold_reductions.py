@@ -12,7 +12,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constant_operands import numbers
+from fuseconv.fusions.constant_operands import finite_array
 from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
@@ -53,7 +53,7 @@ def divided(tfl: Any, x: Any, axes: Constant, share: Constant) -> Term:
 
 
 def check_divided(m: Match) -> None:
-    share = numbers(m.share)
+    share = finite_array(m.share)
     if m.x.shape is None or share is None or share.size != 1:
         m.refuse("the factor is not one float")
     count = product([m.x.shape[axis] for axis in {int(axis) % m.x.rank for axis in m.axes.data.reshape(-1)}])

@@ -34,7 +34,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.nms_boxes import moved_apart
+from fuseconv.tfl.nms_boxes import separate_boxes
 
 NMS = composite(
     "non_max_suppression_padded_v2",
@@ -66,9 +66,9 @@ def check(m: Match) -> None:
 def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
     boxes, scores = _by_images(tfl, m)
     every = _size(tfl, boxes, 1)
-    counted = _counted(tfl, m, scores)
+    counted = _valid_boxes(tfl, m, scores)
     shown = tfl.greater(tfl.reduce_max(boxes, [2]), 0.0)
-    boxes = moved_apart(tfl, boxes, _alone(tfl, m, boxes, counted))
+    boxes = separate_boxes(tfl, boxes, _is_isolated(tfl, m, boxes, counted))
     order = None if _holds(m.sorted_input) else tfl.topk_v2(scores, every)[1]
     if order is not None:
         boxes, shown = _at(tfl, boxes, order), _at(tfl, shown, order)
@@ -76,7 +76,7 @@ def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
     ranks = tfl.cast(tfl.sub(every, _range(tfl, every)), out_data_type="FLOAT32")
     if counted is not None:
         ranks = _where(tfl, counted, ranks, 0)
-    size = _with_hidden(tfl, m.max_output_size, boxes, shown, counted)
+    size = _selection_size(tfl, m.max_output_size, boxes, shown, counted)
     places, found = _selected(tfl, boxes, ranks, size, tfl.minimum(m.iou_threshold, 1.0))
 
     numbers = _range(tfl, size)
@@ -109,7 +109,7 @@ def _of_batch(tfl: Builder, m: Match, count: Value) -> Value:
     return tfl.reshape(count, batch)
 
 
-def _counted(tfl: Builder, m: Match, scores: Value) -> Value | None:
+def _valid_boxes(tfl: Builder, m: Match, scores: Value) -> Value | None:
     """Which boxes count, as bool [images, n]; None if all do."""
     least = m.score_threshold
     if least.data is not None and least.data == -math.inf:
@@ -118,7 +118,7 @@ def _counted(tfl: Builder, m: Match, scores: Value) -> Value | None:
     return counted if least.is_const else tfl.logical_or(counted, tfl.equal(least, -math.inf))
 
 
-def _alone(tfl: Builder, m: Match, boxes: Value, counted: Value | None) -> Value:
+def _is_isolated(tfl: Builder, m: Match, boxes: Value, counted: Value | None) -> Value:
     """Which boxes overlap with nothing by as much as the threshold, as bool [images, n, 1]."""
     first, second = tfl.split(tfl.const(2, types.INT32), boxes, num_splits=2)
     sides = tfl.sub(second, first)
@@ -132,7 +132,7 @@ def _alone(tfl: Builder, m: Match, boxes: Value, counted: Value | None) -> Value
     return tfl.less(tfl.div(area, tfl.add(area, _EPSILON)), m.iou_threshold)
 
 
-def _with_hidden(tfl: Builder, most: Value, boxes: Value, shown: Value, counted: Value | None) -> Value:
+def _selection_size(tfl: Builder, most: Value, boxes: Value, shown: Value, counted: Value | None) -> Value:
     """How many boxes to select for `most` of them to be shown."""
     every = boxes.shape[1]  # type: ignore[index]
     if most.data is not None and isinstance(every, int) and every <= most.data:

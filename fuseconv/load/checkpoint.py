@@ -21,7 +21,7 @@ from fuseconv.files import ModelFiles
 from fuseconv.ir import types
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
-from fuseconv.load.tensor_slices import Box, common, parse_slice, slice_key, stored_boxes, volume
+from fuseconv.load.tensor_slices import Box, intersect, parse_slice, slice_key, stored_boxes, volume
 
 _FOOTER_BYTES = 48
 _MAGIC = 0xDB4775248B80FB57
@@ -106,7 +106,7 @@ class Checkpoint:
     def _assembled(self, wanted: Box, boxes: dict[Box, Any], dtype: DType, name: str) -> np.ndarray:
         pieces = []
         for box, stored in boxes.items():
-            places = common(box, wanted)
+            places = intersect(box, wanted)
             if places:
                 source, target = places
                 pieces.append((target, self._stored_slice(box, stored, dtype, name)[source]))
@@ -273,13 +273,13 @@ def masked_crc32c(data: bytes) -> int:
     while len(words) > 1:
         if len(words) % 2:
             words = np.concatenate((np.zeros(1, "<u4"), words))
-        words = _followed(words[0::2], level) ^ words[1::2]
+        words = _followed_by_zeros(words[0::2], level) ^ words[1::2]
         level += 1
-    crc = int(_followed(words, 0)[0]) ^ 0xFFFFFFFF
+    crc = int(_followed_by_zeros(words, 0)[0]) ^ 0xFFFFFFFF
     return (crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF
 
 
-def _followed(remainders: np.ndarray, level: int) -> np.ndarray:
+def _followed_by_zeros(remainders: np.ndarray, level: int) -> np.ndarray:
     """What the remainders become when 1 << level words of zeros follow."""
     first, second, third, fourth = _crc32c_tables(level)
     return (
@@ -292,9 +292,9 @@ def _followed(remainders: np.ndarray, level: int) -> np.ndarray:
 
 @functools.cache
 def _crc32c_tables(level: int) -> np.ndarray:
-    """For each place of a byte in a remainder, what each byte there becomes in `_followed`."""
+    """For each place of a byte in a remainder, what each byte there becomes in `_followed_by_zeros`."""
     if level:
-        return _followed(_crc32c_tables(level - 1), level - 1)
+        return _followed_by_zeros(_crc32c_tables(level - 1), level - 1)
     table = np.arange(256, dtype="<u4") << np.array([[0], [8], [16], [24]], "<u4")
     for _ in range(32):
         table = table >> 1 ^ _CASTAGNOLI * (table & 1)

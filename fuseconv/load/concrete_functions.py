@@ -51,7 +51,7 @@ def traces(meta: Any) -> dict[str, Trace]:
             continue
         best: tuple[int, int] | None = None
         for index, name in enumerate(function.concrete_functions):
-            openness = _openness(meta.object_graph_def.concrete_functions[name])
+            openness = _unknown_dims(meta.object_graph_def.concrete_functions[name])
             if openness is not None and (best is None or openness > best[0]):
                 best = openness, index
         if best is not None:
@@ -77,7 +77,7 @@ def _at(meta: Any, number: int) -> Any:
     return meta.object_graph_def.nodes[number]
 
 
-def _openness(concrete: Any) -> int | None:
+def _unknown_dims(concrete: Any) -> int | None:
     """How many sizes a trace leaves open; None if it is not for us."""
     leaves = [leaf for _, leaf in _leaves(concrete.canonicalized_input_signature)]
     specs = _specs(concrete)

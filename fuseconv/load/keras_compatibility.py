@@ -10,7 +10,7 @@ from fuseconv.load.keras_container import KerasFile
 _GATED = frozenset({"GRU", "GRUCell"})
 
 
-def other_meaning(file: KerasFile) -> str:
+def incompatibility(file: KerasFile) -> str:
     """Why Keras 3 would make another model of a file than the Keras that wrote it, in words; "" if it would not."""
     if file.from_keras3:
         return ""
@@ -21,7 +21,7 @@ def other_meaning(file: KerasFile) -> str:
     return ""
 
 
-def older_objects(config: dict[str, Any]) -> dict[str, Any]:
+def legacy_objects(config: dict[str, Any]) -> dict[str, Any]:
     """The classes of tf-keras for layers that an architecture has from older releases, by the names in it.
 
     CuDNNLSTM and CuDNNGRU compute what LSTM and GRU do; tf-keras converts their weights as it loads them. GRU layers

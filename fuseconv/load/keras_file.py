@@ -18,7 +18,7 @@ from fuseconv.ir.graph import Module, Signature, Table, Value, Variable, constan
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, keras_config, keras_container, keras_limits, protos
 from fuseconv.load.graph_importer import Importer, Nodes, symbolic
-from fuseconv.load.keras_compatibility import older_objects, other_meaning
+from fuseconv.load.keras_compatibility import incompatibility, legacy_objects
 from fuseconv.load.keras_container import KerasFile
 from fuseconv.load.keras_nodes import check_nodes
 from fuseconv.load.op_defs import OpDefs
@@ -90,13 +90,13 @@ def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trus
     import tf_keras
 
     # A file of Keras 3 means nothing to tf-keras; why Keras 3 refuses it is what helps.
-    other = other_meaning(file)
+    other = incompatibility(file)
     notes = [f"{path.name} was loaded with tf-keras: {other}."] if other else []
     refusals: dict[str, Exception] = {}
     for name, library in (("Keras 3", keras), ("tf-keras", tf_keras)):
         if (library is keras and other) or (library is tf_keras and file.from_keras3):
             continue
-        known = custom if library is keras else older_objects(file.config) | dict(custom)
+        known = custom if library is keras else legacy_objects(file.config) | dict(custom)
         try:
             with tf.device("/CPU:0"), _scope(library, known, trusted):
                 model = library.models.load_model(path, known, compile=False, safe_mode=not trusted)

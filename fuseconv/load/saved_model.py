@@ -17,7 +17,7 @@ from fuseconv.load.concrete_functions import Trace, add_signatures, traces
 from fuseconv.load.graph_importer import Importer, Nodes, symbolic
 from fuseconv.load.op_defs import OpDefs
 from fuseconv.load.resource_values import INIT_SIGNATURE, Resources
-from fuseconv.load.signature_equivalence import Comparison
+from fuseconv.load.signature_equivalence import SignatureComparison
 
 _NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 
@@ -40,7 +40,7 @@ def chosen_tags(files: ModelFiles, tags: Sequence[str] = ()) -> list[str]:
     return list(_meta_graph(_read(files), tags, files.root).meta_info_def.tags)
 
 
-def unsigned_traces(files: ModelFiles, tags: Sequence[str] = ()) -> dict[str, Trace]:
+def function_signatures(files: ModelFiles, tags: Sequence[str] = ()) -> dict[str, Trace]:
     """What stands for the signatures of a model that has none, by the names that `load` gives them."""
     meta = _meta_graph(_read(files), tags, files.root)
     return {} if meta.signature_def.keys() - _NO_SIGNATURES else traces(meta)
@@ -114,7 +114,7 @@ class _Loader:
 
     def load(self, chosen: Mapping[str, Any]) -> Module:
         module = Module()
-        comparison = Comparison(self.nodes, self.importer.library)
+        comparison = SignatureComparison(self.nodes, self.importer.library)
         for name, proto in chosen.items():
             for signature in module.signatures:
                 if comparison.same(proto, chosen[signature.names[0]]):

@@ -15,7 +15,7 @@ from fuseconv.load.graph_importer import Nodes
 _Pair = tuple[str, str]
 
 
-class Comparison:
+class SignatureComparison:
     """Compares signatures by what their outputs are computed from. nodes: of the main graph; library: the model's
     FunctionDefs by name."""
 

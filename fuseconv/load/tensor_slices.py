@@ -51,7 +51,7 @@ def stored_boxes(slices: Sequence[Any], shape: tuple[int, ...], name: str) -> di
     return boxes
 
 
-def common(box: Box, other: Box) -> tuple[tuple[slice, ...], tuple[slice, ...]] | None:
+def intersect(box: Box, other: Box) -> tuple[tuple[slice, ...], tuple[slice, ...]] | None:
     """Where what two boxes share lies in either; None if they share nothing."""
     ends = [(max(a, b), min(a + n, b + m)) for (a, n), (b, m) in zip(box, other)]
     if any(stop <= start for start, stop in ends):

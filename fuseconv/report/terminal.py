@@ -44,7 +44,7 @@ def progress(stream: TextIO) -> Iterator[Callable[[str], None]]:
         yield status.update
 
 
-def clean(text: str) -> str:
+def escape_controls(text: str) -> str:
     """`text` with everything that could move the cursor or start an escape sequence spelled out."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
@@ -63,12 +63,12 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
         _show_emitted(out, report)
         _show_pass_runs(out, report)
     elif counts := _removed(report):
-        line(out, "Removed", " · ".join(f"{n} {clean(rule)}" for rule, n in counts.most_common()))
+        line(out, "Removed", " · ".join(f"{n} {escape_controls(rule)}" for rule, n in counts.most_common()))
     totals = report.totals()
     parts = [f"{totals[fate]} {fate}" for fate in ("fused", "lowered", "folded", "removed", "unsupported")]
     line(out, "Ops", f"{len(report.sources)} -> {len(report.emitted)}  ({', '.join(parts)})")
     if report.output_bytes:
-        line(out, "File", f"{clean(report.output)}  {size(report.output_bytes)}".strip())
+        line(out, "File", f"{escape_controls(report.output)}  {size(report.output_bytes)}".strip())
     if report.seconds:
         stages = " · ".join(f"{stage} {_seconds(s)}" for stage, s in report.seconds.items())
         line(out, "Time", f"{_seconds(sum(report.seconds.values()))}  ({stages})")
@@ -77,7 +77,7 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
 def _show_pass_runs(out: Console, report: Report) -> None:
     rows = table("Pass", ">Runs", ">Changes", ">Time")
     for name, runs, changes, seconds in report.pass_totals():
-        rows.add_row(clean(name), str(runs), str(changes), _seconds(seconds))
+        rows.add_row(escape_controls(name), str(runs), str(changes), _seconds(seconds))
     out.print(rows)
 
 
@@ -85,7 +85,7 @@ def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]]
     """The ops that stopped a conversion: (op, node names, why) for each."""
     rows = table("Unsupported op", ">Count", "~Why", "~Nodes")
     for op, nodes, why in ops:
-        rows.add_row(clean(op), str(len(nodes)), clean(why), _names(nodes, verbose))
+        rows.add_row(escape_controls(op), str(len(nodes)), escape_controls(why), _names(nodes, verbose))
     out.print(rows)
 
 
@@ -118,7 +118,7 @@ def show_rules(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
 def _show_rows(out: Console, items: Iterable[Mapping[str, str]], headers: Mapping[str, str]) -> None:
     rows = table(*headers.values())
     for item in items:
-        rows.add_row(*(clean(item[key]) for key in headers))
+        rows.add_row(*(escape_controls(item[key]) for key in headers))
     out.print(rows)
 
 
@@ -128,14 +128,20 @@ def show_verification(out: Console, document: Mapping[str, Any]) -> None:
     for row in document["outputs"]:
         shapes = " ".join(shape_text(shape) for shape in row["shapes"])
         absolute, relative = (_number(row[key]) for key in ("absolute", "relative"))
-        verdict = Text("ok", "green") if row["passed"] else Text(clean(row["why"]), "bold red")
+        verdict = Text("ok", "green") if row["passed"] else Text(escape_controls(row["why"]), "bold red")
         rows.add_row(
-            clean(row["signature"]), clean(row["output"]), row["type"], shapes, absolute, relative, verdict
+            escape_controls(row["signature"]),
+            escape_controls(row["output"]),
+            row["type"],
+            shapes,
+            absolute,
+            relative,
+            verdict,
         )
     out.print(rows)
     for run in document["runs"]:
-        shapes = ", ".join(f"{clean(name)}{shape_text(shape)}" for name, shape in run["inputs"].items())
-        line(out, "Run", f"{clean(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
+        shapes = ", ".join(f"{escape_controls(name)}{shape_text(shape)}" for name, shape in run["inputs"].items())
+        line(out, "Run", f"{escape_controls(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
     line(out, "Allowed", f"{document['atol']:g} + {document['rtol']:g} of the largest expected value")
 
 
@@ -157,7 +163,7 @@ def _show_fused(out: Console, records: Sequence[Record]) -> None:
         groups[record.rule, _counted(record.emitted)].append(record)
     rows = table("Fused", ">Count", "~Into", "~For example")
     for (rule, into), group in groups.items():
-        rows.add_row(clean(rule), str(len(group)), clean(into), _names(group[0].sources[:1]))
+        rows.add_row(escape_controls(rule), str(len(group)), escape_controls(into), _names(group[0].sources[:1]))
     out.print(rows)
 
 
@@ -174,9 +180,9 @@ def _show_refused(out: Console, records: Sequence[Record], verbose: bool) -> Non
             off[record.why].append(record.rule)
     rows = table("Not fused", ">Count", "~Why", "~Nodes")
     for (rule, why), nodes in groups.items():
-        rows.add_row(clean(rule), str(len(nodes)), clean(why), _names(nodes, verbose))
+        rows.add_row(escape_controls(rule), str(len(nodes)), escape_controls(why), _names(nodes, verbose))
     for why, rules in off.items():
-        rows.add_row(_names(rules, verbose), "", clean(why), "")
+        rows.add_row(_names(rules, verbose), "", escape_controls(why), "")
     out.print(rows)
 
 
@@ -188,7 +194,9 @@ def _show_rules(out: Console, title: str, records: Sequence[Record]) -> None:
         groups[record.rule, _counted(record.emitted), record.why].extend(record.sources)
     rows = table(title, ">Nodes", "~Into", "~Why", "~For example")
     for (rule, into, why), nodes in groups.items():
-        rows.add_row(clean(rule), str(len(set(nodes))), clean(into), clean(why), _names(nodes[:1]))
+        rows.add_row(
+            escape_controls(rule), str(len(set(nodes))), escape_controls(into), escape_controls(why), _names(nodes[:1])
+        )
     out.print(rows)
 
 
@@ -197,7 +205,7 @@ def _show_emitted(out: Console, report: Report) -> None:
     several = len({op.subgraph for op in report.emitted}) > 1
     for op in report.emitted:
         place = f"{op.subgraph}:{op.index}" if several else str(op.index)
-        rows.add_row(place, clean(op.type), _names(op.sources))
+        rows.add_row(place, escape_controls(op.type), _names(op.sources))
     out.print(rows)
 
 
@@ -218,7 +226,7 @@ def _names(names: Sequence[str], every: bool = False) -> str:
     """Some of the names, or all, without the calls that exporters wrap around everything."""
     shown = names if every or len(names) <= _NAMES + 1 else names[:_NAMES]
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return ", ".join(clean(_WRAPPING.sub("", name)) for name in shown) + more
+    return ", ".join(escape_controls(_WRAPPING.sub("", name)) for name in shown) + more
 
 
 def shape_text(shape: Sequence[int]) -> str:

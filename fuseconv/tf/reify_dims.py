@@ -10,7 +10,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.tf.builder import TfBuilder
 
 
-class Sizes:
+class DimReifier:
     """Where the sizes of dimensions can be read: off the shapes, and the contents, of the values that are given."""
 
     def __init__(self, values: Iterable[Value]) -> None:
@@ -32,7 +32,7 @@ class Sizes:
         names = plain_names(dim)
         if len(names) > 1:
             return all(self.knows(symbol(name)) for name in names)
-        return _is_composed(dim) and all(self.knows(part) for part in _parts(dim))
+        return _is_composed(dim) and all(self.knows(part) for part in _subexpressions(dim))
 
     def build(self, tf: TfBuilder, dim: Dim) -> Value:
         """The dimension as a scalar of int32."""
@@ -65,6 +65,6 @@ def _is_composed(dim: Sym) -> bool:
     return len(dim.terms) > 1 or dim.terms[0][1] != 1 or len(dim.terms[0][0]) != 1 or dim.terms[0][0][0][0] == "//"
 
 
-def _parts(dim: Sym) -> list[Dim]:
+def _subexpressions(dim: Sym) -> list[Dim]:
     atoms = [atom for monomial, _ in dim.terms for atom in monomial]
     return [part for atom in atoms for part in ([symbol(atom)] if isinstance(atom, str) else atom[1:])]

@@ -17,7 +17,7 @@ def are_read(module: Module, kinds: Collection[str]) -> bool:
     return any(op.kind in kinds and op.result.uses for graph in module.graphs() for op in graph.ops)
 
 
-def flow(module: Module, kinds: Collection[str]) -> dict[Value, set[str]]:
+def aliases(module: Module, kinds: Collection[str]) -> dict[Value, set[str]]:
     """The names of the variables or tables that each handle value can refer to.
 
     kinds: of the ops whose handles are followed, by their attribute `shared_name`, through identities, calls, loops and

@@ -9,7 +9,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 
 
-def moved_apart(tfl: Builder, boxes: Value, which: Value) -> Value:
+def separate_boxes(tfl: Builder, boxes: Value, which: Value) -> Value:
     """The boxes, float32 [..., n, 4]; those that `which`, bool [..., n, 1], holds of are squares in their places that
     overlap with nothing else.
 

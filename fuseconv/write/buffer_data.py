@@ -37,7 +37,7 @@ def size(value: Value) -> int:
     return math.prod(value.shape) * value.dtype.numpy.itemsize  # type: ignore[arg-type]
 
 
-def pieces(value: Value) -> Iterator[memoryview | bytes]:
+def chunks(value: Value) -> Iterator[memoryview | bytes]:
     """The bytes of a constant, little-endian, one piece after the other."""
     product = value if isinstance(value, Product) else None
     data = value.stored

@@ -20,13 +20,13 @@ _U32 = struct.Struct("<I")
 
 class Table(NamedTuple):
     """A table to encode. Values: scalars, str, bytes (a byte vector), lists of ints (an int32 vector), numpy arrays,
-    Tables, lists of Tables, `Later`."""
+    Tables, lists of Tables, `Deferred`."""
 
     name: str
     fields: dict[str, Any]
 
 
-class Later:
+class Deferred:
     """A field whose value is set after the table is written: `position` is where it stands."""
 
     position: int = -1
@@ -83,7 +83,7 @@ class Encoder:
         key = (table.name, *fields)
         known = self._layouts.get(key)
         if known is None:
-            later = frozenset(name for name, value in fields.items() if isinstance(value, Later))
+            later = frozenset(name for name, value in fields.items() if isinstance(value, Deferred))
             layout = _layout(table.name, tuple(fields), later)
             known = self._layouts[key] = layout, self._pad(2)
             self.data += layout.vtable
@@ -92,7 +92,7 @@ class Encoder:
         self.data += layout.pack.pack(position - vtable, *[fields[name] for name in layout.scalars])
         for name, offset in layout.children:
             value = fields[name]
-            if isinstance(value, Later):
+            if isinstance(value, Deferred):
                 value.position = position + offset
             else:
                 self._write(position + offset, value)

@@ -30,8 +30,8 @@ from fuseconv.tfl.limits import LARGEST_SIZE
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.versions import min_runtime_version, op_version
 from fuseconv.write import flexbuffer
-from fuseconv.write.buffer_data import pieces, size
-from fuseconv.write.flatbuffer_encoder import Encoder, Later, Table
+from fuseconv.write.buffer_data import chunks, size
+from fuseconv.write.flatbuffer_encoder import Deferred, Encoder, Table
 
 ALIGNMENT = 16
 # Flatbuffer offsets reach 2 GB. Beyond it, with room for the description of the model, weights are found by `offset`
@@ -75,7 +75,7 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
     weights = [*buffers.weights()]
     model = _Model(module, buffers)
     inline = sum(size(weight) + ALIGNMENT for weight in weights) < inline_limit
-    places = [Later() for _ in weights]
+    places = [Deferred() for _ in weights]
     root = model.root([_buffer(weight, place, inline) for weight, place in zip(weights, places, strict=True)])
     data = Encoder(root, b"TFL3").data
 
@@ -99,7 +99,7 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
         out.write(bytes(start - ahead - end))
         if inline:
             out.write(size(weight).to_bytes(4, "little"))
-        for piece in pieces(weight):
+        for piece in chunks(weight):
             out.write(piece)
         end = start + size(weight)
 
@@ -112,7 +112,7 @@ def _reserve(out: Any, length: int) -> None:
             os.posix_fallocate(out.fileno(), 0, length)
 
 
-def _buffer(weight: Value, place: Later, inline: bool) -> Table:
+def _buffer(weight: Value, place: Deferred, inline: bool) -> Table:
     if inline:
         return Table("Buffer", {"data": place})
     return Table("Buffer", {"offset": place, "size": size(weight)})
@@ -161,7 +161,7 @@ def _is_whole(value: Value) -> bool:
 
 def _digest(value: Value) -> bytes:
     digest = hashlib.blake2b(digest_size=20)
-    for piece in pieces(value):
+    for piece in chunks(value):
         digest.update(piece)
     return digest.digest()
 

@@ -17,7 +17,7 @@ from fuseconv.files import PARTS
 _LONGEST_NAME = 50
 
 
-def target(path: str | os.PathLike, model: str | os.PathLike, option: str) -> Path:
+def resolve(path: str | os.PathLike, model: str | os.PathLike, option: str) -> Path:
     """The file that `path` names, links followed.
 
     Raises InputError if it cannot be written or is no ordinary file - a device would be replaced by one - or if it is
@@ -40,12 +40,12 @@ def target(path: str | os.PathLike, model: str | os.PathLike, option: str) -> Pa
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[io.BufferedWriter]:
+def atomic_write(path: Path) -> Iterator[io.BufferedWriter]:
     """A temporary file beside `path` that takes its place when the block ends well, and goes away when it does not.
 
     Whoever looks finds the old file or the new one, whole, also after the machine has lost its power; of several that
     are written at once the last. Only what ends the process at once, such as SIGKILL, leaves the temporary file."""
-    with beside(path) as temporary, open(temporary, "xb") as file:
+    with temporary_path(path) as temporary, open(temporary, "xb") as file:
         try:
             yield file
             file.flush()
@@ -58,7 +58,7 @@ def replacing(path: Path) -> Iterator[io.BufferedWriter]:
 
 
 @contextmanager
-def beside(path: Path) -> Iterator[Path]:
+def temporary_path(path: Path) -> Iterator[Path]:
     """A path beside `path`, which nobody guesses, for a file to be made there. It takes the place of `path` when the
     block ends well, and goes away when it does not."""
     # Named before it is made, so that whenever a signal comes it is known what to remove.

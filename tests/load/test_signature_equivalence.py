@@ -10,7 +10,7 @@ from google.protobuf import text_format
 
 from fuseconv.load.graph_importer import Nodes
 from fuseconv.load.protos import classes
-from fuseconv.load.signature_equivalence import Comparison
+from fuseconv.load.signature_equivalence import SignatureComparison
 
 
 def _parse(kind: str, text: str) -> Any:
@@ -52,7 +52,7 @@ def _same(
             outputs {{ key: "y" value {{ name: "{sig}:0" }} }}""")
         for sig, key in zip("ab", inputs)
     ]  # fmt: skip
-    return Comparison(Nodes(graph.node), {f.signature.name: f for f in library}).same(*signatures)
+    return SignatureComparison(Nodes(graph.node), {f.signature.name: f for f in library}).same(*signatures)
 
 
 def test_one_function_under_two_names() -> None:

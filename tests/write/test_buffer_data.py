@@ -33,7 +33,7 @@ def test_pieces_are_the_array_in_row_major_order(name: str, monkeypatch: pytest.
     monkeypatch.setattr(buffer_data, "_MAPPED_BYTES", 1000)
     array = ARRAYS[name]
     value = constant(array)
-    made = [bytes(piece) for piece in buffer_data.pieces(value)]
+    made = [bytes(piece) for piece in buffer_data.chunks(value)]
     assert b"".join(made) == np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
     assert buffer_data.size(value) == array.nbytes
     # A piece has one row at least.
@@ -47,7 +47,7 @@ def test_products_are_multiplied_piece_by_piece(array: np.ndarray, monkeypatch: 
     rows = np.array(RNG.normal(size=(len(array), *[1] * (array.ndim - 1))), np.float32)
     columns = np.array(RNG.normal(size=array.shape[-1]), np.float32)
     value = Product(Product(constant(array), rows, 9.0), columns, 9.0)
-    made = [bytes(piece) for piece in buffer_data.pieces(value)]
+    made = [bytes(piece) for piece in buffer_data.chunks(value)]
     assert b"".join(made) == (array * rows * columns).tobytes() and len(made) > 1
     assert buffer_data.size(value) == array.nbytes
 
@@ -55,6 +55,6 @@ def test_products_are_multiplied_piece_by_piece(array: np.ndarray, monkeypatch: 
 def test_a_transposed_weight_is_never_copied_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buffer_data, "_COPIED_BYTES", 10_000)
     monkeypatch.setattr(buffer_data, "_MOST_COPIED_BYTES", 10_000)
-    pieces = buffer_data.pieces(constant(MATRIX.T))
+    pieces = buffer_data.chunks(constant(MATRIX.T))
     copied = [len(piece) for piece in pieces]
     assert max(copied) <= 10_000 and sum(copied) == MATRIX.nbytes

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from fuseconv.write.flatbuffer_encoder import Encoder, Later, Table
+from fuseconv.write.flatbuffer_encoder import Deferred, Encoder, Table
 
 
 def encode(root: Table) -> bytes:
@@ -61,7 +61,7 @@ def test_tables_with_the_same_fields_share_a_vtable():
 
 
 def test_fields_that_are_set_later():
-    data_place, offset_place = Later(), Later()
+    data_place, offset_place = Deferred(), Deferred()
     buffers = [Table("Buffer", {"data": data_place}), Table("Buffer", {"offset": offset_place, "size": 2})]
     data = Encoder(Table("Model", {"buffers": buffers}), b"TEST").data
     data[offset_place.position : offset_place.position + 8] = struct.pack("<Q", 77)

@@ -13,7 +13,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
 from fuseconv.lower.engine.custom import CustomOps
-from fuseconv.lower.engine.unsupported_ops import why_inexpressible
+from fuseconv.lower.engine.unsupported_ops import unsupported_reason
 from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -39,7 +39,7 @@ def lower(
     functions: dict[str, Graph] = {}
     for graph in module.graphs():
         effects = functools.partial(has_effect, module=module, known=known)
-        form = functools.partial(_custom, module=module, custom=custom, made=made)
+        form = functools.partial(_build_custom, module=module, custom=custom, made=made)
         _lower_graph(graph, rules, report, effects, form, refused, functions)
     module.functions.update(functions)
     if refused:
@@ -49,8 +49,10 @@ def lower(
             for name, value in zip(signature.inputs, signature.graph.inputs)
             if value.shape is None and not value.dtype.is_handle
         ]
-        raise unsupported([(op, _advised(op, why, op.type in rules, custom)) for op, why in refused[::-1]], unranked)
-    _tell(made, custom, report)
+        raise unsupported(
+            [(op, _with_advice(op, why, op.type in rules, custom)) for op, why in refused[::-1]], unranked
+        )
+    _warn_of_custom_ops(made, custom, report)
 
 
 def _lower_graph(
@@ -74,7 +76,7 @@ def _lower_graph(
             detach(op)
             continue
         why, results, emitted = _apply(op, rules, functions)
-        if why and not _is_hopeless(op, why):
+        if why and not _cannot_run(op, why):
             instead, made, ops = custom(op)
             if instead or ops:
                 why, results, emitted = instead, made, ops
@@ -86,7 +88,7 @@ def _lower_graph(
         lowered.append(emitted)
         for old, new in zip(op.results, results):
             if new is not None:
-                hand_over(old, new)
+                replace_result(old, new)
         types = [new.type for new in emitted]
         why = "" if types else "what it would compute is there already, or is known"
         report.record("lowered" if types else "removed", f"lower {op.type}", op.sources, types, why)
@@ -102,8 +104,8 @@ def _apply(
             return op.attrs[left], (), []
     rule = rules.get(op.type)
     if rule is None:
-        return why_inexpressible(op.type), (), []
-    why = rule.unhandled(op) or _beyond(op) or contradiction(op)
+        return unsupported_reason(op.type), (), []
+    why = rule.unhandled(op) or _oversized(op) or contradiction(op)
     if why:
         return why, (), []
     emitted: list[Op] = []
@@ -144,7 +146,7 @@ def _refusal(error: Exception) -> str:
     return f"its operands do not fit together ({error})"
 
 
-def _beyond(op: Op) -> str:
+def _oversized(op: Op) -> str:
     """Why TFLite has no such tensors as the op takes or makes, if a size is too large; else empty."""
     largest = LARGEST_SIZE
     for value in (*op.operands, *op.results):
@@ -155,7 +157,7 @@ def _beyond(op: Op) -> str:
     return f"TFLite counts in 32 bits, and a tensor has a size of {largest}" if largest > LARGEST_SIZE else ""
 
 
-def _custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tuple[str, list[Value], list[Op]]:
+def _build_custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tuple[str, list[Value], list[Op]]:
     """Why an op cannot be a CUSTOM one (empty where it was not asked to be), else its results and the ops made. Counts
     the codes of custom ops in `made`."""
     attributes = module.attributes(op)
@@ -171,14 +173,14 @@ def _custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tu
     return "", Lowering(emitted, op).custom(form[0], op.operands, types, form[1]), emitted
 
 
-def _is_hopeless(op: Op, why: str) -> bool:
+def _cannot_run(op: Op, why: str) -> bool:
     """True of an op that no kernel could run, TensorFlow's neither."""
     return "_misplaced" in op.attrs or why.endswith(DAMAGED)
 
 
-def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
+def _with_advice(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
     """The reason with what may be done about it."""
-    if _is_hopeless(op, why):
+    if _cannot_run(op, why):
         return why
     values = [value for value in (*op.operands, *op.results) if value is not None]
     if has_rule and any(value.dtype in (FLOAT64, COMPLEX128) for value in values):
@@ -187,7 +189,7 @@ def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
     return f"{why}; {help}" if help else why
 
 
-def _tell(made: Counter[str], custom: CustomOps, report: Report) -> None:
+def _warn_of_custom_ops(made: Counter[str], custom: CustomOps, report: Report) -> None:
     """Warns of what the file needs besides the runtime's builtins: `made` counts the custom ops by their codes. And of
     names that were given for custom ops and served for nothing."""
     codes = {code: f"{code} ({count})" for code, count in sorted(made.items())}
@@ -205,7 +207,7 @@ def _tell(made: Counter[str], custom: CustomOps, report: Report) -> None:
             report.warnings.append(f"no operation {name} became a custom one: the model has none, or a rule lowers it")
 
 
-def hand_over(old: Value, new: Value) -> None:
+def replace_result(old: Value, new: Value) -> None:
     """Lets `new` take the place of `old`: its readers, its name if `new` was made for it, and what its shape tells."""
     if new.op is not None and new.op.dialect == "tfl" and new.op.name == (old.op.name if old.op else ""):
         new.name = old.name

@@ -117,6 +117,6 @@ def reasons() -> dict[str, str]:
     return {why: " ".join(names) for why, names in ops.items()}
 
 
-def why_inexpressible(op: str) -> str:
+def unsupported_reason(op: str) -> str:
     """Why a TF op that no rule lowers cannot be converted."""
     return _WHY.get(op, "no rule lowers this op")

@@ -11,7 +11,7 @@ from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.matmul import swapped
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.dynamic_shapes import extent, positions, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of
 from fuseconv.lower.support.kernel_limits import elementwise, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.builder import Builder
@@ -26,7 +26,7 @@ def MatrixInverse(tfl, matrix, *, adjoint=False):
     every = _rows(tfl, x)
     diagonal = tfl.equal(tfl.expand_dims(every, 0), tfl.expand_dims(every, 1))
     unit = select(tfl, tfl.expand_dims(diagonal, 0), 1.0, _zeros(tfl, x))
-    return reshape(tfl, _eliminated(tfl, x, unit)[0], shape, matrix)
+    return reshape(tfl, _gauss_jordan(tfl, x, unit)[0], shape, matrix)
 
 
 @lowers
@@ -34,7 +34,7 @@ def MatrixInverse(tfl, matrix, *, adjoint=False):
 def MatrixSolve(tfl, matrix, rhs, *, adjoint=False):
     """Elimination of the matrix beside the right-hand sides, with the largest pivots."""
     x, beside = _system(tfl, matrix, rhs, adjoint)
-    return reshape(tfl, _eliminated(tfl, x, beside)[0], shape_of(tfl.source.result), rhs, matrix)
+    return reshape(tfl, _gauss_jordan(tfl, x, beside)[0], shape_of(tfl.source.result), rhs, matrix)
 
 
 @lowers
@@ -42,7 +42,7 @@ def MatrixSolve(tfl, matrix, rhs, *, adjoint=False):
 def MatrixDeterminant(tfl, matrix):
     """REDUCE_PROD of the pivots of an elimination."""
     x = _flat(tfl, matrix)
-    _, pivots = _eliminated(tfl, x, None)
+    _, pivots = _gauss_jordan(tfl, x, None)
     none = tfl.reduce_any(tfl.equal(pivots, 0.0), [1])
     return reshape(tfl, select(tfl, none, 0.0, tfl.reduce_prod(pivots, [1])), shape_of(matrix)[:-2], matrix)
 
@@ -51,7 +51,7 @@ def MatrixDeterminant(tfl, matrix):
 @in_float32
 def LogMatrixDeterminant(tfl, matrix):
     """REDUCE_PROD of the signs of the pivots of an elimination, and the SUM of their logarithms."""
-    _, pivots = _eliminated(tfl, _flat(tfl, matrix), None)
+    _, pivots = _gauss_jordan(tfl, _flat(tfl, matrix), None)
     none = tfl.reduce_any(tfl.equal(pivots, 0.0), [1])
     sign = select(tfl, none, 0.0, tfl.reduce_prod(tfl.sign(pivots), [1]))
     size = select(tfl, none, float("-inf"), tfl.sum_(tfl.log(tfl.abs_(pivots)), [1]))
@@ -87,7 +87,7 @@ def MatrixTriangularSolve(tfl, matrix, rhs, *, lower=True, adjoint=False):
 
     def once(tfl: Builder, step: Value, x: Value, made: Value) -> list[Value]:
         rows = tfl.expand_dims(_rows(tfl, x), 1)
-        at = step if forwards else tfl.sub(tfl.sub(extent(tfl, shape_of(x)[1], x), 1), step)
+        at = step if forwards else tfl.sub(tfl.sub(dim_scalar(tfl, shape_of(x)[1], x), 1), step)
         column = tfl.expand_dims(tfl.gather(x, at, axis=2), 2)
         row = tfl.gather(made, tfl.reshape(at, [1]), axis=1)
         row = tfl.div(row, tfl.gather(column, tfl.reshape(at, [1]), axis=1))
@@ -99,7 +99,7 @@ def MatrixTriangularSolve(tfl, matrix, rhs, *, lower=True, adjoint=False):
     return reshape(tfl, made, shape_of(tfl.source.result), rhs, matrix)
 
 
-def _eliminated(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value, Value]:
+def _gauss_jordan(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value, Value]:
     """What stands beside the matrices once they are made unit matrices (the unit matrices if nothing does), and the
     pivots [batch, n], whose product is the determinant."""
 
@@ -153,12 +153,12 @@ def _zeros(tfl: Lowering, x: Value) -> Value:
 
 
 def _size(tfl: Lowering, x: Value) -> Value:
-    return extent(tfl, shape_of(x)[1], x)
+    return dim_scalar(tfl, shape_of(x)[1], x)
 
 
 def _rows(tfl: Builder, x: Value) -> Value:
     """The numbers of the rows of matrices [batch, n, m]."""
-    return positions(tfl, shape_of(x)[1], x)
+    return iota(tfl, shape_of(x)[1], x)
 
 
 def _number(tfl: Builder, number: float) -> Value:

@@ -16,8 +16,8 @@ from fuseconv.lower.ops.math.arithmetic import floor_quotient
 from fuseconv.lower.ops.math.bincount import weighted
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, Unsupported, lowers, require
-from fuseconv.lower.support.dynamic_shapes import extent, positions, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import broadcast_to, elementwise, filled, scalar, select, through
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of
+from fuseconv.lower.support.kernel_limits import broadcast_to, build_legalized, elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast
 
 
@@ -50,7 +50,7 @@ def RaggedTensorToTensor(tfl, shape, values, default_value, *partitions, row_par
     def taken(wide: Value, nothing: Value) -> Value:
         return tfl.gather(tfl.concatenation(wide, nothing, axis=0), at, axis=0)
 
-    return through(tfl, "GATHER", taken, values, default)
+    return build_legalized(tfl, "GATHER", taken, values, default)
 
 
 @lowers
@@ -96,7 +96,7 @@ def RaggedGather(tfl, *operands):
     *all_splits, values, indices = operands
     dims = shape_of(indices)
     made = [
-        tfl.mul(positions(tfl, product(dims[:level]) + 1, indices), extent(tfl, dims[level], indices))
+        tfl.mul(iota(tfl, product(dims[:level]) + 1, indices), dim_scalar(tfl, dims[level], indices))
         for level in range(1, len(dims))
     ]
     at = reshape(tfl, cast(tfl, indices, types.INT32), (product(dims),), indices)
@@ -105,7 +105,7 @@ def RaggedGather(tfl, *operands):
         of = elements(tfl, tfl.sub(ends, starts))
         made.append(of.splits)
         at = tfl.add(tfl.gather(starts, of.row, axis=0), of.place)
-    taken = through(tfl, "GATHER", lambda wide: tfl.gather(wide, at, axis=0), values)
+    taken = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, at, axis=0), values)
     return [*(cast(tfl, splits, all_splits[0].dtype) for splits in made), taken]
 
 
@@ -166,7 +166,7 @@ def _last(tfl: Lowering, splits: Value) -> Value:
 
 
 def _length(tfl: Lowering, x: Value) -> Value:
-    return extent(tfl, shape_of(x)[0], x)
+    return dim_scalar(tfl, shape_of(x)[0], x)
 
 
 def _numbers(tfl: Lowering, count: Value) -> Value:

@@ -30,13 +30,13 @@ def channels_last(tfl: Lowering, x: Value, data_format: str) -> Value:
     return tfl.transpose(x, [0, *range(2, rank), 1]) if is_channels_first(data_format) else x
 
 
-def restored(tfl: Lowering, y: Value, data_format: str) -> Value:
+def to_data_format(tfl: Lowering, y: Value, data_format: str) -> Value:
     """A result with channels last, in the op's data format."""
     rank = len(data_format)
     return tfl.transpose(y, [0, rank - 1, *range(1, rank - 1)]) if is_channels_first(data_format) else y
 
 
-def spatial(values: Sequence[Any], data_format: str) -> list[Any]:
+def spatial_values(values: Sequence[Any], data_format: str) -> list[Any]:
     """Those of an attribute's values that belong to the spatial dimensions. Refuses the op if the others are not 1."""
     first = is_channels_first(data_format)
     outer = (values[0], values[1] if first else values[-1])

@@ -22,7 +22,7 @@ def shape_of(value: Value, rank: int | None = None) -> Shape:
     return value.shape
 
 
-def known(dims: Sequence[Dim], what: str) -> list[int]:
+def static_dims(dims: Sequence[Dim], what: str) -> list[int]:
     """The dimensions as ints. Refuses the op if one is unknown."""
     require(not any(isinstance(dim, Sym) for dim in dims), f"{what} must be known when the model is converted")
     return [int(dim) for dim in dims]  # type: ignore[arg-type]
@@ -36,24 +36,24 @@ def reshape(tfl: Builder, x: Value, dims: Sequence[Dim], *sources: Value) -> Val
     if static is not None:
         y = tfl.reshape(x, static)
     else:
-        y = _by_units(tfl, x, tuple(dims)) or tfl.reshape(x, shape_vector(tfl, dims, x, *sources))
+        y = _insert_or_drop_unit_dims(tfl, x, tuple(dims)) or tfl.reshape(x, shape_vector(tfl, dims, x, *sources))
     y.shape = tuple(dims)
     return y
 
 
-def _by_units(tfl: Builder, x: Value, dims: Shape) -> Value | None:
+def _insert_or_drop_unit_dims(tfl: Builder, x: Value, dims: Shape) -> Value | None:
     """x with the dimensions `dims`, if these are its own with one of 1 more, or with some of 1 less: no size needs to
     be computed for that."""
     if x.shape is None:
         return None
     if len(dims) > len(x.shape):
-        added = _units_between(dims, x.shape)
+        added = _unit_dims_between(dims, x.shape)
         return tfl.expand_dims(x, np.array(added[0], np.int32)) if added and len(added) == 1 else None
-    gone = _units_between(x.shape, dims)
+    gone = _unit_dims_between(x.shape, dims)
     return tfl.squeeze(x, squeeze_dims=tuple(gone)) if gone else None
 
 
-def _units_between(longer: Shape, shorter: Shape) -> list[int] | None:
+def _unit_dims_between(longer: Shape, shorter: Shape) -> list[int] | None:
     """Which dimensions of the longer shape, all of them 1, the shorter one has not; None if they differ otherwise."""
     left, units = list(shorter), []
     for axis, dim in enumerate(longer):
@@ -68,11 +68,11 @@ def _units_between(longer: Shape, shorter: Shape) -> list[int] | None:
 
 def shape_vector(tfl: Builder, dims: Sequence[Dim], *sources: Value) -> Value:
     """An int32 vector that holds `dims` at run time, which are computed from the shapes of `sources`."""
-    parts = [size(tfl, dim, *sources) if isinstance(dim, Sym) else tfl.ints([dim]) for dim in dims]
+    parts = [dim_vector(tfl, dim, *sources) if isinstance(dim, Sym) else tfl.ints([dim]) for dim in dims]
     return parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=0)
 
 
-def size(tfl: Builder, dim: Dim, *sources: Value) -> Value:
+def dim_vector(tfl: Builder, dim: Dim, *sources: Value) -> Value:
     """A dimension as an int32 vector of one element, computed from the shapes of `sources`."""
     if isinstance(dim, int):
         return tfl.ints([dim])
@@ -82,7 +82,7 @@ def size(tfl: Builder, dim: Dim, *sources: Value) -> Value:
     terms = []
     for monomial, coefficient in dim.terms:
         if dim == _unknown(monomial):
-            return _solved(tfl, dim, sources)
+            return _solve_for(tfl, dim, sources)
         factors = [_atom(tfl, atom, sources) for atom in monomial]
         if coefficient != 1 or not factors:
             factors.append(tfl.ints([coefficient]))
@@ -90,25 +90,27 @@ def size(tfl: Builder, dim: Dim, *sources: Value) -> Value:
     return functools.reduce(tfl.add, terms)
 
 
-def extent(tfl: Builder, dim: Dim, *sources: Value) -> Value:
+def dim_scalar(tfl: Builder, dim: Dim, *sources: Value) -> Value:
     """A dimension as an int32 scalar, computed from the shapes of `sources` if it is not known."""
     if isinstance(dim, int):
         return tfl.const(np.array(dim, np.int32))
-    return reshape(tfl, size(tfl, dim, *sources), ())
+    return reshape(tfl, dim_vector(tfl, dim, *sources), ())
 
 
-def positions(tfl: Builder, count: Dim, *sources: Value) -> Value:
+def iota(tfl: Builder, count: Dim, *sources: Value) -> Value:
     """0, 1, ... as int32: a constant where the count is known."""
     if isinstance(count, int):
         return tfl.const(np.arange(count, dtype=np.int32))
-    return tfl.range(tfl.const(np.array(0, np.int32)), extent(tfl, count, *sources), tfl.const(np.array(1, np.int32)))
+    return tfl.range(
+        tfl.const(np.array(0, np.int32)), dim_scalar(tfl, count, *sources), tfl.const(np.array(1, np.int32))
+    )
 
 
 def _axis(tfl: Builder, value: Value, axis: int) -> Value:
     return tfl.strided_slice(tfl.shape_(value), [axis], [axis + 1], [1])
 
 
-def _solved(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
+def _solve_for(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
     """An unknown of which a size is a multiple, or from which one differs by a constant, as a sequence with what is
     added to it. Refuses the op if there is none."""
     (monomial, _), *_ = unknown.terms
@@ -130,6 +132,6 @@ def _unknown(monomial: tuple) -> Sym | None:
 
 def _atom(tfl: Builder, atom: str | tuple, sources: Sequence[Value]) -> Value:
     if isinstance(atom, str):
-        return size(tfl, symbol(atom), *sources)
+        return dim_vector(tfl, symbol(atom), *sources)
     _, top, bottom = atom
-    return tfl.floor_div(size(tfl, top, *sources), size(tfl, bottom, *sources))
+    return tfl.floor_div(dim_vector(tfl, top, *sources), dim_vector(tfl, bottom, *sources))

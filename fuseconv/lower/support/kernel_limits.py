@@ -15,8 +15,8 @@ from fuseconv.ir.graph import Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.lower.rules import Lowering, Unsupported, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_vector
-from fuseconv.lower.support.string_indices import by_places
-from fuseconv.lower.support.type_promotion import by_parts, carried, cast
+from fuseconv.lower.support.string_indices import build_on_indices
+from fuseconv.lower.support.type_promotion import build_on_complex_parts, cast, promote
 from fuseconv.tfl.limits import BROADCAST_RANK, RANK, TYPES
 from fuseconv.tfl.type_inference import broadcast
 
@@ -35,17 +35,17 @@ _MOVES = frozenset({
 })  # fmt: skip
 
 
-def through(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -> Any:
+def build_legalized(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -> Any:
     """`build(*data)`, which builds the op `kind`, on operands of a type that its kernel has; what is built of that type
     is cast back. Refuses the op if no type will do, or if the rank is too high for the kernel.
     The parts of complex numbers are computed apart; strings that the kernel lacks are moved by their places."""
     check_rank(kind, *data)
     original = data[0].dtype
     if original.is_complex and kind in _LINEAR:
-        return by_parts(tfl, build, *data)
+        return build_on_complex_parts(tfl, build, *data)
     if original is types.STRING and kind in _MOVES and not _takes_strings(kind, data):
-        return by_places(tfl, build, *data)
-    wide = [carried(tfl, x, TYPES[kind]) for x in data]
+        return build_on_indices(tfl, build, *data)
+    wide = [promote(tfl, x, TYPES[kind]) for x in data]
     made = build(*wide)
     if wide[0].dtype is original:
         return made
@@ -75,8 +75,8 @@ def elementwise(tfl: Lowering, kind: str, *operands: Value | float, **attrs: Any
     allowed = TYPES.get(kind, (types.FLOAT32,))
     values = [x if isinstance(x, Value) else scalar(x, first.dtype) for x in operands]
     if first.dtype.is_complex and kind in _LINEAR:
-        return by_parts(tfl, lambda *parts: _broadcast(tfl, kind, list(parts), attrs), *values)
-    wide = [carried(tfl, x, allowed) for x in values]
+        return build_on_complex_parts(tfl, lambda *parts: _broadcast(tfl, kind, list(parts), attrs), *values)
+    wide = [promote(tfl, x, allowed) for x in values]
     y = _broadcast(tfl, kind, wide, attrs)
     return y if y.dtype is types.BOOL else cast(tfl, y, first.dtype)
 
@@ -86,7 +86,7 @@ def select(tfl: Lowering, condition: Value, x: Value | float, y: Value | float) 
     like = x if isinstance(x, Value) else y
     assert isinstance(like, Value)
     data = [branch if isinstance(branch, Value) else scalar(branch, like.dtype) for branch in (x, y)]
-    return through(tfl, "SELECT_V2", lambda a, b: _broadcast(tfl, "SELECT_V2", [condition, a, b], {}), *data)
+    return build_legalized(tfl, "SELECT_V2", lambda a, b: _broadcast(tfl, "SELECT_V2", [condition, a, b], {}), *data)
 
 
 def scalar(number: Any, dtype: DType) -> Value:
@@ -98,7 +98,7 @@ def filled(tfl: Lowering, shape: Shape | None, number: Any, dtype: DType, *sourc
     """A tensor of one number; unknown dimensions are made of the sizes of `sources`, of which the first has the shape
     if that is not known."""
     dims = tfl.shape_(sources[0]) if shape is None else sizes(tfl, shape, *sources)
-    return through(tfl, "FILL", lambda wide: tfl.fill(dims, wide), scalar(number, dtype))
+    return build_legalized(tfl, "FILL", lambda wide: tfl.fill(dims, wide), scalar(number, dtype))
 
 
 def sizes(tfl: Lowering, shape: Shape, *sources: Value) -> Value:
@@ -114,7 +114,7 @@ def broadcast_to(tfl: Lowering, x: Value, shape: Shape, *sources: Value) -> Valu
     if x.shape == shape:
         return x
     dims = sizes(tfl, shape, x, *sources)
-    return through(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, dims), x)
+    return build_legalized(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, dims), x)
 
 
 def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str, Any]) -> Value:

@@ -9,16 +9,16 @@ from typing import Any
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, require
-from fuseconv.lower.support.dynamic_shapes import positions, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import iota, reshape, shape_of
 
 
-def by_places(tfl: Lowering, build: Callable[..., Any], *data: Value) -> Any:
+def build_on_indices(tfl: Lowering, build: Callable[..., Any], *data: Value) -> Any:
     """`build(*data)`, an op that moves the elements of a tensor and computes nothing."""
     require(len(data) == 1, "TFLite has no kernel that takes strings from two tensors into one")
     (x,) = data
     size = product(shape_of(x))
     row = reshape(tfl, x, (size,), x)
-    made = build(reshape(tfl, positions(tfl, size, x), shape_of(x), x))
+    made = build(reshape(tfl, iota(tfl, size, x), shape_of(x), x))
     if isinstance(made, list):
         return [tfl.gather(row, places, axis=0) for places in made]
     return tfl.gather(row, made, axis=0)

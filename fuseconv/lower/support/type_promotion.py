@@ -34,7 +34,7 @@ def cast(tfl: Lowering, x: Value, dtype: DType) -> Value:
     return tfl.cast(x, out_data_type=dtype.name.upper())
 
 
-def carried(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
+def promote(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
     """x in a type of `allowed` that holds its values exactly. Refuses the op if there is none."""
     for carrier in (x.dtype, *_WIDER.get(x.dtype, ())):
         if carrier in allowed:
@@ -42,7 +42,7 @@ def carried(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
     raise Unsupported(f"TFLite has no kernel for it on {x.dtype}, nor on a type that holds the same values")
 
 
-def complex_of(tfl: Lowering, real: Value, imaginary: Value) -> Value:
+def complex_from_parts(tfl: Lowering, real: Value, imaginary: Value) -> Value:
     """The complex64 numbers of these parts: BITCAST of the pairs, since no kernel joins them."""
     pairs = tfl.pack(real, imaginary, axis=len(real.shape or ()))
     return tfl.bitcast(pairs, results=[(types.COMPLEX64, real.shape)])
@@ -50,15 +50,15 @@ def complex_of(tfl: Lowering, real: Value, imaginary: Value) -> Value:
 
 def conjugate(tfl: Lowering, x: Value) -> Value:
     """The conjugates of complex64 numbers."""
-    return complex_of(tfl, tfl.real(x), tfl.neg(tfl.imag(x)))
+    return complex_from_parts(tfl, tfl.real(x), tfl.neg(tfl.imag(x)))
 
 
-def by_parts(tfl: Lowering, build: Callable[..., Any], *data: Value) -> Any:
+def build_on_complex_parts(tfl: Lowering, build: Callable[..., Any], *data: Value) -> Any:
     """`build(*data)`, an op that computes real and imaginary parts apart, on complex numbers."""
     real, imaginary = build(*map(tfl.real, data)), build(*map(tfl.imag, data))
     if isinstance(real, list):
-        return [complex_of(tfl, re, im) for re, im in zip(real, imaginary)]
-    return complex_of(tfl, real, imaginary)
+        return [complex_from_parts(tfl, re, im) for re, im in zip(real, imaginary)]
+    return complex_from_parts(tfl, real, imaginary)
 
 
 def in_float32(rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ _CUBIC = frozenset({"Einsum"})
 _PRODUCTS_PER_BYTE = 8
 
 
-def kernel_work(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
+def numpy_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
     """What a kernel of numpy does on these operands. made: the bytes of the results, as far as they are known."""
     read = sum(array.nbytes for array in operands)
     if op.type in _PRODUCTS:
@@ -24,7 +24,7 @@ def kernel_work(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
     return read + made + (_cubic(operands, made) if op.type in _CUBIC else 0)
 
 
-def tensorflow_work(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
+def tensorflow_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
     """What a kernel of TensorFlow does at most, as one that multiplies, decomposes or convolves matrices does, or one
     that puts a text in the place of each letter of another."""
     texts = sum(sum(map(len, array.flat)) for array in operands if array.dtype == object)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fuseconv.lower.rules import lowers
-from fuseconv.lower.support.kernel_limits import through
+from fuseconv.lower.support.kernel_limits import build_legalized
 
 
 @lowers
 def XlaDynamicUpdateSlice(tfl, x, update, indices):
     """DYNAMIC_UPDATE_SLICE."""
-    return through(
+    return build_legalized(
         tfl, "DYNAMIC_UPDATE_SLICE", lambda a, b: tfl.dynamic_update_slice(a, b, indices), x, update
     )  # fmt: skip

@@ -11,7 +11,7 @@ from fuseconv.lower.ops.math.reduction import TopKV2
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, filled, through
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, filled
 from fuseconv.lower.support.type_promotion import cast
 from fuseconv.tfl.limits import TYPES
 
@@ -48,7 +48,7 @@ def ListDiff(tfl, x, y, *, out_idx=None):
     pairs = reshape(tfl, x, (count, 1), x), reshape(tfl, y, (1, others), y)
     missing = tfl.logical_not(tfl.reduce_any(elementwise(tfl, "EQUAL", *pairs), [1]))
     places = tfl.reshape(tfl.where(missing), [-1])
-    kept = through(tfl, "GATHER", lambda wide: tfl.gather(wide, places, axis=0), x)
+    kept = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, places, axis=0), x)
     return [kept, cast(tfl, places, tfl.source.results[1].dtype)]
 
 

@@ -15,9 +15,9 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.data_format import pad, same_pads
-from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, through
-from fuseconv.lower.support.type_promotion import carried, cast, in_float32
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise
+from fuseconv.lower.support.type_promotion import cast, in_float32, promote
 
 _BLOCKS = (types.FLOAT32, types.UINT8, types.INT8, types.INT32, types.INT64)
 # The most places that GATHER is told: 1 MB of them in the file.
@@ -36,28 +36,28 @@ def ExtractImagePatches(tfl, images, *, ksizes, strides, rates, padding):
     x = _padded(tfl, images, window, padding, None)
     sizes = shape_of(x, 4)[1:3]
     if any(not isinstance(size, int) for size in sizes):
-        return through(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
+        return build_legalized(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
     (height, down, row_gap), (width, right, column_gap) = window
     if height == width == down == right and row_gap == column_gap == 1:
-        blocks = tfl.space_to_depth(_whole_blocks(tfl, carried(tfl, x, _BLOCKS), height), block_size=height)
+        blocks = tfl.space_to_depth(_whole_blocks(tfl, promote(tfl, x, _BLOCKS), height), block_size=height)
         return cast(tfl, blocks, images.dtype)
     starts = [np.arange(0, size - (n - 1) * gap, step) for size, (n, step, gap) in zip(sizes, window)]
     rows, columns = (np.add.outer(at, np.arange(n) * gap) for at, (n, _, gap) in zip(starts, window))
     if not 0 < rows.size * columns.size <= _MAX_PLACES:
-        return through(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
+        return build_legalized(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
     places = rows[:, None, :, None] * sizes[1] + columns[None, :, None, :]
-    return through(tfl, "GATHER", lambda wide: _gathered(tfl, wide, places.astype(np.int32)), x)
+    return build_legalized(tfl, "GATHER", lambda wide: _gathered(tfl, wide, places.astype(np.int32)), x)
 
 
 @lowers
 @in_float32
 def Dilation2D(tfl, x, filter, *, strides, rates, padding):
     """MAXIMUM of STRIDED_SLICEs, to each of which its part of the filter is ADDed."""
-    rows, columns, _ = known(shape_of(filter, 3), "the size of the filter")
+    rows, columns, _ = static_dims(shape_of(filter, 3), "the size of the filter")
     window = list(zip((rows, columns), strides[1:3], rates[1:3]))
     wide = _padded(tfl, x, window, padding, float(np.finfo(np.float32).min))
     terms = []
-    for (row, column), part in _slices(tfl, wide, window):
+    for (row, column), part in _window_slices(tfl, wide, window):
         weight = tfl.strided_slice(filter, [row, column, 0], [row + 1, column + 1, 0], [1] * 3, end_mask=4,
                                    shrink_axis_mask=3)  # fmt: skip
         terms.append(elementwise(tfl, "ADD", part, weight))
@@ -65,7 +65,7 @@ def Dilation2D(tfl, x, filter, *, strides, rates, padding):
 
 
 def _sliced(tfl: Lowering, x: Value, window: list[tuple[int, int, int]]) -> Value:
-    parts = [part for _, part in _slices(tfl, x, window)]
+    parts = [part for _, part in _window_slices(tfl, x, window)]
     return parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=3)
 
 
@@ -97,7 +97,7 @@ def _padded(tfl: Lowering, x: Value, window: list[tuple[int, int, int]], padding
     return pad(tfl, x, pads, value)  # type: ignore[arg-type]
 
 
-def _slices(
+def _window_slices(
     tfl: Lowering, x: Value, window: list[tuple[int, int, int]]
 ) -> Iterator[tuple[tuple[int, int], Value]]:
     """For each (row, column) of the window, what it sees of x at each of its places."""

@@ -16,7 +16,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.image import resize_weights
 from fuseconv.lower.ops.image.resize_weights import BICUBIC_STEPS
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.type_promotion import cast
 
 _SIZE = "the size of the image must be known when the model is converted"
@@ -71,7 +71,7 @@ def _resized(tfl: Lowering, images: Value, weights: Callable[[int, Dim, Dim], np
     """images [n, h, w, c] -> float32 [n, rows, columns, c]; weights(0, h, rows) is [rows, h], weights(1, w, columns)
     is [columns, w]."""
     batch, h, w, channels = shape_of(images, 4)
-    (c,) = known([channels], "the channels")
+    (c,) = static_dims([channels], "the channels")
     _, rows, columns, _ = shape_of(tfl.source.result, 4)
     x = cast(tfl, images, types.FLOAT32)
     vertical = _matrix(tfl, weights(0, h, rows), (rows, h), images)

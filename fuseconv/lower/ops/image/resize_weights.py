@@ -13,7 +13,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering
-from fuseconv.lower.support.dynamic_shapes import extent, positions, reshape
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape
 from fuseconv.lower.support.kernel_limits import scalar
 from fuseconv.lower.support.type_promotion import cast
 
@@ -53,22 +53,22 @@ def spans(
         distance = tfl.div(distance, tfl.maximum(inverse, 1.0))
     weights = _normalized(tfl, KERNELS[kernel](tfl, distance))
     beside = tfl.logical_or(
-        tfl.less(centers, 0.0), tfl.greater(centers, cast(tfl, extent(tfl, n, *sources), types.FLOAT32))
+        tfl.less(centers, 0.0), tfl.greater(centers, cast(tfl, dim_scalar(tfl, n, *sources), types.FLOAT32))
     )
     return tfl.select_v2(beside, _zero(), weights)
 
 
 def _rows(tfl: Lowering, made: Dim, *sources: Value) -> Value:
-    return reshape(tfl, cast(tfl, positions(tfl, made, *sources), types.FLOAT32), (made, 1), *sources)
+    return reshape(tfl, cast(tfl, iota(tfl, made, *sources), types.FLOAT32), (made, 1), *sources)
 
 
 def _columns(tfl: Lowering, n: Dim, *sources: Value) -> Value:
-    return cast(tfl, positions(tfl, n, *sources), types.FLOAT32)
+    return cast(tfl, iota(tfl, n, *sources), types.FLOAT32)
 
 
 def _scale(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
     """How many pixels of the image one of the result stands for."""
-    return tfl.div(*(cast(tfl, extent(tfl, dim, *sources), types.FLOAT32) for dim in (n, made)))
+    return tfl.div(*(cast(tfl, dim_scalar(tfl, dim, *sources), types.FLOAT32) for dim in (n, made)))
 
 
 def _normalized(tfl: Lowering, weights: Value) -> Value:

@@ -9,8 +9,8 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.complex import quotient
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, scalar, select, through
-from fuseconv.lower.support.type_promotion import carried, cast, conjugate
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar, select
+from fuseconv.lower.support.type_promotion import cast, conjugate, promote
 from fuseconv.tfl.limits import BROADCAST_RANK, TYPES
 
 _LONG = (types.INT64, types.UINT32)
@@ -103,7 +103,7 @@ def Mod(tfl, x, y):
         # The rest of the absolute values is exact.
         rest = elementwise(tfl, "FLOOR_MOD", elementwise(tfl, "ABS", x), elementwise(tfl, "ABS", y))
         return select(tfl, elementwise(tfl, "LESS", x, 0), elementwise(tfl, "NEG", rest), rest)
-    return _truncated_rest(tfl, x, y)
+    return _truncated_mod(tfl, x, y)
 
 
 @lowers
@@ -132,7 +132,7 @@ def Pow(tfl, x, y):
     if exponent in (1.0, 2.0, 3.0):
         return functools.reduce(lambda a, b: elementwise(tfl, "MUL", a, b), [x] * int(exponent))
     if x.dtype.is_integer:
-        x, y = (carried(tfl, v, (types.INT32, types.INT64)) for v in (x, y))
+        x, y = (promote(tfl, v, (types.INT32, types.INT64)) for v in (x, y))
         return cast(tfl, _integer_power(tfl, x, y), tfl.dtype)
     if x.dtype.is_float and exponent in (0.5, -0.5):
         return elementwise(tfl, "SQRT" if exponent > 0 else "RSQRT", x)
@@ -159,7 +159,7 @@ def Cross(tfl, a, b):
     last = len(shape_of(a)) - 1
 
     def turned(x: Value, order: list[int]) -> Value:
-        return through(tfl, "GATHER", lambda wide: tfl.gather(wide, order, axis=last), x)
+        return build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, order, axis=last), x)
 
     forward = elementwise(tfl, "MUL", turned(a, [1, 2, 0]), turned(b, [2, 0, 1]))
     return elementwise(tfl, "SUB", forward, elementwise(tfl, "MUL", turned(a, [2, 0, 1]), turned(b, [1, 2, 0])))
@@ -211,7 +211,7 @@ def _integer_power(tfl: Lowering, x: Value, y: Value) -> Value:
     return tfl.loop(more, once, [scalar(1, y.dtype), most, y, x, one])[-1]
 
 
-def _truncated_rest(tfl: Lowering, x: Value, y: Value) -> Value:
+def _truncated_mod(tfl: Lowering, x: Value, y: Value) -> Value:
     """What is left of a division of integers toward zero; it has the sign of x."""
     rest = elementwise(tfl, "FLOOR_MOD", x, y)
     if x.dtype.numpy.kind == "u":
@@ -222,7 +222,7 @@ def _truncated_rest(tfl: Lowering, x: Value, y: Value) -> Value:
 
 def _quotient(tfl: Lowering, x: Value, y: Value) -> Value:
     """x / y of int64, toward zero."""
-    left = elementwise(tfl, "SUB", x, _truncated_rest(tfl, x, y))
+    left = elementwise(tfl, "SUB", x, _truncated_mod(tfl, x, y))
     divisor = cast(tfl, y, types.FLOAT32)
     steps = []
     # y divides what is left, and a step in float32 leaves less than 2^-22 of the quotient: the third step is exact.

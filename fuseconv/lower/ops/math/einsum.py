@@ -13,9 +13,9 @@ from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.matmul import dense, matmul
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.kernel_limits import elementwise, select
-from fuseconv.lower.support.type_promotion import by_parts, in_float32
+from fuseconv.lower.support.type_promotion import build_on_complex_parts, in_float32
 
 # A dimension's name: a letter of the equation, or for an ellipsis' dimensions a number that counts from the right.
 Label = str | int
@@ -66,7 +66,7 @@ class _Layout:
 def Einsum(tfl, *inputs, equation):
     """FULLY_CONNECTED with a constant, BATCH_MATMUL, or MUL if nothing is summed; transposes as few as can be."""
     if tfl.dtype is types.COMPLEX64 and len(inputs) == 1:
-        return by_parts(tfl, lambda part: _einsum(tfl, part, equation=equation), *inputs)
+        return build_on_complex_parts(tfl, lambda part: _einsum(tfl, part, equation=equation), *inputs)
     if tfl.dtype in (types.INT32, types.INT64, types.COMPLEX64):
         return _einsum(tfl, *inputs, equation=equation)
     return in_float32(_einsum)(tfl, *inputs, equation=equation)
@@ -117,7 +117,7 @@ def _diagonal(tfl: Lowering, term: _Term) -> _Term:
     places = [axis for axis, label in enumerate(term.labels) if label == again][:2]
     others = [axis for axis in range(len(term.labels)) if axis not in places]
     dims = shape_of(term.value)
-    n, _ = known([dims[axis] for axis in places], "the size of a diagonal")
+    n, _ = static_dims([dims[axis] for axis in places], "the size of a diagonal")
     outer = [dims[axis] for axis in others]
     flat = reshape(tfl, tfl.transpose(term.value, [*others, *places]), [product(outer), n * n], term.value)
     diagonal = tfl.gather(flat, np.arange(n, dtype=np.int32) * (n + 1), axis=1)
@@ -135,7 +135,7 @@ def _spread(tfl: Lowering, term: _Term, output: Labels) -> Value:
     value = reshape(tfl, term.value, single, term.value)
     for axis, label in enumerate(output):
         if axis not in at:
-            (n,) = known([term.sizes[label]], "the size of a diagonal")
+            (n,) = static_dims([term.sizes[label]], "the size of a diagonal")
             budget.require_room(n * n, 1, tfl.name)
             mask = np.eye(n, dtype=bool).reshape([n if other in (output.index(label), axis) else 1
                                                   for other in range(len(output))])  # fmt: skip

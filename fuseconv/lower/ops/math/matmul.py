@@ -8,7 +8,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
 from fuseconv.lower.support.kernel_limits import elementwise, scalar
-from fuseconv.lower.support.type_promotion import carried, cast, complex_of, conjugate, in_float32
+from fuseconv.lower.support.type_promotion import cast, complex_from_parts, conjugate, in_float32, promote
 
 # BATCH_MATMUL takes no higher ranks.
 _MOST_DIMS = 5
@@ -63,7 +63,7 @@ def _complex_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool)
     """The products of the parts, added."""
     parts = [tfl.real(x), tfl.imag(x)], [tfl.real(y), tfl.imag(y)]
     (rr, ri), (ir, ii) = ([_real_matmul(tfl, a, b, adj_x, adj_y) for b in parts[1]] for a in parts[0])
-    return complex_of(tfl, tfl.sub(rr, ii), tfl.add(ri, ir))
+    return complex_from_parts(tfl, tfl.sub(rr, ii), tfl.add(ri, ir))
 
 
 def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
@@ -82,7 +82,7 @@ def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) ->
 def _integer_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
     """The product as TFLite has no kernel for it: every pair of elements multiplied, then summed."""
     # What is left of the sum in the wider type is what the narrower one's arithmetic leaves.
-    x, y = (cast(tfl, v, carried(tfl, scalar(0, tfl.dtype), (types.INT32, types.INT64)).dtype) for v in (x, y))
+    x, y = (cast(tfl, v, promote(tfl, scalar(0, tfl.dtype), (types.INT32, types.INT64)).dtype) for v in (x, y))
     x, y = swapped(tfl, x) if adj_x else x, swapped(tfl, y) if adj_y else y
     rank = max(len(shape_of(x)), len(shape_of(y)))
     left = tfl.expand_dims(x, tfl.const(-1, types.INT32))

@@ -8,8 +8,8 @@ from fuseconv.ir import budget, types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.data_format import channels_last, is_channels_first, restored
-from fuseconv.lower.support.dynamic_shapes import known, shape_of, size
+from fuseconv.lower.support.data_format import channels_last, is_channels_first, to_data_format
+from fuseconv.lower.support.dynamic_shapes import dim_vector, shape_of, static_dims
 from fuseconv.lower.support.kernel_limits import elementwise, scalar
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
@@ -31,7 +31,7 @@ def FusedBatchNorm(
         moments[0] = mean
     factor = tfl.mul(scale, tfl.rsqrt(tfl.add(variance, epsilon)))
     y = tfl.add(tfl.mul(x, factor), tfl.sub(offset, tfl.mul(mean, factor)))
-    return [restored(tfl, y, data_format), *moments]
+    return [to_data_format(tfl, y, data_format), *moments]
 
 
 @lowers
@@ -48,7 +48,7 @@ def LRN(tfl, x, *, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5):
     if (bias > 0 and alpha >= 0) or beta == 0:
         return tfl.local_response_normalization(x, radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
     # The base of the power can be negative; TensorFlow then makes NaNs where TFLite's op makes numbers.
-    (channels,) = known(shape_of(x, 4)[3:], "the number of channels")
+    (channels,) = static_dims(shape_of(x, 4)[3:], "the number of channels")
     budget.require_room(channels * channels, 8, tfl.name)
     distance = np.abs(np.subtract.outer(np.arange(channels), np.arange(channels)))
     band = np.where(distance <= depth_radius, np.float32(alpha), np.float32(0))
@@ -80,7 +80,7 @@ def _moments(tfl: Lowering, x: Value) -> tuple[Value, Value, Value]:
     mean = tfl.mean(x, axes)
     centered = tfl.sub(x, mean)
     variance = tfl.mean(tfl.mul(centered, centered), axes)
-    count = cast(tfl, size(tfl, product(shape_of(x)[:-1]), x), types.FLOAT32)
+    count = cast(tfl, dim_vector(tfl, product(shape_of(x)[:-1]), x), types.FLOAT32)
     fewer = tfl.maximum(tfl.sub(count, 1.0), 1.0)
     return mean, variance, tfl.mul(variance, tfl.div(count, fewer))
 
