@@ -16,7 +16,7 @@ from fuseconv.transforms.tf.canonicalize import more_known
 
 
 def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
-    """Checks and rewrites: builds the fused ops in `tfl.out`, and returns the new results by name.
+    """Check the match and build the fused ops in `tfl.out`; return the new results by name.
 
     Raises Refused, with nothing built, if the fusion is not to be made; an error that names fusion, file and line if
     the converter module is wrong."""
@@ -41,7 +41,7 @@ def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
 
 
 def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, report: Report, why: str = "") -> None:
-    """Lets the readers of the matched results read the new ones, and records it."""
+    """Replace the uses of the matched results by the new ones, and record it."""
     for name, old in match.results.items():
         new = made.get(name)
         if new is not None:
@@ -54,7 +54,7 @@ def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, 
 
 
 def discard(tfl: Builder) -> None:
-    """Takes back what was built, with the functions of its loops."""
+    """Take back what was built, with the functions of its loops."""
     for op in tfl.out:
         detach(op)
         for name in references(op):
@@ -80,7 +80,7 @@ def _named(fusion: Fusion, match: Match, made: Any, tfl: Builder) -> dict[str, V
 
 
 def _is_own(value: Value | None, match: Match, tfl: Builder) -> bool:
-    """True of what a rewrite may return of a composite, which sees no more of the model than the operands."""
+    """Return True for what a rewrite may return of a composite, which sees no more of the model than the operands."""
     if value is None or value.is_const or value.op in tfl.out:
         return True
     operands = (v for operand in match.operands.values() for v in (operand if isinstance(operand, list) else [operand]))
@@ -104,12 +104,12 @@ def _wrong(fusion: Fusion, why: str) -> Exception:
 
 
 def _decides_itself(value: Value) -> bool:
-    """True of the results of custom ops: the body, often a placeholder, need not know their shapes."""
+    """Return True for the results of custom ops: the body, often a placeholder, need not know their shapes."""
     return value.op is not None and value.op.kind == "tfl.CUSTOM"
 
 
 def _differ(a: Shape | None, b: Shape | None) -> bool:
-    """True of two shapes that cannot be one."""
+    """Return True for two shapes that cannot be one."""
     if a is None or b is None:
         return False
     return len(a) != len(b) or any(isinstance(x, int) and isinstance(y, int) and x != y for x, y in zip(a, b))

@@ -78,7 +78,7 @@ class BodyCheck:
         self._verdicts: dict[tuple, _Verdict | None] = {}
 
     def __call__(self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone) -> str:
-        """A sentence on what was found, for the report. Raises Refused if body and fusion differ.
+        """Return a sentence on what was found, for the report. Raises Refused if body and fusion differ.
 
         op: the call of a composite, callee: the function that it calls; both stay as they are. Each function of the
         model is checked once for each fusion, however often it is called, unless the calls differ in what a check
@@ -96,7 +96,7 @@ class BodyCheck:
         return verdict.why
 
     def warning(self) -> str:
-        """What to tell the user about checks that were skipped; empty if none was."""
+        """Return what to tell the user about checks that were skipped; empty if none was."""
         if not self.skipped:
             return ""
         first = ", ".join(self.skipped[:3]) + (" and others" if len(self.skipped) > 3 else "")
@@ -108,7 +108,7 @@ class BodyCheck:
     def _judge_in_time(
         self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone
     ) -> _Verdict | None:
-        """The verdict; None if there is no time for it."""
+        """Return the verdict; None if there is no time for it."""
         constants = _constants(op, callee, module)
         self._start = self._clock() - self.seconds
         # The small models share the constants of the model, which must not know these readers.
@@ -126,11 +126,11 @@ class BodyCheck:
             self.seconds = self._clock() - self._start
 
     def _clock(self) -> float:
-        """Seconds that the processor has worked for this thread and for the sandbox."""
+        """Return the CPU seconds that the processor has worked for this thread and for the sandbox."""
         return time.thread_time() + self.sandbox.seconds
 
     def close(self) -> None:
-        """Ends what runs the bodies."""
+        """End what runs the bodies."""
         self.sandbox.close()
 
     def _has_time(self, seconds: float = 0.0) -> bool:
@@ -178,7 +178,7 @@ class BodyCheck:
         data = [value not in places[0] and inner not in places[1] for value, inner in zip(*map(_inputs, (alone, body)))]
 
         def draw(data: list[bool], rng: np.random.Generator, scale: float) -> list[np.ndarray]:
-            """data: of which inputs the numbers are neither places nor sizes."""
+            """Return data: of which inputs the numbers are neither places nor sizes."""
             drawn = sampling.draw_special(fusion, rng, match)
             return [
                 drawn[value] if value in drawn else sampling.draw(rng, dtype.numpy, shape, scale, plain)
@@ -194,7 +194,7 @@ class BodyCheck:
             return self._run(fusion, runners, partial(draw, [False] * len(data)))
 
     def _run(self, fusion: Fusion, runners: tuple[_Runner, _Runner], draw: Callable[..., list]) -> Difference:
-        """Runs the fused op and the body on what is drawn."""
+        """Run the fused op and the body on what is drawn."""
         fused, body = runners
         difference = Difference()
         rng = np.random.default_rng(0)
@@ -223,8 +223,8 @@ class BodyCheck:
 
 
 def _seen(op: Op) -> tuple:
-    """What a check sees of a call, so that its verdict holds for another where that is the same. Of large constants,
-    which are weights, it is only whether they are zero: they hide what the body does with them."""
+    """Return what a check sees of a call, so that its verdict holds for another where that is the same. Of large
+    constants, which are weights, it is only whether they are zero: they hide what the body does with them."""
     operands: list[Any] = []
     for value in op.operands:
         if value is None or value.shape is None:
@@ -240,7 +240,7 @@ def _seen(op: Op) -> tuple:
 
 
 def _alone(op: Op, module: Module, sizes: dict[str, int]) -> Module:
-    """A model that only holds this call, on inputs of static shapes; what it returns is what the model reads."""
+    """Return a model that only holds this call, on inputs of static shapes; what it returns is what the model reads."""
     graph = Graph("body_check")
     inputs: dict[Value, Value] = {}
     for value in op.operands:
@@ -268,7 +268,7 @@ def _elements(value: Value) -> int:
 
 
 def _functions(op: Op, module: Module) -> dict[str, Graph]:
-    """Copies of the functions that an op runs, to any depth: making a file of them takes them apart."""
+    """Copy of the functions that an op runs, to any depth: making a file of them takes them apart."""
     copies: dict[str, Graph] = {}
     pending = [op]
     while pending:
@@ -284,7 +284,7 @@ def _has_loop(module: Module) -> bool:
 
 
 def _depends_on_inputs(graph: Graph) -> bool:
-    """True if any result is made from an input."""
+    """Return True if any result is made from an input."""
     inputs = set(graph.inputs)
     pending = list(graph.outputs)
     seen: set[Value] = set()
@@ -326,7 +326,8 @@ class _Runner:
 
 
 def _estimate(op: Op, callee: Graph, module: Module, constants: set[Value]) -> float:
-    """Seconds that a check takes. All that is constant is thought of as weights, which each row is multiplied by."""
+    """Estimate the seconds that a check takes. All that is constant is thought of as weights, which each row is
+    multiplied by."""
     rows = max((_rows(value) for value in op.operands if value is not None and not value.is_const), default=1)
     weights = sum(value.data.size for value in constants if value.data is not None)
     return (
@@ -341,7 +342,7 @@ def _rows(value: Value) -> int:
 
 
 def _constants(op: Op, callee: Graph, module: Module) -> set[Value]:
-    """The constants that a call takes, and those of the function that it calls."""
+    """Return the constants that a call takes, and those of the function that it calls."""
     inner = list(_ops(callee, module))
     ends = [body.terminator for part in inner for body, _ in bodies(part, module)]
     parts = (op, callee.terminator, *inner, *ends)

@@ -77,21 +77,22 @@ class Sandbox:
         return 0 if self._child is None else self._child.pid
 
     def load(self, data: bytes, patience: float) -> int:
-        """The number of a file, to run it by. Raises Failed, and Ended after which no file is there any more."""
+        """Return the number of a file, to run it by. Raises Failed, and Ended after which no file is there any more."""
         return self._ask({"do": "load"}, [np.frombuffer(data, np.uint8)], patience)[0]["number"]
 
     def run(self, number: int, arrays: Sequence[np.ndarray], patience: float) -> list[np.ndarray]:
-        """The outputs of the only signature of a file, y0, y1, ..., for its inputs x0, x1, ... Raises as `load`."""
+        """Return the outputs of the only signature of a file, y0, y1, ..., for its inputs x0, x1, ... Raises as
+        `load`."""
         return self._ask({"do": "run", "number": number}, arrays, patience)[1]
 
     def forget(self) -> None:
-        """Lets the child drop the files that it has loaded."""
+        """Let the child drop the files that it has loaded."""
         if self._child is not None:
             with contextlib.suppress(ChildEnded):
                 self._ask({"do": "forget"}, [], 1.0)
 
     def close(self) -> None:
-        """Ends the child, whatever it does."""
+        """End the child, whatever it does."""
         if self._child is not None:
             self._child.end()
             self._child = None
@@ -187,7 +188,7 @@ def _forked() -> _Child:
 
 
 def _become_child(read: int, write: int, others: Sequence[int], parent: int) -> NoReturn:
-    """Serves until the pipe ends, and leaves without any of the clean-up that is the parent's."""
+    """Serve until the pipe ends, and leave without any of the parent's clean-up."""
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
@@ -202,7 +203,7 @@ def _become_child(read: int, write: int, others: Sequence[int], parent: int) -> 
 
 
 def _end_with(parent: int) -> None:
-    """Lets the system kill this process when its parent ends."""
+    """Let the system kill this process when its parent ends."""
     import ctypes
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -211,7 +212,7 @@ def _end_with(parent: int) -> None:
 
 
 def serve(reader: IO[bytes], writer: IO[bytes]) -> None:
-    """Answers requests until the pipe ends."""
+    """Answer requests until the pipe ends."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     _limit_resources()
@@ -246,7 +247,7 @@ def serve(reader: IO[bytes], writer: IO[bytes]) -> None:
 
 
 def _signature_tensors(interpreter: Any) -> tuple[list[int], list[int]]:
-    """The tensors of the inputs x0, x1, ... and of the outputs y0, y1, ..."""
+    """Return the tensors of the inputs x0, x1, ... and of the outputs y0, y1, ..."""
     runner = interpreter.get_signature_runner()
     ends = runner.get_input_details(), runner.get_output_details()
     inputs, outputs = ([end[f"{x}{n}"]["index"] for n in range(len(end))] for x, end in zip("xy", ends))
@@ -271,7 +272,7 @@ def _limit_resources() -> None:
 
 
 def _limit_memory(more: int, before: int | None = None) -> int:
-    """Lets this process take so many bytes more than before, or than it has now; returns how many these are in all."""
+    """Let this process take so many bytes more than before, or than it has now; returns how many these are in all."""
     if sys.platform != "linux":
         return 0  # elsewhere the limit is not kept, or there is none
     import resource
@@ -306,7 +307,7 @@ def _encoded(array: np.ndarray) -> tuple[dict[str, Any], bytes | memoryview]:
 def _receive(
     reader: IO[bytes], most_text: float = math.inf, most_data: float = math.inf
 ) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """A message of no more than so many bytes. Raises EOFError if none comes, ValueError if it is none."""
+    """Return a message of no more than so many bytes. Raises EOFError if none comes, ValueError if it is none."""
     (length,) = _LENGTH.unpack(_read(reader, _LENGTH.size))
     if length > most_text:
         raise ValueError("the header is too long")

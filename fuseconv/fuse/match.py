@@ -94,16 +94,16 @@ class Match:
         return next(iter(self.results.values()))
 
     def reads(self, name: str) -> bool:
-        """True if somebody reads the result of this name."""
+        """Return True if somebody reads the result of this name."""
         return name in self.results and bool(self.results[name].uses)
 
     def require(self, condition: object, why: str) -> None:
-        """Refuses the fusion with `why` unless the condition holds."""
+        """Refuse the fusion with `why` unless the condition holds."""
         if not condition:
             self.refuse(why)
 
     def refuse(self, why: str) -> NoReturn:
-        """Refuses the fusion."""
+        """Refuse the fusion."""
         raise Refused(why)
 
 

@@ -39,7 +39,7 @@ class Difference:
         self.why = ""
 
     def add(self, fused: Compute, body: Compute, arrays: list[np.ndarray], overflows: bool) -> None:
-        """Compares what the fused op makes of the arrays with what the body does. overflows: they are large enough for
+        """Compare what the fused op makes of the arrays with what the body does. overflows: they are large enough for
         the body to overflow where the fused op need not."""
         made, expected = fused(arrays), body(arrays)
         distances = [_distance(a, b, overflows) for a, b in zip(made, expected)]
@@ -67,7 +67,8 @@ def _differ(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
 
 
 def _distance(actual: np.ndarray, expected: np.ndarray, overflows: bool) -> float:
-    """The largest error of floats; of others, how many differ; infinite where shapes do, or what is no finite number.
+    """Return the largest error of floats; of others, how many differ; infinite where shapes do, or what is no finite
+    number.
     """
     if actual.shape != expected.shape:
         return math.inf
@@ -81,7 +82,7 @@ def _distance(actual: np.ndarray, expected: np.ndarray, overflows: bool) -> floa
 
 
 def _size(array: np.ndarray) -> float:
-    """The largest number; 0 for what is to be equal."""
+    """Return the largest number; 0 for what is to be equal."""
     return float(np.abs(array)[np.isfinite(array)].max(initial=0.0)) if array.dtype.kind in "fc" else 0.0
 
 
@@ -97,7 +98,7 @@ def _told(index: int, actual: np.ndarray, expected: np.ndarray, distance: float)
 
 
 def _nearby(array: np.ndarray) -> np.ndarray:
-    """Floats that differ in their last bits."""
+    """Return floats that differ in their last bits."""
     if array.dtype.kind not in "fc":
         return array
     shaken = array.copy()

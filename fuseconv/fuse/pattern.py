@@ -72,7 +72,7 @@ Glance = tuple[Any, ...]
 
 
 def glance(op: Op) -> Glance:
-    """What is seen of the op at first."""
+    """Return what is seen of the op at first."""
     seen: list[Any] = [op.kind]
     for value in op.operands:
         seen.append(None if value is None else value.is_const if value.op is None else value.op.kind)
@@ -91,7 +91,7 @@ class Node(Term):
     shared: bool
 
     def may_be(self, seen: Glance) -> bool:
-        """False of what cannot match, whatever else there is to see of it."""
+        """Return False if the term cannot match an op with this key, whatever its operands."""
         kind, *operands = seen
         count = len(self.operands)
         if kind not in self.kinds or count > len(operands) or (count < len(operands) and not self.rest):
@@ -142,7 +142,7 @@ class Bindings:
     miss: NearMiss | None = None
 
     def but(self, miss: NearMiss, ways: Iterator[None]) -> Iterator[None]:
-        """The ways with this as the one thing that may differ."""
+        """Return the ways with this as the one thing that may differ."""
         self.lenient, self.miss = False, miss
         yield from ways
         self.lenient, self.miss = True, None
@@ -177,11 +177,11 @@ class Pattern:
         return _count(self.root)
 
     def may_end_at(self, seen: Glance) -> bool:
-        """False of an op that cannot be the last of a match, whatever else there is to see of it."""
+        """Return False if the op cannot be the root of a match, whatever its operands."""
         return any(node.may_be(seen) for node in self._roots)
 
     def matches(self, op: Op) -> Iterator[Bindings]:
-        """The ways to match with `op` as the last op of the pattern."""
+        """Return the ways to match with `op` as the last op of the pattern."""
         for node in self._roots:
             bound = Bindings()
             for _ in _match_op(node, op, bound):
@@ -189,9 +189,9 @@ class Pattern:
                     yield Bindings(dict(bound.values), dict(bound.ops), list(bound.matched))
 
     def nearest_miss(self, op: Op) -> NearMiss | None:
-        """What keeps `op` from being the last op of a match, if it is one thing only: a constant of another value, an
-        op, an attribute, or another reader of an inner value. Then ops that stand for at least three nodes of the model
-        match, and two thirds of the pattern's. None also if the pattern matches."""
+        """Return what keeps `op` from being the last op of a match, if it is one thing only: a constant of another
+        value, an op, an attribute, or another reader of an inner value. Then ops that stand for at least three nodes of
+        the model match, and two thirds of the pattern's. None also if the pattern matches."""
         best: NearMiss | None = None
         for node in self._roots:
             bound = Bindings(lenient=True)
@@ -249,7 +249,7 @@ class Dialect:
 
 
 def pattern(function: Callable[..., Term]) -> Pattern:
-    """Traces a function whose first parameter is the dialect (`tf` or `tfl`) and whose others stand for values.
+    """Trace a function whose first parameter is the dialect (`tf` or `tfl`) and whose others stand for values.
 
     Raises TypeError for what could match nothing, or would never be bound."""
     parameters = list(inspect.signature(function).parameters.values())
@@ -275,7 +275,7 @@ def _nodes(term: Any) -> Iterator[Node]:
 
 
 def _subterms(term: Any) -> Iterator[Any]:
-    """The term and all that it is made of."""
+    """Return the term and all that it is made of."""
     yield term
     for part in term.terms if isinstance(term, Either) else term.operands if isinstance(term, Node) else ():
         yield from _subterms(part)
@@ -357,7 +357,7 @@ def _match_value(term: Any, value: Value | None, bound: Bindings) -> Iterator[No
 
 
 def _match_as_miss(term: Any, value: Value | None, reader: Op, bound: Bindings) -> Iterator[None]:
-    """Takes a value that is no match of a term for the one thing that may differ: an op in the place of another, or a
+    """Take a value that is no match of a term for the one thing that may differ: an op in the place of another, or a
     value in the place of the whole term."""
     why = _why_different(term, value, bound)
     if not why:
@@ -371,8 +371,9 @@ def _match_as_miss(term: Any, value: Value | None, reader: Op, bound: Bindings) 
 
 
 def _why_different(term: Any, value: Value | None, bound: Bindings) -> str:
-    """What is different about a value that can be no match of a term, whatever its own operands are; empty if it can be
-    one, if it would mean another expression altogether, or if it is an op that one of the alternatives begins with."""
+    """Return what is different about a value that can be no match of a term, whatever its own operands are; empty if it
+    can be one, if it would mean another expression altogether, or if it is an op that one of the alternatives begins
+    with."""
     terms = _alternatives(term)
     kinds = dict.fromkeys(kind for part in terms if isinstance(part, Node) for kind in part.kinds)
     if value is None or term is None or (value.op is not None and value.op.kind in kinds and value.index == 0):
@@ -393,14 +394,14 @@ def _why_different(term: Any, value: Value | None, bound: Bindings) -> str:
 
 
 def _described(value: Value) -> str:
-    """A value as its reader sees it."""
+    """Return a value as its reader sees it."""
     if value.data is not None:
         return f"the constant {value.data.tolist()}" if value.data.size <= _FEW else "a constant"
     return f"the input {value.name!r}" if value.op is None else f"{value.op.type} {value.op.name!r}"
 
 
 def _is_same(a: Value, b: Value) -> bool:
-    """True of one value, and of small constants with equal elements."""
+    """Return True for the same value, and for small constants with equal elements."""
     if a is b or a.data is None or b.data is None:
         return a is b
     small = a.data.size <= _SMALL_SIZE
@@ -414,7 +415,7 @@ def _is_number(value: Value, number: float) -> bool:
 
 
 def _wrong_attr(node: Node, op: Op) -> str | None:
-    """The first attribute that does not hold what the pattern asks for."""
+    """Return the first attribute that does not hold what the pattern asks for."""
     for name, wanted in node.attrs.items():
         held = op.attrs.get(name)
         if not (wanted(held) if callable(wanted) else held == wanted):
@@ -427,7 +428,7 @@ def _wrong_attr(node: Node, op: Op) -> str | None:
 
 
 def _holds_state_or_is_quantized(op: Op) -> bool:
-    """True of ops that no pattern means: writes of variable tensors, and arithmetic on scaled integers."""
+    """Return True for ops that no pattern matches: writes of variable tensors, and arithmetic on quantized values."""
     for value in (*op.results, *op.operands):
         if value is not None and (value.variable or value.quantisation is not None):
             return True
@@ -435,7 +436,7 @@ def _holds_state_or_is_quantized(op: Op) -> bool:
 
 
 def _may_be(term: Any, maker: str | bool | None) -> bool:
-    """False of a term that cannot match what a glance shows of an operand."""
+    """Return False for a term that cannot match what a glance shows of an operand."""
     if isinstance(term, Either):
         return any(_may_be(alternative, maker) for alternative in term.terms)
     if isinstance(term, Node):
@@ -446,7 +447,7 @@ def _may_be(term: Any, maker: str | bool | None) -> bool:
 
 
 def _outside_readers(bound: Bindings, root: Op) -> Iterator[tuple[Op, Op]]:
-    """The inner ops whose results somebody else reads, each with each such reader."""
+    """Return the inner ops whose results somebody else reads, each with each such reader."""
     matched = {*bound.matched, bound.miss.instead if bound.miss else None}
     for op in dict.fromkeys(bound.inner):
         for reader in () if op is root else dict.fromkeys(reader for r in op.results for reader in r.uses):

@@ -37,7 +37,7 @@ def fuse_tfl_patterns(module: Module, fusions: Iterable[Fusion], report: Report,
 def fuse_patterns(
     module: Module, fusions: Iterable[Fusion], report: Report, dialect: str, explain: bool = False
 ) -> bool:
-    """Replaces what matches the patterns of a dialect, in each graph until none matches; larger ones go first.
+    """Replace what matches the patterns of a dialect, in each graph until none matches; larger ones go first.
     Returns whether anything did.
 
     Patterns of `tf` ops are tried from the end of a graph, so that a whole expression is seen before its parts; those
@@ -61,7 +61,7 @@ def report_unknown_ops(
     module: Module, fusions: Iterable[Fusion], rules: Iterable[str], names: Callable[[], Iterable[str]],
     report: Report, explain: bool,
 ) -> None:
-    """Warns of ops in patterns that look misspelled, since such a pattern matches nothing, in silence: ops without
+    """Warn of ops in patterns that look misspelled, since such a pattern matches nothing, in silence: ops without
     a rule, that neither TensorFlow (whose `names` are asked for if there are any) nor the model has.
 
     The op of a model that is not converted now is no mistake: what resembles no op of TensorFlow's is only recorded,
@@ -107,7 +107,7 @@ class _Candidates:
 
 @lru_cache(maxsize=4)
 def _candidates(fusions: tuple[Fusion, ...], dialect: str) -> _Candidates:
-    """One set of fusions mostly serves many conversions."""
+    """Return the candidates of a set of fusions, cached: one set mostly serves many conversions."""
     return _Candidates(fusions, dialect)
 
 
@@ -142,7 +142,7 @@ class _PatternRewriter:
         return fused
 
     def explain(self) -> None:
-        """Records the nearest miss of each fusion at each op that is left, and that it has not refused."""
+        """Record the nearest miss of each fusion at each op that is left, and that it has not refused."""
         nearest: dict[tuple[str, Op], NearMiss] = {}
         for op in self.graph.ops:
             for fusion, pattern in self.candidates.by_kind.get(op.kind, ()):
@@ -156,7 +156,7 @@ class _PatternRewriter:
                 self.report.record("refused", name, op.sources, why=f"almost: at {miss.op.name!r} {miss.why}")
 
     def walk(self) -> bool:
-        """One walk; True if anything was fused."""
+        """Walk the graph once; return True if anything was fused."""
         fused = False
         dead: set[Op] = set()
         pending, done = self.graph.ops[:: -self.step], []
@@ -175,7 +175,7 @@ class _PatternRewriter:
         return fused
 
     def fuse(self, op: Op, dead: set[Op]) -> list[Op] | None:
-        """Replaces the op by the first fusion that agrees; returns what was built, or None if none does."""
+        """Replace the op by the first fusion that agrees; returns what was built, or None if none does."""
         for fusion, pattern in self.candidates.of(op):
             for bindings in pattern.matches(op):
                 match = Match(

@@ -57,7 +57,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def _repeats(mask: Shape, scores: Shape) -> bool:
-    """True if the mask is one for several scores."""
+    """Return True if the mask is one for several scores."""
     return len(mask) < len(scores) or any(dim == 1 != size for dim, size in zip(mask, scores))
 
 

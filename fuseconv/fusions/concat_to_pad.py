@@ -61,7 +61,7 @@ def rewrite_zeros(tfl: Builder, m: Match) -> Value:
 
 
 def _require_padding(m: Match) -> None:
-    """Refuses what PAD does not do: the sizes along the axis must be known, and the constant be one for all rows."""
+    """Refuse what PAD does not do: the sizes along the axis must be known, and the constant be one for all rows."""
     join, repeated = _join(m), m.repeated.result.shape
     m.require(not join.attrs.get("fused_activation_function"), "an activation stands between")
     m.require(m.x.shape is not None and repeated is not None, "a rank is not known")
@@ -78,7 +78,7 @@ def _padded(tfl: Builder, m: Match) -> Value:
 
 
 def _token(m: Match) -> np.ndarray | None:
-    """The constant with zeros beside it where the data stand; None if their number is not known."""
+    """Return the constant with zeros beside it where the data stand; None if their number is not known."""
     axis, rank = _axis(m), len(m.x.shape)
     count, beside = m.repeated.result.shape[axis], m.x.shape[axis]
     if not isinstance(beside, int):

@@ -77,8 +77,9 @@ def rewrite(tfl: Builder, m: Match) -> list[Value]:
 
 
 def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
-    """Boxes of the size of an image, of which some overlap. From few to half of them have a score above the threshold;
-    the scores of a box are alike in all classes, so that it shows whether it is taken for one of them or for several.
+    """Return boxes of the size of an image, of which some overlap. From few to half of them have a score above the
+    threshold; the scores of a box are alike in all classes, so that it shows whether it is taken for one of them or for
+    several.
     """
     _, count, classes = m.scores.shape
     scales = [m.attrs[name] for name in ("y_scale", "x_scale", "h_scale", "w_scale")]

@@ -27,7 +27,7 @@ _INEXACT = "the numbers do not fit into the weights without loss"
 
 
 def _reads(tfl: Dialect, data: Any, shape: Any, weights: Any) -> Term:
-    """A linear op with this data; the first operand of a transposed convolution is its output's shape."""
+    """Return a linear op with this data; the first operand of a transposed convolution is its output's shape."""
     return tfl[_DATA_FIRST](data, ..., name="linear") | tfl[_DATA_THIRD](shape, weights, data, ..., name="linear")
 
 
@@ -72,7 +72,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def _require_elementwise(m: Match) -> None:
-    """Refuses constants with an activation behind them, and those that repeat the data."""
+    """Refuse constants with an activation behind them, and those that repeat the data."""
     m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between")
     m.require(m.x.shape is not None and m.x.shape == m.inner.result.shape, "a constant enlarges the data")
 
@@ -109,7 +109,8 @@ def rewrite_gated(tfl: Builder, m: Match) -> Value:
 
 
 def _rounds(op: Op | None) -> bool:
-    """True of an op whose result is no more exact than a sum of products with it: a linear one, the last of a norm."""
+    """Return True for an op whose result is no more exact than a sum of products with it: a linear one, the last of a
+    norm."""
     if op is None or op.dialect != "tfl":
         return False
     makers = [value.op.type for value in op.operands if value is not None and value.op is not None]
@@ -117,7 +118,7 @@ def _rounds(op: Op | None) -> bool:
 
 
 def _rounds_all(factors: np.ndarray) -> bool:
-    """True if products with these factors have more digits than fit: none is a power of two."""
+    """Return True if products with these factors have more digits than fit: none is a power of two."""
     return bool((np.abs(np.frexp(factors)[0]) != 0.5).all())
 
 
@@ -126,7 +127,7 @@ def _channels(found: Linear, constant: Value | None) -> bool:
 
 
 def _vector(found: Linear, constant: Value) -> np.ndarray | None:
-    """One number an input channel. The data must keep its last dimension, so that no other broadcasts."""
+    """Return one number an input channel. The data must keep its last dimension, so that no other broadcasts."""
     array, inputs = finite_array(constant), found.inputs
     if array is None:
         return None
@@ -136,7 +137,7 @@ def _vector(found: Linear, constant: Value) -> np.ndarray | None:
 
 
 def _folded(m: Match, found: Linear, b: Value | None) -> tuple[Value, np.ndarray | None]:
-    """The weights and the bias with `m.a` and `b` in them; refuses the fusion where digits would be lost."""
+    """Return the weights and the bias with `m.a` and `b` in them; refuses the fusion where digits would be lost."""
     weights, bias = found.weights, found.bias
     if b is not None:
         vector = _vector(found, b)

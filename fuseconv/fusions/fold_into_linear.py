@@ -46,7 +46,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def linear_of(m: Match) -> Linear:
-    """The linear op of the match. Refuses the fusion if its weights are no constants."""
+    """Return the linear op of the match. Refuses the fusion if its weights are no constants."""
     found = linear(m.linear)
     if found is None:
         m.refuse("the weights are not constants of float32")
@@ -61,7 +61,7 @@ def rebuilt(
     activation: str,
     data: Value | None = None,
 ) -> Value:
-    """The op with other weights, bias and activation, on other data if that is given."""
+    """Return the op with other weights, bias and activation, on other data if that is given."""
     operands: list[Any] = list(found.op.operands)
     operands += [None] * (found.layout.bias + 1 - len(operands))
     operands[found.layout.weights] = weights
@@ -76,8 +76,8 @@ def rebuilt(
 
 
 def _folded(m: Match, found: Linear) -> tuple[Value, np.ndarray | None]:
-    """The weights and the bias with the constant in them; refuses the fusion where it does not fit, or digits would be
-    lost."""
+    """Return the weights and the bias with the constant in them; refuses the fusion where it does not fit, or digits
+    would be lost."""
     array = finite_array(m.c)
     constant = None if array is None else per_channel(array, m.linear.result.shape, found.outputs)
     if constant is None:

@@ -39,7 +39,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def _shape(m: Match, axes: Any) -> Shape:
-    """The shape of the result if the reduction did with its dimensions what it does not do."""
+    """Return the shape of the result if the reduction did with its dimensions what it does not do."""
     rank = len(m.x.shape)
     reduced = {int(axis) % rank for axis in axes.reshape(-1)}
     if m.reduction.attrs.get("keep_dims"):

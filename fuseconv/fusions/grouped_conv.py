@@ -61,13 +61,13 @@ class _Channels(NamedTuple):
 
 
 def _size(image: Value) -> int | None:
-    """The number of channels of an image, None if it is not known or no image."""
+    """Return the number of channels of an image, None if it is not known or no image."""
     size = image.shape[3] if image.shape is not None and len(image.shape) == 4 else None
     return size if isinstance(size, int) else None
 
 
 def _channels(value: Value) -> _Channels | None:
-    """Which channels a slice or a part of a split has; None of other values."""
+    """Return which channels a slice or a part of a split has; None of other values."""
     size = _size(value)
     if value.op is None or size is None:
         return None

@@ -83,8 +83,8 @@ def rewrite_product(tfl: Builder, m: Match) -> Value:
 
 
 def _reaches_linear_op(value: Value, c: np.ndarray, others: tuple[str, ...] = ()) -> bool:
-    """True if a linear op makes the value, through moves that nobody else reads, and can take the constant; or one of
-    the others, which has no activation yet."""
+    """Return True if a linear op makes the value, through moves that nobody else reads, and can take the constant; or
+    one of the others, which has no activation yet."""
     array: np.ndarray | None = c
     while value.op is not None and array is not None and sum(value.uses.values()) == 1:
         found = linear(value.op)
@@ -100,7 +100,7 @@ def _reaches_linear_op(value: Value, c: np.ndarray, others: tuple[str, ...] = ()
 
 
 def _before(move: Op, c: np.ndarray) -> np.ndarray | None:
-    """The constant that does to the move's operand what `c` does to its result; None if there is none."""
+    """Return the constant that does to the move's operand what `c` does to its result; None if there is none."""
     source = move.operands[0]
     assert source is not None
     shape, after = source.shape, move.result.shape
@@ -122,7 +122,7 @@ def _before(move: Op, c: np.ndarray) -> np.ndarray | None:
 
 
 def _reshaped(c: np.ndarray, after: tuple, before: tuple) -> np.ndarray | None:
-    """`c`, which broadcasts over leading dimensions of `after`, as it broadcasts over those of `before`."""
+    """Return `c`, which broadcasts over leading dimensions of `after`, as it broadcasts over those of `before`."""
     first = next(axis for axis, size in enumerate(c.shape) if size != 1)
     for axis in range(first, 0, -1):
         inner = after[axis:]

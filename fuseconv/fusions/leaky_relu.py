@@ -65,7 +65,7 @@ def _leaky(tfl: Builder, x: Value, slopes: Value) -> Value:
 
 
 def _stretches_to(inner: tuple, outer: tuple) -> bool:
-    """True if the first shape broadcasts to the second without making it larger."""
+    """Return True if the first shape broadcasts to the second without making it larger."""
     return len(inner) <= len(outer) and all(a in (1, b) for a, b in zip(inner[::-1], outer[::-1]))
 
 

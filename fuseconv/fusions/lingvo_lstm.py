@@ -58,7 +58,7 @@ class Cell:
 
 
 def read(m: Match) -> Cell:
-    """Reads the operands. Refuses where they are not those of the contract."""
+    """Read the operands. Refuses where they are not those of the contract."""
     projection, state, cell = m.projection, m.m, m.c
     if "scale" not in m.operands and cell is None and state is not None:
         projection, state, cell = None, projection, state
@@ -119,12 +119,12 @@ def rewrite_uncapped(tfl: Builder, m: Match) -> dict[str, Value]:
 
 
 def rewrite_step(tfl: Builder, m: Match, cap: float) -> dict[str, Value]:
-    """Builds the op. cap: where the cell state is clipped, 0 for nowhere."""
+    """Build the op. cap: where the cell state is clipped, 0 for nowhere."""
     cell = read(m)
     weights = tfl.transpose(m.wm, [1, 0])
 
     def gates(part: Callable[[int], Value]) -> list[Value | None]:
-        """The parts for the gates in the kernel's order: input, forget, cell, output."""
+        """Return the parts for the gates in the kernel's order: input, forget, cell, output."""
         return [part(cell.gates.index(gate) * cell.units) if gate in cell.gates else None for gate in "ifco"]
 
     def vector(value: Value) -> list[Value | None]:

@@ -91,7 +91,7 @@ def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
 
 
 def _by_images(tfl: Builder, m: Match) -> tuple[Value, Value]:
-    """boxes [images, n, 4] and scores [images, n]."""
+    """Return boxes [images, n, 4] and scores [images, n]."""
     if m.boxes.rank == 3:
         return m.boxes, m.scores
     batch = m.boxes.shape[:-2]
@@ -110,7 +110,7 @@ def _of_batch(tfl: Builder, m: Match, count: Value) -> Value:
 
 
 def _valid_boxes(tfl: Builder, m: Match, scores: Value) -> Value | None:
-    """Which boxes count, as bool [images, n]; None if all do."""
+    """Return which boxes count, as bool [images, n]; None if all do."""
     least = m.score_threshold
     if least.data is not None and least.data == -math.inf:
         return None
@@ -119,7 +119,7 @@ def _valid_boxes(tfl: Builder, m: Match, scores: Value) -> Value | None:
 
 
 def _is_isolated(tfl: Builder, m: Match, boxes: Value, counted: Value | None) -> Value:
-    """Which boxes overlap with nothing by as much as the threshold, as bool [images, n, 1]."""
+    """Return which boxes overlap with nothing by as much as the threshold, as bool [images, n, 1]."""
     first, second = tfl.split(tfl.const(2, types.INT32), boxes, num_splits=2)
     sides = tfl.sub(second, first)
     if not _holds(m.canonicalized_coordinates):
@@ -133,7 +133,7 @@ def _is_isolated(tfl: Builder, m: Match, boxes: Value, counted: Value | None) ->
 
 
 def _selection_size(tfl: Builder, most: Value, boxes: Value, shown: Value, counted: Value | None) -> Value:
-    """How many boxes to select for `most` of them to be shown."""
+    """Return how many boxes to select for `most` of them to be shown."""
     every = boxes.shape[1]  # type: ignore[index]
     if most.data is not None and isinstance(every, int) and every <= most.data:
         return most
@@ -144,7 +144,7 @@ def _selection_size(tfl: Builder, most: Value, boxes: Value, shown: Value, count
 
 
 def _selected(tfl: Builder, boxes: Value, ranks: Value, size: Value, limit: Value) -> tuple[Value, Value]:
-    """The places of the boxes of each image, [images, size], and how many they are, [images].
+    """Return the places of the boxes of each image, [images, size], and how many they are, [images].
 
     ranks: those of the boxes, 0 for what does not count, as float32 [images, n], or [n] where all are the same."""
     least = tfl.const(0.0, types.FLOAT32)
@@ -173,7 +173,7 @@ def _selected(tfl: Builder, boxes: Value, ranks: Value, size: Value, limit: Valu
 
 
 def _at(tfl: Builder, x: Value, places: Value) -> Value:
-    """What each image has at its places."""
+    """Return what each image has at its places."""
     return tfl.gather(x, places, axis=1, batch_dims=1)
 
 
@@ -189,7 +189,7 @@ def _size(tfl: Builder, x: Value, axis: int) -> Value:
 
 
 def _range(tfl: Builder, count: Value) -> Value:
-    """0, 1, 2, ... as int32."""
+    """Return 0, 1, 2, ... as int32."""
     return tfl.range(tfl.const(0, types.INT32), count, tfl.const(1, types.INT32))
 
 
@@ -198,8 +198,8 @@ def _holds(flag: Value | None) -> bool:
 
 
 def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
-    """Boxes on a coarse grid, in clusters, some without an area, the wrong way round or at coordinates below 0: equal
-    scores, and overlaps that equal the threshold, are frequent."""
+    """Return boxes on a coarse grid, in clusters, some without an area, the wrong way round or at coordinates below 0:
+    equal scores, and overlaps that equal the threshold, are frequent."""
     shape = m.boxes.shape[:-1]
     cluster = np.arange(shape[-1]) // _CLUSTER
     # Half of the clusters lie at positive coordinates; sides are of 1 at least, as the body's 1e-8 is lost then.

@@ -52,8 +52,8 @@ def check_canonical(m: Match) -> None:
 
 
 def _meets_a_step(value: Value) -> bool:
-    """True if a reader of the value, or of a sum or product with it, jumps: floor(6 / 3) is not floor(6 * (1 / 3)), if
-    the product is rounded down."""
+    """Return True if a reader of the value, or of a sum or product with it, jumps: floor(6 / 3) is not floor(6 * (1 /
+    3)), if the product is rounded down."""
     pending, seen = [value], {value}
     while pending:
         for reader in pending.pop().uses:
@@ -90,7 +90,7 @@ def rewrite_merge(tfl: Builder, m: Match) -> Value:
 
 
 def _merged(m: Match) -> tuple[np.ndarray | None, np.ndarray | None] | None:
-    """The factor and the term of x * factor + term; None where digits would be lost."""
+    """Return the factor and the term of x * factor + term; None where digits would be lost."""
     a, b, c = (None if value is None else value.data for value in (m.a, m.b, m.c))
     assert a is not None and b is not None
     if c is not None:

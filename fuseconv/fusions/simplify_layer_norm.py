@@ -66,7 +66,7 @@ def rewrite_rows(tfl: Builder, m: Match) -> Value:
 
 
 def _filled(value: Value, number: float) -> bool:
-    """True if every element of the value is known to be this number."""
+    """Return True if every element of the value is known to be this number."""
     if value.op is not None and value.op.kind == "tf.Fill":
         value = value.op.operands[1]  # type: ignore[assignment]
     return value.data is not None and bool((value.data == number).all())

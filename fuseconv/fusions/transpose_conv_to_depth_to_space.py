@@ -52,7 +52,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def _may_go(reader: Op) -> bool:
-    """True of constants and activations, behind reshapes too."""
+    """Return True for constants and activations, behind reshapes too."""
     if reader.type in RESHAPES:
         return any(map(_may_go, reader.result.uses))
     constants = any(value is not None and value.is_const for value in reader.operands)

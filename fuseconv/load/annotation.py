@@ -17,7 +17,7 @@ _NAME_FIELD = b"\x0a"
 
 
 def annotation(function_attrs: Mapping[str, Any]) -> FuncRef | None:
-    """The composite's name with the annotation's own attributes; None if the function implements none.
+    """Return the composite's name with the annotation's own attributes; None if the function implements none.
 
     The forms are TensorFlow's (`tf.function(experimental_implements=...)` and Keras's `api_implements`): a plain
     string, a NameAttrList, or one serialized into the string, as text or as bytes. In a plain string, what follows the

@@ -37,7 +37,8 @@ class Trace:
 
 
 def traces(meta: Any) -> dict[str, Trace]:
-    """The trace that each signature stands for, by its name: "serving_default" for `__call__`, else the function's.
+    """Return the trace that each signature stands for, by its name: "serving_default" for `__call__`, else the
+    function's.
 
     Where the root is callable that is all that counts; else each function of it does whose name is public. Of several
     traces that is taken which was not made for training, and leaves most sizes open; the first of equals."""
@@ -62,7 +63,7 @@ def traces(meta: Any) -> dict[str, Trace]:
 
 
 def add_signatures(meta: Any) -> None:
-    """Gives a meta graph the signatures of its traces. Raises InputError for one that captures what cannot be found."""
+    """Give a meta graph the signatures of its traces. Raises InputError for one that captures what cannot be found."""
     library = {function.signature.name: function for function in meta.graph_def.library.function}
     for key, trace in traces(meta).items():
         if trace.concrete not in library:
@@ -71,14 +72,14 @@ def add_signatures(meta: Any) -> None:
 
 
 def _at(meta: Any, number: int) -> Any:
-    """An object of the model."""
+    """Return an object of the model."""
     if not 0 <= number < len(meta.object_graph_def.nodes):
         raise InputError("The model's graph of objects is damaged.")
     return meta.object_graph_def.nodes[number]
 
 
 def _unknown_dims(concrete: Any) -> int | None:
-    """How many sizes a trace leaves open; None if it is not for us."""
+    """Return how many sizes a trace leaves open; None if it is not for us."""
     leaves = [leaf for _, leaf in _leaves(concrete.canonicalized_input_signature)]
     specs = _specs(concrete)
     for_training = any(leaf.WhichOneof("kind") == "bool_value" and leaf.bool_value for leaf in leaves)
@@ -89,13 +90,14 @@ def _unknown_dims(concrete: Any) -> int | None:
 
 
 def _specs(concrete: Any) -> list[Any]:
-    """The TensorSpecs of a trace's arguments."""
+    """Return the TensorSpecs of a trace's arguments."""
     leaves = [leaf for _, leaf in _leaves(concrete.canonicalized_input_signature)]
     return [getattr(leaf, leaf.WhichOneof("kind")) for leaf in leaves if leaf.WhichOneof("kind") in _SPECS]
 
 
 def _names(concrete: Any) -> tuple[list[str], list[str]]:
-    """Names for a trace's inputs and outputs: a TensorSpec's own, or the keys and numbers that lead to the tensor."""
+    """Return names for a trace's inputs and outputs: a TensorSpec's own, or the keys and numbers that lead to the
+    tensor."""
     inputs = [spec.name for spec in _specs(concrete)]
     if not all(inputs) or len(set(inputs)) < len(inputs):
         inputs = [f"input_{index}" for index in range(len(inputs))]
@@ -106,7 +108,7 @@ def _names(concrete: Any) -> tuple[list[str], list[str]]:
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """What a structure holds, in the order of tf.nest, each with its place."""
+    """Return what a structure holds, in the order of tf.nest, each with its place."""
     kind = value.WhichOneof("kind")
     if kind in _ROWS:
         items = [(str(index), item) for index, item in enumerate(getattr(value, kind).values)]
@@ -148,7 +150,7 @@ def _add(meta: Any, key: str, trace: Trace, library: dict[str, Any]) -> None:
 
 
 def _captured(meta: Any, number: int, trace: Trace, library: dict[str, Any]) -> str:
-    """The node of the main graph that an object is captured by; for a variable one is made."""
+    """Return the node of the main graph that an object is captured by; for a variable one is made."""
     saved = _at(meta, number)
     if saved.HasField("variable"):
         name = f"captured/{number}"
@@ -175,7 +177,7 @@ def _captured(meta: Any, number: int, trace: Trace, library: dict[str, Any]) -> 
 
 
 def _shared_name(meta: Any, saved: Any, library: dict[str, Any]) -> bytes:
-    """The name of a table, which is in the function that makes it as it is in the main graph."""
+    """Return the name of a table, which is in the function that makes it as it is in the main graph."""
     made_by = [child.node_id for child in saved.children if child.local_name == "_create_resource"]
     makers = [_at(meta, number).function for number in made_by]
     for name in (name for maker in makers for name in maker.concrete_functions):

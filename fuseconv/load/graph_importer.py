@@ -49,7 +49,8 @@ class Nodes:
         return name in self.by_name
 
     def read(self, name: str) -> tuple[str, list[str], list[str]]:
-        """A node's op, the references to tensors that it reads, and the names of the nodes that must run before."""
+        """Return a node's op, the references to tensors that it reads, and the names of the nodes that must run
+        before."""
         found = self._read.get(name)
         if found is None:
             node = self.by_name[name]
@@ -64,7 +65,7 @@ class Nodes:
         return self.read(name)[0]
 
     def inputs(self, name: str) -> tuple[list[str], list[str]]:
-        """What a node reads: references to tensors, and the names of the nodes that must run before."""
+        """Return what a node reads: references to tensors, and the names of the nodes that must run before."""
         return self.read(name)[1:]
 
 
@@ -83,7 +84,7 @@ class Importer:
         self._wanted: list[str] = []
 
     def build_functions(self) -> None:
-        """Builds the functions that the graphs built so far refer to, and those which these refer to."""
+        """Build the functions that the graphs built so far refer to, and those which these refer to."""
         while self._wanted:
             name = self._wanted.pop()
             if name not in self.functions:
@@ -92,7 +93,7 @@ class Importer:
     def build_graph(
         self, name: str, nodes: Nodes, inputs: Mapping[str, Value], outputs: Sequence[str], run: Sequence[str] = ()
     ) -> Graph:
-        """A graph of a GraphDef's nodes.
+        """Return a graph of a GraphDef's nodes.
 
         inputs: the values that stand for the tensors "node:index". outputs: the same way. run: names of nodes that must
         run though no output needs them."""
@@ -102,8 +103,8 @@ class Importer:
         return graph
 
     def types(self, node: Any) -> tuple[list[DType], _Outputs] | None:
-        """The types of a node's operands, and its outputs by name, each with the types of its tensors: what its op's
-        definition and its attributes tell. None if nobody knows the op.
+        """Return the types of a node's operands, and its outputs by name, each with the types of its tensors: what its
+        op's definition and its attributes tell. None if nobody knows the op.
 
         Raises InputError for attributes that its definition does not allow."""
         kind = node.op
@@ -125,7 +126,7 @@ class Importer:
         return found
 
     def callee(self, name: str) -> validate.Callee:
-        """The types of the arguments and results of a function."""
+        """Return the types of the arguments and results of a function."""
         found = self._callees.get(name)
         if found is None:
             signature = self.library[name].signature
@@ -136,12 +137,12 @@ class Importer:
         return found
 
     def output_types(self, node: Any) -> _Outputs | None:
-        """The outputs of a node by name, each with the types of its tensors; None if nobody knows the op."""
+        """Return the outputs of a node by name, each with the types of its tensors; None if nobody knows the op."""
         found = self.types(node)
         return None if found is None else found[1]
 
     def tensor_type(self, nodes: Nodes, ref: str) -> DType:
-        """The type of the tensor "node:index" of a GraphDef. Raises InputError if there is no such tensor."""
+        """Return the type of the tensor "node:index" of a GraphDef. Raises InputError if there is no such tensor."""
         name, _, index = _graph_ref(ref)
         if name not in nodes:
             raise InputError(f"'{ref}' is no tensor of the model: it has no node '{name}'.")
@@ -191,7 +192,7 @@ class Importer:
 
 
 def _function_input(graph: Graph, arg_attrs: Any, arg: Any) -> Value:
-    """arg_attrs: the ArgAttrs of this argument; None if the function says nothing of it."""
+    """Return arg_attrs: the ArgAttrs of this argument; None if the function says nothing of it."""
     said = arg_attrs.attr.get("_output_shapes") if arg_attrs is not None else None
     shapes = said.list.shape[:1] if said is not None else []
     shape = attrs.shape(shapes[0]) if shapes else None
@@ -200,7 +201,7 @@ def _function_input(graph: Graph, arg_attrs: Any, arg: Any) -> Value:
 
 
 def symbolic(shape: tuple[int | None, ...] | None, name: str) -> dims.Shape | None:
-    """A shape with each unknown dimension a symbol of its own, `name.axis`."""
+    """Return a shape with each unknown dimension a symbol of its own, `name.axis`."""
     if shape is None or None not in shape:
         return shape  # type: ignore[return-value]
     return tuple(dims.symbol(f"{name}.{axis}") if dim is None else dim for axis, dim in enumerate(shape))
@@ -269,7 +270,7 @@ class _Builder:
         self.graph.outputs = [self._value(ref, self.graph.name) for ref in outputs]
 
     def _gated(self, ops: list[Op]) -> list[Op]:
-        """The ops of a graph with branches of TF1, which place constants by control edges alone: here these pass
+        """Return the ops of a graph with branches of TF1, which place constants by control edges alone: here these pass
         through a Switch, as all does that a branch reads."""
         placed: list[Op] = []
         for op in ops:
@@ -287,7 +288,7 @@ class _Builder:
         return placed
 
     def _side(self, name: str) -> Value | None:
-        """The result of a Switch that a node waits for: the side of the branch that the node is on."""
+        """Return the result of a Switch that a node waits for: the side of the branch that the node is on."""
         for pivot in self.nodes.inputs(name)[1] if name in self.nodes else ():
             if pivot in self.nodes and self.nodes.op(pivot) == "Identity":
                 value = self._value(self.nodes.inputs(pivot)[0][0], pivot)
@@ -297,7 +298,7 @@ class _Builder:
         return None
 
     def _reach(self, roots: Iterable[str]) -> dict[str, list[str]]:
-        """The nodes that the roots need, each with the nodes that come before it."""
+        """Return the nodes that the roots need, each with the nodes that come before it."""
         nodes, feeds, by_name = self.nodes, self.feeds, self.nodes.by_name
         reached: dict[str, list[str]] = {}
         stack = list(roots)
@@ -318,7 +319,7 @@ class _Builder:
         return reached
 
     def _order(self, reached: Mapping[str, list[str]]) -> list[str]:
-        """The reached nodes, each after those it needs, else in the file's order."""
+        """Return the reached nodes, each after those it needs, else in the file's order."""
         order: dict[str, None] = {}
         entered: set[str] = set()
         for root in self.nodes.by_name:
@@ -404,7 +405,7 @@ class _Builder:
         self.results[op.name] = op.results
 
     def _guessed_types(self, node: Any, reached: Mapping[str, list[str]]) -> list[tuple[str, list[DType]]]:
-        """Outputs for an op of which nothing is known: those that somebody reads."""
+        """Return outputs for an op of which nothing is known: those that somebody reads."""
         if self.readers is None:
             self.readers = {}
             refs = (ref for reader in reached for ref in self.nodes.inputs(reader)[0])

@@ -71,7 +71,7 @@ class Effects:
         self._work = 0
 
     def of(self, main: Scope, root: str) -> Iterator[Source]:
-        """The nodes that write a variable or table when the node `root` of the main graph runs."""
+        """Return the nodes that write a variable or table when the node `root` of the main graph runs."""
         stack = [(main, root)]
         seen: set[str] = set()
         while stack:
@@ -92,7 +92,7 @@ class Effects:
                 stack += [(inner, node) for node in inner.nodes.by_name]
 
     def source(self, scope: Scope, ref: str) -> Source | None:
-        """The node that makes what `ref` names in `scope`; None if nothing in the model does."""
+        """Return the node that makes what `ref` names in `scope`; None if nothing in the model does."""
         for _ in range(_MAX_STEPS):
             name, *rest = ref.split(":")
             output = rest[0] if scope.function is not None and rest else ""
@@ -117,7 +117,7 @@ class Effects:
         raise InputError(f"The model's references form a cycle through '{ref}'.")
 
     def operand(self, source: Source, index: int) -> Source | None:
-        """What makes operand `index` of a node."""
+        """Return what makes operand `index` of a node."""
         return self.source(source.scope, source.operand(index))
 
     def _enter(self, scope: Scope, name: str) -> Scope:

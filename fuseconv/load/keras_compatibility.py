@@ -11,7 +11,8 @@ _GATED = frozenset({"GRU", "GRUCell"})
 
 
 def incompatibility(file: KerasFile) -> str:
-    """Why Keras 3 would make another model of a file than the Keras that wrote it, in words; "" if it would not."""
+    """Return why Keras 3 would make another model of a file than the Keras that wrote it, in words; "" if it would
+    not."""
     if file.from_keras3:
         return ""
     if any(value == "hard_sigmoid" for value in _values(file.config)):
@@ -22,7 +23,7 @@ def incompatibility(file: KerasFile) -> str:
 
 
 def legacy_objects(config: dict[str, Any]) -> dict[str, Any]:
-    """The classes of tf-keras for layers that an architecture has from older releases, by the names in it.
+    """Return the classes of tf-keras for layers that an architecture has from older releases, by the names in it.
 
     CuDNNLSTM and CuDNNGRU compute what LSTM and GRU do; tf-keras converts their weights as it loads them. GRU layers
     of a file that knows no reset_after have it False."""
@@ -43,13 +44,13 @@ def legacy_objects(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _before_reset_after(config: dict[str, Any]) -> bool:
-    """True if there are GRU layers, and none says whether it resets before or after the product."""
+    """Return True if there are GRU layers, and none says whether it resets before or after the product."""
     gated = [settings for kind, settings in _layers(config) if kind in _GATED]
     return bool(gated) and not any("reset_after" in settings for settings in gated)
 
 
 def _layers(config: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The class name and the settings of each object in an architecture."""
+    """Return the class name and the settings of each object in an architecture."""
     for item in _values(config):
         if isinstance(item, dict) and isinstance(item.get("class_name"), str) and isinstance(item.get("config"), dict):
             yield item["class_name"], item["config"]

@@ -51,7 +51,7 @@ def load(
     custom_objects: Mapping[str, Any] | None = None,
     warn: Callable[[str], None] = lambda note: None,
 ) -> Module:
-    """The module of a Keras file, with the signature "serving_default".
+    """Return the module of a Keras file, with the signature "serving_default".
 
     Inputs are named for their input layers. Outputs are named for the layers that make them, or by the keys of a model
     that returns a dict. trust_model: load Lambda layers and other code of the file's. custom_objects: classes and
@@ -64,7 +64,7 @@ def load(
 
 
 def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str, Any] | None = None) -> Traced:
-    """The model of a Keras file, loaded and traced for inference. Arguments and errors as for `load`."""
+    """Return the model of a Keras file, loaded and traced for inference. Arguments and errors as for `load`."""
     file = keras_container.read(path)
     custom = keras_config.with_registered_names(file.config, custom_objects or {})
     import keras
@@ -84,7 +84,7 @@ def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str,
 
 
 def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trusted: bool) -> Traced:
-    """The model, from the first Keras that makes it of the file. Raises InputError if none does."""
+    """Return the model, from the first Keras that makes it of the file. Raises InputError if none does."""
     import keras
     import tensorflow as tf
     import tf_keras
@@ -108,7 +108,7 @@ def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trus
 
 
 def _registered(library: Any) -> set[str]:
-    """The names under which others than a Keras itself have registered classes and functions with it."""
+    """Return the names under which others than a Keras itself have registered classes and functions with it."""
     objects = library.saving.get_custom_objects().items()
     own = ("keras", "tf_keras")
     return {name for name, made in objects if str(getattr(made, "__module__", "")).partition(".")[0] not in own}
@@ -125,7 +125,7 @@ def _scope(library: Any, known: Mapping[str, Any], trusted: bool) -> Iterator[No
 
 
 def _refused(path: Path, refusals: Mapping[str, Exception]) -> InputError:
-    """What to tell of a file that no Keras loads."""
+    """Return what to tell of a file that no Keras loads."""
     last = list(refusals.values())[-1]
     unknown = _UNKNOWN.search(str(last))
     reasons = [f"{name}: {_reason(error)}" for name, error in refusals.items()]
@@ -136,7 +136,7 @@ def _refused(path: Path, refusals: Mapping[str, Exception]) -> InputError:
 
 
 def _reason(error: Exception) -> str:
-    """The sentence of an error of Keras's that says what is wrong: it wraps errors in whole configurations."""
+    """Return the sentence of an error of Keras's that says what is wrong: it wraps errors in whole configurations."""
     text = str(error).rpartition("Exception encountered:")[2].strip() or type(error).__name__
     line = next(iter(text.splitlines()), "").rstrip(".")
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."
@@ -169,7 +169,7 @@ def _trace(model: Any, is_keras3: bool, notes: list[str]) -> Traced:
 
 
 def _inputs(model: Any, is_keras3: bool) -> tuple[dict[str, Any], Any]:
-    """A TensorSpec for each input, by name, and the structure in which the model takes them."""
+    """Return a TensorSpec for each input, by name, and the structure in which the model takes them."""
     import tensorflow as tf
 
     tensors = getattr(model, "inputs", None)
@@ -188,7 +188,7 @@ def _inputs(model: Any, is_keras3: bool) -> tuple[dict[str, Any], Any]:
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """The names, with a number added to those that came before."""
+    """Return the names, with a number added to those that came before."""
     taken: set[str] = set()
     unique = []
     for name in names:
@@ -202,7 +202,7 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 
 def _import(traced: Traced) -> Module:
-    """Traced graph -> module, in which what the graph captures is as in the module of a SavedModel."""
+    """Return the module of a traced graph; captured variables and tables are as in the module of a SavedModel."""
     function = traced.function
     graph_def = protos.classes["GraphDef"].FromString(function.graph.as_graph_def().SerializeToString())
     nodes = Nodes(graph_def.node)
@@ -227,7 +227,7 @@ def _import(traced: Traced) -> Module:
 
 
 def _bind(traced: Traced, captures: Iterable[tuple[Any, Any]], nodes: Nodes, module: Module) -> None:
-    """Turns the node of each (placeholder, captured tensor) into what a saved graph has in its place."""
+    """Turn the node of each (placeholder, captured tensor) into what a saved graph has in its place."""
     import tensorflow as tf
 
     variables = {id(variable.handle): variable for variable in traced.function.variables}
@@ -274,7 +274,7 @@ def _dtype(tensor: Any) -> DType:
 
 
 def _tables(model: Any) -> dict[int, Any]:
-    """The lookup tables that the model's layers own, by the identity of their handles."""
+    """Return the lookup tables that the model's layers own, by the identity of their handles."""
     import tensorflow as tf
 
     kinds = (tf.lookup.StaticHashTable, tf.lookup.experimental.MutableHashTable)

@@ -64,7 +64,7 @@ class Resources:
         self._values: dict[tuple[int, str, int], np.ndarray | None] = {}
 
     def resolve(self, module: Module) -> None:
-        """Gives each handle op the name of its variable or table as `shared_name`, and the module what this holds."""
+        """Give each handle op the name of its variable or table as `shared_name`, and the module what this holds."""
         handles = [op for graph in module.graphs() for op in graph.ops if op.type in _HANDLES]
         if not handles:
             return
@@ -147,7 +147,7 @@ class Resources:
         return variable
 
     def _keys(self) -> dict[str, str]:
-        """The checkpoint's names of variables that the restore graph does not write."""
+        """Return the checkpoint's names of variables that the restore graph does not write."""
         if self._object_keys is None:
             has_checkpoint = self.files is not None and self.files.exists("variables/variables.index")
             self._object_keys = checkpoint_keys(self.meta, lambda name: self._read(name, "")) if has_checkpoint else {}
@@ -181,7 +181,7 @@ class Resources:
         return table
 
     def _file(self, write: Source) -> tuple[Path, bytes]:
-        """The asset that a table is read from: where it lies, and what is in it."""
+        """Return the asset that a table is read from: where it lies, and what is in it."""
         source = self.effects.operand(write, 1)
         if source is not None and source.op == "ReadVariableOp":
             handle = self.effects.operand(source, 0)
@@ -193,7 +193,8 @@ class Resources:
         return read_asset(self.files, self._asset_names[source.node])
 
     def _evaluate(self, source: Source, depth: int = 0) -> np.ndarray | None:
-        """The value of an initializer's operand; None if it is made by something else than the few ops of TF's own."""
+        """Return the value of an initializer's operand; None if it is made by something else than the few ops of TF's
+        own."""
         key = (id(source.scope), source.node, source.index)
         if key not in self._values:
             self._values[key] = self._compute(source, depth)
@@ -224,7 +225,7 @@ class _Names:
         self.owners: dict[str, tuple] = {}
 
     def of(self, op: Op, node: str, restored: _Restored | None) -> str:
-        """`node`: the handle's node in the main graph, "" if there is none."""
+        """Return the unique name of a variable. node: the handle's node in the main graph, "" if there is none."""
         held = op.attrs.get
         container, name = _shared_name(op)
         identity = (container, held("dtype"), held("shape"), held("key_dtype"), held("value_dtype"), restored)
@@ -238,7 +239,7 @@ def _shared_name(op: Op) -> _SharedName:
 
 
 def _assets(meta: Any) -> list[tuple[str, str]]:
-    """(node, file name) of each asset."""
+    """Return (node, file name) of each asset."""
     assets = list(meta.asset_file_def)
     if not assets and _ASSET_COLLECTION in meta.collection_def:
         items = meta.collection_def[_ASSET_COLLECTION].any_list.value

@@ -23,7 +23,7 @@ _NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 
 
 def load(files: ModelFiles, *, signatures: Sequence[str] = (), tags: Sequence[str] = ()) -> Module:
-    """The module of a SavedModel.
+    """Return the module of a SavedModel.
 
     signatures: the names of those to take; nothing: all, "serving_default" first. tags: of the meta graph to take;
     nothing: the one tagged "serve", or the only one, or the one without tags, which is how modules for TensorFlow 1's
@@ -36,12 +36,12 @@ def load(files: ModelFiles, *, signatures: Sequence[str] = (), tags: Sequence[st
 
 
 def chosen_tags(files: ModelFiles, tags: Sequence[str] = ()) -> list[str]:
-    """The tags of the meta graph that `load` takes. Raises InputError as that does."""
+    """Return the tags of the meta graph that `load` takes. Raises InputError as that does."""
     return list(_meta_graph(_read(files), tags, files.root).meta_info_def.tags)
 
 
 def function_signatures(files: ModelFiles, tags: Sequence[str] = ()) -> dict[str, Trace]:
-    """What stands for the signatures of a model that has none, by the names that `load` gives them."""
+    """Return what stands for the signatures of a model that has none, by the names that `load` gives them."""
     meta = _meta_graph(_read(files), tags, files.root)
     return {} if meta.signature_def.keys() - _NO_SIGNATURES else traces(meta)
 

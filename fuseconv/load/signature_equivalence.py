@@ -24,8 +24,9 @@ class SignatureComparison:
         self.library = library
 
     def same(self, a: Any, b: Any) -> bool:
-        """Whether two SignatureDefs have inputs and outputs of the same names, types and shapes, and compute the same
-        node by node. Nodes of functions must have the same names too, as those of two traces of one function have."""
+        """Return whether two SignatureDefs have inputs and outputs of the same names, types and shapes, and compute the
+        same node by node. Nodes of functions must have the same names too, as those of two traces of one function
+        have."""
         if a.inputs.keys() != b.inputs.keys() or a.outputs.keys() != b.outputs.keys():
             return False
         pairs = [(a.inputs[key], b.inputs[key]) for key in a.inputs]
@@ -62,7 +63,7 @@ class SignatureComparison:
         return True
 
     def _functions(self, pending: dict[_Pair, None]) -> bool:
-        """Whether the functions of each pair do the same, and those which they call."""
+        """Return whether the functions of each pair do the same, and those which they call."""
         done: set[_Pair] = set()
         while pending:
             pair, _ = pending.popitem()
@@ -91,7 +92,8 @@ class SignatureComparison:
         )
 
     def _node(self, p: Any, q: Any, functions: dict[_Pair, None]) -> bool:
-        """Whether two nodes are of one op with the same attributes. Functions that these name are left to compare."""
+        """Return whether two nodes are of one op with the same attributes. Functions that these name are left to
+        compare."""
         if p.op != q.op:
             if p.op not in self.library or q.op not in self.library:
                 return False
@@ -113,12 +115,12 @@ class SignatureComparison:
 
 
 def _tensor(ref: str) -> str:
-    """A reference to a tensor, or to a node, in the one form in which both can be compared."""
+    """Return a reference to a tensor, or to a node, in the one form in which both can be compared."""
     return ref[:-2] if ref.endswith(":0") else ref
 
 
 def _says(function: Any) -> tuple[Any, ...]:
-    """A function's attributes: the names of those which differ with each trace, and the annotation."""
+    """Return a function's attributes: the names of those which differ with each trace, and the annotation."""
     return set(function.attr) - set(KEYS), annotation(function.attr)
 
 

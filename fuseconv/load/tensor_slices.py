@@ -17,7 +17,8 @@ _MOST_CELLS = 1 << 24
 
 
 def parse_slice(spec: str, shape: tuple[int, ...], name: str) -> Box | None:
-    """RestoreV2's "4 3 0,2:-" -> ((0, 2), (0, 3)); None for the whole tensor. Raises InputError if it does not fit."""
+    """Parse RestoreV2's "4 3 0,2:-" -> ((0, 2), (0, 3)); None for the whole tensor. Raises InputError if it does not
+    fit."""
     if not spec:
         return None
     *sizes, extents = spec.split(" ")
@@ -36,8 +37,8 @@ def parse_slice(spec: str, shape: tuple[int, ...], name: str) -> Box | None:
 
 
 def stored_boxes(slices: Sequence[Any], shape: tuple[int, ...], name: str) -> dict[Box, Any]:
-    """The TensorSliceProtos of a stored tensor by their boxes. Raises InputError unless they tile it: what none of them
-    holds would be whatever is in memory."""
+    """Return the TensorSliceProtos of a stored tensor by their boxes. Raises InputError unless they tile it: what none
+    of them holds would be whatever is in memory."""
     boxes: dict[Box, Any] = {}
     for stored in slices:
         box = _box(stored, shape, name)
@@ -52,7 +53,7 @@ def stored_boxes(slices: Sequence[Any], shape: tuple[int, ...], name: str) -> di
 
 
 def intersect(box: Box, other: Box) -> tuple[tuple[slice, ...], tuple[slice, ...]] | None:
-    """Where what two boxes share lies in either; None if they share nothing."""
+    """Return where what two boxes share lies in either; None if they share nothing."""
     ends = [(max(a, b), min(a + n, b + m)) for (a, n), (b, m) in zip(box, other)]
     if any(stop <= start for start, stop in ends):
         return None
@@ -64,12 +65,12 @@ def intersect(box: Box, other: Box) -> tuple[tuple[slice, ...], tuple[slice, ...
 
 
 def volume(box: Box) -> int:
-    """The number of elements in a box."""
+    """Return the number of elements in a box."""
     return math.prod(length for _, length in box)
 
 
 def slice_key(name: str, stored: Any) -> bytes:
-    """The key under which a slice is stored (tensorflow/core/util/saved_tensor_slice_util, ordered_code)."""
+    """Return the key under which a slice is stored (tensorflow/core/util/saved_tensor_slice_util, ordered_code)."""
     key = b"\0" + name.encode().replace(b"\0", b"\0\xff") + b"\0\1" + _ordered_unsigned(len(stored.extent))
     for extent in stored.extent:
         key += _ordered_signed(extent.start) + _ordered_signed(extent.length if extent.HasField("length") else -1)
@@ -91,7 +92,7 @@ def _within(part: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> bool:
 
 
 def _refuse_overlaps(boxes: list[Box], name: str) -> None:
-    """Marks the cells of each box on a grid of all their edges: each cell once, or two boxes overlap."""
+    """Mark the cells of each box on a grid of all their edges: each cell once, or two boxes overlap."""
     if len(boxes) < 2:
         return
     edges = [sorted({edge for start, length in axis for edge in (start, start + length)}) for axis in zip(*boxes)]
@@ -116,7 +117,7 @@ def _ordered_unsigned(value: int) -> bytes:
 
 
 def _ordered_signed(value: int) -> bytes:
-    """In as many bytes as it takes with seven bits to the byte, with that many leading bits inverted."""
+    """Encode in as many bytes as it takes with seven bits to the byte, with that many leading bits inverted."""
     size = (~value if value < 0 else value).bit_length() // 7 + 1
     bits = (value & ((1 << 8 * size) - 1)) ^ (((1 << size) - 1) << 7 * size)
     return bits.to_bytes(size, "big")

@@ -25,7 +25,8 @@ _WRAPPING = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?/)+")
 
 
 def text(show: Callable[[Console], None], stream: TextIO) -> str:
-    """What `show` prints, as text for `stream`: with colors and wrapped cells if it is a terminal, else plain."""
+    """Return what `show` prints, as text for `stream`: with colors and wrapped cells if it is a terminal, else
+    plain."""
     terminal = stream.isatty()
     out = Console(
         file=io.StringIO(), force_terminal=terminal, width=None if terminal else _WIDE, markup=False, emoji=False,
@@ -38,14 +39,14 @@ def text(show: Callable[[Console], None], stream: TextIO) -> str:
 
 @contextlib.contextmanager
 def progress(stream: TextIO) -> Iterator[Callable[[str], None]]:
-    """Shows a stage's name on a terminal while it lasts, and leaves nothing behind."""
+    """Show a stage's name on a terminal while it lasts, and leaves nothing behind."""
     out = Console(file=stream, markup=False, emoji=False, highlight=False)
     with out.status("start") as status:
         yield status.update
 
 
 def escape_controls(text: str) -> str:
-    """`text` with everything that could move the cursor or start an escape sequence spelled out."""
+    """Return `text` with everything that could move the cursor or start an escape sequence spelled out."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -146,7 +147,7 @@ def show_verification(out: Console, document: Mapping[str, Any]) -> None:
 
 
 def size(count: int) -> str:
-    """A number of bytes for a person: "512 B", "3.4 kB", "12.0 MB"."""
+    """Return a number of bytes for a person: "512 B", "3.4 kB", "12.0 MB"."""
     value, unit = float(count), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if value < 999.95:
@@ -210,8 +211,8 @@ def _show_emitted(out: Console, report: Report) -> None:
 
 
 def _removed(report: Report) -> Counter[str]:
-    """How many nodes each rule removed. Each counts once, and not if it counts as fused or folded, so that the sum is
-    the total that is shown."""
+    """Return how many nodes each rule removed. Each counts once, and not if it counts as fused or folded, so that the
+    sum is the total that is shown."""
     fates = report.account()
     rules = {name: record.rule for record in report.records if record.kind == "removed" for name in record.sources}
     return Counter(rule for name, rule in rules.items() if fates.get(name) == "removed")
@@ -223,7 +224,7 @@ def _counted(types: Iterable[str]) -> str:
 
 
 def _names(names: Sequence[str], every: bool = False) -> str:
-    """Some of the names, or all, without the calls that exporters wrap around everything."""
+    """Return some of the names, or all, without the calls that exporters wrap around everything."""
     shown = names if every or len(names) <= _NAMES + 1 else names[:_NAMES]
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
     return ", ".join(escape_controls(_WRAPPING.sub("", name)) for name in shown) + more
@@ -248,8 +249,8 @@ def line(out: Console, title: str, text: str) -> None:
 
 
 def table(*headers: str) -> Table:
-    """An unframed table with these columns. ">" before a header aligns its column to the right, "~" lets its cells wrap
-    on a narrow terminal."""
+    """Return an unframed table with these columns. ">" before a header aligns its column to the right, "~" lets its
+    cells wrap on a narrow terminal."""
     rows = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for header in headers:
         rows.add_column(

@@ -45,7 +45,7 @@ class Batch:
             raise CannotBatch
 
     def rank(self, index: int) -> int:
-        """The rank of an operand as the loop sees it."""
+        """Return the rank of an operand as the loop sees it."""
         value = self.op.operands[index]
         if value is None or value.shape is None:
             raise CannotBatch
@@ -66,35 +66,35 @@ class Batch:
         self.require(self.stacked == [i in indices for i in range(len(self.stacked))])
 
     def number(self, index: int) -> int:
-        """An operand that is a known integer."""
+        """Return an operand that is a known integer."""
         known = content_of(self.op.operands[index])
         self.require(known is not None and known.size == 1 and not isinstance(known.reshape(-1)[0], Sym))
         return int(known.reshape(-1)[0])  # type: ignore[union-attr]
 
     def numbers(self, index: int) -> list[int]:
-        """An operand that is a vector of known integers."""
+        """Return an operand that is a vector of known integers."""
         known = content_of(self.op.operands[index])
         self.require(known is not None and known.ndim == 1 and not any(isinstance(n, Sym) for n in known))
         return [int(n) for n in known]  # type: ignore[union-attr]
 
     def axis(self, axis: int) -> int:
-        """An axis of a row as one of the stacked rows."""
+        """Return an axis of a row as one of the stacked rows."""
         return axis + 1 if axis >= 0 else axis
 
     def same(self, *operands: Value, **attrs: object) -> Value:
-        """The op itself on these operands, with these attributes in place of its own."""
+        """Return the op itself on these operands, with these attributes in place of its own."""
         made = self.tf.add(self.op.type, operands, {**self.op.attrs, **attrs}, self.op.result.dtype)
         return self.with_shape(made)
 
     def with_shape(self, made: Value) -> Value:
-        """Notes the shape of the only result."""
+        """Note the shape of the only result."""
         steps = next(x.shape[0] for x, is_row in zip(self.x, self.stacked) if is_row and x.shape)
         if self.op.result.shape is not None:
             made.shape = (steps, *self.op.result.shape)
         return made
 
     def aligned(self, index: int) -> Value:
-        """A stacked operand with dimensions of 1, so that it broadcasts with the others as its rows do."""
+        """Return a stacked operand with dimensions of 1, so that it broadcasts with the others as its rows do."""
         x, rank = self.x[index], self.rank(index)
         if self.stacked[index]:
             for _ in range(self.result_rank - rank):
@@ -105,7 +105,8 @@ class Batch:
 def batched(
     tf: TfBuilder, op: Op, rows: Mapping[Value, Value], outside: Callable[[Value], Value]
 ) -> list[Value] | None:
-    """The stacked results of an op of which `rows` maps some operands to their stacked ones; None if there are none.
+    """Return the stacked results of an op of which `rows` maps some operands to their stacked ones; None if there are
+    none.
 
     tf: appends ops before the loop. outside: what an invariant operand is before the loop."""
     rule = _RULES.get(op.type)
@@ -123,7 +124,7 @@ def batched(
 
 
 def is_safe(op: Op) -> bool:
-    """True if the op fails on no operand of the right shape."""
+    """Return True if the op fails on no operand of the right shape."""
     if op.type in _MAY_FAIL:
         return all(value is not None and (value.dtype.is_float or value.is_const) for value in op.operands)
     return op.type in _RULES or op.type in ("Fill", "Shape", "Pack", "Range", "ZerosLike", "OnesLike")
@@ -327,8 +328,8 @@ def windows(b: Batch) -> Value:
 
 
 def row_read(op: Op) -> tuple[int | None, Value | None]:
-    """The axis along which an op takes one row of its first operand, all other axes whole, and the row's index, a
-    scalar (of StridedSlice: one that is no constant); (None, None) of any other op."""
+    """Return the axis along which an op takes one row of its first operand, all other axes whole, and the row's index,
+    a scalar (of StridedSlice: one that is no constant); (None, None) of any other op."""
     if op.kind == "tf.GatherV2" and not op.attrs.get("batch_dims"):
         at = content_of(op.operands[2])
         index = op.operands[1]
@@ -351,7 +352,7 @@ def row_read(op: Op) -> tuple[int | None, Value | None]:
 
 
 def constant_axis_zero(op: Op) -> bool:
-    """True of a GatherV2 that takes one row of its first operand: along axis 0, with a scalar index."""
+    """Return True for a GatherV2 that takes one row of its first operand: along axis 0, with a scalar index."""
     if op.kind != "tf.GatherV2" or op.attrs.get("batch_dims"):
         return False
     _, index, axis = op.operands

@@ -32,7 +32,8 @@ def agree(condition: bool, why: str) -> None:
 
 
 def content_of(value: Value | None) -> np.ndarray | None:
-    """The elements of a small integer (or bool) tensor as an object array of ints and Syms, None if not known."""
+    """Return the elements of a small integer (or bool) tensor as an object array of ints and Syms, None if not
+    known."""
     if value is None:
         return None
     if value.content is not None:
@@ -44,14 +45,14 @@ def content_of(value: Value | None) -> np.ndarray | None:
 
 
 def shape_of(value: Value) -> Shape:
-    """The shape of an operand whose rank is needed. Raises UnknownShape."""
+    """Return the shape of an operand whose rank is needed. Raises UnknownShape."""
     if value.shape is None:
         raise UnknownShape
     return value.shape
 
 
 def with_rank(value: Value, rank: int) -> Shape:
-    """The shape of an operand that must have this rank; unknown dimensions if its rank is not known. Raises
+    """Return the shape of an operand that must have this rank; unknown dimensions if its rank is not known. Raises
     Contradiction."""
     if value.shape is None:
         return tuple(dims.fresh() for _ in range(rank))
@@ -61,7 +62,7 @@ def with_rank(value: Value, rank: int) -> Shape:
 
 
 def elements(value: Value) -> list[Dim]:
-    """The elements of an operand, flat. Raises UnknownShape if they are not known."""
+    """Return the elements of an operand, flat. Raises UnknownShape if they are not known."""
     known = value.data if value.content is None else value.content
     if known is None or value.dtype.numpy.kind not in "iub":
         raise UnknownShape
@@ -69,7 +70,7 @@ def elements(value: Value) -> list[Dim]:
 
 
 def ints(value: Value) -> list[int]:
-    """The elements of an operand, all of them known integers, such as axes. Raises UnknownShape."""
+    """Return the elements of an operand, all of them known integers, such as axes. Raises UnknownShape."""
     known = elements(value)
     if Sym in map(type, known):
         raise UnknownShape
@@ -77,7 +78,7 @@ def ints(value: Value) -> list[int]:
 
 
 def scalar(value: Value, hint: str = "u") -> Dim:
-    """The single element of an operand that is a size, else an unknown."""
+    """Return the single element of an operand that is a size, else an unknown."""
     content = content_of(value)
     if content is None or content.size != 1:
         return dims.fresh(hint)
@@ -85,7 +86,8 @@ def scalar(value: Value, hint: str = "u") -> Dim:
 
 
 def sizes(value: Value, hint: str = "u") -> list[Dim]:
-    """The elements of a vector of sizes; an unknown for each where only its length is known. Raises UnknownShape."""
+    """Return the elements of a vector of sizes; an unknown for each where only its length is known. Raises
+    UnknownShape."""
     if value.content is not None or value.data is not None:
         return elements(value)
     count = value.shape[0] if value.shape is not None and len(value.shape) == 1 else None
@@ -95,19 +97,19 @@ def sizes(value: Value, hint: str = "u") -> list[Dim]:
 
 
 def extents(value: Value, hint: str = "u") -> list[Dim]:
-    """The sizes that an operand gives for a result's shape; an unknown for one that is not surely a size."""
+    """Return the sizes that an operand gives for a result's shape; an unknown for one that is not surely a size."""
     return [size if nonnegative(size) else dims.fresh(hint) for size in sizes(value, hint)]
 
 
 def axis_in(axis: int, rank: int) -> int:
-    """An axis counted from the front. Raises Contradiction if it is out of range."""
+    """Return an axis counted from the front. Raises Contradiction if it is out of range."""
     if not -rank <= axis < rank:
         raise Contradiction(f"it has an axis {axis} of {rank} dimensions")
     return axis % rank
 
 
 def nonnegative(dim: Dim) -> bool:
-    """True if an expression over sizes (which are never negative) cannot be negative."""
+    """Return True if an expression over sizes (which are never negative) cannot be negative."""
     if isinstance(dim, int):
         return dim >= 0
     return all(c >= 0 and all(_atom_nonnegative(atom) for atom in monomial) for monomial, c in dim.terms)
@@ -118,14 +120,14 @@ def _atom_nonnegative(atom: object) -> bool:
 
 
 def same(a: Dim, b: Dim) -> Dim:
-    """The size of a dimension that two operands must agree on. Raises Contradiction."""
+    """Return the size of a dimension that two operands must agree on. Raises Contradiction."""
     if a != b and isinstance(a, int) and isinstance(b, int):
         raise Contradiction(f"its operands have {a} and {b} elements where they must have equally many")
     return b if isinstance(a, Sym) and isinstance(b, int) else a
 
 
 def same_shape(shapes: Sequence[Shape | None]) -> Shape | None:
-    """The shape of operands that must all have one shape: the most that any of them tells."""
+    """Return the shape of operands that must all have one shape: the most that any of them tells."""
     known = [shape for shape in shapes if shape is not None]
     if not known:
         return None
@@ -138,7 +140,7 @@ def same_shape(shapes: Sequence[Shape | None]) -> Shape | None:
 
 
 def broadcast_dim(a: Dim, b: Dim) -> Dim:
-    """The size that two sizes broadcast to."""
+    """Return the size that two sizes broadcast to."""
     if a == b or b == 1:
         return a
     if a == 1:
@@ -151,7 +153,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
 
 
 def broadcast(*shapes: Shape | None) -> Shape:
-    """The shape that shapes broadcast to, by NumPy's rules. Raises UnknownShape if a rank is not known."""
+    """Return the shape that shapes broadcast to, by NumPy's rules. Raises UnknownShape if a rank is not known."""
     result: Shape = ()
     for shape in shapes:
         if shape is None:

@@ -26,7 +26,7 @@ class DimReifier:
                 self._scalars.setdefault(value.content[()], value)
 
     def knows(self, dim: Dim) -> bool:
-        """Whether `build` can compute the dimension."""
+        """Return whether `build` can compute the dimension."""
         if isinstance(dim, int) or dim in self._axes or dim in self._scalars:
             return True
         names = plain_names(dim)
@@ -35,7 +35,7 @@ class DimReifier:
         return _is_composed(dim) and all(self.knows(part) for part in _subexpressions(dim))
 
     def build(self, tf: TfBuilder, dim: Dim) -> Value:
-        """The dimension as a scalar of int32."""
+        """Return the dimension as a scalar of int32."""
         if isinstance(dim, int):
             return tf.ints(dim)
         if dim in self._scalars:
@@ -61,7 +61,7 @@ class DimReifier:
 
 
 def _is_composed(dim: Sym) -> bool:
-    """True unless the dimension is a symbol and nothing else."""
+    """Return True unless the dimension is a symbol and nothing else."""
     return len(dim.terms) > 1 or dim.terms[0][1] != 1 or len(dim.terms[0][0]) != 1 or dim.terms[0][0][0][0] == "//"
 
 

@@ -18,7 +18,7 @@ _LIMITS = {"NONE": (None, None), "RELU": (0, None), "RELU6": (0, 6), "RELU_N1_TO
 
 
 def _finished(result: np.ndarray, activation: str = "NONE") -> np.ndarray | None:
-    """The result behind its activation; None if it is not finite or the activation is none that kernels fuse."""
+    """Return the result behind its activation; None if it is not finite or the activation is none that kernels fuse."""
     # A ufunc of arrays of rank 0 returns a scalar, which of sizes that are not known is no array's at all.
     result = np.asarray(result)
     if activation not in _LIMITS or (result.dtype.kind == "f" and not np.isfinite(result).all()):

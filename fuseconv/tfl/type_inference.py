@@ -26,12 +26,12 @@ _MAX_RANK = 254
 
 
 def same(x: Value) -> ResultType:
-    """The result is of the operand's type and shape."""
+    """Return the result is of the operand's type and shape."""
     return x.dtype, x.shape
 
 
 def content(value: Value | None) -> list[Dim] | None:
-    """The elements of an integer operand, flattened, as far as all are known as ints or symbolic dimensions."""
+    """Return the elements of an integer operand, flattened, as far as all are known as ints or symbolic dimensions."""
     if value is None:
         return None
     if value.data is not None:
@@ -42,7 +42,7 @@ def content(value: Value | None) -> list[Dim] | None:
 
 
 def ints(value: Value | None) -> list[int] | None:
-    """The elements of an integer operand, flattened, if all are known numbers."""
+    """Return the elements of an integer operand, flattened, if all are known numbers."""
     items = content(value)
     if items is None:
         return None
@@ -51,18 +51,19 @@ def ints(value: Value | None) -> list[int] | None:
 
 
 def scalar(value: Value | None) -> Dim | None:
-    """The only element of an integer operand, if it is known."""
+    """Return the only element of an integer operand, if it is known."""
     items = content(value)
     return items[0] if items is not None and len(items) == 1 else None
 
 
 def unknown(rank: int) -> Shape:
-    """A shape of which only the rank is known."""
+    """Return a shape of which only the rank is known."""
     return tuple(fresh() for _ in range(rank))
 
 
 def shape_of(value: Value | None) -> Shape | None:
-    """The shape that a shape operand holds; only its rank, if the operand is not known but has a known length."""
+    """Return the shape that a shape operand holds; only its rank, if the operand is not known but has a known
+    length."""
     items = content(value)
     if items is not None:
         return tuple(items)
@@ -73,20 +74,20 @@ def shape_of(value: Value | None) -> Shape | None:
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """An axis counted from the front. Raises ShapeError if there is none such."""
+    """Return an axis counted from the front. Raises ShapeError if there is none such."""
     if not -rank <= axis < rank:
         raise ShapeError(f"axis {axis} of a tensor of {rank} dimensions")
     return axis % rank
 
 
 def merge(dims: Iterable[Dim]) -> Dim:
-    """One dimension for several that must be equal when the op runs: a known size if there is one."""
+    """Return one dimension for several that must be equal when the op runs: a known size if there is one."""
     dims = list(dims)
     return next((dim for dim in dims if isinstance(dim, int)), dims[0])
 
 
 def broadcast_dim(a: Dim, b: Dim) -> Dim:
-    """The dimension that two broadcast to. Raises ShapeError if they do not."""
+    """Return the dimension that two broadcast to. Raises ShapeError if they do not."""
     if a == b or b == 1:
         return a
     if a == 1:
@@ -100,7 +101,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
 
 
 def broadcast(*shapes: Shape | None) -> Shape | None:
-    """The shape that all of these broadcast to; None if one is not known. Raises ShapeError if they do not."""
+    """Return the shape that all of these broadcast to; None if one is not known. Raises ShapeError if they do not."""
     result: Shape = ()
     for shape in shapes:
         if shape is None:
@@ -115,7 +116,7 @@ def broadcast(*shapes: Shape | None) -> Shape | None:
 
 
 def result_content(kind: str, operands: Sequence[Value | None], attrs: dict[str, Any]) -> np.ndarray | None:
-    """What the result of an op on sizes holds, as ints and symbolic dimensions; None where that is not known.
+    """Return what the result of an op on sizes holds, as ints and symbolic dimensions; None where that is not known.
 
     So the pieces of a shape that is taken apart and put together again are still known, whether or not their numbers
     are."""

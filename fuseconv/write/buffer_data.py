@@ -30,7 +30,7 @@ _MOST_COPIED_BYTES = 1 << 24
 
 
 def size(value: Value) -> int:
-    """The bytes of a constant in the file."""
+    """Return the bytes of a constant in the file."""
     if value.dtype is types.STRING:
         assert value.data is not None
         return len(_strings(value.data))
@@ -38,7 +38,7 @@ def size(value: Value) -> int:
 
 
 def chunks(value: Value) -> Iterator[memoryview | bytes]:
-    """The bytes of a constant, little-endian, one piece after the other."""
+    """Return the bytes of a constant, little-endian, one piece after the other."""
     product = value if isinstance(value, Product) else None
     data = value.stored
     assert data is not None
@@ -73,7 +73,7 @@ def _copied(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _strings(data: np.ndarray) -> bytes:
-    """TFLite's string tensor: the number of strings, where each begins and the last ends, then their bytes."""
+    """Return TFLite's string tensor: the number of strings, where each begins and the last ends, then their bytes."""
     items = [item.encode() if isinstance(item, str) else bytes(item) for item in data.reshape(-1)]
     ends = np.cumsum([4 * (len(items) + 2), *map(len, items)])
     if ends[-1] >= _STRINGS_LIMIT:

@@ -52,7 +52,7 @@ class Encoder:
         self._write(0, root)
 
     def _write(self, place: int, value: Any) -> None:
-        """Writes a string, vector or table, and at `place` how far behind that it is."""
+        """Write a string, vector or table, and at `place` how far behind that it is."""
         if isinstance(value, Table):
             position = self._table(value)
         elif isinstance(value, list) and value and isinstance(value[0], Table):
@@ -64,7 +64,7 @@ class Encoder:
         _U32.pack_into(self.data, place, position - place)
 
     def _pad(self, align: int, ahead: int = 0) -> int:
-        """Pads so that what comes `ahead` bytes later is aligned. Returns where the data ends then."""
+        """Pad so that what comes `ahead` bytes later is aligned. Returns where the data ends then."""
         end = len(self.data)
         gap = -(end + ahead) % align
         if gap:
@@ -100,8 +100,8 @@ class Encoder:
 
 
 def _vector(value: str | bytes | list[int] | np.ndarray) -> tuple[bytes, int]:
-    """The bytes of a string or vector, its count ahead, and what its items are aligned to. The count is aligned to 4,
-    as it is whenever the items behind it are aligned to more."""
+    """Return the bytes of a string or vector, its count ahead, and what its items are aligned to. The count is aligned
+    to 4, as it is whenever the items behind it are aligned to more."""
     if isinstance(value, list):
         return struct.pack(f"<I{len(value)}i", len(value), *value), 4
     if isinstance(value, str):
@@ -115,7 +115,8 @@ def _vector(value: str | bytes | list[int] | np.ndarray) -> tuple[bytes, int]:
 
 @functools.cache
 def _layout(table: str, names: tuple[str, ...], later: frozenset[str]) -> _Layout:
-    """Where the fields that are given stand in a table: the widest first, so that none needs padding before it."""
+    """Return where the fields that are given stand in a table: the widest first, so that none needs padding before
+    it."""
     known = schema.table(table)
     fields = [known[name] for name in names]
     children = [field for field in fields if field.code is None or field.name in later]

@@ -45,14 +45,14 @@ _CALLS = re.compile(r"^((Stateful)?PartitionedCall(_\d+)?/)+")
 
 
 def to_bytes(module: Module) -> bytes:
-    """The .tflite file of a module; see `write`."""
+    """Return the .tflite file of a module; see `write`."""
     out = BytesIO()
     write(module, out)
     return out.getvalue()
 
 
 def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: int = INLINE_LIMIT) -> None:
-    """Writes a module whose ops are all of the "tfl" dialect to a path, or to a binary file that is still empty.
+    """Write a module whose ops are all of the "tfl" dialect to a path, or to a binary file that is still empty.
 
     Signatures become subgraphs in the order of the module (the first is what a runtime runs by default), each function
     that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
@@ -105,7 +105,7 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
 
 
 def _reserve(out: Any, length: int) -> None:
-    """Asks the file system for all that a file will take up: its blocks are found once, not anew for each piece, which
+    """Ask the file system for all that a file will take up: its blocks are found once, not anew for each piece, which
     halves the time that writing takes. A file system that cannot do so is written to as it is."""
     if hasattr(os, "posix_fallocate"):
         with suppress(OSError):
@@ -146,14 +146,14 @@ class _Buffers:
 
 
 def _head(value: Value) -> tuple:
-    """A cheap key: equal constants have equal heads."""
+    """Return a cheap key: equal constants have equal heads."""
     first = value.first(_HEAD) if isinstance(value, Product) else value.data.flat[:_HEAD]  # type: ignore[union-attr]
     return value.dtype.name, size(value), tuple(first) if value.dtype is types.STRING else first.tobytes()
 
 
 def _is_whole(value: Value) -> bool:
-    """Whether constants with this one's head equal it. A head does not tell the order of bytes, in which an array may
-    differ from its type."""
+    """Return whether constants with this one's head equal it. A head does not tell the order of bytes, in which an
+    array may differ from its type."""
     array = value.stored
     assert array is not None
     return array.size <= _HEAD and array.dtype == value.dtype.numpy
@@ -167,7 +167,8 @@ def _digest(value: Value) -> bytes:
 
 
 def _graphs(module: Module) -> Iterator[Graph]:
-    """The signatures' graphs, each once, then the functions that ops refer to, in the order of the first reference."""
+    """Return the graphs of the signatures, each once, then the functions that ops refer to, in the order of the first
+    reference."""
     found: list[Graph] = []
     for signature in module.signatures:
         if signature.graph not in found:
@@ -198,7 +199,7 @@ class _Model:
         self.tensor_of: dict[Graph, dict[Value, int]] = {}
 
     def root(self, weights: list[Table]) -> Table:
-        """The Model table. `weights` are the buffers of the constants."""
+        """Return the Model table. `weights` are the buffers of the constants."""
         subgraphs = [self._subgraph(graph) for graph in self.buffers.graphs]
         signatures = [
             self._signature(signature, name) for signature in self.module.signatures for name in signature.names
@@ -257,7 +258,7 @@ class _Model:
         return Table("SubGraph", fields)
 
     def _identity(self, value: Value) -> Any:
-        """What makes a tensor of a subgraph: equal constants are one."""
+        """Return what makes a tensor of a subgraph: equal constants are one."""
         if not value.is_const or value.variable:
             return value
         return self.buffers.index(value), value.dtype, value.shape, value.quantisation
@@ -332,20 +333,21 @@ class _Model:
 
 @functools.cache
 def _options_slot(table: str) -> tuple[str, int]:
-    """Where an operator has this option table, and the number that says which table it is."""
+    """Return where an operator has this option table, and the number that says which table it is."""
     number, second = schema.options_number(table)
     return "builtin_options2" if second else "builtin_options", number
 
 
 @functools.cache
 def _default_options(kind: str) -> dict[str, Any]:
-    """The fields of an operator's option table where no attribute says otherwise."""
+    """Return the fields of an operator's option table where no attribute says otherwise."""
     options, defaults = TABLE[kind].options, TABLE[kind].defaults
     return {name: _option(options, name, value) for name, value in defaults.items()} if options else {}
 
 
 def _option(table: str, name: str, value: Any) -> Any:
-    """What a field of an option table holds for an attribute of an op. Raises ValueError on an unknown enum's name."""
+    """Return what a field of an option table holds for an attribute of an op. Raises ValueError on an unknown enum's
+    name."""
     if isinstance(value, str) and schema.table(table)[name].code is not None:
         return schema.enum_number(schema.ENUM_FIELDS[name], value)
     if isinstance(value, (list, tuple)):
@@ -354,7 +356,7 @@ def _option(table: str, name: str, value: Any) -> Any:
 
 
 def _placeholder(dim: Sym) -> int:
-    """The size that stands for an unknown one: what it is if all unknowns are 1, but never nothing."""
+    """Return the size that stands for an unknown one: what it is if all unknowns are 1, but never nothing."""
     size = dim.substitute({}, 1)
     assert isinstance(size, int)
     return max(size, 1)
@@ -386,14 +388,14 @@ def _quantisation(quantisation: Quantisation) -> Table:
 
 
 def _values(graph: Graph) -> list[Value]:
-    """The tensors of a subgraph: its inputs, then operands and results in the order of the ops."""
+    """Return the tensors of a subgraph: its inputs, then operands and results in the order of the ops."""
     of_ops = chain.from_iterable((*op.operands, *op.attrs.get("intermediates", ()), *op.results) for op in graph.ops)
     values = dict.fromkeys((*graph.inputs, *of_ops, *graph.outputs))
     return [value for value in values if value is not None]
 
 
 def _tensor_names(graph: Graph, values: list[Value]) -> list[str]:
-    """A name of its own for each tensor. Inputs and outputs are first to get the name that they ask for."""
+    """Return a name of its own for each tensor. Inputs and outputs are first to get the name that they ask for."""
     taken: set[str] = set()
     names: dict[Value, str] = {}
     repeats: dict[str, int] = {}

@@ -18,7 +18,7 @@ _LONGEST_NAME = 50
 
 
 def resolve(path: str | os.PathLike, model: str | os.PathLike, option: str) -> Path:
-    """The file that `path` names, links followed.
+    """Return the file that `path` names, links followed.
 
     Raises InputError if it cannot be written or is no ordinary file - a device would be replaced by one - or if it is
     part of the model. option: how the caller was told of it, for the sentence."""
@@ -41,7 +41,8 @@ def resolve(path: str | os.PathLike, model: str | os.PathLike, option: str) -> P
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[io.BufferedWriter]:
-    """A temporary file beside `path` that takes its place when the block ends well, and goes away when it does not.
+    """Return a temporary file beside `path` that takes its place when the block ends well, and goes away when it does
+    not.
 
     Whoever looks finds the old file or the new one, whole, also after the machine has lost its power; of several that
     are written at once the last. Only what ends the process at once, such as SIGKILL, leaves the temporary file."""
@@ -59,8 +60,8 @@ def atomic_write(path: Path) -> Iterator[io.BufferedWriter]:
 
 @contextmanager
 def temporary_path(path: Path) -> Iterator[Path]:
-    """A path beside `path`, which nobody guesses, for a file to be made there. It takes the place of `path` when the
-    block ends well, and goes away when it does not."""
+    """Return a path beside `path`, which nobody guesses, for a file to be made there. It takes the place of `path` when
+    the block ends well, and goes away when it does not."""
     # Named before it is made, so that whenever a signal comes it is known what to remove.
     temporary = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}")
     try:
@@ -72,7 +73,7 @@ def temporary_path(path: Path) -> Iterator[Path]:
 
 
 def _sync(descriptor: int) -> None:
-    """Waits until a file is on the disk. A file system that cannot say so is taken as it is."""
+    """Wait until a file is on the disk. A file system that cannot say so is taken as it is."""
     try:
         os.fsync(descriptor)
     except OSError as error:

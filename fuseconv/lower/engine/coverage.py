@@ -40,8 +40,8 @@ _BY_PASSES = {
 
 
 def known_ops(rules: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of all TF ops that are known, sorted by op: those of `rules` (`report.listing.rule_rows`), and the same keys
-    for the others.
+    """Return rows of all TF ops that are known, sorted by op: those of `rules` (`report.listing.rule_rows`), and the
+    same keys for the others.
 
     Each row has a `"status"` too: "rule", "pass" (something before the rules takes care of it) or "unsupported", of
     which the summary says why; and `"select_tf_ops"`, whether the Flex delegate runs the op."""

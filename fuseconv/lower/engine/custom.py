@@ -38,7 +38,8 @@ class CustomOps:
     node_def: Callable[[Op, Attributes], bytes] | None = None
 
     def form(self, op: Op, attributes: Attributes) -> tuple[str, Any] | None:
-        """The custom op's code and options; None if there is to be none. Raises Unsupported if there can be none."""
+        """Return the custom op's code and options; None if there is to be none. Raises Unsupported if there can be
+        none."""
         if op.type in self.names:
             return op.type, _options(attributes)
         if self.node_def is not None and op.type in flex_ops():
@@ -46,7 +47,7 @@ class CustomOps:
         return (op.type, _options(attributes)) if self.every else None
 
     def help(self, op: Op, has_rule: bool) -> str:
-        """What a user may do about an op that cannot be converted."""
+        """Return what a user may do about an op that cannot be converted."""
         ways = []
         if self.node_def is None and op.type in flex_ops():
             ways.append("--select-tf-ops lets TensorFlow's own kernel run it")
@@ -68,7 +69,7 @@ class CustomOps:
 
 @functools.cache
 def flex_ops() -> frozenset[str]:
-    """The TF ops that the Flex delegate runs."""
+    """Return the TF ops that the Flex delegate runs."""
     return frozenset(Path(__file__).with_name("flex_ops.txt").read_text().split())
 
 
@@ -77,7 +78,7 @@ def _options(attributes: Attributes) -> dict[str, Any]:
 
 
 def _option(name: str, value: Any) -> Any:
-    """An attribute as a flexbuffer holds it. Refuses the op for one that it cannot hold."""
+    """Return an attribute as a flexbuffer holds it. Refuses the op for one that it cannot hold."""
     if isinstance(value, DType):
         require(value.tflite is not None, f"the attribute {name}={value} is a type that TFLite does not have")
         return value.tflite

@@ -137,7 +137,7 @@ def _apply(
 
 
 def _refusal(error: Exception) -> str:
-    """Why a rule did not lower its op."""
+    """Return why a rule did not lower its op."""
     if isinstance(error, Unsupported):
         return str(error)
     if isinstance(error, OverflowError):
@@ -147,7 +147,7 @@ def _refusal(error: Exception) -> str:
 
 
 def _oversized(op: Op) -> str:
-    """Why TFLite has no such tensors as the op takes or makes, if a size is too large; else empty."""
+    """Return why TFLite has no such tensors as the op takes or makes, if a size is too large; else empty."""
     largest = LARGEST_SIZE
     for value in (*op.operands, *op.results):
         if value is not None and value.shape:
@@ -158,8 +158,8 @@ def _oversized(op: Op) -> str:
 
 
 def _build_custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tuple[str, list[Value], list[Op]]:
-    """Why an op cannot be a CUSTOM one (empty where it was not asked to be), else its results and the ops made. Counts
-    the codes of custom ops in `made`."""
+    """Return why an op cannot be a CUSTOM one (empty where it was not asked to be), else its results and the ops made.
+    Counts the codes of custom ops in `made`."""
     attributes = module.attributes(op)
     try:
         form = custom.form(op, attributes)
@@ -174,12 +174,12 @@ def _build_custom(op: Op, module: Module, custom: CustomOps, made: Counter[str])
 
 
 def _cannot_run(op: Op, why: str) -> bool:
-    """True of an op that no kernel could run, TensorFlow's neither."""
+    """Return True for an op that no kernel can run, not even TensorFlow's."""
     return "_misplaced" in op.attrs or why.endswith(DAMAGED)
 
 
 def _with_advice(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
-    """The reason with what may be done about it."""
+    """Return the reason with what may be done about it."""
     if _cannot_run(op, why):
         return why
     values = [value for value in (*op.operands, *op.results) if value is not None]
@@ -190,7 +190,7 @@ def _with_advice(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
 
 
 def _warn_of_custom_ops(made: Counter[str], custom: CustomOps, report: Report) -> None:
-    """Warns of what the file needs besides the runtime's builtins: `made` counts the custom ops by their codes. And of
+    """Warn of what the file needs besides the runtime's builtins: `made` counts the custom ops by their codes. And of
     names that were given for custom ops and served for nothing."""
     codes = {code: f"{code} ({count})" for code, count in sorted(made.items())}
     flex = [text for code, text in codes.items() if code.startswith("Flex")]
@@ -208,7 +208,8 @@ def _warn_of_custom_ops(made: Counter[str], custom: CustomOps, report: Report) -
 
 
 def replace_result(old: Value, new: Value) -> None:
-    """Lets `new` take the place of `old`: its readers, its name if `new` was made for it, and what its shape tells."""
+    """Replace all uses of `old` by `new`, which takes its name if built for it, and the dimensions that only `old`
+    knows."""
     if new.op is not None and new.op.dialect == "tfl" and new.op.name == (old.op.name if old.op else ""):
         new.name = old.name
         if new.shape is None:
@@ -219,8 +220,8 @@ def replace_result(old: Value, new: Value) -> None:
 
 
 def unsupported(refused: list[tuple[Op, str]], unranked: Sequence[str] = ()) -> UnsupportedError:
-    """One error for all ops that cannot be converted, grouped by op and reason. unranked: the names of the inputs whose
-    rank the model does not tell, on which that may lie."""
+    """Return one UnsupportedError for all refused ops, grouped by op and reason. unranked: the names of the
+    inputs whose rank the model does not tell, on which that may lie."""
     groups: dict[tuple[str, str], list[str]] = {}
     for op, why in refused:
         groups.setdefault((op.type, why), []).append(op.name)

@@ -110,7 +110,7 @@ _WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
 
 
 def reasons() -> dict[str, str]:
-    """Why ops cannot be converted: each sentence, with the ops that it speaks of."""
+    """Return why ops cannot be converted: each sentence, with the ops that it speaks of."""
     ops: dict[str, list[str]] = {}
     for op, why in _WHY.items():
         ops.setdefault(why, []).append(op)
@@ -118,5 +118,5 @@ def reasons() -> dict[str, str]:
 
 
 def unsupported_reason(op: str) -> str:
-    """Why a TF op that no rule lowers cannot be converted."""
+    """Return why a TF op that no rule lowers cannot be converted."""
     return _WHY.get(op, "no rule lowers this op")

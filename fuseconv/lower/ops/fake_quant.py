@@ -91,7 +91,8 @@ def QuantizeAndDequantizeV2(
 
 
 def _quantize_dequantize(tfl: Lowering, x: Value, low: Value, high: Value, bits: int, narrow: bool) -> Value:
-    """x rounded to what an unsigned tensor holds whose range is [low, high], moved so that 0 is in it exactly."""
+    """Return x rounded to what an unsigned tensor holds whose range is [low, high], moved so that 0 is in it
+    exactly."""
     least, most = int(narrow), 2**bits - 1
     step = tfl.div(tfl.sub(high, low), _number(most - least))
     zero = _half_up(tfl, tfl.sub(_number(least), tfl.div(low, step)))
@@ -119,13 +120,13 @@ def _number(number: float) -> Value:
 
 
 def _min_max(tfl: Lowering, x: Value, axis: int) -> list[Value]:
-    """The least and the largest number of x, or those of each slice along an axis."""
+    """Return the least and the largest number of x, or those of each slice along an axis."""
     others = tfl.ints([at for at in range(len(shape_of(x))) if at != axis])
     return [reduced(tfl, kind, x, others, False, 0) for kind in ("REDUCE_MIN", "REDUCE_MAX")]
 
 
 def _along(tfl: Lowering, limits: Value, axis: int, rank: int) -> Value:
-    """Limits, one for each slice along an axis, so that they broadcast."""
+    """Return limits, one for each slice along an axis, so that they broadcast."""
     dims: list[Dim] = [1] * rank
     dims[axis] = shape_of(limits, 1)[0]
     return reshape(tfl, limits, dims)

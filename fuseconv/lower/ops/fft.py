@@ -76,7 +76,7 @@ def IFFT(tfl, x):
 
 
 def _transform_axes(tfl: Lowering, x: Value, sign: int) -> Value:
-    """The transform of as many dimensions as the op's name says, each to its own length."""
+    """Return the transform of as many dimensions as the op's name says, each to its own length."""
     rank = {"2": 2, "3": 3}.get(tfl.source.type[-2], 1)
     shape = shape_of(x)
     pairs = _pairs(tfl, x)
@@ -94,19 +94,19 @@ def _lengths(x: Value, fft_length: Value) -> list[int]:
 
 
 def _is_rfft2d_length(length: int) -> bool:
-    """Whether RFFT2D takes the length."""
+    """Return whether RFFT2D takes the length."""
     return length > 1 and not length & (length - 1)
 
 
 def _rfft2d(tfl: Lowering, x: Value, lengths: list[int]) -> Value:
-    """RFFT2D. Where the spectrum of a real signal is real, TensorFlow makes the imaginary part 0, and RFFT2D -0, which
-    turns an angle of pi into -pi: 0 is added if angles are taken of what is made of it."""
+    """Build RFFT2D. Where the spectrum of a real signal is real, TensorFlow makes the imaginary part 0, and RFFT2D -0,
+    which turns an angle of pi into -pi: 0 is added if angles are taken of what is made of it."""
     y = tfl.rfft2d(x, lengths)
     return _complex(tfl, tfl.add(_pairs(tfl, y), 0.0)) if _takes_angles(tfl.source) else y
 
 
 def _takes_angles(op: Op) -> bool:
-    """True if ATAN2 reads what is made of an op's results, or a function may."""
+    """Return True if ATAN2 reads what is made of an op's results, or a function may."""
     seen, pending = {op}, [op]
     while pending:
         readers = {reader for result in pending.pop().results for reader in result.uses} - seen
@@ -118,7 +118,7 @@ def _takes_angles(op: Op) -> bool:
 
 
 def _pairs(tfl: Lowering, x: Value) -> Value:
-    """Complex numbers as pairs of float32."""
+    """Return complex numbers as pairs of float32."""
     require(x.dtype is types.COMPLEX64, f"TFLite has no kernels for {x.dtype}")
     return tfl.bitcast(x, results=[(types.FLOAT32, (*shape_of(x), 2))])
 
@@ -128,7 +128,8 @@ def _complex(tfl: Lowering, pairs: Value) -> Value:
 
 
 def _dft_matrix(used: int, length: int, made: int, sign: int) -> np.ndarray:
-    """exp(-sign * 2 pi i j k / length) for j < used and k < made; divided by the length if the sign is negative."""
+    """Return exp(-sign * 2 pi i j k / length) for j < used and k < made; divided by the length if the sign is
+    negative."""
     budget.require_room(used * made, 16, "the matrix of a Fourier transform")
     turns = np.outer(np.arange(used), np.arange(made)) % length
     waves = np.exp(-2j * np.pi * sign / length * turns)
@@ -138,7 +139,7 @@ def _dft_matrix(used: int, length: int, made: int, sign: int) -> np.ndarray:
 
 
 def _spectrum(tfl: Lowering, x: Value, length: int) -> Value:
-    """The pairs of the first half of a real signal's spectrum: [..., n] -> [..., length / 2 + 1, 2]."""
+    """Return the pairs of the first half of a real signal's spectrum: [..., n] -> [..., length / 2 + 1, 2]."""
     *outer, n = shape_of(x)
     used = min(static_dims([n], "the length of the signal")[0], length)
     waves = _dft_matrix(used, length, length // 2 + 1, 1)
@@ -148,7 +149,7 @@ def _spectrum(tfl: Lowering, x: Value, length: int) -> Value:
 
 
 def _signal(tfl: Lowering, pairs: Value, length: int) -> Value:
-    """The real signal of which the pairs are the first half of the spectrum: [..., n, 2] -> [..., length]."""
+    """Return the real signal of which the pairs are the first half of the spectrum: [..., n, 2] -> [..., length]."""
     *outer, n, _ = shape_of(pairs)
     used = min(static_dims([n], "the size of the spectrum")[0], length // 2 + 1)
     waves = _dft_matrix(used, length, length, -1)
@@ -163,8 +164,8 @@ def _signal(tfl: Lowering, pairs: Value, length: int) -> Value:
 
 
 def _transform_axis(tfl: Lowering, pairs: Value, axis: int, length: Dim, sign: int) -> Value:
-    """The transform to `length` along one of the dimensions that `axis` counts from the end, the pairs' left out. An
-    unknown length is that of the operand."""
+    """Return the transform to `length` along one of the dimensions that `axis` counts from the end, the pairs' left
+    out. An unknown length is that of the operand."""
     rank = len(shape_of(pairs))
     at = rank - 1 + axis
     order = [*(i for i in range(rank - 1) if i != at), at, rank - 1]
@@ -185,7 +186,7 @@ def _transform_axis(tfl: Lowering, pairs: Value, axis: int, length: Dim, sign: i
 
 
 def _dynamic_dft_matrix(tfl: Lowering, length: Dim, sign: int, *sources: Value) -> Value:
-    """The matrix of the transform of `length` pairs, [2 length, 2 length], computed at run time."""
+    """Return the matrix of the transform of `length` pairs, [2 length, 2 length], computed at run time."""
     at = iota(tfl, length, *sources)
     turns = tfl.floor_mod(tfl.mul(reshape(tfl, at, (length, 1)), at), dim_scalar(tfl, length, *sources))
     count = cast(tfl, dim_scalar(tfl, length, *sources), types.FLOAT32)
@@ -199,7 +200,7 @@ def _dynamic_dft_matrix(tfl: Lowering, length: Dim, sign: int, *sources: Value) 
 
 
 def _cropped(tfl: Lowering, x: Value, size: int, axis: int) -> Value:
-    """The first elements of x along an axis that is counted from the end."""
+    """Return the first elements of x along an axis that is counted from the end."""
     shape = shape_of(x)
     if shape[axis] == size:
         return x
@@ -208,7 +209,7 @@ def _cropped(tfl: Lowering, x: Value, size: int, axis: int) -> Value:
 
 
 def _product(tfl: Lowering, x: Value, matrix: np.ndarray) -> Value:
-    """x [..., n] times a matrix [n, m], as FULLY_CONNECTED of rows."""
+    """Return x [..., n] times a matrix [n, m], as FULLY_CONNECTED of rows."""
     require(matrix.size <= _MAX_ELEMENTS, f"the transform's matrix {list(matrix.shape)} is too large")
     *outer, _ = shape_of(x)
     weights = np.ascontiguousarray(matrix.T.astype(np.float32))

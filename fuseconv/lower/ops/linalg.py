@@ -100,8 +100,8 @@ def MatrixTriangularSolve(tfl, matrix, rhs, *, lower=True, adjoint=False):
 
 
 def _gauss_jordan(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value, Value]:
-    """What stands beside the matrices once they are made unit matrices (the unit matrices if nothing does), and the
-    pivots [batch, n], whose product is the determinant."""
+    """Return what stands beside the matrices once they are made unit matrices (the unit matrices if nothing does), and
+    the pivots [batch, n], whose product is the determinant."""
 
     def once(tfl: Builder, step: Value, whole: Value, pivots: Value) -> list[Value]:
         rows = tfl.expand_dims(_rows(tfl, whole), 0)
@@ -130,14 +130,15 @@ def _gauss_jordan(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value,
 
 
 def _flat(tfl: Lowering, x: Value) -> Value:
-    """Matrices with one dimension for their batch."""
+    """Return matrices with one dimension for their batch."""
     shape = shape_of(x)
     require(len(shape) >= 2, "an operand is no matrix")
     return reshape(tfl, x, (product(shape[:-2]), *shape[-2:]), x)
 
 
 def _system(tfl: Lowering, matrix: Value, rhs: Value, adjoint: bool) -> tuple[Value, Value]:
-    """Matrices, transposed if `adjoint`, and their right-hand sides: both with the same batch, as one dimension."""
+    """Return the matrices, transposed if `adjoint`, and their right-hand sides: both with the same batch, as one
+    dimension."""
     x = swapped(tfl, matrix) if adjoint else matrix
     if shape_of(x)[:-2] != shape_of(rhs)[:-2]:
         x, rhs = (
@@ -148,7 +149,7 @@ def _system(tfl: Lowering, matrix: Value, rhs: Value, adjoint: bool) -> tuple[Va
 
 
 def _zeros(tfl: Lowering, x: Value) -> Value:
-    """Zeros in the shape of x, whatever it holds."""
+    """Return zeros in the shape of x, whatever it holds."""
     return cast(tfl, tfl.less(x, x), types.FLOAT32)
 
 
@@ -157,7 +158,7 @@ def _size(tfl: Lowering, x: Value) -> Value:
 
 
 def _rows(tfl: Builder, x: Value) -> Value:
-    """The numbers of the rows of matrices [batch, n, m]."""
+    """Return the numbers of the rows of matrices [batch, n, m]."""
     return iota(tfl, shape_of(x)[1], x)
 
 

@@ -121,7 +121,7 @@ def RaggedBincount(tfl, splits, values, size, weights, *, binary_output=False):
 
 
 def elements(tfl: Lowering, lengths: Value) -> Elements:
-    """The elements of rows with these lengths, a vector of int32."""
+    """Return the elements of rows with these lengths, a vector of int32."""
     splits = tfl.concatenation(tfl.ints([0]), tfl.cumsum(lengths, tfl.const(0, types.INT32)), axis=0)
     total = _last(tfl, splits)
     ends = filled(tfl, lengths.shape, 1, types.INT32, lengths)
@@ -133,7 +133,7 @@ def elements(tfl: Lowering, lengths: Value) -> Elements:
 
 
 def _all_splits(tfl: Lowering, partitions: Sequence[Value], kinds: Sequence[str]) -> list[Value]:
-    """The splits of each partition, the outermost first, of the forms that TensorFlow has for them."""
+    """Return the splits of each partition, the outermost first, of the forms that TensorFlow has for them."""
     rows: Value | None = None
     made = []
     for partition, kind in zip(partitions, kinds):
@@ -154,14 +154,14 @@ def _all_splits(tfl: Lowering, partitions: Sequence[Value], kinds: Sequence[str]
 
 
 def _bounds(tfl: Lowering, splits: Value) -> tuple[Value, Value]:
-    """Where each row begins and ends."""
+    """Return where each row begins and ends."""
     shape_of(splits, 1)
     starts = tfl.strided_slice(splits, [0], [-1], [1], begin_mask=1)
     return starts, tfl.strided_slice(splits, [1], [0], [1], end_mask=1)
 
 
 def _last(tfl: Lowering, splits: Value) -> Value:
-    """How many elements the rows have together, a scalar."""
+    """Return how many elements the rows have together, a scalar."""
     return tfl.reduce_max(splits, [0])
 
 
@@ -174,7 +174,7 @@ def _numbers(tfl: Lowering, count: Value) -> Value:
 
 
 def _wanted(tfl: Lowering, given: Value, axis: int, own: Value) -> Value:
-    """The size that the shape gives for an axis; the tensor's own where that is negative."""
+    """Return the size that the shape gives for an axis; the tensor's own where that is negative."""
     if given.shape == (1,) and axis:  # a scalar -1 stands for all
         return own
     size = tfl.gather(given, scalar(axis, types.INT32), axis=0)

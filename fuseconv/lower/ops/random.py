@@ -80,5 +80,5 @@ def _uniform(tfl: Lowering, shape: Value, seed: int, seed2: int) -> Value:
 
 
 def _seeds(seed: int, seed2: int) -> dict[str, int]:
-    """The seeds as attributes; TFLite too takes two zeros for none."""
+    """Return the seeds as attributes; TFLite too takes two zeros for none."""
     return {"seed": seed, "seed2": seed2}

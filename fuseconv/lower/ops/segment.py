@@ -110,7 +110,7 @@ def SparseTensorDenseMatMul(tfl, indices, values, shape, b, *, adjoint_a=False, 
 
 
 def unsorted(tfl: Lowering, kind: str, data: Value, ids: Value, count: Value) -> Value:
-    """The rows of `data` reduced by their id; negative ids are left out."""
+    """Return the rows of `data` reduced by their id; negative ids are left out."""
     build = getattr(tfl, kind.lower())
     ids, count = cast(tfl, ids, types.INT32), cast(tfl, count, types.INT32)
     if data.dtype in (types.INT64, types.UINT32):
@@ -125,7 +125,7 @@ def unsorted(tfl: Lowering, kind: str, data: Value, ids: Value, count: Value) ->
 
 
 def _masked(tfl: Lowering, kind: str, data: Value, dtype: types.DType, ids: Value, count: Value) -> Value:
-    """The reduction, for each id, of all rows, where those of other ids are what changes nothing."""
+    """Return the reduction, for each id, of all rows, where those of other ids are what changes nothing."""
     outer, inner = shape_of(ids), shape_of(data)[len(shape_of(ids)) :]
     rows = reshape(tfl, data, (1, product(outer), product(inner)), ids)
     size = int(count.data) if count.data is not None else None
@@ -138,7 +138,7 @@ def _masked(tfl: Lowering, kind: str, data: Value, dtype: types.DType, ids: Valu
 
 
 def _identity_element(kind: str, dtype: types.DType) -> float:
-    """What TensorFlow makes of no rows."""
+    """Return what TensorFlow makes of no rows."""
     if kind not in _EXTREMES:
         return 1 if kind.endswith("PROD") else 0
     info = ml_dtypes.finfo(dtype.numpy) if dtype.is_float else np.iinfo(dtype.numpy)
@@ -149,7 +149,8 @@ def _identity_element(kind: str, dtype: types.DType) -> float:
 def _of_rows(
     tfl: Lowering, data: Value, indices: Value, ids: Value, count: Value | None, divisor: Callable | None
 ) -> Value:
-    """The sums of the rows of `data` that the indices name, by their ids; over the divisor of how many they are."""
+    """Return the sums of the rows of `data` that the indices name, by their ids; over the divisor of how many they
+    are."""
     where = cast(tfl, indices, types.INT32)
     rows = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, where, axis=0), data)
     count = _count(tfl, ids) if count is None else count
@@ -161,14 +162,14 @@ def _of_rows(
 
 
 def _count(tfl: Lowering, ids: Value) -> Value:
-    """One more than the last of ascending ids."""
+    """Return one more than the last of ascending ids."""
     if ids.is_const:
         return scalar(ids.data.max(initial=-1) + 1, types.INT32)  # type: ignore[union-attr]
     return tfl.add(tfl.reduce_max(cast(tfl, ids, types.INT32), [0]), 1)
 
 
 def _occurrences(tfl: Lowering, data: Value, ids: Value, count: Value) -> Value:
-    """How often each id occurs, int32, with dimensions of 1 to broadcast with the result."""
+    """Return how often each id occurs, int32, with dimensions of 1 to broadcast with the result."""
     once = filled(tfl, ids.shape, 1, types.INT32, ids)
     occurs = unsorted(tfl, "UNSORTED_SEGMENT_SUM", once, ids, count)
     return reshape(tfl, occurs, (shape_of(occurs)[0], *[1] * (len(shape_of(data)) - 1)))

@@ -126,7 +126,7 @@ def SparseSoftmax(tfl, indices, values, shape):
 
 
 def _columns(tfl: Lowering, indices: Value) -> list[Value]:
-    """The indices along each dimension."""
+    """Return the indices along each dimension."""
     count, rank = shape_of(indices, 2)
     (rank,) = static_dims([rank], "the rank of a sparse tensor")
     parts = tfl.split(scalar(1, types.INT32), indices, num_splits=rank)
@@ -134,13 +134,13 @@ def _columns(tfl: Lowering, indices: Value) -> list[Value]:
 
 
 def _sizes(tfl: Lowering, shape: Value) -> list[Value]:
-    """The sizes of the dimensions, as scalars."""
+    """Return the sizes of the dimensions, as scalars."""
     (rank,) = static_dims(shape_of(shape, 1), "the rank of a sparse tensor")
     return [tfl.gather(shape, scalar(axis, types.INT32), axis=0) for axis in range(rank)]
 
 
 def _flat_indices(tfl: Lowering, columns: Sequence[Value], sizes: Sequence[Value]) -> Value:
-    """Where the elements stand in the dense tensor, counted through its rows."""
+    """Return where the elements stand in the dense tensor, counted through its rows."""
     place = columns[0]
     for column, size in zip(columns[1:], sizes[1:]):
         place = elementwise(tfl, "ADD", elementwise(tfl, "MUL", place, size), column)
@@ -152,12 +152,12 @@ def _joined(tfl: Lowering, columns: Sequence[Value]) -> Value:
 
 
 def _order(tfl: Lowering, numbers: Value) -> Value:
-    """The places of the numbers in ascending order; the first of equal ones first."""
+    """Return the places of the numbers in ascending order; the first of equal ones first."""
     return tfl.topk_v2(tfl.neg(numbers), dim_scalar(tfl, shape_of(numbers)[0], numbers))[1]
 
 
 def _gather_dense(tfl: Lowering, indices: Value, dense: Value) -> Value:
-    """The elements of a dense tensor, which is repeated along dimensions of size 1 and those that it lacks."""
+    """Return the elements of a dense tensor, which is repeated along dimensions of size 1 and those that it lacks."""
     rank = len(shape_of(dense))
     last = tfl.sub(tfl.shape_(dense), 1)
     own = tfl.slice_(

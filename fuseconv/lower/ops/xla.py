@@ -170,7 +170,7 @@ def _spread(
     tfl: Lowering, x: Value, filter: Value, spread: Sequence[int], pads: Sequence[tuple[int, int]],
     dilations: Sequence[int],
 ) -> Value:  # fmt: skip
-    """The convolution of an input with zeros between its elements, which is a transposed one of a filter that is
+    """Return the convolution of an input with zeros between its elements, which is a transposed one of a filter that is
     turned round."""
     turned = constant_of(filter, "the filter of a transposed convolution")[::-1, ::-1].swapaxes(2, 3)
     reaches = [(size - 1) * dilation + 1 for size, dilation in zip(turned.shape, dilations)]
@@ -203,7 +203,7 @@ def _pooled(
 
 
 def _lowest(dtype: types.DType) -> float:
-    """What no number of a type is below, infinity apart."""
+    """Return what no number of a type is below, infinity apart."""
     kind = dtype.numpy
     return float(np.finfo(kind).min) if dtype.is_float else int(np.iinfo(kind).min)
 

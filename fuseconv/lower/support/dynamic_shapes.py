@@ -14,7 +14,8 @@ from fuseconv.tfl.builder import Builder
 
 
 def shape_of(value: Value, rank: int | None = None) -> Shape:
-    """The shape of an operand whose rank must be known, and be `rank` if that is given. Refuses the op otherwise."""
+    """Return the shape of an operand whose rank must be known, and be `rank` if that is given. Refuses the op
+    otherwise."""
     if value.shape is None:
         raise Unsupported(f"the rank of {value.name or 'an operand'} is not known")
     if rank is not None and len(value.shape) != rank:
@@ -23,13 +24,13 @@ def shape_of(value: Value, rank: int | None = None) -> Shape:
 
 
 def static_dims(dims: Sequence[Dim], what: str) -> list[int]:
-    """The dimensions as ints. Refuses the op if one is unknown."""
+    """Return the dimensions as ints. Refuses the op if one is unknown."""
     require(not any(isinstance(dim, Sym) for dim in dims), f"{what} must be known when the model is converted")
     return [int(dim) for dim in dims]  # type: ignore[arg-type]
 
 
 def reshape(tfl: Builder, x: Value, dims: Sequence[Dim], *sources: Value) -> Value:
-    """x with the dimensions `dims`; those that are unknown are made of the sizes of x and of `sources`."""
+    """Return x with the dimensions `dims`; those that are unknown are made of the sizes of x and of `sources`."""
     if x.shape is not None and tuple(dims) == x.shape:
         return x
     static = tfl.static_shape(tuple(dims))
@@ -42,8 +43,8 @@ def reshape(tfl: Builder, x: Value, dims: Sequence[Dim], *sources: Value) -> Val
 
 
 def _insert_or_drop_unit_dims(tfl: Builder, x: Value, dims: Shape) -> Value | None:
-    """x with the dimensions `dims`, if these are its own with one of 1 more, or with some of 1 less: no size needs to
-    be computed for that."""
+    """Return x with the dimensions `dims`, if these are its own with one of 1 more, or with some of 1 less: no size
+    needs to be computed for that."""
     if x.shape is None:
         return None
     if len(dims) > len(x.shape):
@@ -54,7 +55,8 @@ def _insert_or_drop_unit_dims(tfl: Builder, x: Value, dims: Shape) -> Value | No
 
 
 def _unit_dims_between(longer: Shape, shorter: Shape) -> list[int] | None:
-    """Which dimensions of the longer shape, all of them 1, the shorter one has not; None if they differ otherwise."""
+    """Return which dimensions of the longer shape, all of them 1, the shorter one has not; None if they differ
+    otherwise."""
     left, units = list(shorter), []
     for axis, dim in enumerate(longer):
         if left and left[0] == dim:
@@ -67,13 +69,13 @@ def _unit_dims_between(longer: Shape, shorter: Shape) -> list[int] | None:
 
 
 def shape_vector(tfl: Builder, dims: Sequence[Dim], *sources: Value) -> Value:
-    """An int32 vector that holds `dims` at run time, which are computed from the shapes of `sources`."""
+    """Return an int32 vector that holds `dims` at run time, which are computed from the shapes of `sources`."""
     parts = [dim_vector(tfl, dim, *sources) if isinstance(dim, Sym) else tfl.ints([dim]) for dim in dims]
     return parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=0)
 
 
 def dim_vector(tfl: Builder, dim: Dim, *sources: Value) -> Value:
-    """A dimension as an int32 vector of one element, computed from the shapes of `sources`."""
+    """Return a dimension as an int32 vector of one element, computed from the shapes of `sources`."""
     if isinstance(dim, int):
         return tfl.ints([dim])
     for value in sources:
@@ -91,14 +93,14 @@ def dim_vector(tfl: Builder, dim: Dim, *sources: Value) -> Value:
 
 
 def dim_scalar(tfl: Builder, dim: Dim, *sources: Value) -> Value:
-    """A dimension as an int32 scalar, computed from the shapes of `sources` if it is not known."""
+    """Return a dimension as an int32 scalar, computed from the shapes of `sources` if it is not known."""
     if isinstance(dim, int):
         return tfl.const(np.array(dim, np.int32))
     return reshape(tfl, dim_vector(tfl, dim, *sources), ())
 
 
 def iota(tfl: Builder, count: Dim, *sources: Value) -> Value:
-    """0, 1, ... as int32: a constant where the count is known."""
+    """Return 0, 1, ..., count - 1 as an int32 vector: a constant where the count is known."""
     if isinstance(count, int):
         return tfl.const(np.arange(count, dtype=np.int32))
     return tfl.range(
@@ -111,8 +113,8 @@ def _axis(tfl: Builder, value: Value, axis: int) -> Value:
 
 
 def _solve_for(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
-    """An unknown of which a size is a multiple, or from which one differs by a constant, as a sequence with what is
-    added to it. Refuses the op if there is none."""
+    """Return an unknown of which a size is a multiple, or from which one differs by a constant, as a sequence with what
+    is added to it. Refuses the op if there is none."""
     (monomial, _), *_ = unknown.terms
     for value in sources:
         for axis, dim in enumerate(value.shape or ()):
@@ -126,7 +128,7 @@ def _solve_for(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
 
 
 def _unknown(monomial: tuple) -> Sym | None:
-    """The unknown that a monomial consists of, None if it is a product or a quotient."""
+    """Return the unknown that a monomial consists of, None if it is a product or a quotient."""
     return symbol(monomial[0]) if len(monomial) == 1 and isinstance(monomial[0], str) else None
 
 

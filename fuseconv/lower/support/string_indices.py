@@ -13,7 +13,7 @@ from fuseconv.lower.support.dynamic_shapes import iota, reshape, shape_of
 
 
 def build_on_indices(tfl: Lowering, build: Callable[..., Any], *data: Value) -> Any:
-    """`build(*data)`, an op that moves the elements of a tensor and computes nothing."""
+    """Build `build(*data)`, an op that only moves elements, on the indices of the strings, then GATHER the strings."""
     require(len(data) == 1, "TFLite has no kernel that takes strings from two tensors into one")
     (x,) = data
     size = product(shape_of(x))

@@ -28,14 +28,14 @@ _WIDER = {
 
 
 def cast(tfl: Lowering, x: Value, dtype: DType) -> Value:
-    """x as `dtype`; x itself if it is of that type."""
+    """Return x as `dtype`; x itself if it is of that type."""
     if x.dtype is dtype:
         return x
     return tfl.cast(x, out_data_type=dtype.name.upper())
 
 
 def promote(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
-    """x in a type of `allowed` that holds its values exactly. Refuses the op if there is none."""
+    """Return x in a type of `allowed` that holds its values exactly. Refuses the op if there is none."""
     for carrier in (x.dtype, *_WIDER.get(x.dtype, ())):
         if carrier in allowed:
             return cast(tfl, x, carrier)
@@ -43,18 +43,18 @@ def promote(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
 
 
 def complex_from_parts(tfl: Lowering, real: Value, imaginary: Value) -> Value:
-    """The complex64 numbers of these parts: BITCAST of the pairs, since no kernel joins them."""
+    """Return complex64 of real and imaginary parts: BITCAST of the packed pairs, since no kernel joins them."""
     pairs = tfl.pack(real, imaginary, axis=len(real.shape or ()))
     return tfl.bitcast(pairs, results=[(types.COMPLEX64, real.shape)])
 
 
 def conjugate(tfl: Lowering, x: Value) -> Value:
-    """The conjugates of complex64 numbers."""
+    """Return the conjugates of complex64 numbers."""
     return complex_from_parts(tfl, tfl.real(x), tfl.neg(tfl.imag(x)))
 
 
 def build_on_complex_parts(tfl: Lowering, build: Callable[..., Any], *data: Value) -> Any:
-    """`build(*data)`, an op that computes real and imaginary parts apart, on complex numbers."""
+    """Build `build(*data)`, an op that is linear, on the real and on the imaginary parts of complex operands."""
     real, imaginary = build(*map(tfl.real, data)), build(*map(tfl.imag, data))
     if isinstance(real, list):
         return [complex_from_parts(tfl, re, im) for re, im in zip(real, imaginary)]
@@ -62,7 +62,7 @@ def build_on_complex_parts(tfl: Lowering, build: Callable[..., Any], *data: Valu
 
 
 def in_float32(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a rule whose kernels compute in float32 only: operands of half precision are cast to it, and the
+    """Decorate a rule whose kernels compute in float32 only: operands of half precision are cast to it, and the
     results to what the op makes. Refuses the op if it computes in another type."""
 
     @functools.wraps(rule)

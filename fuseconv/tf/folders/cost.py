@@ -16,7 +16,8 @@ _PRODUCTS_PER_BYTE = 8
 
 
 def numpy_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
-    """What a kernel of numpy does on these operands. made: the bytes of the results, as far as they are known."""
+    """Return what a kernel of numpy does on these operands. made: the bytes of the results, as far as they are
+    known."""
     read = sum(array.nbytes for array in operands)
     if op.type in _PRODUCTS:
         # Of [m, k] and [k, n] this is m * k * n.
@@ -25,8 +26,8 @@ def numpy_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
 
 
 def tensorflow_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
-    """What a kernel of TensorFlow does at most, as one that multiplies, decomposes or convolves matrices does, or one
-    that puts a text in the place of each letter of another."""
+    """Return what a kernel of TensorFlow does at most, as one that multiplies, decomposes or convolves matrices does,
+    or one that puts a text in the place of each letter of another."""
     texts = sum(sum(map(len, array.flat)) for array in operands if array.dtype == object)
     texts += sum(len(value) for value in op.attrs.values() if isinstance(value, (str, bytes)))
     return _cubic(operands, made) + (texts**2 if any(array.dtype == object for array in operands) else 0)

@@ -29,7 +29,7 @@ DAMAGED = ": the model is damaged"
 
 
 def infer(op: Op) -> list[Shape | None] | None:
-    """A shape for each result of a TF op (None for a result whose rank cannot be told).
+    """Return a shape for each result of a TF op (None for a result whose rank cannot be told).
 
     None if no shape function serves the op. Sizes that depend on data are fresh symbols, different at every call.
     """

@@ -208,7 +208,7 @@ def _only_sizes(pairs: np.ndarray) -> None:
 
 
 def _ranked(x: Value, per_dimension: Value) -> Sequence:
-    """Something of the length of x's rank, which an operand with a row for each dimension may tell."""
+    """Return something of the length of x's rank, which an operand with a row for each dimension may tell."""
     if x.shape is not None:
         if per_dimension.shape:
             same(per_dimension.shape[0], len(x.shape))

@@ -25,14 +25,14 @@ from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 @functools.cache
 def layout(data_format: str, rank: int) -> tuple[int, Sequence[int]]:
-    """The channel axis and the spatial axes of a data format such as NHWC or NCDHW. Raises UnknownShape."""
+    """Return the channel axis and the spatial axes of a data format such as NHWC or NCDHW. Raises UnknownShape."""
     if len(data_format) != rank or set(data_format) - set("NCDHW"):
         raise UnknownShape
     return data_format.index("C"), tuple(i for i, letter in enumerate(data_format) if letter in "DHW")
 
 
 def window(dim: Dim, size: Dim, stride: int, dilation: int, padding: str, pads: Sequence[int]) -> Dim:
-    """How many windows of `size` elements, `dilation` apart, fit into a dimension of `dim` elements."""
+    """Return how many windows of `size` elements, `dilation` apart, fit into a dimension of `dim` elements."""
     if padding == "SAME":
         return dims.ceildiv(dim, stride)
     padded = dim + sum(pads) if padding == "EXPLICIT" else dim

@@ -58,12 +58,12 @@ def _table() -> dict[str, tuple[str, ...]]:
 
 
 def table() -> str:
-    """The text of the table for the TensorFlow that is installed (which this imports)."""
+    """Return the text of the table for the TensorFlow that is installed (which this imports)."""
     return "".join(f"{line}\n" for line in filter(None, map(line_of, sorted(TABLE))))
 
 
 def line_of(name: str) -> str:
-    """The line of an op; empty if nothing is known of it, or nothing is forbidden (this imports TensorFlow)."""
+    """Return the line of an op; empty if nothing is known of it, or nothing is forbidden (this imports TensorFlow)."""
     from tensorflow.python.framework import op_def_registry
 
     op_def = op_def_registry.get(name)
@@ -86,7 +86,7 @@ def _field(op_def: Any, at: int) -> str:
 
 
 def _takes(op_def: Any, at: int, shape: list[int | None]) -> bool:
-    """Whether the op takes an operand of this shape, with some attributes."""
+    """Return whether the op takes an operand of this shape, with some attributes."""
     import tensorflow as tf
 
     for attributes in _attributes(op_def):
@@ -106,7 +106,7 @@ def _takes(op_def: Any, at: int, shape: list[int | None]) -> bool:
 
 
 def _attributes(op_def: Any) -> Iterator[dict[str, Any]]:
-    """Attributes to try an op with: defaults, and several values for those that have none."""
+    """Return attributes to try an op with: defaults, and several values for those that have none."""
     from tensorflow.core.framework.attr_value_pb2 import AttrValue
 
     choices: list[list[Any]] = []

@@ -10,7 +10,7 @@ from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 
 def stated(element_shape: Value) -> Shape | None:
-    """What an operand `element_shape` says; None if it does not know the rank."""
+    """Return what an operand `element_shape` says; None if it does not know the rank."""
     content = content_of(element_shape)
     if content is None or content.ndim != 1:
         return None
@@ -18,7 +18,7 @@ def stated(element_shape: Value) -> Shape | None:
 
 
 def _element(listed: Value, element_shape: Value) -> Shape | None:
-    """The shape of an element, from what the list and an op on it say."""
+    """Return the shape of an element, from what the list and an op on it say."""
     said = stated(element_shape)
     if listed.shape is None:
         return said

@@ -179,7 +179,7 @@ def _axis(axis: Value, x: Value) -> int:
 
 
 def _split(tfl: Lowering, x: Value, axis: Value, count: int) -> list[Value]:
-    """`count` equal parts of x."""
+    """Return `count` equal parts of x."""
     if count == 1:
         return [x]
     at = _axis(axis, x)
@@ -192,8 +192,8 @@ def _split(tfl: Lowering, x: Value, axis: Value, count: int) -> list[Value]:
 
 
 def _build_on_merged(tfl: Lowering, kind: str, build: Callable[..., Any], axis: int, *data: Value) -> Any:
-    """`build(*data, axis)`, where there are more dimensions than the kernel takes on data whose dimensions before the
-    axis, and after it, are merged; the results take back theirs."""
+    """Build `build(*data, axis)`, where there are more dimensions than the kernel takes on data whose dimensions
+    before the axis, and after it, are merged; the results take back theirs."""
     shapes = [shape_of(x) for x in data]
     if len(shapes[0]) <= RANK.get(kind, 8):
         return build(*data, axis)
@@ -210,7 +210,7 @@ def _build_on_merged(tfl: Lowering, kind: str, build: Callable[..., Any], axis: 
 
 
 def _index(tfl: Lowering, x: Value) -> Value:
-    """Sizes as int32; int64 ones that are computed stay as they are."""
+    """Return sizes as int32; int64 ones that are computed stay as they are."""
     return tfl.const(x.data.astype(np.int32)) if x.is_const else x  # type: ignore[union-attr]
 
 
@@ -226,8 +226,8 @@ def _concatenate(tfl: Lowering, values: tuple[Value, ...] | list[Value], axis: V
 
 
 def _pad_merged(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) -> Value:
-    """Where there are too many dimensions for the kernel, those that are not padded are merged with their neighbors;
-    where that leaves too many, one dimension after the other is padded."""
+    """Return where there are too many dimensions for the kernel, those that are not padded are merged with their
+    neighbors; where that leaves too many, one dimension after the other is padded."""
     amounts = _index(tfl, paddings)
     shape = shape_of(x)
     build = getattr(tfl, kind.lower())
@@ -247,7 +247,7 @@ def _pad_merged(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Val
 
 
 def merge_untouched_dims(touched: list[bool]) -> list[list[int]]:
-    """The dimensions, those that an op does not touch in runs of neighbors."""
+    """Return the dimensions, those that an op does not touch in runs of neighbors."""
     runs: list[list[int]] = []
     for axis, is_touched in enumerate(touched):
         if runs and not is_touched and not touched[axis - 1]:
@@ -258,8 +258,8 @@ def merge_untouched_dims(touched: list[bool]) -> list[list[int]]:
 
 
 def _transpose_merged(tfl: Lowering, x: Value, order: list[int]) -> Value:
-    """x transposed with dimensions merged that stay neighbors; where that leaves too many, one axis after another goes
-    to its place first."""
+    """Return x transposed with dimensions merged that stay neighbors; where that leaves too many, one axis after
+    another goes to its place first."""
     placed = 0
     while len(_neighbors(order)) > RANK["TRANSPOSE"]:
         moved = order[placed]
@@ -278,7 +278,7 @@ def _transpose_merged(tfl: Lowering, x: Value, order: list[int]) -> Value:
 
 
 def _neighbors(order: list[int]) -> list[list[int]]:
-    """Runs of axes that stay neighbors, in their new order."""
+    """Run of axes that stay neighbors, in their new order."""
     runs: list[list[int]] = []
     for axis in order:
         if runs and runs[-1][-1] == axis - 1:
@@ -289,7 +289,7 @@ def _neighbors(order: list[int]) -> list[list[int]]:
 
 
 def _roll_static(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
-    """x rolled by a known distance along a known size."""
+    """Return x rolled by a known distance along a known size."""
     shape = shape_of(x)
     (count,) = static_dims([shape[axis]], "the size of the dimension")
     by = by % count if count else 0
@@ -314,7 +314,7 @@ def _roll_dynamic(tfl: Lowering, x: Value, axis: int, by: Value) -> Value:
 
 
 def _shift_of_axis(tfl: Lowering, shift: Value, axis: Value, dimension: int, rank: int) -> Value:
-    """How far to roll along a dimension, an int32 scalar: the sum of the shifts whose axis it is."""
+    """Return how far to roll along a dimension, an int32 scalar: the sum of the shifts whose axis it is."""
     shift, axis = cast(tfl, shift, types.INT32), cast(tfl, axis, types.INT32)
     mine = cast(tfl, tfl.equal(tfl.floor_mod(axis, rank), dimension), types.INT32)
     distance = tfl.mul(mine, shift)

@@ -219,7 +219,7 @@ def _gathered(tfl: Lowering, params: Value, indices: Value, axis: int, batch_dim
 
 
 def _integers(tfl: Lowering, indices: Value) -> Value:
-    """Indices as int32 or int64."""
+    """Return indices as int32 or int64."""
     return indices if indices.dtype in (types.INT32, types.INT64) else cast(tfl, indices, types.INT32)
 
 

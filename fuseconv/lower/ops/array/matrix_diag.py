@@ -100,7 +100,7 @@ def MatrixBandPart(tfl, x, num_lower, num_upper):
 
 
 def _width(tfl: Lowering, number: Value, size: Dim, x: Value) -> Value:
-    """How far from the diagonal elements are kept, as an int32 scalar."""
+    """Return how far from the diagonal elements are kept, as an int32 scalar."""
     if number.data is not None:
         return scalar(number.data, types.INT32) if number.data >= 0 else dim_scalar(tfl, size, x)
     number = cast(tfl, number, types.INT32)
@@ -108,7 +108,7 @@ def _width(tfl: Lowering, number: Value, size: Dim, x: Value) -> Value:
 
 
 def _band(k: Value) -> tuple[int, int]:
-    """The lowest and the highest diagonal."""
+    """Return the lowest and the highest diagonal."""
     diagonals = constant_of(k, "the choice of diagonals").reshape(-1).tolist()
     return diagonals[0], diagonals[-1]
 
@@ -118,8 +118,8 @@ def _alignment(tfl: Lowering, align: str | None) -> str:
 
 
 def _diagonals(low: int, high: int, rows: int, columns: int, align: str) -> Iterator[tuple[int, int, int]]:
-    """(place, row, column) of each element of the diagonals; the place is that in a table of them, [high - low + 1,
-    longest], which holds the highest first, each flush to the side that `align` names ("super_sub")."""
+    """Return (place, row, column) of each element of the diagonals; the place is that in a table of them, [high - low +
+    1, longest], which holds the highest first, each flush to the side that `align` names ("super_sub")."""
     above, below = align.split("_")
     lengths = {d: min(rows + min(d, 0), columns - max(d, 0)) for d in range(low, high + 1)}
     longest = max(lengths.values())
@@ -164,8 +164,9 @@ def _with_diagonals(tfl: Lowering, x: Value, diagonal: Value, low: int, high: in
 def _gather_by_index(
     tfl: Lowering, operands: list[Value], inner: int, source: np.ndarray, padding: Value | None
 ) -> Value:
-    """A tensor whose last dimensions are those of `source`, which holds for each element its place among the last
-    dimensions of the operands (`inner` of the first), flattened and joined; the place after the last is the padding."""
+    """Return a tensor whose last dimensions are those of `source`, which holds for each element its place among the
+    last dimensions of the operands (`inner` of the first), flattened and joined; the place after the last is the
+    padding."""
     shape = shape_of(operands[0])
     batch: Shape = shape[: len(shape) - inner]
     widths = [math.prod(static_dims(shape_of(x)[len(batch) :], "the size of the matrix")) for x in operands]

@@ -129,7 +129,7 @@ def BroadcastGradientArgs(tfl, s0, s1):
 
 
 def _reshape_to_result(tfl: Lowering, x: Value) -> Value | None:
-    """x in the op's shape, if that has at most one unknown dimension; x itself if the shape is its own."""
+    """Return x in the op's shape, if that has at most one unknown dimension; x itself if the shape is its own."""
     target = tfl.shape
     if target is not None and x.shape == target:
         return x

@@ -85,7 +85,7 @@ def StridedSlice(
 
 
 def slice_dims(tfl: Lowering, x: Value, cuts: Sequence[DimSlice]) -> Value:
-    """The part of x that the cuts take, one for each dimension."""
+    """Return the part of x that the cuts take, one for each dimension."""
     shape = shape_of(x)
     touched = [not cut.takes_all(dim) for cut, dim in zip(cuts, shape)]
     if not any(touched):
@@ -128,7 +128,7 @@ def _strided_slice(tfl: Lowering, x: Value, cuts: Sequence[DimSlice]) -> Value:
 def _dense(
     begins: list[int], ends: list[int], strides: list[int], masks: tuple[int, int, int, int, int], rank: int
 ) -> list[DimSlice | None]:
-    """A cut for each dimension of the operand, and None where a new dimension goes; the ellipsis is spelled out.
+    """Return a cut for each dimension of the operand, and None where a new dimension goes; the ellipsis is spelled out.
 
     Source of the contract: TensorFlow's StridedSlice. Of the masks, the ellipsis wins over a new axis, that over
     shrinking, and that over open bounds.

@@ -64,7 +64,7 @@ def _to_space(tfl: Lowering, x: Value, block: Value, crops: Value) -> Value:
 
 
 def _build_merged(tfl: Lowering, kind: str, x: Value, block: Value, margins: Value) -> Value:
-    """One or two dimensions moved by a kernel, which takes exactly one more: those that follow are merged."""
+    """Build the kernel on one or two spatial dimensions; it takes exactly one more: those that follow are merged."""
     shape = shape_of(x)
     count = _count(block)
     rest = shape[1 + count :]
@@ -78,17 +78,17 @@ def _count(block: Value) -> int:
 
 
 def _split_block_and_margins(block: Value, margins: Value) -> tuple[list[Value], list[Value]]:
-    """Block and margins of the first two dimensions, and of the others."""
+    """Return block and margins of the first two dimensions, and of the others."""
     arrays = [constant_of(block, "the block"), constant_of(margins, "what is padded or cropped")]
     return [constant(array[:2]) for array in arrays], [constant(array[2:]) for array in arrays]
 
 
 def _size(parted: list[Value]) -> int:
-    """The number of elements of a block."""
+    """Return the number of elements of a block."""
     return int(np.prod(constant_of(parted[0], "the block")))
 
 
 def _swap_leading_dims(tfl: Lowering, x: Value, outer: int, inner: int) -> Value:
-    """x [outer*inner*..] as [inner,outer,..]."""
+    """Return x [outer*inner*..] as [inner,outer,..]."""
     rows = reshape(tfl, x, [outer, inner, product(shape_of(x)) // (outer * inner)])
     return tfl.transpose(rows, [1, 0, 2])

@@ -54,7 +54,7 @@ class _SamplePositions:
 def _sample_positions(
     tfl: Lowering, start: Value, end: Value, count: int, extent: Value, shape: list[Dim]
 ) -> _SamplePositions:
-    """start, end [crops,1]: the edges, where 0 and 1 are the first and the last of the image."""
+    """Return start, end [crops,1]: the edges, where 0 and 1 are the first and the last of the image."""
     last = tfl.sub(cast(tfl, extent, types.FLOAT32), 1.0)
     # A place on the last row falls beside it, as it does in TensorFlow, only if each operation rounds as TensorFlow's:
     # the divisor is a value of the run time, lest the division becomes a product with the reciprocal.
@@ -74,7 +74,7 @@ def _sample_positions(
 
 
 def _rounded(tfl: Lowering, places: _SamplePositions) -> Value:
-    """The nearest row or column; the one after if both are."""
+    """Return the nearest row or column; the one after if both are."""
     return select(tfl, elementwise(tfl, "GREATER_EQUAL", places.fraction, 0.5), places.after, places.before)
 
 

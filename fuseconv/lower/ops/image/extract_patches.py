@@ -70,7 +70,7 @@ def _sliced(tfl: Lowering, x: Value, window: list[tuple[int, int, int]]) -> Valu
 
 
 def _whole_blocks(tfl: Lowering, x: Value, block: int) -> Value:
-    """x without the last rows and columns that do not fill a block."""
+    """Return x without the last rows and columns that do not fill a block."""
     _, height, width, _ = shape_of(x)
     ends = height // block * block, width // block * block
     if ends == (height, width):
@@ -79,7 +79,7 @@ def _whole_blocks(tfl: Lowering, x: Value, block: int) -> Value:
 
 
 def _gathered(tfl: Lowering, x: Value, places: np.ndarray) -> Value:
-    """What x [batch, height, width, channels] has at places [rows, columns, window rows, window columns]."""
+    """Return what x [batch, height, width, channels] has at places [rows, columns, window rows, window columns]."""
     batch, height, width, channels = shape_of(x)
     rows, columns, *window = places.shape
     pixels = reshape(tfl, x, (batch, height * width, channels), x)
@@ -88,7 +88,7 @@ def _gathered(tfl: Lowering, x: Value, places: np.ndarray) -> Value:
 
 
 def _padded(tfl: Lowering, x: Value, window: list[tuple[int, int, int]], padding: str, value: float | None) -> Value:
-    """x with its rows and columns padded for windows of (size, stride, dilation)."""
+    """Return x with its rows and columns padded for windows of (size, stride, dilation)."""
     shape_of(x, 4)
     if padding == "VALID":
         return x
@@ -100,7 +100,7 @@ def _padded(tfl: Lowering, x: Value, window: list[tuple[int, int, int]], padding
 def _window_slices(
     tfl: Lowering, x: Value, window: list[tuple[int, int, int]]
 ) -> Iterator[tuple[tuple[int, int], Value]]:
-    """For each (row, column) of the window, what it sees of x at each of its places."""
+    """Return for each (row, column) of the window the strided slice of x that it covers."""
     (rows, down, row_gap), (columns, right, column_gap) = window
     for row, column in itertools.product(range(rows), range(columns)):
         # Ends count from the end: so many pixels does the window reach beyond this one.

@@ -122,7 +122,7 @@ def CombinedNonMaxSuppression(
 def _for_each_image(
     tfl: Lowering, selected: Callable[..., Sequence[Value]], total: int, boxes: Value, scores: Value, *limits: Value
 ) -> list[Value]:
-    """What `selected` gives for each image, one below the other."""
+    """Return what `selected` gives for each image, one below the other."""
     images = shape_of(boxes)[0]
     carried = [x for x in limits if not x.is_const]
 
@@ -142,15 +142,15 @@ def _for_each_image(
 
 
 def _of_image(tfl: Lowering, x: Value, image: Value) -> Value:
-    """What is one image's."""
+    """Return the operands of one image."""
     return tfl.gather(x, image, axis=0)
 
 
 def _of_class(
     tfl: Lowering, boxes: Value, scores: Value, at: int, each: int, iou: Value, least: Value
 ) -> tuple[Value, Value, Value]:
-    """Boxes [each, 4], scores [each] (-infinity beyond the last) and how many there are, of one class of an image's
-    boxes [n, groups, 4] and scores [n, classes]."""
+    """Return boxes [each, 4], scores [each] (-infinity beyond the last) and how many there are, of one class of an
+    image's boxes [n, groups, 4] and scores [n, classes]."""
     group = 0 if shape_of(boxes)[1] == 1 else at
     own = tfl.strided_slice(boxes, [0, group, 0], [0, group + 1, 0], [1] * 3, end_mask=0b101, shrink_axis_mask=0b010)
     its = tfl.strided_slice(scores, [0, at], [0, at + 1], [1] * 2, end_mask=0b01, shrink_axis_mask=0b10)
@@ -162,7 +162,7 @@ def _of_class(
 def _top_of_classes(
     tfl: Lowering, found: list[tuple[Value, Value, Value]], each: int, total: int, clip: bool
 ) -> tuple[Value, Value, Value, Value]:
-    """The best of all classes: boxes [total, 4], scores [total], classes [total] and how many they are."""
+    """Return the best of all classes: boxes [total, 4], scores [total], classes [total] and how many they are."""
     columns = list(zip(*found))[:2]
     boxes, scores = (tfl.concatenation(*parts, axis=0) if len(parts) > 1 else parts[0] for parts in columns)
     short = max(total - each * len(found), 0)
@@ -187,7 +187,7 @@ def _floats(tfl: Lowering, *operands: Value) -> list[Value]:
 def _selected(
     tfl: Lowering, boxes: Value, scores: Value, most: Value, iou: Value, least: Value
 ) -> tuple[Value, Value]:
-    """The indices of the boxes, padded with 0, and how many they are."""
+    """Return the indices of the boxes, padded with 0, and how many they are."""
     known = float(iou.data) if iou.data is not None else None
     require(known is None or 0 <= known <= 1, f"an iou_threshold of {known} is not between 0 and 1")
     limit, apart = _next_float(tfl, iou), None
@@ -210,7 +210,7 @@ def _size(tfl: Lowering, most: Value) -> Value:
 
 
 def _next_float(tfl: Lowering, threshold: Value) -> Value:
-    """The next float32 above a number that is not negative."""
+    """Return the next float32 above a number that is not negative."""
     if threshold.data is not None:
         return scalar(np.nextafter(threshold.data, np.float32(np.inf)), types.FLOAT32)
     bits = tfl.bitcast(threshold, results=[(types.INT32, threshold.shape)])
@@ -218,8 +218,8 @@ def _next_float(tfl: Lowering, threshold: Value) -> Value:
 
 
 def _with_areas(tfl: Lowering, boxes: Value, apart: Value | None = None) -> Value:
-    """The boxes [n, 4]; those without an area, and all of them if `apart` holds, are moved away from all others, and
-    from each other."""
+    """Return the boxes [n, 4]; those without an area, and all of them if `apart` holds, are moved away from all others,
+    and from each other."""
     shape_of(boxes, 2)
     top, left, bottom, right = tfl.split(scalar(1, types.INT32), boxes, num_splits=4)
     flat = tfl.equal(tfl.mul(tfl.sub(bottom, top), tfl.sub(right, left)), 0.0)
@@ -227,7 +227,7 @@ def _with_areas(tfl: Lowering, boxes: Value, apart: Value | None = None) -> Valu
 
 
 def _selection_mask(tfl: Lowering, indices: Value, count: Value) -> Value:
-    """Which of the indices count, as booleans."""
+    """Return which of the indices count, as booleans."""
     return tfl.less(iota(tfl, shape_of(indices, 1)[0], indices), count)
 
 

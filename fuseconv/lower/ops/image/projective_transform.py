@@ -65,7 +65,8 @@ def _length(tfl: Lowering, size: Dim, images: Value) -> Value:
 
 
 def _pixels(tfl: Lowering, images: Value, row: Value, column: Value, fill: Value) -> Value:
-    """The pixels [batch, rows, columns, channels] at whole places [1 or batch, rows, columns]; `fill` beside images."""
+    """Return the pixels [batch, rows, columns, channels] at whole places [1 or batch, rows, columns]; `fill` beside
+    images."""
     batch, height, width, channels = shape_of(images)
     inside = None
     places = []
@@ -83,7 +84,7 @@ def _pixels(tfl: Lowering, images: Value, row: Value, column: Value, fill: Value
 
 
 def _nearest(tfl: Lowering, place: Value) -> Value:
-    """The nearest whole place; halves away from zero."""
+    """Return the nearest whole place; halves away from zero."""
     return select(tfl, tfl.less(place, 0.0), tfl.ceil(tfl.sub(place, 0.5)), tfl.floor(tfl.add(place, 0.5)))
 
 
@@ -110,7 +111,7 @@ def _clamped(tfl: Lowering, place: Value, length: Value) -> Value:
 
 
 def _reflected(tfl: Lowering, place: Value, length: Value) -> Value:
-    """... 1 0 | 0 1 2 | 2 1 ..."""
+    """Return ... 1 0 | 0 1 2 | 2 1 ..."""
     twice = tfl.mul(length, 2.0)
     steps = tfl.floor(tfl.div(tfl.neg(place), twice))
     near = tfl.add(tfl.mul(twice, steps), place)
@@ -121,7 +122,7 @@ def _reflected(tfl: Lowering, place: Value, length: Value) -> Value:
 
 
 def _wrapped(tfl: Lowering, place: Value, length: Value) -> Value:
-    """... 1 2 | 0 1 2 | 0 1 ..."""
+    """Return ... 1 2 | 0 1 2 | 0 1 ..."""
     last = tfl.maximum(tfl.sub(length, 1.0), 1.0)
     turns = tfl.add(tfl.floor(tfl.div(tfl.neg(place), last)), 1.0)
     before = tfl.add(place, tfl.mul(length, turns))
@@ -130,7 +131,7 @@ def _wrapped(tfl: Lowering, place: Value, length: Value) -> Value:
 
 
 def _outside_or(tfl: Lowering, place: Value, length: Value, before: Value, beyond: Value) -> Value:
-    """A place in the image as it is, the others as they are where they lie before or beyond it."""
+    """Return a place in the image as it is, the others as they are where they lie before or beyond it."""
     far = tfl.greater(place, tfl.sub(length, 1.0))
     moved = select(tfl, elementwise(tfl, "LESS", place, 0), before, select(tfl, far, beyond, place))
     return _clamped(tfl, moved, length)

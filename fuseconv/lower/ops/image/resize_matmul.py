@@ -82,7 +82,7 @@ def _resized(tfl: Lowering, images: Value, weights: Callable[[int, Dim, Dim], np
 
 
 def _matrix(tfl: Lowering, weights: np.ndarray | Value, shape: Shape, images: Value) -> Value:
-    """The weights as one matrix for all images."""
+    """Return the weights as one matrix for all images."""
     if isinstance(weights, np.ndarray):
         return tfl.const(weights.astype(np.float32)[None])
     weights.shape = shape
@@ -90,7 +90,7 @@ def _matrix(tfl: Lowering, weights: np.ndarray | Value, shape: Shape, images: Va
 
 
 def _scale(n: int, made: int, align_corners: bool) -> np.float32:
-    """How many pixels of the image one of the result stands for."""
+    """Return how many pixels of the image one of the result stands for."""
     return np.float32(n - 1) / np.float32(made - 1) if align_corners and made > 1 else np.float32(n) / np.float32(made)
 
 

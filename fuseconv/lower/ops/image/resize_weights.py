@@ -23,7 +23,7 @@ _NEAR = 1e-5
 
 
 def bicubic(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
-    """The weights of ResizeBicubic for centers of pixels at a half; sizes are computed of those of `sources`."""
+    """Return the weights of ResizeBicubic for centers of pixels at a half; sizes are computed of those of `sources`."""
     centers = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), _scale(tfl, n, made, *sources))
     places = tfl.sub(centers, 0.5)
     whole = tfl.floor(places)
@@ -33,7 +33,8 @@ def bicubic(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
 
 
 def area(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
-    """The weights of ResizeArea: how much of a pixel lies in each of the result's, over what lies there in all."""
+    """Return the weights of ResizeArea: how much of a pixel lies in each of the result's, over what lies there in
+    all."""
     scale = _scale(tfl, n, made, *sources)
     rows, columns = _rows(tfl, made, *sources), _columns(tfl, n, *sources)
     begin, end = tfl.mul(rows, scale), tfl.mul(tfl.add(rows, 1.0), scale)
@@ -44,7 +45,7 @@ def area(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
 def spans(
     tfl: Lowering, n: Dim, made: Dim, scale: Value, move: Value, kernel: str, antialias: bool, *sources: Value
 ) -> Value:
-    """The weights of ScaleAndTranslate; scale, move: float32 of one element."""
+    """Return the weights of ScaleAndTranslate; scale, move: float32 of one element."""
     inverse = tfl.div(1.0, scale)
     centers = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), inverse)
     centers = tfl.sub(centers, tfl.mul(inverse, move))
@@ -67,7 +68,7 @@ def _columns(tfl: Lowering, n: Dim, *sources: Value) -> Value:
 
 
 def _scale(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
-    """How many pixels of the image one of the result stands for."""
+    """Return how many pixels of the image one of the result stands for."""
     return tfl.div(*(cast(tfl, dim_scalar(tfl, dim, *sources), types.FLOAT32) for dim in (n, made)))
 
 
@@ -80,7 +81,7 @@ def _zero() -> Value:
 
 
 def _polynomial(tfl: Lowering, x: Value, *factors: float) -> Value:
-    """The polynomial with these factors, that of the highest power first."""
+    """Return the polynomial with these factors, that of the highest power first."""
     y = tfl.mul(x, factors[0])
     for factor in factors[1:-1]:
         y = tfl.mul(tfl.add(y, factor) if factor else y, x)
@@ -88,7 +89,7 @@ def _polynomial(tfl: Lowering, x: Value, *factors: float) -> Value:
 
 
 def _two_sides(tfl: Lowering, x: Value, near: tuple[float, ...], far: tuple[float, ...]) -> Value:
-    """A polynomial up to 1, another one up to 2, and then 0."""
+    """Return a polynomial up to 1, another one up to 2, and then 0."""
     outer = tfl.select_v2(tfl.less(x, 2.0), _polynomial(tfl, x, *far), _zero())
     return tfl.select_v2(tfl.less(x, 1.0), _polynomial(tfl, x, *near), outer)
 

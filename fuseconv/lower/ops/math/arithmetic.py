@@ -178,15 +178,15 @@ def Atan2(tfl, y, x):
 
 
 def reciprocal(tfl: Lowering, x: Value) -> Value:
-    """1 / x."""
+    """Return 1 / x."""
     if x.dtype is types.COMPLEX64:
         return quotient(tfl, scalar(1, x.dtype), x)
     return elementwise(tfl, "DIV", scalar(1, x.dtype), x)
 
 
 def _integer_power(tfl: Lowering, x: Value, y: Value) -> Value:
-    """x to the power of y, int32 or int64: the product of x^1, x^2, x^4, ... for the bits of y. TensorFlow fails where
-    y is negative."""
+    """Return x to the power of y, int32 or int64: the product of x^1, x^2, x^4, ... for the bits of y. TensorFlow fails
+    where y is negative."""
     one = elementwise(tfl, "ADD", elementwise(tfl, "MUL", elementwise(tfl, "ADD", x, y), 0), 1)
     if y.is_const and y.rank == 0:
         exponent, total = int(y.data), None  # type: ignore[arg-type]
@@ -212,7 +212,7 @@ def _integer_power(tfl: Lowering, x: Value, y: Value) -> Value:
 
 
 def _truncated_mod(tfl: Lowering, x: Value, y: Value) -> Value:
-    """What is left of a division of integers toward zero; it has the sign of x."""
+    """Return what is left of a division of integers toward zero; it has the sign of x."""
     rest = elementwise(tfl, "FLOOR_MOD", x, y)
     if x.dtype.numpy.kind == "u":
         return rest
@@ -221,7 +221,7 @@ def _truncated_mod(tfl: Lowering, x: Value, y: Value) -> Value:
 
 
 def _quotient(tfl: Lowering, x: Value, y: Value) -> Value:
-    """x / y of int64, toward zero."""
+    """Return x / y of int64, toward zero."""
     left = elementwise(tfl, "SUB", x, _truncated_mod(tfl, x, y))
     divisor = cast(tfl, y, types.FLOAT32)
     steps = []
@@ -234,7 +234,7 @@ def _quotient(tfl: Lowering, x: Value, y: Value) -> Value:
 
 
 def floor_quotient(tfl: Lowering, x: Value, y: Value) -> Value:
-    """x / y of int64, rounded down: one less than toward zero where that cut off a negative fraction."""
+    """Return x / y of int64, rounded down: one less than toward zero where that cut off a negative fraction."""
     quotient = _quotient(tfl, x, y)
     inexact = elementwise(tfl, "NOT_EQUAL", elementwise(tfl, "MUL", quotient, y), x)
     below = elementwise(tfl, "LOGICAL_AND", inexact, _signs_differ(tfl, x, y))

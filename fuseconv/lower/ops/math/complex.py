@@ -53,7 +53,7 @@ def Complex(tfl, real, imag):
 
 
 def quotient(tfl: Lowering, x: Value, y: Value) -> Value:
-    """x / y of complex numbers: the product with the conjugate over the square of the length."""
+    """Return x / y of complex numbers: the product with the conjugate over the square of the length."""
     product = elementwise(tfl, "MUL", x, conjugate(tfl, y))
     real, imaginary = tfl.real(y), tfl.imag(y)
     length = tfl.add(tfl.mul(real, real), tfl.mul(imaginary, imaginary))
@@ -61,6 +61,6 @@ def quotient(tfl: Lowering, x: Value, y: Value) -> Value:
 
 
 def exponential(tfl: Lowering, x: Value) -> Value:
-    """exp of complex numbers: its length is that of the real part, its angle the imaginary part."""
+    """Return exp of complex numbers: its length is that of the real part, its angle the imaginary part."""
     length, angle = tfl.exp(tfl.real(x)), tfl.imag(x)
     return complex_from_parts(tfl, tfl.mul(length, tfl.cos(angle)), tfl.mul(length, tfl.sin(angle)))

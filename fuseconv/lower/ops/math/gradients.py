@@ -190,7 +190,7 @@ def MirrorPadGrad(tfl, dy, paddings, *, mode):
 
 
 def _slice_indices(dims: list[int], begin: Value, end: Value, strides: Value, masks: tuple[int, ...]) -> np.ndarray:
-    """The flat places that a strided slice takes of a tensor of these dimensions, in the slice's shape."""
+    """Return the flat places that a strided slice takes of a tensor of these dimensions, in the slice's shape."""
     starts, stops, steps = (constant_of(x, "the slice").tolist() for x in (begin, end, strides))
     index: list = []
     for at, (start, stop, step) in enumerate(zip(starts, stops, steps)):
@@ -207,7 +207,7 @@ def _slice_indices(dims: list[int], begin: Value, end: Value, strides: Value, ma
 
 
 def _gather_by_index(tfl: Lowering, flat: list[Value], source: np.ndarray) -> Value:
-    """A tensor of the shape of `source`, which tells of each element its place among the operands, joined."""
+    """Return a tensor of the shape of `source`, which tells of each element its place among the operands, joined."""
     parts = [reshape(tfl, x, (1,)) if x.rank == 0 else x for x in flat]
 
     def gathered(*wide: Value) -> Value:

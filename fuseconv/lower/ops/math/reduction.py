@@ -136,7 +136,7 @@ def TopK(tfl, x, *, k, sorted=True):
 
 
 def reduced(tfl: Lowering, kind: str, x: Value, axis: Value, keep_dims: bool, empty: Any) -> Value:
-    """The reduction `kind`; `empty` where there is nothing to reduce."""
+    """Return the reduction `kind`; `empty` where there is nothing to reduce."""
     build = getattr(tfl, kind.lower())
     if not axis.is_const:
         at = cast(tfl, axis, types.INT32)
@@ -159,7 +159,7 @@ def reduced(tfl: Lowering, kind: str, x: Value, axis: Value, keep_dims: bool, em
 
 
 def _in_steps(tfl: Lowering, build: Callable[..., Value], x: Value, dims: Sequence[Dim], axes: Sequence[int]) -> Value:
-    """x of the shape `dims` reduced along one axis after another, the last first, so that the others keep their
+    """Return x of the shape `dims` reduced along one axis after another, the last first, so that the others keep their
     places; the result is a vector."""
     left = list(dims)
     for at in reversed(axes):
@@ -169,7 +169,7 @@ def _in_steps(tfl: Lowering, build: Callable[..., Value], x: Value, dims: Sequen
 
 
 def axes_of(x: Value, axis: Value) -> list[int]:
-    """The axes of a constant operand, each once and counted from the front."""
+    """Return the axes of a constant operand, each once and counted from the front."""
     rank = len(shape_of(x))
     return sorted({int(at) % rank for at in np.asarray(constant_of(axis, "the axis")).reshape(-1)}) if rank else []
 
@@ -179,12 +179,12 @@ def _axis(x: Value, axis: Value) -> int:
 
 
 def _axis_operand(tfl: Lowering, x: Value, axis: Value) -> Value:
-    """The axis as an int32 scalar; a constant one is counted from the front."""
+    """Return the axis as an int32 scalar; a constant one is counted from the front."""
     return scalar(_axis(x, axis), types.INT32) if axis.is_const else cast(tfl, axis, types.INT32)
 
 
 def _merged(shape: Any, axes: list[int]) -> tuple[list, list[int]]:
-    """Dimensions with neighbors merged that are reduced alike, and the axes among them."""
+    """Return dimensions with neighbors merged that are reduced alike, and the axes among them."""
     runs: list[list[int]] = []
     for axis in range(len(shape)):
         if runs and (axis in axes) == (runs[-1][0] in axes):
@@ -210,7 +210,8 @@ def _arg(tfl: Lowering, kind: str, reduce: str, x: Value, dimension: Value) -> V
 def _prefix_scan(
     tfl: Lowering, x: Value, axis: Value, combined: Callable[..., Value], nothing: float, exclusive: bool, reverse: bool
 ) -> Value:
-    """All elements up to each along the axis, put together with `combined(tfl, x, y)`, to which `nothing` adds none."""
+    """Return all elements up to each along the axis, put together with `combined(tfl, x, y)`, to which `nothing` adds
+    none."""
     at, dims = _axis(x, axis), shape_of(x)
     if len(dims) > RANK["PADV2"]:
         flat = reshape(tfl, x, (product(dims[:at]), dims[at], product(dims[at + 1 :])), x)
@@ -236,7 +237,7 @@ def _prefix_scan(
 
 
 def _shift(tfl: Lowering, x: Value, axis: int, step: Value, back: bool, fill: float) -> Value:
-    """x moved along the axis by `step` elements (toward the front if `back`), with `fill` where it came from."""
+    """Return x moved along the axis by `step` elements (toward the front if `back`), with `fill` where it came from."""
     dims = shape_of(x)
     paddings = np.zeros((len(dims), 2), np.int32)
     paddings[axis, int(back)] = 1

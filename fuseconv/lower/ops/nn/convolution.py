@@ -98,7 +98,7 @@ def _options_2d(
     tfl: Lowering, x: Value, filter: Value, strides: Sequence[int], dilations: Sequence[int], padding: str,
     explicit_paddings: Sequence[int], data_format: str,
 ) -> tuple[Value, dict[str, Any]]:  # fmt: skip
-    """x with its channels last, padded where the kernel cannot, and the kernel's options."""
+    """Return x with its channels last, padded where the kernel cannot, and the kernel's options."""
     height, width = spatial_values(strides, data_format)
     rows, columns = spatial_values(dilations, data_format)
     kernel = static_dims(shape_of(filter, 4)[:2], "the size of the window")
@@ -110,7 +110,7 @@ def _options_2d(
 
 
 def _dilated(filter: Value, dilations: Sequence[int]) -> Value:
-    """A filter [h,w,..] with zeros between its elements, for a kernel that has no dilations."""
+    """Return a filter [h,w,..] with zeros between its elements, for a kernel that has no dilations."""
     if set(dilations) == {1}:
         return filter
     dense = constant_of(filter, "the filter of a dilated transposed convolution")
@@ -128,7 +128,8 @@ def _options_3d(strides: Sequence[int], dilations: Sequence[int], data_format: s
 
 
 def _output_shape(tfl: Lowering, input_sizes: Value, x: Value, filter: Value, data_format: str) -> Value:
-    """The result's shape, channels last, as int32; `input_sizes` may hold all of it, or its spatial sizes only."""
+    """Return the result's shape, channels last, as int32; `input_sizes` may hold all of it, or its spatial sizes
+    only."""
     first = is_channels_first(data_format)
     rank = len(data_format)
     shape: Shape = tfl.shape or ()

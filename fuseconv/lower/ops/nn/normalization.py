@@ -65,7 +65,7 @@ def L2Loss(tfl, t):
 
 
 def _power(tfl: Lowering, base: Value, exponent: float) -> Value:
-    """base ** exponent as TensorFlow's LRN computes it: NaN for a negative base unless the exponent is -1."""
+    """Return base ** exponent as TensorFlow's LRN computes it: NaN for a negative base unless the exponent is -1."""
     if exponent == -1:
         return tfl.div(np.array(1, np.float32), base)
     if exponent == -0.5:
@@ -75,7 +75,8 @@ def _power(tfl: Lowering, base: Value, exponent: float) -> Value:
 
 
 def _moments(tfl: Lowering, x: Value) -> tuple[Value, Value, Value]:
-    """The mean over all but the channels, the variance about it, and the variance as an estimate for the population."""
+    """Return the mean over all but the channels, the variance about it, and the variance as an estimate for the
+    population."""
     axes = [*range(len(shape_of(x)) - 1)]
     mean = tfl.mean(x, axes)
     centered = tfl.sub(x, mean)

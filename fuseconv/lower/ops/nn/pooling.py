@@ -87,7 +87,7 @@ def MaxPoolWithArgmax(tfl, x, *, ksize, strides, padding, include_batch_in_index
 
 
 def _first_indices(tfl: Lowering, batch: Dim, elements: int, x: Value) -> Value:
-    """The flat index of the first element of each image of x: [batch,1,1,1]."""
+    """Return the flat index of the first element of each image of x: [batch,1,1,1]."""
     count = tfl.reshape(dim_vector(tfl, batch, x), tfl.ints([]))
     images = tfl.range_(np.array(0, np.int32), count, np.array(1, np.int32))
     return tfl.mul(tfl.reshape(images, [-1, 1, 1, 1]), elements)
@@ -102,7 +102,8 @@ def _pool(pool: Pool, x: Value, kernel: Sequence[int], stride: Sequence[int], pa
 def _max_pool(
     tfl: Lowering, x: Value, kernel: list[int], stride: list[int], padding: str, pads: list[tuple[int, int]]
 ) -> Value:
-    """The maximum of each window of x [n,h,w,c]; wide integers, which the kernel lacks, by MAXIMUMs of slices."""
+    """Return the maximum of each window of x [n,h,w,c]; wide integers, which the kernel lacks, by MAXIMUMs of
+    slices."""
     if x.dtype in (types.INT32, types.INT64):
         pads = pads or _pads(shape_of(x)[1:3], kernel, stride, padding)
         x = pad(tfl, x, pads, int(np.iinfo(x.dtype.numpy).min))
@@ -115,7 +116,7 @@ def _max_pool(
 def _pool_3d(
     tfl: Lowering, pool: Pool, x: Value, ksize: Sequence[int], strides: Sequence[int], padding: str, data_format: str
 ) -> Value:
-    """Pools x over height and width, then over depth: a mean of means of equally many, a maximum of maxima."""
+    """Return pools x over height and width, then over depth: a mean of means of equally many, a maximum of maxima."""
     kernel, stride = spatial_values(ksize, data_format), spatial_values(strides, data_format)
     x = channels_last(tfl, x, data_format)
     n, d, h, w, c = shape_of(x, 5)
@@ -126,7 +127,7 @@ def _pool_3d(
 
 
 def _pads(sizes: Sequence, kernel: Sequence[int], stride: Sequence[int], padding: str) -> list[tuple[int, int]]:
-    """What the padding adds before and after each spatial dimension. Refuses what depends on an unknown size."""
+    """Return what the padding adds before and after each spatial dimension. Refuses what depends on an unknown size."""
     if padding == "VALID":
         return [(0, 0)] * len(kernel)
     pads = [same_pads(*window) for window in zip(sizes, kernel, stride)]
@@ -136,7 +137,8 @@ def _pads(sizes: Sequence, kernel: Sequence[int], stride: Sequence[int], padding
 
 
 def _windows(tfl: Lowering, x: Value, kernel: Sequence[int], stride: Sequence[int]) -> list[Value]:
-    """For each place in the window, in order, the elements of x [n,h,w,c] that the windows have there."""
+    """Return for each position in the window, in order, the strided slice of x [n,h,w,c] that the windows cover
+    there."""
     slices = []
     for row, column in np.ndindex(*kernel):
         ends = [row - kernel[0] + 1, column - kernel[1] + 1]

@@ -42,5 +42,5 @@ def GRUBlockCell(tfl, x, h_prev, w_ru, w_c, b_ru, b_c):
 
 
 def _product(tfl: Lowering, x: Value, w: Value, bias: Value) -> Value:
-    """x [batch, n] times w [n, m], and the bias [m]."""
+    """Return x [batch, n] times w [n, m], and the bias [m]."""
     return tfl.fully_connected(x, tfl.transpose(w, [1, 0]), bias)
