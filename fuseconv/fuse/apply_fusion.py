@@ -1,4 +1,4 @@
-"""Runs a fusion's check and rewrite on one match, and puts what was built in the place of what was matched."""
+"""Application of a fusion to one match: check, rewrite, and replacement of the matched results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, 
 
 
 def discard(tfl: Builder) -> None:
-    """Take back what was built, with the functions of its loops."""
+    """Erase the ops that were built, with the functions of their loops."""
     for op in tfl.out:
         detach(op)
         for name in references(op):
@@ -80,7 +80,8 @@ def _named(fusion: Fusion, match: Match, made: Any, tfl: Builder) -> dict[str, V
 
 
 def _is_own(value: Value | None, match: Match, tfl: Builder) -> bool:
-    """Return True for what a rewrite may return of a composite, which sees no more of the model than the operands."""
+    """Return True if a rewrite of a composite may return the value: it was built by the rewrite, or is an operand or
+    constant."""
     if value is None or value.is_const or value.op in tfl.out:
         return True
     operands = (v for operand in match.operands.values() for v in (operand if isinstance(operand, list) else [operand]))

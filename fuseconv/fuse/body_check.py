@@ -1,4 +1,5 @@
-"""Checks a fusion against the body of the composite: both run in the TFLite runtime on the same random operands.
+"""Numeric check of a fusion against the body of its composite: both run in the TFLite runtime on the same random
+operands.
 
 A name is no proof of what a function computes. The body, lowered as if there were no fusion, and the fused ops are each
 written as a small model. Operands that are constant in the model keep their values, the others are drawn at several
@@ -96,7 +97,7 @@ class BodyCheck:
         return verdict.why
 
     def warning(self) -> str:
-        """Return what to tell the user about checks that were skipped; empty if none was."""
+        """Return the warning about checks that were skipped; empty if none was."""
         if not self.skipped:
             return ""
         first = ", ".join(self.skipped[:3]) + (" and others" if len(self.skipped) > 3 else "")
@@ -130,7 +131,7 @@ class BodyCheck:
         return time.thread_time() + self.sandbox.seconds
 
     def close(self) -> None:
-        """End what runs the bodies."""
+        """End the sandbox."""
         self.sandbox.close()
 
     def _has_time(self, seconds: float = 0.0) -> bool:
@@ -194,7 +195,7 @@ class BodyCheck:
             return self._run(fusion, runners, partial(draw, [False] * len(data)))
 
     def _run(self, fusion: Fusion, runners: tuple[_Runner, _Runner], draw: Callable[..., list]) -> Difference:
-        """Run the fused op and the body on what is drawn."""
+        """Run the fused op and the body on the drawn inputs."""
         fused, body = runners
         difference = Difference()
         rng = np.random.default_rng(0)
@@ -223,7 +224,7 @@ class BodyCheck:
 
 
 def _seen(op: Op) -> tuple:
-    """Return what a check sees of a call, so that its verdict holds for another where that is the same. Of large
+    """Return the key of a call by which verdicts are cached: calls with equal keys get the same verdict. Of large
     constants, which are weights, it is only whether they are zero: they hide what the body does with them."""
     operands: list[Any] = []
     for value in op.operands:
@@ -240,7 +241,8 @@ def _seen(op: Op) -> tuple:
 
 
 def _alone(op: Op, module: Module, sizes: dict[str, int]) -> Module:
-    """Return a model that only holds this call, on inputs of static shapes; what it returns is what the model reads."""
+    """Return a model that holds only this call, on inputs of static shapes, with the results that the original model
+    reads."""
     graph = Graph("body_check")
     inputs: dict[Value, Value] = {}
     for value in op.operands:

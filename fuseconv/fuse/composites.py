@@ -1,4 +1,4 @@
-"""Replaces calls of annotated functions by fused ops."""
+"""Fusion of composites: calls of annotated functions -> fused ops."""
 
 from __future__ import annotations
 
@@ -185,8 +185,8 @@ def _is_of_type(value: Any, wanted: Any) -> bool:
 
 
 def _function_attrs(callee: Graph) -> dict[str, Any]:
-    """Return what the function itself says, as Keras does of `time_major`; without what TensorFlow notes for its own
-    use."""
+    """Return the attributes of the function itself, such as Keras's `time_major`, without TensorFlow's internal
+    ones."""
     return {
         name: value
         for name, value in callee.attrs.items()

@@ -1,4 +1,4 @@
-"""Runs TFLite files that a model may have made hostile: in a child process, which is killed when it takes too much.
+"""Sandbox for TFLite files that may be hostile: a child process, killed when it exceeds its time or memory.
 
 The parent hands files and arrays over, and takes arrays back, through two pipes. A message is a JSON header behind its
 length, and the bytes of its arrays; nothing is unpickled. On Linux the child is a fork of this process, which has the
@@ -55,7 +55,7 @@ class Failed(Exception):
 
 
 class ChildEnded(Exception):
-    """The child is no more: it took too long, or crashed. overdue: which of the two."""
+    """Raised if the child process timed out or crashed. overdue: which of the two."""
 
     def __init__(self, overdue: bool) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class ChildEnded(Exception):
 
 
 class Sandbox:
-    """A child process that runs files; it is started when it is needed, and again after its end.
+    """A child process that runs files; it is started on demand, and again after its end.
 
     seconds: what the child has worked so far, as the processor counts it."""
 
@@ -92,7 +92,7 @@ class Sandbox:
                 self._ask({"do": "forget"}, [], 1.0)
 
     def close(self) -> None:
-        """End the child, whatever it does."""
+        """Kill the child."""
         if self._child is not None:
             self._child.end()
             self._child = None
@@ -272,7 +272,8 @@ def _limit_resources() -> None:
 
 
 def _limit_memory(more: int, before: int | None = None) -> int:
-    """Let this process take so many bytes more than before, or than it has now; returns how many these are in all."""
+    """Limit the memory of this process to `more` bytes above `before`, or above its present use; return the limit in
+    bytes."""
     if sys.platform != "linux":
         return 0  # elsewhere the limit is not kept, or there is none
     import resource
@@ -307,7 +308,7 @@ def _encoded(array: np.ndarray) -> tuple[dict[str, Any], bytes | memoryview]:
 def _receive(
     reader: IO[bytes], most_text: float = math.inf, most_data: float = math.inf
 ) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """Return a message of no more than so many bytes. Raises EOFError if none comes, ValueError if it is none."""
+    """Receive a message of at most so many bytes. Raises EOFError if none comes, ValueError if it is none."""
     (length,) = _LENGTH.unpack(_read(reader, _LENGTH.size))
     if length > most_text:
         raise ValueError("the header is too long")

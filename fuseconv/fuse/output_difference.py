@@ -1,4 +1,5 @@
-"""Compares what two programs make of the same arrays: how far apart they are, and how far rounding may take them."""
+"""Comparison of the outputs of two programs on the same arrays: their relative difference, and the tolerance for
+rounding."""
 
 from __future__ import annotations
 
@@ -20,15 +21,16 @@ Compute = Callable[[list[np.ndarray]], list[np.ndarray]]
 
 
 class Unverifiable(Exception):
-    """The body and the fused op cannot be compared. The message says why."""
+    """Raised if the body and the fused op cannot be compared. The message says why."""
 
 
 class NeverComparable(Unverifiable):
-    """They cannot be compared, whatever sizes the unknown ones have."""
+    """Raised if they cannot be compared for any choice of the unknown sizes."""
 
 
 class Difference:
-    """What was found so far: the largest relative difference, in how many draws, and why one is too large.
+    """Accumulated result of a comparison: the largest relative difference, the number of draws, and why one is too
+    large.
 
     A difference is no more than rounding if the body itself differs as much on operands that differ in their last bits:
     that of a long recurrence may, on large numbers or where it is chaotic. Such a draw says nothing."""
@@ -39,8 +41,8 @@ class Difference:
         self.why = ""
 
     def add(self, fused: Compute, body: Compute, arrays: list[np.ndarray], overflows: bool) -> None:
-        """Compare what the fused op makes of the arrays with what the body does. overflows: they are large enough for
-        the body to overflow where the fused op need not."""
+        """Compare the outputs of the fused op on these arrays with the outputs of the body. overflows: they are large
+        enough for the body to overflow where the fused op need not."""
         made, expected = fused(arrays), body(arrays)
         distances = [_distance(a, b, overflows) for a, b in zip(made, expected)]
         sizes = [_size(array) for array in expected]
@@ -67,8 +69,8 @@ def _differ(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
 
 
 def _distance(actual: np.ndarray, expected: np.ndarray, overflows: bool) -> float:
-    """Return the largest error of floats; of others, how many differ; infinite where shapes do, or what is no finite
-    number.
+    """Return the largest absolute error of floats, or the number of unequal elements of other types; infinity for
+    unequal shapes and non-finite results.
     """
     if actual.shape != expected.shape:
         return math.inf
@@ -82,7 +84,7 @@ def _distance(actual: np.ndarray, expected: np.ndarray, overflows: bool) -> floa
 
 
 def _size(array: np.ndarray) -> float:
-    """Return the largest number; 0 for what is to be equal."""
+    """Return the largest absolute value of floats; 0 for types that are compared for equality."""
     return float(np.abs(array)[np.isfinite(array)].max(initial=0.0)) if array.dtype.kind in "fc" else 0.0
 
 

@@ -72,7 +72,8 @@ Glance = tuple[Any, ...]
 
 
 def glance(op: Op) -> Glance:
-    """Return what is seen of the op at first."""
+    """Return the key of an op by which patterns are filtered: its kind, and for each operand the kind of the op that
+    defines it, or whether it is a constant."""
     seen: list[Any] = [op.kind]
     for value in op.operands:
         seen.append(None if value is None else value.is_const if value.op is None else value.op.kind)
@@ -109,7 +110,7 @@ class Either(Term):
 
 @dataclass(frozen=True)
 class NearMiss:
-    """The one thing that keeps an expression from matching.
+    """The single mismatch that keeps an expression from matching.
 
     op: where it is; why: a sentence without its full stop. absent: how many ops the pattern has, at the least, that the
     expression has not; instead: the op in the place of one, where the operands are right. matched: the ops that match.
@@ -128,8 +129,8 @@ class NearMiss:
 
 @dataclass(slots=True)
 class Bindings:
-    """What a match has bound. matched: its ops, the last first; an op may be there twice. inner: those whose results
-    nobody else may read. lenient: one thing may still differ; miss: the one that did.
+    """The values that a match has bound to names. matched: its ops, the last first; an op may be there twice. inner:
+    those whose results nobody else may read. lenient: one thing may still differ; miss: the one that did.
 
     While a match is looked for there is one object: what binds something yields for each way in which the rest can be
     bound too, and takes it back in the end."""
@@ -249,7 +250,7 @@ class Dialect:
 
 
 def pattern(function: Callable[..., Term]) -> Pattern:
-    """Trace a function whose first parameter is the dialect (`tf` or `tfl`) and whose others stand for values.
+    """Trace a function into a Pattern: its first parameter is the dialect (`tf` or `tfl`), the others are values.
 
     Raises TypeError for what could match nothing, or would never be bound."""
     parameters = list(inspect.signature(function).parameters.values())
@@ -275,7 +276,7 @@ def _nodes(term: Any) -> Iterator[Node]:
 
 
 def _subterms(term: Any) -> Iterator[Any]:
-    """Return the term and all that it is made of."""
+    """Return the term with all its subterms."""
     yield term
     for part in term.terms if isinstance(term, Either) else term.operands if isinstance(term, Node) else ():
         yield from _subterms(part)
@@ -415,7 +416,7 @@ def _is_number(value: Value, number: float) -> bool:
 
 
 def _wrong_attr(node: Node, op: Op) -> str | None:
-    """Return the first attribute that does not hold what the pattern asks for."""
+    """Return the first attribute that does not have the value in the pattern."""
     for name, wanted in node.attrs.items():
         held = op.attrs.get(name)
         if not (wanted(held) if callable(wanted) else held == wanted):
@@ -436,7 +437,7 @@ def _holds_state_or_is_quantized(op: Op) -> bool:
 
 
 def _may_be(term: Any, maker: str | bool | None) -> bool:
-    """Return False for a term that cannot match what a glance shows of an operand."""
+    """Return False if the term cannot match an operand with this key."""
     if isinstance(term, Either):
         return any(_may_be(alternative, maker) for alternative in term.terms)
     if isinstance(term, Node):
@@ -447,7 +448,7 @@ def _may_be(term: Any, maker: str | bool | None) -> bool:
 
 
 def _outside_readers(bound: Bindings, root: Op) -> Iterator[tuple[Op, Op]]:
-    """Return the inner ops whose results somebody else reads, each with each such reader."""
+    """Return (inner op, reader) for each use of an inner result outside the match."""
     matched = {*bound.matched, bound.miss.instead if bound.miss else None}
     for op in dict.fromkeys(bound.inner):
         for reader in () if op is root else dict.fromkeys(reader for r in op.results for reader in r.uses):

@@ -1,4 +1,4 @@
-"""Replaces patterns of primitive ops by fused ops."""
+"""Greedy pattern rewriter: replaces patterns of primitive ops by fused ops."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def fuse_tfl_patterns(module: Module, fusions: Iterable[Fusion], report: Report,
 def fuse_patterns(
     module: Module, fusions: Iterable[Fusion], report: Report, dialect: str, explain: bool = False
 ) -> bool:
-    """Replace what matches the patterns of a dialect, in each graph until none matches; larger ones go first.
-    Returns whether anything did.
+    """Apply the patterns of a dialect to each graph up to a fixed point; larger patterns go first. Returns whether
+    anything did.
 
     Patterns of `tf` ops are tried from the end of a graph, so that a whole expression is seen before its parts; those
     of `tfl` ops from its start, as ops take in what follows them.
@@ -175,7 +175,8 @@ class _PatternRewriter:
         return fused
 
     def fuse(self, op: Op, dead: set[Op]) -> list[Op] | None:
-        """Replace the op by the first fusion that agrees; returns what was built, or None if none does."""
+        """Replace the op by the first fusion whose check holds; return the ops that were built, None if there is
+        none."""
         for fusion, pattern in self.candidates.of(op):
             for bindings in pattern.matches(op):
                 match = Match(

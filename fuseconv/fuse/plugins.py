@@ -1,4 +1,5 @@
-"""Finds converter modules: the built-in ones, files, importable modules, and entry points of installed packages."""
+"""Discovery of converter modules: the built-in ones, files, importable modules, and entry points of installed
+packages."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ ENTRY_POINTS = "fuseconv.plugins"
 
 
 def load_registry(plugins: Sequence[str | os.PathLike] = ()) -> Registry:
-    """Return the registry of one conversion: built-in modules, installed plug-ins, and those named (.py files or
-    modules)."""
+    """Return the registry of one conversion: built-in modules, installed plug-ins, and the modules given by name or .py
+    file."""
     registry = Registry.builtin()
     for entry_point in _installed(tuple(sys.path)):
         package = entry_point.dist.name if entry_point.dist else ""

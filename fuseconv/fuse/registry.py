@@ -1,4 +1,4 @@
-"""Collects fusions and lowering rules from converter modules."""
+"""Registry of the fusions, passes and lowering rules of converter modules."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class Registry:
         return registry
 
     def add(self, module: ModuleType, origin: str = "") -> None:
-        """Collect what a module offers, once. Rules that it has imported from elsewhere are not its own.
+        """Register the fusions, rules and passes of a module, once. Rules that it has imported from elsewhere are not
+        its own.
 
         origin: how listings call the module, by default by its name. Raises InputError if it offers something else."""
         if module in self._modules:
@@ -83,8 +84,8 @@ class Registry:
         return [owned.item for owned in self._fusions.values()]  # type: ignore[misc]
 
     def choose_fusions(self, only: Sequence[str], without: Sequence[str], report: Report) -> list[Fusion]:
-        """Return the fusions of these names (globs; all, if there are none) without those; the report notes what is
-        left out.
+        """Return the fusions whose names match the globs of the first argument (all, if there are none) and not those
+        of the second; the report notes the excluded ones.
 
         Raises InputError for a glob that fits no fusion."""
         for glob in (*only, *without):

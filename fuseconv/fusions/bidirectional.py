@@ -39,7 +39,7 @@ BIDIRECTIONAL_RNN = composite(
 
 
 def _directions(m: Match, names: str) -> list[Match]:
-    """Return what the fusion of one direction would see of each."""
+    """Return a match for the fusion of each direction."""
     return [
         Match({"x": m.x, "mask": None, "lengths": None, **{n: m.operands[f"{d}_{n}"] for n in names.split()}}, m.attrs)
         for d in _DIRECTIONS

@@ -61,7 +61,8 @@ def rewrite_zeros(tfl: Builder, m: Match) -> Value:
 
 
 def _require_padding(m: Match) -> None:
-    """Refuse what PAD does not do: the sizes along the axis must be known, and the constant be one for all rows."""
+    """Refuse joins that PAD cannot express: the sizes along the axis must be known, and the constant be one for all
+    rows."""
     join, repeated = _join(m), m.repeated.result.shape
     m.require(not join.attrs.get("fused_activation_function"), "an activation stands between")
     m.require(m.x.shape is not None and repeated is not None, "a rank is not known")

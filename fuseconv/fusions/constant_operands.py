@@ -1,4 +1,4 @@
-"""What fusions ask of the constants that they merge: shapes that fit, and numbers that stay as exact as they were."""
+"""Helpers of fusions that merge constants: matching shapes, and arithmetic that loses no accuracy."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def broadcast_constant(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray 
 
 
 def trailing_dims(shape: Shape, elements: int) -> tuple[int, ...] | None:
-    """Return the last dimensions of a shape that have so many elements together; None if there are none such."""
+    """Return the last dimensions of a shape whose product is the given number of elements; None if there are none."""
     for count in range(1, len(shape) + 1):
         trailing = shape[-count:]
         if not all(isinstance(dim, int) for dim in trailing):
@@ -98,7 +98,7 @@ def _keep_digits(factors: np.ndarray) -> bool:
 
 
 def reciprocal(factors: np.ndarray) -> np.ndarray | None:
-    """Return what to multiply by instead of dividing by these numbers; None where that is not the same up to
+    """Return the factor that replaces a division by these numbers; None where the result differs by more than
     rounding."""
     if not factors.size or not factors.all() or not _keep_digits(factors):
         return None
@@ -106,7 +106,7 @@ def reciprocal(factors: np.ndarray) -> np.ndarray | None:
 
 
 def summed(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Return the sum of two constants that are added to something; None where adding them one by one rounds it on
+    """Return the sum of two constants that are added to the same value; None where adding them one by one rounds on
     purpose."""
     with np.errstate(all="ignore"):
         total = np.add(a, b)
@@ -126,5 +126,5 @@ def _largest(array: np.ndarray) -> float:
 
 
 def require_float32(m: Match) -> None:
-    """Refuse what is not float32: TFLite's kernels compute activations and norms of nothing else."""
+    """Refuse other types than float32: TFLite's kernels compute activations and norms in no other."""
     m.require(m.result.dtype is types.FLOAT32, f"TFLite computes it in float32, not in {m.result.dtype}")

@@ -78,7 +78,7 @@ def _squeezed(tfl: Builder, x: Value, axis: int) -> Value:
 
 
 def _positions(m: Match) -> list[int]:
-    """Return which spatial dimensions of the convolution the block's are; none if that cannot be told."""
+    """Return the axes of the convolution that the block's dimensions are; empty if that is not known."""
     dims = len(m.block.data)
     if m.squeeze is None:
         return list(range(dims)) if m.x.rank == 4 and dims <= 2 else []
@@ -96,7 +96,8 @@ def _reshaped(m: Match) -> list[tuple[Shape | None, Shape | None]]:
 
 
 def _adds(flat: Shape | None, deep: Shape | None, axis: int) -> bool:
-    """Return True if `deep` is `flat` with a dimension of size 1 more at `axis`; the batch follows from the others."""
+    """Return True if `deep` is `flat` with a unit dimension inserted at `axis`; the batch follows from the other
+    dimensions."""
     if flat is None or deep is None or len(flat) != 3 or len(deep) != 4:
         return False
     return deep[axis] == 1 and deep[1:axis] + deep[axis + 1 :] == flat[1:]

@@ -47,7 +47,7 @@ def rewrite_before(tfl: Builder, m: Match) -> Value:
 
 
 def _rows_are_whole(m: Match) -> bool:
-    """Return True if each row of the data, which the layer gets now, is one that the weights take."""
+    """Return True if the last dimension of the dense layer's data is the input size of its weights."""
     data, weights = m.dense.operands[0].shape, m.dense.operands[1].shape
     return bool(data) and weights is not None and data[-1] == weights[-1]
 

@@ -39,7 +39,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def _shape(m: Match, axes: Any) -> Shape:
-    """Return the shape of the result if the reduction did with its dimensions what it does not do."""
+    """Return the result shape of the reduction with `keep_dims` inverted."""
     rank = len(m.x.shape)
     reduced = {int(axis) % rank for axis in axes.reshape(-1)}
     if m.reduction.attrs.get("keep_dims"):

@@ -1,4 +1,4 @@
-"""Constants and activations behind a reshape or transpose -> before it, where a convolution or dense layer takes them.
+"""Constants and activations behind a reshape or transpose -> before it, where a convolution or dense layer folds them.
 
 conv -> RESHAPE -> ADD bias (Keras' Conv1D), dense -> RESHAPE -> ADD bias (attention), conv -> TRANSPOSE -> ADD (NCHW).
 In attention, the product of queries and keys, scaled -> the layer that makes the queries, scaled.
@@ -83,8 +83,8 @@ def rewrite_product(tfl: Builder, m: Match) -> Value:
 
 
 def _reaches_linear_op(value: Value, c: np.ndarray, others: tuple[str, ...] = ()) -> bool:
-    """Return True if a linear op makes the value, through moves that nobody else reads, and can take the constant; or
-    one of the others, which has no activation yet."""
+    """Return True if a linear op defines the value, through reshapes and transposes without other uses, and can fold
+    the constant; or if an op of the types `others` without an activation defines it."""
     array: np.ndarray | None = c
     while value.op is not None and array is not None and sum(value.uses.values()) == 1:
         found = linear(value.op)
@@ -100,7 +100,8 @@ def _reaches_linear_op(value: Value, c: np.ndarray, others: tuple[str, ...] = ()
 
 
 def _before(move: Op, c: np.ndarray) -> np.ndarray | None:
-    """Return the constant that does to the move's operand what `c` does to its result; None if there is none."""
+    """Return the constant that has the same effect on the operand of the reshape or transpose as `c` has on its result;
+    None if there is none."""
     source = move.operands[0]
     assert source is not None
     shape, after = source.shape, move.result.shape

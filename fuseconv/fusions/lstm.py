@@ -65,7 +65,8 @@ def check(m: Match) -> None:
 
 
 def check_interface(m: Match, outputs: int) -> None:
-    """What TFLite's kernel demands of the operands, whatever the recurrent weights are. outputs: the width of h."""
+    """Refuse operands that TFLite's kernel does not take, whatever the recurrent weights are. outputs: the width of
+    h."""
     m.require(m.mask is None and m.lengths is None, "TFLite's LSTM takes no mask")
     for name, rank in {"x": 3, "h0": 2, "c0": 2, "kernel": 2, "recurrent": 2, "bias": 1}.items():
         value = m.operands[name]
@@ -80,7 +81,7 @@ def check_interface(m: Match, outputs: int) -> None:
 
 
 def check_state(m: Match, state: Value, batch: Dim, units: int) -> None:
-    """A state of one row that serves every row of the batch is the body's to spread: the kernel reads beyond it."""
+    """Refuse a state of one row for a batch of several: the body broadcasts it, the kernel would read beyond it."""
     shape = state.shape or ()
     fits = len(shape) == 2 and shape[1] == units and (shape[0] == batch or shape[0] != 1)
     m.require(fits, f"an initial state has the shape {state.shape}, not [batch, {units}]")

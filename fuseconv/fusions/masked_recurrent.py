@@ -64,7 +64,7 @@ def _is_one_row(m: Match) -> bool:
 
 
 def _agree(shape: Shape | None, wanted: Shape) -> bool:
-    """Return True for shapes that may be one: one row, say, that serves for all others would have to be spread."""
+    """Return True for shapes that may be equal: a single row for the whole batch, say, would have to be broadcast."""
     if shape is None or len(shape) != len(wanted):
         return False
     return all(a == b or isinstance(a, Sym) or (isinstance(b, Sym) and a != 1) for a, b in zip(shape, wanted))
@@ -79,8 +79,7 @@ def check_rnn(m: Match) -> None:
 
 
 def _plain(m: Match, x: Value, **operands: Value) -> Match:
-    """Return what the fusion of the layer without a mask would see, on this x; of its results nothing reads the
-    outputs."""
+    """Return the match for the fusion of the layer without a mask, on this x; its outputs have no uses."""
     attrs = {name: value for name, value in m.attrs.items() if name != "hold_output"}
     results = {name: value for name, value in m.results.items() if name == "c"}
     given = m.operands | operands | {"x": x, "mask": None, "lengths": None}
@@ -89,7 +88,7 @@ def _plain(m: Match, x: Value, **operands: Value) -> Match:
 
 @dataclass(frozen=True)
 class _Steps:
-    """Which steps count. mask: bool [batch, time]. so_far: how many count, up to and with each step, in int32.
+    """The steps that count. mask: bool [batch, time]. so_far: how many count, up to and with each step, in int32.
     count: in all, [batch]. order: the steps that count first, [batch, time]; None if they stand so."""
 
     mask: Value
@@ -186,7 +185,7 @@ def _results(tfl: Builder, m: Match, steps: _Steps, outputs: Value) -> dict[str,
 
 
 def _behind(tfl: Builder, first: Value | None, outputs: Value) -> Value:
-    """Return the outputs [batch, 1 + time, out] with others in front, zeros for None."""
+    """Return the outputs [batch, 1 + time, out] with initial outputs prepended, zeros for None."""
     if first is None:
         return tfl.pad(outputs, np.array([[0, 0], [1, 0], [0, 0]], np.int32))
     return tfl.concatenation(tfl.expand_dims(first, 1), outputs, axis=1)

@@ -110,7 +110,7 @@ def _of_batch(tfl: Builder, m: Match, count: Value) -> Value:
 
 
 def _valid_boxes(tfl: Builder, m: Match, scores: Value) -> Value | None:
-    """Return which boxes count, as bool [images, n]; None if all do."""
+    """Return a mask of the boxes that count, bool [images, n]; None if all do."""
     least = m.score_threshold
     if least.data is not None and least.data == -math.inf:
         return None
@@ -119,7 +119,8 @@ def _valid_boxes(tfl: Builder, m: Match, scores: Value) -> Value | None:
 
 
 def _is_isolated(tfl: Builder, m: Match, boxes: Value, counted: Value | None) -> Value:
-    """Return which boxes overlap with nothing by as much as the threshold, as bool [images, n, 1]."""
+    """Return a mask of the boxes that overlap with no box, not even themselves, by the threshold, bool [images, n,
+    1]."""
     first, second = tfl.split(tfl.const(2, types.INT32), boxes, num_splits=2)
     sides = tfl.sub(second, first)
     if not _holds(m.canonicalized_coordinates):
@@ -133,7 +134,7 @@ def _is_isolated(tfl: Builder, m: Match, boxes: Value, counted: Value | None) ->
 
 
 def _selection_size(tfl: Builder, most: Value, boxes: Value, shown: Value, counted: Value | None) -> Value:
-    """Return how many boxes to select for `most` of them to be shown."""
+    """Return how many boxes to select so that `most` of them remain to be shown."""
     every = boxes.shape[1]  # type: ignore[index]
     if most.data is not None and isinstance(every, int) and every <= most.data:
         return most
@@ -173,7 +174,7 @@ def _selected(tfl: Builder, boxes: Value, ranks: Value, size: Value, limit: Valu
 
 
 def _at(tfl: Builder, x: Value, places: Value) -> Value:
-    """Return what each image has at its places."""
+    """Gather the elements of each image at its indices."""
     return tfl.gather(x, places, axis=1, batch_dims=1)
 
 

@@ -1,4 +1,4 @@
-"""The annotation of a function - which composite it implements - in any of the forms in which models carry it."""
+"""Annotations of composites on functions, in any of the forms in which models carry them."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ def masked_crc32c(data: bytes) -> int:
 
 
 def _followed_by_zeros(remainders: np.ndarray, level: int) -> np.ndarray:
-    """Return what the remainders become when 1 << level words of zeros follow."""
+    """Return the CRC remainders after 1 << level further zero words."""
     first, second, third, fourth = _crc32c_tables(level)
     return (
         first[remainders & 0xFF]

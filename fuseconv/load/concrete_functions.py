@@ -1,4 +1,4 @@
-"""SavedModels without signatures: the functions that hang on the model's root object stand for them.
+"""Signatures from concrete functions: the traced functions on the root object of a SavedModel without signatures.
 
 `tf.saved_model.save(module)` keeps each traced `tf.function` of the module, and for each trace which tensors it takes,
 what it returns, and which objects of the model it captures (SavedConcreteFunction in saved_object_graph.proto). From
@@ -37,7 +37,7 @@ class Trace:
 
 
 def traces(meta: Any) -> dict[str, Trace]:
-    """Return the trace that each signature stands for, by its name: "serving_default" for `__call__`, else the
+    """Return the trace that serves as each signature, by its name: "serving_default" for `__call__`, else the
     function's.
 
     Where the root is callable that is all that counts; else each function of it does whose name is public. Of several
@@ -79,7 +79,7 @@ def _at(meta: Any, number: int) -> Any:
 
 
 def _unknown_dims(concrete: Any) -> int | None:
-    """Return how many sizes a trace leaves open; None if it is not for us."""
+    """Return the number of unknown dimensions of a trace's arguments; None if the trace cannot serve as a signature."""
     leaves = [leaf for _, leaf in _leaves(concrete.canonicalized_input_signature)]
     specs = _specs(concrete)
     for_training = any(leaf.WhichOneof("kind") == "bool_value" and leaf.bool_value for leaf in leaves)
@@ -108,7 +108,7 @@ def _names(concrete: Any) -> tuple[list[str], list[str]]:
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Return what a structure holds, in the order of tf.nest, each with its place."""
+    """Return the leaves of a structure in the order of tf.nest, each with its path."""
     kind = value.WhichOneof("kind")
     if kind in _ROWS:
         items = [(str(index), item) for index, item in enumerate(getattr(value, kind).values)]

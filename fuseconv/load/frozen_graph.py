@@ -64,8 +64,8 @@ def _read(path: Path) -> Any:
 
 
 def _other_kind(path: Path, head: bytes) -> str:
-    """Return what a file is that is no GraphDef, as far as its name and its first bytes tell, and what to do; else
-    ""."""
+    """Return a sentence on the kind of a file that is no GraphDef, told from its name and first bytes, and what to do;
+    else ""."""
     if not head:
         return "is empty"
     if path.suffix.lower() == ".onnx":
@@ -122,7 +122,7 @@ class _Loader:
         return module
 
     def _fill_tables(self, module: Module) -> None:
-        """From the initializers that the graph contains, though no output needs them."""
+        """Fill the tables from the initializers that the graph contains, though no output needs them."""
         meta = protos.classes["MetaGraphDef"]()
         writes = [name for name in self.nodes.by_name if self.nodes.op(name) in TABLE_WRITES]
         meta.collection_def[TABLE_COLLECTION].node_list.value.extend(writes)
@@ -155,7 +155,7 @@ class _Loader:
         return shape
 
     def _unread(self, inputs: Sequence[str]) -> list[str]:
-        """Return the nodes that make something which no node reads, whichever way the branches go."""
+        """Return the nodes with results that no node reads, whichever way the branches go."""
         read = {_node(ref) for name in self.nodes.by_name for ref in self.nodes.inputs(name)[0]}
         read.update(map(_node, inputs))
         return [name for name, node in self.nodes.by_name.items() if name not in read and self._makes_output(node)]
@@ -184,7 +184,7 @@ class _Loader:
         return depths[name]
 
     def _step(self, name: str) -> int:
-        """Return how much deeper what a node makes stands than what it reads."""
+        """Return how much deeper in branches and loops the results of a node are than its operands."""
         kind = self.nodes.op(name).removeprefix("Ref")
         if kind == "Merge":
             loop = any(self.nodes.op(_node(ref)) == "NextIteration" for ref in self.nodes.inputs(name)[0])

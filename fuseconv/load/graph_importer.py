@@ -1,4 +1,4 @@
-"""GraphDef and FunctionDef -> `ir` graphs.
+"""Graph importer: GraphDef and FunctionDef -> `ir` graphs.
 
 A node becomes an op of kind "tf.<its op>", a Const a constant value. Only what the outputs need is built, through data
 and control edges, in an order in which it can run that stays as close to the file's as it may be.
@@ -65,7 +65,7 @@ class Nodes:
         return self.read(name)[0]
 
     def inputs(self, name: str) -> tuple[list[str], list[str]]:
-        """Return what a node reads: references to tensors, and the names of the nodes that must run before."""
+        """Return the operands of a node: references to tensors, and the names of its control inputs."""
         return self.read(name)[1:]
 
 
@@ -84,7 +84,7 @@ class Importer:
         self._wanted: list[str] = []
 
     def build_functions(self) -> None:
-        """Build the functions that the graphs built so far refer to, and those which these refer to."""
+        """Build all functions that are reachable from the graphs built so far."""
         while self._wanted:
             name = self._wanted.pop()
             if name not in self.functions:
@@ -137,7 +137,8 @@ class Importer:
         return found
 
     def output_types(self, node: Any) -> _Outputs | None:
-        """Return the outputs of a node by name, each with the types of its tensors; None if nobody knows the op."""
+        """Return the outputs of a node by name, each with the types of its tensors; None if the op has no known
+        definition."""
         found = self.types(node)
         return None if found is None else found[1]
 
@@ -270,8 +271,8 @@ class _Builder:
         self.graph.outputs = [self._value(ref, self.graph.name) for ref in outputs]
 
     def _gated(self, ops: list[Op]) -> list[Op]:
-        """Return the ops of a graph with branches of TF1, which place constants by control edges alone: here these pass
-        through a Switch, as all does that a branch reads."""
+        """Return the ops of a graph with TF1 branches, which place constants by control edges alone, with these
+        constants behind a Switch like all other values that a branch reads."""
         placed: list[Op] = []
         for op in ops:
             for index, ref in enumerate(self.nodes.inputs(op.name)[0]):
@@ -405,7 +406,7 @@ class _Builder:
         self.results[op.name] = op.results
 
     def _guessed_types(self, node: Any, reached: Mapping[str, list[str]]) -> list[tuple[str, list[DType]]]:
-        """Return outputs for an op of which nothing is known: those that somebody reads."""
+        """Return the outputs of an op without a known definition: those with readers."""
         if self.readers is None:
             self.readers = {}
             refs = (ref for reader in reached for ref in self.nodes.inputs(reader)[0])

@@ -1,4 +1,4 @@
-"""What a model's restore and initialization graphs do to its variables and tables, found by reading them.
+"""Restore and initialization graphs: the values they assign to variables and tables, found by reading them.
 
 Nothing runs. A reference is followed through identities and function calls to the node that made it, in its scope;
 the ops that assign are found, and told with what they assign.
@@ -92,7 +92,7 @@ class Effects:
                 stack += [(inner, node) for node in inner.nodes.by_name]
 
     def source(self, scope: Scope, ref: str) -> Source | None:
-        """Return the node that makes what `ref` names in `scope`; None if nothing in the model does."""
+        """Return the node and output that `ref` names in `scope`; None if the model does not have it."""
         for _ in range(_MAX_STEPS):
             name, *rest = ref.split(":")
             output = rest[0] if scope.function is not None and rest else ""
@@ -117,7 +117,7 @@ class Effects:
         raise InputError(f"The model's references form a cycle through '{ref}'.")
 
     def operand(self, source: Source, index: int) -> Source | None:
-        """Return what makes operand `index` of a node."""
+        """Return the source of operand `index` of a node."""
         return self.source(source.scope, source.operand(index))
 
     def _enter(self, scope: Scope, name: str) -> Scope:

@@ -1,4 +1,4 @@
-"""What files of older Keras releases mean by names that newer releases read otherwise, or no longer have."""
+"""Compatibility with files of older Keras releases, whose names newer releases read otherwise or no longer have."""
 
 from __future__ import annotations
 

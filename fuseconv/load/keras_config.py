@@ -111,7 +111,7 @@ def _is_known(item: dict[str, Any], known: Collection[str]) -> bool:
 
 
 def _class_danger(item: dict[str, Any]) -> str:
-    """Return what an object might do but compute, in words; "" if nothing."""
+    """Return the possible effect of an object beyond computing, in words; "" if there is none."""
     kind, module, config = item["class_name"], item.get("module"), item.get("config")
     settings = config if isinstance(config, dict) else {}
     label = f"the {kind} layer '{settings.get('name', 'without a name')}'"
@@ -140,7 +140,7 @@ def _is_part(module: str, parts: Collection[str], name: str) -> bool:
 
 
 def _setting_danger(kind: str, label: str, settings: dict[str, Any]) -> str:
-    """Return what an allowed class might do by one of its settings."""
+    """Return the possible effect of an allowed class beyond computing, by one of its settings; "" if there is none."""
     if kind in _LOOKUPS:
         for key in ("vocabulary", "idf_weights"):
             if not isinstance(settings.get(key), (list, type(None))):
@@ -156,7 +156,7 @@ def _setting_danger(kind: str, label: str, settings: dict[str, Any]) -> str:
 
 
 def _call_danger(kind: str, settings: dict[str, Any]) -> str:
-    """Return what of TensorFlow's a layer would call, if that is not known to only compute; else ""."""
+    """Return the TensorFlow function that a layer would call if that is not on the allow-list; else ""."""
     what = settings.get(allowed.CALLS[kind])
     if kind == "TensorFlowOpLayer":
         op = what.get("op") if isinstance(what, dict) else None

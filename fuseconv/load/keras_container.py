@@ -76,7 +76,7 @@ def read(path: Path) -> KerasFile:
 
 
 def _require_name(path: Path, fits: bool, kind: str, suffix: str) -> None:
-    """Refuse a file that Keras, which goes by the name, would read otherwise than it was judged."""
+    """Refuse a file whose name makes Keras read it in another format than the one that was checked."""
     if not fits:
         raise InputError(f"{path} is {kind} by its content; a file of that kind ends in {suffix}.")
 

@@ -108,7 +108,7 @@ def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trus
 
 
 def _registered(library: Any) -> set[str]:
-    """Return the names under which others than a Keras itself have registered classes and functions with it."""
+    """Return the names under which other packages than Keras itself have registered classes and functions with it."""
     objects = library.saving.get_custom_objects().items()
     own = ("keras", "tf_keras")
     return {name for name, made in objects if str(getattr(made, "__module__", "")).partition(".")[0] not in own}
@@ -125,7 +125,7 @@ def _scope(library: Any, known: Mapping[str, Any], trusted: bool) -> Iterator[No
 
 
 def _refused(path: Path, refusals: Mapping[str, Exception]) -> InputError:
-    """Return what to tell of a file that no Keras loads."""
+    """Return the error message for a file that neither Keras loads."""
     last = list(refusals.values())[-1]
     unknown = _UNKNOWN.search(str(last))
     reasons = [f"{name}: {_reason(error)}" for name, error in refusals.items()]
@@ -136,7 +136,7 @@ def _refused(path: Path, refusals: Mapping[str, Exception]) -> InputError:
 
 
 def _reason(error: Exception) -> str:
-    """Return the sentence of an error of Keras's that says what is wrong: it wraps errors in whole configurations."""
+    """Return the sentence of a Keras error that says what is wrong: it wraps errors in whole configurations."""
     text = str(error).rpartition("Exception encountered:")[2].strip() or type(error).__name__
     line = next(iter(text.splitlines()), "").rstrip(".")
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."
@@ -227,7 +227,8 @@ def _import(traced: Traced) -> Module:
 
 
 def _bind(traced: Traced, captures: Iterable[tuple[Any, Any]], nodes: Nodes, module: Module) -> None:
-    """Turn the node of each (placeholder, captured tensor) into what a saved graph has in its place."""
+    """Turn the node of each (placeholder, captured tensor) into the node of a saved graph: a variable, table or
+    constant."""
     import tensorflow as tf
 
     variables = {id(variable.handle): variable for variable in traced.function.variables}

@@ -1,4 +1,5 @@
-"""Limits on what Keras may take as it makes and traces a model: weights, time and memory that the file can justify."""
+"""Limits on the resources of Keras while it builds and traces a model: weights, time and memory in proportion to the
+file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tensor of the checkpoint a variable has by TensorFlow's graph of objects.
+"""Checkpoint keys of variables, from TensorFlow's object graph.
 
 Keras 3's models, saved by `tf.saved_model.save`, read other handles than their restore graph writes: TensorFlow itself
 restores such a model object by object. A signature's function tells which objects its captured handles are (the bound

@@ -107,7 +107,7 @@ class OpDefs:
         self._found: dict[str, OpDef | None] = {}
 
     def get(self, name: str) -> OpDef | None:
-        """Return the signature of an op, None if nobody knows it."""
+        """Return the signature of an op; None if neither the table nor the model has one."""
         if name not in self._found:
             proto = self._stripped.get(name)
             known = _from_table(name)

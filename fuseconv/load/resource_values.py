@@ -1,4 +1,4 @@
-"""What a SavedModel's variables and tables hold, and by what name each is known.
+"""Contents and shared names of a SavedModel's variables and tables.
 
 Which tensor of the checkpoint is a variable's is told by the restore graph, what a table holds by the initialization
 graph; both are read, not run.
@@ -64,7 +64,8 @@ class Resources:
         self._values: dict[tuple[int, str, int], np.ndarray | None] = {}
 
     def resolve(self, module: Module) -> None:
-        """Give each handle op the name of its variable or table as `shared_name`, and the module what this holds."""
+        """Set `shared_name` of each handle op to the name of its variable or table, and record their contents in the
+        module."""
         handles = [op for graph in module.graphs() for op in graph.ops if op.type in _HANDLES]
         if not handles:
             return
@@ -181,7 +182,7 @@ class Resources:
         return table
 
     def _file(self, write: Source) -> tuple[Path, bytes]:
-        """Return the asset that a table is read from: where it lies, and what is in it."""
+        """Return the path and the bytes of the asset that a table is read from."""
         source = self.effects.operand(write, 1)
         if source is not None and source.op == "ReadVariableOp":
             handle = self.effects.operand(source, 0)

@@ -41,7 +41,7 @@ def chosen_tags(files: ModelFiles, tags: Sequence[str] = ()) -> list[str]:
 
 
 def function_signatures(files: ModelFiles, tags: Sequence[str] = ()) -> dict[str, Trace]:
-    """Return what stands for the signatures of a model that has none, by the names that `load` gives them."""
+    """Return the traces that serve as signatures of a model without any, by the names that `load` gives them."""
     meta = _meta_graph(_read(files), tags, files.root)
     return {} if meta.signature_def.keys() - _NO_SIGNATURES else traces(meta)
 

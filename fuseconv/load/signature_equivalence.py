@@ -1,4 +1,4 @@
-"""Signatures that compute the same, told from the model's protobufs before anything is built of them.
+"""Equivalence of signatures, decided on the model's protobufs before anything is built from them.
 
 Exporters write one function under several names (Keras: "serve" and "serving_default"), each with placeholders, a call
 and a wrapper function of its own.
@@ -63,7 +63,7 @@ class SignatureComparison:
         return True
 
     def _functions(self, pending: dict[_Pair, None]) -> bool:
-        """Return whether the functions of each pair do the same, and those which they call."""
+        """Return whether the functions of each pair are equivalent, with all functions that they call."""
         done: set[_Pair] = set()
         while pending:
             pair, _ = pending.popitem()
@@ -120,7 +120,8 @@ def _tensor(ref: str) -> str:
 
 
 def _says(function: Any) -> tuple[Any, ...]:
-    """Return a function's attributes: the names of those which differ with each trace, and the annotation."""
+    """Return a function's attributes for comparison: the names of those that differ with each trace, and the
+    annotation."""
     return set(function.attr) - set(KEYS), annotation(function.attr)
 
 

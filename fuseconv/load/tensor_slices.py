@@ -1,4 +1,4 @@
-"""The slices in which a checkpoint stores a tensor, and those that RestoreV2 asks for: boxes of (start, length)."""
+"""Tensor slices of checkpoints, stored or requested by RestoreV2, as boxes of (start, length)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def stored_boxes(slices: Sequence[Any], shape: tuple[int, ...], name: str) -> di
 
 
 def intersect(box: Box, other: Box) -> tuple[tuple[slice, ...], tuple[slice, ...]] | None:
-    """Return where what two boxes share lies in either; None if they share nothing."""
+    """Return the intersection of two boxes, as slices of either; None if it is empty."""
     ends = [(max(a, b), min(a + n, b + m)) for (a, n), (b, m) in zip(box, other)]
     if any(stop <= start for start, stop in ends):
         return None

@@ -1,4 +1,4 @@
-"""The lines of a vocabulary file -> the keys and values of a table, as InitializeTableFromTextFileV2 makes them."""
+"""Vocabulary files: lines -> the keys and values of a table, as InitializeTableFromTextFileV2 makes them."""
 
 from __future__ import annotations
 

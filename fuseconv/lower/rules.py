@@ -1,4 +1,4 @@
-"""What a lowering rule is: a function named for a TF op that builds the TFLite ops that compute it."""
+"""Lowering rules: functions named for a TF op that build the TFLite ops that compute it."""
 
 from __future__ import annotations
 

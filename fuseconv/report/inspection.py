@@ -1,4 +1,4 @@
-"""The terminal's view of what `fuseconv.inspect` found in a .tflite file."""
+"""Terminal output of `fuseconv.inspect`: the contents of a .tflite file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _UNSAID: tuple[Any, ...] = (0, False, "NONE", "DEFAULT", [], "")
 
 
 def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = False) -> None:
-    """Header, signatures, ops by kind with the bytes of their weights; each op if there are few; with `verbose` all."""
+    """Print the header, signatures, and ops by kind with the bytes of their weights; each op if there are few; with
+    `verbose` all."""
     file = document["file"]
     line(out, "File", f"{escape_controls(file['path'])}  {size(file['size'])}, schema version {file['version']}")
     if file["description"]:

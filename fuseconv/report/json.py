@@ -87,7 +87,7 @@ def generator() -> dict[str, str]:
 
 
 def dumps(document: dict[str, Any]) -> str:
-    """Return a document as text that does not depend on the order in which it was made, with a newline at its end.
+    """Serialize a document deterministically (sorted keys), with a newline at its end.
 
     Numbers that JSON does not have, as somebody's file may hold, become the texts "nan", "inf" and "-inf"."""
     try:

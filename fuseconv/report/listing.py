@@ -66,8 +66,8 @@ def rule_rows(registry: Registry) -> list[dict[str, Any]]:
 
 
 def builds(rule: Callable) -> list[str]:
-    """Return the TFLite ops that a rule may build: those that it, and its helpers in the same module, name in a call on
-    the builder. Helpers from elsewhere cast and transpose for many rules, and count only if nothing else is there."""
+    """Return the TFLite ops that a rule may build: the builder calls in its source and in that of its helpers in the
+    same module. Helpers from elsewhere cast and transpose for many rules, and count only if nothing else is there."""
     seen: set[Callable] = set()
     ops: set[str] = set()
     near: list[Callable] = [rule]

@@ -1,4 +1,4 @@
-"""What happened to each op of the model, and where each op of the file comes from."""
+"""Conversion records: the fate of each op of the model, and the origin of each op of the file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class EmittedOp:
-    """An op of the file: its subgraph and index there, and the nodes of the model that it stands for."""
+    """An op of the file: its subgraph and index there, and the nodes of the model that it was built from."""
 
     subgraph: int
     index: int
@@ -68,7 +68,7 @@ class Report:
     passes: list[PassRun] = field(default_factory=list)
 
     def source(self, name: str, type: str) -> None:
-        """Register a node of the model, which must be accounted for."""
+        """Register a node of the model; `account` must know its fate in the end."""
         self.sources[name] = type
 
     def record(self, kind: str, rule: str, sources: Iterable[str], emitted: Iterable[str] = (), why: str = "") -> None:
@@ -80,7 +80,7 @@ class Report:
         self.records = [record for record in self.records if record.kind != "refused" or record.rule not in names]
 
     def removed(self, op: Op, rule: str, why: str) -> None:
-        """Record that an op of the model is gone; says nothing for an op that stands for no node."""
+        """Record that an op of the model is gone; records nothing for an op without source nodes."""
         if op.sources:
             self.record("removed", rule, op.sources, why=why)
 
@@ -107,8 +107,8 @@ class Report:
 
     @contextlib.contextmanager
     def rewriting(self, module: Module, rule: str, why: str) -> Iterator[None]:
-        """Record what leaves the module while the block runs, as removed for this reason, but for what the block has
-        recorded itself. For passes that put a whole construct into another form."""
+        """Record as removed, with this reason, the nodes that leave the module within the block, except those that the
+        block itself records. For passes that put a whole construct into another form."""
         before, recorded = _sources(module), list(self.records)
         yield
         told = set(map(id, recorded))
@@ -144,5 +144,5 @@ class Report:
 
 
 def _sources(module: Module) -> dict[str, None]:
-    """Return the nodes of the model that some op of the module stands for, in order."""
+    """Return the nodes of the model from which the ops of the module were built, in order."""
     return {name: None for graph in module.graphs() for op in graph.ops for name in op.sources}

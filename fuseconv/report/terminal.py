@@ -1,4 +1,4 @@
-"""What the terminal shows: tables for a person, drawn from the same data as the JSON.
+"""Terminal output: tables for a person, drawn from the same data as the JSON.
 
 Names come from the model, which may be anybody's: they are printed without markup and without control characters.
 Output that is not a terminal gets neither colors nor wrapped cells, so that it can be searched.
@@ -25,7 +25,7 @@ _WRAPPING = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?/)+")
 
 
 def text(show: Callable[[Console], None], stream: TextIO) -> str:
-    """Return what `show` prints, as text for `stream`: with colors and wrapped cells if it is a terminal, else
+    """Return the output of `show` as text for `stream`: with colors and wrapped cells if it is a terminal, else
     plain."""
     terminal = stream.isatty()
     out = Console(
@@ -51,7 +51,8 @@ def escape_controls(text: str) -> str:
 
 
 def show_conversion(out: Console, report: Report, verbose: bool = False) -> None:
-    """What a conversion did: the fusions, what was removed, totals, size and times; with `verbose` everything else."""
+    """Print the summary of a conversion: the fusions, removed nodes, totals, size and times; with `verbose` everything
+    else."""
     by_kind: dict[str, list[Record]] = defaultdict(list)
     for record in report.records:
         by_kind[record.kind].append(record)
@@ -83,7 +84,7 @@ def _show_pass_runs(out: Console, report: Report) -> None:
 
 
 def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]], verbose: bool = False) -> None:
-    """The ops that stopped a conversion: (op, node names, why) for each."""
+    """Print the ops that stopped a conversion: (op, node names, why) for each."""
     rows = table("Unsupported op", ">Count", "~Why", "~Nodes")
     for op, nodes, why in ops:
         rows.add_row(escape_controls(op), str(len(nodes)), escape_controls(why), _names(nodes, verbose))
@@ -91,19 +92,19 @@ def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]]
 
 
 def show_fusions(out: Console, rows: Iterable[Mapping[str, str]]) -> None:
-    """The fusions: `{"name", "emits", "summary", "origin"}` for each."""
+    """Print the fusions: `{"name", "emits", "summary", "origin"}` for each."""
     _show_rows(out, rows, {"name": "Fusion", "emits": "~Into", "summary": "~What it does", "origin": "~From"})
 
 
 def show_passes(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
-    """The passes of a pipeline: `{"name", "summary", "requires", "ensures"}` for each."""
+    """Print the passes of a pipeline: `{"name", "summary", "requires", "ensures"}` for each."""
     lines = ({**row, "requires": ", ".join(row["requires"]), "ensures": ", ".join(row["ensures"])} for row in rows)
     headers = {"name": "Pass", "summary": "~What it does", "requires": "~Requires", "ensures": "~Ensures"}
     _show_rows(out, lines, headers)
 
 
 def show_rules(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
-    """The ops that are known: `{"op", "status", "emits", "summary", "select_tf_ops", "origin"}` for each."""
+    """Print the known ops: `{"op", "status", "emits", "summary", "select_tf_ops", "origin"}` for each."""
     lines = (
         {
             **row,
@@ -124,7 +125,7 @@ def _show_rows(out: Console, items: Iterable[Mapping[str, str]], headers: Mappin
 
 
 def show_verification(out: Console, document: Mapping[str, Any]) -> None:
-    """The largest differences of each output, from `Verification.to_json`."""
+    """Print the largest differences of each output, from `Verification.to_json`."""
     rows = table("Signature", "~Output", "Type", "~Shapes", ">Largest difference", ">Relative", "~")
     for row in document["outputs"]:
         shapes = " ".join(shape_text(shape) for shape in row["shapes"])
@@ -244,7 +245,7 @@ def _seconds(seconds: float) -> str:
 
 
 def line(out: Console, title: str, text: str) -> None:
-    """A line with a title, aligned with the lines of other titles."""
+    """Print a line with a title, aligned with the lines of other titles."""
     out.print(Text.assemble((f"{title:<10}", "bold"), text), soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""Ops on one row at a time -> the same ops on all rows at once.
+"""Batching rules, as of a vmap: an op on one row of a tensor -> the same op on all rows at once.
 
 A row is a tensor of shape s of which a loop sees one at a step; all rows stacked have the shape (steps, *s).
 """
@@ -28,11 +28,11 @@ _MAY_FAIL = frozenset({"Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "Tru
 
 
 class CannotBatch(Exception):
-    """There is no such op on all rows."""
+    """Raised by a batching rule if the op has no batched form."""
 
 
 class Batch:
-    """One op that is to be built on all rows.
+    """The op to batch, with its operands, as a batching rule sees it.
 
     tf: the builder. x: the stacked operands, or invariants; stacked: which of them are rows."""
 
@@ -62,7 +62,7 @@ class Batch:
             raise CannotBatch
 
     def require_rows(self, *indices: int) -> None:
-        """These operands, and no others, are rows."""
+        """Raise CannotBatch unless exactly these operands are rows."""
         self.require(self.stacked == [i in indices for i in range(len(self.stacked))])
 
     def number(self, index: int) -> int:
@@ -82,7 +82,7 @@ class Batch:
         return axis + 1 if axis >= 0 else axis
 
     def same(self, *operands: Value, **attrs: object) -> Value:
-        """Return the op itself on these operands, with these attributes in place of its own."""
+        """Build the same op on these operands, with these attributes in place of its own."""
         made = self.tf.add(self.op.type, operands, {**self.op.attrs, **attrs}, self.op.result.dtype)
         return self.with_shape(made)
 
@@ -94,7 +94,8 @@ class Batch:
         return made
 
     def aligned(self, index: int) -> Value:
-        """Return a stacked operand with dimensions of 1, so that it broadcasts with the others as its rows do."""
+        """Return a stacked operand with unit dimensions inserted, so that it broadcasts with the other operands as its
+        rows do."""
         x, rank = self.x[index], self.rank(index)
         if self.stacked[index]:
             for _ in range(self.result_rank - rank):
@@ -105,8 +106,8 @@ class Batch:
 def batched(
     tf: TfBuilder, op: Op, rows: Mapping[Value, Value], outside: Callable[[Value], Value]
 ) -> list[Value] | None:
-    """Return the stacked results of an op of which `rows` maps some operands to their stacked ones; None if there are
-    none.
+    """Return the batched results of an op, whose row operands `rows` maps to stacked ones; None if it cannot be
+    batched.
 
     tf: appends ops before the loop. outside: what an invariant operand is before the loop."""
     rule = _RULES.get(op.type)
@@ -158,7 +159,7 @@ def elementwise(b: Batch) -> Value:
 
 @_batches()
 def Select(b: Batch) -> Value:
-    """A condition that is a vector decides on whole elements of the others' first axis, not as it broadcasts."""
+    """A vector condition selects whole elements of the first axis of the other operands; it does not broadcast."""
     b.require(b.rank(0) in (0, 1, b.result_rank))
     test, *others = (b.aligned(i) if i or b.rank(0) != 1 else b.x[0] for i in range(3))
     for axis in range(b.result_rank - 1 if b.rank(0) == 1 else 0):
@@ -312,7 +313,7 @@ def _several(b: Batch, operands: list[Value], attrs: dict[str, object]) -> list[
 
 @_batches("Conv1D", "Conv2D", "Conv3D", "DepthwiseConv2dNative", "MaxPool", "AvgPool")
 def windows(b: Batch) -> Value:
-    """The rows' own batches, one behind the other, are one batch."""
+    """Fold the row dimension into the batch dimension of the op, and back."""
     b.require_rows(0)
     b.require(b.op.attrs.get("data_format", "NHWC") in ("NHWC", "NDHWC"))
     x, row, made = b.x[0], b.op.operands[0].shape, b.op.result.shape  # type: ignore[union-attr]
@@ -328,8 +329,8 @@ def windows(b: Batch) -> Value:
 
 
 def row_read(op: Op) -> tuple[int | None, Value | None]:
-    """Return the axis along which an op takes one row of its first operand, all other axes whole, and the row's index,
-    a scalar (of StridedSlice: one that is no constant); (None, None) of any other op."""
+    """Return (axis, index) of an op that reads one row of its first operand, with all other axes whole; (None, None)
+    for any other op. The index is a scalar (of StridedSlice: one that is no constant)."""
     if op.kind == "tf.GatherV2" and not op.attrs.get("batch_dims"):
         at = content_of(op.operands[2])
         index = op.operands[1]

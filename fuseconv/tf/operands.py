@@ -1,4 +1,5 @@
-"""What shape functions ask of operands: shapes, and the elements of small integer tensors, unknown sizes among them."""
+"""Operand queries of shape functions: shapes, and the elements of small integer tensors, with symbols for unknown
+sizes."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ class UnknownShape(Exception):
 
 
 class Contradiction(UnknownShape):
-    """Raised by a shape function for operands or attributes with which the op cannot run, in TensorFlow neither. The
-    message says why. The op may yet stand in a branch that is never taken, so only lowering refuses it."""
+    """Raised by a shape function for operands or attributes that TensorFlow rejects as well. The message says why. The
+    op may yet stand in a branch that is never taken, so only lowering refuses it."""
 
 
 def agree(condition: bool, why: str) -> None:

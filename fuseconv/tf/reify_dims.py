@@ -1,4 +1,4 @@
-"""Sizes that are known in symbols only, as values that a graph computes."""
+"""Reification of symbolic dimensions: builds the ops that compute them at run time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fuseconv.tf.builder import TfBuilder
 
 
 class DimReifier:
-    """Where the sizes of dimensions can be read: off the shapes, and the contents, of the values that are given."""
+    """Builds dimensions from the run-time shapes, and the symbolic contents, of the given values."""
 
     def __init__(self, values: Iterable[Value]) -> None:
         self._axes: dict[Sym, tuple[Value, int]] = {}

@@ -1,4 +1,4 @@
-"""Which variable or table a handle stands for."""
+"""Alias analysis of resource handles: the variables or tables that each may refer to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def are_read(module: Module, kinds: Collection[str]) -> bool:
 
 
 def aliases(module: Module, kinds: Collection[str]) -> dict[Value, set[str]]:
-    """Return the names of the variables or tables that each handle value can refer to.
+    """Return the names of the variables or tables that each handle value may refer to.
 
     kinds: of the ops whose handles are followed, by their attribute `shared_name`, through identities, calls, loops and
     branches into the functions that they are handed to."""

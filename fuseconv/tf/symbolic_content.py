@@ -1,4 +1,4 @@
-"""The elements of small integer tensors, computed in symbols: what a model does with its own shapes."""
+"""Symbolic constant propagation: the elements of small integer tensors as expressions over unknown sizes."""
 
 from __future__ import annotations
 

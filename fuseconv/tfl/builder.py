@@ -133,9 +133,9 @@ class Builder:
         body: Callable[..., Sequence[Value]],
         carried: Sequence[Value],
     ) -> list[Value]:
-        """Return WHILE: what `carried` has become once `condition` fails. Both functions take a builder and a value for
-        each of those carried, and may read nothing else but constants; `body` returns the next ones, of the same types
-        and shapes."""
+        """Build WHILE; return the carried values after `condition` has failed. Both functions take a builder and a
+        value for each of those carried, and may read nothing else but constants; `body` returns the next ones, of the
+        same types and shapes."""
         refs = {}
         for part, function in (("cond", condition), ("body", body)):
             name = f"{self.name}:{part}_{len(self.functions)}"  # no function of TensorFlow has a colon in its name
@@ -166,7 +166,7 @@ class Builder:
         return Builder(ops, self.name, self.sources, self.functions)
 
     def const(self, data: Any, dtype: DType | None = None, name: str = "") -> Value:
-        """Return a constant; what is not an array is converted to `dtype`."""
+        """Return a constant; anything but an array is converted to `dtype`."""
         return constant(data, dtype, name or self.name)
 
     def ints(self, dims: list[Dim] | tuple[Dim, ...]) -> Value:
@@ -219,7 +219,7 @@ class Builder:
 
 
 def _are_options(options: Any) -> bool:
-    """Return True for what can be the options of a custom op."""
+    """Return True for a value that can be the options of a custom op."""
     if isinstance(options, dict):
         items = [item for v in options.values() for item in (v if isinstance(v, (list, tuple)) else (v,))]
         held = all(type(item) in _OPTIONS or (isinstance(item, dict) and _are_options(item)) for item in items)

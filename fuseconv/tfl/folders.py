@@ -1,4 +1,4 @@
-"""numpy forms of the ops that are folded as soon as they are built.
+"""Folders of TFLite ops in numpy, applied as soon as an op is built.
 
 Each computes exactly what TFLite's kernel does, in the operands' type, or returns None: where TFLite would fail, where
 its kernels differ among themselves (NaN, infinities, values out of range), or where this is not written.

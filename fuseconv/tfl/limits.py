@@ -1,4 +1,4 @@
-"""What the runtime's kernels take: element types (not quantized) and ranks.
+"""Limits of the TFLite runtime's kernels: element types (not quantized) and ranks.
 
 Measured by running one-op models, each op with every type and rank, in the interpreters of TF 2.21 and of LiteRT 2.3,
 with XNNPACK and without. A type is listed if all four give the right result. An op that is not listed was not measured.

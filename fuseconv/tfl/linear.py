@@ -1,4 +1,4 @@
-"""TFLite's linear ops: those that multiply by weights and add a bias, and where they have their operands."""
+"""Linear TFLite ops (products with weights, plus a bias): the layout of their operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes as NON_MAX_SUPPRESSION_V4 and _V5 take them."""
+"""Box preparation for NON_MAX_SUPPRESSION_V4 and _V5."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fuseconv.tfl.builder import Builder
 
 
 def separate_boxes(tfl: Builder, boxes: Value, which: Value) -> Value:
-    """Return the boxes, float32 [..., n, 4]; those that `which`, bool [..., n, 1], holds of are squares in their places
-    that overlap with nothing else.
+    """Return the boxes, float32 [..., n, 4], with those selected by `which`, bool [..., n, 1], replaced by squares that
+    overlap with nothing else.
 
     The kernels drop what they have taken because it overlaps with itself, so that they would take a box without an area
     again and again."""

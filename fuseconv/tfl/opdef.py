@@ -1,4 +1,4 @@
-"""How the table of TFLite ops is written: one function an op, in the modules of `fuseconv.tfl.ops`.
+"""Definition of the TFLite op table: one function for each op, in the modules of `fuseconv.tfl.ops`.
 
 The function's name is the builtin operator's, in lower case. Its positional parameters are the operands (a default of
 None: may be left out; `*xs`: any number; annotated `Index`: integers that tell places or sizes), its keyword parameters

@@ -57,7 +57,7 @@ class Field:
 
 
 class _Recorder:
-    """Stands in for a flatbuffer builder and remembers what it is told about a field."""
+    """Stand-in for a flatbuffer builder that records how a field is added."""
 
     heard: tuple[int, str, Any]
 
@@ -120,8 +120,8 @@ def enum_number(enum: type, name: str) -> int:
 
 
 def check_option(table_name: str, name: str, value: Any) -> None:
-    """Raise ValueError if a field of an option table cannot hold what an op's attribute holds: a number or bool, the
-    name of an enum's, a function, or a list where the field is a vector."""
+    """Raise ValueError if a field of an option table cannot hold the value of an attribute: a number or bool, an enum's
+    name, a function, or a list for a vector."""
     if type(value) in (str, bool, int, float):
         _check_again(table_name, name, value)
     else:

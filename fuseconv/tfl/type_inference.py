@@ -1,4 +1,4 @@
-"""What the functions of the table share to infer result types."""
+"""Helpers of the op table for inferring result types."""
 
 from __future__ import annotations
 
@@ -116,7 +116,8 @@ def broadcast(*shapes: Shape | None) -> Shape | None:
 
 
 def result_content(kind: str, operands: Sequence[Value | None], attrs: dict[str, Any]) -> np.ndarray | None:
-    """Return what the result of an op on sizes holds, as ints and symbolic dimensions; None where that is not known.
+    """Return the symbolic content of the result of an op on sizes, as ints and symbolic dimensions; None where it is
+    not known.
 
     So the pieces of a shape that is taken apart and put together again are still known, whether or not their numbers
     are."""

@@ -1,4 +1,4 @@
-"""Operator versions, and the oldest runtime that knows them.
+"""Operator versions, and the oldest runtime that supports them.
 
 Source of the contract: `op_version.cc` and `runtime_version.cc` of LiteRT's converter tools. A version says which
 types, ranks and options a kernel must know to run the op; a runtime refuses a version that is higher than its own.
@@ -326,7 +326,7 @@ def _batch_matmul(op: Op) -> int:
 
 
 def _cast(op: Op) -> int:
-    """Return the newest of what the two types ask for."""
+    """Return the newer of the versions that the two types need."""
     names = {_type(op, 0), op.result.dtype.name}
     versions = {"bfloat16": 7, "float64": 5, "float16": 5, "uint16": 4, "int8": 3, "uint32": 2}
     return max(versions.get(name, 1) for name in names)

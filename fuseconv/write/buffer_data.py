@@ -1,4 +1,4 @@
-"""The bytes that a constant has in the file: how many, and which, in pieces.
+"""Buffer contents of constants in the file: their size in bytes, and the bytes in chunks.
 
 What needs no copy is a view of the checkpoint's mapped pages, which are given back as it goes; what does, such as a
 transposed view, is copied a piece at a time. So no weight takes up memory for longer than it is written.

@@ -33,8 +33,8 @@ class Deferred:
 
 
 class _Layout(NamedTuple):
-    """How a table with certain fields is packed: after the offset of its vtable come `scalars`, with room between them
-    for `children`, which are filled in afterwards, each so far from the table's start."""
+    """The layout of a table with certain fields: after the vtable offset come `scalars`, with gaps for the offsets of
+    `children`, which are written later; positions are relative to the table's start."""
 
     pack: struct.Struct
     align: int
@@ -64,7 +64,7 @@ class Encoder:
         _U32.pack_into(self.data, place, position - place)
 
     def _pad(self, align: int, ahead: int = 0) -> int:
-        """Pad so that what comes `ahead` bytes later is aligned. Returns where the data ends then."""
+        """Pad so that the byte `ahead` bytes later is aligned. Returns where the data ends then."""
         end = len(self.data)
         gap = -(end + ahead) % align
         if gap:

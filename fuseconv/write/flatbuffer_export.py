@@ -1,4 +1,4 @@
-"""Module of "tfl" ops -> .tflite file.
+"""Flatbuffer export: module of "tfl" ops -> .tflite file.
 
 The description of the model (tensors, ops, signatures) is encoded first, with the places of the weights left open;
 then each distinct constant is appended, 16-byte aligned, and its place filled in. So a weight is read once, on its way
@@ -105,8 +105,8 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
 
 
 def _reserve(out: Any, length: int) -> None:
-    """Ask the file system for all that a file will take up: its blocks are found once, not anew for each piece, which
-    halves the time that writing takes. A file system that cannot do so is written to as it is."""
+    """Preallocate the blocks of a file: the file system finds them once, not for each chunk, which halves the time of
+    writing. A file system that cannot do so is written to as it is."""
     if hasattr(os, "posix_fallocate"):
         with suppress(OSError):
             os.posix_fallocate(out.fileno(), 0, length)
@@ -258,7 +258,7 @@ class _Model:
         return Table("SubGraph", fields)
 
     def _identity(self, value: Value) -> Any:
-        """Return what makes a tensor of a subgraph: equal constants are one."""
+        """Return the key of a tensor of a subgraph: equal constants share one tensor."""
         if not value.is_const or value.variable:
             return value
         return self.buffers.index(value), value.dtype, value.shape, value.quantisation
@@ -333,7 +333,7 @@ class _Model:
 
 @functools.cache
 def _options_slot(table: str) -> tuple[str, int]:
-    """Return where an operator has this option table, and the number that says which table it is."""
+    """Return the field of the Operator table that holds this option table, and its union number."""
     number, second = schema.options_number(table)
     return "builtin_options2" if second else "builtin_options", number
 
@@ -346,8 +346,7 @@ def _default_options(kind: str) -> dict[str, Any]:
 
 
 def _option(table: str, name: str, value: Any) -> Any:
-    """Return what a field of an option table holds for an attribute of an op. Raises ValueError on an unknown enum's
-    name."""
+    """Return the value of an option field for an attribute of an op. Raises ValueError on an unknown enum's name."""
     if isinstance(value, str) and schema.table(table)[name].code is not None:
         return schema.enum_number(schema.ENUM_FIELDS[name], value)
     if isinstance(value, (list, tuple)):
@@ -356,7 +355,7 @@ def _option(table: str, name: str, value: Any) -> Any:
 
 
 def _placeholder(dim: Sym) -> int:
-    """Return the size that stands for an unknown one: what it is if all unknowns are 1, but never nothing."""
+    """Return the size written for an unknown dimension: its value if all unknowns are 1, at least 1."""
     size = dim.substitute({}, 1)
     assert isinstance(size, int)
     return max(size, 1)

@@ -1,4 +1,4 @@
-"""The file that is written: judged before the work is done, and put in its place as a whole when it is."""
+"""Output file: validated before the conversion, and written atomically."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def atomic_write(path: Path) -> Iterator[io.BufferedWriter]:
 
 @contextmanager
 def temporary_path(path: Path) -> Iterator[Path]:
-    """Return a path beside `path`, which nobody guesses, for a file to be made there. It takes the place of `path` when
-    the block ends well, and goes away when it does not."""
+    """Return an unguessable path beside `path`, for a temporary file. It takes the place of `path` when the block ends
+    well, and goes away when it does not."""
     # Named before it is made, so that whenever a signal comes it is known what to remove.
     temporary = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}")
     try:

@@ -1,5 +1,5 @@
-"""Ops that TFLite has no builtins for, as custom ops: their own, or those of the Flex delegate, which runs TensorFlow's
-kernels.
+"""CUSTOM ops for TF ops without a lowering rule: under the op's own name, or as Flex ops, which the Flex delegate runs
+with TensorFlow's kernels.
 
 A custom op has the TF op's name and its attributes in a flexbuffer map, types as TFLite's numbers, as TFLiteConverter
 writes it (CreateFlexBuilderWithNodeAttrs of its flatbuffer_export.cc). An op for the delegate is called "Flex" and the
@@ -27,7 +27,7 @@ Attributes = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class CustomOps:
-    """Which ops may become custom ones if no rule serves them.
+    """The TF ops that may become CUSTOM ops if no rule lowers them.
 
     names: the TF ops that are written under their own names; every: all are. node_def: serializes an op with its
     attributes, for the Flex delegate; None if it is not to be used.
@@ -47,7 +47,7 @@ class CustomOps:
         return (op.type, _options(attributes)) if self.every else None
 
     def help(self, op: Op, has_rule: bool) -> str:
-        """Return what a user may do about an op that cannot be converted."""
+        """Return advice for the user of an op that cannot be converted, such as an option; empty if there is none."""
         ways = []
         if self.node_def is None and op.type in flex_ops():
             ways.append("--select-tf-ops lets TensorFlow's own kernel run it")

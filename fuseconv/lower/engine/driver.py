@@ -1,4 +1,4 @@
-"""Replaces every TF op by the TFLite ops that its rule builds."""
+"""Lowering driver: applies the rule of every TF op, tf.Relu6(x) -> tfl.RELU6(x)."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _lower_graph(
     refused: list[tuple[Op, str]],
     functions: dict[str, Graph],
 ) -> None:
-    """Goes from the last op to the first: a rule that needs only what is known of an operand, such as the shape that a
-    chain of ops computes, leaves that chain without readers before it is reached."""
+    """Lower the ops of a graph, the last one first: a rule that needs only facts about an operand, such as the shape
+    that a chain of ops computes, leaves that chain without uses before it is reached."""
     lowered: list[list[Op]] = []
     for op in reversed(graph.ops):
         if op.dialect == "tfl":
@@ -137,7 +137,7 @@ def _apply(
 
 
 def _refusal(error: Exception) -> str:
-    """Return why a rule did not lower its op."""
+    """Return the reason why a rule refused its op, as a sentence."""
     if isinstance(error, Unsupported):
         return str(error)
     if isinstance(error, OverflowError):
@@ -147,7 +147,7 @@ def _refusal(error: Exception) -> str:
 
 
 def _oversized(op: Op) -> str:
-    """Return why TFLite has no such tensors as the op takes or makes, if a size is too large; else empty."""
+    """Return the reason to refuse an op with a dimension beyond TFLite's 32-bit sizes; empty if there is none."""
     largest = LARGEST_SIZE
     for value in (*op.operands, *op.results):
         if value is not None and value.shape:
@@ -158,8 +158,8 @@ def _oversized(op: Op) -> str:
 
 
 def _build_custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tuple[str, list[Value], list[Op]]:
-    """Return why an op cannot be a CUSTOM one (empty where it was not asked to be), else its results and the ops made.
-    Counts the codes of custom ops in `made`."""
+    """Build a CUSTOM op for `op`: return the reason why that is not possible (empty if it was not asked for), the
+    results and the ops built. Counts the codes of custom ops in `made`."""
     attributes = module.attributes(op)
     try:
         form = custom.form(op, attributes)
@@ -179,7 +179,7 @@ def _cannot_run(op: Op, why: str) -> bool:
 
 
 def _with_advice(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
-    """Return the reason with what may be done about it."""
+    """Return the reason, followed by advice for the user."""
     if _cannot_run(op, why):
         return why
     values = [value for value in (*op.operands, *op.results) if value is not None]
@@ -190,7 +190,7 @@ def _with_advice(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
 
 
 def _warn_of_custom_ops(made: Counter[str], custom: CustomOps, report: Report) -> None:
-    """Warn of what the file needs besides the runtime's builtins: `made` counts the custom ops by their codes. And of
+    """Warn that the file needs more than the runtime's builtins: `made` counts the custom ops by their codes. And of
     names that were given for custom ops and served for nothing."""
     codes = {code: f"{code} ({count})" for code, count in sorted(made.items())}
     flex = [text for code, text in codes.items() if code.startswith("Flex")]

@@ -1,4 +1,4 @@
-"""TF ops that no composition of TFLite's builtins computes: why, and what to do instead."""
+"""Reasons for TF ops that no composition of TFLite builtins computes, with the alternatives."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
 
 
 def reasons() -> dict[str, str]:
-    """Return why ops cannot be converted: each sentence, with the ops that it speaks of."""
+    """Return the sentences that say why ops cannot be converted, each with the ops it applies to."""
     ops: dict[str, list[str]] = {}
     for op, why in _WHY.items():
         ops.setdefault(why, []).append(op)
@@ -118,5 +118,5 @@ def reasons() -> dict[str, str]:
 
 
 def unsupported_reason(op: str) -> str:
-    """Return why a TF op that no rule lowers cannot be converted."""
+    """Return the reason why a TF op without a lowering rule cannot be converted."""
     return _WHY.get(op, "no rule lowers this op")

@@ -1,4 +1,4 @@
-"""Numbers rounded to those that a quantized tensor can hold."""
+"""Lowering of fake quantization: numbers rounded to the grid of a quantized tensor."""
 
 from __future__ import annotations
 
@@ -91,8 +91,7 @@ def QuantizeAndDequantizeV2(
 
 
 def _quantize_dequantize(tfl: Lowering, x: Value, low: Value, high: Value, bits: int, narrow: bool) -> Value:
-    """Return x rounded to what an unsigned tensor holds whose range is [low, high], moved so that 0 is in it
-    exactly."""
+    """Return x rounded to the grid of an unsigned tensor of the range [low, high], nudged so that 0 is exact."""
     least, most = int(narrow), 2**bits - 1
     step = tfl.div(tfl.sub(high, low), _number(most - least))
     zero = _half_up(tfl, tfl.sub(_number(least), tfl.div(low, step)))
@@ -120,7 +119,7 @@ def _number(number: float) -> Value:
 
 
 def _min_max(tfl: Lowering, x: Value, axis: int) -> list[Value]:
-    """Return the least and the largest number of x, or those of each slice along an axis."""
+    """Return the minimum and maximum of x, or of each slice along an axis."""
     others = tfl.ints([at for at in range(len(shape_of(x))) if at != axis])
     return [reduced(tfl, kind, x, others, False, 0) for kind in ("REDUCE_MIN", "REDUCE_MAX")]
 

@@ -106,7 +106,7 @@ def _rfft2d(tfl: Lowering, x: Value, lengths: list[int]) -> Value:
 
 
 def _takes_angles(op: Op) -> bool:
-    """Return True if ATAN2 reads what is made of an op's results, or a function may."""
+    """Return True if an ATAN2 may depend on the op's results, also in another function."""
     seen, pending = {op}, [op]
     while pending:
         readers = {reader for result in pending.pop().results for reader in result.uses} - seen
@@ -149,7 +149,7 @@ def _spectrum(tfl: Lowering, x: Value, length: int) -> Value:
 
 
 def _signal(tfl: Lowering, pairs: Value, length: int) -> Value:
-    """Return the real signal of which the pairs are the first half of the spectrum: [..., n, 2] -> [..., length]."""
+    """Return the inverse real transform of a half spectrum in pairs: [..., n, 2] -> [..., length]."""
     *outer, n, _ = shape_of(pairs)
     used = min(static_dims([n], "the size of the spectrum")[0], length // 2 + 1)
     waves = _dft_matrix(used, length, length, -1)

@@ -100,7 +100,7 @@ def MatrixTriangularSolve(tfl, matrix, rhs, *, lower=True, adjoint=False):
 
 
 def _gauss_jordan(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value, Value]:
-    """Return what stands beside the matrices once they are made unit matrices (the unit matrices if nothing does), and
+    """Eliminate the matrices to identity: return the transformed right-hand sides (the inverses if there are none), and
     the pivots [batch, n], whose product is the determinant."""
 
     def once(tfl: Builder, step: Value, whole: Value, pivots: Value) -> list[Value]:
@@ -149,7 +149,7 @@ def _system(tfl: Lowering, matrix: Value, rhs: Value, adjoint: bool) -> tuple[Va
 
 
 def _zeros(tfl: Lowering, x: Value) -> Value:
-    """Return zeros in the shape of x, whatever it holds."""
+    """Return zeros of the shape of x, even where x holds NaN or infinity."""
     return cast(tfl, tfl.less(x, x), types.FLOAT32)
 
 

@@ -1,4 +1,4 @@
-"""Ragged tensors: the rows of a tensor of values, one after the other, and where each row begins.
+"""Lowering of ragged tensors: a tensor of values, and row splits.
 
 A partition of values into n rows is a vector of n + 1 splits, int32 here: row i is what lies between splits[i] and
 splits[i + 1].
@@ -22,7 +22,7 @@ from fuseconv.lower.support.type_promotion import cast
 
 
 class Elements(NamedTuple):
-    """What rows of known lengths hold: the splits of the rows, and of each element its row and its place in the row."""
+    """Elements of rows of known lengths: the row splits, and for each element its row and its index in the row."""
 
     splits: Value
     row: Value

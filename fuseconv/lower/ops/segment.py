@@ -125,7 +125,7 @@ def unsorted(tfl: Lowering, kind: str, data: Value, ids: Value, count: Value) ->
 
 
 def _masked(tfl: Lowering, kind: str, data: Value, dtype: types.DType, ids: Value, count: Value) -> Value:
-    """Return the reduction, for each id, of all rows, where those of other ids are what changes nothing."""
+    """Reduce all rows for each id, with rows of other ids replaced by the identity element."""
     outer, inner = shape_of(ids), shape_of(data)[len(shape_of(ids)) :]
     rows = reshape(tfl, data, (1, product(outer), product(inner)), ids)
     size = int(count.data) if count.data is not None else None
@@ -138,7 +138,7 @@ def _masked(tfl: Lowering, kind: str, data: Value, dtype: types.DType, ids: Valu
 
 
 def _identity_element(kind: str, dtype: types.DType) -> float:
-    """Return what TensorFlow makes of no rows."""
+    """Return the identity element of a reduction, which is TensorFlow's result for a segment without rows."""
     if kind not in _EXTREMES:
         return 1 if kind.endswith("PROD") else 0
     info = ml_dtypes.finfo(dtype.numpy) if dtype.is_float else np.iinfo(dtype.numpy)

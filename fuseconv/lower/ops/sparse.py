@@ -140,7 +140,7 @@ def _sizes(tfl: Lowering, shape: Value) -> list[Value]:
 
 
 def _flat_indices(tfl: Lowering, columns: Sequence[Value], sizes: Sequence[Value]) -> Value:
-    """Return where the elements stand in the dense tensor, counted through its rows."""
+    """Return the row-major indices of the elements in the dense tensor."""
     place = columns[0]
     for column, size in zip(columns[1:], sizes[1:]):
         place = elementwise(tfl, "ADD", elementwise(tfl, "MUL", place, size), column)
@@ -157,7 +157,7 @@ def _order(tfl: Lowering, numbers: Value) -> Value:
 
 
 def _gather_dense(tfl: Lowering, indices: Value, dense: Value) -> Value:
-    """Return the elements of a dense tensor, which is repeated along dimensions of size 1 and those that it lacks."""
+    """Gather from a dense tensor that is broadcast along dimensions of size 1 and missing ones."""
     rank = len(shape_of(dense))
     last = tfl.sub(tfl.shape_(dense), 1)
     own = tfl.slice_(

@@ -170,8 +170,7 @@ def _spread(
     tfl: Lowering, x: Value, filter: Value, spread: Sequence[int], pads: Sequence[tuple[int, int]],
     dilations: Sequence[int],
 ) -> Value:  # fmt: skip
-    """Return the convolution of an input with zeros between its elements, which is a transposed one of a filter that is
-    turned round."""
+    """Build the convolution of a dilated input: a transposed convolution with the filter reversed."""
     turned = constant_of(filter, "the filter of a transposed convolution")[::-1, ::-1].swapaxes(2, 3)
     reaches = [(size - 1) * dilation + 1 for size, dilation in zip(turned.shape, dilations)]
     crops = [(reach - 1 - before, reach - 1 - after) for reach, (before, after) in zip(reaches, pads)]
@@ -203,7 +202,7 @@ def _pooled(
 
 
 def _lowest(dtype: types.DType) -> float:
-    """Return what no number of a type is below, infinity apart."""
+    """Return the identity of the maximum for a type: the lowest finite number."""
     kind = dtype.numpy
     return float(np.finfo(kind).min) if dtype.is_float else int(np.iinfo(kind).min)
 

@@ -38,8 +38,8 @@ def to_data_format(tfl: Lowering, y: Value, data_format: str) -> Value:
 
 
 def spatial_values(values: Sequence[Any], data_format: str) -> list[Any]:
-    """Return those of an attribute's values that belong to the spatial dimensions. Refuses the op if the others are not
-    1."""
+    """Return the spatial values of an attribute such as strides, which has a value for each dimension. Refuses the op
+    if the others are not 1."""
     first = is_channels_first(data_format)
     outer = (values[0], values[1] if first else values[-1])
     require(outer == (1, 1), "a stride, window or dilation over batch or channels is not supported")
@@ -47,7 +47,7 @@ def spatial_values(values: Sequence[Any], data_format: str) -> list[Any]:
 
 
 def same_pads(size: Dim, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int] | None:
-    """Return what SAME pads a dimension with, before and after; None if that depends on an unknown size."""
+    """Return the (before, after) padding that SAME gives a dimension; None if that depends on an unknown size."""
     reach = (kernel - 1) * dilation + 1
     if stride == 1:
         total = reach - 1

@@ -1,4 +1,4 @@
-"""Shapes that are known only at run time, built from the shapes of operands."""
+"""Run-time shapes, built from the shapes of operands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def static_dims(dims: Sequence[Dim], what: str) -> list[int]:
 
 
 def reshape(tfl: Builder, x: Value, dims: Sequence[Dim], *sources: Value) -> Value:
-    """Return x with the dimensions `dims`; those that are unknown are made of the sizes of x and of `sources`."""
+    """Reshape x to `dims`; unknown dimensions are computed from the run-time shapes of x and of `sources`."""
     if x.shape is not None and tuple(dims) == x.shape:
         return x
     static = tfl.static_shape(tuple(dims))
@@ -43,8 +43,8 @@ def reshape(tfl: Builder, x: Value, dims: Sequence[Dim], *sources: Value) -> Val
 
 
 def _insert_or_drop_unit_dims(tfl: Builder, x: Value, dims: Shape) -> Value | None:
-    """Return x with the dimensions `dims`, if these are its own with one of 1 more, or with some of 1 less: no size
-    needs to be computed for that."""
+    """Reshape x by EXPAND_DIMS or SQUEEZE if `dims` has one unit dimension more, or some less, than x; None
+    otherwise."""
     if x.shape is None:
         return None
     if len(dims) > len(x.shape):
@@ -55,7 +55,7 @@ def _insert_or_drop_unit_dims(tfl: Builder, x: Value, dims: Shape) -> Value | No
 
 
 def _unit_dims_between(longer: Shape, shorter: Shape) -> list[int] | None:
-    """Return which dimensions of the longer shape, all of them 1, the shorter one has not; None if they differ
+    """Return the axes of `longer` that `shorter` lacks if all of them have size 1; None if the shapes differ
     otherwise."""
     left, units = list(shorter), []
     for axis, dim in enumerate(longer):
@@ -69,13 +69,13 @@ def _unit_dims_between(longer: Shape, shorter: Shape) -> list[int] | None:
 
 
 def shape_vector(tfl: Builder, dims: Sequence[Dim], *sources: Value) -> Value:
-    """Return an int32 vector that holds `dims` at run time, which are computed from the shapes of `sources`."""
+    """Build an int32 vector [len(dims)] of the run-time values of `dims`, computed from the shapes of `sources`."""
     parts = [dim_vector(tfl, dim, *sources) if isinstance(dim, Sym) else tfl.ints([dim]) for dim in dims]
     return parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=0)
 
 
 def dim_vector(tfl: Builder, dim: Dim, *sources: Value) -> Value:
-    """Return a dimension as an int32 vector of one element, computed from the shapes of `sources`."""
+    """Build a dimension as an int32 vector [1], computed from the shapes of `sources`."""
     if isinstance(dim, int):
         return tfl.ints([dim])
     for value in sources:
@@ -93,7 +93,7 @@ def dim_vector(tfl: Builder, dim: Dim, *sources: Value) -> Value:
 
 
 def dim_scalar(tfl: Builder, dim: Dim, *sources: Value) -> Value:
-    """Return a dimension as an int32 scalar, computed from the shapes of `sources` if it is not known."""
+    """Build a dimension as an int32 scalar, computed from the shapes of `sources` if it is not known."""
     if isinstance(dim, int):
         return tfl.const(np.array(dim, np.int32))
     return reshape(tfl, dim_vector(tfl, dim, *sources), ())
@@ -113,8 +113,8 @@ def _axis(tfl: Builder, value: Value, axis: int) -> Value:
 
 
 def _solve_for(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
-    """Return an unknown of which a size is a multiple, or from which one differs by a constant, as a sequence with what
-    is added to it. Refuses the op if there is none."""
+    """Build an unknown `u` from a source dimension of the form factor * u + constant, as an int32 vector [1]. Refuses
+    the op if there is none."""
     (monomial, _), *_ = unknown.terms
     for value in sources:
         for axis, dim in enumerate(value.shape or ()):
@@ -128,7 +128,7 @@ def _solve_for(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
 
 
 def _unknown(monomial: tuple) -> Sym | None:
-    """Return the unknown that a monomial consists of, None if it is a product or a quotient."""
+    """Return the unknown that a monomial consists of; None if it is a product or a quotient."""
     return symbol(monomial[0]) if len(monomial) == 1 and isinstance(monomial[0], str) else None
 
 

@@ -1,5 +1,5 @@
-"""Kernels within their limits: element types that a kernel lacks are carried by wider ones, and the dimensions of high
-ranks are merged. `fuseconv.tfl.limits` holds what each kernel takes."""
+"""Legalization of operands to kernel limits: types that a kernel lacks are promoted, and dimensions beyond its rank are
+merged. `fuseconv.tfl.limits` holds what each kernel takes."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _MOVES = frozenset({
 
 
 def build_legalized(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -> Any:
-    """Build the op `kind` by `build(*data)` on operands of a type that its kernel has; what is built of
-    that type is cast back. Refuses the op if no type will do, or if the rank is too high for the kernel. The parts of
-    complex numbers are computed apart; strings that the kernel lacks are moved by their places."""
+    """Build the op `kind` by `build(*data)`, with operands promoted to a type of its kernel and results cast back.
+    Refuses the op if no type will do, or if the rank is too high for the kernel. The parts of complex numbers are
+    computed apart; strings that the kernel lacks are moved by their places."""
     check_rank(kind, *data)
     original = data[0].dtype
     if original.is_complex and kind in _LINEAR:
@@ -53,8 +53,8 @@ def build_legalized(tfl: Lowering, kind: str, build: Callable[..., Any], *data: 
 
 
 def _takes_strings(kind: str, data: Sequence[Value]) -> bool:
-    """Return whether a kernel takes these strings: GATHER takes those of a vector only, and SLICE fails where its
-    operand has another size than in the last run."""
+    """Return whether the kernel takes these string operands: GATHER takes only those of a vector, and SLICE fails where
+    its operand has another size than in the last run."""
     if kind == "GATHER":
         return len(data) == 1 and data[0].rank == 1
     return kind != "SLICE" and types.STRING in TYPES.get(kind, ())
@@ -69,9 +69,9 @@ def check_rank(kind: str, *data: Value) -> None:
 
 
 def elementwise(tfl: Lowering, kind: str, *operands: Value | float, **attrs: Any) -> Value:
-    """Return the op `kind` on operands that broadcast; numbers take the type of the first Value. Operands of one type
-    that the kernel lacks are carried by a wider one; the result of such an op is cast back unless it is a truth
-    value."""
+    """Build the elementwise op `kind` on operands that broadcast; numbers take the type of the first Value. Operands of
+    one type that the kernel lacks are carried by a wider one; the result of such an op is cast back unless it is a
+    truth value."""
     first = next(x for x in operands if isinstance(x, Value))
     allowed = TYPES.get(kind, (types.FLOAT32,))
     values = [x if isinstance(x, Value) else scalar(x, first.dtype) for x in operands]
@@ -83,8 +83,8 @@ def elementwise(tfl: Lowering, kind: str, *operands: Value | float, **attrs: Any
 
 
 def select(tfl: Lowering, condition: Value, x: Value | float, y: Value | float) -> Value:
-    """Return elements of x where the condition holds, else of y; all three broadcast. A number takes the other's
-    type."""
+    """Build SELECT_V2: elements of x where the condition holds, else of y; all three broadcast. A number takes the
+    other's type."""
     like = x if isinstance(x, Value) else y
     assert isinstance(like, Value)
     data = [branch if isinstance(branch, Value) else scalar(branch, like.dtype) for branch in (x, y)]
@@ -92,19 +92,19 @@ def select(tfl: Lowering, condition: Value, x: Value | float, y: Value | float) 
 
 
 def scalar(number: Any, dtype: DType) -> Value:
-    """Return a constant of rank 0."""
+    """Return a constant scalar."""
     return constant(np.array(number, dtype.numpy), dtype)
 
 
 def filled(tfl: Lowering, shape: Shape | None, number: Any, dtype: DType, *sources: Value) -> Value:
-    """Return a tensor of one number; unknown dimensions are made of the sizes of `sources`, of which the first has the
-    shape if that is not known."""
+    """Build a tensor of `shape` filled with one number; unknown dimensions are computed from `sources`, and the first
+    of them has the shape if that is None."""
     dims = tfl.shape_(sources[0]) if shape is None else sizes(tfl, shape, *sources)
     return build_legalized(tfl, "FILL", lambda wide: tfl.fill(dims, wide), scalar(number, dtype))
 
 
 def sizes(tfl: Lowering, shape: Shape, *sources: Value) -> Value:
-    """Return the shape as an int32 vector: a constant where it is known; the run-time shape of the source that has
+    """Build the shape as an int32 vector: a constant where it is known, else the run-time shape of the source that has
     it."""
     if all(isinstance(dim, int) for dim in shape):
         return tfl.ints(list(shape))
@@ -113,7 +113,7 @@ def sizes(tfl: Lowering, shape: Shape, *sources: Value) -> Value:
 
 
 def broadcast_to(tfl: Lowering, x: Value, shape: Shape, *sources: Value) -> Value:
-    """Return x with its dimensions of size 1 (and those it lacks) repeated to fill the shape."""
+    """Broadcast x to the shape."""
     if x.shape == shape:
         return x
     dims = sizes(tfl, shape, x, *sources)
@@ -144,8 +144,8 @@ def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str,
 
 
 def _runs(shapes: Sequence[Shape], full: Shape) -> list[list[int]] | None:
-    """Return neighboring dimensions along which the same operands are repeated, as lists of dimensions; None if it
-    takes the run-time sizes to tell."""
+    """Return groups of adjacent dimensions along which the same operands are broadcast, as lists of axes; None if that
+    depends on run-time sizes."""
     rank = len(full)
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
     runs: list[list[int]] = []

@@ -1,5 +1,5 @@
-"""Strings moved by ops whose kernels lack them: the op moves the places of the strings, whole numbers, and GATHER takes
-what is there. No kernel takes strings from two tensors into one."""
+"""Data movement of strings whose kernels are missing: the op moves int32 indices of the strings, and GATHER reads the
+strings at them. No kernel takes strings from two tensors into one."""
 
 from __future__ import annotations
 

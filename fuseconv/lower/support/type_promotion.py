@@ -1,4 +1,4 @@
-"""Element types that a kernel lacks, carried by one that it has."""
+"""Type promotion: operands of a type that a kernel lacks are cast to one that holds all its values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cast(tfl: Lowering, x: Value, dtype: DType) -> Value:
 
 
 def promote(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
-    """Return x in a type of `allowed` that holds its values exactly. Refuses the op if there is none."""
+    """Cast x to the first type of `allowed` that holds its values exactly. Refuses the op if there is none."""
     for carrier in (x.dtype, *_WIDER.get(x.dtype, ())):
         if carrier in allowed:
             return cast(tfl, x, carrier)
@@ -62,8 +62,8 @@ def build_on_complex_parts(tfl: Lowering, build: Callable[..., Any], *data: Valu
 
 
 def in_float32(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a rule whose kernels compute in float32 only: operands of half precision are cast to it, and the
-    results to what the op makes. Refuses the op if it computes in another type."""
+    """Decorate a rule whose kernels compute in float32 only: half-precision operands are cast to float32, results to
+    the types of the op's results. Refuses the op if it computes in another type."""
 
     @functools.wraps(rule)
     def wrapped(tfl: Lowering, *operands: Value | None, **attrs: Any) -> Any:

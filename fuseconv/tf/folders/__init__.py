@@ -1,4 +1,4 @@
-"""Values of the results of TF ops whose operands are constants, computed with numpy."""
+"""Constant folding of TF ops with numpy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fuseconv.tf.folders.registry import TABLE, Declined
 
 
 def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-    """Return the results of a TF op on these operands: what TensorFlow's CPU kernel computes, up to rounding.
+    """Evaluate a TF op on these operands, as TensorFlow's CPU kernel does up to rounding.
 
     None if no kernel serves the op, an attribute or these operands. Results may be views of operands.
     """

@@ -1,4 +1,4 @@
-"""What it takes to compute the results of an op, in bytes that are read, made or multiplied."""
+"""Cost model of constant folding, in bytes that are read, written or multiplied."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PRODUCTS_PER_BYTE = 8
 
 
 def numpy_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
-    """Return what a kernel of numpy does on these operands. made: the bytes of the results, as far as they are
+    """Return the cost of the numpy folder on these operands. made: the bytes of the results, as far as they are
     known."""
     read = sum(array.nbytes for array in operands)
     if op.type in _PRODUCTS:
@@ -26,8 +26,8 @@ def numpy_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
 
 
 def tensorflow_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
-    """Return what a kernel of TensorFlow does at most, as one that multiplies, decomposes or convolves matrices does,
-    or one that puts a text in the place of each letter of another."""
+    """Return an upper bound of the cost of TensorFlow's kernel: of one that multiplies, decomposes or convolves
+    matrices, or that substitutes a string for each character of another."""
     texts = sum(sum(map(len, array.flat)) for array in operands if array.dtype == object)
     texts += sum(len(value) for value in op.attrs.values() if isinstance(value, (str, bytes)))
     return _cubic(operands, made) + (texts**2 if any(array.dtype == object for array in operands) else 0)

@@ -1,4 +1,4 @@
-"""Kernels of slices, gathers and scatters."""
+"""Folders of slices, gathers and scatters."""
 
 from __future__ import annotations
 

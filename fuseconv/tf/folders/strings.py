@@ -1,4 +1,4 @@
-"""Kernels of ops on strings, as arrays of bytes objects."""
+"""Folders of ops on strings, as arrays of bytes objects."""
 
 from __future__ import annotations
 

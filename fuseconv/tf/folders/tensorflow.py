@@ -1,4 +1,4 @@
-"""Values of the results of TF ops whose operands are constants, computed with TensorFlow itself."""
+"""Constant folding of TF ops with TensorFlow itself."""
 
 from __future__ import annotations
 

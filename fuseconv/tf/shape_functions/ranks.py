@@ -1,4 +1,4 @@
-"""How many dimensions the operands of TF ops may have, as TensorFlow's own shape functions say.
+"""Rank constraints on the operands of TF ops, as TensorFlow's own shape functions state them.
 
 The table `ranks.txt` beside this file was made by asking these functions, of the TensorFlow that
 `python -m fuseconv.tf.shape_functions.ranks` ran with (some minutes), for each operand with each number of dimensions,
@@ -30,7 +30,7 @@ _MOST = 6
 
 
 def misfit(op: Op) -> str:
-    """Say which operand of a TF op has a number of dimensions that the op does not take; empty if none has."""
+    """Return why the rank of an operand of a TF op is not allowed, naming the operand; empty if all are allowed."""
     fields = _table().get(op.type)
     if fields is None:
         return ""

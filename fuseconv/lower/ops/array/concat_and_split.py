@@ -192,8 +192,8 @@ def _split(tfl: Lowering, x: Value, axis: Value, count: int) -> list[Value]:
 
 
 def _build_on_merged(tfl: Lowering, kind: str, build: Callable[..., Any], axis: int, *data: Value) -> Any:
-    """Build `build(*data, axis)`, where there are more dimensions than the kernel takes on data whose dimensions
-    before the axis, and after it, are merged; the results take back theirs."""
+    """Build `build(*data, axis)` with the dimensions before and after the axis merged where there are more than the
+    kernel takes."""
     shapes = [shape_of(x) for x in data]
     if len(shapes[0]) <= RANK.get(kind, 8):
         return build(*data, axis)
@@ -226,8 +226,8 @@ def _concatenate(tfl: Lowering, values: tuple[Value, ...] | list[Value], axis: V
 
 
 def _pad_merged(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) -> Value:
-    """Return where there are too many dimensions for the kernel, those that are not padded are merged with their
-    neighbors; where that leaves too many, one dimension after the other is padded."""
+    """Pad x with the dimensions that are not padded merged where there are too many for the kernel; where that leaves
+    too many, pad one dimension after the other."""
     amounts = _index(tfl, paddings)
     shape = shape_of(x)
     build = getattr(tfl, kind.lower())
@@ -247,7 +247,7 @@ def _pad_merged(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Val
 
 
 def merge_untouched_dims(touched: list[bool]) -> list[list[int]]:
-    """Return the dimensions, those that an op does not touch in runs of neighbors."""
+    """Return groups of axes: each touched axis alone, runs of adjacent untouched axes together."""
     runs: list[list[int]] = []
     for axis, is_touched in enumerate(touched):
         if runs and not is_touched and not touched[axis - 1]:
@@ -289,7 +289,7 @@ def _neighbors(order: list[int]) -> list[list[int]]:
 
 
 def _roll_static(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
-    """Return x rolled by a known distance along a known size."""
+    """Roll x by a known distance along a dimension of known size."""
     shape = shape_of(x)
     (count,) = static_dims([shape[axis]], "the size of the dimension")
     by = by % count if count else 0

@@ -1,4 +1,4 @@
-"""Writing into a part of a tensor, which is what writing into a list becomes."""
+"""Lowering of dynamic updates of slices, which writes to TensorLists become."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gathers, scatters and what else goes by indices."""
+"""Lowering of gathers, scatters and other ops on indices."""
 
 from __future__ import annotations
 

@@ -164,9 +164,8 @@ def _with_diagonals(tfl: Lowering, x: Value, diagonal: Value, low: int, high: in
 def _gather_by_index(
     tfl: Lowering, operands: list[Value], inner: int, source: np.ndarray, padding: Value | None
 ) -> Value:
-    """Return a tensor whose last dimensions are those of `source`, which holds for each element its place among the
-    last dimensions of the operands (`inner` of the first), flattened and joined; the place after the last is the
-    padding."""
+    """Build a gather along the flattened, joined inner dimensions of the operands: the result has the inner dimensions
+    of `source`, which holds an index for each element; the index after the last is the padding."""
     shape = shape_of(operands[0])
     batch: Shape = shape[: len(shape) - inner]
     widths = [math.prod(static_dims(shape_of(x)[len(batch) :], "the size of the matrix")) for x in operands]

@@ -23,8 +23,8 @@ _FAR = 2**31 - 1
 
 @dataclass(frozen=True)
 class DimSlice:
-    """What is taken of one dimension: begin:end:stride, where None is open; only the element `begin`, and the
-    dimension with it, if `shrink`."""
+    """The slice of one dimension: begin:end:stride, where None is open; if `shrink`, the element `begin` only, without
+    the dimension."""
 
     begin: int | None = None
     end: int | None = None
@@ -85,7 +85,7 @@ def StridedSlice(
 
 
 def slice_dims(tfl: Lowering, x: Value, cuts: Sequence[DimSlice]) -> Value:
-    """Return the part of x that the cuts take, one for each dimension."""
+    """Build the slice of x with one DimSlice for each dimension."""
     shape = shape_of(x)
     touched = [not cut.takes_all(dim) for cut, dim in zip(cuts, shape)]
     if not any(touched):

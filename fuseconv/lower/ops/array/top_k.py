@@ -1,4 +1,4 @@
-"""What is among the largest, and what occurs in another vector."""
+"""Lowering of top-k selection, and of set differences and counts of vectors."""
 
 from __future__ import annotations
 

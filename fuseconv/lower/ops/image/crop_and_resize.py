@@ -42,8 +42,8 @@ def CropAndResize(tfl, image, boxes, box_ind, crop_size, *, method="bilinear", e
 
 @dataclass(frozen=True)
 class _SamplePositions:
-    """Where the rows, or columns, of the crops lie in the image: between which of its own, how far from the first, and
-    whether they lie in it at all."""
+    """The sample positions of the rows, or columns, of the crops: the two image rows between which each lies, the
+    distance to the first, and whether it lies in the image."""
 
     before: Value
     after: Value

@@ -79,7 +79,8 @@ def _whole_blocks(tfl: Lowering, x: Value, block: int) -> Value:
 
 
 def _gathered(tfl: Lowering, x: Value, places: np.ndarray) -> Value:
-    """Return what x [batch, height, width, channels] has at places [rows, columns, window rows, window columns]."""
+    """Build the gather of x [batch, height, width, channels] at indices [rows, columns, window rows, window
+    columns]."""
     batch, height, width, channels = shape_of(x)
     rows, columns, *window = places.shape
     pixels = reshape(tfl, x, (batch, height * width, channels), x)

@@ -1,4 +1,4 @@
-"""Boxes that overlap less than a threshold, the best first.
+"""Lowering of non-maximum suppression.
 
 TFLite's kernel differs from TensorFlow's in three ways, which the rules make up for. It drops boxes whose overlap
 equals the threshold, so that it is given the next larger one. It orders equal scores as its heap will have it, so that
@@ -122,7 +122,7 @@ def CombinedNonMaxSuppression(
 def _for_each_image(
     tfl: Lowering, selected: Callable[..., Sequence[Value]], total: int, boxes: Value, scores: Value, *limits: Value
 ) -> list[Value]:
-    """Return what `selected` gives for each image, one below the other."""
+    """Run `selected` on each image, and stack its results."""
     images = shape_of(boxes)[0]
     carried = [x for x in limits if not x.is_const]
 
@@ -218,8 +218,7 @@ def _next_float(tfl: Lowering, threshold: Value) -> Value:
 
 
 def _with_areas(tfl: Lowering, boxes: Value, apart: Value | None = None) -> Value:
-    """Return the boxes [n, 4]; those without an area, and all of them if `apart` holds, are moved away from all others,
-    and from each other."""
+    """Return the boxes [n, 4] with boxes without an area, or all if `apart` holds, moved apart from all others."""
     shape_of(boxes, 2)
     top, left, bottom, right = tfl.split(scalar(1, types.INT32), boxes, num_splits=4)
     flat = tfl.equal(tfl.mul(tfl.sub(bottom, top), tfl.sub(right, left)), 0.0)
@@ -227,7 +226,7 @@ def _with_areas(tfl: Lowering, boxes: Value, apart: Value | None = None) -> Valu
 
 
 def _selection_mask(tfl: Lowering, indices: Value, count: Value) -> Value:
-    """Return which of the indices count, as booleans."""
+    """Return a bool mask of the valid indices."""
     return tfl.less(iota(tfl, shape_of(indices, 1)[0], indices), count)
 
 

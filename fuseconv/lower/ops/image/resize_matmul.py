@@ -1,4 +1,4 @@
-"""Images resized by products with matrices: each row of the result is a sum of rows of the image, and so are columns.
+"""Image resizing by matrix products: each row of the result is a weighted sum of rows of the image, and so are columns.
 
 What each pixel weighs is computed as TensorFlow's CPU kernels do (core/kernels/image: resize_bicubic_op.cc,
 resize_area_op.cc, scale_and_translate_op.cc), at run time where the sizes are not known.
@@ -90,7 +90,8 @@ def _matrix(tfl: Lowering, weights: np.ndarray | Value, shape: Shape, images: Va
 
 
 def _scale(n: int, made: int, align_corners: bool) -> np.float32:
-    """Return how many pixels of the image one of the result stands for."""
+    """Return the ratio of the image's size to the result's; with align_corners, of the distances between the outermost
+    pixels."""
     return np.float32(n - 1) / np.float32(made - 1) if align_corners and made > 1 else np.float32(n) / np.float32(made)
 
 

@@ -1,4 +1,4 @@
-"""What each pixel of an image weighs in a resized one, computed at run time: for images whose size is not known.
+"""Resize weights computed at run time, for images of unknown size.
 
 Matrices [made, n] of `made` rows that are sums of n, as `resampling` computes them where the sizes are known. A kernel
 is 0 beyond its reach, so that every pixel can be weighed.
@@ -33,8 +33,7 @@ def bicubic(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
 
 
 def area(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
-    """Return the weights of ResizeArea: how much of a pixel lies in each of the result's, over what lies there in
-    all."""
+    """Return the weights of ResizeArea: the overlap of each image pixel with each pixel of the result, normalized."""
     scale = _scale(tfl, n, made, *sources)
     rows, columns = _rows(tfl, made, *sources), _columns(tfl, n, *sources)
     begin, end = tfl.mul(rows, scale), tfl.mul(tfl.add(rows, 1.0), scale)
@@ -68,7 +67,7 @@ def _columns(tfl: Lowering, n: Dim, *sources: Value) -> Value:
 
 
 def _scale(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
-    """Return how many pixels of the image one of the result stands for."""
+    """Return the ratio of the image's size to the result's."""
     return tfl.div(*(cast(tfl, dim_scalar(tfl, dim, *sources), types.FLOAT32) for dim in (n, made)))
 
 

@@ -212,7 +212,7 @@ def _integer_power(tfl: Lowering, x: Value, y: Value) -> Value:
 
 
 def _truncated_mod(tfl: Lowering, x: Value, y: Value) -> Value:
-    """Return what is left of a division of integers toward zero; it has the sign of x."""
+    """Return the remainder of an integer division that truncates toward zero; it has the sign of x."""
     rest = elementwise(tfl, "FLOOR_MOD", x, y)
     if x.dtype.numpy.kind == "u":
         return rest

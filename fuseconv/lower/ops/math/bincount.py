@@ -65,7 +65,7 @@ def InTopK(tfl, predictions, targets, k_operand=None, *, k=None):
 
 
 def _count_matches(tfl: Lowering, kind: str, rows: Value, values: Value) -> Value:
-    """Return how many of each sorted row [batch, n] compare so with each value [batch, m]."""
+    """Return how many elements of each sorted row [batch, n] satisfy the comparison with each value [batch, m]."""
     (batch, count), (_, wanted) = shape_of(rows, 2), shape_of(values, 2)
     inner = reshape(tfl, rows, (batch, 1, count), rows)
     outer = reshape(tfl, values, (batch, wanted, 1), values)

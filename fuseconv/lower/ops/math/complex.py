@@ -1,4 +1,4 @@
-"""Complex numbers: their parts, and what is composed of them."""
+"""Lowering of complex numbers: their parts, and functions composed of them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class _Term:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a matrix product is laid out: the order of the labels in each group, and which operand comes first."""
+    """The layout of a matrix product: the order of the labels in each group, and the operand that comes first."""
 
     swap: bool
     batch: Labels
@@ -99,7 +99,7 @@ def _product(tfl: Lowering, terms: list[_Term], output: Labels) -> Value:
 
 
 def _labels(text: str, ellipsis: int) -> Labels:
-    """Return the labels of a term of the equation whose ellipsis stands for so many dimensions."""
+    """Return the labels of an equation's term, with the ellipsis expanded to so many dimensions."""
     before, dots, after = text.partition("...")
     return (*before, *(reversed(range(ellipsis)) if dots else ()), *after)
 
@@ -174,7 +174,7 @@ def _arranged(tfl: Lowering, term: _Term, order: Labels) -> Value:
 
 
 def _elementwise(tfl: Lowering, a: _Term, b: _Term, output: Labels, contracted: Labels) -> Value:
-    """Return the product of every pair of elements, summed over what is contracted."""
+    """Return the broadcast product, summed over the contracted labels."""
     order = output + contracted
     factors = []
     for term in (a, b):

@@ -207,7 +207,8 @@ def _slice_indices(dims: list[int], begin: Value, end: Value, strides: Value, ma
 
 
 def _gather_by_index(tfl: Lowering, flat: list[Value], source: np.ndarray) -> Value:
-    """Return a tensor of the shape of `source`, which tells of each element its place among the operands, joined."""
+    """Build a gather from the flattened, joined operands: the result has the shape of `source`, which holds an index
+    for each element."""
     parts = [reshape(tfl, x, (1,)) if x.rank == 0 else x for x in flat]
 
     def gathered(*wide: Value) -> Value:

@@ -159,8 +159,8 @@ def reduced(tfl: Lowering, kind: str, x: Value, axis: Value, keep_dims: bool, em
 
 
 def _in_steps(tfl: Lowering, build: Callable[..., Value], x: Value, dims: Sequence[Dim], axes: Sequence[int]) -> Value:
-    """Return x of the shape `dims` reduced along one axis after another, the last first, so that the others keep their
-    places; the result is a vector."""
+    """Reduce x of the shape `dims` along one axis after another, the last first, so that the other axes keep their
+    numbers; the result is a vector."""
     left = list(dims)
     for at in reversed(axes):
         x = build(reshape(tfl, x, (product(left[:at]), left[at], product(left[at + 1 :]))), [1])
@@ -210,8 +210,7 @@ def _arg(tfl: Lowering, kind: str, reduce: str, x: Value, dimension: Value) -> V
 def _prefix_scan(
     tfl: Lowering, x: Value, axis: Value, combined: Callable[..., Value], nothing: float, exclusive: bool, reverse: bool
 ) -> Value:
-    """Return all elements up to each along the axis, put together with `combined(tfl, x, y)`, to which `nothing` adds
-    none."""
+    """Build an inclusive scan along the axis with `combined(tfl, x, y)`, whose identity element is `nothing`."""
     at, dims = _axis(x, axis), shape_of(x)
     if len(dims) > RANK["PADV2"]:
         flat = reshape(tfl, x, (product(dims[:at]), dims[at], product(dims[at + 1 :])), x)
@@ -237,7 +236,8 @@ def _prefix_scan(
 
 
 def _shift(tfl: Lowering, x: Value, axis: int, step: Value, back: bool, fill: float) -> Value:
-    """Return x moved along the axis by `step` elements (toward the front if `back`), with `fill` where it came from."""
+    """Return x shifted along the axis by `step` elements (toward the front if `back`), with `fill` in the vacated
+    elements."""
     dims = shape_of(x)
     paddings = np.zeros((len(dims), 2), np.int32)
     paddings[axis, int(back)] = 1

@@ -127,7 +127,7 @@ def _pool_3d(
 
 
 def _pads(sizes: Sequence, kernel: Sequence[int], stride: Sequence[int], padding: str) -> list[tuple[int, int]]:
-    """Return what the padding adds before and after each spatial dimension. Refuses what depends on an unknown size."""
+    """Return the (before, after) padding of each spatial dimension. Refuses what depends on an unknown size."""
     if padding == "VALID":
         return [(0, 0)] * len(kernel)
     pads = [same_pads(*window) for window in zip(sizes, kernel, stride)]

@@ -1,4 +1,4 @@
-"""Steps of recurrent cells that TensorFlow has as one op: FULLY_CONNECTED and what the gates do with it."""
+"""Lowering of recurrent cells that are one TF op: FULLY_CONNECTED, and elementwise ops for the gates."""
 
 from __future__ import annotations
 
