@@ -20,21 +20,34 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from fuseconv.fuse.pattern_terms import (
+    COMMUTATIVE,
+    Bindings,
+    Constant,
+    Either,
+    Glance,
+    NearMiss,
+    Node,
+    Parameter,
+    Term,
+    alternatives,
+    count_ops,
+    nodes_of,
+    subterms,
+)  # fmt: skip
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.signature import IRRELEVANT
 from fuseconv.tfl.builder import TABLE
 
-COMMUTATIVE = frozenset({
-    "tf.Add", "tf.AddV2", "tf.Mul", "tf.Maximum", "tf.Minimum", "tf.SquaredDifference", "tf.Equal", "tf.NotEqual",
-    "tf.LogicalAnd", "tf.LogicalOr", "tfl.ADD", "tfl.MUL", "tfl.MAXIMUM", "tfl.MINIMUM", "tfl.SQUARED_DIFFERENCE",
-})  # fmt: skip
+__all__ = ["Constant", "Dialect", "Pattern", "Term", "pattern"]
+
 _ADD = ("tf.Add", "tf.AddV2")
 _SYNONYMS = {"tf.Add": _ADD, "tf.AddV2": _ADD, "tf.RealDiv": ("tf.RealDiv", "tf.Div")}
 # Constants are compared with what the author wrote in decimal, or computed in another precision.
@@ -45,108 +58,6 @@ _SMALL_SIZE = 64
 _FEW = 4
 # Fewer nodes that match are no sign of what the author of a model meant.
 _FEWEST_NODES = 3
-
-
-class Constant:
-    """The annotation of a parameter that only a constant matches."""
-
-
-class Term:
-    """A part of a pattern that a value can match."""
-
-    def __or__(self, other: Term) -> Either:
-        return Either((*_alternatives(self), *_alternatives(other)))
-
-
-@dataclass(frozen=True)
-class Parameter(Term):
-    """Any value, or any constant; bound to a name."""
-
-    name: str
-    constant: bool = False
-
-
-# What is seen of an op without following its operands: its kind, and for each operand the kind of the op that makes it,
-# or whether it is a constant if none does, or None if it is left out.
-Glance = tuple[Any, ...]
-
-
-def glance(op: Op) -> Glance:
-    """Return the key of an op by which patterns are filtered: its kind, and for each operand the kind of the op that
-    defines it, or whether it is a constant."""
-    seen: list[Any] = [op.kind]
-    for value in op.operands:
-        seen.append(None if value is None else value.is_const if value.op is None else value.op.kind)
-    return tuple(seen)
-
-
-@dataclass(frozen=True)
-class Node(Term):
-    """The result of an op. rest: it may have more operands than these."""
-
-    kinds: tuple[str, ...]
-    operands: tuple[Any, ...]
-    rest: bool
-    attrs: dict[str, Any]
-    name: str | None
-    shared: bool
-
-    def may_be(self, seen: Glance) -> bool:
-        """Return False if the term cannot match an op with this key, whatever its operands."""
-        kind, *operands = seen
-        count = len(self.operands)
-        if kind not in self.kinds or count > len(operands) or (count < len(operands) and not self.rest):
-            return False
-        orders = [operands, operands[::-1]] if kind in COMMUTATIVE else [operands]
-        return any(all(map(_may_be, self.operands, order)) for order in orders)
-
-
-@dataclass(frozen=True)
-class Either(Term):
-    """Any of several terms, tried in their order."""
-
-    terms: tuple[Term, ...]
-
-
-@dataclass(frozen=True)
-class NearMiss:
-    """The single mismatch that keeps an expression from matching.
-
-    op: where it is; why: a sentence without its full stop. absent: how many ops the pattern has, at the least, that the
-    expression has not; instead: the op in the place of one, where the operands are right. matched: the ops that match.
-    """
-
-    op: Op
-    why: str
-    absent: int = 0
-    instead: Op | None = None
-    matched: tuple[Op, ...] = ()
-
-    @property
-    def closeness(self) -> int:
-        return len(self.matched) - self.absent
-
-
-@dataclass(slots=True)
-class Bindings:
-    """The values that a match has bound to names. matched: its ops, the last first; an op may be there twice. inner:
-    those whose results nobody else may read. lenient: one thing may still differ; miss: the one that did.
-
-    While a match is looked for there is one object: what binds something yields for each way in which the rest can be
-    bound too, and takes it back in the end."""
-
-    values: dict[str, Value] = field(default_factory=dict)
-    ops: dict[str, Op] = field(default_factory=dict)
-    matched: list[Op] = field(default_factory=list)
-    inner: list[Op] = field(default_factory=list)
-    lenient: bool = False
-    miss: NearMiss | None = None
-
-    def but(self, miss: NearMiss, ways: Iterator[None]) -> Iterator[None]:
-        """Return the ways with this as the one thing that may differ."""
-        self.lenient, self.miss = False, miss
-        yield from ways
-        self.lenient, self.miss = True, None
 
 
 @dataclass(frozen=True)
@@ -166,7 +77,7 @@ class Pattern:
     @cached_property
     def all_kinds(self) -> frozenset[str]:
         """The kinds of its ops, wherever they stand."""
-        return frozenset(kind for node in _nodes(self.root) for kind in node.kinds)
+        return frozenset(kind for node in nodes_of(self.root) for kind in node.kinds)
 
     @cached_property
     def dialect(self) -> str:
@@ -175,7 +86,7 @@ class Pattern:
     @cached_property
     def size(self) -> int:
         """The number of ops; of the largest alternative where there are several."""
-        return _count(self.root)
+        return count_ops(self.root)
 
     def may_end_at(self, seen: Glance) -> bool:
         """Return False if the op cannot be the root of a match, whatever its operands."""
@@ -215,7 +126,7 @@ class Pattern:
 
     @cached_property
     def _roots(self) -> tuple[Node, ...]:
-        return tuple(term for term in _alternatives(self.root) if isinstance(term, Node))
+        return tuple(term for term in alternatives(self.root) if isinstance(term, Node))
 
 
 class Dialect:
@@ -257,35 +168,14 @@ def pattern(function: Callable[..., Term]) -> Pattern:
     dialect = Dialect(parameters[0].name if parameters else "nothing")
     values = [Parameter(p.name, p.annotation in (Constant, "Constant")) for p in parameters[1:]]
     root = function(dialect, *values)
-    if not isinstance(root, Term) or not all(isinstance(term, Node) for term in _alternatives(root)):
+    if not isinstance(root, Term) or not all(isinstance(term, Node) for term in alternatives(root)):
         raise TypeError(f"the pattern {function.__name__} returns an op, or several alternatives, not {root!r}")
-    bound = {part.name for part in _subterms(root) if isinstance(part, Parameter)}
+    bound = {part.name for part in subterms(root) if isinstance(part, Parameter)}
     unbound = [value.name for value in values if value.name not in bound]
     if unbound:
         raise TypeError(f"the pattern {function.__name__} does not say where its parameter {unbound[0]} is")
-    names = tuple(dict.fromkeys(node.name for node in _nodes(root) if node.name))
+    names = tuple(dict.fromkeys(node.name for node in nodes_of(root) if node.name))
     return Pattern(function.__name__, root, tuple(value.name for value in values), names)
-
-
-def _alternatives(term: Term) -> tuple[Term, ...]:
-    return term.terms if isinstance(term, Either) else (term,)
-
-
-def _nodes(term: Any) -> Iterator[Node]:
-    return (part for part in _subterms(term) if isinstance(part, Node))
-
-
-def _subterms(term: Any) -> Iterator[Any]:
-    """Return the term with all its subterms."""
-    yield term
-    for part in term.terms if isinstance(term, Either) else term.operands if isinstance(term, Node) else ():
-        yield from _subterms(part)
-
-
-def _count(term: Any, choose: Callable[[Iterable[int]], int] = max) -> int:
-    if isinstance(term, Either):
-        return choose(_count(part, choose) for part in term.terms)
-    return 1 + sum(_count(part, choose) for part in term.operands) if isinstance(term, Node) else 0
 
 
 def _match_op(node: Node, op: Op, bound: Bindings) -> Iterator[None]:
@@ -364,18 +254,18 @@ def _match_as_miss(term: Any, value: Value | None, reader: Op, bound: Bindings) 
     if not why:
         return
     op = value.op if value is not None else None
-    for node in _alternatives(term):
+    for node in alternatives(term):
         if op is not None and isinstance(node, Node) and len(node.operands) == len(op.operands):
             within = _match_operands(node.operands, op.operands, 0, op, bound)
             yield from bound.but(NearMiss(reader, why, 1, op), within)
-    yield from bound.but(NearMiss(reader, why, _count(term, min)), iter([None]))
+    yield from bound.but(NearMiss(reader, why, count_ops(term, min)), iter([None]))
 
 
 def _why_different(term: Any, value: Value | None, bound: Bindings) -> str:
     """Return what is different about a value that can be no match of a term, whatever its own operands are; empty if it
     can be one, if it would mean another expression altogether, or if it is an op that one of the alternatives begins
     with."""
-    terms = _alternatives(term)
+    terms = alternatives(term)
     kinds = dict.fromkeys(kind for part in terms if isinstance(part, Node) for kind in part.kinds)
     if value is None or term is None or (value.op is not None and value.op.kind in kinds and value.index == 0):
         return ""
@@ -434,17 +324,6 @@ def _holds_state_or_is_quantized(op: Op) -> bool:
         if value is not None and (value.variable or value.quantisation is not None):
             return True
     return False
-
-
-def _may_be(term: Any, maker: str | bool | None) -> bool:
-    """Return False if the term cannot match an operand with this key."""
-    if isinstance(term, Either):
-        return any(_may_be(alternative, maker) for alternative in term.terms)
-    if isinstance(term, Node):
-        return maker in term.kinds
-    if term is None:
-        return maker is None
-    return maker is True or (isinstance(term, Parameter) and not term.constant and maker is not None)
 
 
 def _outside_readers(bound: Bindings, root: Op) -> Iterator[tuple[Op, Op]]:

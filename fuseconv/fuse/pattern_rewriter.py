@@ -10,7 +10,8 @@ from fuseconv.errors import module_error
 from fuseconv.facts import TFL_ONLY
 from fuseconv.fuse.apply_fusion import build, replace
 from fuseconv.fuse.match import Fusion, Match, Refused
-from fuseconv.fuse.pattern import Glance, NearMiss, Pattern, glance
+from fuseconv.fuse.pattern import Pattern
+from fuseconv.fuse.pattern_terms import Glance, NearMiss, glance
 from fuseconv.ir.graph import Graph, Module, Op, detach
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report

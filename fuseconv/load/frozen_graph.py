@@ -12,8 +12,9 @@ from fuseconv.errors import InputError
 from fuseconv.files import read_file
 from fuseconv.ir.graph import Module, Signature, Value
 from fuseconv.load import attrs, keras_container, protos
-from fuseconv.load.graph_importer import Importer, Nodes, symbolic
+from fuseconv.load.graph_importer import Importer, symbolic
 from fuseconv.load.initialization_graph import TABLE_WRITES
+from fuseconv.load.node_table import Nodes
 from fuseconv.load.op_defs import OpDefs
 from fuseconv.load.resource_values import TABLE_COLLECTION, Resources
 

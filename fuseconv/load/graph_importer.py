@@ -16,6 +16,7 @@ from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, validate
 from fuseconv.load.annotation import KEYS, annotation
+from fuseconv.load.node_table import Nodes, Ref, function_ref, graph_ref
 from fuseconv.load.op_defs import Arg, OpDef, OpDefs
 
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
@@ -32,41 +33,6 @@ _DAMAGED = validate.DAMAGED
 _Outputs = list[tuple[str, list[DType]]]
 # What an op that nobody knows may say about its results, in the order of trust.
 _RESULT_TYPES = ("_output_types", "Tout", "T", "dtype")
-
-
-class Nodes:
-    """The nodes of one GraphDef or FunctionDef by name, in the file's order, each field read once."""
-
-    def __init__(self, nodes: Iterable[Any]) -> None:
-        nodes = list(nodes)
-        self.by_name = {node.name: node for node in nodes}
-        if len(self.by_name) != len(nodes):
-            validate.unique((node.name for node in nodes), "nodes", "The model")
-        self.constants: dict[str, Value] = {}
-        self._read: dict[str, tuple[str, list[str], list[str]]] = {}
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.by_name
-
-    def read(self, name: str) -> tuple[str, list[str], list[str]]:
-        """Return a node's op, the references to tensors that it reads, and the names of the nodes that must run
-        before."""
-        found = self._read.get(name)
-        if found is None:
-            node = self.by_name[name]
-            # A slice is a list at once; what iterates over a repeated field ends with an exception.
-            refs = node.input[:]
-            data = [ref for ref in refs if ref[:1] != "^"]
-            control = [ref[1:] for ref in refs if ref[:1] == "^"] if len(data) < len(refs) else []
-            found = self._read[name] = node.op, data, control
-        return found
-
-    def op(self, name: str) -> str:
-        return self.read(name)[0]
-
-    def inputs(self, name: str) -> tuple[list[str], list[str]]:
-        """Return the operands of a node: references to tensors, and the names of its control inputs."""
-        return self.read(name)[1:]
 
 
 class Importer:
@@ -99,7 +65,7 @@ class Importer:
         run though no output needs them."""
         graph = Graph(name)
         graph.inputs = list(inputs.values())
-        _Builder(self, nodes, graph, dict(inputs), _graph_ref).build(outputs, run)
+        _Builder(self, nodes, graph, dict(inputs), graph_ref).build(outputs, run)
         return graph
 
     def types(self, node: Any) -> tuple[list[DType], _Outputs] | None:
@@ -144,7 +110,7 @@ class Importer:
 
     def tensor_type(self, nodes: Nodes, ref: str) -> DType:
         """Return the type of the tensor "node:index" of a GraphDef. Raises InputError if there is no such tensor."""
-        name, _, index = _graph_ref(ref)
+        name, _, index = graph_ref(ref)
         if name not in nodes:
             raise InputError(f"'{ref}' is no tensor of the model: it has no node '{name}'.")
         dtypes = [dtype for _, dtypes in self.output_types(nodes.by_name[name]) or [] for dtype in dtypes]
@@ -181,7 +147,7 @@ class Importer:
         if not run and signature.is_stateful:
             # Functions older than control outputs run all that has an effect.
             run = [node for node in nodes.by_name if self._stateful(nodes.op(node))]
-        _Builder(self, nodes, graph, feeds, _function_ref).build(outputs, run)
+        _Builder(self, nodes, graph, feeds, function_ref).build(outputs, run)
         validate.function_results(graph, proto)
         return graph
 
@@ -208,33 +174,11 @@ def symbolic(shape: tuple[int | None, ...] | None, name: str) -> dims.Shape | No
     return tuple(dims.symbol(f"{name}.{axis}") if dim is None else dim for axis, dim in enumerate(shape))
 
 
-_Ref = tuple[str, str, int]  # node, name of the output (in functions), index
-
-
-def _graph_ref(text: str) -> _Ref:
-    node, _, index = text.partition(":")
-    return node, "", _index(index, text)
-
-
-def _function_ref(text: str) -> _Ref:
-    node, _, rest = text.partition(":")
-    output, _, index = rest.partition(":")
-    return node, output, _index(index, text)
-
-
-def _index(digits: str, text: str) -> int:
-    if not digits:
-        return 0
-    if not digits.isdecimal():
-        raise InputError(f"'{text}' is not the name of a tensor.")
-    return int(digits)
-
-
 class _Builder:
     """Builds one graph. `feeds` are the values that stand for tensors, by reference."""
 
     def __init__(
-        self, importer: Importer, nodes: Nodes, graph: Graph, feeds: dict[str, Value], parse: Callable[[str], _Ref]
+        self, importer: Importer, nodes: Nodes, graph: Graph, feeds: dict[str, Value], parse: Callable[[str], Ref]
     ) -> None:
         self.importer = importer
         self.nodes = nodes

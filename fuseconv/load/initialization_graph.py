@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuseconv.errors import InputError
-from fuseconv.load.graph_importer import CALLS, Nodes
+from fuseconv.load.graph_importer import CALLS
+from fuseconv.load.node_table import Nodes
 
 ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
 TABLE_WRITES = frozenset({

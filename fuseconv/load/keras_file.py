@@ -17,10 +17,11 @@ from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module, Signature, Table, Value, Variable, constant
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, keras_config, keras_container, keras_limits, protos
-from fuseconv.load.graph_importer import Importer, Nodes, symbolic
+from fuseconv.load.graph_importer import Importer, symbolic
 from fuseconv.load.keras_compatibility import incompatibility, legacy_objects
 from fuseconv.load.keras_container import KerasFile
 from fuseconv.load.keras_nodes import check_nodes
+from fuseconv.load.node_table import Nodes
 from fuseconv.load.op_defs import OpDefs
 
 SIGNATURE = "serving_default"

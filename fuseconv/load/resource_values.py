@@ -19,8 +19,9 @@ from fuseconv.ir.graph import Module, Op, Table, Variable
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
 from fuseconv.load.checkpoint import Checkpoint
-from fuseconv.load.graph_importer import Nodes, symbolic
+from fuseconv.load.graph_importer import symbolic
 from fuseconv.load.initialization_graph import ASSIGNMENTS, Effects, Scope, Source
+from fuseconv.load.node_table import Nodes
 from fuseconv.load.object_graph import checkpoint_keys
 from fuseconv.load.validate import DAMAGED
 from fuseconv.load.vocabulary_file import read_asset, read_text_file

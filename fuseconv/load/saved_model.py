@@ -14,7 +14,8 @@ from fuseconv.files import ModelFiles
 from fuseconv.ir.graph import Module, Signature, Value, constant
 from fuseconv.load import attrs, protos, validate
 from fuseconv.load.concrete_functions import Trace, add_signatures, traces
-from fuseconv.load.graph_importer import Importer, Nodes, symbolic
+from fuseconv.load.graph_importer import Importer, symbolic
+from fuseconv.load.node_table import Nodes
 from fuseconv.load.op_defs import OpDefs
 from fuseconv.load.resource_values import INIT_SIGNATURE, Resources
 from fuseconv.load.signature_equivalence import SignatureComparison

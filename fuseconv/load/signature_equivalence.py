@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fuseconv.load.annotation import KEYS, annotation
-from fuseconv.load.graph_importer import Nodes
+from fuseconv.load.node_table import Nodes
 
 _Pair = tuple[str, str]
 

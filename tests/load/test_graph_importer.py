@@ -11,7 +11,8 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import FuncRef, Graph, Value
 from fuseconv.load import protos
-from fuseconv.load.graph_importer import Importer, Nodes
+from fuseconv.load.graph_importer import Importer
+from fuseconv.load.node_table import Nodes
 from fuseconv.load.op_defs import OpDefs
 from tests.work import count_calls
 

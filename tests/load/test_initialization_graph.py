@@ -8,8 +8,8 @@ import pytest
 
 from fuseconv.errors import InputError
 from fuseconv.load import protos
-from fuseconv.load.graph_importer import Nodes
 from fuseconv.load.initialization_graph import Effects, Scope
+from fuseconv.load.node_table import Nodes
 
 AttrValue = protos.classes["AttrValue"]
 

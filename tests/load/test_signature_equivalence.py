@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
-from fuseconv.load.graph_importer import Nodes
+from fuseconv.load.node_table import Nodes
 from fuseconv.load.protos import classes
 from fuseconv.load.signature_equivalence import SignatureComparison
 

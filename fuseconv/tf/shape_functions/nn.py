@@ -66,7 +66,7 @@ def _fit(channels: Dim, taken: Dim) -> None:
         agree(fits, f"its input has {channels} channels, and its filter takes {taken}")
 
 
-@infers("Conv2D")
+@infers("Conv2D", "DepthwiseConv2dNative")
 def conv2d(
     op: Op,
     x: Value,
@@ -80,27 +80,13 @@ def conv2d(
 ) -> Shapes:
     kernel = with_rank(filter, 4)
     shape = with_rank(x, 4)
-    _fit(shape[layout(data_format, 4)[0]], kernel[2])
-    return _windows(shape, kernel[:2], kernel[3], data_format, padding, strides, dilations, explicit_paddings)
-
-
-@infers("DepthwiseConv2dNative")
-def depthwise_conv2d(
-    op: Op,
-    x: Value,
-    filter: Value,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    data_format: str = "NHWC",
-    dilations: Sequence[int] = (1, 1, 1, 1),
-    explicit_paddings: Sequence[int] = (),
-) -> Shapes:
-    kernel = with_rank(filter, 4)
-    channels = kernel[2] * kernel[3]
-    shape = with_rank(x, 4)
-    same(shape[layout(data_format, 4)[0]], kernel[2])
-    return _windows(shape, kernel[:2], channels, data_format, padding, strides, dilations, explicit_paddings)
+    channels, made = shape[layout(data_format, 4)[0]], kernel[3]
+    if op.type == "Conv2D":
+        _fit(channels, kernel[2])
+    else:
+        same(channels, kernel[2])
+        made = kernel[2] * kernel[3]
+    return _windows(shape, kernel[:2], made, data_format, padding, strides, dilations, explicit_paddings)
 
 
 @infers("Conv3D")
