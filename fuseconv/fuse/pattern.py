@@ -101,7 +101,7 @@ class Pattern:
                     yield Bindings(dict(bound.values), dict(bound.ops), list(bound.matched))
 
     def nearest_miss(self, op: Op) -> NearMiss | None:
-        """Return what keeps `op` from being the last op of a match, if it is one thing only: a constant of another
+        """Return the near miss with `op` as the root of the match, if a single thing differs: a constant of another
         value, an op, an attribute, or another reader of an inner value. Then ops that stand for at least three nodes of
         the model match, and two thirds of the pattern's. None also if the pattern matches."""
         best: NearMiss | None = None

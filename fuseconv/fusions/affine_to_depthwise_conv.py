@@ -1,4 +1,4 @@
-"""x * a + b with a number each for every channel of an image -> DEPTHWISE_CONV_2D with a window of 1.
+"""x * a + b with one a and one b for each channel of an image -> DEPTHWISE_CONV_2D with a window of 1.
 
 It is what is left of batch norms that no convolution takes: those before an activation, and behind a concatenation. The
 delegate computes such a convolution in one pass over the data, the activation behind it included.

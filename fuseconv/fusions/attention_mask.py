@@ -1,4 +1,4 @@
-"""Scores of attention that a mask selects -> their MINIMUM with what the mask allows, computed once for all heads.
+"""SELECT of attention scores by a mask -> MINIMUM with bounds made of the mask, computed once for all heads.
 
     softmax(where(mask, scores, -3e38)) -> softmax(minimum(scores, where(mask, inf, -3e38)))
 

@@ -1,4 +1,4 @@
-"""A layer forwards and one backwards on the same input -> BIDIRECTIONAL_SEQUENCE_LSTM or _RNN.
+"""A forward and a backward layer on the same input -> BIDIRECTIONAL_SEQUENCE_LSTM or _RNN.
 
 The contract is this project's own (transforms/rnn/merge_bidirectional.py pairs the layers): x, then what the
 composites `lstm_*` and `rnn_*` of one direction have behind it, for the layer that goes forwards and for the one that

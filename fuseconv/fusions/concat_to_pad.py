@@ -1,4 +1,4 @@
-"""A constant that is repeated for each row of a batch and joined to the data, plus another -> PAD and one ADD.
+"""CONCATENATION of a constant, broadcast over the batch, with the data, plus another constant -> PAD and one ADD.
 
 Class tokens and the embeddings of positions behind them are written like this. A padded row plus a constant is that
 constant: the sum of the token and its position. Nobody asks for the size of the batch any more, which delegates cannot
@@ -56,7 +56,7 @@ def check_zeros(m: Match) -> None:
 
 
 def rewrite_zeros(tfl: Builder, m: Match) -> Value:
-    """Zeros that are repeated and joined to data -> PAD."""
+    """CONCATENATION of zeros, broadcast over the batch, with the data -> PAD."""
     return _padded(tfl, m)
 
 

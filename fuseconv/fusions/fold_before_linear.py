@@ -1,4 +1,4 @@
-"""What precedes convolutions and dense layers -> their weights and biases: x * a, x + b, x * a + b with constants.
+"""Constants before convolutions and dense layers -> their weights and biases: x * a, x + b, x * a + b.
 
 A product with a constant for each input channel moves into the weights. A sum moves into the bias where no zeros stand
 beside the data, and only behind products, norms and other linear ops: x - c can be small and exact where x is large,

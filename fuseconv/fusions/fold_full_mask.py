@@ -1,4 +1,4 @@
-"""A mask that is true everywhere, and another, select together -> the other selects (Keras' MultiHeadAttention)."""
+"""SELECT by the AND of a mask and a full one, true everywhere -> SELECT by the mask (Keras' MultiHeadAttention)."""
 
 from __future__ import annotations
 

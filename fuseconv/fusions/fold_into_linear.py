@@ -1,4 +1,4 @@
-"""What follows a convolution or dense layer -> its weights, its bias and its activation.
+"""Constants and activations behind a convolution or dense layer -> its weights, its bias and its activation.
 
 A product or sum with a constant for each output channel changes filter and bias: batch norms of any form, and biases of
 any form, vanish in this way. RELU, RELU6 and RELU_N1_TO_1 become the fused activation.

@@ -53,8 +53,8 @@ def windows(conv: Op, attrs: dict[str, Any]) -> list[tuple[Dim, int, int]]:
 
 
 def pads_as_same(conv: Op, attrs: dict[str, Any], sizes: Shape, pads: Sequence[Sequence[Dim]]) -> bool:
-    """Return True if SAME padding lets a convolution with these attributes read what it reads of data of these sizes
-    with that many zeros before and after it, in each spatial dimension."""
+    """Return True if SAME padding of data of these sizes equals these zeros before and after it, in each spatial
+    dimension, for a convolution with these attributes."""
     spans = windows(conv, attrs)
     return all(_as_same(size, pair, span, stride) for size, pair, (span, stride, _) in zip(sizes, pads, spans))
 

@@ -1,4 +1,4 @@
-"""A reduction whose result is given the reduced dimensions back as 1, or that keeps them for nobody -> one reduction.
+"""Reduction, then a RESHAPE that restores or drops the reduced dimensions -> the reduction with or without keep_dims.
 
 Squeeze and excitation, and pooling over all places, are written like this. A sum of a known number of terms that is
 divided by it is one reduction too.

@@ -1,4 +1,4 @@
-"""Convolutions of one part of the channels each, put together again -> one grouped convolution.
+"""CONCATENATION of convolutions of one slice of the channels each -> one grouped convolution.
 
 ResNeXt and AlexNet are written so where the framework has no groups. Measured on 1 thread, 16 x 16 x 128 with a window
 of 3: 32 groups 107 us as slices, convolutions and a concatenation, 60 us as one op; 2 groups take as long.

@@ -1,4 +1,4 @@
-"""Lingvo's LSTM cells, one step at a time -> LSTM (the full kernel).
+"""Lingvo LSTM cell (one step) -> LSTM (the full kernel).
 
 The contract is the one of TensorFlow Lite's guide "RNN conversion", of lstm_utils.cc of TFLiteConverter, and of
 lingvo/core/rnn_cell.py: x [batch, in], wm [in + out, gates * n] with the gates cell, input, forget, output (no input
@@ -114,7 +114,7 @@ def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
 
 
 def rewrite_uncapped(tfl: Builder, m: Match) -> dict[str, Value]:
-    """A cell of lingvo's whose state the body does not cap -> LSTM."""
+    """Lingvo LSTM cell whose state is not clipped -> LSTM."""
     return rewrite_step(tfl, m, 0.0)
 
 

@@ -76,7 +76,7 @@ def _differences(m: Match) -> list[Op]:
 
 
 def rewrite_known(tfl: Builder, m: Match) -> Value:
-    """SQUARED_DIFFERENCE of values whose difference is read elsewhere -> SQUARE of it."""
+    """SQUARED_DIFFERENCE of values whose difference is also computed -> SQUARE of the difference."""
     return tfl.square(tfl.sub(m.x, m.y))
 
 

@@ -69,8 +69,8 @@ class Importer:
         return graph
 
     def types(self, node: Any) -> tuple[list[DType], _Outputs] | None:
-        """Return the types of a node's operands, and its outputs by name, each with the types of its tensors: what its
-        op's definition and its attributes tell. None if nobody knows the op.
+        """Return the types of a node's operands, and its outputs by name, each with the types of its tensors, by its
+        op's definition and its attributes. None if nobody knows the op.
 
         Raises InputError for attributes that its definition does not allow."""
         kind = node.op

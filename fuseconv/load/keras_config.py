@@ -31,7 +31,7 @@ _MAX_DEPTH = 400
 
 
 def check(path: Path, config: dict[str, Any], known: Collection[str], trusted: bool) -> None:
-    """Refuse an architecture that holds what might run code or read files (unless it is trusted), or a class or
+    """Refuse an architecture with objects that may run code or read files (unless it is trusted), or a class or
     function of a module other than Keras's that is not among the `known` custom ones.
 
     Raises InputError, also if a class or module is named by what is no name."""

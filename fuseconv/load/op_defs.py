@@ -118,8 +118,8 @@ class OpDefs:
         return self._found[name]
 
     def attributes(self, op: Op) -> dict[str, Any]:
-        """Return all attributes of a TF op, those too that the IR leaves out: defaults, and what operands and results
-        tell.
+        """Return all attributes of a TF op, with those that the IR leaves out: defaults, and types and counts that
+        operands and results tell.
 
         Only its own for an op that nobody knows."""
         own = {name: value for name, value in op.attrs.items() if not name.startswith("_")}

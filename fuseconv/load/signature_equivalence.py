@@ -16,7 +16,7 @@ _Pair = tuple[str, str]
 
 
 class SignatureComparison:
-    """Compares signatures by what their outputs are computed from. nodes: of the main graph; library: the model's
+    """Compares signatures by the computations of their outputs. nodes: of the main graph; library: the model's
     FunctionDefs by name."""
 
     def __init__(self, nodes: Nodes, library: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What ops do besides computing their results, and which functions they run."""
+"""Side effects of ops, and the functions that ops call."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Encoder:
 
 
 def _vector(value: str | bytes | list[int] | np.ndarray) -> tuple[bytes, int]:
-    """Return the bytes of a string or vector, its count ahead, and what its items are aligned to. The count is aligned
+    """Return the bytes of a string or vector with its count ahead, and the alignment of its items. The count is aligned
     to 4, as it is whenever the items behind it are aligned to more."""
     if isinstance(value, list):
         return struct.pack(f"<I{len(value)}i", len(value), *value), 4

@@ -18,7 +18,7 @@ _MOST = float(np.finfo(np.float32).max)
 
 @lowers
 def FakeQuantWithMinMaxArgs(tfl, x, *, min=-6.0, max=6.0, num_bits=8, narrow_range=False):
-    """FAKE_QUANT; composed of a narrow range, which its kernel does not take."""
+    """FAKE_QUANT; elementwise ops for a narrow range, which its kernel does not take."""
     return FakeQuantWithMinMaxVars(tfl, x, _number(min), _number(max), num_bits=num_bits, narrow_range=narrow_range)
 
 

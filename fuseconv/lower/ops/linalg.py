@@ -61,7 +61,8 @@ def LogMatrixDeterminant(tfl, matrix):
 @lowers
 @in_float32
 def Cholesky(tfl, x):
-    """The columns of the root from left to right: what is left of the matrix, over the SQRT of its diagonal."""
+    """One column of the root at a time, from left to right: the remainder of the matrix over the SQRT of its
+    diagonal."""
 
     def once(tfl: Builder, step: Value, left: Value, root: Value) -> list[Value]:
         rows = tfl.expand_dims(_rows(tfl, left), 0)
@@ -81,7 +82,8 @@ def Cholesky(tfl, x):
 @lowers
 @in_float32
 def MatrixTriangularSolve(tfl, matrix, rhs, *, lower=True, adjoint=False):
-    """The rows one after the other, the last first of an upper triangle; each is taken off those that follow."""
+    """Substitution, one row at a time, the last first of an upper triangle; each is subtracted from the rows that
+    follow."""
     triangle, wanted = _system(tfl, matrix, rhs, adjoint)
     forwards = lower != adjoint
 

@@ -45,7 +45,7 @@ def TruncatedNormal(tfl, shape, *, seed=0, seed2=0):
 
 @lowers
 def RandomUniformInt(tfl, shape, minval, maxval, *, seed=0, seed2=0):
-    """RANDOM_UNIFORM numbers as the bits of an integer, of which what is left by the range."""
+    """RANDOM_UNIFORM numbers as the bits of an integer, modulo the range."""
     # TensorFlow takes what is left of 32 bits for int32, of 64 for int64; those here are 16 at a time.
     halves = 2 if tfl.dtype is types.INT32 else 4
     bits = scalar(0, types.INT64)

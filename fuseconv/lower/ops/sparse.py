@@ -97,19 +97,19 @@ def SparseTensorDenseAdd(tfl, indices, values, shape, dense):
 
 @lowers
 def SparseDenseCwiseMul(tfl, indices, values, shape, dense):
-    """MUL with what GATHER_ND finds."""
+    """MUL with GATHER_ND of the dense tensor."""
     return elementwise(tfl, "MUL", values, _gather_dense(tfl, indices, dense))
 
 
 @lowers
 def SparseDenseCwiseDiv(tfl, indices, values, shape, dense):
-    """DIV by what GATHER_ND finds."""
+    """DIV by GATHER_ND of the dense tensor."""
     return elementwise(tfl, "DIV", values, _gather_dense(tfl, indices, dense))
 
 
 @lowers
 def SparseDenseCwiseAdd(tfl, indices, values, shape, dense):
-    """ADD to what GATHER_ND finds."""
+    """ADD of GATHER_ND of the dense tensor."""
     return elementwise(tfl, "ADD", values, _gather_dense(tfl, indices, dense))
 
 

@@ -64,13 +64,13 @@ def StatelessRandomNormal(tfl, shape, *seed):
 
 @lowers
 def StatelessRandomUniformInt(tfl, shape, seed, minval, maxval):
-    """What is left of Philox' numbers by the range."""
+    """Philox numbers modulo the range."""
     return _whole(tfl, shape, (seed,), minval, maxval)
 
 
 @lowers
 def StatelessRandomUniformIntV2(tfl, shape, key, counter, alg, minval, maxval):
-    """What is left of Philox' numbers by the range."""
+    """Philox numbers modulo the range."""
     return _whole(tfl, shape, (key, counter, alg), minval, maxval)
 
 

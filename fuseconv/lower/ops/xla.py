@@ -34,7 +34,7 @@ def XlaOptimizationBarrier(tfl, *inputs):
 
 @lowers("XlaDot", "XlaDotV2")
 def XlaDot(tfl, lhs, rhs, *, dimension_numbers, precision_config=""):
-    """What an Einsum becomes: FULLY_CONNECTED, BATCH_MATMUL or MUL."""
+    """FULLY_CONNECTED, BATCH_MATMUL or MUL, as of an Einsum."""
     require(lhs.dtype is rhs.dtype is tfl.dtype, f"the product of {lhs.dtype} and {rhs.dtype} is {tfl.dtype}")
     numbers = Dot.parse(dimension_numbers)
     letters = iter(string.ascii_letters)
@@ -118,7 +118,7 @@ def XlaPad(tfl, x, padding_value, padding_low, padding_high, padding_interior):
 
 @lowers
 def XlaGather(tfl, operand, start_indices, slice_sizes, *, dimension_numbers, indices_are_sorted=False):
-    """GATHER_ND of what lies at the indices, which MAXIMUM and MINIMUM keep within the operand; SLICE for one index."""
+    """GATHER_ND of slices at indices that MAXIMUM and MINIMUM clamp into the operand; SLICE for one index."""
     numbers = Gather.parse(dimension_numbers)
     require(not numbers.operand_batching, "dimensions of the operand and of the indices that go together")
     shape, indices, held = shape_of(operand), shape_of(start_indices), content_of(slice_sizes)

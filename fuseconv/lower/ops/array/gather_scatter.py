@@ -132,7 +132,7 @@ def OneHot(tfl, indices, depth, on_value, off_value, *, axis=-1):
 
 @lowers
 def Unique(tfl, x, *, out_idx=None):
-    """UNIQUE; of strings that of the places at which they occur first."""
+    """UNIQUE; of strings, UNIQUE of the indices at which they first occur."""
     made = tfl.source.results[1].dtype
     values, indices = _unique(tfl, x, made)
     return [values, indices]

@@ -58,7 +58,7 @@ def Slice(tfl, x, begin, size):
 
 @lowers
 def XlaDynamicSlice(tfl, x, start_indices, size_indices):
-    """SLICE from where MAXIMUM and MINIMUM leave the start, which is such that the whole slice lies within x."""
+    """SLICE from a start that MAXIMUM and MINIMUM clamp so that the slice lies within x."""
     shape, lengths, starts = shape_of(x), _int32(tfl, size_indices), _int32(tfl, start_indices)
     last = tfl.sub(sizes(tfl, shape, x), lengths)
     starts = tfl.maximum(tfl.minimum(starts, last), tfl.ints([0] * len(shape)))

@@ -43,7 +43,7 @@ def ApproxTopK(tfl, x, *, k, reduction_dimension=-1, recall_target=0.95, is_max_
 
 @lowers
 def ListDiff(tfl, x, y, *, out_idx=None):
-    """GATHER of what is EQUAL to nothing of y."""
+    """GATHER of the elements of x that are EQUAL to none of y."""
     (count,), (others,) = shape_of(x, 1), shape_of(y, 1)
     pairs = reshape(tfl, x, (count, 1), x), reshape(tfl, y, (1, others), y)
     missing = tfl.logical_not(tfl.reduce_any(elementwise(tfl, "EQUAL", *pairs), [1]))

@@ -17,7 +17,7 @@ _ONE = np.ones((), np.float32)
 @lowers
 @in_float32
 def RGBToHSV(tfl, x):
-    """Largest and smallest of the three, and what follows from them."""
+    """Hue, saturation and value from MAXIMUM and MINIMUM of the three channels."""
     return _joined(tfl, _hsv(tfl, x), x)
 
 

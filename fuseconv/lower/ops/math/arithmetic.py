@@ -98,7 +98,7 @@ def FloorMod(tfl, x, y):
 
 @lowers("Mod", "TruncateMod")
 def Mod(tfl, x, y):
-    """What is left of a division toward zero: FLOOR_MOD, put on the side of zero where x is."""
+    """Remainder of a division that truncates toward zero: FLOOR_MOD, moved to the sign of x."""
     if x.dtype.is_float:
         # The rest of the absolute values is exact.
         rest = elementwise(tfl, "FLOOR_MOD", elementwise(tfl, "ABS", x), elementwise(tfl, "ABS", y))
