@@ -16,8 +16,8 @@ from typing import Any
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError
 from fuseconv.fuse.body_check import MODES as CHECK_MODES
 from fuseconv.fuse.body_check import BodyCheck
-from fuseconv.fuse.engine import report_unknown_ops
 from fuseconv.fuse.match import Fusion
+from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
@@ -35,8 +35,8 @@ from fuseconv.tf.shape_functions import first_contradiction
 from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
-from fuseconv.write.flatbuffer import to_bytes, write
-from fuseconv.write.target import replacing, target
+from fuseconv.write.flatbuffer_export import to_bytes, write
+from fuseconv.write.output_file import atomic_write, resolve
 
 # What `rnn` other than "fused" does without.
 RECURRENT = frozenset({
@@ -180,7 +180,7 @@ def _convert(
     most = options.max_constant_bytes
     budget = Budget(size_on_disk(Path(model)), None if most is None else parse_size(most))
     report = Report(os.fspath(model))
-    file = None if out is None else target(out, model, "--output")
+    file = None if out is None else resolve(out, model, "--output")
     registry = load_registry(options.plugins)
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
     if options.rnn != "fused":
@@ -260,7 +260,7 @@ def _write(module: Module, report: Report, file: Path | None) -> bytes | None:
         report.output_bytes = buffer.tell()
         return buffer.getvalue()
     try:
-        with replacing(file) as stream:
+        with atomic_write(file) as stream:
             write(module, stream)
             report.output_bytes = stream.tell()
     except OSError as error:

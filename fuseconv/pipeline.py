@@ -7,7 +7,7 @@ ops, and these optimized. `fuseconv passes` lists the passes; the pass manager r
 from __future__ import annotations
 
 from fuseconv.fuse.composites import fuse_composites
-from fuseconv.fuse.engine import fuse_tf_patterns, fuse_tfl_patterns
+from fuseconv.fuse.pattern_rewriter import fuse_tf_patterns, fuse_tfl_patterns
 from fuseconv.ir.graph import Module
 from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage

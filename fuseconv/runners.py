@@ -14,9 +14,9 @@ import numpy as np
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import ModelFiles, read_file
 from fuseconv.inspect import inspect
-from fuseconv.load.effects import TABLE_WRITES
-from fuseconv.load.saved_model import chosen_tags, unsigned_traces
-from fuseconv.load.unsigned import Trace
+from fuseconv.load.concrete_functions import Trace
+from fuseconv.load.initialization_graph import TABLE_WRITES
+from fuseconv.load.saved_model import chosen_tags, function_signatures
 
 # TensorFlow's own CPU kernels refuse channels first, and oneDNN's, which take it, are on by default on some CPUs only.
 # This is read as TensorFlow is imported, which the functions below do.
@@ -142,7 +142,7 @@ def _saved_model(files: ModelFiles, names: Sequence[str], tags: Sequence[str]) -
     with _loading(files.root):
         loaded = tf.saved_model.load(str(files.root), tags=wanted)
     there = {name: _signature(loaded, concrete) for name, concrete in loaded.signatures.items()}
-    for name, trace in unsigned_traces(files, tags).items():
+    for name, trace in function_signatures(files, tags).items():
         there[name] = _trace(loaded, getattr(loaded, trace.attribute).concrete_functions[trace.index], trace)
     functions: dict[str, Function] = {}
     for name in names:

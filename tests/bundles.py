@@ -9,7 +9,7 @@ from typing import Any
 
 from fuseconv.load import protos
 from fuseconv.load.checkpoint import masked_crc32c
-from fuseconv.load.slices import slice_key
+from fuseconv.load.tensor_slices import slice_key
 
 FLOAT = 1
 Box = Sequence[tuple[int, int]]

@@ -24,7 +24,7 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signatur
 from fuseconv.tfl import schema
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.opdef import TABLE
-from fuseconv.write.flatbuffer import to_bytes, write
+from fuseconv.write.flatbuffer_export import to_bytes, write
 from fuseconv.write.flexbuffer import encode
 from tests.tfl.interpret import module_of
 

@@ -14,7 +14,7 @@ from fuseconv.errors import FuseconvError, InputError, UnsupportedError, Verific
 from fuseconv.report.json import dumps, to_json
 from fuseconv.report.records import Report
 from fuseconv.report.terminal import show_conversion, show_verification
-from fuseconv.write.target import beside, replacing, target
+from fuseconv.write.output_file import atomic_write, resolve, temporary_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,11 +49,11 @@ def convert_to_file(
 
     Raises InputError, before anything is done if a file cannot be written, and UnsupportedError, once the report tells
     why."""
-    file = target(output, model, "--output")
+    file = resolve(output, model, "--output")
     with _report_file(report_path, model, file) as save, terminal.progress() as update:
         try:
             # Until it is verified, and the report is written, the file has another name.
-            with beside(file) if verifying is not None or report_path else contextlib.nullcontext(file) as path:
+            with temporary_path(file) if verifying is not None or report_path else contextlib.nullcontext(file) as path:
                 report = convert(model, path, explain=terminal.verbose, progress=update, **options).report
                 written = Written(report, {})
                 report.output = output
@@ -103,12 +103,12 @@ def _report_file(path: str | None, model: str, output: Path) -> Iterator[Callabl
     if path is None:
         yield lambda document: None
         return
-    file = target(path, model, "--report")
+    file = resolve(path, model, "--report")
     if file == output:
         raise InputError(f"--report {path} would overwrite the --output")
     with contextlib.ExitStack() as stack:
         with _telling(path):
-            stream = stack.enter_context(replacing(file))
+            stream = stack.enter_context(atomic_write(file))
 
         def save(document: dict[str, Any]) -> None:
             with _telling(path):

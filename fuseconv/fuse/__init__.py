@@ -1,0 +1,1 @@
+"""Fusion of composites and patterns: matching, checks against the body, and converter modules."""

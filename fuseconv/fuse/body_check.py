@@ -1,4 +1,5 @@
-"""Checks a fusion against the body of the composite: both run in the TFLite runtime on the same random operands.
+"""Numeric check of a fusion against the body of its composite: both run in the TFLite runtime on the same random
+operands.
 
 A name is no proof of what a function computes. The body, lowered as if there were no fusion, and the fused ops are each
 written as a small model. Operands that are constant in the model keep their values, the others are drawn at several
@@ -21,9 +22,9 @@ import numpy as np
 
 from fuseconv.errors import FuseconvError, UnsupportedError
 from fuseconv.fuse import sampling
-from fuseconv.fuse.comparison import Difference, Hopeless, Unverifiable
-from fuseconv.fuse.isolation import Ended, Failed, Sandbox
+from fuseconv.fuse.isolation import ChildEnded, Failed, Sandbox
 from fuseconv.fuse.match import Fusion, Match, Refused
+from fuseconv.fuse.output_difference import Difference, NeverComparable, Unverifiable
 from fuseconv.ir.dims import substitute_dim
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, copy_graph
 from fuseconv.tf.side_effects import bodies
@@ -78,7 +79,7 @@ class BodyCheck:
         self._verdicts: dict[tuple, _Verdict | None] = {}
 
     def __call__(self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone) -> str:
-        """A sentence on what was found, for the report. Raises Refused if body and fusion differ.
+        """Return a sentence on what was found, for the report. Raises Refused if body and fusion differ.
 
         op: the call of a composite, callee: the function that it calls; both stay as they are. Each function of the
         model is checked once for each fusion, however often it is called, unless the calls differ in what a check
@@ -96,7 +97,7 @@ class BodyCheck:
         return verdict.why
 
     def warning(self) -> str:
-        """What to tell the user about checks that were skipped; empty if none was."""
+        """Return the warning about checks that were skipped; empty if none was."""
         if not self.skipped:
             return ""
         first = ", ".join(self.skipped[:3]) + (" and others" if len(self.skipped) > 3 else "")
@@ -108,7 +109,7 @@ class BodyCheck:
     def _judge_in_time(
         self, fusion: Fusion, op: Op, callee: Graph, module: Module, fuse_alone: FuseAlone
     ) -> _Verdict | None:
-        """The verdict; None if there is no time for it."""
+        """Return the verdict; None if there is no time for it."""
         constants = _constants(op, callee, module)
         self._start = self._clock() - self.seconds
         # The small models share the constants of the model, which must not know these readers.
@@ -126,11 +127,11 @@ class BodyCheck:
             self.seconds = self._clock() - self._start
 
     def _clock(self) -> float:
-        """Seconds that the processor has worked for this thread and for the sandbox."""
+        """Return the CPU seconds that the processor has worked for this thread and for the sandbox."""
         return time.thread_time() + self.sandbox.seconds
 
     def close(self) -> None:
-        """Ends what runs the bodies."""
+        """End the sandbox."""
         self.sandbox.close()
 
     def _has_time(self, seconds: float = 0.0) -> bool:
@@ -148,7 +149,7 @@ class BodyCheck:
                 alone, body = _alone(op, module, sizes), _alone(op, module, sizes)
                 difference = self._compare(fusion, alone, body, callee, fuse_alone)
                 break
-            except Hopeless as hopeless:
+            except NeverComparable as hopeless:
                 return _Verdict(True, f"it cannot be verified: {hopeless}")
             except Unverifiable as unverifiable:
                 reasons.append(str(unverifiable))
@@ -168,17 +169,17 @@ class BodyCheck:
         specs = [(value.name, value.dtype, value.shape) for value in body.signatures[0].graph.inputs]
         fused_file, body_file = self._file(alone, "the fused op"), self._file(body, "the body")
         if not _depends_on_inputs(body.signatures[0].graph):
-            raise Hopeless("the body is a placeholder, its results are constant")
+            raise NeverComparable("the body is a placeholder, its results are constant")
         patience = _PATIENCE[self.mode]
         runners = (
             _Runner(self.sandbox, alone, fused_file, "the fused op", patience),
             _Runner(self.sandbox, body, body_file, "the body", patience),
         )
-        places = [sampling.places(model.signatures[0].graph) for model in (alone, body)]
+        places = [sampling.index_operands(model.signatures[0].graph) for model in (alone, body)]
         data = [value not in places[0] and inner not in places[1] for value, inner in zip(*map(_inputs, (alone, body)))]
 
         def draw(data: list[bool], rng: np.random.Generator, scale: float) -> list[np.ndarray]:
-            """data: of which inputs the numbers are neither places nor sizes."""
+            """Return data: of which inputs the numbers are neither places nor sizes."""
             drawn = sampling.draw_special(fusion, rng, match)
             return [
                 drawn[value] if value in drawn else sampling.draw(rng, dtype.numpy, shape, scale, plain)
@@ -194,7 +195,7 @@ class BodyCheck:
             return self._run(fusion, runners, partial(draw, [False] * len(data)))
 
     def _run(self, fusion: Fusion, runners: tuple[_Runner, _Runner], draw: Callable[..., list]) -> Difference:
-        """Runs the fused op and the body on what is drawn."""
+        """Run the fused op and the body on the drawn inputs."""
         fused, body = runners
         difference = Difference()
         rng = np.random.default_rng(0)
@@ -223,8 +224,8 @@ class BodyCheck:
 
 
 def _seen(op: Op) -> tuple:
-    """What a check sees of a call, so that its verdict holds for another where that is the same. Of large constants,
-    which are weights, it is only whether they are zero: they hide what the body does with them."""
+    """Return the key of a call by which verdicts are cached: calls with equal keys get the same verdict. Of large
+    constants, which are weights, it is only whether they are zero: they hide what the body does with them."""
     operands: list[Any] = []
     for value in op.operands:
         if value is None or value.shape is None:
@@ -240,7 +241,8 @@ def _seen(op: Op) -> tuple:
 
 
 def _alone(op: Op, module: Module, sizes: dict[str, int]) -> Module:
-    """A model that only holds this call, on inputs of static shapes; what it returns is what the model reads."""
+    """Return a model that holds only this call, on inputs of static shapes, with the results that the original model
+    reads."""
     graph = Graph("body_check")
     inputs: dict[Value, Value] = {}
     for value in op.operands:
@@ -259,7 +261,7 @@ def _alone(op: Op, module: Module, sizes: dict[str, int]) -> Module:
     if not graph.outputs:
         raise Unverifiable("nothing reads its results")
     if sum(_elements(value) for value in graph.inputs) > _MAX_DRAWN:
-        raise Hopeless("its operands are too large to be drawn at random")
+        raise NeverComparable("its operands are too large to be drawn at random")
     return Module([Signature(["check"], graph, *names)], _functions(op, module), module.variables, module.tables)
 
 
@@ -268,7 +270,7 @@ def _elements(value: Value) -> int:
 
 
 def _functions(op: Op, module: Module) -> dict[str, Graph]:
-    """Copies of the functions that an op runs, to any depth: making a file of them takes them apart."""
+    """Copy of the functions that an op runs, to any depth: making a file of them takes them apart."""
     copies: dict[str, Graph] = {}
     pending = [op]
     while pending:
@@ -284,7 +286,7 @@ def _has_loop(module: Module) -> bool:
 
 
 def _depends_on_inputs(graph: Graph) -> bool:
-    """True if any result is made from an input."""
+    """Return True if any result is made from an input."""
     inputs = set(graph.inputs)
     pending = list(graph.outputs)
     seen: set[Value] = set()
@@ -318,15 +320,16 @@ class _Runner:
         try:
             yield
         except Failed as error:
-            kind = Hopeless if does == "load" and "unresolved custom op" in str(error) else Unverifiable
+            kind = NeverComparable if does == "load" and "unresolved custom op" in str(error) else Unverifiable
             raise kind(f"the runtime cannot {does} {self.what}: {_first_line(error)}") from error
-        except Ended as end:
+        except ChildEnded as end:
             late = f"{self.takes} has not ended after {self.patience:g} s"
-            raise Hopeless(late if end.overdue else f"the runtime crashed on {self.what}") from end
+            raise NeverComparable(late if end.overdue else f"the runtime crashed on {self.what}") from end
 
 
 def _estimate(op: Op, callee: Graph, module: Module, constants: set[Value]) -> float:
-    """Seconds that a check takes. All that is constant is thought of as weights, which each row is multiplied by."""
+    """Estimate the seconds that a check takes. All that is constant is thought of as weights, which each row is
+    multiplied by."""
     rows = max((_rows(value) for value in op.operands if value is not None and not value.is_const), default=1)
     weights = sum(value.data.size for value in constants if value.data is not None)
     return (
@@ -341,7 +344,7 @@ def _rows(value: Value) -> int:
 
 
 def _constants(op: Op, callee: Graph, module: Module) -> set[Value]:
-    """The constants that a call takes, and those of the function that it calls."""
+    """Return the constants that a call takes, and those of the function that it calls."""
     inner = list(_ops(callee, module))
     ends = [body.terminator for part in inner for body, _ in bodies(part, module)]
     parts = (op, callee.terminator, *inner, *ends)

@@ -1,4 +1,4 @@
-"""Replaces calls of annotated functions by fused ops."""
+"""Fusion of composites: calls of annotated functions -> fused ops."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fuseconv.fuse.apply import build, discard, replace
+from fuseconv.fuse.apply_fusion import build, discard, replace
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Composite, Fusion, Match, Refused
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, detach
@@ -39,12 +39,12 @@ def fuse_composites(module: Module, fusions: Iterable[Fusion], report: Report, b
          for name in fusion.root.names),
         key=lambda entry: (any(c in entry[2] for c in "*?["), -len(entry[2])),
     )  # fmt: skip
-    walk = _Walk(module, composites, report, body_check)
+    walk = _CompositeRewriter(module, composites, report, body_check)
     for signature in module.signatures:
         walk.graph(signature.graph)
 
 
-class _Walk:
+class _CompositeRewriter:
     def __init__(
         self,
         module: Module,
@@ -66,7 +66,7 @@ class _Walk:
                     self.graph(body)
 
     def fuse(self, op: Op, graph: Graph) -> bool:
-        """Replaces the call by the first fusion that agrees."""
+        """Replace the call by the first fusion that agrees."""
         callee = callee_of(op, self.module.functions)
         implemented = annotation(callee) if callee is not None else None
         if callee is None or implemented is None:
@@ -93,7 +93,7 @@ class _Walk:
         return False
 
     def apply(self, fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> list[Op]:
-        """Builds the fused ops and lets them take the call's place. Raises Refused."""
+        """Build the fused ops and replace the call by them. Raises Refused."""
         if has_effect(op, self.module, {}):
             raise Refused("the function writes to a variable or a table, which a fused op would not do")
         match = bind(fusion, op, callee, implemented)
@@ -110,7 +110,7 @@ class _Walk:
 
 
 def fuse_alone(fusion: Fusion, op: Op, callee: Graph, module: Module) -> Match:
-    """Replaces the only op of a model, a call, by the fused ops. Raises Refused."""
+    """Replace the only op of a model, a call, by the fused ops. Raises Refused."""
     implemented = annotation(callee)
     assert implemented is not None
     match = bind(fusion, op, callee, implemented)
@@ -122,7 +122,7 @@ def fuse_alone(fusion: Fusion, op: Op, callee: Graph, module: Module) -> Match:
 
 
 def bind(fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> Match:
-    """The call as its contract names it. Raises Refused if the contract does not hold."""
+    """Return the call as its contract names it. Raises Refused if the contract does not hold."""
     root = fusion.root
     assert isinstance(root, Composite)
     if any(value is not None and value.dtype.is_handle for value in op.operands):
@@ -145,7 +145,7 @@ def bind(fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> Match:
 
 
 def _bind_names(names: tuple[str, ...], values: list[Any]) -> dict[str, Any] | None:
-    """The values by name; None if their number is not the contract's."""
+    """Return the values by name; None if their number is not the contract's."""
     rest = names[-1:] if names and names[-1].endswith("*") else ()
     single = names[: len(names) - len(rest)]
     required = sum(not name.endswith("?") for name in single)
@@ -185,7 +185,8 @@ def _is_of_type(value: Any, wanted: Any) -> bool:
 
 
 def _function_attrs(callee: Graph) -> dict[str, Any]:
-    """What the function itself says, as Keras does of `time_major`; without what TensorFlow notes for its own use."""
+    """Return the attributes of the function itself, such as Keras's `time_major`, without TensorFlow's internal
+    ones."""
     return {
         name: value
         for name, value in callee.attrs.items()

@@ -1,4 +1,4 @@
-"""Runs TFLite files that a model may have made hostile: in a child process, which is killed when it takes too much.
+"""Sandbox for TFLite files that may be hostile: a child process, killed when it exceeds its time or memory.
 
 The parent hands files and arrays over, and takes arrays back, through two pipes. A message is a JSON header behind its
 length, and the bytes of its arrays; nothing is unpickled. On Linux the child is a fork of this process, which has the
@@ -54,8 +54,8 @@ class Failed(Exception):
     """The runtime refused a file or operands; the message is its own."""
 
 
-class Ended(Exception):
-    """The child is no more: it took too long, or crashed. overdue: which of the two."""
+class ChildEnded(Exception):
+    """Raised if the child process timed out or crashed. overdue: which of the two."""
 
     def __init__(self, overdue: bool) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Ended(Exception):
 
 
 class Sandbox:
-    """A child process that runs files; it is started when it is needed, and again after its end.
+    """A child process that runs files; it is started on demand, and again after its end.
 
     seconds: what the child has worked so far, as the processor counts it."""
 
@@ -77,21 +77,22 @@ class Sandbox:
         return 0 if self._child is None else self._child.pid
 
     def load(self, data: bytes, patience: float) -> int:
-        """The number of a file, to run it by. Raises Failed, and Ended after which no file is there any more."""
+        """Return the number of a file, to run it by. Raises Failed, and Ended after which no file is there any more."""
         return self._ask({"do": "load"}, [np.frombuffer(data, np.uint8)], patience)[0]["number"]
 
     def run(self, number: int, arrays: Sequence[np.ndarray], patience: float) -> list[np.ndarray]:
-        """The outputs of the only signature of a file, y0, y1, ..., for its inputs x0, x1, ... Raises as `load`."""
+        """Return the outputs of the only signature of a file, y0, y1, ..., for its inputs x0, x1, ... Raises as
+        `load`."""
         return self._ask({"do": "run", "number": number}, arrays, patience)[1]
 
     def forget(self) -> None:
-        """Lets the child drop the files that it has loaded."""
+        """Let the child drop the files that it has loaded."""
         if self._child is not None:
-            with contextlib.suppress(Ended):
+            with contextlib.suppress(ChildEnded):
                 self._ask({"do": "forget"}, [], 1.0)
 
     def close(self) -> None:
-        """Ends the child, whatever it does."""
+        """Kill the child."""
         if self._child is not None:
             self._child.end()
             self._child = None
@@ -118,7 +119,7 @@ class Sandbox:
             watch.cancel()
             self.seconds += patience if overdue.is_set() else 0.0
             self.close()
-            raise Ended(overdue.is_set()) from None
+            raise ChildEnded(overdue.is_set()) from None
         except BaseException:
             watch.cancel()
             self.close()
@@ -187,7 +188,7 @@ def _forked() -> _Child:
 
 
 def _become_child(read: int, write: int, others: Sequence[int], parent: int) -> NoReturn:
-    """Serves until the pipe ends, and leaves without any of the clean-up that is the parent's."""
+    """Serve until the pipe ends, and leave without any of the parent's clean-up."""
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
@@ -202,7 +203,7 @@ def _become_child(read: int, write: int, others: Sequence[int], parent: int) -> 
 
 
 def _end_with(parent: int) -> None:
-    """Lets the system kill this process when its parent ends."""
+    """Let the system kill this process when its parent ends."""
     import ctypes
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -211,7 +212,7 @@ def _end_with(parent: int) -> None:
 
 
 def serve(reader: IO[bytes], writer: IO[bytes]) -> None:
-    """Answers requests until the pipe ends."""
+    """Answer requests until the pipe ends."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     _limit_resources()
@@ -232,7 +233,7 @@ def serve(reader: IO[bytes], writer: IO[bytes]) -> None:
                 resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
                 interpreter = Interpreter(model_content=data, experimental_op_resolver_type=resolver)
                 interpreter.allocate_tensors()
-                loaded.append((interpreter, *_ends(interpreter)))
+                loaded.append((interpreter, *_signature_tensors(interpreter)))
                 answer["number"] = len(loaded) - 1
             elif header["do"] == "run":
                 interpreter, inputs, outputs = loaded[header["number"]]
@@ -245,8 +246,8 @@ def serve(reader: IO[bytes], writer: IO[bytes]) -> None:
         _send(writer, answer, made)
 
 
-def _ends(interpreter: Any) -> tuple[list[int], list[int]]:
-    """The tensors of the inputs x0, x1, ... and of the outputs y0, y1, ..."""
+def _signature_tensors(interpreter: Any) -> tuple[list[int], list[int]]:
+    """Return the tensors of the inputs x0, x1, ... and of the outputs y0, y1, ..."""
     runner = interpreter.get_signature_runner()
     ends = runner.get_input_details(), runner.get_output_details()
     inputs, outputs = ([end[f"{x}{n}"]["index"] for n in range(len(end))] for x, end in zip("xy", ends))
@@ -271,7 +272,8 @@ def _limit_resources() -> None:
 
 
 def _limit_memory(more: int, before: int | None = None) -> int:
-    """Lets this process take so many bytes more than before, or than it has now; returns how many these are in all."""
+    """Limit the memory of this process to `more` bytes above `before`, or above its present use; return the limit in
+    bytes."""
     if sys.platform != "linux":
         return 0  # elsewhere the limit is not kept, or there is none
     import resource
@@ -306,7 +308,7 @@ def _encoded(array: np.ndarray) -> tuple[dict[str, Any], bytes | memoryview]:
 def _receive(
     reader: IO[bytes], most_text: float = math.inf, most_data: float = math.inf
 ) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """A message of no more than so many bytes. Raises EOFError if none comes, ValueError if it is none."""
+    """Receive a message of at most so many bytes. Raises EOFError if none comes, ValueError if it is none."""
     (length,) = _LENGTH.unpack(_read(reader, _LENGTH.size))
     if length > most_text:
         raise ValueError("the header is too long")

@@ -1,4 +1,4 @@
-"""What a fusion is, and what its `check` and `rewrite` get to see."""
+"""Fusions, and the match that their `check` and `rewrite` get."""
 
 from __future__ import annotations
 
@@ -94,16 +94,16 @@ class Match:
         return next(iter(self.results.values()))
 
     def reads(self, name: str) -> bool:
-        """True if somebody reads the result of this name."""
+        """Return True if the result of this name has uses."""
         return name in self.results and bool(self.results[name].uses)
 
     def require(self, condition: object, why: str) -> None:
-        """Refuses the fusion with `why` unless the condition holds."""
+        """Refuse the fusion with `why` unless the condition holds."""
         if not condition:
             self.refuse(why)
 
     def refuse(self, why: str) -> NoReturn:
-        """Refuses the fusion."""
+        """Refuse the fusion."""
         raise Refused(why)
 
 
@@ -111,7 +111,7 @@ Draw = Callable[["np.random.Generator", Match], dict[str, np.ndarray]]
 
 
 def _accept(m: Match) -> None:
-    """The check of a fusion that has none."""
+    """Accept every match: the check of a fusion without one."""
 
 
 def _is_root(root: object) -> bool:
@@ -120,7 +120,7 @@ def _is_root(root: object) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Fusion:
-    """A converter module's entry: what is looked for and what becomes of it.
+    """A fusion as a converter module defines it: a composite or pattern, its check and its rewrite.
 
     emits: the TFLite op that it makes, for listings. root: a composite, or patterns over primitive ops. Where several
     patterns match, of this and other fusions, the largest is tried first; of composites, the one with the most exact
@@ -181,7 +181,7 @@ class Fusion:
 
     @property
     def summary(self) -> str:
-        """The first line of what the author says of it."""
+        """The summary of the fusion: the first line of the docstring of its rewrite, or of its module."""
         module = sys.modules.get(self.rewrite.__module__)
         text = self.rewrite.__doc__ or (module.__doc__ if module else "") or ""
         return text.strip().partition("\n")[0]

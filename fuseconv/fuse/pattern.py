@@ -20,21 +20,34 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from fuseconv.fuse.pattern_terms import (
+    COMMUTATIVE,
+    Bindings,
+    Constant,
+    Either,
+    Glance,
+    NearMiss,
+    Node,
+    Parameter,
+    Term,
+    alternatives,
+    count_ops,
+    nodes_of,
+    subterms,
+)  # fmt: skip
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.signature import IRRELEVANT
 from fuseconv.tfl.builder import TABLE
 
-COMMUTATIVE = frozenset({
-    "tf.Add", "tf.AddV2", "tf.Mul", "tf.Maximum", "tf.Minimum", "tf.SquaredDifference", "tf.Equal", "tf.NotEqual",
-    "tf.LogicalAnd", "tf.LogicalOr", "tfl.ADD", "tfl.MUL", "tfl.MAXIMUM", "tfl.MINIMUM", "tfl.SQUARED_DIFFERENCE",
-})  # fmt: skip
+__all__ = ["Constant", "Dialect", "Pattern", "Term", "pattern"]
+
 _ADD = ("tf.Add", "tf.AddV2")
 _SYNONYMS = {"tf.Add": _ADD, "tf.AddV2": _ADD, "tf.RealDiv": ("tf.RealDiv", "tf.Div")}
 # Constants are compared with what the author wrote in decimal, or computed in another precision.
@@ -45,107 +58,6 @@ _SMALL_SIZE = 64
 _FEW = 4
 # Fewer nodes that match are no sign of what the author of a model meant.
 _FEWEST_NODES = 3
-
-
-class Constant:
-    """The annotation of a parameter that only a constant matches."""
-
-
-class Term:
-    """A part of a pattern that a value can match."""
-
-    def __or__(self, other: Term) -> Either:
-        return Either((*_alternatives(self), *_alternatives(other)))
-
-
-@dataclass(frozen=True)
-class Parameter(Term):
-    """Any value, or any constant; bound to a name."""
-
-    name: str
-    constant: bool = False
-
-
-# What is seen of an op without following its operands: its kind, and for each operand the kind of the op that makes it,
-# or whether it is a constant if none does, or None if it is left out.
-Glance = tuple[Any, ...]
-
-
-def glance(op: Op) -> Glance:
-    """What is seen of the op at first."""
-    seen: list[Any] = [op.kind]
-    for value in op.operands:
-        seen.append(None if value is None else value.is_const if value.op is None else value.op.kind)
-    return tuple(seen)
-
-
-@dataclass(frozen=True)
-class Node(Term):
-    """The result of an op. rest: it may have more operands than these."""
-
-    kinds: tuple[str, ...]
-    operands: tuple[Any, ...]
-    rest: bool
-    attrs: dict[str, Any]
-    name: str | None
-    shared: bool
-
-    def may_be(self, seen: Glance) -> bool:
-        """False of what cannot match, whatever else there is to see of it."""
-        kind, *operands = seen
-        count = len(self.operands)
-        if kind not in self.kinds or count > len(operands) or (count < len(operands) and not self.rest):
-            return False
-        orders = [operands, operands[::-1]] if kind in COMMUTATIVE else [operands]
-        return any(all(map(_may_be, self.operands, order)) for order in orders)
-
-
-@dataclass(frozen=True)
-class Either(Term):
-    """Any of several terms, tried in their order."""
-
-    terms: tuple[Term, ...]
-
-
-@dataclass(frozen=True)
-class Miss:
-    """The one thing that keeps an expression from matching.
-
-    op: where it is; why: a sentence without its full stop. absent: how many ops the pattern has, at the least, that the
-    expression has not; instead: the op in the place of one, where the operands are right. matched: the ops that match.
-    """
-
-    op: Op
-    why: str
-    absent: int = 0
-    instead: Op | None = None
-    matched: tuple[Op, ...] = ()
-
-    @property
-    def closeness(self) -> int:
-        return len(self.matched) - self.absent
-
-
-@dataclass(slots=True)
-class Bindings:
-    """What a match has bound. matched: its ops, the last first; an op may be there twice. inner: those whose results
-    nobody else may read. lenient: one thing may still differ; miss: the one that did.
-
-    While a match is looked for there is one object: what binds something yields for each way in which the rest can be
-    bound too, and takes it back in the end."""
-
-    values: dict[str, Value] = field(default_factory=dict)
-    ops: dict[str, Op] = field(default_factory=dict)
-    matched: list[Op] = field(default_factory=list)
-    inner: list[Op] = field(default_factory=list)
-    lenient: bool = False
-    miss: Miss | None = None
-
-    def but(self, miss: Miss, ways: Iterator[None]) -> Iterator[None]:
-        """The ways with this as the one thing that may differ."""
-        self.lenient, self.miss = False, miss
-        yield from ways
-        self.lenient, self.miss = True, None
 
 
 @dataclass(frozen=True)
@@ -165,7 +77,7 @@ class Pattern:
     @cached_property
     def all_kinds(self) -> frozenset[str]:
         """The kinds of its ops, wherever they stand."""
-        return frozenset(kind for node in _nodes(self.root) for kind in node.kinds)
+        return frozenset(kind for node in nodes_of(self.root) for kind in node.kinds)
 
     @cached_property
     def dialect(self) -> str:
@@ -174,25 +86,25 @@ class Pattern:
     @cached_property
     def size(self) -> int:
         """The number of ops; of the largest alternative where there are several."""
-        return _count(self.root)
+        return count_ops(self.root)
 
     def may_end_at(self, seen: Glance) -> bool:
-        """False of an op that cannot be the last of a match, whatever else there is to see of it."""
+        """Return False if the op cannot be the root of a match, whatever its operands."""
         return any(node.may_be(seen) for node in self._roots)
 
     def matches(self, op: Op) -> Iterator[Bindings]:
-        """The ways to match with `op` as the last op of the pattern."""
+        """Return the ways to match with `op` as the last op of the pattern."""
         for node in self._roots:
             bound = Bindings()
             for _ in _match_op(node, op, bound):
                 if not any(_outside_readers(bound, op)):
                     yield Bindings(dict(bound.values), dict(bound.ops), list(bound.matched))
 
-    def nearest_miss(self, op: Op) -> Miss | None:
-        """What keeps `op` from being the last op of a match, if it is one thing only: a constant of another value, an
-        op, an attribute, or another reader of an inner value. Then ops that stand for at least three nodes of the model
-        match, and two thirds of the pattern's. None also if the pattern matches."""
-        best: Miss | None = None
+    def nearest_miss(self, op: Op) -> NearMiss | None:
+        """Return the near miss with `op` as the root of the match, if a single thing differs: a constant of another
+        value, an op, an attribute, or another reader of an inner value. Then ops that stand for at least three nodes of
+        the model match, and two thirds of the pattern's. None also if the pattern matches."""
+        best: NearMiss | None = None
         for node in self._roots:
             bound = Bindings(lenient=True)
             for _ in _match_op(node, op, bound):
@@ -202,7 +114,7 @@ class Pattern:
                 if miss is None and len(outside) == 1:
                     inner, reader = outside[0]
                     other = "an output too" if reader.kind == "ir.return" else f"also read by {reader.name!r}"
-                    miss = Miss(inner, f"its result is {other}")
+                    miss = NearMiss(inner, f"its result is {other}")
                 elif miss is None or outside:
                     continue
                 miss = replace(miss, matched=tuple(dict.fromkeys(bound.matched)))
@@ -214,7 +126,7 @@ class Pattern:
 
     @cached_property
     def _roots(self) -> tuple[Node, ...]:
-        return tuple(term for term in _alternatives(self.root) if isinstance(term, Node))
+        return tuple(term for term in alternatives(self.root) if isinstance(term, Node))
 
 
 class Dialect:
@@ -249,56 +161,35 @@ class Dialect:
 
 
 def pattern(function: Callable[..., Term]) -> Pattern:
-    """Traces a function whose first parameter is the dialect (`tf` or `tfl`) and whose others stand for values.
+    """Trace a function into a Pattern: its first parameter is the dialect (`tf` or `tfl`), the others are values.
 
     Raises TypeError for what could match nothing, or would never be bound."""
     parameters = list(inspect.signature(function).parameters.values())
     dialect = Dialect(parameters[0].name if parameters else "nothing")
     values = [Parameter(p.name, p.annotation in (Constant, "Constant")) for p in parameters[1:]]
     root = function(dialect, *values)
-    if not isinstance(root, Term) or not all(isinstance(term, Node) for term in _alternatives(root)):
+    if not isinstance(root, Term) or not all(isinstance(term, Node) for term in alternatives(root)):
         raise TypeError(f"the pattern {function.__name__} returns an op, or several alternatives, not {root!r}")
-    bound = {part.name for part in _parts(root) if isinstance(part, Parameter)}
+    bound = {part.name for part in subterms(root) if isinstance(part, Parameter)}
     unbound = [value.name for value in values if value.name not in bound]
     if unbound:
         raise TypeError(f"the pattern {function.__name__} does not say where its parameter {unbound[0]} is")
-    names = tuple(dict.fromkeys(node.name for node in _nodes(root) if node.name))
+    names = tuple(dict.fromkeys(node.name for node in nodes_of(root) if node.name))
     return Pattern(function.__name__, root, tuple(value.name for value in values), names)
-
-
-def _alternatives(term: Term) -> tuple[Term, ...]:
-    return term.terms if isinstance(term, Either) else (term,)
-
-
-def _nodes(term: Any) -> Iterator[Node]:
-    return (part for part in _parts(term) if isinstance(part, Node))
-
-
-def _parts(term: Any) -> Iterator[Any]:
-    """The term and all that it is made of."""
-    yield term
-    for part in term.terms if isinstance(term, Either) else term.operands if isinstance(term, Node) else ():
-        yield from _parts(part)
-
-
-def _count(term: Any, choose: Callable[[Iterable[int]], int] = max) -> int:
-    if isinstance(term, Either):
-        return choose(_count(part, choose) for part in term.terms)
-    return 1 + sum(_count(part, choose) for part in term.operands) if isinstance(term, Node) else 0
 
 
 def _match_op(node: Node, op: Op, bound: Bindings) -> Iterator[None]:
     count = len(node.operands)
     if op.kind not in node.kinds or count > len(op.operands) or (count < len(op.operands) and not node.rest):
         return
-    if _holds_state_or_is_quantised(op):
+    if _holds_state_or_is_quantized(op):
         return
     wrong = _wrong_attr(node, op)
     if wrong is None:
         yield from _match_parts(node, op, bound)
     elif bound.lenient:
         held = repr(op.attrs[wrong]) if wrong in op.attrs else "its default"
-        yield from bound.but(Miss(op, f"the attribute {wrong} holds {held}"), _match_parts(node, op, bound))
+        yield from bound.but(NearMiss(op, f"the attribute {wrong} holds {held}"), _match_parts(node, op, bound))
 
 
 def _match_parts(node: Node, op: Op, bound: Bindings) -> Iterator[None]:
@@ -327,7 +218,7 @@ def _match_operands(terms: tuple, operands: list, index: int, reader: Op, bound:
     for _ in _match_value(terms[index], operands[index], bound):
         yield from _match_operands(terms, operands, index + 1, reader, bound)
     if bound.lenient:
-        for _ in _match_wrongly(terms[index], operands[index], reader, bound):
+        for _ in _match_as_miss(terms[index], operands[index], reader, bound):
             yield from _match_operands(terms, operands, index + 1, reader, bound)
 
 
@@ -356,24 +247,25 @@ def _match_value(term: Any, value: Value | None, bound: Bindings) -> Iterator[No
             yield
 
 
-def _match_wrongly(term: Any, value: Value | None, reader: Op, bound: Bindings) -> Iterator[None]:
-    """Takes a value that is no match of a term for the one thing that may differ: an op in the place of another, or a
+def _match_as_miss(term: Any, value: Value | None, reader: Op, bound: Bindings) -> Iterator[None]:
+    """Take a value that is no match of a term for the one thing that may differ: an op in the place of another, or a
     value in the place of the whole term."""
     why = _why_different(term, value, bound)
     if not why:
         return
     op = value.op if value is not None else None
-    for node in _alternatives(term):
+    for node in alternatives(term):
         if op is not None and isinstance(node, Node) and len(node.operands) == len(op.operands):
             within = _match_operands(node.operands, op.operands, 0, op, bound)
-            yield from bound.but(Miss(reader, why, 1, op), within)
-    yield from bound.but(Miss(reader, why, _count(term, min)), iter([None]))
+            yield from bound.but(NearMiss(reader, why, 1, op), within)
+    yield from bound.but(NearMiss(reader, why, count_ops(term, min)), iter([None]))
 
 
 def _why_different(term: Any, value: Value | None, bound: Bindings) -> str:
-    """What is different about a value that can be no match of a term, whatever its own operands are; empty if it can be
-    one, if it would mean another expression altogether, or if it is an op that one of the alternatives begins with."""
-    terms = _alternatives(term)
+    """Return what is different about a value that can be no match of a term, whatever its own operands are; empty if it
+    can be one, if it would mean another expression altogether, or if it is an op that one of the alternatives begins
+    with."""
+    terms = alternatives(term)
     kinds = dict.fromkeys(kind for part in terms if isinstance(part, Node) for kind in part.kinds)
     if value is None or term is None or (value.op is not None and value.op.kind in kinds and value.index == 0):
         return ""
@@ -393,14 +285,14 @@ def _why_different(term: Any, value: Value | None, bound: Bindings) -> str:
 
 
 def _described(value: Value) -> str:
-    """A value as its reader sees it."""
+    """Return a value as its reader sees it."""
     if value.data is not None:
         return f"the constant {value.data.tolist()}" if value.data.size <= _FEW else "a constant"
     return f"the input {value.name!r}" if value.op is None else f"{value.op.type} {value.op.name!r}"
 
 
 def _is_same(a: Value, b: Value) -> bool:
-    """True of one value, and of small constants with equal elements."""
+    """Return True for the same value, and for small constants with equal elements."""
     if a is b or a.data is None or b.data is None:
         return a is b
     small = a.data.size <= _SMALL_SIZE
@@ -414,7 +306,7 @@ def _is_number(value: Value, number: float) -> bool:
 
 
 def _wrong_attr(node: Node, op: Op) -> str | None:
-    """The first attribute that does not hold what the pattern asks for."""
+    """Return the first attribute that does not have the value in the pattern."""
     for name, wanted in node.attrs.items():
         held = op.attrs.get(name)
         if not (wanted(held) if callable(wanted) else held == wanted):
@@ -426,27 +318,16 @@ def _wrong_attr(node: Node, op: Op) -> str | None:
     return None
 
 
-def _holds_state_or_is_quantised(op: Op) -> bool:
-    """True of ops that no pattern means: writes of variable tensors, and arithmetic on scaled integers."""
+def _holds_state_or_is_quantized(op: Op) -> bool:
+    """Return True for ops that no pattern matches: writes of variable tensors, and arithmetic on quantized values."""
     for value in (*op.results, *op.operands):
         if value is not None and (value.variable or value.quantisation is not None):
             return True
     return False
 
 
-def _may_be(term: Any, maker: str | bool | None) -> bool:
-    """False of a term that cannot match what a glance shows of an operand."""
-    if isinstance(term, Either):
-        return any(_may_be(alternative, maker) for alternative in term.terms)
-    if isinstance(term, Node):
-        return maker in term.kinds
-    if term is None:
-        return maker is None
-    return maker is True or (isinstance(term, Parameter) and not term.constant and maker is not None)
-
-
 def _outside_readers(bound: Bindings, root: Op) -> Iterator[tuple[Op, Op]]:
-    """The inner ops whose results somebody else reads, each with each such reader."""
+    """Return (inner op, reader) for each use of an inner result outside the match."""
     matched = {*bound.matched, bound.miss.instead if bound.miss else None}
     for op in dict.fromkeys(bound.inner):
         for reader in () if op is root else dict.fromkeys(reader for r in op.results for reader in r.uses):

@@ -1,4 +1,5 @@
-"""Finds converter modules: the built-in ones, files, importable modules, and entry points of installed packages."""
+"""Discovery of converter modules: the built-in ones, files, importable modules, and entry points of installed
+packages."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ ENTRY_POINTS = "fuseconv.plugins"
 
 
 def load_registry(plugins: Sequence[str | os.PathLike] = ()) -> Registry:
-    """The registry of one conversion: built-in modules, installed plug-ins, and those named (.py files or modules)."""
+    """Return the registry of one conversion: built-in modules, installed plug-ins, and the modules given by name or .py
+    file."""
     registry = Registry.builtin()
     for entry_point in _installed(tuple(sys.path)):
         package = entry_point.dist.name if entry_point.dist else ""
@@ -33,12 +35,12 @@ def load_registry(plugins: Sequence[str | os.PathLike] = ()) -> Registry:
 
 @functools.cache
 def _installed(path: tuple[str, ...]) -> list[importlib.metadata.EntryPoint]:
-    """The plug-ins of the packages on this `sys.path`, which are read from the disk."""
+    """Return the plug-ins of the packages on this `sys.path`, which are read from the disk."""
     return sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda e: e.name)
 
 
 def load_module(plugin: str) -> ModuleType:
-    """Imports a plug-in: the path of a .py file, or a module's name. Raises an InputError that says where it broke."""
+    """Import a plug-in: the path of a .py file, or a module's name. Raises an InputError that says where it broke."""
     if plugin.endswith(".py"):
         path = Path(plugin)
         if not path.is_file():

@@ -1,4 +1,4 @@
-"""Collects fusions and lowering rules from converter modules."""
+"""Registry of the fusions, passes and lowering rules of converter modules."""
 
 from __future__ import annotations
 
@@ -46,14 +46,15 @@ class Registry:
 
     @classmethod
     def builtin(cls) -> Registry:
-        """The modules that come with fuseconv, in a registry of the caller's own."""
+        """Return the modules that come with fuseconv, in a registry of the caller's own."""
         registry, shared = cls(), _builtin()
         registry._fusions, registry._rules = dict(shared._fusions), dict(shared._rules)
         registry._modules = list(shared._modules)
         return registry
 
     def add(self, module: ModuleType, origin: str = "") -> None:
-        """Collects what a module offers, once. Rules that it has imported from elsewhere are not its own.
+        """Register the fusions, rules and passes of a module, once. Rules that it has imported from elsewhere are not
+        its own.
 
         origin: how listings call the module, by default by its name. Raises InputError if it offers something else."""
         if module in self._modules:
@@ -83,7 +84,8 @@ class Registry:
         return [owned.item for owned in self._fusions.values()]  # type: ignore[misc]
 
     def choose_fusions(self, only: Sequence[str], without: Sequence[str], report: Report) -> list[Fusion]:
-        """The fusions of these names (globs; all, if there are none) without those; the report notes what is left out.
+        """Return the fusions whose names match the globs of the first argument (all, if there are none) and not those
+        of the second; the report notes the excluded ones.
 
         Raises InputError for a glob that fits no fusion."""
         for glob in (*only, *without):
@@ -103,7 +105,7 @@ class Registry:
         return {name: owned.item for name, owned in self._rules.items()}  # type: ignore[misc]
 
     def origin(self, name: str) -> str:
-        """The module that owns a fusion or a rule."""
+        """Return the module that owns a fusion or a rule."""
         owned = self._fusions.get(name) or self._rules[name]
         return owned.origin
 

@@ -1,4 +1,4 @@
-"""Draws what the body of a composite and the op that it is fused to are run on: sizes and arrays."""
+"""Random sizes and arrays on which the body of a composite is compared with its fused op."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST_SIZE = 64
 
 
 def sizes(op: Op) -> list[dict[str, int]]:
-    """Small sizes for the unknown ones, in the order in which they are worth a try.
+    """Return small values for the unknown sizes, in the order in which to try them.
 
     Two inputs each have a batch of their own, as far as anybody knows, so a size goes by the axis where it first
     stands: mostly those that must be equal are, and axes that are mixed up show. Failing that, all are the same, and
@@ -45,7 +45,7 @@ def sizes(op: Op) -> list[dict[str, int]]:
 
 
 def draw_special(fusion: Fusion, rng: np.random.Generator, match: Match) -> dict[Value, np.ndarray]:
-    """What the fusion draws, by operand."""
+    """Return the arrays that the fusion itself draws, by operand."""
     if fusion.draw is None:
         return {}
     given: dict[Value, np.ndarray] = {}
@@ -61,9 +61,9 @@ def draw_special(fusion: Fusion, rng: np.random.Generator, match: Match) -> dict
     return given
 
 
-def places(graph: Graph) -> set[Value]:
-    """What may tell places or sizes: operands of which the table of ops says so, those of ops that nobody knows or that
-    run functions, and what these are made from."""
+def index_operands(graph: Graph) -> set[Value]:
+    """Return the operands that may hold indices or sizes: by the op table, all operands of unknown ops and of ops that
+    run functions, and the values these are computed from."""
     found: set[Value] = set()
     pending: list[Value | None] = []
     for op in graph.ops:
@@ -78,6 +78,7 @@ def places(graph: Graph) -> set[Value]:
 
 
 def draw(rng: np.random.Generator, dtype: np.dtype, shape: Any, scale: float, data: bool) -> np.ndarray:
+    """Return a random array of the type and shape. data: its numbers are neither indices nor sizes."""
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.kind == "O":

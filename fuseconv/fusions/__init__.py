@@ -39,12 +39,12 @@ from fuseconv.fusions import (
     masked_recurrent,
     max_unpooling,
     mish,
-    non_max_suppression,
-    normalization,
+    non_max_suppression_padded,
     pool_into_stride,
     reassociate_constants,
     relu_n,
     rnn,
+    simplify_layer_norm,
     softmax,
     square,
     tftext,
@@ -54,9 +54,9 @@ from fuseconv.fusions import (
 )
 
 MODULES = (
-    lstm, rnn, bidirectional, masked_recurrent, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression,
+    lstm, rnn, bidirectional, masked_recurrent, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression_padded,
     detection_postprocess, max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, mish, relu_n,
-    leaky_relu, l2_normalization, softmax, normalization, square, fold_full_mask, conv_to_space_to_depth,
+    leaky_relu, l2_normalization, softmax, simplify_layer_norm, square, fold_full_mask, conv_to_space_to_depth,
     grouped_conv, fold_into_linear, fold_before_linear, hoist_above_reshape, reassociate_constants,
     combine_negation, fold_padding, dilated_conv, fold_dense_reshape, lerp, fold_reductions,
     affine_to_depthwise_conv, concat_to_pad, fold_cast_pairs, attention_mask, transpose_conv_to_depth_to_space,

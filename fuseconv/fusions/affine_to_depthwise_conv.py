@@ -1,4 +1,4 @@
-"""x * a + b with a number each for every channel of an image -> DEPTHWISE_CONV_2D with a window of 1.
+"""x * a + b with one a and one b for each channel of an image -> DEPTHWISE_CONV_2D with a window of 1.
 
 It is what is left of batch norms that no convolution takes: those before an activation, and behind a concatenation. The
 delegate computes such a convolution in one pass over the data, the activation behind it included.
@@ -12,7 +12,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constant_operands import numbers, per_channel
+from fuseconv.fusions.constant_operands import finite_array, per_channel
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS
@@ -50,7 +50,7 @@ def _may_take(reader: Op) -> bool:
 
 
 def _vector(m: Match, constant: Value) -> np.ndarray | None:
-    array, channels = numbers(constant), m.x.shape[-1]
+    array, channels = finite_array(constant), m.x.shape[-1]
     return per_channel(array, m.x.shape, channels) if array is not None and isinstance(channels, int) else None
 
 

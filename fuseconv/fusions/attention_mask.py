@@ -1,4 +1,4 @@
-"""Scores of attention that a mask selects -> their MINIMUM with what the mask allows, computed once for all heads.
+"""SELECT of attention scores by a mask -> MINIMUM with bounds made of the mask, computed once for all heads.
 
     softmax(where(mask, scores, -3e38)) -> softmax(minimum(scores, where(mask, inf, -3e38)))
 
@@ -57,7 +57,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def _repeats(mask: Shape, scores: Shape) -> bool:
-    """True if the mask is one for several scores."""
+    """Return True if the mask is one for several scores."""
     return len(mask) < len(scores) or any(dim == 1 != size for dim, size in zip(mask, scores))
 
 

@@ -1,4 +1,4 @@
-"""A layer forwards and one backwards on the same input -> BIDIRECTIONAL_SEQUENCE_LSTM or _RNN.
+"""A forward and a backward layer on the same input -> BIDIRECTIONAL_SEQUENCE_LSTM or _RNN.
 
 The contract is this project's own (transforms/rnn/merge_bidirectional.py pairs the layers): x, then what the
 composites `lstm_*` and `rnn_*` of one direction have behind it, for the layer that goes forwards and for the one that
@@ -39,7 +39,7 @@ BIDIRECTIONAL_RNN = composite(
 
 
 def _directions(m: Match, names: str) -> list[Match]:
-    """What the fusion of one direction would see of each."""
+    """Return a match for the fusion of each direction."""
     return [
         Match({"x": m.x, "mask": None, "lengths": None, **{n: m.operands[f"{d}_{n}"] for n in names.split()}}, m.attrs)
         for d in _DIRECTIONS
@@ -87,7 +87,7 @@ def rewrite_rnn(tfl: Builder, m: Match) -> dict[str, Value]:
 
 
 def _outputs(tfl: Builder, m: Match, outputs: list[Value]) -> dict[str, Value]:
-    """The sequences and, where they are read, their ends."""
+    """Return the sequences and, where they are read, their ends."""
     made = {f"{direction}_sequence": output for direction, output in zip(_DIRECTIONS, outputs)}
     for direction in _DIRECTIONS:
         for name in ("last", "h"):
@@ -97,7 +97,7 @@ def _outputs(tfl: Builder, m: Match, outputs: list[Value]) -> dict[str, Value]:
 
 
 def _last(tfl: Builder, m: Match, made: dict[str, Value], direction: str) -> Value:
-    """The last output of a direction, built once."""
+    """Return the last output of a direction, built once."""
     known = next((made[f"{direction}_{name}"] for name in ("last", "h") if f"{direction}_{name}" in made), None)
     axis = 0 if m.attrs["time_major"] else 1
     return known or lstm.last_step(tfl, made[f"{direction}_sequence"], axis, direction == "backward")

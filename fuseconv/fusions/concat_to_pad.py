@@ -1,4 +1,4 @@
-"""A constant that is repeated for each row of a batch and joined to the data, plus another -> PAD and one ADD.
+"""CONCATENATION of a constant, broadcast over the batch, with the data, plus another constant -> PAD and one ADD.
 
 Class tokens and the embeddings of positions behind them are written like this. A padded row plus a constant is that
 constant: the sum of the token and its position. Nobody asks for the size of the batch any more, which delegates cannot
@@ -13,7 +13,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Dialect, Term, pattern
-from fuseconv.fusions.constant_operands import numbers
+from fuseconv.fusions.constant_operands import finite_array
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.limits import RANK, TYPES
@@ -35,7 +35,10 @@ def zeros(tfl: Any, x: Any, c: Constant, dims: Any) -> Term:
 
 
 def check_positions(m: Match) -> None:
-    m.require(numbers(m.c) is not None and numbers(m.p) is not None, "the constants are not of float32, or not finite")
+    m.require(
+        finite_array(m.c) is not None and finite_array(m.p) is not None,
+        "the constants are not of float32, or not finite",
+    )
     _require_padding(m)
     token = _token(m)
     m.require(token is not None and m.p.rank <= m.x.rank, "the sizes along the axis are not known")
@@ -53,12 +56,13 @@ def check_zeros(m: Match) -> None:
 
 
 def rewrite_zeros(tfl: Builder, m: Match) -> Value:
-    """Zeros that are repeated and joined to data -> PAD."""
+    """CONCATENATION of zeros, broadcast over the batch, with the data -> PAD."""
     return _padded(tfl, m)
 
 
 def _require_padding(m: Match) -> None:
-    """Refuses what PAD does not do: the sizes along the axis must be known, and the constant be one for all rows."""
+    """Refuse joins that PAD cannot express: the sizes along the axis must be known, and the constant be one for all
+    rows."""
     join, repeated = _join(m), m.repeated.result.shape
     m.require(not join.attrs.get("fused_activation_function"), "an activation stands between")
     m.require(m.x.shape is not None and repeated is not None, "a rank is not known")
@@ -75,7 +79,7 @@ def _padded(tfl: Builder, m: Match) -> Value:
 
 
 def _token(m: Match) -> np.ndarray | None:
-    """The constant with zeros beside it where the data stand; None if their number is not known."""
+    """Return the constant with zeros beside it where the data stand; None if their number is not known."""
     axis, rank = _axis(m), len(m.x.shape)
     count, beside = m.repeated.result.shape[axis], m.x.shape[axis]
     if not isinstance(beside, int):

@@ -1,4 +1,4 @@
-"""What fusions ask of the constants that they merge: shapes that fit, and numbers that stay as exact as they were."""
+"""Helpers of fusions that merge constants: matching shapes, and arithmetic that loses no accuracy."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ _LARGEST = 1e30
 _ROUNDS = 1024.0
 
 
-def numbers(value: Value | None) -> np.ndarray | None:
-    """The array of a constant of float32, all of it finite; None for any other value."""
+def finite_array(value: Value | None) -> np.ndarray | None:
+    """Return the array of a constant of float32, all of it finite; None for any other value."""
     if value is None or value.data is None or value.dtype is not types.FLOAT32 or value.quantisation is not None:
         return None
     return value.data if np.isfinite(value.data).all() else None
 
 
 def per_channel(array: np.ndarray, shape: Shape | None, channels: int) -> np.ndarray | None:
-    """The constant as a vector of `channels` numbers, if it tells nothing but channels of a tensor of this shape.
+    """Return the constant as a vector of `channels` numbers, if it tells nothing but channels of a tensor of this
+    shape.
 
     The channels are the last dimensions, as many of them as have `channels` elements together. None if there are none
     such, or if the constant differs along other dimensions, or if it has more dimensions than the tensor.
@@ -44,12 +45,13 @@ def per_channel(array: np.ndarray, shape: Shape | None, channels: int) -> np.nda
     if trailing is None:
         return None
     inner: np.ndarray = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
-    stretched = stretched_to(inner, trailing)
+    stretched = broadcast_constant(inner, trailing)
     return None if stretched is None else stretched.reshape(channels)
 
 
-def stretched_to(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
-    """The array, broadcast to this shape; None if it has more elements in a dimension, or more dimensions above 1."""
+def broadcast_constant(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Return the array, broadcast to this shape; None if it has more elements in a dimension, or more dimensions above
+    1."""
     outer = max(array.ndim - len(shape), 0)
     inner = array.shape[outer:]
     fits = all(dim in (1, size) for dim, size in zip(inner[::-1], shape[::-1])) and set(array.shape[:outer]) <= {1}
@@ -57,7 +59,7 @@ def stretched_to(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None
 
 
 def trailing_dims(shape: Shape, elements: int) -> tuple[int, ...] | None:
-    """The last dimensions of a shape that have so many elements together; None if there are none such."""
+    """Return the last dimensions of a shape whose product is the given number of elements; None if there are none."""
     for count in range(1, len(shape) + 1):
         trailing = shape[-count:]
         if not all(isinstance(dim, int) for dim in trailing):
@@ -68,7 +70,8 @@ def trailing_dims(shape: Shape, elements: int) -> tuple[int, ...] | None:
 
 
 def scaled(array: np.ndarray, factors: np.ndarray) -> np.ndarray | None:
-    """The array times factors that broadcast to it; None where that could overflow, or lose digits that count."""
+    """Return the array times factors that broadcast to it; None where that could overflow, or lose digits that
+    count."""
     if not _keep_digits(factors):
         return None
     with np.errstate(all="ignore"):
@@ -77,7 +80,7 @@ def scaled(array: np.ndarray, factors: np.ndarray) -> np.ndarray | None:
 
 
 def scaled_weights(weights: Value, factors: np.ndarray) -> Value | None:
-    """The same of a constant that may be large: a `Product`."""
+    """Return the same of a constant that may be large: a `Product`."""
     if not _keep_digits(factors):
         return None
     largest = weights.largest if isinstance(weights, Product) else _largest(weights.stored)  # type: ignore[arg-type]
@@ -94,15 +97,17 @@ def _keep_digits(factors: np.ndarray) -> bool:
     return not sizes.size or bool(sizes.min() >= _SMALLEST_FACTOR and sizes.max() <= _LARGEST_FACTOR)
 
 
-def inverted(factors: np.ndarray) -> np.ndarray | None:
-    """What to multiply by instead of dividing by these numbers; None where that is not the same up to rounding."""
+def reciprocal(factors: np.ndarray) -> np.ndarray | None:
+    """Return the factor that replaces a division by these numbers; None where the result differs by more than
+    rounding."""
     if not factors.size or not factors.all() or not _keep_digits(factors):
         return None
     return np.divide(np.float32(1), factors)
 
 
 def summed(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """The sum of two constants that are added to something; None where adding them one by one rounds it on purpose."""
+    """Return the sum of two constants that are added to the same value; None where adding them one by one rounds on
+    purpose."""
     with np.errstate(all="ignore"):
         total = np.add(a, b)
     size: np.ndarray = np.maximum(np.abs(a), np.abs(b))
@@ -115,11 +120,11 @@ def _fits(array: np.ndarray) -> bool:
 
 
 def _largest(array: np.ndarray) -> float:
-    """The size of the largest element; NaN if one is NaN."""
+    """Return the size of the largest element; NaN if one is NaN."""
     flat = array.ravel("K")
     return float(np.maximum(flat.max(initial=0), -flat.min(initial=0)))
 
 
 def require_float32(m: Match) -> None:
-    """Refuses what is not float32: TFLite's kernels compute activations and norms of nothing else."""
+    """Refuse other types than float32: TFLite's kernels compute activations and norms in no other."""
     m.require(m.result.dtype is types.FLOAT32, f"TFLite computes it in float32, not in {m.result.dtype}")

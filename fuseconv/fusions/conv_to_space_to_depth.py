@@ -1,4 +1,4 @@
-"""A convolution that puts windows side by side into the channels -> SPACE_TO_DEPTH.
+"""Convolution with an identity filter, whose stride is its window -> SPACE_TO_DEPTH.
 
 Keras cuts an image into patches with the filter that is an identity matrix: measured on 1 thread, 224 x 224 x 3 in
 windows of 16, 844 us as a convolution and 10 us so.

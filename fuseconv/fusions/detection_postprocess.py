@@ -77,19 +77,20 @@ def rewrite(tfl: Builder, m: Match) -> list[Value]:
 
 
 def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
-    """Boxes of the size of an image, of which some overlap. From few to half of them have a score above the threshold;
-    the scores of a box are alike in all classes, so that it shows whether it is taken for one of them or for several.
+    """Return boxes of the size of an image, of which some overlap. From few to half of them have a score above the
+    threshold; the scores of a box are alike in all classes, so that it shows whether it is taken for one of them or for
+    several.
     """
     _, count, classes = m.scores.shape
     scales = [m.attrs[name] for name in ("y_scale", "x_scale", "h_scale", "w_scale")]
-    centres, sizes = rng.uniform(0.2, 0.8, (count, 2)), rng.uniform(0.1, 0.5, (count, 2))
+    centers, sizes = rng.uniform(0.2, 0.8, (count, 2)), rng.uniform(0.1, 0.5, (count, 2))
     few = min(m.attrs["max_detections"] / count, 0.5)
     above = rng.uniform(0, 1, (count, 1)) < np.exp(rng.uniform(np.log(few), np.log(0.5)))
     quality = rng.uniform(0, 1, (count, 1)) * np.where(above, 1.0, -1.0) + rng.uniform(-0.2, 0.2, (count, classes))
     drawn = {
         "boxes": rng.normal(0.0, 0.3, m.boxes.shape) * scales,
         "scores": max(m.attrs["nms_score_threshold"], -1.0) + quality[np.newaxis],
-        "anchors": np.concatenate([centres, sizes], 1),
+        "anchors": np.concatenate([centers, sizes], 1),
     }
     return {name: array.astype(np.float32) for name, array in drawn.items() if not m.operands[name].is_const}
 

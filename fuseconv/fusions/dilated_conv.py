@@ -17,7 +17,7 @@ from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.forms import RESHAPES
-from fuseconv.tfl.infer import content
+from fuseconv.tfl.type_inference import content
 
 _CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 
@@ -78,7 +78,7 @@ def _squeezed(tfl: Builder, x: Value, axis: int) -> Value:
 
 
 def _positions(m: Match) -> list[int]:
-    """Which spatial dimensions of the convolution the block's are; none if that cannot be told."""
+    """Return the axes of the convolution that the block's dimensions are; empty if that is not known."""
     dims = len(m.block.data)
     if m.squeeze is None:
         return list(range(dims)) if m.x.rank == 4 and dims <= 2 else []
@@ -88,7 +88,7 @@ def _positions(m: Match) -> list[int]:
 
 
 def _reshaped(m: Match) -> list[tuple[Shape | None, Shape | None]]:
-    """Before and behind the convolution, the shapes without and with the dimension that is added for it."""
+    """Return before and behind the convolution, the shapes without and with the dimension that is added for it."""
     return [
         (m.expand.operands[0].shape, m.expand.result.shape),
         (m.squeeze.result.shape, m.squeeze.operands[0].shape),
@@ -96,14 +96,16 @@ def _reshaped(m: Match) -> list[tuple[Shape | None, Shape | None]]:
 
 
 def _adds(flat: Shape | None, deep: Shape | None, axis: int) -> bool:
-    """True if `deep` is `flat` with a dimension of size 1 more at `axis`; the batch follows from the others."""
+    """Return True if `deep` is `flat` with a unit dimension inserted at `axis`; the batch follows from the other
+    dimensions."""
     if flat is None or deep is None or len(flat) != 3 or len(deep) != 4:
         return False
     return deep[axis] == 1 and deep[1:axis] + deep[axis + 1 :] == flat[1:]
 
 
 def _pads(m: Match) -> list[list[int]] | None:
-    """The zeros before and after each dimension of the block that are not cropped; None if they are not known."""
+    """Return the zeros before and after each dimension of the block that are not cropped; None if they are not
+    known."""
     pads, crops = content(m.pads), content(m.crops)
     if pads is None or crops is None:
         return None

@@ -1,4 +1,4 @@
-"""What precedes convolutions and dense layers -> their weights and biases: x * a, x + b, x * a + b with constants.
+"""Constants before convolutions and dense layers -> their weights and biases: x * a, x + b, x * a + b.
 
 A product with a constant for each input channel moves into the weights. A sum moves into the bias where no zeros stand
 beside the data, and only behind products, norms and other linear ops: x - c can be small and exact where x is large,
@@ -13,7 +13,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Dialect, Term, pattern
-from fuseconv.fusions.constant_operands import inverted, numbers, per_channel, scaled, scaled_weights, summed
+from fuseconv.fusions.constant_operands import finite_array, per_channel, reciprocal, scaled, scaled_weights, summed
 from fuseconv.fusions.fold_into_linear import linear_of, rebuilt
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
@@ -27,7 +27,7 @@ _INEXACT = "the numbers do not fit into the weights without loss"
 
 
 def _reads(tfl: Dialect, data: Any, shape: Any, weights: Any) -> Term:
-    """A linear op with this data; the first operand of a transposed convolution is its output's shape."""
+    """Return a linear op with this data; the first operand of a transposed convolution is its output's shape."""
     return tfl[_DATA_FIRST](data, ..., name="linear") | tfl[_DATA_THIRD](shape, weights, data, ..., name="linear")
 
 
@@ -72,24 +72,24 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def _require_elementwise(m: Match) -> None:
-    """Refuses constants with an activation behind them, and those that repeat the data."""
+    """Refuse constants with an activation behind them, and those that repeat the data."""
     m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between")
     m.require(m.x.shape is not None and m.x.shape == m.inner.result.shape, "a constant enlarges the data")
 
 
 def check_factored(m: Match) -> None:
-    found, a = linear_of(m), numbers(m.a)
+    found, a = linear_of(m), finite_array(m.a)
     m.require(len(m.inner.result.uses) == 1, _OTHER_READER)
     _require_elementwise(m)
-    m.require(_channels(found, m.a) and numbers(m.b) is not None, _NOT_PER_CHANNEL)
-    m.require(inverted(a) is not None and scaled(m.b.data, inverted(a)) is not None, _INEXACT)  # type: ignore[arg-type]
+    m.require(_channels(found, m.a) and finite_array(m.b) is not None, _NOT_PER_CHANNEL)
+    m.require(reciprocal(a) is not None and scaled(m.b.data, reciprocal(a)) is not None, _INEXACT)  # type: ignore[arg-type]
 
 
 def rewrite_factored(tfl: Builder, m: Match) -> Value:
     """(x * a + b) before a linear op -> x + b / a, and a in the weights: where b cannot move into the bias."""
     found = linear_of(m)
     weights, bias = _folded(m, found, None)
-    data = tfl.add(m.x, scaled(m.b.data, inverted(m.a.data)))  # type: ignore[arg-type]
+    data = tfl.add(m.x, scaled(m.b.data, reciprocal(m.a.data)))  # type: ignore[arg-type]
     return rebuilt(tfl, found, weights, bias, found.activation, data)
 
 
@@ -109,7 +109,8 @@ def rewrite_gated(tfl: Builder, m: Match) -> Value:
 
 
 def _rounds(op: Op | None) -> bool:
-    """True of an op whose result is no more exact than a sum of products with it: a linear one, the last of a norm."""
+    """Return True for an op whose result is no more exact than a sum of products with it: a linear one, the last of a
+    norm."""
     if op is None or op.dialect != "tfl":
         return False
     makers = [value.op.type for value in op.operands if value is not None and value.op is not None]
@@ -117,7 +118,7 @@ def _rounds(op: Op | None) -> bool:
 
 
 def _rounds_all(factors: np.ndarray) -> bool:
-    """True if products with these factors have more digits than fit: none is a power of two."""
+    """Return True if products with these factors have more digits than fit: none is a power of two."""
     return bool((np.abs(np.frexp(factors)[0]) != 0.5).all())
 
 
@@ -126,8 +127,8 @@ def _channels(found: Linear, constant: Value | None) -> bool:
 
 
 def _vector(found: Linear, constant: Value) -> np.ndarray | None:
-    """One number an input channel. The data must keep its last dimension, so that no other broadcasts."""
-    array, inputs = numbers(constant), found.inputs
+    """Return one number an input channel. The data must keep its last dimension, so that no other broadcasts."""
+    array, inputs = finite_array(constant), found.inputs
     if array is None:
         return None
     if inputs is None:  # a grouped convolution
@@ -136,7 +137,7 @@ def _vector(found: Linear, constant: Value) -> np.ndarray | None:
 
 
 def _folded(m: Match, found: Linear, b: Value | None) -> tuple[Value, np.ndarray | None]:
-    """The weights and the bias with `m.a` and `b` in them; refuses the fusion where digits would be lost."""
+    """Return the weights and the bias with `m.a` and `b` in them; refuses the fusion where digits would be lost."""
     weights, bias = found.weights, found.bias
     if b is not None:
         vector = _vector(found, b)

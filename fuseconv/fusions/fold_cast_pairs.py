@@ -1,4 +1,4 @@
-"""Truth values as numbers, and back -> as they were: masks that layers hand on as another type."""
+"""CAST of bool to a number and back -> the bool: masks that layers pass on as another type."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def check_behind(m: Match) -> None:
 
 
 def rewrite_behind(tfl: Builder, m: Match) -> Value:
-    """A dense layer whose result is given the dimensions of its data back -> one that keeps them."""
+    """RESHAPE of a dense layer's result to the outer dimensions of its data -> FULLY_CONNECTED(keep_num_dims)."""
     return tfl.op("FULLY_CONNECTED", tuple(m.dense.operands), m.dense.attrs | {"keep_num_dims": True})[0]
 
 
@@ -42,12 +42,12 @@ def check_before(m: Match) -> None:
 
 
 def rewrite_before(tfl: Builder, m: Match) -> Value:
-    """Data that is reshaped for a dense layer -> the data as it is."""
+    """RESHAPE of a dense layer's data -> none: FULLY_CONNECTED reads any shape row by row."""
     return tfl.op("FULLY_CONNECTED", (m.x, *m.dense.operands[1:]), m.dense.attrs)[0]
 
 
 def _rows_are_whole(m: Match) -> bool:
-    """True if each row of the data, which the layer gets now, is one that the weights take."""
+    """Return True if the last dimension of the dense layer's data is the input size of its weights."""
     data, weights = m.dense.operands[0].shape, m.dense.operands[1].shape
     return bool(data) and weights is not None and data[-1] == weights[-1]
 

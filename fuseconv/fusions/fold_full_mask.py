@@ -1,4 +1,4 @@
-"""A mask that is true everywhere, and another, select together -> the other selects (Keras' MultiHeadAttention)."""
+"""SELECT by the AND of a mask and a full one, true everywhere -> SELECT by the mask (Keras' MultiHeadAttention)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def _covered(shape: Shape, others: list[Shape]) -> bool:
-    """True if each dimension is 1, or one that another shape has in the same place."""
+    """Return True if each dimension is 1, or one that another shape has in the same place."""
     places = [{dims[-place] for dims in others if len(dims) >= place} for place in range(1, len(shape) + 1)]
     return len(shape) <= max(map(len, others)) and all(d == 1 or d in p for d, p in zip(shape[::-1], places))
 

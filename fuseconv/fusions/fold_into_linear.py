@@ -1,4 +1,4 @@
-"""What follows a convolution or dense layer -> its weights, its bias and its activation.
+"""Constants and activations behind a convolution or dense layer -> its weights, its bias and its activation.
 
 A product or sum with a constant for each output channel changes filter and bias: batch norms of any form, and biases of
 any form, vanish in this way. RELU, RELU6 and RELU_N1_TO_1 become the fused activation.
@@ -12,7 +12,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constant_operands import numbers, per_channel, scaled, scaled_weights, summed
+from fuseconv.fusions.constant_operands import finite_array, per_channel, scaled, scaled_weights, summed
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS, Linear, linear
@@ -46,7 +46,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def linear_of(m: Match) -> Linear:
-    """The linear op of the match. Refuses the fusion if its weights are no constants."""
+    """Return the linear op of the match. Refuses the fusion if its weights are no constants."""
     found = linear(m.linear)
     if found is None:
         m.refuse("the weights are not constants of float32")
@@ -61,7 +61,7 @@ def rebuilt(
     activation: str,
     data: Value | None = None,
 ) -> Value:
-    """The op with other weights, bias and activation, on other data if that is given."""
+    """Return the op with other weights, bias and activation, on other data if that is given."""
     operands: list[Any] = list(found.op.operands)
     operands += [None] * (found.layout.bias + 1 - len(operands))
     operands[found.layout.weights] = weights
@@ -76,9 +76,9 @@ def rebuilt(
 
 
 def _folded(m: Match, found: Linear) -> tuple[Value, np.ndarray | None]:
-    """The weights and the bias with the constant in them; refuses the fusion where it does not fit, or digits would be
-    lost."""
-    array = numbers(m.c)
+    """Return the weights and the bias with the constant in them; refuses the fusion where it does not fit, or digits
+    would be lost."""
+    array = finite_array(m.c)
     constant = None if array is None else per_channel(array, m.linear.result.shape, found.outputs)
     if constant is None:
         m.refuse(NOT_PER_CHANNEL)

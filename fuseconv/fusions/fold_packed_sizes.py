@@ -1,4 +1,4 @@
-"""A size that is packed and joined with known ones -> one PACK: the shapes that layers put together."""
+"""CONCATENATION of a packed size with constants -> one PACK: the shapes that layers build."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def windows(conv: Op, attrs: dict[str, Any]) -> list[tuple[Dim, int, int]]:
-    """For each spatial dimension of a convolution with these attributes: how many elements the window spans, its
+    """Return for each spatial dimension of a convolution with these attributes how many elements the window spans, its
     stride, and its dilation."""
     axes, letters = WINDOWS[conv.type]
     shape = conv.operands[1].shape  # type: ignore[union-attr]
@@ -53,8 +53,8 @@ def windows(conv: Op, attrs: dict[str, Any]) -> list[tuple[Dim, int, int]]:
 
 
 def pads_as_same(conv: Op, attrs: dict[str, Any], sizes: Shape, pads: Sequence[Sequence[Dim]]) -> bool:
-    """True if SAME padding lets a convolution with these attributes read what it reads of data of these sizes with that
-    many zeros before and after it, in each spatial dimension."""
+    """Return True if SAME padding of data of these sizes equals these zeros before and after it, in each spatial
+    dimension, for a convolution with these attributes."""
     spans = windows(conv, attrs)
     return all(_as_same(size, pair, span, stride) for size, pair, (span, stride, _) in zip(sizes, pads, spans))
 

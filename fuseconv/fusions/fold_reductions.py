@@ -1,4 +1,4 @@
-"""A reduction whose result is given the reduced dimensions back as 1, or that keeps them for nobody -> one reduction.
+"""Reduction, then a RESHAPE that restores or drops the reduced dimensions -> the reduction with or without keep_dims.
 
 Squeeze and excitation, and pooling over all places, are written like this. A sum of a known number of terms that is
 divided by it is one reduction too.
@@ -12,7 +12,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constant_operands import numbers
+from fuseconv.fusions.constant_operands import finite_array
 from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
@@ -39,7 +39,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def _shape(m: Match, axes: Any) -> Shape:
-    """The shape of the result if the reduction did with its dimensions what it does not do."""
+    """Return the result shape of the reduction with `keep_dims` inverted."""
     rank = len(m.x.shape)
     reduced = {int(axis) % rank for axis in axes.reshape(-1)}
     if m.reduction.attrs.get("keep_dims"):
@@ -53,7 +53,7 @@ def divided(tfl: Any, x: Any, axes: Constant, share: Constant) -> Term:
 
 
 def check_divided(m: Match) -> None:
-    share = numbers(m.share)
+    share = finite_array(m.share)
     if m.x.shape is None or share is None or share.size != 1:
         m.refuse("the factor is not one float")
     count = product([m.x.shape[axis] for axis in {int(axis) % m.x.rank for axis in m.axes.data.reshape(-1)}])

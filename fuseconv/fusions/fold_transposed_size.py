@@ -1,4 +1,4 @@
-"""A size of transposed data -> one of the data: nothing needs to be moved to be measured."""
+"""One dimension of SHAPE(TRANSPOSE(x)) -> one dimension of SHAPE(x): no data needs to be moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any function that says `tfl_fusable_op` -> the custom op of its name.
+"""Function annotated as `tfl_fusable_op` -> the custom op of its name.
 
 The contract is TensorFlow Lite's (guide "TensorFlow operation fusion"; ConvertTflFusableOp of TFLiteConverter): the
 annotation's name is the op's, its attributes but `tfl_fusable_op` are the op's options, in a flexbuffer map with sorted

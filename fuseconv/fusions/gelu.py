@@ -13,7 +13,7 @@ from fuseconv.tfl.builder import Builder
 
 
 def _halved(tf: Dialect, x: Any, factor: Term) -> Term:
-    """x * factor / 2, in any order."""
+    """Return x * factor / 2, in any order."""
 
     def half(value: Any) -> Term:
         return tf.Mul(value, 0.5) | tf.RealDiv(value, 2.0)

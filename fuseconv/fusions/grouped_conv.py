@@ -1,4 +1,4 @@
-"""Convolutions of one part of the channels each, put together again -> one grouped convolution.
+"""CONCATENATION of convolutions of one slice of the channels each -> one grouped convolution.
 
 ResNeXt and AlexNet are written so where the framework has no groups. Measured on 1 thread, 16 x 16 x 128 with a window
 of 3: 32 groups 107 us as slices, convolutions and a concatenation, 60 us as one op; 2 groups take as long.
@@ -61,13 +61,13 @@ class _Channels(NamedTuple):
 
 
 def _size(image: Value) -> int | None:
-    """The number of channels of an image, None if it is not known or no image."""
+    """Return the number of channels of an image, None if it is not known or no image."""
     size = image.shape[3] if image.shape is not None and len(image.shape) == 4 else None
     return size if isinstance(size, int) else None
 
 
 def _channels(value: Value) -> _Channels | None:
-    """Which channels a slice or a part of a split has; None of other values."""
+    """Return which channels a slice or a part of a split has; None of other values."""
     size = _size(value)
     if value.op is None or size is None:
         return None

@@ -1,4 +1,4 @@
-"""Constants and activations behind a reshape or transpose -> before it, where a convolution or dense layer takes them.
+"""Constants and activations behind a reshape or transpose -> before it, where a convolution or dense layer folds them.
 
 conv -> RESHAPE -> ADD bias (Keras' Conv1D), dense -> RESHAPE -> ADD bias (attention), conv -> TRANSPOSE -> ADD (NCHW).
 In attention, the product of queries and keys, scaled -> the layer that makes the queries, scaled.
@@ -13,7 +13,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constant_operands import numbers, per_channel, stretched_to, trailing_dims
+from fuseconv.fusions.constant_operands import broadcast_constant, finite_array, per_channel, trailing_dims
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
@@ -45,12 +45,12 @@ def scaled_product(tfl: Any, x: Any, y: Any, c: Constant) -> Term:
 
 
 def check(m: Match) -> None:
-    c = numbers(m.c)
-    m.require(c is not None and _lands(m.move.result, c), _NOT_TAKEN)
+    c = finite_array(m.c)
+    m.require(c is not None and _reaches_linear_op(m.move.result, c), _NOT_TAKEN)
 
 
 def check_activation(m: Match) -> None:
-    m.require(_lands(m.move.result, np.zeros((), np.float32), _ARITHMETIC), _NOT_ACTIVATED)
+    m.require(_reaches_linear_op(m.move.result, np.zeros((), np.float32), _ARITHMETIC), _NOT_ACTIVATED)
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
@@ -70,21 +70,21 @@ def _move_behind(tfl: Builder, m: Match, value: Value) -> Value:
 
 
 def check_product(m: Match) -> None:
-    c = numbers(m.c)
+    c = finite_array(m.c)
     m.require(c is not None and c.size == 1 and c.ndim <= (m.result.rank or 0), "the factor is not one number")
-    m.require(_lands(m.x, c.reshape(())) or _lands(m.y, c.reshape(())), _NOT_TAKEN)  # type: ignore[union-attr]
+    m.require(_reaches_linear_op(m.x, c.reshape(())) or _reaches_linear_op(m.y, c.reshape(())), _NOT_TAKEN)  # type: ignore[union-attr]
 
 
 def rewrite_product(tfl: Builder, m: Match) -> Value:
     """(x @ y) * c -> (x * c) @ y, where x comes from a dense layer that takes the factor; or else y."""
     c = m.c.data.reshape(())
-    x, y = (tfl.mul(m.x, c), m.y) if _lands(m.x, c) else (m.x, tfl.mul(m.y, c))
+    x, y = (tfl.mul(m.x, c), m.y) if _reaches_linear_op(m.x, c) else (m.x, tfl.mul(m.y, c))
     return tfl.batch_matmul(x, y, **m.product.attrs)
 
 
-def _lands(value: Value, c: np.ndarray, others: tuple[str, ...] = ()) -> bool:
-    """True if a linear op makes the value, through moves that nobody else reads, and can take the constant; or one of
-    the others, which has no activation yet."""
+def _reaches_linear_op(value: Value, c: np.ndarray, others: tuple[str, ...] = ()) -> bool:
+    """Return True if a linear op defines the value, through reshapes and transposes without other uses, and can fold
+    the constant; or if an op of the types `others` without an activation defines it."""
     array: np.ndarray | None = c
     while value.op is not None and array is not None and sum(value.uses.values()) == 1:
         found = linear(value.op)
@@ -100,7 +100,8 @@ def _lands(value: Value, c: np.ndarray, others: tuple[str, ...] = ()) -> bool:
 
 
 def _before(move: Op, c: np.ndarray) -> np.ndarray | None:
-    """The constant that does to the move's operand what `c` does to its result; None if there is none."""
+    """Return the constant that has the same effect on the operand of the reshape or transpose as `c` has on its result;
+    None if there is none."""
     source = move.operands[0]
     assert source is not None
     shape, after = source.shape, move.result.shape
@@ -122,7 +123,7 @@ def _before(move: Op, c: np.ndarray) -> np.ndarray | None:
 
 
 def _reshaped(c: np.ndarray, after: tuple, before: tuple) -> np.ndarray | None:
-    """`c`, which broadcasts over leading dimensions of `after`, as it broadcasts over those of `before`."""
+    """Return `c`, which broadcasts over leading dimensions of `after`, as it broadcasts over those of `before`."""
     first = next(axis for axis, size in enumerate(c.shape) if size != 1)
     for axis in range(first, 0, -1):
         inner = after[axis:]
@@ -130,7 +131,7 @@ def _reshaped(c: np.ndarray, after: tuple, before: tuple) -> np.ndarray | None:
             return None
         trailing = trailing_dims(before, math.prod(inner))
         if trailing is not None:
-            stretched = stretched_to(c, inner)
+            stretched = broadcast_constant(c, inner)
             return None if stretched is None else stretched.reshape(trailing)
     return None
 

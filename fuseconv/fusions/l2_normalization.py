@@ -38,7 +38,7 @@ def check(m: Match) -> None:
 
 
 def require_last_axis(m: Match) -> None:
-    """Refuses a reduction `axes` of x that is over other dimensions than the last."""
+    """Refuse a reduction `axes` of x that is over other dimensions than the last."""
     m.require(m.x.rank, "the rank is not known")
     m.require(m.axes.data.reshape(-1).tolist() in ([-1], [m.x.rank - 1]), "it is not along the last dimension")
 

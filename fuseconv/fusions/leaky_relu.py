@@ -6,7 +6,7 @@ from typing import Any
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constant_operands import numbers, require_float32
+from fuseconv.fusions.constant_operands import finite_array, require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 
@@ -40,7 +40,7 @@ def check(m: Match) -> None:
     require_float32(m)
     m.require(m.x.shape is not None and m.a.is_static, "the shape of the data, or of the slopes, is not known")
     m.require(_stretches_to(m.a.shape, m.x.shape), "the slopes do not broadcast to the data")
-    m.require(not m.a.is_const or numbers(m.a) is not None, "the slopes are not finite")
+    m.require(not m.a.is_const or finite_array(m.a) is not None, "the slopes are not finite")
 
 
 def check_maximum(m: Match) -> None:
@@ -65,7 +65,7 @@ def _leaky(tfl: Builder, x: Value, slopes: Value) -> Value:
 
 
 def _stretches_to(inner: tuple, outer: tuple) -> bool:
-    """True if the first shape broadcasts to the second without making it larger."""
+    """Return True if the first shape broadcasts to the second without making it larger."""
     return len(inner) <= len(outer) and all(a in (1, b) for a, b in zip(inner[::-1], outer[::-1]))
 
 

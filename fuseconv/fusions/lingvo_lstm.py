@@ -1,9 +1,9 @@
-"""Lingvo's LSTM cells, one step at a time -> LSTM (the full kernel).
+"""Lingvo LSTM cell (one step) -> LSTM (the full kernel).
 
 The contract is the one of TensorFlow Lite's guide "RNN conversion", of lstm_utils.cc of TFLiteConverter, and of
 lingvo/core/rnn_cell.py: x [batch, in], wm [in + out, gates * n] with the gates cell, input, forget, output (no input
 gate where it is coupled to the forget gate), b [gates * n], projection [n, out] (a tensor of another rank: there is
-none, and out = n); for the cell with layer normalisation its scale [gates * n] is argument 4. The last output m
+none, and out = n); for the cell with layer normalization its scale [gates * n] is argument 4. The last output m
 [batch, out] and the cell state c [batch, n] may follow, which are zeros if they do not. Results are the new m and c.
 
 Attributes are named as lingvo's parameters. Where the annotation does not tell cell_value_cap, lingvo's default of 10
@@ -36,7 +36,7 @@ SIMPLE = composite(
     "x wm b projection? m? c? -> m c?",
     ATTRS,
 )
-NORMALISED = composite(
+NORMALIZED = composite(
     "lingvo.LayerNormalizedLSTMCellSimple LayerNormalizedLSTMCellSimple "
     "lingvo.LayerNormalizedLstmCellSimple LayerNormalizedLstmCellSimple",
     "x wm b projection scale m? c? -> m c?",
@@ -58,7 +58,7 @@ class Cell:
 
 
 def read(m: Match) -> Cell:
-    """Reads the operands. Refuses where they are not those of the contract."""
+    """Read the operands. Refuses where they are not those of the contract."""
     projection, state, cell = m.projection, m.m, m.c
     if "scale" not in m.operands and cell is None and state is not None:
         projection, state, cell = None, projection, state
@@ -97,7 +97,7 @@ def check(m: Match) -> None:
         f"the annotation's attribute cell_value_cap is no number: {cap!r}",
     )
     if "scale" in m.operands:
-        m.require(m.attrs["layer_norm_epsilon"] == _EPSILON, "TFLite's LSTM normalises with an epsilon of 1e-8")
+        m.require(m.attrs["layer_norm_epsilon"] == _EPSILON, "TFLite's LSTM normalizes with an epsilon of 1e-8")
         size = len(cell.gates) * cell.units
         m.require(m.scale.shape == (size,), f"the scale is not known to be [{size}]")
         m.require(m.scale.dtype is types.FLOAT32, "the scale is not float32")
@@ -114,17 +114,17 @@ def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
 
 
 def rewrite_uncapped(tfl: Builder, m: Match) -> dict[str, Value]:
-    """A cell of lingvo's whose state the body does not cap -> LSTM."""
+    """Lingvo LSTM cell whose state is not clipped -> LSTM."""
     return rewrite_step(tfl, m, 0.0)
 
 
 def rewrite_step(tfl: Builder, m: Match, cap: float) -> dict[str, Value]:
-    """Builds the op. cap: where the cell state is clipped, 0 for nowhere."""
+    """Build the op. cap: where the cell state is clipped, 0 for nowhere."""
     cell = read(m)
     weights = tfl.transpose(m.wm, [1, 0])
 
     def gates(part: Callable[[int], Value]) -> list[Value | None]:
-        """The parts for the gates in the kernel's order: input, forget, cell, output."""
+        """Return the parts for the gates in the kernel's order: input, forget, cell, output."""
         return [part(cell.gates.index(gate) * cell.units) if gate in cell.gates else None for gate in "ifco"]
 
     def vector(value: Value) -> list[Value | None]:
@@ -153,6 +153,6 @@ def rewrite_step(tfl: Builder, m: Match, cap: float) -> dict[str, Value]:
 FUSIONS = [
     Fusion("lingvo_lstm", "LSTM", SIMPLE, rewrite, check),
     Fusion("lingvo_lstm_uncapped", "LSTM", SIMPLE, rewrite_uncapped, check_uncapped),
-    Fusion("lingvo_layer_norm_lstm", "LSTM", NORMALISED, rewrite, check),
-    Fusion("lingvo_layer_norm_lstm_uncapped", "LSTM", NORMALISED, rewrite_uncapped, check_uncapped),
+    Fusion("lingvo_layer_norm_lstm", "LSTM", NORMALIZED, rewrite, check),
+    Fusion("lingvo_layer_norm_lstm_uncapped", "LSTM", NORMALIZED, rewrite_uncapped, check_uncapped),
 ]

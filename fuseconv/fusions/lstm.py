@@ -5,7 +5,7 @@ Lite's guide "RNN conversion"): gates in the order i, f, c, o, which is TFLite's
 [time, batch, in] with time_major; kernel [in, 4u], recurrent [u, 4u], bias [4u]; with go_backwards the sequence is
 reversed first. The results are the last output, all outputs, the last h and c, and a mark of Keras's own.
 
-What is recognised in loops uses more of what the kernel computes, by operands and attributes that Keras has not:
+What is recognized in loops uses more of what the kernel computes, by operands and attributes that Keras has not:
 peephole [3u], the weights by which the gates i and f see the old cell state and o the new one; projection [u, out] of
 the output, with which recurrent is [out, 4u]; the activation (tanh, relu, relu6) of candidate and cell state; numbers
 to which the cell state and the projected output are clipped; coupled, without an input gate: the weights are those of
@@ -38,12 +38,12 @@ ACTIVATIONS = ("tanh", "relu", "relu6")
 
 
 def gates_of(m: Match) -> int:
-    """The number of gates, the candidate's among them."""
+    """Return the number of gates, the candidate's among them."""
     return 3 if m.attrs.get("coupled") else 4
 
 
 def units_of(m: Match) -> int:
-    """The width of the cell state."""
+    """Return the width of the cell state."""
     return int(m.kernel.shape[1]) // gates_of(m)
 
 
@@ -65,7 +65,8 @@ def check(m: Match) -> None:
 
 
 def check_interface(m: Match, outputs: int) -> None:
-    """What TFLite's kernel demands of the operands, whatever the recurrent weights are. outputs: the width of h."""
+    """Refuse operands that TFLite's kernel does not take, whatever the recurrent weights are. outputs: the width of
+    h."""
     m.require(m.mask is None and m.lengths is None, "TFLite's LSTM takes no mask")
     for name, rank in {"x": 3, "h0": 2, "c0": 2, "kernel": 2, "recurrent": 2, "bias": 1}.items():
         value = m.operands[name]
@@ -80,7 +81,7 @@ def check_interface(m: Match, outputs: int) -> None:
 
 
 def check_state(m: Match, state: Value, batch: Dim, units: int) -> None:
-    """A state of one row that serves every row of the batch is the body's to spread: the kernel reads beyond it."""
+    """Refuse a state of one row for a batch of several: the body broadcasts it, the kernel would read beyond it."""
     shape = state.shape or ()
     fits = len(shape) == 2 and shape[1] == units and (shape[0] == batch or shape[0] != 1)
     m.require(fits, f"an initial state has the shape {state.shape}, not [batch, {units}]")
@@ -91,18 +92,19 @@ def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
 
 
 def op_attrs(m: Match) -> dict[str, Any]:
-    """The op's attributes."""
+    """Return the op's attributes."""
     clips = {name: m.attrs[name] for name in ("cell_clip", "proj_clip")}
     return {"fused_activation_function": m.attrs["activation"].upper(), **clips}
 
 
 def recurrent_gates(tfl: Builder, m: Match) -> list[Value | None]:
-    """The recurrent weights of the gates i, f, c, o: [u, out] each."""
+    """Return the recurrent weights of the gates i, f, c, o: [u, out] each."""
     return _four_gates(tfl, m, tfl.transpose(m.recurrent, [1, 0]))
 
 
 def weights(tfl: Builder, m: Match, recurrent: Sequence[Value | None]) -> list[Value | None]:
-    """The op's 17 operands between x and the states. recurrent: the recurrent weights of the gates i, f, c, o."""
+    """Return the op's 17 operands between x and the states. recurrent: the recurrent weights of the gates i, f, c,
+    o."""
     kernel = _four_gates(tfl, m, tfl.transpose(m.kernel, [1, 0]))
     peephole, projection = m.operands.get("peephole"), m.operands.get("projection")
     peepholes: list[Value | None] = [None] * 3 if peephole is None else [*_gates(tfl, peephole, units_of(m), 3)]
@@ -111,13 +113,13 @@ def weights(tfl: Builder, m: Match, recurrent: Sequence[Value | None]) -> list[V
 
 
 def _four_gates(tfl: Builder, m: Match, stacked: Value) -> list[Value | None]:
-    """The parts of i, f, c, o; i has none where it is coupled to f."""
+    """Return the parts of i, f, c, o; i has none where it is coupled to f."""
     gates = _gates(tfl, stacked, units_of(m), gates_of(m))
     return [*[None] * (4 - len(gates)), *gates]
 
 
 def rewrite_sequence(tfl: Builder, m: Match, weights: list[Value | None], **attrs: Any) -> dict[str, Value]:
-    """Builds the op and all results that are read. weights: the 17 operands behind x; attrs: of the op."""
+    """Build the op and all results that are read. weights: the 17 operands behind x; attrs: of the op."""
     time_axis = 0 if m.attrs["time_major"] else 1
     x = tfl.reverse_v2(m.x, [time_axis]) if m.attrs["go_backwards"] else m.x
     h, c = variable_state(tfl, m.h0), variable_state(tfl, m.c0)
@@ -133,13 +135,13 @@ def rewrite_sequence(tfl: Builder, m: Match, weights: list[Value | None], **attr
 
 
 def _gates(tfl: Builder, stacked: Value, units: int, count: int) -> list[Value]:
-    """The gates' parts of [count * u, ...]."""
+    """Return the gates' parts of [count * u, ...]."""
     rest = [0] * (len(stacked.shape) - 1)  # type: ignore[arg-type]
     return [tfl.slice(stacked, [gate * units, *rest], [units, *[-1 for _ in rest]]) for gate in range(count)]
 
 
 def state_after(tfl: Builder, output: Value, state: Value, units: int) -> Value:
-    """The contents [batch, units] of a state tensor after the op that made `output` [batch, n].
+    """Return the contents [batch, units] of a state tensor after the op that made `output` [batch, n].
 
     The kernels do not declare their state as an output: only an op that also reads the output is sure to run after.
     """
@@ -148,7 +150,8 @@ def state_after(tfl: Builder, output: Value, state: Value, units: int) -> Value:
 
 
 def variable_state(tfl: Builder, initial: Value) -> Value:
-    """A variable tensor that an op sets to `initial` [batch, u] on every invoke. Each call makes a tensor of its own.
+    """Return a variable tensor that an op sets to `initial` [batch, u] on every invoke. Each call makes a tensor of its
+    own.
 
     The runtime clears variables only when it allocates: without a write on every invoke, one sequence would begin where
     the one before it ended. The op is one that runs on every invoke, which what has only constant operands need not do,
@@ -178,7 +181,7 @@ def variable_state(tfl: Builder, initial: Value) -> Value:
 
 
 def zero_state(tfl: Builder, x: Value, units: int) -> Value:
-    """A variable tensor [batch, units] that is zeroed on every invoke; x is [batch, ...]."""
+    """Return a variable tensor [batch, units] that is zeroed on every invoke; x is [batch, ...]."""
     batch = tfl.slice(tfl.shape(x), [0], [1])
     shape = (x.shape[0], units)  # type: ignore[index]
     operands = [tfl.concatenation(batch, tfl.ints([units]), axis=0), tfl.const(0.0, x.dtype)]
@@ -188,13 +191,13 @@ def zero_state(tfl: Builder, x: Value, units: int) -> Value:
 
 
 def is_zero(value: Value) -> bool:
-    """True of a constant that is zero throughout, and of a Fill with zeros."""
+    """Return True for a constant that is zero throughout, and for a FILL with zeros."""
     filled = value.op.operands[1] if value.op is not None and value.op.kind == "tf.Fill" else value
     return filled is not None and filled.data is not None and not np.any(filled.data)
 
 
 def _zeros(tfl: Builder, initial: Value) -> list[Any] | None:
-    """The operands of the FILL that makes `initial`, if it is zero throughout."""
+    """Return the operands of the FILL that makes `initial`, if it is zero throughout."""
     if not is_zero(initial):
         return None
     if initial.op is not None:
@@ -203,7 +206,7 @@ def _zeros(tfl: Builder, initial: Value) -> list[Any] | None:
 
 
 def last_step(tfl: Builder, sequence: Value, time_axis: int, backwards: bool = False) -> Value:
-    """The last step of a sequence, backwards: the first one: [batch, u]."""
+    """Return the last step of a sequence, backwards: the first one: [batch, u]."""
     begin = [0, 0, 0]
     begin[time_axis] = 0 if backwards else -1
     time, every = 1 << time_axis, 0b111

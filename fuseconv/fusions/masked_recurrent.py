@@ -58,13 +58,13 @@ def _check(check: Callable[[Match], None], m: Match) -> None:
 
 
 def _is_one_row(m: Match) -> bool:
-    """True of a mask that is one row for the whole batch."""
+    """Return True for a mask that is one row for the whole batch."""
     axis = 1 if m.attrs["time_major"] else 0
     return m.mask.rank == 2 and m.mask.shape[axis] == 1 and m.x.shape[axis] != 1
 
 
 def _agree(shape: Shape | None, wanted: Shape) -> bool:
-    """True of shapes that may be one: one row, say, that serves for all others would have to be spread."""
+    """Return True for shapes that may be equal: a single row for the whole batch, say, would have to be broadcast."""
     if shape is None or len(shape) != len(wanted):
         return False
     return all(a == b or isinstance(a, Sym) or (isinstance(b, Sym) and a != 1) for a, b in zip(shape, wanted))
@@ -79,7 +79,7 @@ def check_rnn(m: Match) -> None:
 
 
 def _plain(m: Match, x: Value, **operands: Value) -> Match:
-    """What the fusion of the layer without a mask would see, on this x; of its results nothing reads the outputs."""
+    """Return the match for the fusion of the layer without a mask, on this x; its outputs have no uses."""
     attrs = {name: value for name, value in m.attrs.items() if name != "hold_output"}
     results = {name: value for name, value in m.results.items() if name == "c"}
     given = m.operands | operands | {"x": x, "mask": None, "lengths": None}
@@ -88,7 +88,7 @@ def _plain(m: Match, x: Value, **operands: Value) -> Match:
 
 @dataclass(frozen=True)
 class _Steps:
-    """Which steps count. mask: bool [batch, time]. so_far: how many count, up to and with each step, in int32.
+    """The steps that count. mask: bool [batch, time]. so_far: how many count, up to and with each step, in int32.
     count: in all, [batch]. order: the steps that count first, [batch, time]; None if they stand so."""
 
     mask: Value
@@ -98,7 +98,7 @@ class _Steps:
 
 
 def _steps(tfl: Builder, m: Match, x: Value) -> _Steps:
-    """x: [batch, time, in], in the order of the steps."""
+    """Return x: [batch, time, in], in the order of the steps."""
     if m.mask is None:
         return _first_steps(tfl, m.lengths, x)
     mask = tfl.transpose(m.mask, [1, 0]) if m.attrs["time_major"] else m.mask
@@ -124,12 +124,12 @@ def _first_steps(tfl: Builder, lengths: Value, x: Value) -> _Steps:
 
 
 def _number(tfl: Builder, mask: Value) -> Value:
-    """1 for true, 0 for false."""
+    """Return 1 for true, 0 for false."""
     return tfl.cast(mask, out_data_type="INT32")
 
 
 def _time(tfl: Builder, rows: Value) -> Value:
-    """The number of steps of [batch, time, ...], a scalar of int32."""
+    """Return the number of steps of [batch, time, ...], a scalar of int32."""
     size = rows.shape[1]  # type: ignore[index]
     if isinstance(size, int):
         return tfl.const(size, types.INT32)
@@ -137,17 +137,17 @@ def _time(tfl: Builder, rows: Value) -> Value:
 
 
 def _range(tfl: Builder, count: Value) -> Value:
-    """0, 1, 2, ..."""
+    """Return 0, 1, 2, ..."""
     return tfl.range(tfl.const(0, types.INT32), count, tfl.const(1, types.INT32))
 
 
 def _at_end(tfl: Builder, rows: Value) -> Value:
-    """The last column of [batch, time]."""
+    """Return the last column of [batch, time]."""
     return tfl.strided_slice(rows, [0, -1], [0, 0], [1, 1], begin_mask=1, end_mask=3, shrink_axis_mask=2)
 
 
 def _with_column(tfl: Builder, steps: _Steps, m: Match, x: Value) -> tuple[Value, Value]:
-    """x and the kernel with one more column, and row, that keep the cell state at steps that do not count.
+    """Return x and the kernel with one more column, and row, that keep the cell state at steps that do not count.
 
     What x is there does not count, be it no number at all: zeros take its place, for no gate makes 0 of an infinity."""
     mask = tfl.expand_dims(steps.mask, 2)
@@ -160,7 +160,7 @@ def _with_column(tfl: Builder, steps: _Steps, m: Match, x: Value) -> tuple[Value
 
 
 def _results(tfl: Builder, m: Match, steps: _Steps, outputs: Value) -> dict[str, Value]:
-    """The results but for c. outputs: the op's [batch, time, out]."""
+    """Return the results but for c. outputs: the op's [batch, time, out]."""
     made: dict[str, Value] = {}
     after = steps.so_far
     if not m.attrs["hold_output"]:
@@ -185,7 +185,7 @@ def _results(tfl: Builder, m: Match, steps: _Steps, outputs: Value) -> dict[str,
 
 
 def _behind(tfl: Builder, first: Value | None, outputs: Value) -> Value:
-    """The outputs [batch, 1 + time, out] with others in front, zeros for None."""
+    """Return the outputs [batch, 1 + time, out] with initial outputs prepended, zeros for None."""
     if first is None:
         return tfl.pad(outputs, np.array([[0, 0], [1, 0], [0, 0]], np.int32))
     return tfl.concatenation(tfl.expand_dims(first, 1), outputs, axis=1)
@@ -223,7 +223,8 @@ def rewrite_rnn(tfl: Builder, m: Match) -> dict[str, Value]:
 
 
 def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
-    """Masks from none to all of a row's steps, with holes; lengths from none to one more than there are steps."""
+    """Return masks from none to all of a row's steps, with holes; lengths from none to one more than there are
+    steps."""
     batch, time = m.x.shape[:2][:: -1 if m.attrs["time_major"] else 1]
     if m.mask is None:
         return {"lengths": (np.arange(batch) % (time + 2)).astype(np.int32)}

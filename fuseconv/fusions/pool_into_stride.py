@@ -1,4 +1,4 @@
-"""A pool that only leaves elements out, before a convolution with a window of 1 -> the convolution's stride."""
+"""Pooling with a window of 1 and a stride, before a convolution with a window of 1 -> the convolution's stride."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.constant_operands import inverted, numbers, scaled, summed
+from fuseconv.fusions.constant_operands import finite_array, reciprocal, scaled, summed
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 
@@ -43,17 +43,17 @@ def scaled_affine(tfl: Any, x: Any, a: Constant, b: Constant, c: Constant) -> Te
 
 
 def check_canonical(m: Match) -> None:
-    a = numbers(m.a)
+    a = finite_array(m.a)
     m.require(a is not None, "the constant is not of float32, or not finite")
     if m.last.kind == "tfl.SUB":
         return
-    m.require(inverted(m.a.data) is not None, "the reciprocal is not exact enough")
+    m.require(reciprocal(m.a.data) is not None, "the reciprocal is not exact enough")
     m.require(not _meets_a_step(m.last.result), "the last bit of the quotient decides on what a step makes of it")
 
 
 def _meets_a_step(value: Value) -> bool:
-    """True if a reader of the value, or of a sum or product with it, jumps: floor(6 / 3) is not floor(6 * (1 / 3)), if
-    the product is rounded down."""
+    """Return True if a reader of the value, or of a sum or product with it, jumps: floor(6 / 3) is not floor(6 * (1 /
+    3)), if the product is rounded down."""
     pending, seen = [value], {value}
     while pending:
         for reader in pending.pop().uses:
@@ -67,13 +67,13 @@ def _meets_a_step(value: Value) -> bool:
 
 def rewrite_canonical(tfl: Builder, m: Match) -> Value:
     """x - c -> x + -c, x / c -> x * (1 / c)."""
-    kind, constant = ("ADD", -m.a.data) if m.last.kind == "tfl.SUB" else ("MUL", inverted(m.a.data))
+    kind, constant = ("ADD", -m.a.data) if m.last.kind == "tfl.SUB" else ("MUL", reciprocal(m.a.data))
     activation = m.last.attrs.get("fused_activation_function", "NONE")
     return tfl.op(kind, (m.x, constant), {"fused_activation_function": activation})[0]
 
 
 def check_merge(m: Match) -> None:
-    constants = [numbers(value) for value in (m.a, m.b, m.c) if value is not None]
+    constants = [finite_array(value) for value in (m.a, m.b, m.c) if value is not None]
     m.require(all(constant is not None for constant in constants), "a constant is not of float32, or not finite")
     shape = np.broadcast_shapes(*[constant.shape for constant in constants])  # type: ignore[union-attr]
     largest = max(constants, key=lambda constant: constant.size)  # type: ignore[union-attr]
@@ -90,7 +90,7 @@ def rewrite_merge(tfl: Builder, m: Match) -> Value:
 
 
 def _merged(m: Match) -> tuple[np.ndarray | None, np.ndarray | None] | None:
-    """The factor and the term of x * factor + term; None where digits would be lost."""
+    """Return the factor and the term of x * factor + term; None where digits would be lost."""
     a, b, c = (None if value is None else value.data for value in (m.a, m.b, m.c))
     assert a is not None and b is not None
     if c is not None:

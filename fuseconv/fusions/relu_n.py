@@ -46,7 +46,7 @@ def rewrite_relu(tfl: Builder, m: Match) -> Value:
 
 
 def _bounds(m: Match) -> tuple[float, float]:
-    """The bounds; NaN for one that is not a number for all elements."""
+    """Return the bounds; NaN for one that is not a number for all elements."""
     low = np.zeros(()) if m.low is None else m.low.data
     lower, upper = (float(bound.reshape(())) if bound.size == 1 else math.nan for bound in (low, m.high.data))
     return lower, upper

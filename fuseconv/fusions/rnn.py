@@ -38,7 +38,7 @@ def check(m: Match) -> None:
 
 
 def weights(tfl: Builder, m: Match) -> list[Value]:
-    """The op's operands between x and the state."""
+    """Return the op's operands between x and the state."""
     return [tfl.transpose(m.kernel, [1, 0]), tfl.transpose(m.recurrent, [1, 0]), m.bias]
 
 

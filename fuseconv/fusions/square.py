@@ -55,7 +55,8 @@ def of_difference(tfl: Any, x: Any, y: Any) -> Term:
 
 
 def check_of_difference(m: Match) -> None:
-    """A difference of what norms compute beyond the dimensions of SQUARED_DIFFERENCE, and that has lost some since."""
+    """Accept the square of a difference that was lowered to SUB and MUL because its rank exceeded that of
+    SQUARED_DIFFERENCE, and has been reduced since."""
     check_difference(m)
     m.require(_differences(m) == [m.difference], "an activation stands between, or others ask for the difference")
 
@@ -75,7 +76,7 @@ def _differences(m: Match) -> list[Op]:
 
 
 def rewrite_known(tfl: Builder, m: Match) -> Value:
-    """SQUARED_DIFFERENCE of values whose difference is read elsewhere -> SQUARE of it."""
+    """SQUARED_DIFFERENCE of values whose difference is also computed -> SQUARE of the difference."""
     return tfl.square(tfl.sub(m.x, m.y))
 
 

@@ -1,6 +1,6 @@
 """TILE that repeats along one dimension -> CONCATENATION of the value with itself, which XNNPACK takes.
 
-Upsampling by the nearest neighbour, and vectors that are repeated for each step, are written with TILE.
+Upsampling by the nearest neighbor, and vectors that are repeated for each step, are written with TILE.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A transposed convolution whose windows lie side by side -> CONV_2D, DEPTH_TO_SPACE or, of windows in a row, RESHAPE.
+"""Transposed convolution with a stride equal to its window -> CONV_2D, then DEPTH_TO_SPACE, or RESHAPE of 1-d windows.
 
 Each element becomes a window that no other adds to: a convolution with a window of 1 makes its elements as channels. A
 transposed convolution asks for the size of its result, batch included, which delegates cannot tell before they run.
@@ -52,7 +52,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 def _may_go(reader: Op) -> bool:
-    """True of constants and activations, behind reshapes too."""
+    """Return True for constants and activations, behind reshapes too."""
     if reader.type in RESHAPES:
         return any(map(_may_go, reader.result.uses))
     constants = any(value is not None and value.is_const for value in reader.operands)

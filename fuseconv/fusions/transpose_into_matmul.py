@@ -1,4 +1,4 @@
-"""A matrix that is transposed for a product from its right -> BATCH_MATMUL(adj_y).
+"""TRANSPOSE of the right operand of a matrix product -> BATCH_MATMUL(adj_y).
 
 XNNPACK has no such option for the matrix on the left.
 """

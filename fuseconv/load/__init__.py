@@ -26,7 +26,8 @@ def load(
     custom_objects: Mapping[str, Any] | None = None,
     warn: Callable[[str], None] = lambda note: None,
 ) -> Module:
-    """The module of a model: a SavedModel directory, a Keras file (.keras, .h5, .hdf5) or a frozen GraphDef (.pb).
+    """Return the module of a model: a SavedModel directory, a Keras file (.keras, .h5, .hdf5) or a frozen GraphDef
+    (.pb).
 
     signatures, tags: of a SavedModel. inputs, outputs: names of a frozen graph's tensors; what is not given is found.
     Given for another kind of model, they are refused. trust_model, custom_objects: for Keras files, whether their own
@@ -58,7 +59,7 @@ def load(
 
 
 def _refuse_options(kind: str, **options: Sequence[str]) -> None:
-    """Refuses options that a model of this kind would leave without effect."""
+    """Refuse options that a model of this kind would leave without effect."""
     for name, value in options.items():
         if value:
             raise InputError(f"--{name} {','.join(value)} means nothing here: {kind}.")

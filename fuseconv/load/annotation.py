@@ -1,4 +1,4 @@
-"""The annotation of a function - which composite it implements - in any of the forms in which models carry it."""
+"""Annotations of composites on functions, in any of the forms in which models carry them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fuseconv.load import attrs
 from fuseconv.load.protos import DecodeError, classes
 
 KEYS = ("_implements", "api_implements")
-# The first byte of a serialised NameAttrList: field 1, a name.
+# The first byte of a serialized NameAttrList: field 1, a name.
 _NAME_FIELD = b"\x0a"
 
 
 def annotation(function_attrs: Mapping[str, Any]) -> FuncRef | None:
-    """The composite's name with the annotation's own attributes; None if the function implements none.
+    """Return the composite's name with the annotation's own attributes; None if the function implements none.
 
     The forms are TensorFlow's (`tf.function(experimental_implements=...)` and Keras's `api_implements`): a plain
-    string, a NameAttrList, or one serialised into the string, as text or as bytes. In a plain string, what follows the
+    string, a NameAttrList, or one serialized into the string, as text or as bytes. In a plain string, what follows the
     name after commas are flags ("LSTMCellSimple,CoupleInputForgetGates"): attributes that are true.
     """
     for key in KEYS:

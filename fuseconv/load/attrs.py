@@ -39,7 +39,7 @@ _WITHOUT_LIKE = {
 
 
 def dtype(number: int) -> DType:
-    """The element type with this number in types.proto (a reference type is its element type).
+    """Return the element type with this number in types.proto (a reference type is its element type).
 
     Raises InputError for one that fuseconv does not know."""
     found = types.BY_TF.get(number)
@@ -54,7 +54,7 @@ def dtype(number: int) -> DType:
 
 
 def shape(proto: Any) -> tuple[int | None, ...] | None:
-    """A shape with None for each unknown dimension; None if not even the rank is known."""
+    """Return a shape with None for each unknown dimension; None if not even the rank is known."""
     if proto.unknown_rank:
         return None
     # A slice is a list at once; what iterates over a repeated field ends with an exception.
@@ -62,7 +62,7 @@ def shape(proto: Any) -> tuple[int | None, ...] | None:
 
 
 def tensor(proto: Any, name: str) -> np.ndarray:
-    """The array that a TensorProto holds, without a copy where it holds plain bytes.
+    """Return the array that a TensorProto holds, without a copy where it holds plain bytes.
 
     A list of values that is too short repeats its last value. Strings become an object array of bytes.
     `name` is told in the InputError that a malformed tensor raises."""
@@ -120,14 +120,14 @@ def _spread(values: np.ndarray, dims: tuple[int, ...], count: int, name: str) ->
 
 
 def charged_tensor(proto: Any, name: str) -> np.ndarray:
-    """A tensor that becomes no constant, but takes memory as one."""
+    """Return a tensor that becomes no constant, but takes memory as one."""
     array = tensor(proto, name)
     budget.charge(array, name)
     return array
 
 
 def text(data: bytes) -> str | bytes:
-    """Bytes as text where they are UTF-8, else as they are."""
+    """Decode bytes as UTF-8 text; return them as they are if they are none."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -135,12 +135,12 @@ def text(data: bytes) -> str | bytes:
 
 
 def func(proto: Any) -> FuncRef:
-    """A function's name with the attributes that it is bound to, or an annotation with its own."""
+    """Return a function's name with the attributes that it is bound to, or an annotation with its own."""
     return FuncRef(proto.name, {key: attr(value) for key, value in sorted_items(proto.attr)} if proto.attr else {})
 
 
 def sorted_items(attributes: Any) -> list[tuple[str, Any]]:
-    """The items of a map of attributes by name: protobuf has them in another order in each process."""
+    """Return the items of a map of attributes by name: protobuf has them in another order in each process."""
     return sorted(attributes.items(), key=itemgetter(0))
 
 
@@ -172,7 +172,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def is_a(value: Any, attr_type: str) -> bool:
-    """Whether an attribute's value is of the type that an op definition declares: "int", "list(shape)"."""
+    """Return whether an attribute's value is of the type that an op definition declares: "int", "list(shape)"."""
     if attr_type.startswith("list("):
         # One AttrValue holds items of one type.
         return type(value) is list and (not value or type(value[0]) in _KINDS.get(attr_type[5:-1], ()))
@@ -180,8 +180,8 @@ def is_a(value: Any, attr_type: str) -> bool:
 
 
 def attr(value: Any, attr_type: str = "") -> Any:
-    """An attribute's value: int, float, bool, str (bytes if not UTF-8), DType, a shape (a tuple with None for unknown
-    dimensions, or None), an array, a FuncRef, or a list of these.
+    """Return an attribute's value: int, float, bool, str (bytes if not UTF-8), DType, a shape (a tuple with None for
+    unknown dimensions, or None), an array, a FuncRef, or a list of these.
 
     attr_type: what it should be by the op definition, which is looked for first; what it is else is found too."""
     member = _MEMBERS.get(attr_type)

@@ -21,7 +21,7 @@ from fuseconv.files import ModelFiles
 from fuseconv.ir import types
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
-from fuseconv.load.slices import Box, common, parse_slice, slice_key, stored_boxes, volume
+from fuseconv.load.tensor_slices import Box, intersect, parse_slice, slice_key, stored_boxes, volume
 
 _FOOTER_BYTES = 48
 _MAGIC = 0xDB4775248B80FB57
@@ -73,16 +73,16 @@ class Checkpoint:
         return name.encode() in self._entries
 
     def names(self) -> list[str]:
-        """The names of the tensors, sorted as they are in the file."""
+        """Return the names of the tensors, sorted as they are in the file."""
         return [key.decode(errors="replace") for key in self._entries if not key.startswith(b"\0")]
 
     def entry(self, name: str) -> tuple[DType, tuple[int, ...]]:
-        """The element type and shape of a tensor."""
+        """Return the element type and shape of a tensor."""
         return _type(self._entry(name.encode(), name), name)
 
     def read(self, name: str, slice_spec: str = "") -> np.ndarray:
-        """A tensor, or the part of it that `slice_spec` names in the way of RestoreV2: "4 3 0,2:-" is rows 0 and 1 of
-        a 4 by 3 tensor. The array is a view of the file wherever the tensor is stored in one piece."""
+        """Return a tensor, or the part of it that `slice_spec` names in the way of RestoreV2: "4 3 0,2:-" is rows 0 and
+        1 of a 4 by 3 tensor. The array is a view of the file wherever the tensor is stored in one piece."""
         if name in self._sliced:
             dtype, shape, boxes = self._sliced[name]
             part = parse_slice(slice_spec, shape, name)
@@ -106,7 +106,7 @@ class Checkpoint:
     def _assembled(self, wanted: Box, boxes: dict[Box, Any], dtype: DType, name: str) -> np.ndarray:
         pieces = []
         for box, stored in boxes.items():
-            places = common(box, wanted)
+            places = intersect(box, wanted)
             if places:
                 source, target = places
                 pieces.append((target, self._stored_slice(box, stored, dtype, name)[source]))
@@ -147,7 +147,7 @@ class Checkpoint:
         return np.frombuffer(shard, dtype.numpy, count, offset).reshape(shape)
 
     def _copies(self, size: int, name: str) -> None:
-        """Counts bytes that are copied from the shards. Honest tensors lie side by side; the same bytes for each of
+        """Count bytes that are copied from the shards. Honest tensors lie side by side; the same bytes for each of
         many would let a small file fill the memory."""
         self._copied_bytes += size
         if self._copied_bytes > _MOST_COPIES * self._mapped_bytes + _FEW_BYTES:
@@ -189,7 +189,8 @@ def _type(entry: Any, name: str) -> tuple[DType, tuple[int, ...]]:
 
 
 def _varint(data: Any, at: int) -> tuple[int, int]:
-    """A number, and where the next one begins. Raises IndexError if the data ends first, or 64 bits do not hold it."""
+    """Return a number, and where the next one begins. Raises IndexError if the data ends first, or 64 bits do not hold
+    it."""
     byte = data[at]
     at += 1
     value = byte & 0x7F
@@ -205,7 +206,7 @@ def _varint(data: Any, at: int) -> tuple[int, int]:
 
 
 def _table(data: bytes, path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """The entries of a LevelDB table, in the order of their keys.
+    """Return the entries of a LevelDB table, in the order of their keys.
 
     Blocks follow each other in the file, and the keys in them are in ascending order."""
     if len(data) < _FOOTER_BYTES or struct.unpack_from("<Q", data, len(data) - 8)[0] != _MAGIC:
@@ -234,7 +235,7 @@ def _handle(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _block(data: bytes, offset: int, size: int, path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """The entries of a block. A key may be stored without what it shares with the one before, but each
+    """Return the entries of a block. A key may be stored without what it shares with the one before, but each
     _RESTART_INTERVAL-th is whole: all of them together are at most that many times as long as the block."""
     end = offset + size
     if end + _TRAILER_BYTES > len(data) or size < 4:
@@ -264,7 +265,8 @@ def _block(data: bytes, offset: int, size: int, path: Path) -> Iterator[tuple[by
 
 
 def masked_crc32c(data: bytes) -> int:
-    """The checksum of a block with its kind of compression, as LevelDB stores it: turned, and with a constant added.
+    """Return the checksum of a block with its kind of compression, as LevelDB stores it: turned, and with a constant
+    added.
 
     A block has four bytes at least. The remainders of its words are put together two and two, so that numpy does it."""
     # Zeros in front change no remainder; the ones that it starts with are as good as an inversion of the first bytes.
@@ -273,14 +275,14 @@ def masked_crc32c(data: bytes) -> int:
     while len(words) > 1:
         if len(words) % 2:
             words = np.concatenate((np.zeros(1, "<u4"), words))
-        words = _followed(words[0::2], level) ^ words[1::2]
+        words = _followed_by_zeros(words[0::2], level) ^ words[1::2]
         level += 1
-    crc = int(_followed(words, 0)[0]) ^ 0xFFFFFFFF
+    crc = int(_followed_by_zeros(words, 0)[0]) ^ 0xFFFFFFFF
     return (crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF
 
 
-def _followed(remainders: np.ndarray, level: int) -> np.ndarray:
-    """What the remainders become when 1 << level words of zeros follow."""
+def _followed_by_zeros(remainders: np.ndarray, level: int) -> np.ndarray:
+    """Return the CRC remainders after 1 << level further zero words."""
     first, second, third, fourth = _crc32c_tables(level)
     return (
         first[remainders & 0xFF]
@@ -292,9 +294,9 @@ def _followed(remainders: np.ndarray, level: int) -> np.ndarray:
 
 @functools.cache
 def _crc32c_tables(level: int) -> np.ndarray:
-    """For each place of a byte in a remainder, what each byte there becomes in `_followed`."""
+    """Return for each byte position of a remainder what each byte there becomes in `_followed_by_zeros`."""
     if level:
-        return _followed(_crc32c_tables(level - 1), level - 1)
+        return _followed_by_zeros(_crc32c_tables(level - 1), level - 1)
     table = np.arange(256, dtype="<u4") << np.array([[0], [8], [16], [24]], "<u4")
     for _ in range(32):
         table = table >> 1 ^ _CASTAGNOLI * (table & 1)
@@ -302,7 +304,7 @@ def _crc32c_tables(level: int) -> np.ndarray:
 
 
 def _strings(data: memoryview, count: int, shape: tuple[int, ...], name: str) -> np.ndarray:
-    """Strings: their lengths as varints, a checksum of four bytes, their bytes."""
+    """Return strings: their lengths as varints, a checksum of four bytes, their bytes."""
     lengths = []
     at = 0
     try:

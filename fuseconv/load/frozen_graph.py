@@ -12,10 +12,11 @@ from fuseconv.errors import InputError
 from fuseconv.files import read_file
 from fuseconv.ir.graph import Module, Signature, Value
 from fuseconv.load import attrs, keras_container, protos
-from fuseconv.load.effects import TABLE_WRITES
-from fuseconv.load.functions import Importer, Nodes, symbolic
+from fuseconv.load.graph_importer import Importer, symbolic
+from fuseconv.load.initialization_graph import TABLE_WRITES
+from fuseconv.load.node_table import Nodes
 from fuseconv.load.op_defs import OpDefs
-from fuseconv.load.resources import TABLE_COLLECTION, Resources
+from fuseconv.load.resource_values import TABLE_COLLECTION, Resources
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 # Ops that read what a program feeds through datasets and queues, which a converted model is fed itself.
@@ -37,7 +38,7 @@ _MAX_LISTED = 10
 
 
 def load(path: Path, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> Module:
-    """The module of a frozen graph.
+    """Return the module of a frozen graph.
 
     inputs, outputs: tensors by name, "node" or "node:1". An input may be any tensor: the graph is cut there. Nothing:
     the placeholders, and what comes out of datasets and queues, that the outputs need; all that the nodes make which no
@@ -64,7 +65,8 @@ def _read(path: Path) -> Any:
 
 
 def _other_kind(path: Path, head: bytes) -> str:
-    """What a file is that is no GraphDef, as far as its name and its first bytes tell, and what to do; else ""."""
+    """Return a sentence on the kind of a file that is no GraphDef, told from its name and first bytes, and what to do;
+    else ""."""
     if not head:
         return "is empty"
     if path.suffix.lower() == ".onnx":
@@ -121,7 +123,7 @@ class _Loader:
         return module
 
     def _fill_tables(self, module: Module) -> None:
-        """From the initialisers that the graph contains, though no output needs them."""
+        """Fill the tables from the initializers that the graph contains, though no output needs them."""
         meta = protos.classes["MetaGraphDef"]()
         writes = [name for name in self.nodes.by_name if self.nodes.op(name) in TABLE_WRITES]
         meta.collection_def[TABLE_COLLECTION].node_list.value.extend(writes)
@@ -154,7 +156,7 @@ class _Loader:
         return shape
 
     def _unread(self, inputs: Sequence[str]) -> list[str]:
-        """The nodes that make something which no node reads, whichever way the branches go."""
+        """Return the nodes with results that no node reads, whichever way the branches go."""
         read = {_node(ref) for name in self.nodes.by_name for ref in self.nodes.inputs(name)[0]}
         read.update(map(_node, inputs))
         return [name for name, node in self.nodes.by_name.items() if name not in read and self._makes_output(node)]
@@ -166,7 +168,8 @@ class _Loader:
         return outputs is None or any(dtypes for _, dtypes in outputs)
 
     def _depth(self, name: str) -> int:
-        """In how many branches and loops of TF1 a node stands: what they do not hand out is there in some runs only."""
+        """Return the number of TF1 branches and loops around a node: what they do not hand out is there in some runs
+        only."""
         depths, opened, pending = self.depths, set[str](), [name]
         while pending:
             node = pending[-1]
@@ -182,7 +185,7 @@ class _Loader:
         return depths[name]
 
     def _step(self, name: str) -> int:
-        """How much deeper what a node makes stands than what it reads."""
+        """Return how much deeper in branches and loops the results of a node are than its operands."""
         kind = self.nodes.op(name).removeprefix("Ref")
         if kind == "Merge":
             loop = any(self.nodes.op(_node(ref)) == "NextIteration" for ref in self.nodes.inputs(name)[0])

@@ -1,4 +1,4 @@
-"""What a Keras file may name: classes of the two Kerases, functions and ops of TensorFlow, all of which only compute.
+"""Allow-list of Keras files: classes of both Kerases, functions and ops of TensorFlow, all of which only compute.
 
 Data, for `keras_config.check`. A name that is not here is refused, whoever comes to define it: what a later Keras or
 TensorFlow adds is added here once somebody has read what it does with its configuration. None of these imports, opens

@@ -31,7 +31,7 @@ _MAX_DEPTH = 400
 
 
 def check(path: Path, config: dict[str, Any], known: Collection[str], trusted: bool) -> None:
-    """Refuse an architecture that holds what might run code or read files (unless it is trusted), or a class or
+    """Refuse an architecture with objects that may run code or read files (unless it is trusted), or a class or
     function of a module other than Keras's that is not among the `known` custom ones.
 
     Raises InputError, also if a class or module is named by what is no name."""
@@ -45,7 +45,7 @@ def check(path: Path, config: dict[str, Any], known: Collection[str], trusted: b
 
 
 def with_registered_names(config: dict[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
-    """The custom objects, also under the names ("package>Class") that the file has them registered under."""
+    """Return the custom objects, also under the names ("package>Class") that the file has them registered under."""
     found = dict(custom)
     for item, _ in _dicts(config):
         registered_name = item.get("registered_name")
@@ -55,7 +55,7 @@ def with_registered_names(config: dict[str, Any], custom: Mapping[str, Any]) -> 
 
 
 def unknown_object(path: Path, name: str, module: str = "") -> str:
-    """The sentence about a class or function that Keras does not have."""
+    """Return the sentence about a class or function that Keras does not have."""
     origin = f" of the module '{module}'" if module else ""
     return f"{path} uses '{name}'{origin}, which Keras does not know; give the file that defines it with --plugin."
 
@@ -68,7 +68,7 @@ def _unlisted_object(path: Path, name: str) -> str:
 
 
 def _dicts(config: Any) -> Iterator[tuple[dict[str, Any], int]]:
-    """Each JSON object in a configuration and how deep it stands, outermost first."""
+    """Return each JSON object in a configuration and how deep it stands, outermost first."""
     stack = [(config, 0)]
     while stack:
         item, depth = stack.pop()
@@ -101,7 +101,7 @@ def _check_object(path: Path, item: dict[str, Any], known: Collection[str], trus
 
 
 def _is_known(item: dict[str, Any], known: Collection[str]) -> bool:
-    """Whether each way that Keras may look an object up by leads to a known one: by its registered name, if the
+    """Return whether each way that Keras may look an object up by leads to a known one: by its registered name, if the
     configuration has modules at all, else by the name of its class; functions by their own names."""
     if item["class_name"] == "function":
         return item["config"] in known
@@ -111,7 +111,7 @@ def _is_known(item: dict[str, Any], known: Collection[str]) -> bool:
 
 
 def _class_danger(item: dict[str, Any]) -> str:
-    """What an object might do but compute, in words; "" if nothing."""
+    """Return the possible effect of an object beyond computing, in words; "" if there is none."""
     kind, module, config = item["class_name"], item.get("module"), item.get("config")
     settings = config if isinstance(config, dict) else {}
     label = f"the {kind} layer '{settings.get('name', 'without a name')}'"
@@ -133,13 +133,14 @@ def _class_danger(item: dict[str, Any]) -> str:
 
 
 def _is_part(module: str, parts: Collection[str], name: str) -> bool:
-    """Whether a module is a part of Keras's that classes (or functions) come from, and the name is one of theirs."""
+    """Return whether a module is a part of Keras's that classes (or functions) come from, and the name is one of
+    theirs."""
     match = _MODULE.fullmatch(module)
     return match is not None and (match[1] is None or match[1] in parts) and name in _NAMES
 
 
 def _setting_danger(kind: str, label: str, settings: dict[str, Any]) -> str:
-    """What an allowed class might do by one of its settings."""
+    """Return the possible effect of an allowed class beyond computing, by one of its settings; "" if there is none."""
     if kind in _LOOKUPS:
         for key in ("vocabulary", "idf_weights"):
             if not isinstance(settings.get(key), (list, type(None))):
@@ -155,7 +156,7 @@ def _setting_danger(kind: str, label: str, settings: dict[str, Any]) -> str:
 
 
 def _call_danger(kind: str, settings: dict[str, Any]) -> str:
-    """What of TensorFlow's a layer would call, if that is not known to only compute; else ""."""
+    """Return the TensorFlow function that a layer would call if that is not on the allow-list; else ""."""
     what = settings.get(allowed.CALLS[kind])
     if kind == "TensorFlowOpLayer":
         op = what.get("op") if isinstance(what, dict) else None
@@ -173,7 +174,8 @@ def _call_danger(kind: str, settings: dict[str, Any]) -> str:
 
 
 def _function_danger(item: dict[str, Any]) -> str:
-    """A function that is none of Keras's activations, losses and metrics, in words; "" if a plug-in may have it."""
+    """Return a function that is none of Keras's activations, losses and metrics, in words; "" if a plug-in may have
+    it."""
     module, name, registered = item.get("module"), item["config"], item.get("registered_name")
     if registered not in (None, "", name, "function"):
         return f"the function {name} under the name of another, '{registered}'"

@@ -52,7 +52,7 @@ class KerasFile:
 
 
 def justified_bytes(size: int) -> int:
-    """The bytes that a file of `size` bytes may make anybody allocate for its weights."""
+    """Return the bytes that a file of `size` bytes may make anybody allocate for its weights."""
     return max(_SMALL_BYTES, _MAX_GROWTH * size)
 
 
@@ -107,7 +107,7 @@ def _told(error: Exception) -> str:
 
 
 def _require_name(path: Path, fits: bool, kind: str, suffix: str) -> None:
-    """Refuse a file that Keras, which goes by the name, would read otherwise than it was judged."""
+    """Refuse a file whose name makes Keras read it in another format than the one that was checked."""
     if not fits:
         raise InputError(f"{path} is {kind} by its content; a file of that kind ends in {suffix}.")
 
@@ -170,7 +170,8 @@ def _check_hdf5(path: Path, file: Any, size: int) -> None:
 
 
 def _dataset_bytes(path: Path, label: str, dataset: Any) -> int:
-    """The bytes that a dataset takes in memory. Raise InputError if they are in other files, or none can tell."""
+    """Return the bytes that a dataset takes in memory. Raise InputError if they are in other files, or none can
+    tell."""
     import h5py
 
     settings = dataset.get_create_plist()
@@ -226,7 +227,7 @@ def _read_zip(path: Path, size: int) -> tuple[dict[str, Any], str]:
 
 
 def _members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """The members of an archive of `size` bytes by name, each checked."""
+    """Return the members of an archive of `size` bytes by name, each checked."""
     members = {member.filename: member for member in archive.infolist()}
     if "config.json" not in members:
         raise InputError(f"{path} is no Keras model: there is no config.json in it.")
@@ -270,8 +271,8 @@ def _check_member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo)
 
 
 def _inflated_bytes(path: Path, member: zipfile.ZipInfo) -> int:
-    """The bytes that a member inflates to; one more than it claims if it is any more. `zipfile` would inflate it all
-    before it looks at the size."""
+    """Return the bytes that a member inflates to; one more than it claims if it is any more. `zipfile` would inflate it
+    all before it looks at the size."""
     inflate, total = zlib.decompressobj(-zlib.MAX_WBITS), 0
     with path.open("rb") as file:
         file.seek(member.header_offset)

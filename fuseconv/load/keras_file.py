@@ -17,10 +17,11 @@ from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module, Signature, Table, Value, Variable, constant
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, keras_config, keras_container, keras_limits, protos
-from fuseconv.load.functions import Importer, Nodes, symbolic
+from fuseconv.load.graph_importer import Importer, symbolic
+from fuseconv.load.keras_compatibility import incompatibility, legacy_objects
 from fuseconv.load.keras_container import KerasFile
 from fuseconv.load.keras_nodes import check_nodes
-from fuseconv.load.keras_older import older_objects, other_meaning
+from fuseconv.load.node_table import Nodes
 from fuseconv.load.op_defs import OpDefs
 
 SIGNATURE = "serving_default"
@@ -51,7 +52,7 @@ def load(
     custom_objects: Mapping[str, Any] | None = None,
     warn: Callable[[str], None] = lambda note: None,
 ) -> Module:
-    """The module of a Keras file, with the signature "serving_default".
+    """Return the module of a Keras file, with the signature "serving_default".
 
     Inputs are named for their input layers. Outputs are named for the layers that make them, or by the keys of a model
     that returns a dict. trust_model: load Lambda layers and other code of the file's. custom_objects: classes and
@@ -64,7 +65,7 @@ def load(
 
 
 def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str, Any] | None = None) -> Traced:
-    """The model of a Keras file, loaded and traced for inference. Arguments and errors as for `load`."""
+    """Return the model of a Keras file, loaded and traced for inference. Arguments and errors as for `load`."""
     file = keras_container.read(path)
     custom = keras_config.with_registered_names(file.config, custom_objects or {})
     import keras
@@ -84,19 +85,19 @@ def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str,
 
 
 def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trusted: bool) -> Traced:
-    """The model, from the first Keras that makes it of the file. Raises InputError if none does."""
+    """Return the model, from the first Keras that makes it of the file. Raises InputError if none does."""
     import keras
     import tensorflow as tf
     import tf_keras
 
     # A file of Keras 3 means nothing to tf-keras; why Keras 3 refuses it is what helps.
-    other = other_meaning(file)
+    other = incompatibility(file)
     notes = [f"{path.name} was loaded with tf-keras: {other}."] if other else []
     refusals: dict[str, Exception] = {}
     for name, library in (("Keras 3", keras), ("tf-keras", tf_keras)):
         if (library is keras and other) or (library is tf_keras and file.from_keras3):
             continue
-        known = custom if library is keras else older_objects(file.config) | dict(custom)
+        known = custom if library is keras else legacy_objects(file.config) | dict(custom)
         try:
             with tf.device("/CPU:0"), _scope(library, known, trusted):
                 model = library.models.load_model(path, known, compile=False, safe_mode=not trusted)
@@ -108,7 +109,7 @@ def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trus
 
 
 def _registered(library: Any) -> set[str]:
-    """The names under which others than a Keras itself have registered classes and functions with it."""
+    """Return the names under which other packages than Keras itself have registered classes and functions with it."""
     objects = library.saving.get_custom_objects().items()
     own = ("keras", "tf_keras")
     return {name for name, made in objects if str(getattr(made, "__module__", "")).partition(".")[0] not in own}
@@ -125,7 +126,7 @@ def _scope(library: Any, known: Mapping[str, Any], trusted: bool) -> Iterator[No
 
 
 def _refused(path: Path, refusals: Mapping[str, Exception]) -> InputError:
-    """What to tell of a file that no Keras loads."""
+    """Return the error message for a file that neither Keras loads."""
     last = list(refusals.values())[-1]
     unknown = _UNKNOWN.search(str(last))
     reasons = [f"{name}: {_reason(error)}" for name, error in refusals.items()]
@@ -136,7 +137,7 @@ def _refused(path: Path, refusals: Mapping[str, Exception]) -> InputError:
 
 
 def _reason(error: Exception) -> str:
-    """The sentence of an error of Keras's that says what is wrong: it wraps errors in whole configurations."""
+    """Return the sentence of a Keras error that says what is wrong: it wraps errors in whole configurations."""
     text = str(error).rpartition("Exception encountered:")[2].strip() or type(error).__name__
     line = next(iter(text.splitlines()), "").rstrip(".")
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."
@@ -169,7 +170,7 @@ def _trace(model: Any, is_keras3: bool, notes: list[str]) -> Traced:
 
 
 def _inputs(model: Any, is_keras3: bool) -> tuple[dict[str, Any], Any]:
-    """A TensorSpec for each input, by name, and the structure in which the model takes them."""
+    """Return a TensorSpec for each input, by name, and the structure in which the model takes them."""
     import tensorflow as tf
 
     tensors = getattr(model, "inputs", None)
@@ -188,7 +189,7 @@ def _inputs(model: Any, is_keras3: bool) -> tuple[dict[str, Any], Any]:
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """The names, with a number added to those that came before."""
+    """Return the names, with a number added to those that came before."""
     taken: set[str] = set()
     unique = []
     for name in names:
@@ -202,7 +203,7 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 
 def _import(traced: Traced) -> Module:
-    """Traced graph -> module, in which what the graph captures is as in the module of a SavedModel."""
+    """Return the module of a traced graph; captured variables and tables are as in the module of a SavedModel."""
     function = traced.function
     graph_def = protos.classes["GraphDef"].FromString(function.graph.as_graph_def().SerializeToString())
     nodes = Nodes(graph_def.node)
@@ -227,7 +228,8 @@ def _import(traced: Traced) -> Module:
 
 
 def _bind(traced: Traced, captures: Iterable[tuple[Any, Any]], nodes: Nodes, module: Module) -> None:
-    """Turns the node of each (placeholder, captured tensor) into what a saved graph has in its place."""
+    """Turn the node of each (placeholder, captured tensor) into the node of a saved graph: a variable, table or
+    constant."""
     import tensorflow as tf
 
     variables = {id(variable.handle): variable for variable in traced.function.variables}
@@ -274,7 +276,7 @@ def _dtype(tensor: Any) -> DType:
 
 
 def _tables(model: Any) -> dict[int, Any]:
-    """The lookup tables that the model's layers own, by the identity of their handles."""
+    """Return the lookup tables that the model's layers own, by the identity of their handles."""
     import tensorflow as tf
 
     kinds = (tf.lookup.StaticHashTable, tf.lookup.experimental.MutableHashTable)

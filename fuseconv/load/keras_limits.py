@@ -1,4 +1,5 @@
-"""Limits on what Keras may take as it makes and traces a model: weights, time and memory that the file can justify."""
+"""Limits on the resources of Keras while it builds and traces a model: weights, time and memory in proportion to the
+file."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def _counter(limit: int) -> Callable[[Any, Any], None]:
 
 
 def _counting(count: Callable[[Any, Any], None]) -> Callable[..., Any]:
-    """A creator of variables, of which tf-keras tells the shapes."""
+    """Return a creator of variables, of which tf-keras tells the shapes."""
     import tensorflow as tf
 
     def create(next_creator: Callable[..., Any], **options: Any) -> Any:
@@ -129,7 +130,8 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
 
 
 def _cpu_clock(thread: int) -> Callable[[], float]:
-    """The seconds that a thread has computed; a busy machine does not count. Seconds of the day where none tells."""
+    """Return the seconds that a thread has computed; a busy machine does not count. Seconds of the day where none
+    tells."""
     if not hasattr(time, "pthread_getcpuclockid"):
         return time.monotonic
     number = time.pthread_getcpuclockid(thread)
@@ -137,7 +139,7 @@ def _cpu_clock(thread: int) -> Callable[[], float]:
 
 
 def _peak() -> int:
-    """The most memory that this process has had, in bytes; 0 on a system that does not tell."""
+    """Return the most memory that this process has had, in bytes; 0 on a system that does not tell."""
     try:
         import resource
     except ImportError:  # Windows

@@ -39,7 +39,7 @@ def check_nodes(path: Path, config: dict[str, Any]) -> None:
 
 
 def _models(config: Any) -> Iterator[list[dict[str, Any]]]:
-    """The layers of each functional model in a configuration."""
+    """Return the layers of each functional model in a configuration."""
     stack = [config]
     while stack:
         item = stack.pop()
@@ -54,7 +54,7 @@ def _models(config: Any) -> Iterator[list[dict[str, Any]]]:
 
 
 def _waiting(path: Path, layers: list[dict[str, Any]]) -> dict[_Call, set[_Call]]:
-    """The calls of a model's layers, and those that each must wait for."""
+    """Return the calls of a model's layers, and those that each must wait for."""
     models = {
         layer["name"] for layer in layers if isinstance(layer.get("config"), dict) and "layers" in layer["config"]
     }
@@ -77,7 +77,8 @@ def _waiting(path: Path, layers: list[dict[str, Any]]) -> dict[_Call, set[_Call]
 
 
 def _sources(node: Any, names: dict[str, int]) -> Iterator[_Call]:
-    """The calls whose results go into one: [layer, call, tensor, ...] of older files, or marked tensors of newer."""
+    """Return the calls whose results go into one: [layer, call, tensor, ...] of older files, or marked tensors of
+    newer."""
     stack = [node]
     while stack:
         item = stack.pop()

@@ -1,4 +1,4 @@
-"""An `ir` op -> NodeDef: the inverse of `functions`, for files that hand ops back to TensorFlow."""
+"""An `ir` op -> NodeDef: the inverse of `graph_importer`, for files that hand ops back to TensorFlow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fuseconv.load import protos
 
 
 def node_def(op: Op, attributes: Mapping[str, Any]) -> bytes:
-    """The serialised NodeDef of a TF op: its name, the op, an empty name for each operand and all attributes.
+    """Return the serialized NodeDef of a TF op: its name, the op, an empty name for each operand and all attributes.
 
     attributes: as `Module.attributes` gives them. Raises ValueError for one that names a function, which the node
     cannot carry."""
@@ -26,7 +26,7 @@ def node_def(op: Op, attributes: Mapping[str, Any]) -> bytes:
 
 
 def _set(proto: Any, value: Any) -> None:
-    """Fills an AttrValue."""
+    """Fill an AttrValue."""
     if isinstance(value, list):
         proto.list.SetInParent()
         if value:
@@ -51,7 +51,7 @@ def _set(proto: Any, value: Any) -> None:
 
 
 def _extend(proto: Any, values: list[Any]) -> None:
-    """Fills a ListValue with values of one type."""
+    """Fill a ListValue with values of one type."""
     first = values[0]
     if isinstance(first, (str, bytes)):
         proto.s.extend(map(_bytes, values))

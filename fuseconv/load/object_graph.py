@@ -1,4 +1,4 @@
-"""Which tensor of the checkpoint a variable has by TensorFlow's graph of objects.
+"""Checkpoint keys of variables, from TensorFlow's object graph.
 
 Keras 3's models, saved by `tf.saved_model.save`, read other handles than their restore graph writes: TensorFlow itself
 restores such a model object by object. A signature's function tells which objects its captured handles are (the bound
@@ -21,7 +21,7 @@ _VALUE = "VARIABLE_VALUE"
 
 
 def checkpoint_keys(meta: Any, read: Callable[[str], np.ndarray]) -> dict[str, str]:
-    """The checkpoint's name of each tensor by the node of the handle that is captured.
+    """Return the checkpoint's name of each tensor by the node of the handle that is captured.
 
     meta: the meta graph. read: gives a tensor of the checkpoint. Raises InputError for a damaged object graph."""
     objects = meta.object_graph_def
@@ -47,7 +47,7 @@ def checkpoint_keys(meta: Any, read: Callable[[str], np.ndarray]) -> dict[str, s
 
 
 def _same_objects(saved: Any, restored: Any) -> dict[int, int]:
-    """The objects of the checkpoint by those of the model, by their numbers."""
+    """Return the objects of the checkpoint by those of the model, by their numbers."""
     same: dict[int, int] = {}
     pending = [(0, 0)]
     while pending:

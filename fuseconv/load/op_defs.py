@@ -81,7 +81,7 @@ class OpDef:
         return tuple((name, kind) for name, kind in kinds.items() if name)
 
     def told(self, op: Op) -> dict[str, Any]:
-        """The structural attributes of an op with this signature, as its operands and results tell them."""
+        """Return the structural attributes of an op with this signature, as its operands and results tell them."""
         found: dict[str, Any] = {}
         operands = [value for value in op.operands if value is not None]
         for args, values in ((self.inputs, operands), (self.outputs, op.results)):
@@ -107,7 +107,7 @@ class OpDefs:
         self._found: dict[str, OpDef | None] = {}
 
     def get(self, name: str) -> OpDef | None:
-        """The signature of an op, None if nobody knows it."""
+        """Return the signature of an op; None if neither the table nor the model has one."""
         if name not in self._found:
             proto = self._stripped.get(name)
             known = _from_table(name)
@@ -118,7 +118,8 @@ class OpDefs:
         return self._found[name]
 
     def attributes(self, op: Op) -> dict[str, Any]:
-        """All attributes of a TF op, those too that the IR leaves out: defaults, and what operands and results tell.
+        """Return all attributes of a TF op, with those that the IR leaves out: defaults, and types and counts that
+        operands and results tell.
 
         Only its own for an op that nobody knows."""
         own = {name: value for name, value in op.attrs.items() if not name.startswith("_")}
@@ -127,7 +128,7 @@ class OpDefs:
 
 
 def _extended(known: OpDef, said: OpDef) -> OpDef:
-    """The table's definition of an op with the attributes that only the model's has, and that have defaults."""
+    """Return the table's definition of an op with the attributes that only the model's has, and that have defaults."""
     more = said.defaults.keys() - known.attr_types.keys()
     if not more:
         return known
@@ -138,7 +139,7 @@ def _extended(known: OpDef, said: OpDef) -> OpDef:
 
 @functools.lru_cache(maxsize=1024)
 def _from_bytes(data: bytes) -> OpDef:
-    """`_from_proto`, once for all models that were saved by one TensorFlow."""
+    """Return `_from_proto` of the bytes, cached for all models that were saved by one TensorFlow."""
     return _from_proto(protos.classes["OpDef"].FromString(data))
 
 
@@ -163,7 +164,7 @@ def _from_proto(proto: Any) -> OpDef:
 
 
 def _allowed(values: Any) -> list[Any]:
-    """The strings, or those of the types that fuseconv knows."""
+    """Return the strings, or those of the types that fuseconv knows."""
     return [*map(attrs.text, values.s), *(types.BY_TF[number] for number in values.type if number in types.BY_TF)]
 
 
@@ -174,7 +175,7 @@ def _arg_from_proto(proto: Any) -> Arg:
 
 
 def op_names() -> Iterable[str]:
-    """The names of TensorFlow's ops."""
+    """Return the names of TensorFlow's ops."""
     return _lines().keys()
 
 
@@ -228,7 +229,7 @@ def _default_from_json(attr_type: str, value: Any) -> Any:
 
 
 def registry_table() -> str:
-    """The text of the table for the TensorFlow that is installed (which this imports)."""
+    """Return the text of the table for the TensorFlow that is installed (which this imports)."""
     from tensorflow.python.client import pywrap_tf_session as session
 
     # The registry is a message of TensorFlow's own classes; ours read it by way of the wire.

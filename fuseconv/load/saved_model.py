@@ -13,17 +13,18 @@ from fuseconv.errors import InputError
 from fuseconv.files import ModelFiles
 from fuseconv.ir.graph import Module, Signature, Value, constant
 from fuseconv.load import attrs, protos, validate
-from fuseconv.load.functions import Importer, Nodes, symbolic
+from fuseconv.load.concrete_functions import Trace, add_signatures, traces
+from fuseconv.load.graph_importer import Importer, symbolic
+from fuseconv.load.node_table import Nodes
 from fuseconv.load.op_defs import OpDefs
-from fuseconv.load.resources import INIT_SIGNATURE, Resources
-from fuseconv.load.same import Comparison
-from fuseconv.load.unsigned import Trace, add_signatures, traces
+from fuseconv.load.resource_values import INIT_SIGNATURE, Resources
+from fuseconv.load.signature_equivalence import SignatureComparison
 
 _NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 
 
 def load(files: ModelFiles, *, signatures: Sequence[str] = (), tags: Sequence[str] = ()) -> Module:
-    """The module of a SavedModel.
+    """Return the module of a SavedModel.
 
     signatures: the names of those to take; nothing: all, "serving_default" first. tags: of the meta graph to take;
     nothing: the one tagged "serve", or the only one, or the one without tags, which is how modules for TensorFlow 1's
@@ -36,12 +37,12 @@ def load(files: ModelFiles, *, signatures: Sequence[str] = (), tags: Sequence[st
 
 
 def chosen_tags(files: ModelFiles, tags: Sequence[str] = ()) -> list[str]:
-    """The tags of the meta graph that `load` takes. Raises InputError as that does."""
+    """Return the tags of the meta graph that `load` takes. Raises InputError as that does."""
     return list(_meta_graph(_read(files), tags, files.root).meta_info_def.tags)
 
 
-def unsigned_traces(files: ModelFiles, tags: Sequence[str] = ()) -> dict[str, Trace]:
-    """What stands for the signatures of a model that has none, by the names that `load` gives them."""
+def function_signatures(files: ModelFiles, tags: Sequence[str] = ()) -> dict[str, Trace]:
+    """Return the traces that serve as signatures of a model without any, by the names that `load` gives them."""
     meta = _meta_graph(_read(files), tags, files.root)
     return {} if meta.signature_def.keys() - _NO_SIGNATURES else traces(meta)
 
@@ -114,7 +115,7 @@ class _Loader:
 
     def load(self, chosen: Mapping[str, Any]) -> Module:
         module = Module()
-        comparison = Comparison(self.nodes, self.importer.library)
+        comparison = SignatureComparison(self.nodes, self.importer.library)
         for name, proto in chosen.items():
             for signature in module.signatures:
                 if comparison.same(proto, chosen[signature.names[0]]):

@@ -1,4 +1,4 @@
-"""The door: what a model's nodes and functions must hold before anything else looks at them.
+"""Validation of a model's nodes and functions, before any other code reads them.
 
 Each node is held to the definition of its op (how many operands, of which types, which values of attributes), each call
 to the function that it runs, each function to what it says of itself, and each signature to the tensors that it names.
@@ -81,7 +81,7 @@ def operands(op: Op, expected: Sequence[DType]) -> None:
 
 
 def call(op: Op, callee: Callable[[str], Callee]) -> None:
-    """Refuse an op that hands other types to a function that it runs than that takes, or takes others from it."""
+    """Refuse an op whose operand or result types differ from those of the function that it runs."""
     for key, (first, whole) in _RUN.get(op.type, {}).items():
         given = [value.dtype for value in op.operands[first:] if value is not None]
         refs = op.attrs.get(key)
@@ -146,8 +146,8 @@ def library(functions: Iterable[Any]) -> dict[str, Any]:
 
 
 def tensor_info(number: int, dtype: DType, what: str, node: str) -> None:
-    """Refuse a tensor of which a signature tells another type than its node. number: the type that the signature
-    tells, in types.proto; 0 if it tells none. what: the signature's name for the tensor."""
+    """Refuse a signature tensor whose type differs from its node's. number: the type that the signature tells, in
+    types.proto; 0 if it tells none. what: the signature's name for the tensor."""
     if number and attrs.dtype(number) is not dtype:
         raise InputError(f"{what} is {attrs.dtype(number)}, and the tensor '{node}' is {dtype}: {DAMAGED}")
 

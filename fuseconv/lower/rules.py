@@ -1,4 +1,4 @@
-"""What a lowering rule is: a function named for a TF op that builds the TFLite ops that compute it."""
+"""Lowering rules: functions named for a TF op that build the TFLite ops that compute it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Lowering(Builder):
 
 
 def lowers(*names: str | Callable) -> Callable:
-    """Marks a function as the lowering rule of the TF op that it is named for, or of the ops named.
+    """Mark a function as the lowering rule of the TF op that it is named for, or of the ops named.
 
         @lowers
         def Relu6(tfl, x):
@@ -60,12 +60,12 @@ def lowers(*names: str | Callable) -> Callable:
 
 
 def require(condition: bool, why: str) -> None:
-    """Refuses the op with `why` unless the condition holds."""
+    """Refuse the op with `why` unless the condition holds."""
     if not condition:
         raise Unsupported(why)
 
 
 def constant_of(value: Value | None, what: str) -> np.ndarray:
-    """The array of an operand that must be constant, such as the axes of a reduction."""
+    """Return the array of an operand that must be constant, such as the axes of a reduction."""
     require(value is not None and value.is_const, f"{what} is not a constant")
     return value.data  # type: ignore[union-attr,return-value]

@@ -1,4 +1,4 @@
-"""A defect of fuseconv, as the user meets it: what was raised, and the node of the model that it was raised at."""
+"""Reports of internal errors: the exception, and the node of the model being converted when it was raised."""
 
 from __future__ import annotations
 

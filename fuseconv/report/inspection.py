@@ -1,4 +1,4 @@
-"""The terminal's view of what `fuseconv.inspect` found in a .tflite file."""
+"""Terminal output of `fuseconv.inspect`: the contents of a .tflite file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from fuseconv.report.terminal import clean, line, shape_text, size, table
+from fuseconv.report.terminal import escape_controls, line, shape_text, size, table
 
 _FEW = 60  # ops: as many are listed without being asked for
 # What an option says that was left alone; an option at another value is shown.
@@ -15,19 +15,20 @@ _UNSAID: tuple[Any, ...] = (0, False, "NONE", "DEFAULT", [], "")
 
 
 def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = False) -> None:
-    """Header, signatures, ops by kind with the bytes of their weights; each op if there are few; with `verbose` all."""
+    """Print the header, signatures, and ops by kind with the bytes of their weights; each op if there are few; with
+    `verbose` all."""
     file = document["file"]
-    line(out, "File", f"{clean(file['path'])}  {size(file['size'])}, schema version {file['version']}")
+    line(out, "File", f"{escape_controls(file['path'])}  {size(file['size'])}, schema version {file['version']}")
     if file["description"]:
-        line(out, "Made by", clean(file["description"]))
+        line(out, "Made by", escape_controls(file["description"]))
     for entry in document["metadata"]:
         text = entry["text"] if entry["text"] is not None else size(entry["size"])
-        line(out, "Metadata", f"{clean(entry['name'])}: {clean(text)}")
+        line(out, "Metadata", f"{escape_controls(entry['name'])}: {escape_controls(text)}")
     _show_signatures(out, document)
     _show_counts(out, document)
     for key, needs in (("custom_ops", "the application's own kernels"), ("flex_ops", "TensorFlow's kernels (Flex)")):
         if document[key]:
-            line(out, "Needs", f"{needs} for {', '.join(map(clean, document[key]))}")
+            line(out, "Needs", f"{needs} for {', '.join(map(escape_controls, document[key]))}")
     if verbose or sum(document["op_counts"].values()) <= _FEW:
         for number, subgraph in enumerate(document["subgraphs"]):
             _show_ops(out, number, subgraph, verbose)
@@ -42,10 +43,10 @@ def _show_signatures(out: Console, document: Mapping[str, Any]) -> None:
     rows = table("Signature", ">Subgraph", "", "~Name", "Tensor")
     for signature in document["signatures"]:
         tensors = document["subgraphs"][signature["subgraph"]]["tensors"]
-        head = [clean(signature["key"]), str(signature["subgraph"])]
+        head = [escape_controls(signature["key"]), str(signature["subgraph"])]
         for way, names in (("in", signature["inputs"]), ("out", signature["outputs"])):
             for name, index in names.items():
-                rows.add_row(*head, way, clean(name), _type(tensors[index]))
+                rows.add_row(*head, way, escape_controls(name), _type(tensors[index]))
                 head = ["", ""]
     out.print(rows)
 
@@ -55,24 +56,24 @@ def _show_counts(out: Console, document: Mapping[str, Any]) -> None:
     counts = sorted(document["op_counts"].items(), key=lambda item: (-item[1], item[0]))
     for op, count in counts:
         weights = document["weight_bytes"].get(op, 0)
-        rows.add_row(clean(op), str(count), size(weights) if weights else "")
+        rows.add_row(escape_controls(op), str(count), size(weights) if weights else "")
     weights = sum(document["weight_bytes"].values())
     rows.add_row("all", str(sum(document["op_counts"].values())), size(weights) if weights else "")
     out.print(rows)
 
 
 def _show_ops(out: Console, number: int, subgraph: Mapping[str, Any], verbose: bool) -> None:
-    line(out, "Subgraph", f"{number} {clean(subgraph['name'])}".strip())
+    line(out, "Subgraph", f"{number} {escape_controls(subgraph['name'])}".strip())
     rows = table(">", "Op", "~Operands (* constant)", "~Results", "~Options")
     tensors = subgraph["tensors"]
     for index, op in enumerate(subgraph["ops"]):
         options = {k: v for k, v in op["options"].items() if verbose or v not in _UNSAID}
         rows.add_row(
             str(index),
-            clean(op["op"]) + (f" v{op['version']}" if verbose else ""),
+            escape_controls(op["op"]) + (f" v{op['version']}" if verbose else ""),
             " ".join(_operand(tensors, i, verbose) for i in op["operands"]),
             " ".join(_operand(tensors, i, verbose) for i in op["results"]),
-            clean(" ".join(f"{k}={v}" for k, v in options.items())),
+            escape_controls(" ".join(f"{k}={v}" for k, v in options.items())),
         )
     out.print(rows)
 
@@ -82,7 +83,7 @@ def _show_tensors(out: Console, subgraph: Mapping[str, Any]) -> None:
     for index, tensor in enumerate(subgraph["tensors"]):
         rows.add_row(
             str(index),
-            clean(tensor["name"]),
+            escape_controls(tensor["name"]),
             _type(tensor),
             str(tensor["buffer"]),
             size(tensor["size"]) if tensor["size"] else "",
@@ -100,7 +101,7 @@ def _operand(tensors: Sequence[Mapping[str, Any]], index: int, verbose: bool) ->
 
 
 def _type(tensor: Mapping[str, Any]) -> str:
-    """ "float32[?,28]": what may be resized is a question mark."""
+    """"float32[?,28]": a dimension that may be resized is a question mark."""
     return tensor["type"].lower() + shape_text(tensor["shape_signature"] or tensor["shape"])
 
 

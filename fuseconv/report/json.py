@@ -42,7 +42,7 @@ FATES = tuple(kind for kind in KINDS if kind != "refused")
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """The report as a document of JSON's own types, as the module's docstring describes it."""
+    """Return the report as a document of JSON's own types, as the module's docstring describes it."""
     fates = report.account()
     totals = Counter(fates.values())
     return {
@@ -80,14 +80,14 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def generator() -> dict[str, str]:
-    """Who wrote a document."""
+    """Return who wrote a document."""
     from importlib.metadata import version
 
     return {"name": "fuseconv", "version": version("fuseconv")}
 
 
 def dumps(document: dict[str, Any]) -> str:
-    """A document as text that does not depend on the order in which it was made, with a newline at its end.
+    """Serialize a document deterministically (sorted keys), with a newline at its end.
 
     Numbers that JSON does not have, as somebody's file may hold, become the texts "nan", "inf" and "-inf"."""
     try:

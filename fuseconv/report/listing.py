@@ -20,7 +20,7 @@ _PROPERTIES = frozenset({"shape"})
 
 
 def fusion_rows(registry: Registry) -> list[dict[str, str]]:
-    """`{"name", "matches", "emits", "summary", "origin"}` of each fusion, in the order of loading.
+    """Return `{"name", "matches", "emits", "summary", "origin"}` of each fusion, in the order of loading.
 
     `matches` are the annotations of the functions that it looks for, empty if it looks for a pattern of ops; `emits` is
     the TFLite op that it makes, `summary` a sentence, `origin` the module that owns it."""
@@ -37,7 +37,7 @@ def fusion_rows(registry: Registry) -> list[dict[str, str]]:
 
 
 def fusion_table(registry: Registry) -> str:
-    """The fusions as a table in Markdown, for documentation."""
+    """Return the fusions as a table in Markdown, for documentation."""
     lines = ["| Fusion | Of | Into |", "|---|---|---|"]
     for row in fusion_rows(registry):
         of = ", ".join(f"`{name}`" for name in row["matches"].split()) or row["summary"].partition(" -> ")[0]
@@ -46,7 +46,7 @@ def fusion_table(registry: Registry) -> str:
 
 
 def rule_rows(registry: Registry) -> list[dict[str, Any]]:
-    """`{"op", "emits", "attributes", "summary", "origin"}` of each TensorFlow op that has a rule, sorted by op.
+    """Return `{"op", "emits", "attributes", "summary", "origin"}` of each TensorFlow op that has a rule, sorted by op.
 
     `emits` lists the TFLite ops that the rule may build, read off its code; `attributes` those that it heeds; all other
     ones must hold their defaults. `summary` is its docstring: what becomes of the op, and where its limits are."""
@@ -66,8 +66,8 @@ def rule_rows(registry: Registry) -> list[dict[str, Any]]:
 
 
 def builds(rule: Callable) -> list[str]:
-    """The TFLite ops that a rule may build: those that it, and its helpers in the same module, name in a call on the
-    builder. Helpers from elsewhere cast and transpose for many rules, and count only if nothing else is there."""
+    """Return the TFLite ops that a rule may build: the builder calls in its source and in that of its helpers in the
+    same module. Helpers from elsewhere cast and transpose for many rules, and count only if nothing else is there."""
     seen: set[Callable] = set()
     ops: set[str] = set()
     near: list[Callable] = [rule]
@@ -85,7 +85,8 @@ def builds(rule: Callable) -> list[str]:
 
 
 def _calls(function: Callable) -> tuple[set[str], list[Callable]]:
-    """The ops that a function's own text names, and the functions that it hands its builder (its first parameter) to.
+    """Return the ops that a function's own text names, and the functions that it hands its builder (its first
+    parameter) to.
 
     An op is named by `tfl.add(...)`, by `helper(tfl.add, ...)`, by its name in capitals among a call's arguments, or,
     in a function with `getattr(tfl, name)`, by a text that a factory gave it."""

@@ -1,4 +1,4 @@
-"""What happened to each op of the model, and where each op of the file comes from."""
+"""Conversion records: the fate of each op of the model, and the origin of each op of the file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class EmittedOp:
-    """An op of the file: its subgraph and index there, and the nodes of the model that it stands for."""
+    """An op of the file: its subgraph and index there, and the nodes of the model that it was built from."""
 
     subgraph: int
     index: int
@@ -68,19 +68,19 @@ class Report:
     passes: list[PassRun] = field(default_factory=list)
 
     def source(self, name: str, type: str) -> None:
-        """Registers a node of the model, which must be accounted for."""
+        """Register a node of the model; `account` must know its fate in the end."""
         self.sources[name] = type
 
     def record(self, kind: str, rule: str, sources: Iterable[str], emitted: Iterable[str] = (), why: str = "") -> None:
         self.records.append(Record(kind, rule, tuple(sources), tuple(emitted), why))
 
     def forget_refusals(self, rules: Iterable[str]) -> None:
-        """Takes back that these fusions were refused."""
+        """Take back that these fusions were refused."""
         names = set(rules)
         self.records = [record for record in self.records if record.kind != "refused" or record.rule not in names]
 
     def removed(self, op: Op, rule: str, why: str) -> None:
-        """Records that an op of the model is gone; says nothing for an op that stands for no node."""
+        """Record that an op of the model is gone; records nothing for an op without source nodes."""
         if op.sources:
             self.record("removed", rule, op.sources, why=why)
 
@@ -98,7 +98,7 @@ class Report:
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Adds the time that the block takes to the stage's."""
+        """Add the time that the block takes to the stage's."""
         start = time.perf_counter()
         try:
             yield
@@ -107,8 +107,8 @@ class Report:
 
     @contextlib.contextmanager
     def rewriting(self, module: Module, rule: str, why: str) -> Iterator[None]:
-        """Records what leaves the module while the block runs, as removed for this reason, but for what the block has
-        recorded itself. For passes that put a whole construct into another form."""
+        """Record as removed, with this reason, the nodes that leave the module within the block, except those that the
+        block itself records. For passes that put a whole construct into another form."""
         before, recorded = _sources(module), list(self.records)
         yield
         told = set(map(id, recorded))
@@ -119,7 +119,7 @@ class Report:
             self.record("removed", rule, gone, why=why)
 
     def account(self) -> dict[str, str]:
-        """The fate of each node of the model: the strongest kind among its records; "" if there is none."""
+        """Return the fate of each node of the model: the strongest kind among its records; "" if there is none."""
         fates = dict.fromkeys(self.sources, "")
         rank = {kind: index for index, kind in enumerate(KINDS)} | {"": len(KINDS)}
         for record in self.records:
@@ -131,11 +131,11 @@ class Report:
         return fates
 
     def totals(self) -> Counter[str]:
-        """How many nodes of the model met each fate."""
+        """Return how many nodes of the model met each fate."""
         return Counter(self.account().values())
 
     def finish(self, module: Module) -> None:
-        """Notes the ops that are about to be written."""
+        """Note the ops that are about to be written."""
         self.emitted = [
             EmittedOp(number, index, op.attrs.get("custom_code", op.type), op.sources)
             for number, graph in enumerate(module.graphs())
@@ -144,5 +144,5 @@ class Report:
 
 
 def _sources(module: Module) -> dict[str, None]:
-    """The nodes of the model that some op of the module stands for, in order."""
+    """Return the nodes of the model from which the ops of the module were built, in order."""
     return {name: None for graph in module.graphs() for op in graph.ops for name in op.sources}

@@ -1,7 +1,7 @@
-"""What the terminal shows: tables for a person, drawn from the same data as the JSON.
+"""Terminal output: tables for a person, drawn from the same data as the JSON.
 
 Names come from the model, which may be anybody's: they are printed without markup and without control characters.
-Output that is not a terminal gets neither colours nor wrapped cells, so that it can be searched.
+Output that is not a terminal gets neither colors nor wrapped cells, so that it can be searched.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _WRAPPING = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?/)+")
 
 
 def text(show: Callable[[Console], None], stream: TextIO) -> str:
-    """What `show` prints, as text for `stream`: with colours and wrapped cells if it is a terminal, else plain."""
+    """Return the output of `show` as text for `stream`: with colors and wrapped cells if it is a terminal, else
+    plain."""
     terminal = stream.isatty()
     out = Console(
         file=io.StringIO(), force_terminal=terminal, width=None if terminal else _WIDE, markup=False, emoji=False,
@@ -38,19 +39,20 @@ def text(show: Callable[[Console], None], stream: TextIO) -> str:
 
 @contextlib.contextmanager
 def progress(stream: TextIO) -> Iterator[Callable[[str], None]]:
-    """Shows a stage's name on a terminal while it lasts, and leaves nothing behind."""
+    """Show a stage's name on a terminal while it lasts, and leaves nothing behind."""
     out = Console(file=stream, markup=False, emoji=False, highlight=False)
     with out.status("start") as status:
         yield status.update
 
 
-def clean(text: str) -> str:
-    """`text` with everything that could move the cursor or start an escape sequence spelled out."""
+def escape_controls(text: str) -> str:
+    """Return `text` with everything that could move the cursor or start an escape sequence spelled out."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def show_conversion(out: Console, report: Report, verbose: bool = False) -> None:
-    """What a conversion did: the fusions, what was removed, totals, size and times; with `verbose` everything else."""
+    """Print the summary of a conversion: the fusions, removed nodes, totals, size and times; with `verbose` everything
+    else."""
     by_kind: dict[str, list[Record]] = defaultdict(list)
     for record in report.records:
         by_kind[record.kind].append(record)
@@ -64,12 +66,12 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
         if report.passes:
             _show_pass_runs(out, report)
     elif counts := _removed(report):
-        line(out, "Removed", " · ".join(f"{n} {clean(rule)}" for rule, n in counts.most_common()))
+        line(out, "Removed", " · ".join(f"{n} {escape_controls(rule)}" for rule, n in counts.most_common()))
     totals = report.totals()
     parts = [f"{totals[fate]} {fate}" for fate in ("fused", "lowered", "folded", "removed", "unsupported")]
     line(out, "Ops", f"{len(report.sources)} -> {len(report.emitted)}  ({', '.join(parts)})")
     if report.output_bytes:
-        line(out, "File", f"{clean(report.output)}  {size(report.output_bytes)}".strip())
+        line(out, "File", f"{escape_controls(report.output)}  {size(report.output_bytes)}".strip())
     if report.seconds:
         stages = " · ".join(f"{stage} {_seconds(s)}" for stage, s in report.seconds.items())
         line(out, "Time", f"{_seconds(sum(report.seconds.values()))}  ({stages})")
@@ -78,32 +80,32 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
 def _show_pass_runs(out: Console, report: Report) -> None:
     rows = table("Pass", ">Runs", ">Changes", ">Time")
     for name, runs, changes, seconds in report.pass_totals():
-        rows.add_row(clean(name), str(runs), str(changes), _seconds(seconds))
+        rows.add_row(escape_controls(name), str(runs), str(changes), _seconds(seconds))
     out.print(rows)
 
 
 def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]], verbose: bool = False) -> None:
-    """The ops that stopped a conversion: (op, node names, why) for each."""
+    """Print the ops that stopped a conversion: (op, node names, why) for each."""
     rows = table("Unsupported op", ">Count", "~Why", "~Nodes")
     for op, nodes, why in ops:
-        rows.add_row(clean(op), str(len(nodes)), clean(why), _names(nodes, verbose))
+        rows.add_row(escape_controls(op), str(len(nodes)), escape_controls(why), _names(nodes, verbose))
     out.print(rows)
 
 
 def show_fusions(out: Console, rows: Iterable[Mapping[str, str]]) -> None:
-    """The fusions: `{"name", "emits", "summary", "origin"}` for each."""
+    """Print the fusions: `{"name", "emits", "summary", "origin"}` for each."""
     _show_rows(out, rows, {"name": "Fusion", "emits": "~Into", "summary": "~What it does", "origin": "~From"})
 
 
 def show_passes(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
-    """The passes of a pipeline: `{"name", "summary", "requires", "ensures"}` for each."""
+    """Print the passes of a pipeline: `{"name", "summary", "requires", "ensures"}` for each."""
     lines = ({**row, "requires": ", ".join(row["requires"]), "ensures": ", ".join(row["ensures"])} for row in rows)
     headers = {"name": "Pass", "summary": "~What it does", "requires": "~Requires", "ensures": "~Ensures"}
     _show_rows(out, lines, headers)
 
 
 def show_rules(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
-    """The ops that are known: `{"op", "status", "emits", "summary", "select_tf_ops", "origin"}` for each."""
+    """Print the known ops: `{"op", "status", "emits", "summary", "select_tf_ops", "origin"}` for each."""
     lines = (
         {
             **row,
@@ -119,29 +121,35 @@ def show_rules(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
 def _show_rows(out: Console, items: Iterable[Mapping[str, str]], headers: Mapping[str, str]) -> None:
     rows = table(*headers.values())
     for item in items:
-        rows.add_row(*(clean(item[key]) for key in headers))
+        rows.add_row(*(escape_controls(item[key]) for key in headers))
     out.print(rows)
 
 
 def show_verification(out: Console, document: Mapping[str, Any]) -> None:
-    """The largest differences of each output, from `Verification.to_json`."""
+    """Print the largest differences of each output, from `Verification.to_json`."""
     rows = table("Signature", "~Output", "Type", "~Shapes", ">Largest difference", ">Relative", "~")
     for row in document["outputs"]:
         shapes = " ".join(shape_text(shape) for shape in row["shapes"])
         absolute, relative = (_number(row[key]) for key in ("absolute", "relative"))
-        verdict = Text("ok", "green") if row["passed"] else Text(clean(row["why"]), "bold red")
+        verdict = Text("ok", "green") if row["passed"] else Text(escape_controls(row["why"]), "bold red")
         rows.add_row(
-            clean(row["signature"]), clean(row["output"]), row["type"], shapes, absolute, relative, verdict
+            escape_controls(row["signature"]),
+            escape_controls(row["output"]),
+            row["type"],
+            shapes,
+            absolute,
+            relative,
+            verdict,
         )
     out.print(rows)
     for run in document["runs"]:
-        shapes = ", ".join(f"{clean(name)}{shape_text(shape)}" for name, shape in run["inputs"].items())
-        line(out, "Run", f"{clean(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
+        shapes = ", ".join(f"{escape_controls(name)}{shape_text(shape)}" for name, shape in run["inputs"].items())
+        line(out, "Run", f"{escape_controls(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
     line(out, "Allowed", f"{document['atol']:g} + {document['rtol']:g} of the largest expected value")
 
 
 def size(count: int) -> str:
-    """A number of bytes for a person: "512 B", "3.4 kB", "12.0 MB"."""
+    """Return a number of bytes for a person: "512 B", "3.4 kB", "12.0 MB"."""
     value, unit = float(count), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if value < 999.95:
@@ -158,7 +166,7 @@ def _show_fused(out: Console, records: Sequence[Record]) -> None:
         groups[record.rule, _counted(record.emitted)].append(record)
     rows = table("Fused", ">Count", "~Into", "~For example")
     for (rule, into), group in groups.items():
-        rows.add_row(clean(rule), str(len(group)), clean(into), _names(group[0].sources[:1]))
+        rows.add_row(escape_controls(rule), str(len(group)), escape_controls(into), _names(group[0].sources[:1]))
     out.print(rows)
 
 
@@ -175,9 +183,9 @@ def _show_refused(out: Console, records: Sequence[Record], verbose: bool) -> Non
             off[record.why].append(record.rule)
     rows = table("Not fused", ">Count", "~Why", "~Nodes")
     for (rule, why), nodes in groups.items():
-        rows.add_row(clean(rule), str(len(nodes)), clean(why), _names(nodes, verbose))
+        rows.add_row(escape_controls(rule), str(len(nodes)), escape_controls(why), _names(nodes, verbose))
     for why, rules in off.items():
-        rows.add_row(_names(rules, verbose), "", clean(why), "")
+        rows.add_row(_names(rules, verbose), "", escape_controls(why), "")
     out.print(rows)
 
 
@@ -189,7 +197,9 @@ def _show_rules(out: Console, title: str, records: Sequence[Record]) -> None:
         groups[record.rule, _counted(record.emitted), record.why].extend(record.sources)
     rows = table(title, ">Nodes", "~Into", "~Why", "~For example")
     for (rule, into, why), nodes in groups.items():
-        rows.add_row(clean(rule), str(len(set(nodes))), clean(into), clean(why), _names(nodes[:1]))
+        rows.add_row(
+            escape_controls(rule), str(len(set(nodes))), escape_controls(into), escape_controls(why), _names(nodes[:1])
+        )
     out.print(rows)
 
 
@@ -198,13 +208,13 @@ def _show_emitted(out: Console, report: Report) -> None:
     several = len({op.subgraph for op in report.emitted}) > 1
     for op in report.emitted:
         place = f"{op.subgraph}:{op.index}" if several else str(op.index)
-        rows.add_row(place, clean(op.type), _names(op.sources))
+        rows.add_row(place, escape_controls(op.type), _names(op.sources))
     out.print(rows)
 
 
 def _removed(report: Report) -> Counter[str]:
-    """How many nodes each rule removed. Each counts once, and not if it counts as fused or folded, so that the sum is
-    the total that is shown."""
+    """Return how many nodes each rule removed. Each counts once, and not if it counts as fused or folded, so that the
+    sum is the total that is shown."""
     fates = report.account()
     rules = {name: record.rule for record in report.records if record.kind == "removed" for name in record.sources}
     return Counter(rule for name, rule in rules.items() if fates.get(name) == "removed")
@@ -216,10 +226,10 @@ def _counted(types: Iterable[str]) -> str:
 
 
 def _names(names: Sequence[str], every: bool = False) -> str:
-    """Some of the names, or all, without the calls that exporters wrap around everything."""
+    """Return some of the names, or all, without the calls that exporters wrap around everything."""
     shown = names if every or len(names) <= _NAMES + 1 else names[:_NAMES]
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return ", ".join(clean(_WRAPPING.sub("", name)) for name in shown) + more
+    return ", ".join(escape_controls(_WRAPPING.sub("", name)) for name in shown) + more
 
 
 def shape_text(shape: Sequence[int]) -> str:
@@ -236,13 +246,13 @@ def _seconds(seconds: float) -> str:
 
 
 def line(out: Console, title: str, text: str) -> None:
-    """A line with a title, aligned with the lines of other titles."""
+    """Print a line with a title, aligned with the lines of other titles."""
     out.print(Text.assemble((f"{title:<10}", "bold"), text), soft_wrap=True)
 
 
 def table(*headers: str) -> Table:
-    """An unframed table with these columns. ">" before a header aligns its column to the right, "~" lets its cells wrap
-    on a narrow terminal."""
+    """Return an unframed table with these columns. ">" before a header aligns its column to the right, "~" lets its
+    cells wrap on a narrow terminal."""
     rows = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for header in headers:
         rows.add_column(

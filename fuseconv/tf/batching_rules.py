@@ -1,4 +1,4 @@
-"""Ops on one row at a time -> the same ops on all rows at once.
+"""Batching rules, as of a vmap: an op on one row of a tensor -> the same op on all rows at once.
 
 A row is a tensor of shape s of which a loop sees one at a step; all rows stacked have the shape (steps, *s).
 """
@@ -28,11 +28,11 @@ _MAY_FAIL = frozenset({"Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "Tru
 
 
 class CannotBatch(Exception):
-    """There is no such op on all rows."""
+    """Raised by a batching rule if the op has no batched form."""
 
 
 class Batch:
-    """One op that is to be built on all rows.
+    """The op to batch, with its operands, as a batching rule sees it.
 
     tf: the builder. x: the stacked operands, or invariants; stacked: which of them are rows."""
 
@@ -45,7 +45,7 @@ class Batch:
             raise CannotBatch
 
     def rank(self, index: int) -> int:
-        """The rank of an operand as the loop sees it."""
+        """Return the rank of an operand as the loop sees it."""
         value = self.op.operands[index]
         if value is None or value.shape is None:
             raise CannotBatch
@@ -62,39 +62,40 @@ class Batch:
             raise CannotBatch
 
     def require_rows(self, *indices: int) -> None:
-        """These operands, and no others, are rows."""
+        """Raise CannotBatch unless exactly these operands are rows."""
         self.require(self.stacked == [i in indices for i in range(len(self.stacked))])
 
     def number(self, index: int) -> int:
-        """An operand that is a known integer."""
+        """Return an operand that is a known integer."""
         known = content_of(self.op.operands[index])
         self.require(known is not None and known.size == 1 and not isinstance(known.reshape(-1)[0], Sym))
         return int(known.reshape(-1)[0])  # type: ignore[union-attr]
 
     def numbers(self, index: int) -> list[int]:
-        """An operand that is a vector of known integers."""
+        """Return an operand that is a vector of known integers."""
         known = content_of(self.op.operands[index])
         self.require(known is not None and known.ndim == 1 and not any(isinstance(n, Sym) for n in known))
         return [int(n) for n in known]  # type: ignore[union-attr]
 
     def axis(self, axis: int) -> int:
-        """An axis of a row as one of the stacked rows."""
+        """Return an axis of a row as one of the stacked rows."""
         return axis + 1 if axis >= 0 else axis
 
     def same(self, *operands: Value, **attrs: object) -> Value:
-        """The op itself on these operands, with these attributes in place of its own."""
+        """Build the same op on these operands, with these attributes in place of its own."""
         made = self.tf.add(self.op.type, operands, {**self.op.attrs, **attrs}, self.op.result.dtype)
         return self.with_shape(made)
 
     def with_shape(self, made: Value) -> Value:
-        """Notes the shape of the only result."""
+        """Note the shape of the only result."""
         steps = next(x.shape[0] for x, is_row in zip(self.x, self.stacked) if is_row and x.shape)
         if self.op.result.shape is not None:
             made.shape = (steps, *self.op.result.shape)
         return made
 
     def aligned(self, index: int) -> Value:
-        """A stacked operand with dimensions of 1, so that it broadcasts with the others as its rows do."""
+        """Return a stacked operand with unit dimensions inserted, so that it broadcasts with the other operands as its
+        rows do."""
         x, rank = self.x[index], self.rank(index)
         if self.stacked[index]:
             for _ in range(self.result_rank - rank):
@@ -105,7 +106,8 @@ class Batch:
 def batched(
     tf: TfBuilder, op: Op, rows: Mapping[Value, Value], outside: Callable[[Value], Value]
 ) -> list[Value] | None:
-    """The stacked results of an op of which `rows` maps some operands to their stacked ones; None if there are none.
+    """Return the batched results of an op, whose row operands `rows` maps to stacked ones; None if it cannot be
+    batched.
 
     tf: appends ops before the loop. outside: what an invariant operand is before the loop."""
     rule = _RULES.get(op.type)
@@ -123,7 +125,7 @@ def batched(
 
 
 def is_safe(op: Op) -> bool:
-    """True if the op fails on no operand of the right shape."""
+    """Return True if the op fails on no operand of the right shape."""
     if op.type in _MAY_FAIL:
         return all(value is not None and (value.dtype.is_float or value.is_const) for value in op.operands)
     return op.type in _RULES or op.type in ("Fill", "Shape", "Pack", "Range", "ZerosLike", "OnesLike")
@@ -157,7 +159,7 @@ def elementwise(b: Batch) -> Value:
 
 @_batches()
 def Select(b: Batch) -> Value:
-    """A condition that is a vector decides on whole elements of the others' first axis, not as it broadcasts."""
+    """A vector condition selects whole elements of the first axis of the other operands; it does not broadcast."""
     b.require(b.rank(0) in (0, 1, b.result_rank))
     test, *others = (b.aligned(i) if i or b.rank(0) != 1 else b.x[0] for i in range(3))
     for axis in range(b.result_rank - 1 if b.rank(0) == 1 else 0):
@@ -311,7 +313,7 @@ def _several(b: Batch, operands: list[Value], attrs: dict[str, object]) -> list[
 
 @_batches("Conv1D", "Conv2D", "Conv3D", "DepthwiseConv2dNative", "MaxPool", "AvgPool")
 def windows(b: Batch) -> Value:
-    """The rows' own batches, one behind the other, are one batch."""
+    """Fold the row dimension into the batch dimension of the op, and back."""
     b.require_rows(0)
     b.require(b.op.attrs.get("data_format", "NHWC") in ("NHWC", "NDHWC"))
     x, row, made = b.x[0], b.op.operands[0].shape, b.op.result.shape  # type: ignore[union-attr]
@@ -327,8 +329,8 @@ def windows(b: Batch) -> Value:
 
 
 def row_read(op: Op) -> tuple[int | None, Value | None]:
-    """The axis along which an op takes one row of its first operand, all other axes whole, and the row's index, a
-    scalar (of StridedSlice: one that is no constant); (None, None) of any other op."""
+    """Return (axis, index) of an op that reads one row of its first operand, with all other axes whole; (None, None)
+    for any other op. The index is a scalar (of StridedSlice: one that is no constant)."""
     if op.kind == "tf.GatherV2" and not op.attrs.get("batch_dims"):
         at = content_of(op.operands[2])
         index = op.operands[1]
@@ -351,7 +353,7 @@ def row_read(op: Op) -> tuple[int | None, Value | None]:
 
 
 def constant_axis_zero(op: Op) -> bool:
-    """True of a GatherV2 that takes one row of its first operand: along axis 0, with a scalar index."""
+    """Return True for a GatherV2 that takes one row of its first operand: along axis 0, with a scalar index."""
     if op.kind != "tf.GatherV2" or op.attrs.get("batch_dims"):
         return False
     _, index, axis = op.operands

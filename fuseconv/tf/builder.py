@@ -38,23 +38,23 @@ class TfBuilder:
         dtype: DType,
         shape: Shape | None = None,
     ) -> Value:
-        """Appends an op with one result."""
+        """Append an op with one result."""
         op = Op(f"tf.{kind}", operands, attrs, self.op.name, self.op.sources)
         self.out.append(op)
         return op.add_result(dtype, shape)
 
     def ints(self, numbers: int | Sequence[int]) -> Value:
-        """An int32 constant."""
+        """Return an int32 constant."""
         return constant(np.array(numbers, np.int32), types.INT32, self.op.name)
 
     def size(self, x: Value, axis: int = 0) -> Value:
-        """The size of a dimension, a scalar of int32."""
+        """Return the size of a dimension, a scalar of int32."""
         return self.StridedSlice(self.shape(x), [axis], [axis + 1], [1], shrink_axis_mask=1)
 
     def shape(self, x: Value) -> Value:
-        """The sizes of all dimensions, a vector of int32."""
+        """Return the sizes of all dimensions, a vector of int32."""
         return self.Shape(x, dtype=types.INT32)
 
     def as_int32(self, x: Value) -> Value:
-        """x as int32; x itself if it is."""
+        """Return x as int32; x itself if it is."""
         return x if x.dtype is types.INT32 else self.Cast(x, dtype=types.INT32)

@@ -1,4 +1,5 @@
-"""What shape functions ask of operands: shapes, and the elements of small integer tensors, unknown sizes among them."""
+"""Operand queries of shape functions: shapes, and the elements of small integer tensors, with symbols for unknown
+sizes."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ class UnknownShape(Exception):
 
 
 class Contradiction(UnknownShape):
-    """Raised by a shape function for operands or attributes with which the op cannot run, in TensorFlow neither. The
-    message says why. The op may yet stand in a branch that is never taken, so only lowering refuses it."""
+    """Raised by a shape function for operands or attributes that TensorFlow rejects as well. The message says why. The
+    op may yet stand in a branch that is never taken, so only lowering refuses it."""
 
 
 def agree(condition: bool, why: str) -> None:
@@ -32,7 +33,8 @@ def agree(condition: bool, why: str) -> None:
 
 
 def content_of(value: Value | None) -> np.ndarray | None:
-    """The elements of a small integer (or bool) tensor as an object array of ints and Syms, None if not known."""
+    """Return the elements of a small integer (or bool) tensor as an object array of ints and Syms, None if not
+    known."""
     if value is None:
         return None
     if value.content is not None:
@@ -44,14 +46,14 @@ def content_of(value: Value | None) -> np.ndarray | None:
 
 
 def shape_of(value: Value) -> Shape:
-    """The shape of an operand whose rank is needed. Raises UnknownShape."""
+    """Return the shape of an operand whose rank is needed. Raises UnknownShape."""
     if value.shape is None:
         raise UnknownShape
     return value.shape
 
 
 def with_rank(value: Value, rank: int) -> Shape:
-    """The shape of an operand that must have this rank; unknown dimensions if its rank is not known. Raises
+    """Return the shape of an operand that must have this rank; unknown dimensions if its rank is not known. Raises
     Contradiction."""
     if value.shape is None:
         return tuple(dims.fresh() for _ in range(rank))
@@ -61,7 +63,7 @@ def with_rank(value: Value, rank: int) -> Shape:
 
 
 def elements(value: Value) -> list[Dim]:
-    """The elements of an operand, flat. Raises UnknownShape if they are not known."""
+    """Return the elements of an operand, flat. Raises UnknownShape if they are not known."""
     known = value.data if value.content is None else value.content
     if known is None or value.dtype.numpy.kind not in "iub":
         raise UnknownShape
@@ -69,7 +71,7 @@ def elements(value: Value) -> list[Dim]:
 
 
 def ints(value: Value) -> list[int]:
-    """The elements of an operand, all of them known integers, such as axes. Raises UnknownShape."""
+    """Return the elements of an operand, all of them known integers, such as axes. Raises UnknownShape."""
     known = elements(value)
     if Sym in map(type, known):
         raise UnknownShape
@@ -77,7 +79,7 @@ def ints(value: Value) -> list[int]:
 
 
 def scalar(value: Value, hint: str = "u") -> Dim:
-    """The single element of an operand that is a size, else an unknown."""
+    """Return the single element of an operand that is a size, else an unknown."""
     content = content_of(value)
     if content is None or content.size != 1:
         return dims.fresh(hint)
@@ -85,7 +87,8 @@ def scalar(value: Value, hint: str = "u") -> Dim:
 
 
 def sizes(value: Value, hint: str = "u") -> list[Dim]:
-    """The elements of a vector of sizes; an unknown for each where only its length is known. Raises UnknownShape."""
+    """Return the elements of a vector of sizes; an unknown for each where only its length is known. Raises
+    UnknownShape."""
     if value.content is not None or value.data is not None:
         return elements(value)
     count = value.shape[0] if value.shape is not None and len(value.shape) == 1 else None
@@ -95,7 +98,7 @@ def sizes(value: Value, hint: str = "u") -> list[Dim]:
 
 
 def extents(value: Value, hint: str = "u") -> list[Dim]:
-    """The sizes that an operand gives for a result's shape; an unknown for one that is not surely a size."""
+    """Return the sizes that an operand gives for a result's shape; an unknown for one that is not surely a size."""
     known = sizes(value, hint)
     for size in known:
         agree(not isinstance(size, int) or size >= -1, f"it is to have {size} elements")
@@ -103,14 +106,14 @@ def extents(value: Value, hint: str = "u") -> list[Dim]:
 
 
 def axis_in(axis: int, rank: int) -> int:
-    """An axis counted from the front. Raises Contradiction if it is out of range."""
+    """Return an axis counted from the front. Raises Contradiction if it is out of range."""
     if not -rank <= axis < rank:
         raise Contradiction(f"it has an axis {axis} of {rank} dimensions")
     return axis % rank
 
 
 def nonnegative(dim: Dim) -> bool:
-    """True if an expression over sizes (which are never negative) cannot be negative."""
+    """Return True if an expression over sizes (which are never negative) cannot be negative."""
     if isinstance(dim, int):
         return dim >= 0
     return all(c >= 0 and all(_atom_nonnegative(atom) for atom in monomial) for monomial, c in dim.terms)
@@ -121,14 +124,14 @@ def _atom_nonnegative(atom: object) -> bool:
 
 
 def same(a: Dim, b: Dim) -> Dim:
-    """The size of a dimension that two operands must agree on. Raises Contradiction."""
+    """Return the size of a dimension that two operands must agree on. Raises Contradiction."""
     if a != b and isinstance(a, int) and isinstance(b, int):
         raise Contradiction(f"its operands have {a} and {b} elements where they must have equally many")
     return b if isinstance(a, Sym) and isinstance(b, int) else a
 
 
 def same_shape(shapes: Sequence[Shape | None]) -> Shape | None:
-    """The shape of operands that must all have one shape: the most that any of them tells."""
+    """Return the shape of operands that must all have one shape: the most that any of them tells."""
     known = [shape for shape in shapes if shape is not None]
     if not known:
         return None
@@ -141,7 +144,7 @@ def same_shape(shapes: Sequence[Shape | None]) -> Shape | None:
 
 
 def broadcast_dim(a: Dim, b: Dim) -> Dim:
-    """The size that two sizes broadcast to."""
+    """Return the size that two sizes broadcast to."""
     if a == b or b == 1:
         return a
     if a == 1:
@@ -154,7 +157,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
 
 
 def broadcast(*shapes: Shape | None) -> Shape:
-    """The shape that shapes broadcast to, by NumPy's rules. Raises UnknownShape if a rank is not known."""
+    """Return the shape that shapes broadcast to, by NumPy's rules. Raises UnknownShape if a rank is not known."""
     result: Shape = ()
     for shape in shapes:
         if shape is None:

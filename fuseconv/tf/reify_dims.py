@@ -1,4 +1,4 @@
-"""Sizes that are known in symbols only, as values that a graph computes."""
+"""Reification of symbolic dimensions: builds the ops that compute them at run time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fuseconv.ir.graph import Value
 from fuseconv.tf.builder import TfBuilder
 
 
-class Sizes:
-    """Where the sizes of dimensions can be read: off the shapes, and the contents, of the values that are given."""
+class DimReifier:
+    """Builds dimensions from the run-time shapes, and the symbolic contents, of the given values."""
 
     def __init__(self, values: Iterable[Value]) -> None:
         self._axes: dict[Sym, tuple[Value, int]] = {}
@@ -26,16 +26,16 @@ class Sizes:
                 self._scalars.setdefault(value.content[()], value)
 
     def knows(self, dim: Dim) -> bool:
-        """Whether `build` can compute the dimension."""
+        """Return whether `build` can compute the dimension."""
         if isinstance(dim, int) or dim in self._axes or dim in self._scalars:
             return True
         names = plain_names(dim)
         if len(names) > 1:
             return all(self.knows(symbol(name)) for name in names)
-        return _is_composed(dim) and all(self.knows(part) for part in _parts(dim))
+        return _is_composed(dim) and all(self.knows(part) for part in _subexpressions(dim))
 
     def build(self, tf: TfBuilder, dim: Dim) -> Value:
-        """The dimension as a scalar of int32."""
+        """Return the dimension as a scalar of int32."""
         if isinstance(dim, int):
             return tf.ints(dim)
         if dim in self._scalars:
@@ -61,10 +61,10 @@ class Sizes:
 
 
 def _is_composed(dim: Sym) -> bool:
-    """True unless the dimension is a symbol and nothing else."""
+    """Return True unless the dimension is a symbol and nothing else."""
     return len(dim.terms) > 1 or dim.terms[0][1] != 1 or len(dim.terms[0][0]) != 1 or dim.terms[0][0][0][0] == "//"
 
 
-def _parts(dim: Sym) -> list[Dim]:
+def _subexpressions(dim: Sym) -> list[Dim]:
     atoms = [atom for monomial, _ in dim.terms for atom in monomial]
     return [part for atom in atoms for part in ([symbol(atom)] if isinstance(atom, str) else atom[1:])]

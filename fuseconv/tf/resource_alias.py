@@ -1,4 +1,4 @@
-"""Which variable or table a handle stands for."""
+"""Alias analysis of resource handles: the variables or tables that each may refer to."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FORWARDS = frozenset({"tf.Identity", "tf.IdentityN", "tf.Snapshot", "tf.StopGrad
 
 
 def are_read(module: Module, kinds: Collection[str]) -> bool:
-    """Whether anything reads the handles of such ops: those of frozen variables nothing does."""
+    """Return whether anything reads the handles of ops of these kinds; the handles of frozen variables have no uses."""
     return any(op.kind in kinds and op.result.uses for graph in module.graphs() for op in graph.ops)
 
 
-def flow(module: Module, kinds: Collection[str]) -> dict[Value, set[str]]:
-    """The names of the variables or tables that each handle value can refer to.
+def aliases(module: Module, kinds: Collection[str]) -> dict[Value, set[str]]:
+    """Return the names of the variables or tables that each handle value may refer to.
 
     kinds: of the ops whose handles are followed, by their attribute `shared_name`, through identities, calls, loops and
     branches into the functions that they are handed to."""

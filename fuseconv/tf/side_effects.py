@@ -1,4 +1,4 @@
-"""What ops do besides computing their results, and which functions they run."""
+"""Side effects of ops, and the functions that ops call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RUNNERS = frozenset({
 
 
 def references(op: Op) -> list[str]:
-    """The names of the functions that an op refers to."""
+    """Return the names of the functions that an op refers to."""
     found: list[str] = []
     for value in op.attrs.values():
         if isinstance(value, FuncRef):
@@ -42,7 +42,7 @@ def references(op: Op) -> list[str]:
 
 
 def bodies(op: Op, module: Module) -> list[tuple[Graph, int]]:
-    """The functions that an op runs, with the index of the operand that is their first argument."""
+    """Return the functions that an op runs, with the index of the operand that is their first argument."""
     if not module.functions or not op.attrs:
         return []
     offset = 1 if op.type in ("If", "StatelessIf", "Case", "StatelessCase", "IF") else 0
@@ -50,7 +50,7 @@ def bodies(op: Op, module: Module) -> list[tuple[Graph, int]]:
 
 
 def callers(module: Module) -> dict[Op, Op]:
-    """The ops that run functions, by the functions' terminators."""
+    """Return the ops that run functions, by the functions' terminators."""
     if not module.functions:
         return {}
     return {body.terminator: op for graph in module.graphs() for op in graph.ops for body, _ in bodies(op, module)}
@@ -67,12 +67,12 @@ def _repeats(kind: str) -> bool:
 
 
 def is_idle(op: Op) -> bool:
-    """True of an op that a converted model can do without."""
+    """Return True for an op that a converted model can do without."""
     return _matches(_IDLE, op.kind)
 
 
 def is_repeatable(op: Op) -> bool:
-    """True if the op gives the same results whenever it gets the same operands, and they may be shared."""
+    """Return True if the op gives the same results whenever it gets the same operands, and they may be shared."""
     if not _repeats(op.kind) or (op.attrs and references(op)):
         return False
     # No op of TensorFlow knows variable tensors.
@@ -80,7 +80,7 @@ def is_repeatable(op: Op) -> bool:
 
 
 def has_effect(op: Op, module: Module, known: dict[str, bool]) -> bool:
-    """True if running the op changes state that outlives it, itself or in a function that it runs.
+    """Return True if running the op changes state that outlives it, itself or in a function that it runs.
 
     `known` remembers the answer for functions from one call to the next.
     """

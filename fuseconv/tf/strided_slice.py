@@ -1,4 +1,4 @@
-"""StridedSlice's specification, unfolded to one entry for each dimension."""
+"""Decoder of StridedSlice's masks: one entry for each dimension."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def unfold(
     new_axis_mask: int,
     shrink_axis_mask: int,
 ) -> list[Entry] | None:
-    """The entries that a StridedSlice of a tensor of this rank stands for, in the order of its dimensions.
+    """Return the entries of a StridedSlice of a tensor of this rank, in the order of its dimensions.
 
     The ellipsis (at most one; implied at the end) stands for as many whole dimensions as the others leave. Where masks
     clash, the ellipsis goes before the new axis, and the new axis before the shrunk one. None if the specification
@@ -81,7 +81,8 @@ def unfold(
 
 
 def length(dim: Dim, take: Take) -> Dim:
-    """How many elements of a dimension of size `dim` are taken; a fresh unknown where that depends on clamping."""
+    """Return how many elements of a dimension of size `dim` are taken; a fresh unknown where that depends on
+    clamping."""
     begin, end, stride = take.begin, take.end, take.stride
     if isinstance(stride, Sym):
         return dims.fresh("slice")

@@ -1,4 +1,4 @@
-"""The elements of small integer tensors, computed in symbols: what a model does with its own shapes."""
+"""Symbolic constant propagation: the elements of small integer tensors as expressions over unknown sizes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _PHILOX = 1
 
 
 def content(op: Op) -> list[np.ndarray | None]:
-    """The elements of each result of a TF op: an object array of ints and Syms, or None where they are not known.
+    """Return the elements of each result of a TF op: an object array of ints and Syms, or None where they are not
+    known.
 
     Only integer and bool results of at most 64 elements are followed, and no conclusion is drawn from a comparison of
     unknown sizes.
@@ -83,7 +84,8 @@ def _objects(elements: object) -> np.ndarray:
 
 
 def _settled(value: Value | None) -> np.ndarray | None:
-    """The content of a value, as an array of its own type where all of it is known; None if it is not followed."""
+    """Return the content of a value, as an array of its own type where all of it is known; None if it is not
+    followed."""
     if value is None:
         return None
     known, data = value.content, value.data
@@ -104,7 +106,7 @@ def _run(op: Op, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
 
 
 def _checked(array: np.ndarray, result: Value) -> np.ndarray | None:
-    """The array with Python's own ints; None if one does not fit the type, where TensorFlow would wrap it."""
+    """Return the array with Python's own ints; None if one does not fit the type, where TensorFlow would wrap it."""
     made = array.astype(object)
     if not array.dtype.hasobject or result.dtype.numpy.kind == "b":
         return made

@@ -1,4 +1,4 @@
-"""What each op on a TensorList becomes when the list is a tensor: its elements, stacked on axis 0."""
+"""Rewrite rules of TensorList ops for lists that are tensors: elements stacked on axis 0."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def TensorListSetItem(tf: TfBuilder, op: Op, rank: int, x: Value, index: Value, 
 
 
 def _begin(tf: TfBuilder, index: Value, rank: int) -> Value:
-    """Where the element with this index begins."""
+    """Return the `begin` of the slice that holds the element with this index."""
     return tf.Pack(tf.as_int32(index), *[0] * rank) if rank else tf.Reshape(index, [1])
 
 
@@ -63,7 +63,7 @@ def TensorListGather(tf: TfBuilder, op: Op, rank: int, x: Value, indices: Value,
 
 
 def counts(indices: Value, x: Value) -> bool:
-    """True if the indices are known to be 0, 1, ... up to the last of x."""
+    """Return True if the indices are known to be 0, 1, ..., n - 1 for x of n elements. up to the last of x."""
     if x.shape is None or indices.shape is None or indices.shape[0] != x.shape[0]:
         return False
     known = content_of(indices)
@@ -121,7 +121,7 @@ def TensorListResize(tf: TfBuilder, op: Op, rank: int, x: Value, size: Value) ->
 
 
 def _resized(tf: TfBuilder, x: Value, size: Value) -> Value:
-    """x with elements of zeros behind it, so that it has `size` elements if it had fewer."""
+    """Return x padded with zero elements to at least `size` elements."""
     more = tf.Maximum(tf.Sub(size, tf.size(x)), 0)
     shape = tf.ConcatV2(tf.Reshape(more, [1]), _rest(tf, x), 0)
     return tf.ConcatV2(x, tf.Fill(shape, zero(x.dtype), dtype=x.dtype), 0)
@@ -146,10 +146,10 @@ def TensorListSplit(
 
 
 def _rest(tf: TfBuilder, x: Value, axis: int = 1) -> Value:
-    """The sizes of x from this axis on."""
+    """Return the sizes of x from this axis on."""
     return tf.StridedSlice(tf.shape(x), [axis], [0], [1], end_mask=1)
 
 
 def zero(dtype: types.DType) -> Value:
-    """What TensorFlow takes for an element that was never written."""
+    """Return the zero that TensorFlow reads from an element that was never written."""
     return constant(np.array(b"" if dtype is types.STRING else 0, dtype.numpy), dtype)

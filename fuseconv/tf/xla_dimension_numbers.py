@@ -26,7 +26,7 @@ class Dot:
         return Dot(*(tuple(fields.get(number, ())) for number in (1, 2, 3, 4)))
 
     def free(self, rank: int, rhs: bool) -> list[int]:
-        """The dimensions of a side that are its own."""
+        """Return the free dimensions of a side: neither batched nor contracted."""
         taken = self.rhs_contracting + self.rhs_batch if rhs else self.lhs_contracting + self.lhs_batch
         return [axis for axis in range(rank) if axis not in taken]
 
@@ -73,7 +73,7 @@ class Gather:
 
 
 def _fields(message: str | bytes) -> dict[int, list[int]]:
-    """The numbers of each field of a message, by the field's number."""
+    """Return the numbers of each field of a message, by the field's number."""
     data = message.encode() if isinstance(message, str) else message
     fields: dict[int, list[int]] = {}
     numbers = _varints(data)
@@ -93,7 +93,7 @@ def _fields(message: str | bytes) -> dict[int, list[int]]:
 
 
 def _varints(data: bytes) -> Iterator[tuple[int, int]]:
-    """The numbers of seven bits a byte, each with the place behind it."""
+    """Return the numbers of seven bits a byte, each with the place behind it."""
     number = shift = 0
     for place, byte in enumerate(data):
         number |= (byte & 0x7F) << shift

@@ -1,0 +1,1 @@
+"""Facts of the TFLite dialect: the op table, type inference, kernel limits and operator versions."""

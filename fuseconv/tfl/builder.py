@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-import fuseconv.tfl.kernels
+import fuseconv.tfl.folders
 import fuseconv.tfl.ops  # noqa: F401  (both fill the table)
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, Shape, Sym, is_static
 from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
-from fuseconv.tfl.infer import ShapeError, result_content
 from fuseconv.tfl.opdef import KERNELS, TABLE, ResultType
+from fuseconv.tfl.type_inference import ShapeError, result_content
 
 Operand = Value | np.ndarray | np.generic | int | float | bool | list | tuple | None
 
@@ -65,7 +65,7 @@ class Builder:
         attrs: dict[str, Any],
         results: list[ResultType] | None = None,
     ) -> list[Value]:
-        """Builds one op of the table and returns its results. `results` are their types, for an op whose operands do
+        """Build one op of the table and returns its results. `results` are their types, for an op whose operands do
         not tell them. Raises ShapeError for operands that do not fit together."""
         definition = TABLE[kind]
         values = self._values(operands, definition.indices)
@@ -102,7 +102,7 @@ class Builder:
         result_types: Sequence[tuple[DType, Shape | None]],
         options: bytes | dict[str, Any] | list[str | bytes] = b"",
     ) -> list[Value]:
-        """Builds a CUSTOM op: `options` are its raw bytes, or a map (of numbers, texts, maps and lists of them) or
+        """Build a CUSTOM op: `options` are its raw bytes, or a map (of numbers, texts, maps and lists of them) or
         a vector (of texts) that is written as a flexbuffer. Raises TypeError if they are something else."""
         if not isinstance(code, str) or not code:
             raise TypeError(f"a custom op has a name, and not {code!r}")
@@ -118,7 +118,7 @@ class Builder:
         result_types: Sequence[tuple[DType, Shape | None]],
         attrs: dict[str, Any],
     ) -> list[Value]:
-        """Builds an op whose result types the table cannot tell: a loop, a branch, a custom op."""
+        """Build an op whose result types the table cannot tell: a loop, a branch, a custom op."""
         op = Op(f"tfl.{kind}", operands, attrs, self.name, self.sources)
         for dtype, shape in result_types:
             if not isinstance(dtype, DType):
@@ -133,9 +133,9 @@ class Builder:
         body: Callable[..., Sequence[Value]],
         carried: Sequence[Value],
     ) -> list[Value]:
-        """WHILE: what `carried` has become once `condition` fails. Both functions take a builder and a value for each
-        of those carried, and may read nothing else but constants; `body` returns the next ones, of the same types and
-        shapes."""
+        """Build WHILE; return the carried values after `condition` has failed. Both functions take a builder and a
+        value for each of those carried, and may read nothing else but constants; `body` returns the next ones, of the
+        same types and shapes."""
         refs = {}
         for part, function in (("cond", condition), ("body", body)):
             name = f"{self.name}:{part}_{len(self.functions)}"  # no function of TensorFlow has a colon in its name
@@ -149,7 +149,7 @@ class Builder:
     def repeat(
         self, count: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value]
     ) -> list[Value]:
-        """A loop that runs `body` for 0, 1, ... up to `count` (int32), which it gets before what is carried."""
+        """Return a loop that runs `body` for 0, 1, ... up to `count` (int32), which it gets before what is carried."""
         first = self.const(np.array(0, np.int32))
         limit = count if isinstance(count, Value) else self.const(np.array(count, np.int32))
 
@@ -162,19 +162,19 @@ class Builder:
         return self.loop(more, once, [first, limit, *carried])[2:]
 
     def within(self, ops: list[Op]) -> Builder:
-        """The same builder for another graph: that of a function."""
+        """Return the same builder for another graph: that of a function."""
         return Builder(ops, self.name, self.sources, self.functions)
 
     def const(self, data: Any, dtype: DType | None = None, name: str = "") -> Value:
-        """A constant; what is not an array is converted to `dtype`."""
+        """Return a constant; anything but an array is converted to `dtype`."""
         return constant(data, dtype, name or self.name)
 
     def ints(self, dims: list[Dim] | tuple[Dim, ...]) -> Value:
-        """An int32 vector of known sizes."""
+        """Return an int32 vector of known sizes."""
         return constant(np.array(dims, np.int32), types.INT32, self.name)
 
     def static_shape(self, shape: Shape | None) -> list[int] | None:
-        """The shape as a RESHAPE takes it, with at most one unknown dimension as -1; None if there are more."""
+        """Return the shape as a RESHAPE takes it, with at most one unknown dimension as -1; None if there are more."""
         if shape is None or sum(isinstance(dim, Sym) for dim in shape) > 1:
             return None
         if not is_static(shape) and 0 in shape:
@@ -219,7 +219,7 @@ class Builder:
 
 
 def _are_options(options: Any) -> bool:
-    """True of what can be the options of a custom op."""
+    """Return True for a value that can be the options of a custom op."""
     if isinstance(options, dict):
         items = [item for v in options.values() for item in (v if isinstance(v, (list, tuple)) else (v,))]
         held = all(type(item) in _OPTIONS or (isinstance(item, dict) and _are_options(item)) for item in items)

@@ -1,4 +1,4 @@
-"""What the runtime's kernels take: element types (not quantised) and ranks.
+"""Limits of the TFLite runtime's kernels: element types (not quantized) and ranks.
 
 Measured by running one-op models, each op with every type and rank, in the interpreters of TF 2.21 and of LiteRT 2.3,
 with XNNPACK and without. A type is listed if all four give the right result. An op that is not listed was not measured.
@@ -17,7 +17,7 @@ _BYTES = "float32 float16 bfloat16 int8 uint8 int16 int32 int64 bool"
 _NUMBERS = "float32 int32 int64"
 
 _TYPES = {
-    # Arithmetic. ADD and SUB of int16, MUL and DIV of small integers, SUM and MEAN of them are quantised arithmetic.
+    # Arithmetic. ADD and SUB of int16, MUL and DIV of small integers, SUM and MEAN of them are quantized arithmetic.
     "ADD": _NUMBERS,
     "SUB": _NUMBERS,
     "MUL": f"{_NUMBERS} complex64",

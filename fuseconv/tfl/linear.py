@@ -1,4 +1,4 @@
-"""TFLite's linear ops: those that multiply by weights and add a bias, and where they have their operands."""
+"""Linear TFLite ops (products with weights, plus a bias): the layout of their operands."""
 
 from __future__ import annotations
 
@@ -94,23 +94,23 @@ class Linear:
         return self.op.attrs.get("padding", "SAME") != "VALID" and any(size != 1 for size in window)
 
     def along_outputs(self, channels: np.ndarray) -> np.ndarray:
-        """One number an output channel, shaped to broadcast to the weights."""
+        """Return one number an output channel, shaped to broadcast to the weights."""
         return _along(channels, self.layout.outputs, len(self.sizes))
 
     def along_inputs(self, channels: np.ndarray) -> np.ndarray:
-        """One number an input channel (`inputs` of them), shaped to broadcast to the weights."""
+        """Return one number an input channel (`inputs` of them), shaped to broadcast to the weights."""
         if self.op.type == "DEPTHWISE_CONV_2D":
             channels = np.repeat(channels, self.outputs // len(channels))
         return _along(channels, self.layout.inputs, len(self.sizes))
 
     def per_output(self, weights: np.ndarray) -> np.ndarray:
-        """The sums of weights for each output channel."""
+        """Return the sums of weights for each output channel."""
         others = tuple(axis for axis in range(weights.ndim) if axis != self.layout.outputs)
         return weights.sum(axis=others, dtype=np.float64).astype(np.float32)
 
 
 def linear(op: Op | None) -> Linear | None:
-    """Reads an op as a linear one; None if it is none, or its weights or bias are not constants of float32."""
+    """Read an op as a linear one; None if it is none, or its weights or bias are not constants of float32."""
     layout = LAYOUTS.get(op.type) if op is not None and op.dialect == "tfl" else None
     if op is None or layout is None or op.result.dtype is not types.FLOAT32:
         return None

@@ -1,4 +1,4 @@
-"""How the table of TFLite ops is written: one function an op, in the modules of `fuseconv.tfl.ops`.
+"""Definition of the TFLite op table: one function for each op, in the modules of `fuseconv.tfl.ops`.
 
 The function's name is the builtin operator's, in lower case. Its positional parameters are the operands (a default of
 None: may be left out; `*xs`: any number; annotated `Index`: integers that tell places or sizes), its keyword parameters
@@ -51,7 +51,8 @@ class OpDef:
     def result_types(
         self, operands: Sequence[Value | None], attrs: dict[str, Any], results: list[ResultType] | None = None
     ) -> list[ResultType]:
-        """The types of the results for these operands. Raises TypeError if their number or an attribute is wrong.
+        """Return the types of the results for these operands. Raises TypeError if their number or an attribute is
+        wrong.
 
         results: what they are, for an op whose operands do not tell (`told`)."""
         if len(operands) < self.required or (not self.variadic and len(operands) > len(self.operands)):
@@ -69,7 +70,7 @@ KERNELS: dict[str, Kernel] = {}
 def op(
     options: str | None = None, derived: dict[str, Callable[[Op], Any]] | None = None
 ) -> Callable[[Callable], Callable]:
-    """Declares the decorated function as the definition of the builtin operator that it is named for."""
+    """Declare the decorated function as the definition of the builtin operator that it is named for."""
 
     def declare(function: Callable) -> Callable:
         name = function.__name__.rstrip("_").upper()
@@ -103,7 +104,7 @@ def op(
 
 
 def kernel(function: Kernel) -> Kernel:
-    """Declares the decorated function as the numpy form of the operator that it is named for: arrays and attributes in,
+    """Declare the decorated function as the numpy form of the operator that it is named for: arrays and attributes in,
     an array out, exactly the one that TFLite's kernel computes, or None where it does not promise that. An op whose
     operands are all constant is computed with it as soon as it is built."""
     KERNELS[function.__name__.rstrip("_").upper()] = function

@@ -1,4 +1,4 @@
-"""The TFLite releases that brought each version of each operator. Source: `runtime_version.cc` of LiteRT."""
+"""TFLite release that introduced each version of each operator. Source: `runtime_version.cc` of LiteRT."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Field:
 
 
 class _Recorder:
-    """Stands in for a flatbuffer builder and remembers what it is told about a field."""
+    """Stand-in for a flatbuffer builder that records how a field is added."""
 
     heard: tuple[int, str, Any]
 
@@ -72,7 +72,7 @@ class _Recorder:
 
 @functools.cache
 def _adders() -> dict[str, list[str]]:
-    """For each table, its fields in camel case."""
+    """Return for each table, its fields in camel case."""
     fields: dict[str, list[str]] = {}
     names = vars(generated)
     for name in names:
@@ -85,7 +85,7 @@ def _adders() -> dict[str, list[str]]:
 
 @functools.cache
 def table(name: str) -> dict[str, Field]:
-    """The fields of a table of the schema by their names, in the schema's order."""
+    """Return the fields of a table of the schema by their names, in the schema's order."""
     fields = []
     for camel in _adders().get(name, ()):
         recorder = _Recorder()
@@ -107,12 +107,12 @@ def _names(enum: type) -> dict[int, str]:
 
 
 def enum_name(enum: type, number: int) -> str:
-    """The name of an enum's number; "UNKNOWN_<number>" where this schema has none."""
+    """Return the name of an enum's number; "UNKNOWN_<number>" where this schema has none."""
     return _names(enum).get(number, f"UNKNOWN_{number}")
 
 
 def enum_number(enum: type, name: str) -> int:
-    """The number of an enum's name. Raises ValueError on a name that the schema does not have."""
+    """Return the number of an enum's name. Raises ValueError on a name that the schema does not have."""
     number = vars(enum).get(name)
     if not isinstance(number, int):
         raise ValueError(f"{name!r} is no {enum.__name__}; there are {', '.join(_names(enum).values())}")
@@ -120,8 +120,8 @@ def enum_number(enum: type, name: str) -> int:
 
 
 def check_option(table_name: str, name: str, value: Any) -> None:
-    """Raises ValueError if a field of an option table cannot hold what an op's attribute holds: a number or bool, the
-    name of an enum's, a function, or a list where the field is a vector."""
+    """Raise ValueError if a field of an option table cannot hold the value of an attribute: a number or bool, an enum's
+    name, a function, or a list for a vector."""
     if type(value) in (str, bool, int, float):
         _check_again(table_name, name, value)
     else:
@@ -151,7 +151,7 @@ _check_again = functools.lru_cache(maxsize=1024, typed=True)(_check)
 
 
 def options_number(table_name: str) -> tuple[int, bool]:
-    """The union number of an option table, and whether it stands in the second union, `builtin_options_2`."""
+    """Return the union number of an option table, and whether it stands in the second union, `builtin_options_2`."""
     for enum, second in ((generated.BuiltinOptions, False), (generated.BuiltinOptions2, True)):
         number = vars(enum).get(table_name)
         if isinstance(number, int):

@@ -1,4 +1,4 @@
-"""Operator versions, and the oldest runtime that knows them.
+"""Operator versions, and the oldest runtime that supports them.
 
 Source of the contract: `op_version.cc` and `runtime_version.cc` of LiteRT's converter tools. A version says which
 types, ranks and options a kernel must know to run the op; a runtime refuses a version that is higher than its own.
@@ -73,7 +73,7 @@ _BY_TYPE: dict[str, tuple[int, dict[str, int]]] = {
 
 
 def op_version(op: Op) -> int:
-    """The version that a "tfl" op of the table needs. CUSTOM ops have version 1."""
+    """Return the version that a "tfl" op of the table needs. CUSTOM ops have version 1."""
     rule = _RULES.get(op.type)
     if rule is not None:
         return rule(op)
@@ -82,7 +82,8 @@ def op_version(op: Op) -> int:
 
 
 def min_runtime_version(ops: Iterable[tuple[str, int]]) -> str:
-    """The oldest TFLite release ("2.9.0") that runs all of these (builtin operator, version); "" if there are none.
+    """Return the oldest TFLite release ("2.9.0") that runs all of these (builtin operator, version); "" if there are
+    none.
 
     Raises FuseconvError on a version that no release has.
     """
@@ -98,7 +99,7 @@ def min_runtime_version(ops: Iterable[tuple[str, int]]) -> str:
 
 
 def _type(op: Op, index: int) -> str:
-    """The name of an operand's type; "" where there is no such operand."""
+    """Return the name of an operand's type; "" where there is no such operand."""
     value = op.operands[index] if index < len(op.operands) else None
     return "" if value is None else value.dtype.name
 
@@ -111,7 +112,7 @@ def _rank(value: Value | None) -> int:
     return 0 if value is None or value.shape is None else len(value.shape)
 
 
-def _quantised(value: Value | None) -> bool:
+def _quantized(value: Value | None) -> bool:
     return value is not None and value.quantisation is not None
 
 
@@ -120,12 +121,12 @@ def _per_channel(value: Value | None) -> bool:
 
 
 def _hybrid(op: Op) -> bool:
-    """Float activations on int8 weights."""
+    """Return float activations on int8 weights."""
     return _type(op, 0) == "float32" and _type(op, 1) == "int8" and op.result.dtype is types.FLOAT32
 
 
 def _all(op: Op, name: str) -> bool:
-    """Activations, weights and result are of one type."""
+    """Return activations, weights and result are of one type."""
     return name == _type(op, 0) == _type(op, 1) == op.result.dtype.name
 
 
@@ -135,7 +136,7 @@ def _int16x8_with_bias_type(op: Op) -> bool:
 
 
 def _many_broadcast_dims(op: Op) -> bool:
-    """Operands of unequal shapes, one of them of more than four dimensions."""
+    """Return operands of unequal shapes, one of them of more than four dimensions."""
     left, right = op.operands[:2]
     same = left is not None and right is not None and left.shape == right.shape
     return not same and max(_rank(left), _rank(right)) > 4
@@ -214,7 +215,7 @@ def _gather_nd(op: Op) -> int:
 
 def _add(op: Op) -> int:
     if _type(op, 0) == "int16":
-        if not _quantised(op.operands[0]):
+        if not _quantized(op.operands[0]):
             return 5
         return 1 if _option(op, "pot_scale_int16") else 3
     return {"float16": 6, "int64": 4, "int8": 2}.get(_type(op, 0), 1)
@@ -234,7 +235,7 @@ def _mul(op: Op) -> int:
     name = _type(op, 0)
     left, right = op.operands[:2]
     if name == "int16":
-        return 4 if _quantised(left) or _quantised(right) else 7
+        return 4 if _quantized(left) or _quantized(right) else 7
     if name in ("float16", "uint32", "complex64", "int64"):
         return {"float16": 8, "uint32": 7, "complex64": 6, "int64": 5}[name]
     scales = [v.quantisation.scale[0] for v in (left, right, op.result) if v is not None and v.quantisation]
@@ -325,7 +326,7 @@ def _batch_matmul(op: Op) -> int:
 
 
 def _cast(op: Op) -> int:
-    """The newest of what the two types ask for."""
+    """Return the newer of the versions that the two types need."""
     names = {_type(op, 0), op.result.dtype.name}
     versions = {"bfloat16": 7, "float64": 5, "float16": 5, "uint16": 4, "int8": 3, "uint32": 2}
     return max(versions.get(name, 1) for name in names)
@@ -339,7 +340,7 @@ def _select(op: Op) -> int:
 
 def _abs(op: Op) -> int:
     if _type(op, 0) == "int16":
-        return 3 if _quantised(op.operands[0]) else 4
+        return 3 if _quantized(op.operands[0]) else 4
     return {"int32": 5, "int8": 2, "uint8": 2}.get(_type(op, 0), 1)
 
 
@@ -368,7 +369,7 @@ def _dynamic_update_slice(op: Op) -> int:
 
 
 def _recurrent(op: Op) -> int:
-    """RNNs and the bidirectional LSTM: int8 weights, with the older or the asymmetric scheme."""
+    """Return RNNs and the bidirectional LSTM: int8 weights, with the older or the asymmetric scheme."""
     if _type(op, 1) == "int8" and op.result.dtype is types.FLOAT32:
         return 3 if _option(op, "asymmetric_quantize_inputs") else 2
     return 1

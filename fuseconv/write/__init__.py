@@ -1,0 +1,1 @@
+"""Export of a module of "tfl" ops to a .tflite file."""

@@ -21,7 +21,8 @@ class _Raw:
 
 
 def encode(options: Mapping[str, Any] | Sequence[str | bytes]) -> bytes:
-    """A map with sorted keys, whose values are int, float, bool, str, bytes or lists of these; or a vector of strings.
+    """Return a map with sorted keys, whose values are int, float, bool, str, bytes or lists of these; or a vector of
+    strings.
 
     Lists of numbers are typed vectors, as TFLiteConverter writes and `AsTypedVector` of the kernels expects; lists of
     strings are plain ones, as the format has deprecated typed ones."""

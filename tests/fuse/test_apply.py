@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from fuseconv.fuse.apply import build, discard, replace
+
 from fuseconv.fuse.match import Fusion, Match, Refused, composite
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph

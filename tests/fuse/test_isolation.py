@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from fuseconv.fuse import isolation
-from fuseconv.fuse.isolation import Ended, Failed, Sandbox
+from fuseconv.fuse.isolation import ChildEnded, Failed, Sandbox
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Signature
 from fuseconv.tfl.builder import Builder
-from fuseconv.write.flatbuffer import to_bytes
+from fuseconv.write.flatbuffer_export import to_bytes
 
 
 def doubled(*shape: int) -> bytes:
@@ -89,12 +89,12 @@ def test_one_that_hangs_or_crashes_is_replaced(sandbox):
     number = sandbox.load(doubled(1), 30.0)
     before = set(children())
     os.kill(sandbox.pid, signal.SIGSTOP)
-    with pytest.raises(Ended) as late:
+    with pytest.raises(ChildEnded) as late:
         sandbox.run(number, [np.ones(1, np.float32)], 0.2)
     assert late.value.overdue and len(children()) == len(before) - 1
     number = sandbox.load(doubled(1), 30.0)
     os.kill(sandbox.pid, signal.SIGSEGV)
-    with pytest.raises(Ended) as crash:
+    with pytest.raises(ChildEnded) as crash:
         sandbox.run(number, [np.ones(1, np.float32)], 30.0)
     assert not crash.value.overdue
     assert sandbox.load(doubled(1), 30.0) == 0
@@ -102,7 +102,7 @@ def test_one_that_hangs_or_crashes_is_replaced(sandbox):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is the system's")
 def test_its_memory_is_limited(sandbox):
-    with pytest.raises((Failed, Ended)):
+    with pytest.raises((Failed, ChildEnded)):
         sandbox.run(sandbox.load(doubled(1 << 15, 1 << 15), 30.0), [np.ones(1, np.float32)], 30.0)
     assert sandbox.load(doubled(1), 30.0) >= 0
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fuseconv.fuse.pattern import Constant, glance, pattern
+from fuseconv.fuse.pattern import Constant, pattern
+from fuseconv.fuse.pattern_terms import glance
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Quantisation, Value, constant
 

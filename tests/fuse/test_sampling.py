@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuseconv.fuse.sampling import draw, places, sizes
+from fuseconv.fuse.sampling import draw, index_operands, sizes
 from tests.tf.text_cases import module_of
 
 
@@ -22,7 +22,7 @@ def test_what_tells_places() -> None:
     )
     graph = module.signatures[0].graph
     _, i, j = graph.inputs
-    assert places(graph) == {i, j, graph.ops[0].result}
+    assert index_operands(graph) == {i, j, graph.ops[0].result}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.bool_, np.int8, np.uint8])

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from fuseconv.fusions.constant_operands import (
-    inverted,
-    numbers,
+    broadcast_constant,
+    finite_array,
     per_channel,
+    reciprocal,
     scaled,
     scaled_weights,
-    stretched_to,
     summed,
     trailing_dims,
 )
@@ -62,17 +62,17 @@ def test_trailing_dims():
 
 
 def test_stretched_to():
-    assert stretched_to(f(1, 2), (3, 2)).tolist() == [[1, 2]] * 3
-    assert stretched_to(np.ones((1, 1, 2)), (2,)).tolist() == [1, 1]
-    assert stretched_to(np.ones((3, 2)), (1, 2)) is None
-    assert stretched_to(np.ones((3, 2)), (2,)) is None
+    assert broadcast_constant(f(1, 2), (3, 2)).tolist() == [[1, 2]] * 3
+    assert broadcast_constant(np.ones((1, 1, 2)), (2,)).tolist() == [1, 1]
+    assert broadcast_constant(np.ones((3, 2)), (1, 2)) is None
+    assert broadcast_constant(np.ones((3, 2)), (2,)) is None
 
 
 def test_numbers_are_finite_floats():
-    assert numbers(constant(f(1, 2))).tolist() == [1, 2]
-    assert numbers(constant(np.array([1, 2]))) is None
-    assert numbers(constant(f(1, np.nan))) is None
-    assert numbers(None) is None
+    assert finite_array(constant(f(1, 2))).tolist() == [1, 2]
+    assert finite_array(constant(np.array([1, 2]))) is None
+    assert finite_array(constant(f(1, np.nan))) is None
+    assert finite_array(None) is None
 
 
 def test_products_neither_overflow_nor_lose_digits():
@@ -104,9 +104,9 @@ def test_products_with_weights_are_left_for_later():
 
 
 def test_reciprocals():
-    assert inverted(f(4, -2)).tolist() == [0.25, -0.5]
-    assert inverted(f(4, 0)) is None
-    assert inverted(f(1e-30)) is None and inverted(f(1e30)) is None
+    assert reciprocal(f(4, -2)).tolist() == [0.25, -0.5]
+    assert reciprocal(f(4, 0)) is None
+    assert reciprocal(f(1e-30)) is None and reciprocal(f(1e30)) is None
 
 
 def test_sums_that_round_on_purpose():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuseconv.tf.resource_alias import TABLES, VARIABLES, are_read, flow
+from fuseconv.tf.resource_alias import TABLES, VARIABLES, aliases, are_read
 from tests.tf.text_cases import module_of
 
 TEXT = """main {
@@ -29,7 +29,7 @@ second {
 
 def test_handles_are_followed() -> None:
     module, _ = module_of(TEXT)
-    names = {value.name: known for value, known in flow(module, VARIABLES).items() if value.op is not None}
+    names = {value.name: known for value, known in aliases(module, VARIABLES).items() if value.op is not None}
     assert names == {"a": {"a"}, "b": {"b"}, "same": {"a"}, "one": {"a", "b"}}
-    assert [flow(module, VARIABLES)[value] for value in module.functions["first"].inputs] == [{"a"}, {"b"}]
-    assert are_read(module, VARIABLES) and not are_read(module, TABLES) and not flow(module, TABLES)
+    assert [aliases(module, VARIABLES)[value] for value in module.functions["first"].inputs] == [{"a"}, {"b"}]
+    assert are_read(module, VARIABLES) and not are_read(module, TABLES) and not aliases(module, TABLES)

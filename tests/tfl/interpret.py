@@ -11,7 +11,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Signature, Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.write.flatbuffer import to_bytes
+from fuseconv.write.flatbuffer_export import to_bytes
 
 Build = Callable[..., Value | Sequence[Value]]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from fuseconv.tfl.boxes import moved_apart
+
 from fuseconv.tfl.builder import Builder
 from tests.tf.text_cases import kinds, module_of
 

@@ -13,7 +13,7 @@ from fuseconv.tfl import schema
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.schema import generated
-from fuseconv.write.flatbuffer import to_bytes
+from fuseconv.write.flatbuffer_export import to_bytes
 from tests.tfl import cases
 from tests.tfl.interpret import module_of, run, run_file
 

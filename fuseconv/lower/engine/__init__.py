@@ -1,1 +1,1 @@
-"""What applies lowering rules: the driver, custom ops, and what has no rule."""
+"""The lowering engine: the driver, custom ops, coverage and the reasons for unsupported ops."""

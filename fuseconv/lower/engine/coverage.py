@@ -1,5 +1,4 @@
-"""Every TF op of which something is known: those with a rule, those that passes take care of, and those that no
-composition of TFLite's builtins computes."""
+"""Coverage of TF ops: lowered by a rule, handled by an earlier pass, or unsupported."""
 
 from __future__ import annotations
 
@@ -40,8 +39,7 @@ _BY_PASSES = {
 
 
 def known_ops(rules: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of all TF ops that are known, sorted by op: those of `rules` (`report.listing.rule_rows`), and the same keys
-    for the others.
+    """Return a row for each TF op with a known status, sorted by op, with the keys of `report.listing.rule_rows`.
 
     Each row has a `"status"` too: "rule", "pass" (something before the rules takes care of it) or "unsupported", of
     which the summary says why; and `"select_tf_ops"`, whether the Flex delegate runs the op."""

@@ -1,9 +1,9 @@
-"""Ops that TFLite has no builtins for, as custom ops: their own, or those of the Flex delegate, which runs TensorFlow's
-kernels.
+"""CUSTOM ops for TF ops without a lowering rule: under the op's own name, or as Flex ops, which the Flex delegate runs
+with TensorFlow's kernels.
 
 A custom op has the TF op's name and its attributes in a flexbuffer map, types as TFLite's numbers, as TFLiteConverter
 writes it (CreateFlexBuilderWithNodeAttrs of its flatbuffer_export.cc). An op for the delegate is called "Flex" and the
-TF op's name, and holds a flexbuffer vector of that name and the serialised NodeDef (tflite/delegates/flex/kernel.cc);
+TF op's name, and holds a flexbuffer vector of that name and the serialized NodeDef (tflite/delegates/flex/kernel.cc);
 the delegate runs only what is on its list (allowlisted_flex_ops.cc, of which `flex_ops.txt` has the names).
 """
 
@@ -27,9 +27,9 @@ Attributes = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class CustomOps:
-    """Which ops may become custom ones if no rule serves them.
+    """The TF ops that may become CUSTOM ops if no rule lowers them.
 
-    names: the TF ops that are written under their own names; every: all are. node_def: serialises an op with its
+    names: the TF ops that are written under their own names; every: all are. node_def: serializes an op with its
     attributes, for the Flex delegate; None if it is not to be used.
     """
 
@@ -38,15 +38,16 @@ class CustomOps:
     node_def: Callable[[Op, Attributes], bytes] | None = None
 
     def form(self, op: Op, attributes: Attributes) -> tuple[str, Any] | None:
-        """The custom op's code and options; None if there is to be none. Raises Unsupported if there can be none."""
+        """Return the custom op's code and options; None if there is to be none. Raises Unsupported if there can be
+        none."""
         if op.type in self.names:
             return op.type, _options(attributes)
         if self.node_def is not None and op.type in flex_ops():
-            return f"Flex{op.type}", [op.type, self._serialised(op, attributes)]
+            return f"Flex{op.type}", [op.type, self._serialized(op, attributes)]
         return (op.type, _options(attributes)) if self.every else None
 
     def help(self, op: Op, has_rule: bool) -> str:
-        """What a user may do about an op that cannot be converted."""
+        """Return advice for the user of an op that cannot be converted, such as an option; empty if there is none."""
         ways = []
         if self.node_def is None and op.type in flex_ops():
             ways.append("--select-tf-ops lets TensorFlow's own kernel run it")
@@ -54,7 +55,7 @@ class CustomOps:
             ways.append(f"--custom-op {op.type} leaves it to a kernel of your own")
         return ", ".join(ways)
 
-    def _serialised(self, op: Op, attributes: Attributes) -> bytes:
+    def _serialized(self, op: Op, attributes: Attributes) -> bytes:
         for value in (*op.operands, *op.results):
             if value is not None:
                 require(value.dtype.tflite is not None, f"TFLite has no tensors of {value.dtype}")
@@ -68,7 +69,7 @@ class CustomOps:
 
 @functools.cache
 def flex_ops() -> frozenset[str]:
-    """The TF ops that the Flex delegate runs."""
+    """Return the TF ops that the Flex delegate runs."""
     return frozenset(Path(__file__).with_name("flex_ops.txt").read_text().split())
 
 
@@ -77,7 +78,7 @@ def _options(attributes: Attributes) -> dict[str, Any]:
 
 
 def _option(name: str, value: Any) -> Any:
-    """An attribute as a flexbuffer holds it. Refuses the op for one that it cannot hold."""
+    """Return an attribute as a flexbuffer holds it. Refuses the op for one that it cannot hold."""
     if isinstance(value, DType):
         require(value.tflite is not None, f"the attribute {name}={value} is a type that TFLite does not have")
         return value.tflite

@@ -1,4 +1,4 @@
-"""Replaces every TF op by the TFLite ops that its rule builds."""
+"""Lowering driver: applies the rule of every TF op, tf.Relu6(x) -> tfl.RELU6(x)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
 from fuseconv.lower.engine.custom import CustomOps
-from fuseconv.lower.engine.unsupported_ops import why_inexpressible
+from fuseconv.lower.engine.unsupported_ops import unsupported_reason
 from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -41,7 +41,7 @@ def lower(
     functions: dict[str, Graph] = {}
     for graph in module.graphs():
         effects = functools.partial(has_effect, module=module, known=known)
-        form = functools.partial(_custom, module=module, custom=custom, made=made)
+        form = functools.partial(_build_custom, module=module, custom=custom, made=made)
         _lower_graph(graph, rules, report, effects, form, refused, functions)
     module.functions.update(functions)
     if refused:
@@ -51,8 +51,10 @@ def lower(
             for name, value in zip(signature.inputs, signature.graph.inputs)
             if value.shape is None and not value.dtype.is_handle
         ]
-        raise unsupported([(op, _advised(op, why, op.type in rules, custom)) for op, why in refused[::-1]], unranked)
-    _tell(made, custom, report)
+        raise unsupported(
+            [(op, _with_advice(op, why, op.type in rules, custom)) for op, why in refused[::-1]], unranked
+        )
+    _warn_of_custom_ops(made, custom, report)
 
 
 def _lower_graph(
@@ -64,8 +66,8 @@ def _lower_graph(
     refused: list[tuple[Op, str]],
     functions: dict[str, Graph],
 ) -> None:
-    """Goes from the last op to the first: a rule that needs only what is known of an operand, such as the shape that a
-    chain of ops computes, leaves that chain without readers before it is reached."""
+    """Lower the ops of a graph, the last one first: a rule that needs only facts about an operand, such as the shape
+    that a chain of ops computes, leaves that chain without uses before it is reached."""
     lowered: list[list[Op]] = []
     for op in reversed(graph.ops):
         if op.dialect == "tfl":
@@ -76,7 +78,7 @@ def _lower_graph(
             detach(op)
             continue
         why, results, emitted = _apply(op, rules, functions)
-        if why and not _is_hopeless(op, why):
+        if why and not _cannot_run(op, why):
             instead, made, ops = custom(op)
             if instead or ops:
                 why, results, emitted = instead, made, ops
@@ -88,7 +90,7 @@ def _lower_graph(
         lowered.append(emitted)
         for old, new in zip(op.results, results):
             if new is not None:
-                hand_over(old, new)
+                replace_result(old, new)
         types = [new.type for new in emitted]
         why = "" if types else "what it would compute is there already, or is known"
         report.record("lowered" if types else "removed", f"lower {op.type}", op.sources, types, why)
@@ -104,8 +106,8 @@ def _apply(
             return op.attrs[left], (), []
     rule = rules.get(op.type)
     if rule is None:
-        return why_inexpressible(op.type), (), []
-    why = rule.unhandled(op) or _beyond(op) or contradiction(op)
+        return unsupported_reason(op.type), (), []
+    why = rule.unhandled(op) or _oversized(op) or contradiction(op)
     if why:
         return why, (), []
     emitted: list[Op] = []
@@ -137,7 +139,7 @@ def _apply(
 
 
 def _refusal(error: Exception) -> str:
-    """Why a rule did not lower its op."""
+    """Return the reason why a rule refused its op, as a sentence."""
     if isinstance(error, Unsupported):
         return str(error)
     if isinstance(error, OverflowError):
@@ -146,8 +148,8 @@ def _refusal(error: Exception) -> str:
     return f"its operands do not fit together ({error})"
 
 
-def _beyond(op: Op) -> str:
-    """Why TFLite has no such tensors as the op takes or makes, if a size or rank is too large; else empty."""
+def _oversized(op: Op) -> str:
+    """Return the reason to refuse an op with tensors of a size or rank beyond TFLite's; empty if there is none."""
     largest = LARGEST_SIZE
     for value in (*op.operands, *op.results):
         if value is not None and value.shape:
@@ -163,9 +165,9 @@ def _known_elements(shape: Shape) -> int:
     return math.prod(size for size in shape if isinstance(size, int) and size)
 
 
-def _custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tuple[str, list[Value], list[Op]]:
-    """Why an op cannot be a CUSTOM one (empty where it was not asked to be), else its results and the ops made. Counts
-    the codes of custom ops in `made`."""
+def _build_custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tuple[str, list[Value], list[Op]]:
+    """Build a CUSTOM op for `op`: return the reason why that is not possible (empty if it was not asked for), the
+    results and the ops built. Counts the codes of custom ops in `made`."""
     attributes = module.attributes(op)
     try:
         form = custom.form(op, attributes)
@@ -179,14 +181,14 @@ def _custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tu
     return "", Lowering(emitted, op).custom(form[0], op.operands, types, form[1]), emitted
 
 
-def _is_hopeless(op: Op, why: str) -> bool:
-    """True of an op that no kernel could run, TensorFlow's neither."""
+def _cannot_run(op: Op, why: str) -> bool:
+    """Return True for an op that no kernel can run, not even TensorFlow's."""
     return "_misplaced" in op.attrs or why.endswith(DAMAGED)
 
 
-def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
-    """The reason with what may be done about it."""
-    if _is_hopeless(op, why):
+def _with_advice(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
+    """Return the reason, followed by advice for the user."""
+    if _cannot_run(op, why):
         return why
     values = [value for value in (*op.operands, *op.results) if value is not None]
     if has_rule and any(value.dtype in (FLOAT64, COMPLEX128) for value in values):
@@ -195,8 +197,8 @@ def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:
     return f"{why}; {help}" if help else why
 
 
-def _tell(made: Counter[str], custom: CustomOps, report: Report) -> None:
-    """Warns of what the file needs besides the runtime's builtins: `made` counts the custom ops by their codes. And of
+def _warn_of_custom_ops(made: Counter[str], custom: CustomOps, report: Report) -> None:
+    """Warn that the file needs more than the runtime's builtins: `made` counts the custom ops by their codes. And of
     names that were given for custom ops and served for nothing."""
     codes = {code: f"{code} ({count})" for code, count in sorted(made.items())}
     flex = [text for code, text in codes.items() if code.startswith("Flex")]
@@ -213,8 +215,9 @@ def _tell(made: Counter[str], custom: CustomOps, report: Report) -> None:
             report.warnings.append(f"no operation {name} became a custom one: the model has none, or a rule lowers it")
 
 
-def hand_over(old: Value, new: Value) -> None:
-    """Lets `new` take the place of `old`: its readers, its name if `new` was made for it, and what its shape tells."""
+def replace_result(old: Value, new: Value) -> None:
+    """Replace all uses of `old` by `new`, which takes its name if built for it, and the dimensions that only `old`
+    knows."""
     if new.op is not None and new.op.dialect == "tfl" and new.op.name == (old.op.name if old.op else ""):
         new.name = old.name
         if new.shape is None:
@@ -225,8 +228,8 @@ def hand_over(old: Value, new: Value) -> None:
 
 
 def unsupported(refused: list[tuple[Op, str]], unranked: Sequence[str] = ()) -> UnsupportedError:
-    """One error for all ops that cannot be converted, grouped by op and reason. unranked: the names of the inputs whose
-    rank the model does not tell, on which that may lie."""
+    """Return one UnsupportedError for all refused ops, grouped by op and reason. unranked: the names of the
+    inputs whose rank the model does not tell, on which that may lie."""
     groups: dict[tuple[str, str], list[str]] = {}
     for op, why in refused:
         groups.setdefault((op.type, why), []).append(op.name)

@@ -1,4 +1,4 @@
-"""TF ops that no composition of TFLite's builtins computes: why, and what to do instead."""
+"""Reasons for TF ops that no composition of TFLite builtins computes, with the alternatives."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SEEDED = (
     "constant seeds and shapes"
 )
 _SAMPLES = "TFLite draws uniform, normal and categorical numbers only"
-_QUANTISED = (
-    "TFLite has no types like TensorFlow 1's quantised ones; "
+_QUANTIZED = (
+    "TFLite has no types like TensorFlow 1's quantized ones; "
     "simulate them (tf.quantization.fake_quant_with_min_max_vars)"
 )
 _STATE = "TFLite keeps no such state from one run to the next; hold it outside, and feed it"
@@ -79,7 +79,7 @@ _FAMILIES = {
         SampleDistortedBoundingBoxV2 StatefulRandomBinomial StatefulStandardNormal StatefulStandardNormalV2
         StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt StatefulUniformInt RngReadAndSkip RngSkip
         NonDeterministicInts LogUniformCandidateSampler UniformCandidateSampler LearnedUnigramCandidateSampler""",
-    _QUANTISED: """
+    _QUANTIZED: """
         Dequantize QuantizeDownAndShrinkRange QuantizeV2 QuantizedAdd QuantizedAvgPool
         QuantizedBatchNormWithGlobalNormalization QuantizedBiasAdd QuantizedConcat QuantizedConv2D
         QuantizedInstanceNorm QuantizedMatMul QuantizedMaxPool QuantizedMul QuantizedRelu QuantizedRelu6
@@ -110,13 +110,13 @@ _WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
 
 
 def reasons() -> dict[str, str]:
-    """Why ops cannot be converted: each sentence, with the ops that it speaks of."""
+    """Return the sentences that say why ops cannot be converted, each with the ops it applies to."""
     ops: dict[str, list[str]] = {}
     for op, why in _WHY.items():
         ops.setdefault(why, []).append(op)
     return {why: " ".join(names) for why, names in ops.items()}
 
 
-def why_inexpressible(op: str) -> str:
-    """Why a TF op that no rule lowers cannot be converted."""
+def unsupported_reason(op: str) -> str:
+    """Return the reason why a TF op without a lowering rule cannot be converted."""
     return _WHY.get(op, "no rule lowers this op")

@@ -1,4 +1,4 @@
-"""The built-in lowering rules: one function a TF op, filed by the kind of op."""
+"""Built-in lowering rules: one function for each TF op, in files by kind of op."""
 
 import importlib
 

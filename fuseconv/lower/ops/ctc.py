@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.lower.rules import lowers, require
-from fuseconv.lower.support.dynamic_shapes import known, positions, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import iota, reshape, shape_of, static_dims
 from fuseconv.lower.support.kernel_limits import elementwise, scalar
 from fuseconv.lower.support.type_promotion import cast
 
@@ -13,13 +13,13 @@ from fuseconv.lower.support.type_promotion import cast
 def CTCGreedyDecoder(tfl, inputs, sequence_length, *, merge_repeated=False, blank_index=-1):
     """ARG_MAX of each step; WHERE it is no blank, nor the step before's if repetitions are merged."""
     steps, batch, classes = shape_of(inputs, 3)
-    known((classes,), "the number of classes")
+    static_dims((classes,), "the number of classes")
     blank = blank_index + classes if blank_index < 0 else blank_index
     require(inputs.dtype is types.FLOAT32, f"its scores are {inputs.dtype}, and TFLite decodes float32")
     require(steps != 0, "there are no steps")
     inputs = tfl.transpose(inputs, [1, 0, 2])
     best = tfl.arg_max(inputs, tfl.ints(2), output_type="INT32")
-    step = reshape(tfl, positions(tfl, steps, best), (1, steps), best)
+    step = reshape(tfl, iota(tfl, steps, best), (1, steps), best)
     there = tfl.less(step, reshape(tfl, sequence_length, (batch, 1), sequence_length, best))
     kept = tfl.logical_and(there, tfl.not_equal(best, blank))
     if merge_repeated:

@@ -1,4 +1,4 @@
-"""Numbers rounded to those that a quantised tensor can hold."""
+"""Lowering of fake quantization: numbers rounded to the grid of a quantized tensor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = float(np.finfo(np.float32).max)
 
 @lowers
 def FakeQuantWithMinMaxArgs(tfl, x, *, min=-6.0, max=6.0, num_bits=8, narrow_range=False):
-    """FAKE_QUANT; composed of a narrow range, which its kernel does not take."""
+    """FAKE_QUANT; elementwise ops for a narrow range, which its kernel does not take."""
     return FakeQuantWithMinMaxVars(tfl, x, _number(min), _number(max), num_bits=num_bits, narrow_range=narrow_range)
 
 
@@ -27,7 +27,7 @@ def FakeQuantWithMinMaxVars(tfl, x, min, max, *, num_bits=8, narrow_range=False)
     """FAKE_QUANT; composed of a narrow range, which its kernel does not take, and where the range is computed;
     ZEROS_LIKE of a range that nobody has trained."""
     if min.data is None or max.data is None or narrow_range:
-        return _fake(tfl, x, min, max, num_bits, narrow_range)
+        return _quantize_dequantize(tfl, x, min, max, num_bits, narrow_range)
     low, high = float(min.data), float(max.data)
     if low == high == 0:
         return tfl.zeros_like(x)
@@ -38,7 +38,7 @@ def FakeQuantWithMinMaxVars(tfl, x, min, max, *, num_bits=8, narrow_range=False)
 @lowers
 def FakeQuantWithMinMaxVarsPerChannel(tfl, x, min, max, *, num_bits=8, narrow_range=False):
     """MINIMUM, MAXIMUM, ROUND and MUL by channel: FAKE_QUANT has one range."""
-    return _fake(tfl, x, min, max, num_bits, narrow_range)
+    return _quantize_dequantize(tfl, x, min, max, num_bits, narrow_range)
 
 
 @lowers
@@ -73,7 +73,7 @@ def QuantizeAndDequantizeV2(
     require(round_mode in ("HALF_TO_EVEN", "HALF_UP"), f"round_mode={round_mode} is not known")
     least = -(2 ** (num_bits - 1)) + narrow_range if signed_input else 0
     most = 2 ** (num_bits - 1) - 1 if signed_input else 2**num_bits - 1
-    low, high = (input_min, input_max) if range_given else _extent(tfl, x, axis)
+    low, high = (input_min, input_max) if range_given else _min_max(tfl, x, axis)
     if axis != -1:
         low, high = (_along(tfl, limit, axis, len(shape_of(x))) for limit in (low, high))
     # Where one side of the range is empty, the other one decides.
@@ -90,8 +90,8 @@ def QuantizeAndDequantizeV2(
     return elementwise(tfl, "MUL", whole, step)
 
 
-def _fake(tfl: Lowering, x: Value, low: Value, high: Value, bits: int, narrow: bool) -> Value:
-    """x rounded to what an unsigned tensor holds whose range is [low, high], moved so that 0 is in it exactly."""
+def _quantize_dequantize(tfl: Lowering, x: Value, low: Value, high: Value, bits: int, narrow: bool) -> Value:
+    """Return x rounded to the grid of an unsigned tensor of the range [low, high], nudged so that 0 is exact."""
     least, most = int(narrow), 2**bits - 1
     step = tfl.div(tfl.sub(high, low), _number(most - least))
     zero = _half_up(tfl, tfl.sub(_number(least), tfl.div(low, step)))
@@ -118,14 +118,14 @@ def _number(number: float) -> Value:
     return scalar(number, types.FLOAT32)
 
 
-def _extent(tfl: Lowering, x: Value, axis: int) -> list[Value]:
-    """The least and the largest number of x, or those of each slice along an axis."""
+def _min_max(tfl: Lowering, x: Value, axis: int) -> list[Value]:
+    """Return the minimum and maximum of x, or of each slice along an axis."""
     others = tfl.ints([at for at in range(len(shape_of(x))) if at != axis])
     return [reduced(tfl, kind, x, others, False, 0) for kind in ("REDUCE_MIN", "REDUCE_MAX")]
 
 
 def _along(tfl: Lowering, limits: Value, axis: int, rank: int) -> Value:
-    """Limits, one for each slice along an axis, so that they broadcast."""
+    """Return limits, one for each slice along an axis, so that they broadcast."""
     dims: list[Dim] = [1] * rank
     dims[axis] = shape_of(limits, 1)[0]
     return reshape(tfl, limits, dims)

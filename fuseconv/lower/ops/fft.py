@@ -15,7 +15,7 @@ from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import FuncRef, Op, Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.support.dynamic_shapes import extent, known, positions, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
 from fuseconv.lower.support.type_promotion import cast
 
 # The largest matrix: that of 2048 complex numbers.
@@ -29,8 +29,8 @@ def RFFT(tfl, x, fft_length):
     """RFFT2D of one row where the length is a power of two, else a product with the matrix."""
     (length,) = _lengths(x, fft_length)
     outer, n = shape_of(x)[:-1], shape_of(x)[-1]
-    if _fast(length):
-        y = _fast_spectrum(tfl, reshape(tfl, x, (*outer, 1, n), x), [1, length])
+    if _is_rfft2d_length(length):
+        y = _rfft2d(tfl, reshape(tfl, x, (*outer, 1, n), x), [1, length])
         return reshape(tfl, y, (*outer, length // 2 + 1), x)
     return _complex(tfl, _spectrum(tfl, x, length))
 
@@ -39,16 +39,18 @@ def RFFT(tfl, x, fft_length):
 def RFFT2D(tfl, x, fft_length):
     """RFFT2D where the lengths are powers of two, else products with the matrices."""
     height, width = _lengths(x, fft_length)
-    if _fast(width) and _fast(height):
-        return _fast_spectrum(tfl, x, [height, width])
-    return _complex(tfl, _along(tfl, _spectrum(tfl, x, width), -2, height, 1))
+    if _is_rfft2d_length(width) and _is_rfft2d_length(height):
+        return _rfft2d(tfl, x, [height, width])
+    return _complex(tfl, _transform_axis(tfl, _spectrum(tfl, x, width), -2, height, 1))
 
 
 @lowers
 def RFFT3D(tfl, x, fft_length):
     """Products with the matrices."""
     depth, height, width = _lengths(x, fft_length)
-    return _complex(tfl, _along(tfl, _along(tfl, _spectrum(tfl, x, width), -2, height, 1), -3, depth, 1))
+    return _complex(
+        tfl, _transform_axis(tfl, _transform_axis(tfl, _spectrum(tfl, x, width), -2, height, 1), -3, depth, 1)
+    )
 
 
 @lowers("IRFFT", "IRFFT2D", "IRFFT3D")
@@ -57,29 +59,29 @@ def IRFFT(tfl, x, fft_length):
     *outer, width = _lengths(x, fft_length)
     pairs = _pairs(tfl, x)
     for axis, length in enumerate(outer, start=-1 - len(outer)):
-        pairs = _along(tfl, pairs, axis, length, -1)
+        pairs = _transform_axis(tfl, pairs, axis, length, -1)
     return _signal(tfl, pairs, width)
 
 
 @lowers("FFT", "FFT2D", "FFT3D")
 def FFT(tfl, x):
     """Products with the matrices."""
-    return _whole(tfl, x, 1)
+    return _transform_axes(tfl, x, 1)
 
 
 @lowers("IFFT", "IFFT2D", "IFFT3D")
 def IFFT(tfl, x):
     """Products with the matrices."""
-    return _whole(tfl, x, -1)
+    return _transform_axes(tfl, x, -1)
 
 
-def _whole(tfl: Lowering, x: Value, sign: int) -> Value:
-    """The transform of as many dimensions as the op's name says, each to its own length."""
+def _transform_axes(tfl: Lowering, x: Value, sign: int) -> Value:
+    """Return the transform of as many dimensions as the op's name says, each to its own length."""
     rank = {"2": 2, "3": 3}.get(tfl.source.type[-2], 1)
     shape = shape_of(x)
     pairs = _pairs(tfl, x)
     for axis, length in enumerate(shape[-rank:], start=-rank):
-        pairs = _along(tfl, pairs, axis, length, sign)
+        pairs = _transform_axis(tfl, pairs, axis, length, sign)
     return _complex(tfl, pairs)
 
 
@@ -91,20 +93,20 @@ def _lengths(x: Value, fft_length: Value) -> list[int]:
     return lengths
 
 
-def _fast(length: int) -> bool:
-    """Whether RFFT2D takes the length."""
+def _is_rfft2d_length(length: int) -> bool:
+    """Return whether RFFT2D takes the length."""
     return length > 1 and not length & (length - 1)
 
 
-def _fast_spectrum(tfl: Lowering, x: Value, lengths: list[int]) -> Value:
-    """RFFT2D. Where the spectrum of a real signal is real, TensorFlow makes the imaginary part 0, and RFFT2D -0, which
-    turns an angle of pi into -pi: 0 is added if angles are taken of what is made of it."""
+def _rfft2d(tfl: Lowering, x: Value, lengths: list[int]) -> Value:
+    """Build RFFT2D. Where the spectrum of a real signal is real, TensorFlow makes the imaginary part 0, and RFFT2D -0,
+    which turns an angle of pi into -pi: 0 is added if angles are taken of what is made of it."""
     y = tfl.rfft2d(x, lengths)
     return _complex(tfl, tfl.add(_pairs(tfl, y), 0.0)) if _takes_angles(tfl.source) else y
 
 
 def _takes_angles(op: Op) -> bool:
-    """True if ATAN2 reads what is made of an op's results, or a function may."""
+    """Return True if an ATAN2 may depend on the op's results, also in another function."""
     seen, pending = {op}, [op]
     while pending:
         readers = {reader for result in pending.pop().results for reader in result.uses} - seen
@@ -116,7 +118,7 @@ def _takes_angles(op: Op) -> bool:
 
 
 def _pairs(tfl: Lowering, x: Value) -> Value:
-    """Complex numbers as pairs of float32."""
+    """Return complex numbers as pairs of float32."""
     require(x.dtype is types.COMPLEX64, f"TFLite has no kernels for {x.dtype}")
     return tfl.bitcast(x, results=[(types.FLOAT32, (*shape_of(x), 2))])
 
@@ -125,8 +127,9 @@ def _complex(tfl: Lowering, pairs: Value) -> Value:
     return tfl.bitcast(pairs, results=[(types.COMPLEX64, shape_of(pairs)[:-1])])
 
 
-def _waves(used: int, length: int, made: int, sign: int) -> np.ndarray:
-    """exp(-sign * 2 pi i j k / length) for j < used and k < made; divided by the length if the sign is negative."""
+def _dft_matrix(used: int, length: int, made: int, sign: int) -> np.ndarray:
+    """Return exp(-sign * 2 pi i j k / length) for j < used and k < made; divided by the length if the sign is
+    negative."""
     require(2 * used * made <= _MAX_ELEMENTS, f"the transform's matrix [{used}, {made}] is too large")
     budget.require_room(used * made, 16, "the matrix of a Fourier transform")
     turns = np.outer(np.arange(used), np.arange(made)) % length
@@ -137,20 +140,20 @@ def _waves(used: int, length: int, made: int, sign: int) -> np.ndarray:
 
 
 def _spectrum(tfl: Lowering, x: Value, length: int) -> Value:
-    """The pairs of the first half of a real signal's spectrum: [..., n] -> [..., length / 2 + 1, 2]."""
+    """Return the pairs of the first half of a real signal's spectrum: [..., n] -> [..., length / 2 + 1, 2]."""
     *outer, n = shape_of(x)
-    used = min(known([n], "the length of the signal")[0], length)
-    waves = _waves(used, length, length // 2 + 1, 1)
+    used = min(static_dims([n], "the length of the signal")[0], length)
+    waves = _dft_matrix(used, length, length // 2 + 1, 1)
     matrix = np.stack([waves.real, waves.imag], axis=-1).reshape(used, -1)
     y = _product(tfl, _cropped(tfl, x, used, -1), matrix)
     return reshape(tfl, y, (*outer, length // 2 + 1, 2), x)
 
 
 def _signal(tfl: Lowering, pairs: Value, length: int) -> Value:
-    """The real signal of which the pairs are the first half of the spectrum: [..., n, 2] -> [..., length]."""
+    """Return the inverse real transform of a half spectrum in pairs: [..., n, 2] -> [..., length]."""
     *outer, n, _ = shape_of(pairs)
-    used = min(known([n], "the size of the spectrum")[0], length // 2 + 1)
-    waves = _waves(used, length, length, -1)
+    used = min(static_dims([n], "the size of the spectrum")[0], length // 2 + 1)
+    waves = _dft_matrix(used, length, length, -1)
     # The other half of the spectrum mirrors this one; its ends mirror themselves.
     weight = np.full((used, 1), 2.0)
     if length % 2 == 0:
@@ -161,33 +164,33 @@ def _signal(tfl: Lowering, pairs: Value, length: int) -> Value:
     return _product(tfl, rows, matrix)
 
 
-def _along(tfl: Lowering, pairs: Value, axis: int, length: Dim, sign: int) -> Value:
-    """The transform to `length` along one of the dimensions that `axis` counts from the end, the pairs' left out. An
-    unknown length is that of the operand."""
+def _transform_axis(tfl: Lowering, pairs: Value, axis: int, length: Dim, sign: int) -> Value:
+    """Return the transform to `length` along one of the dimensions that `axis` counts from the end, the pairs' left
+    out. An unknown length is that of the operand."""
     rank = len(shape_of(pairs))
     at = rank - 1 + axis
     order = [*(i for i in range(rank - 1) if i != at), at, rank - 1]
     moved = pairs if axis == -1 else tfl.transpose(pairs, order)
     *outer, n, _ = shape_of(moved)
     if isinstance(length, int):
-        used = min(known([n], "the length of a Fourier transform")[0], length)
-        waves = _waves(used, length, length, sign)
+        used = min(static_dims([n], "the length of a Fourier transform")[0], length)
+        waves = _dft_matrix(used, length, length, sign)
         pair = np.stack([waves.real, waves.imag, -waves.imag, waves.real], axis=-1).reshape(used, length, 2, 2)
         matrix = pair.transpose(0, 2, 1, 3).reshape(2 * used, 2 * length)
         rows = reshape(tfl, _cropped(tfl, moved, used, -2), (*outer, 2 * used), pairs)
         y = _product(tfl, rows, matrix)
     else:
         rows = reshape(tfl, moved, (*(outer or [1]), 2 * length), pairs)
-        y = tfl.batch_matmul(rows, _computed(tfl, length, sign, pairs))
+        y = tfl.batch_matmul(rows, _dynamic_dft_matrix(tfl, length, sign, pairs))
     y = reshape(tfl, y, (*outer, length, 2), pairs)
     return y if axis == -1 else tfl.transpose(y, [int(i) for i in np.argsort(order)])
 
 
-def _computed(tfl: Lowering, length: Dim, sign: int, *sources: Value) -> Value:
-    """The matrix of the transform of `length` pairs, [2 length, 2 length], computed at run time."""
-    at = positions(tfl, length, *sources)
-    turns = tfl.floor_mod(tfl.mul(reshape(tfl, at, (length, 1)), at), extent(tfl, length, *sources))
-    count = cast(tfl, extent(tfl, length, *sources), types.FLOAT32)
+def _dynamic_dft_matrix(tfl: Lowering, length: Dim, sign: int, *sources: Value) -> Value:
+    """Return the matrix of the transform of `length` pairs, [2 length, 2 length], computed at run time."""
+    at = iota(tfl, length, *sources)
+    turns = tfl.floor_mod(tfl.mul(reshape(tfl, at, (length, 1)), at), dim_scalar(tfl, length, *sources))
+    count = cast(tfl, dim_scalar(tfl, length, *sources), types.FLOAT32)
     angle = tfl.mul(cast(tfl, turns, types.FLOAT32), tfl.div(2 * math.pi, count))
     real, imaginary = tfl.cos(angle), tfl.sin(tfl.neg(angle) if sign > 0 else angle)
     if sign < 0:
@@ -198,7 +201,7 @@ def _computed(tfl: Lowering, length: Dim, sign: int, *sources: Value) -> Value:
 
 
 def _cropped(tfl: Lowering, x: Value, size: int, axis: int) -> Value:
-    """The first elements of x along an axis that is counted from the end."""
+    """Return the first elements of x along an axis that is counted from the end."""
     shape = shape_of(x)
     if shape[axis] == size:
         return x
@@ -207,7 +210,7 @@ def _cropped(tfl: Lowering, x: Value, size: int, axis: int) -> Value:
 
 
 def _product(tfl: Lowering, x: Value, matrix: np.ndarray) -> Value:
-    """x [..., n] times a matrix [n, m], as FULLY_CONNECTED of rows."""
+    """Return x [..., n] times a matrix [n, m], as FULLY_CONNECTED of rows."""
     require(matrix.size <= _MAX_ELEMENTS, f"the transform's matrix {list(matrix.shape)} is too large")
     *outer, _ = shape_of(x)
     weights = np.ascontiguousarray(matrix.T.astype(np.float32))

@@ -11,7 +11,7 @@ from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.matmul import swapped
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.dynamic_shapes import extent, positions, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of
 from fuseconv.lower.support.kernel_limits import elementwise, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.builder import Builder
@@ -26,7 +26,7 @@ def MatrixInverse(tfl, matrix, *, adjoint=False):
     every = _rows(tfl, x)
     diagonal = tfl.equal(tfl.expand_dims(every, 0), tfl.expand_dims(every, 1))
     unit = select(tfl, tfl.expand_dims(diagonal, 0), 1.0, _zeros(tfl, x))
-    return reshape(tfl, _eliminated(tfl, x, unit)[0], shape, matrix)
+    return reshape(tfl, _gauss_jordan(tfl, x, unit)[0], shape, matrix)
 
 
 @lowers
@@ -34,7 +34,7 @@ def MatrixInverse(tfl, matrix, *, adjoint=False):
 def MatrixSolve(tfl, matrix, rhs, *, adjoint=False):
     """Elimination of the matrix beside the right-hand sides, with the largest pivots."""
     x, beside = _system(tfl, matrix, rhs, adjoint)
-    return reshape(tfl, _eliminated(tfl, x, beside)[0], shape_of(tfl.source.result), rhs, matrix)
+    return reshape(tfl, _gauss_jordan(tfl, x, beside)[0], shape_of(tfl.source.result), rhs, matrix)
 
 
 @lowers
@@ -42,7 +42,7 @@ def MatrixSolve(tfl, matrix, rhs, *, adjoint=False):
 def MatrixDeterminant(tfl, matrix):
     """REDUCE_PROD of the pivots of an elimination."""
     x = _flat(tfl, matrix)
-    _, pivots = _eliminated(tfl, x, None)
+    _, pivots = _gauss_jordan(tfl, x, None)
     none = tfl.reduce_any(tfl.equal(pivots, 0.0), [1])
     return reshape(tfl, select(tfl, none, 0.0, tfl.reduce_prod(pivots, [1])), shape_of(matrix)[:-2], matrix)
 
@@ -51,7 +51,7 @@ def MatrixDeterminant(tfl, matrix):
 @in_float32
 def LogMatrixDeterminant(tfl, matrix):
     """REDUCE_PROD of the signs of the pivots of an elimination, and the SUM of their logarithms."""
-    _, pivots = _eliminated(tfl, _flat(tfl, matrix), None)
+    _, pivots = _gauss_jordan(tfl, _flat(tfl, matrix), None)
     none = tfl.reduce_any(tfl.equal(pivots, 0.0), [1])
     sign = select(tfl, none, 0.0, tfl.reduce_prod(tfl.sign(pivots), [1]))
     size = select(tfl, none, float("-inf"), tfl.sum_(tfl.log(tfl.abs_(pivots)), [1]))
@@ -61,7 +61,8 @@ def LogMatrixDeterminant(tfl, matrix):
 @lowers
 @in_float32
 def Cholesky(tfl, x):
-    """The columns of the root from left to right: what is left of the matrix, over the SQRT of its diagonal."""
+    """One column of the root at a time, from left to right: the remainder of the matrix over the SQRT of its
+    diagonal."""
 
     def once(tfl: Builder, step: Value, left: Value, root: Value) -> list[Value]:
         rows = tfl.expand_dims(_rows(tfl, left), 0)
@@ -81,13 +82,14 @@ def Cholesky(tfl, x):
 @lowers
 @in_float32
 def MatrixTriangularSolve(tfl, matrix, rhs, *, lower=True, adjoint=False):
-    """The rows one after the other, the last first of an upper triangle; each is taken off those that follow."""
+    """Substitution, one row at a time, the last first of an upper triangle; each is subtracted from the rows that
+    follow."""
     triangle, wanted = _system(tfl, matrix, rhs, adjoint)
     forwards = lower != adjoint
 
     def once(tfl: Builder, step: Value, x: Value, made: Value) -> list[Value]:
         rows = tfl.expand_dims(_rows(tfl, x), 1)
-        at = step if forwards else tfl.sub(tfl.sub(extent(tfl, shape_of(x)[1], x), 1), step)
+        at = step if forwards else tfl.sub(tfl.sub(dim_scalar(tfl, shape_of(x)[1], x), 1), step)
         column = tfl.expand_dims(tfl.gather(x, at, axis=2), 2)
         row = tfl.gather(made, tfl.reshape(at, [1]), axis=1)
         row = tfl.div(row, tfl.gather(column, tfl.reshape(at, [1]), axis=1))
@@ -99,9 +101,9 @@ def MatrixTriangularSolve(tfl, matrix, rhs, *, lower=True, adjoint=False):
     return reshape(tfl, made, shape_of(tfl.source.result), rhs, matrix)
 
 
-def _eliminated(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value, Value]:
-    """What stands beside the matrices once they are made unit matrices (the unit matrices if nothing does), and the
-    pivots [batch, n], whose product is the determinant."""
+def _gauss_jordan(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value, Value]:
+    """Eliminate the matrices to identity: return the transformed right-hand sides (the inverses if there are none), and
+    the pivots [batch, n], whose product is the determinant."""
 
     def once(tfl: Builder, step: Value, whole: Value, pivots: Value) -> list[Value]:
         rows = tfl.expand_dims(_rows(tfl, whole), 0)
@@ -130,14 +132,15 @@ def _eliminated(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value, V
 
 
 def _flat(tfl: Lowering, x: Value) -> Value:
-    """Matrices with one dimension for their batch."""
+    """Return matrices with one dimension for their batch."""
     shape = shape_of(x)
     require(len(shape) >= 2, "an operand is no matrix")
     return reshape(tfl, x, (product(shape[:-2]), *shape[-2:]), x)
 
 
 def _system(tfl: Lowering, matrix: Value, rhs: Value, adjoint: bool) -> tuple[Value, Value]:
-    """Matrices, transposed if `adjoint`, and their right-hand sides: both with the same batch, as one dimension."""
+    """Return the matrices, transposed if `adjoint`, and their right-hand sides: both with the same batch, as one
+    dimension."""
     x = swapped(tfl, matrix) if adjoint else matrix
     if shape_of(x)[:-2] != shape_of(rhs)[:-2]:
         x, rhs = (
@@ -148,17 +151,17 @@ def _system(tfl: Lowering, matrix: Value, rhs: Value, adjoint: bool) -> tuple[Va
 
 
 def _zeros(tfl: Lowering, x: Value) -> Value:
-    """Zeros in the shape of x, whatever it holds."""
+    """Return zeros of the shape of x, even where x holds NaN or infinity."""
     return cast(tfl, tfl.less(x, x), types.FLOAT32)
 
 
 def _size(tfl: Lowering, x: Value) -> Value:
-    return extent(tfl, shape_of(x)[1], x)
+    return dim_scalar(tfl, shape_of(x)[1], x)
 
 
 def _rows(tfl: Builder, x: Value) -> Value:
-    """The numbers of the rows of matrices [batch, n, m]."""
-    return positions(tfl, shape_of(x)[1], x)
+    """Return the numbers of the rows of matrices [batch, n, m]."""
+    return iota(tfl, shape_of(x)[1], x)
 
 
 def _number(tfl: Builder, number: float) -> Value:

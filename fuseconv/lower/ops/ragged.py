@@ -1,4 +1,4 @@
-"""Ragged tensors: the rows of a tensor of values, one after the other, and where each row begins.
+"""Lowering of ragged tensors: a tensor of values, and row splits.
 
 A partition of values into n rows is a vector of n + 1 splits, int32 here: row i is what lies between splits[i] and
 splits[i + 1].
@@ -16,13 +16,13 @@ from fuseconv.lower.ops.math.arithmetic import floor_quotient
 from fuseconv.lower.ops.math.bincount import weighted
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, Unsupported, lowers, require
-from fuseconv.lower.support.dynamic_shapes import extent, positions, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import broadcast_to, elementwise, filled, scalar, select, through
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of
+from fuseconv.lower.support.kernel_limits import broadcast_to, build_legalized, elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast
 
 
 class Elements(NamedTuple):
-    """What rows of known lengths hold: the splits of the rows, and of each element its row and its place in the row."""
+    """Elements of rows of known lengths: the row splits, and for each element its row and its index in the row."""
 
     splits: Value
     row: Value
@@ -50,7 +50,7 @@ def RaggedTensorToTensor(tfl, shape, values, default_value, *partitions, row_par
     def taken(wide: Value, nothing: Value) -> Value:
         return tfl.gather(tfl.concatenation(wide, nothing, axis=0), at, axis=0)
 
-    return through(tfl, "GATHER", taken, values, default)
+    return build_legalized(tfl, "GATHER", taken, values, default)
 
 
 @lowers
@@ -96,7 +96,7 @@ def RaggedGather(tfl, *operands):
     *all_splits, values, indices = operands
     dims = shape_of(indices)
     made = [
-        tfl.mul(positions(tfl, product(dims[:level]) + 1, indices), extent(tfl, dims[level], indices))
+        tfl.mul(iota(tfl, product(dims[:level]) + 1, indices), dim_scalar(tfl, dims[level], indices))
         for level in range(1, len(dims))
     ]
     at = reshape(tfl, cast(tfl, indices, types.INT32), (product(dims),), indices)
@@ -105,7 +105,7 @@ def RaggedGather(tfl, *operands):
         of = elements(tfl, tfl.sub(ends, starts))
         made.append(of.splits)
         at = tfl.add(tfl.gather(starts, of.row, axis=0), of.place)
-    taken = through(tfl, "GATHER", lambda wide: tfl.gather(wide, at, axis=0), values)
+    taken = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, at, axis=0), values)
     return [*(cast(tfl, splits, all_splits[0].dtype) for splits in made), taken]
 
 
@@ -121,7 +121,7 @@ def RaggedBincount(tfl, splits, values, size, weights, *, binary_output=False):
 
 
 def elements(tfl: Lowering, lengths: Value) -> Elements:
-    """The elements of rows with these lengths, a vector of int32."""
+    """Return the elements of rows with these lengths, a vector of int32."""
     splits = tfl.concatenation(tfl.ints([0]), tfl.cumsum(lengths, tfl.const(0, types.INT32)), axis=0)
     total = _last(tfl, splits)
     ends = filled(tfl, lengths.shape, 1, types.INT32, lengths)
@@ -133,7 +133,7 @@ def elements(tfl: Lowering, lengths: Value) -> Elements:
 
 
 def _all_splits(tfl: Lowering, partitions: Sequence[Value], kinds: Sequence[str]) -> list[Value]:
-    """The splits of each partition, the outermost first, of the forms that TensorFlow has for them."""
+    """Return the splits of each partition, the outermost first, of the forms that TensorFlow has for them."""
     rows: Value | None = None
     made = []
     for partition, kind in zip(partitions, kinds):
@@ -154,19 +154,19 @@ def _all_splits(tfl: Lowering, partitions: Sequence[Value], kinds: Sequence[str]
 
 
 def _bounds(tfl: Lowering, splits: Value) -> tuple[Value, Value]:
-    """Where each row begins and ends."""
+    """Return where each row begins and ends."""
     shape_of(splits, 1)
     starts = tfl.strided_slice(splits, [0], [-1], [1], begin_mask=1)
     return starts, tfl.strided_slice(splits, [1], [0], [1], end_mask=1)
 
 
 def _last(tfl: Lowering, splits: Value) -> Value:
-    """How many elements the rows have together, a scalar."""
+    """Return how many elements the rows have together, a scalar."""
     return tfl.reduce_max(splits, [0])
 
 
 def _length(tfl: Lowering, x: Value) -> Value:
-    return extent(tfl, shape_of(x)[0], x)
+    return dim_scalar(tfl, shape_of(x)[0], x)
 
 
 def _numbers(tfl: Lowering, count: Value) -> Value:
@@ -174,7 +174,7 @@ def _numbers(tfl: Lowering, count: Value) -> Value:
 
 
 def _wanted(tfl: Lowering, given: Value, axis: int, own: Value) -> Value:
-    """The size that the shape gives for an axis; the tensor's own where that is negative."""
+    """Return the size that the shape gives for an axis; the tensor's own where that is negative."""
     if given.shape == (1,) and axis:  # a scalar -1 stands for all
         return own
     size = tfl.gather(given, scalar(axis, types.INT32), axis=0)

@@ -14,8 +14,8 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.special import erfinv
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.dynamic_shapes import extent, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, scalar, through
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, shape_of
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 _TWO_SIGMA = math.erf(math.sqrt(2.0))
@@ -45,7 +45,7 @@ def TruncatedNormal(tfl, shape, *, seed=0, seed2=0):
 
 @lowers
 def RandomUniformInt(tfl, shape, minval, maxval, *, seed=0, seed2=0):
-    """RANDOM_UNIFORM numbers as the bits of an integer, of which what is left by the range."""
+    """RANDOM_UNIFORM numbers as the bits of an integer, modulo the range."""
     # TensorFlow takes what is left of 32 bits for int32, of 64 for int64; those here are 16 at a time.
     halves = 2 if tfl.dtype is types.INT32 else 4
     bits = scalar(0, types.INT64)
@@ -62,9 +62,9 @@ def RandomUniformInt(tfl, shape, minval, maxval, *, seed=0, seed2=0):
 @lowers
 def RandomShuffle(tfl, x, *, seed=0, seed2=0):
     """GATHER in the order that TOPK_V2 gives RANDOM_UNIFORM numbers."""
-    count = extent(tfl, shape_of(x)[0], x)
+    count = dim_scalar(tfl, shape_of(x)[0], x)
     _, order = tfl.topk_v2(_uniform(tfl, tfl.reshape(count, [1]), seed, seed2), count)
-    return through(tfl, "GATHER", lambda wide: tfl.gather(wide, order, axis=0), x)
+    return build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, order, axis=0), x)
 
 
 @lowers
@@ -80,5 +80,5 @@ def _uniform(tfl: Lowering, shape: Value, seed: int, seed2: int) -> Value:
 
 
 def _seeds(seed: int, seed2: int) -> dict[str, int]:
-    """The seeds as attributes; TFLite too takes two zeros for none."""
+    """Return the seeds as attributes; TFLite too takes two zeros for none."""
     return {"seed": seed, "seed2": seed2}

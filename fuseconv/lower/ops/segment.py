@@ -11,9 +11,9 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.dynamic_shapes import positions, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, filled, scalar, select, through
-from fuseconv.lower.support.type_promotion import carried, cast, in_float32
+from fuseconv.lower.support.dynamic_shapes import iota, reshape, shape_of
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, filled, scalar, select
+from fuseconv.lower.support.type_promotion import cast, in_float32, promote
 from fuseconv.tfl.limits import TYPES
 
 _EXTREMES = ("UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN")
@@ -110,35 +110,35 @@ def SparseTensorDenseMatMul(tfl, indices, values, shape, b, *, adjoint_a=False, 
 
 
 def unsorted(tfl: Lowering, kind: str, data: Value, ids: Value, count: Value) -> Value:
-    """The rows of `data` reduced by their id; negative ids are left out."""
+    """Return the rows of `data` reduced by their id; negative ids are left out."""
     build = getattr(tfl, kind.lower())
     ids, count = cast(tfl, ids, types.INT32), cast(tfl, count, types.INT32)
     if data.dtype in (types.INT64, types.UINT32):
         return cast(tfl, _masked(tfl, kind, cast(tfl, data, types.INT64), data.dtype, ids, count), data.dtype)
     if kind not in _EXTREMES or data.dtype in TYPES[kind]:
-        return through(tfl, kind, lambda wide: build(wide, ids, count), data)
-    wide = carried(tfl, data, TYPES[kind])
+        return build_legalized(tfl, kind, lambda wide: build(wide, ids, count), data)
+    wide = promote(tfl, data, TYPES[kind])
     total = build(wide, ids, count)
     # What the kernel makes of no rows is the end of the wider type's range.
-    nothing, wider = (scalar(_nothing(kind, dtype), wide.dtype) for dtype in (data.dtype, wide.dtype))
+    nothing, wider = (scalar(_identity_element(kind, dtype), wide.dtype) for dtype in (data.dtype, wide.dtype))
     return cast(tfl, select(tfl, tfl.equal(total, wider), nothing, total), data.dtype)
 
 
 def _masked(tfl: Lowering, kind: str, data: Value, dtype: types.DType, ids: Value, count: Value) -> Value:
-    """The reduction, for each id, of all rows, where those of other ids are what changes nothing."""
+    """Reduce all rows for each id, with rows of other ids replaced by the identity element."""
     outer, inner = shape_of(ids), shape_of(data)[len(shape_of(ids)) :]
     rows = reshape(tfl, data, (1, product(outer), product(inner)), ids)
     size = int(count.data) if count.data is not None else None
-    numbers = positions(tfl, size, ids) if size is not None else tfl.range(scalar(0, types.INT32), count, 1)
+    numbers = iota(tfl, size, ids) if size is not None else tfl.range(scalar(0, types.INT32), count, 1)
     mine = tfl.equal(reshape(tfl, ids, (1, product(outer), 1), ids), tfl.reshape(numbers, [-1, 1, 1]))
-    spread = select(tfl, mine, rows, int(_nothing(kind, dtype)))
+    spread = select(tfl, mine, rows, int(_identity_element(kind, dtype)))
     reduce = {"SUM": tfl.sum_, "PROD": tfl.reduce_prod, "MAX": tfl.reduce_max, "MIN": tfl.reduce_min}
     made = reduce[kind.rpartition("_")[2]](spread, [1])
     return reshape(tfl, made, (shape_of(numbers)[0], *inner), data, numbers)
 
 
-def _nothing(kind: str, dtype: types.DType) -> float:
-    """What TensorFlow makes of no rows."""
+def _identity_element(kind: str, dtype: types.DType) -> float:
+    """Return the identity element of a reduction, which is TensorFlow's result for a segment without rows."""
     if kind not in _EXTREMES:
         return 1 if kind.endswith("PROD") else 0
     info = ml_dtypes.finfo(dtype.numpy) if dtype.is_float else np.iinfo(dtype.numpy)
@@ -149,9 +149,10 @@ def _nothing(kind: str, dtype: types.DType) -> float:
 def _of_rows(
     tfl: Lowering, data: Value, indices: Value, ids: Value, count: Value | None, divisor: Callable | None
 ) -> Value:
-    """The sums of the rows of `data` that the indices name, by their ids; over the divisor of how many they are."""
+    """Return the sums of the rows of `data` that the indices name, by their ids; over the divisor of how many they
+    are."""
     where = cast(tfl, indices, types.INT32)
-    rows = through(tfl, "GATHER", lambda wide: tfl.gather(wide, where, axis=0), data)
+    rows = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, where, axis=0), data)
     count = _count(tfl, ids) if count is None else count
     total = unsorted(tfl, "UNSORTED_SEGMENT_SUM", rows, ids, count)
     if divisor is None:
@@ -161,14 +162,14 @@ def _of_rows(
 
 
 def _count(tfl: Lowering, ids: Value) -> Value:
-    """One more than the last of ascending ids."""
+    """Return one more than the last of ascending ids."""
     if ids.is_const:
         return scalar(int(ids.data.max(initial=-1)) + 1, types.INT32)  # type: ignore[union-attr]
     return tfl.add(tfl.reduce_max(cast(tfl, ids, types.INT32), [0]), 1)
 
 
 def _occurrences(tfl: Lowering, data: Value, ids: Value, count: Value) -> Value:
-    """How often each id occurs, int32, with dimensions of 1 to broadcast with the result."""
+    """Return how often each id occurs, int32, with dimensions of 1 to broadcast with the result."""
     once = filled(tfl, ids.shape, 1, types.INT32, ids)
     occurs = unsorted(tfl, "UNSORTED_SEGMENT_SUM", once, ids, count)
     return reshape(tfl, occurs, (shape_of(occurs)[0], *[1] * (len(shape_of(data)) - 1)))

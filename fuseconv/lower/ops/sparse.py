@@ -13,16 +13,19 @@ from fuseconv.lower.ops.math.reduction import reduced
 from fuseconv.lower.ops.ragged import elements
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, lowers
-from fuseconv.lower.support.dynamic_shapes import extent, known, positions, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, filled, scalar, select, through
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 
 @lowers
 def SparseReorder(tfl, indices, values, shape):
     """GATHER in the order that TOPK_V2 gives the places in the dense tensor."""
-    order = _order(tfl, _places(tfl, _columns(tfl, indices), _sizes(tfl, shape)))
-    return [tfl.gather(indices, order, axis=0), through(tfl, "GATHER", lambda x: tfl.gather(x, order, axis=0), values)]
+    order = _order(tfl, _flat_indices(tfl, _columns(tfl, indices), _sizes(tfl, shape)))
+    return [
+        tfl.gather(indices, order, axis=0),
+        build_legalized(tfl, "GATHER", lambda x: tfl.gather(x, order, axis=0), values),
+    ]
 
 
 @lowers
@@ -33,7 +36,7 @@ def SparseReshape(tfl, indices, shape, new_shape):
     others = tfl.reduce_prod(select(tfl, unknown, 1, new_shape), [0])
     rest = floor_quotient(tfl, whole, elementwise(tfl, "MAXIMUM", others, 1))
     made = select(tfl, unknown, rest, new_shape)
-    place = _places(tfl, _columns(tfl, indices), _sizes(tfl, shape))
+    place = _flat_indices(tfl, _columns(tfl, indices), _sizes(tfl, shape))
     columns = []
     for size in _sizes(tfl, made)[:0:-1]:
         size = elementwise(tfl, "MAXIMUM", size, 1)  # TFLite divides nothing by 0, not even nothing
@@ -55,11 +58,11 @@ def SparseFillEmptyRows(tfl, indices, values, dense_shape, default_value):
     of = elements(tfl, tfl.maximum(occurs, 1))
     order = _order(tfl, row)
     # Behind the elements, in the order of their rows, stands one more: the default.
-    last = extent(tfl, count, indices)
+    last = dim_scalar(tfl, count, indices)
     closed = tfl.concatenation(order, tfl.reshape(last, [1]), axis=0)
     there = tfl.add(tfl.gather(start, of.row, axis=0), of.place)
     element = tfl.gather(closed, select(tfl, tfl.gather(empty, of.row, axis=0), last, there), axis=0)
-    nothing = tfl.const(np.zeros((1, *known([rank], "the rank")), np.int64))
+    nothing = tfl.const(np.zeros((1, *static_dims([rank], "the rank")), np.int64))
     taken = tfl.gather(tfl.concatenation(indices, nothing, axis=0), element, axis=0)
     columns = [cast(tfl, of.row, types.INT64), *_columns(tfl, taken)[1:]]
     default = tfl.reshape(default_value, [1])
@@ -67,10 +70,10 @@ def SparseFillEmptyRows(tfl, indices, values, dense_shape, default_value):
     def filled_up(wide: Value, default: Value) -> Value:
         return tfl.gather(tfl.concatenation(wide, default, axis=0), element, axis=0)
 
-    made = through(tfl, "GATHER", filled_up, values, default)
+    made = build_legalized(tfl, "GATHER", filled_up, values, default)
     sorted_row = tfl.gather(row, order, axis=0)
     shift = tfl.sub(tfl.gather(of.splits, sorted_row, axis=0), tfl.gather(start, sorted_row, axis=0))
-    went = tfl.add(positions(tfl, count, indices), shift)
+    went = tfl.add(iota(tfl, count, indices), shift)
     back = tfl.scatter_nd(tfl.expand_dims(order, 1), went, tfl.reshape(last, [1]))
     return [_joined(tfl, columns), made, empty, cast(tfl, back, types.INT64)]
 
@@ -79,7 +82,7 @@ def SparseFillEmptyRows(tfl, indices, values, dense_shape, default_value):
 def SparseReduceSum(tfl, indices, values, shape, reduction_axes, *, keep_dims=False):
     """SUM of SCATTER_ND."""
     where, sizes = cast(tfl, indices, types.INT32), cast(tfl, shape, types.INT32)
-    dense = through(tfl, "SCATTER_ND", lambda x: tfl.scatter_nd(where, x, sizes), values)
+    dense = build_legalized(tfl, "SCATTER_ND", lambda x: tfl.scatter_nd(where, x, sizes), values)
     return reduced(tfl, "SUM", dense, reduction_axes, keep_dims, 0)
 
 
@@ -87,25 +90,27 @@ def SparseReduceSum(tfl, indices, values, shape, reduction_axes, *, keep_dims=Fa
 def SparseTensorDenseAdd(tfl, indices, values, shape, dense):
     """ADD of SCATTER_ND."""
     where, sizes = cast(tfl, indices, types.INT32), cast(tfl, shape, types.INT32)
-    return elementwise(tfl, "ADD", through(tfl, "SCATTER_ND", lambda x: tfl.scatter_nd(where, x, sizes), values), dense)
+    return elementwise(
+        tfl, "ADD", build_legalized(tfl, "SCATTER_ND", lambda x: tfl.scatter_nd(where, x, sizes), values), dense
+    )
 
 
 @lowers
 def SparseDenseCwiseMul(tfl, indices, values, shape, dense):
-    """MUL with what GATHER_ND finds."""
-    return elementwise(tfl, "MUL", values, _found(tfl, indices, dense))
+    """MUL with GATHER_ND of the dense tensor."""
+    return elementwise(tfl, "MUL", values, _gather_dense(tfl, indices, dense))
 
 
 @lowers
 def SparseDenseCwiseDiv(tfl, indices, values, shape, dense):
-    """DIV by what GATHER_ND finds."""
-    return elementwise(tfl, "DIV", values, _found(tfl, indices, dense))
+    """DIV by GATHER_ND of the dense tensor."""
+    return elementwise(tfl, "DIV", values, _gather_dense(tfl, indices, dense))
 
 
 @lowers
 def SparseDenseCwiseAdd(tfl, indices, values, shape, dense):
-    """ADD to what GATHER_ND finds."""
-    return elementwise(tfl, "ADD", values, _found(tfl, indices, dense))
+    """ADD of GATHER_ND of the dense tensor."""
+    return elementwise(tfl, "ADD", values, _gather_dense(tfl, indices, dense))
 
 
 @lowers
@@ -113,7 +118,7 @@ def SparseDenseCwiseAdd(tfl, indices, values, shape, dense):
 def SparseSoftmax(tfl, indices, values, shape):
     """EXP of the distances to UNSORTED_SEGMENT_MAX, over their UNSORTED_SEGMENT_SUM, by rows."""
     sizes = _sizes(tfl, cast(tfl, shape, types.INT32))[:-1]
-    row = _places(tfl, _columns(tfl, cast(tfl, indices, types.INT32))[:-1], sizes)
+    row = _flat_indices(tfl, _columns(tfl, cast(tfl, indices, types.INT32))[:-1], sizes)
     rows = tfl.reduce_prod(tfl.pack(*sizes, axis=0, values_count=len(sizes)), [0])
     distance = tfl.sub(values, tfl.gather(tfl.unsorted_segment_max(values, row, rows), row, axis=0))
     powers = tfl.exp(distance)
@@ -121,21 +126,21 @@ def SparseSoftmax(tfl, indices, values, shape):
 
 
 def _columns(tfl: Lowering, indices: Value) -> list[Value]:
-    """The indices along each dimension."""
+    """Return the indices along each dimension."""
     count, rank = shape_of(indices, 2)
-    (rank,) = known([rank], "the rank of a sparse tensor")
+    (rank,) = static_dims([rank], "the rank of a sparse tensor")
     parts = tfl.split(scalar(1, types.INT32), indices, num_splits=rank)
     return [reshape(tfl, part, (count,), indices) for part in (parts if rank > 1 else [parts])]
 
 
 def _sizes(tfl: Lowering, shape: Value) -> list[Value]:
-    """The sizes of the dimensions, as scalars."""
-    (rank,) = known(shape_of(shape, 1), "the rank of a sparse tensor")
+    """Return the sizes of the dimensions, as scalars."""
+    (rank,) = static_dims(shape_of(shape, 1), "the rank of a sparse tensor")
     return [tfl.gather(shape, scalar(axis, types.INT32), axis=0) for axis in range(rank)]
 
 
-def _places(tfl: Lowering, columns: Sequence[Value], sizes: Sequence[Value]) -> Value:
-    """Where the elements stand in the dense tensor, counted through its rows."""
+def _flat_indices(tfl: Lowering, columns: Sequence[Value], sizes: Sequence[Value]) -> Value:
+    """Return the row-major indices of the elements in the dense tensor."""
     place = columns[0]
     for column, size in zip(columns[1:], sizes[1:]):
         place = elementwise(tfl, "ADD", elementwise(tfl, "MUL", place, size), column)
@@ -147,14 +152,16 @@ def _joined(tfl: Lowering, columns: Sequence[Value]) -> Value:
 
 
 def _order(tfl: Lowering, numbers: Value) -> Value:
-    """The places of the numbers in ascending order; the first of equal ones first."""
-    return tfl.topk_v2(tfl.neg(numbers), extent(tfl, shape_of(numbers)[0], numbers))[1]
+    """Return the places of the numbers in ascending order; the first of equal ones first."""
+    return tfl.topk_v2(tfl.neg(numbers), dim_scalar(tfl, shape_of(numbers)[0], numbers))[1]
 
 
-def _found(tfl: Lowering, indices: Value, dense: Value) -> Value:
-    """The elements of a dense tensor, which is repeated along dimensions of size 1 and those that it lacks."""
+def _gather_dense(tfl: Lowering, indices: Value, dense: Value) -> Value:
+    """Gather from a dense tensor that is broadcast along dimensions of size 1 and missing ones."""
     rank = len(shape_of(dense))
     last = tfl.sub(tfl.shape_(dense), 1)
-    own = tfl.slice_(cast(tfl, indices, types.INT32), [0, known(shape_of(indices)[1:], "the rank")[0] - rank], [-1, -1])
+    own = tfl.slice_(
+        cast(tfl, indices, types.INT32), [0, static_dims(shape_of(indices)[1:], "the rank")[0] - rank], [-1, -1]
+    )
     where = elementwise(tfl, "MINIMUM", own, last)
-    return through(tfl, "GATHER_ND", lambda wide: tfl.gather_nd(wide, where), dense)
+    return build_legalized(tfl, "GATHER_ND", lambda wide: tfl.gather_nd(wide, where), dense)

@@ -64,13 +64,13 @@ def StatelessRandomNormal(tfl, shape, *seed):
 
 @lowers
 def StatelessRandomUniformInt(tfl, shape, seed, minval, maxval):
-    """What is left of Philox' numbers by the range."""
+    """Philox numbers modulo the range."""
     return _whole(tfl, shape, (seed,), minval, maxval)
 
 
 @lowers
 def StatelessRandomUniformIntV2(tfl, shape, key, counter, alg, minval, maxval):
-    """What is left of Philox' numbers by the range."""
+    """Philox numbers modulo the range."""
     return _whole(tfl, shape, (key, counter, alg), minval, maxval)
 
 
@@ -101,27 +101,27 @@ def _whole(tfl: Lowering, shape: Value, seed: tuple[Value, ...], minval: Value, 
 
 
 def _unit(tfl: Lowering, bits: Value, count: int) -> Value:
-    """The lowest bits of uint32 as float32 numbers from 0 to 1."""
+    """Return the lowest bits of uint32 as float32 numbers from 0 to 1."""
     numbers = tfl.bitcast(bits, results=[(types.INT32, bits.shape)])
     low = elementwise(tfl, "FLOOR_MOD", numbers, 1 << count)
     return tfl.mul(cast(tfl, low, types.FLOAT32), 2.0**-count)
 
 
 def _long(tfl: Lowering, bits: Value) -> Value:
-    """Each two numbers of uint32, the low one first, as one of int64."""
+    """Return each two numbers of uint32, the low one first, as one of int64."""
     pairs = tfl.reshape(bits, [-1, 2])
     return tfl.bitcast(pairs, results=[(types.INT64, shape_of(pairs)[:1])])
 
 
 def _shaped(tfl: Lowering, numbers: Value, shape: Value) -> Value:
-    """As many of the numbers as the shape asks for, in that shape."""
+    """Return the first numbers, as many as the shape has elements, in that shape."""
     dims = tfl.ints(tfl.shape or ()) if tfl.source.result.is_static else cast(tfl, shape, types.INT32)
     count = tfl.reshape(tfl.reduce_prod(dims, [0]), [1])
     return tfl.reshape(tfl.slice_(numbers, [0], count), dims)
 
 
 def _bits(tfl: Lowering, shape: Value, seed: tuple[Value, ...], each: int = 1) -> Value:
-    """Numbers of Philox, uint32 [4 * blocks], enough for `each` for each element of the shape.
+    """Return numbers of Philox, uint32 [4 * blocks], enough for `each` for each element of the shape.
 
     seed: an operand `seed`, or `key`, `counter` and `alg`."""
     if len(seed) == 1:
@@ -145,7 +145,7 @@ def _bits(tfl: Lowering, shape: Value, seed: tuple[Value, ...], each: int = 1) -
 
 
 def _mixed(tfl: Lowering, seed: Value) -> tuple[Value, Value]:
-    """The key, int64 [2], and the first counter, uint32 [2, 2], of a seed of two numbers."""
+    """Return the key, int64 [2], and the first counter, uint32 [2, 2], of a seed of two numbers."""
     halves = _halves(tfl, cast(tfl, reshape(tfl, seed, (1, 2)), types.INT64))
     block = _rounds(tfl, _column(tfl, halves, 0), _column(tfl, halves, 1), tfl.const(_MIXING))
     key, high = (tfl.slice_(tfl.reshape(block, [2, 2]), [row, 0], [1, 2]) for row in (0, 1))
@@ -159,7 +159,7 @@ def _as_uint64(tfl: Lowering, key: Value, counter: Value) -> tuple[Value, Value]
 
 
 def _rounds(tfl: Lowering, even: Value, odd: Value, key: Value) -> Value:
-    """The blocks, uint32 [blocks, 2, 2], that the rounds make of counters and a key."""
+    """Return the blocks, uint32 [blocks, 2, 2], that the rounds make of counters and a key."""
 
     def once(tfl: Builder, step: Value, key: Value, even: Value, odd: Value) -> list[Value]:
         products = tfl.reverse_v2(tfl.mul(tfl.cast(even, out_data_type="INT64"), tfl.const(_FACTORS)), [1])
@@ -173,12 +173,12 @@ def _rounds(tfl: Lowering, even: Value, odd: Value, key: Value) -> Value:
 
 
 def _halves(tfl: Builder, x: Value) -> Value:
-    """Numbers of 64 bits as two of uint32 each, the low one first."""
+    """Return numbers of 64 bits as two of uint32 each, the low one first."""
     return tfl.bitcast(x, results=[(types.UINT32, (*shape_of(x), 2))])
 
 
 def _column(tfl: Builder, halves: Value, at: int) -> Value:
-    """The low (0) or high (1) halves [n, 2] of [n, 2, 2]."""
+    """Return the low (0) or high (1) halves [n, 2] of [n, 2, 2]."""
     return tfl.strided_slice(
         halves, [0, 0, at], [0, 0, at + 1], [1, 1, 1], begin_mask=0b011, end_mask=0b011, shrink_axis_mask=0b100
     )

@@ -13,13 +13,13 @@ from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.array.concat_and_split import PadV2
 from fuseconv.lower.ops.array.gather_scatter import GatherNd
-from fuseconv.lower.ops.array.slice import Cut, XlaDynamicSlice, cut_out
+from fuseconv.lower.ops.array.slice import DimSlice, XlaDynamicSlice, slice_dims
 from fuseconv.lower.ops.math.einsum import Einsum
 from fuseconv.lower.ops.math.reduction import Cumsum
 from fuseconv.lower.ops.nn.convolution import Conv2D, Conv2DBackpropInput, DepthwiseConv2dNative
 from fuseconv.lower.ops.nn.pooling import AvgPool, MaxPool
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.kernel_limits import elementwise
 from fuseconv.lower.support.type_promotion import cast
 from fuseconv.tf.operands import content_of
@@ -34,7 +34,7 @@ def XlaOptimizationBarrier(tfl, *inputs):
 
 @lowers("XlaDot", "XlaDotV2")
 def XlaDot(tfl, lhs, rhs, *, dimension_numbers, precision_config=""):
-    """What an Einsum becomes: FULLY_CONNECTED, BATCH_MATMUL or MUL."""
+    """FULLY_CONNECTED, BATCH_MATMUL or MUL, as of an Einsum."""
     require(lhs.dtype is rhs.dtype is tfl.dtype, f"the product of {lhs.dtype} and {rhs.dtype} is {tfl.dtype}")
     numbers = Dot.parse(dimension_numbers)
     letters = iter(string.ascii_letters)
@@ -98,7 +98,7 @@ def XlaReduceWindow(
             for reverse, ends in ((False, (window[axis] - 1, 0)), (True, (0, window[axis] - 1))):
                 if whole and pads[axis] == ends:
                     return Cumsum(tfl, x, tfl.ints(axis), reverse=reverse)
-    least = start <= _least(x.dtype) if computation == "Max" else -start <= _least(x.dtype)
+    least = start <= _lowest(x.dtype) if computation == "Max" else -start <= _lowest(x.dtype)
     require(computation == "Add" or bool(np.all(least)), "the windows do not start from the least number there is")
     require(len(shape) == 4 and set(touched) <= {1, 2}, "windows go over the rows and columns of images only")
     require(computation != "Min" or x.dtype.is_float, "TFLite has pools of floats only")
@@ -110,15 +110,15 @@ def XlaPad(tfl, x, padding_value, padding_low, padding_high, padding_interior):
     """PADV2; where an amount is negative, STRIDED_SLICE."""
     low, high = _ints(padding_low), _ints(padding_high)
     require(not any(_ints(padding_interior)), "padding between the elements is not supported")
-    cuts = [Cut(max(-before, 0), min(after, 0) or None) for before, after in zip(low, high)]
-    x = cut_out(tfl, x, cuts)
+    cuts = [DimSlice(max(-before, 0), min(after, 0) or None) for before, after in zip(low, high)]
+    x = slice_dims(tfl, x, cuts)
     amounts = np.maximum(np.array([low, high], np.int32).T, 0)
     return PadV2(tfl, x, tfl.const(amounts), padding_value) if amounts.any() else x
 
 
 @lowers
 def XlaGather(tfl, operand, start_indices, slice_sizes, *, dimension_numbers, indices_are_sorted=False):
-    """GATHER_ND of what lies at the indices, which MAXIMUM and MINIMUM keep within the operand; SLICE for one index."""
+    """GATHER_ND of slices at indices that MAXIMUM and MINIMUM clamp into the operand; SLICE for one index."""
     numbers = Gather.parse(dimension_numbers)
     require(not numbers.operand_batching, "dimensions of the operand and of the indices that go together")
     shape, indices, held = shape_of(operand), shape_of(start_indices), content_of(slice_sizes)
@@ -138,7 +138,7 @@ def XlaGather(tfl, operand, start_indices, slice_sizes, *, dimension_numbers, in
     whole = all(axis in numbers.index_map or sizes[axis] == size for axis, size in enumerate(shape))
     single = all(sizes[axis] == 1 for axis in numbers.index_map)
     require(whole and single, "the slices are neither single elements nor all of a dimension")
-    last = known([shape[axis] for axis in numbers.index_map], "the size of what is gathered from")
+    last = static_dims([shape[axis] for axis in numbers.index_map], "the size of what is gathered from")
     where = tfl.maximum(tfl.minimum(where, tfl.ints([size - 1 for size in last])), tfl.ints([0] * len(last)))
     rest = [axis for axis in range(len(shape)) if axis not in numbers.index_map]
     made = GatherNd(tfl, tfl.transpose(operand, [*numbers.index_map, *rest]), where)
@@ -157,7 +157,7 @@ def _convolved(
         "strides": [1, *strides, 1], "dilations": [1, *dilations, 1], "padding": "EXPLICIT",
         "explicit_paddings": [0, 0, *itertools.chain(*pads), 0, 0],
     }  # fmt: skip
-    height, width, inputs, outputs = known(shape_of(filter), "the shape of the filter")
+    height, width, inputs, outputs = static_dims(shape_of(filter), "the shape of the filter")
     if groups > 1 and inputs == 1:
         depthwise = tfl.reshape(filter, [height, width, groups, outputs // groups])
         (y,) = DepthwiseConv2dNative(tfl, x, depthwise, **options)
@@ -170,8 +170,7 @@ def _spread(
     tfl: Lowering, x: Value, filter: Value, spread: Sequence[int], pads: Sequence[tuple[int, int]],
     dilations: Sequence[int],
 ) -> Value:  # fmt: skip
-    """The convolution of an input with zeros between its elements, which is a transposed one of a filter that is
-    turned round."""
+    """Build the convolution of a dilated input: a transposed convolution with the filter reversed."""
     turned = constant_of(filter, "the filter of a transposed convolution")[::-1, ::-1].swapaxes(2, 3)
     reaches = [(size - 1) * dilation + 1 for size, dilation in zip(turned.shape, dilations)]
     crops = [(reach - 1 - before, reach - 1 - after) for reach, (before, after) in zip(reaches, pads)]
@@ -179,7 +178,7 @@ def _spread(
     rows: list[Dim] = []
     for size, step, reach, ends in zip(shape_of(x)[1:3], spread, reaches, crops):
         rows.append((size - 1) * step + reach - sum(ends))
-    sizes = known(rows, "the size of a transposed convolution")
+    sizes = static_dims(rows, "the size of a transposed convolution")
     (y,) = Conv2DBackpropInput(
         tfl, tfl.ints(tuple(sizes)), tfl.const(np.ascontiguousarray(turned)), x, strides=[1, *spread, 1],
         padding="EXPLICIT", dilations=[1, *dilations, 1], explicit_paddings=[0, 0, *itertools.chain(*crops), 0, 0],
@@ -202,8 +201,8 @@ def _pooled(
     return negated(MaxPool(tfl, negated(x), ksize=size, strides=steps, padding="EXPLICIT", explicit_paddings=ends))
 
 
-def _least(dtype: types.DType) -> float:
-    """What no number of a type is below, infinity apart."""
+def _lowest(dtype: types.DType) -> float:
+    """Return the identity of the maximum for a type: the lowest finite number."""
     kind = dtype.numpy
     return float(np.finfo(kind).min) if dtype.is_float else int(np.iinfo(kind).min)
 

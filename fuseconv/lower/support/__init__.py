@@ -1,1 +1,1 @@
-"""What lowering rules share."""
+"""Helpers of lowering rules: operand legalization, run-time shapes, data formats, type promotion."""

@@ -17,7 +17,8 @@ _LAST = ("NWC", "NHWC", "NDHWC")
 
 
 def is_channels_first(data_format: str) -> bool:
-    """Whether the channels are dimension 1. Refuses the op if the format is neither NCHW nor NHWC, or their kin."""
+    """Return whether the channels are dimension 1. Refuses the op if the format is neither NCHW nor NHWC, or their
+    kin."""
     first = data_format in _FIRST
     if not first and data_format not in _LAST:
         raise Unsupported(f"data_format={data_format} is not supported")
@@ -25,19 +26,20 @@ def is_channels_first(data_format: str) -> bool:
 
 
 def channels_last(tfl: Lowering, x: Value, data_format: str) -> Value:
-    """x with its channels in the last dimension."""
+    """Return x with its channels in the last dimension."""
     rank = len(shape_of(x, len(data_format)))
     return tfl.transpose(x, [0, *range(2, rank), 1]) if is_channels_first(data_format) else x
 
 
-def restored(tfl: Lowering, y: Value, data_format: str) -> Value:
-    """A result with channels last, in the op's data format."""
+def to_data_format(tfl: Lowering, y: Value, data_format: str) -> Value:
+    """Return a result with channels last, in the op's data format."""
     rank = len(data_format)
     return tfl.transpose(y, [0, rank - 1, *range(1, rank - 1)]) if is_channels_first(data_format) else y
 
 
-def spatial(values: Sequence[Any], data_format: str) -> list[Any]:
-    """Those of an attribute's values that belong to the spatial dimensions. Refuses the op if the others are not 1."""
+def spatial_values(values: Sequence[Any], data_format: str) -> list[Any]:
+    """Return the spatial values of an attribute such as strides, which has a value for each dimension. Refuses the op
+    if the others are not 1."""
     first = is_channels_first(data_format)
     outer = (values[0], values[1] if first else values[-1])
     require(outer == (1, 1), "a stride, window or dilation over batch or channels is not supported")
@@ -45,7 +47,7 @@ def spatial(values: Sequence[Any], data_format: str) -> list[Any]:
 
 
 def same_pads(size: Dim, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int] | None:
-    """What SAME pads a dimension with, before and after; None if that depends on an unknown size."""
+    """Return the (before, after) padding that SAME gives a dimension; None if that depends on an unknown size."""
     reach = (kernel - 1) * dilation + 1
     if stride == 1:
         total = reach - 1
@@ -57,13 +59,13 @@ def same_pads(size: Dim, kernel: int, stride: int, dilation: int = 1) -> tuple[i
 
 
 def explicit_pads(values: Sequence[int], data_format: str) -> list[tuple[int, int]]:
-    """The attribute `explicit_paddings` as (before, after) for each spatial dimension."""
+    """Return the attribute `explicit_paddings` as (before, after) for each spatial dimension."""
     pairs = [(int(before), int(after)) for before, after in zip(values[::2], values[1::2])]
     return pairs[2:] if is_channels_first(data_format) else pairs[1:-1]
 
 
 def pad(tfl: Lowering, x: Value, pads: Sequence[tuple[int, int]], value: float | None = None) -> Value:
-    """x (channels last) with its spatial dimensions padded, with zeros or with `value`."""
+    """Return x (channels last) with its spatial dimensions padded, with zeros or with `value`."""
     if not any(map(any, pads)):
         return x
     paddings = np.array([(0, 0), *pads, (0, 0)], np.int32)
@@ -80,7 +82,8 @@ def padded(
     windows: Sequence[tuple[int, int, int]],
     value: float | None = None,
 ) -> tuple[Value, str]:
-    """x (channels last) and the padding for the kernel: EXPLICIT becomes SAME if it pads the same, else PAD and VALID.
+    """Return x (channels last) and the padding for the kernel: EXPLICIT becomes SAME if it pads the same, else PAD and
+    VALID.
 
     windows: kernel size, stride and dilation of each spatial dimension.
     """

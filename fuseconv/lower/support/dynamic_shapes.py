@@ -1,4 +1,4 @@
-"""Shapes that are known only at run time, built from the shapes of operands."""
+"""Run-time shapes, built from the shapes of operands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from fuseconv.tfl.builder import Builder
 
 
 def shape_of(value: Value, rank: int | None = None) -> Shape:
-    """The shape of an operand whose rank must be known, and be `rank` if that is given. Refuses the op otherwise."""
+    """Return the shape of an operand whose rank must be known, and be `rank` if that is given. Refuses the op
+    otherwise."""
     if value.shape is None:
         raise Unsupported(f"the rank of {value.name or 'an operand'} is not known")
     if rank is not None and len(value.shape) != rank:
@@ -22,39 +23,40 @@ def shape_of(value: Value, rank: int | None = None) -> Shape:
     return value.shape
 
 
-def known(dims: Sequence[Dim], what: str) -> list[int]:
-    """The dimensions as ints. Refuses the op if one is unknown."""
+def static_dims(dims: Sequence[Dim], what: str) -> list[int]:
+    """Return the dimensions as ints. Refuses the op if one is unknown."""
     require(not any(isinstance(dim, Sym) for dim in dims), f"{what} must be known when the model is converted")
     return [int(dim) for dim in dims]  # type: ignore[arg-type]
 
 
 def reshape(tfl: Builder, x: Value, dims: Sequence[Dim], *sources: Value) -> Value:
-    """x with the dimensions `dims`; those that are unknown are made of the sizes of x and of `sources`."""
+    """Reshape x to `dims`; unknown dimensions are computed from the run-time shapes of x and of `sources`."""
     if x.shape is not None and tuple(dims) == x.shape:
         return x
     static = tfl.static_shape(tuple(dims))
     if static is not None:
         y = tfl.reshape(x, static)
     else:
-        y = _by_units(tfl, x, tuple(dims)) or tfl.reshape(x, shape_vector(tfl, dims, x, *sources))
+        y = _insert_or_drop_unit_dims(tfl, x, tuple(dims)) or tfl.reshape(x, shape_vector(tfl, dims, x, *sources))
     y.shape = tuple(dims)
     return y
 
 
-def _by_units(tfl: Builder, x: Value, dims: Shape) -> Value | None:
-    """x with the dimensions `dims`, if these are its own with one of 1 more, or with some of 1 less: no size needs to
-    be computed for that."""
+def _insert_or_drop_unit_dims(tfl: Builder, x: Value, dims: Shape) -> Value | None:
+    """Reshape x by EXPAND_DIMS or SQUEEZE if `dims` has one unit dimension more, or some less, than x; None
+    otherwise."""
     if x.shape is None:
         return None
     if len(dims) > len(x.shape):
-        added = _units_between(dims, x.shape)
+        added = _unit_dims_between(dims, x.shape)
         return tfl.expand_dims(x, np.array(added[0], np.int32)) if added and len(added) == 1 else None
-    gone = _units_between(x.shape, dims)
+    gone = _unit_dims_between(x.shape, dims)
     return tfl.squeeze(x, squeeze_dims=tuple(gone)) if gone else None
 
 
-def _units_between(longer: Shape, shorter: Shape) -> list[int] | None:
-    """Which dimensions of the longer shape, all of them 1, the shorter one has not; None if they differ otherwise."""
+def _unit_dims_between(longer: Shape, shorter: Shape) -> list[int] | None:
+    """Return the axes of `longer` that `shorter` lacks if all of them have size 1; None if the shapes differ
+    otherwise."""
     left, units = list(shorter), []
     for axis, dim in enumerate(longer):
         if left and left[0] == dim:
@@ -67,13 +69,13 @@ def _units_between(longer: Shape, shorter: Shape) -> list[int] | None:
 
 
 def shape_vector(tfl: Builder, dims: Sequence[Dim], *sources: Value) -> Value:
-    """An int32 vector that holds `dims` at run time, which are computed from the shapes of `sources`."""
-    parts = [size(tfl, dim, *sources) if isinstance(dim, Sym) else tfl.ints([dim]) for dim in dims]
+    """Build an int32 vector [len(dims)] of the run-time values of `dims`, computed from the shapes of `sources`."""
+    parts = [dim_vector(tfl, dim, *sources) if isinstance(dim, Sym) else tfl.ints([dim]) for dim in dims]
     return parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=0)
 
 
-def size(tfl: Builder, dim: Dim, *sources: Value) -> Value:
-    """A dimension as an int32 vector of one element, computed from the shapes of `sources`."""
+def dim_vector(tfl: Builder, dim: Dim, *sources: Value) -> Value:
+    """Build a dimension as an int32 vector [1], computed from the shapes of `sources`."""
     if isinstance(dim, int):
         return tfl.ints([dim])
     for value in sources:
@@ -82,7 +84,7 @@ def size(tfl: Builder, dim: Dim, *sources: Value) -> Value:
     terms = []
     for monomial, coefficient in dim.terms:
         if dim == _unknown(monomial):
-            return _solved(tfl, dim, sources)
+            return _solve_for(tfl, dim, sources)
         factors = [_atom(tfl, atom, sources) for atom in monomial]
         if coefficient != 1 or not factors:
             factors.append(tfl.ints([coefficient]))
@@ -90,27 +92,29 @@ def size(tfl: Builder, dim: Dim, *sources: Value) -> Value:
     return functools.reduce(tfl.add, terms)
 
 
-def extent(tfl: Builder, dim: Dim, *sources: Value) -> Value:
-    """A dimension as an int32 scalar, computed from the shapes of `sources` if it is not known."""
+def dim_scalar(tfl: Builder, dim: Dim, *sources: Value) -> Value:
+    """Build a dimension as an int32 scalar, computed from the shapes of `sources` if it is not known."""
     if isinstance(dim, int):
         return tfl.const(np.array(dim, np.int32))
-    return reshape(tfl, size(tfl, dim, *sources), ())
+    return reshape(tfl, dim_vector(tfl, dim, *sources), ())
 
 
-def positions(tfl: Builder, count: Dim, *sources: Value) -> Value:
-    """0, 1, ... as int32: a constant where the count is known."""
+def iota(tfl: Builder, count: Dim, *sources: Value) -> Value:
+    """Return 0, 1, ..., count - 1 as an int32 vector: a constant where the count is known."""
     if isinstance(count, int):
         return tfl.const(np.arange(count, dtype=np.int32))
-    return tfl.range(tfl.const(np.array(0, np.int32)), extent(tfl, count, *sources), tfl.const(np.array(1, np.int32)))
+    return tfl.range(
+        tfl.const(np.array(0, np.int32)), dim_scalar(tfl, count, *sources), tfl.const(np.array(1, np.int32))
+    )
 
 
 def _axis(tfl: Builder, value: Value, axis: int) -> Value:
     return tfl.strided_slice(tfl.shape_(value), [axis], [axis + 1], [1])
 
 
-def _solved(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
-    """An unknown of which a size is a multiple, or from which one differs by a constant, as a sequence with what is
-    added to it. Refuses the op if there is none."""
+def _solve_for(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
+    """Build an unknown `u` from a source dimension of the form factor * u + constant, as an int32 vector [1]. Refuses
+    the op if there is none."""
     (monomial, _), *_ = unknown.terms
     for value in sources:
         for axis, dim in enumerate(value.shape or ()):
@@ -124,12 +128,12 @@ def _solved(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
 
 
 def _unknown(monomial: tuple) -> Sym | None:
-    """The unknown that a monomial consists of, None if it is a product or a quotient."""
+    """Return the unknown that a monomial consists of; None if it is a product or a quotient."""
     return symbol(monomial[0]) if len(monomial) == 1 and isinstance(monomial[0], str) else None
 
 
 def _atom(tfl: Builder, atom: str | tuple, sources: Sequence[Value]) -> Value:
     if isinstance(atom, str):
-        return size(tfl, symbol(atom), *sources)
+        return dim_vector(tfl, symbol(atom), *sources)
     _, top, bottom = atom
-    return tfl.floor_div(size(tfl, top, *sources), size(tfl, bottom, *sources))
+    return tfl.floor_div(dim_vector(tfl, top, *sources), dim_vector(tfl, bottom, *sources))

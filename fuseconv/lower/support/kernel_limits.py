@@ -1,5 +1,5 @@
-"""Kernels within their limits: element types that a kernel lacks are carried by wider ones, and the dimensions of high
-ranks are merged. `fuseconv.tfl.limits` holds what each kernel takes."""
+"""Legalization of operands to kernel limits: types that a kernel lacks are promoted, and dimensions beyond its rank are
+merged. `fuseconv.tfl.limits` holds what each kernel takes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fuseconv.ir.graph import Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.lower.rules import Lowering, Unsupported, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_vector
-from fuseconv.lower.support.string_positions import by_places
-from fuseconv.lower.support.type_promotion import by_parts, carried, cast
-from fuseconv.tfl.infer import broadcast
+from fuseconv.lower.support.string_indices import build_on_indices
+from fuseconv.lower.support.type_promotion import build_on_complex_parts, cast, promote
 from fuseconv.tfl.limits import BROADCAST_RANK, RANK, TYPES
+from fuseconv.tfl.type_inference import broadcast
 
 # What computes the parts of complex numbers apart.
 _LINEAR = frozenset({
@@ -35,17 +35,17 @@ _MOVES = frozenset({
 })  # fmt: skip
 
 
-def through(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -> Any:
-    """`build(*data)`, which builds the op `kind`, on operands of a type that its kernel has; what is built of that type
-    is cast back. Refuses the op if no type will do, or if the rank is too high for the kernel.
-    The parts of complex numbers are computed apart; strings that the kernel lacks are moved by their places."""
+def build_legalized(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -> Any:
+    """Build the op `kind` by `build(*data)`, with operands promoted to a type of its kernel and results cast back.
+    Refuses the op if no type will do, or if the rank is too high for the kernel. The parts of complex numbers are
+    computed apart; strings that the kernel lacks are moved by their places."""
     check_rank(kind, *data)
     original = data[0].dtype
     if original.is_complex and kind in _LINEAR:
-        return by_parts(tfl, build, *data)
+        return build_on_complex_parts(tfl, build, *data)
     if original is types.STRING and kind in _MOVES and not _takes_strings(kind, data):
-        return by_places(tfl, build, *data)
-    wide = [carried(tfl, x, TYPES[kind]) for x in data]
+        return build_on_indices(tfl, build, *data)
+    wide = [promote(tfl, x, TYPES[kind]) for x in data]
     made = build(*wide)
     if wide[0].dtype is original:
         return made
@@ -53,15 +53,15 @@ def through(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -
 
 
 def _takes_strings(kind: str, data: Sequence[Value]) -> bool:
-    """Whether a kernel takes these strings: GATHER takes those of a vector only, and SLICE fails where its operand has
-    another size than in the last run."""
+    """Return whether the kernel takes these string operands: GATHER takes only those of a vector, and SLICE fails where
+    its operand has another size than in the last run."""
     if kind == "GATHER":
         return len(data) == 1 and data[0].rank == 1
     return kind != "SLICE" and types.STRING in TYPES.get(kind, ())
 
 
 def check_rank(kind: str, *data: Value) -> None:
-    """Refuses the op if an operand's rank is higher than the kernel takes."""
+    """Refuse the op if an operand's rank is higher than the kernel takes."""
     for x in data:
         limit = RANK.get(kind, 8)
         if x.shape is not None and len(x.shape) > limit:
@@ -69,40 +69,43 @@ def check_rank(kind: str, *data: Value) -> None:
 
 
 def elementwise(tfl: Lowering, kind: str, *operands: Value | float, **attrs: Any) -> Value:
-    """The op `kind` on operands that broadcast; numbers take the type of the first Value. Operands of one type that the
-    kernel lacks are carried by a wider one; the result of such an op is cast back unless it is a truth value."""
+    """Build the elementwise op `kind` on operands that broadcast; numbers take the type of the first Value. Operands of
+    one type that the kernel lacks are carried by a wider one; the result of such an op is cast back unless it is a
+    truth value."""
     first = next(x for x in operands if isinstance(x, Value))
     allowed = TYPES.get(kind, (types.FLOAT32,))
     values = [x if isinstance(x, Value) else scalar(x, first.dtype) for x in operands]
     if first.dtype.is_complex and kind in _LINEAR:
-        return by_parts(tfl, lambda *parts: _broadcast(tfl, kind, list(parts), attrs), *values)
-    wide = [carried(tfl, x, allowed) for x in values]
+        return build_on_complex_parts(tfl, lambda *parts: _broadcast(tfl, kind, list(parts), attrs), *values)
+    wide = [promote(tfl, x, allowed) for x in values]
     y = _broadcast(tfl, kind, wide, attrs)
     return y if y.dtype is types.BOOL else cast(tfl, y, first.dtype)
 
 
 def select(tfl: Lowering, condition: Value, x: Value | float, y: Value | float) -> Value:
-    """Elements of x where the condition holds, else of y; all three broadcast. A number takes the other's type."""
+    """Build SELECT_V2: elements of x where the condition holds, else of y; all three broadcast. A number takes the
+    other's type."""
     like = x if isinstance(x, Value) else y
     assert isinstance(like, Value)
     data = [branch if isinstance(branch, Value) else scalar(branch, like.dtype) for branch in (x, y)]
-    return through(tfl, "SELECT_V2", lambda a, b: _broadcast(tfl, "SELECT_V2", [condition, a, b], {}), *data)
+    return build_legalized(tfl, "SELECT_V2", lambda a, b: _broadcast(tfl, "SELECT_V2", [condition, a, b], {}), *data)
 
 
 def scalar(number: Any, dtype: DType) -> Value:
-    """A constant of rank 0."""
+    """Return a constant scalar."""
     return constant(np.array(number, dtype.numpy), dtype)
 
 
 def filled(tfl: Lowering, shape: Shape | None, number: Any, dtype: DType, *sources: Value) -> Value:
-    """A tensor of one number; unknown dimensions are made of the sizes of `sources`, of which the first has the shape
-    if that is not known."""
+    """Build a tensor of `shape` filled with one number; unknown dimensions are computed from `sources`, and the first
+    of them has the shape if that is None."""
     dims = tfl.shape_(sources[0]) if shape is None else sizes(tfl, shape, *sources)
-    return through(tfl, "FILL", lambda wide: tfl.fill(dims, wide), scalar(number, dtype))
+    return build_legalized(tfl, "FILL", lambda wide: tfl.fill(dims, wide), scalar(number, dtype))
 
 
 def sizes(tfl: Lowering, shape: Shape, *sources: Value) -> Value:
-    """The shape as an int32 vector: a constant where it is known; the run-time shape of the source that has it."""
+    """Build the shape as an int32 vector: a constant where it is known, else the run-time shape of the source that has
+    it."""
     if all(isinstance(dim, int) for dim in shape):
         return tfl.ints(list(shape))
     whole = next((x for x in sources if x.shape == shape), None)
@@ -110,11 +113,11 @@ def sizes(tfl: Lowering, shape: Shape, *sources: Value) -> Value:
 
 
 def broadcast_to(tfl: Lowering, x: Value, shape: Shape, *sources: Value) -> Value:
-    """x with its dimensions of size 1 (and those it lacks) repeated to fill the shape."""
+    """Broadcast x to the shape."""
     if x.shape == shape:
         return x
     dims = sizes(tfl, shape, x, *sources)
-    return through(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, dims), x)
+    return build_legalized(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, dims), x)
 
 
 def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str, Any]) -> Value:
@@ -141,8 +144,8 @@ def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str,
 
 
 def _runs(shapes: Sequence[Shape], full: Shape) -> list[list[int]] | None:
-    """Neighbouring dimensions along which the same operands are repeated, as lists of dimensions; None if it takes the
-    run-time sizes to tell."""
+    """Return groups of adjacent dimensions along which the same operands are broadcast, as lists of axes; None if that
+    depends on run-time sizes."""
     rank = len(full)
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
     runs: list[list[int]] = []

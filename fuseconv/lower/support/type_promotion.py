@@ -1,4 +1,4 @@
-"""Element types that a kernel lacks, carried by one that it has."""
+"""Type promotion: operands of a type that a kernel lacks are cast to one that holds all its values."""
 
 from __future__ import annotations
 
@@ -28,42 +28,42 @@ _WIDER = {
 
 
 def cast(tfl: Lowering, x: Value, dtype: DType) -> Value:
-    """x as `dtype`; x itself if it is of that type."""
+    """Return x as `dtype`; x itself if it is of that type."""
     if x.dtype is dtype:
         return x
     return tfl.cast(x, out_data_type=dtype.name.upper())
 
 
-def carried(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
-    """x in a type of `allowed` that holds its values exactly. Refuses the op if there is none."""
+def promote(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
+    """Cast x to the first type of `allowed` that holds its values exactly. Refuses the op if there is none."""
     for carrier in (x.dtype, *_WIDER.get(x.dtype, ())):
         if carrier in allowed:
             return cast(tfl, x, carrier)
     raise Unsupported(f"TFLite has no kernel for it on {x.dtype}, nor on a type that holds the same values")
 
 
-def complex_of(tfl: Lowering, real: Value, imaginary: Value) -> Value:
-    """The complex64 numbers of these parts: BITCAST of the pairs, since no kernel joins them."""
+def complex_from_parts(tfl: Lowering, real: Value, imaginary: Value) -> Value:
+    """Return complex64 of real and imaginary parts: BITCAST of the packed pairs, since no kernel joins them."""
     pairs = tfl.pack(real, imaginary, axis=len(real.shape or ()))
     return tfl.bitcast(pairs, results=[(types.COMPLEX64, real.shape)])
 
 
 def conjugate(tfl: Lowering, x: Value) -> Value:
-    """The conjugates of complex64 numbers."""
-    return complex_of(tfl, tfl.real(x), tfl.neg(tfl.imag(x)))
+    """Return the conjugates of complex64 numbers."""
+    return complex_from_parts(tfl, tfl.real(x), tfl.neg(tfl.imag(x)))
 
 
-def by_parts(tfl: Lowering, build: Callable[..., Any], *data: Value) -> Any:
-    """`build(*data)`, an op that computes real and imaginary parts apart, on complex numbers."""
+def build_on_complex_parts(tfl: Lowering, build: Callable[..., Any], *data: Value) -> Any:
+    """Build `build(*data)`, an op that is linear, on the real and on the imaginary parts of complex operands."""
     real, imaginary = build(*map(tfl.real, data)), build(*map(tfl.imag, data))
     if isinstance(real, list):
-        return [complex_of(tfl, re, im) for re, im in zip(real, imaginary)]
-    return complex_of(tfl, real, imaginary)
+        return [complex_from_parts(tfl, re, im) for re, im in zip(real, imaginary)]
+    return complex_from_parts(tfl, real, imaginary)
 
 
 def in_float32(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a rule whose kernels compute in float32 only: operands of half precision are cast to it, and the
-    results to what the op makes. Refuses the op if it computes in another type."""
+    """Decorate a rule whose kernels compute in float32 only: half-precision operands are cast to float32, results to
+    the types of the op's results. Refuses the op if it computes in another type."""
 
     @functools.wraps(rule)
     def wrapped(tfl: Lowering, *operands: Value | None, **attrs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Values of the results of TF ops whose operands are constants, computed with numpy."""
+"""Constant folding of TF ops with numpy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fuseconv.tf.folders.registry import TABLE, Declined
 
 
 def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-    """The results of a TF op on these operands: what TensorFlow's CPU kernel computes, up to rounding.
+    """Evaluate a TF op on these operands, as TensorFlow's CPU kernel does up to rounding.
 
     None if no kernel serves the op, an attribute or these operands. Results may be views of operands.
     """
@@ -35,7 +35,7 @@ def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
 
 
 def apply(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-    """As `evaluate`, for arrays of any element type: object arrays of ints and Syms too."""
+    """Return as `evaluate`, for arrays of any element type: object arrays of ints and Syms too."""
     function = TABLE.get(op.type) if op.dialect == "tf" else None
     if function is None or function.unhandled(op):
         return None

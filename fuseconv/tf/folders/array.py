@@ -1,4 +1,4 @@
-"""Kernels of ops that make, join, split and rearrange tensors."""
+"""Folders of ops that make, join, split and rearrange tensors."""
 
 from __future__ import annotations
 

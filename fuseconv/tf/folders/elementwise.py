@@ -1,4 +1,4 @@
-"""Kernels of ops that work element by element."""
+"""Folders of elementwise ops."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _integer(x: np.ndarray) -> bool:
 
 
 def _divisor(y: np.ndarray) -> None:
-    """Declines an integer division by zero, which TensorFlow makes an error."""
+    """Decline an integer division by zero, which TensorFlow makes an error."""
     if _integer(y):
         require(not any(d == 0 for d in y.flat) if y.dtype == object else bool(np.all(y != 0)))
 
@@ -207,7 +207,7 @@ def right_shift(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _shift(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The distance, held to what the type has bits for, as TensorFlow does."""
+    """Return the shift distance, clamped to the bits of the type as TensorFlow does."""
     return np.clip(y, 0, x.dtype.itemsize * 8 - 1)
 
 
@@ -322,7 +322,8 @@ def lgamma(op: Op, x: np.ndarray) -> np.ndarray:
 
 
 def _each(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
-    """A function that only Python's math module has, in float64 and rounded once; declines what would take long."""
+    """Return an elementwise function of Python's math module, in float64 and rounded once; declines arrays that would
+    take long."""
     if x.size > 1 << 16:
         raise Declined
     made = np.fromiter((function(float(element)) for element in x.flat), np.float64, x.size)

@@ -1,4 +1,4 @@
-"""Kernels of matrix products, einsum, and ops on matrices."""
+"""Folders of matrix products, einsum, and ops on matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of activations, normalisation and biases."""
+"""Folders of activations, normalization and biases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of reductions, scans, sorting and searching."""
+"""Folders of reductions, scans, sorting and searching."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Declined(Exception):
 
 
 def kernel(*names: str) -> Callable[[Callable], Callable]:
-    """Declares the decorated function as the kernel of these TF ops.
+    """Declare the decorated function as the kernel of these TF ops.
 
     It takes the op and the arrays of its operands, and the attributes as keyword parameters with TensorFlow's
     defaults; an op with an attribute that it does not name is declined. It returns the array of the result, or a list
@@ -37,11 +37,11 @@ def kernel(*names: str) -> Callable[[Callable], Callable]:
 
 
 def widened(x: np.ndarray) -> np.ndarray:
-    """The operand in the type that sums over it are taken in: float32 for the 16-bit floating-point types."""
+    """Return the operand in the type that sums over it are taken in: float32 for the 16-bit floating-point types."""
     return x.astype(np.float32) if x.dtype in _HALF else x
 
 
 def require(condition: object) -> None:
-    """Declines unless the condition holds."""
+    """Decline unless the condition holds."""
     if not condition:
         raise Declined

@@ -1,4 +1,4 @@
-"""Kernels of slices, gathers and scatters."""
+"""Folders of slices, gathers and scatters."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def gather_nd(op: Op, params: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 
 def _coordinates(indices: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
-    """An index for each of the leading dimensions. Declines one that is out of range."""
+    """Return an index for each of the leading dimensions. Declines one that is out of range."""
     require(indices.ndim and 1 <= indices.shape[-1] <= len(shape))
     coordinates = tuple(indices[..., axis] for axis in range(indices.shape[-1]))
     for coordinate, dim in zip(coordinates, shape):

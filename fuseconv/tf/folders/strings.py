@@ -1,4 +1,4 @@
-"""Kernels of ops on strings, as arrays of bytes objects."""
+"""Folders of ops on strings, as arrays of bytes objects."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fuseconv.tf.folders.registry import kernel, require
 
 
 def _each(function: Callable[..., Any], *arrays: np.ndarray, dtype: Any = object) -> np.ndarray:
-    """The function of the elements of arrays that broadcast."""
+    """Return the function of the elements of arrays that broadcast."""
     made = np.empty(np.broadcast_shapes(*(x.shape for x in arrays)), dtype)
     made.reshape(-1)[:] = [function(*elements) for elements in np.broadcast(*arrays)]
     return made
 
 
 def _words(*arrays: np.ndarray) -> None:
-    """Declines unless the arrays hold strings."""
+    """Decline unless the arrays hold strings."""
     require(all(isinstance(word, bytes) for x in arrays for word in x.flat))
 
 

@@ -1,4 +1,4 @@
-"""Values of the results of TF ops whose operands are constants, computed with TensorFlow itself."""
+"""Constant folding of TF ops with TensorFlow itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fuseconv.tf.folders.registry import TABLE
 
 
 def evaluate_with_tensorflow(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-    """The results of a TF op on these operands, from TensorFlow's own CPU kernel. Imports TensorFlow.
+    """Return the results of a TF op on these operands, from TensorFlow's own CPU kernel. Imports TensorFlow.
 
     None for an op that is not known to do nothing but compute (one of `PURE_OPS`, or with a numpy kernel), that calls
     functions, that makes or takes handles, that TensorFlow does not know, or that it refuses to run on these operands.
@@ -49,7 +49,8 @@ def evaluate_with_tensorflow(op: Op, arrays: Sequence[np.ndarray]) -> list[np.nd
 
 
 def _attributes(definition: Any, op: Op) -> list[Any] | None:
-    """All attributes, names and values in turn: the op's own, and the types and counts of its operands and results."""
+    """Return all attributes, names and values in turn: the op's own, and the types and counts of its operands and
+    results."""
     operands = [operand for operand in op.operands if operand is not None]
     attrs: dict[str, Any] = {}
     for args, values in ((definition.input_arg, operands), (definition.output_arg, op.results)):
@@ -69,7 +70,8 @@ def _attributes(definition: Any, op: Op) -> list[Any] | None:
 
 
 def _shared(args: Sequence[Any], values: Sequence[Value]) -> list[tuple[Any, list[Value]]] | None:
-    """Each argument of a definition with its values; lists (as DynamicStitch has two) are taken to be of one length."""
+    """Return each argument of a definition with its values; lists (as DynamicStitch has two) are taken to be of one
+    length."""
     lists = sum(1 for arg in args if arg.number_attr or arg.type_list_attr)
     spare = len(values) - (len(args) - lists)
     if spare < 0 or (spare % lists if lists else spare):
@@ -88,5 +90,5 @@ def _attribute(value: Any) -> Any:
 
 
 def _array(made: Any) -> np.ndarray:
-    """A tensor's array; a scalar string, which TensorFlow gives as bare bytes, as an object array too."""
+    """Return a tensor's array; a scalar string, which TensorFlow gives as bare bytes, as an object array too."""
     return np.array(made, object) if isinstance(made, bytes) else np.asarray(made)

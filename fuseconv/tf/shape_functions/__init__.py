@@ -1,4 +1,4 @@
-"""Shapes of the results of TF ops, from the shapes and contents of their operands."""
+"""Shape inference of TF ops, from the shapes and contents of their operands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DAMAGED = ": the model is damaged"
 
 
 def infer(op: Op) -> list[Shape | None] | None:
-    """A shape for each result of a TF op (None for a result whose rank cannot be told).
+    """Infer a shape for each result of a TF op (None for a result whose rank is not known).
 
     None if no shape function serves the op. Sizes that depend on data are fresh symbols, different at every call.
     """

@@ -204,12 +204,13 @@ def tile(op: Op, x: Value, multiples: Value) -> Shapes:
 
 
 def _only_sizes(pairs: np.ndarray) -> None:
-    """Raise Contradiction if what is padded or cropped is less than nothing."""
+    """Raise Contradiction if padding or cropping leaves a negative size."""
     agree(all(isinstance(size, Sym) or size >= 0 for size in pairs.flat), f"it pads or crops {pairs.tolist()}")
 
 
 def _ranked(x: Value, per_dimension: Value) -> Sequence:
-    """Something of the length of x's rank, which an operand with a row for each dimension may tell."""
+    """Return a sequence as long as the rank of x, which may be known only from `per_dimension`, with a row for each
+    dimension."""
     if x.shape is not None:
         if per_dimension.shape:
             same(per_dimension.shape[0], len(x.shape))

@@ -29,7 +29,7 @@ def switch(op: Op, x: Value, predicate: Value) -> Shapes:
 
 
 def declared(shape: Sequence[int | None] | None) -> Shape | None:
-    """A shape attribute as a shape: -1 and None are unknown sizes."""
+    """Return a shape attribute as a shape: -1 and None are unknown sizes."""
     if shape is None:
         return None
     return tuple(_size(dim) for dim in shape)

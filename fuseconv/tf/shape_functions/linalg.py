@@ -77,7 +77,7 @@ def diag_part(op: Op, x: Value) -> Shapes:
 
 
 def _square(rows: Dim, columns: Dim) -> Dim:
-    """The length of a main diagonal."""
+    """Return the length of a main diagonal."""
     if rows == columns:
         return rows
     if isinstance(rows, int) and isinstance(columns, int):

@@ -1,4 +1,4 @@
-"""Shape functions of convolutions, pools, normalisation and image ops."""
+"""Shape functions of convolutions, pools, normalization and image ops."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 @functools.cache
 def layout(data_format: str, rank: int) -> tuple[int, Sequence[int]]:
-    """The channel axis and the spatial axes of a data format such as NHWC or NCDHW. Raises UnknownShape."""
+    """Return the channel axis and the spatial axes of a data format such as NHWC or NCDHW. Raises UnknownShape."""
     if len(data_format) != rank or set(data_format) - set("NCDHW"):
         raise UnknownShape
     return data_format.index("C"), tuple(i for i, letter in enumerate(data_format) if letter in "DHW")
 
 
 def window(dim: Dim, size: Dim, stride: int, dilation: int, padding: str, pads: Sequence[int]) -> Dim:
-    """How many windows of `size` elements, `dilation` apart, fit into a dimension of `dim` elements."""
+    """Return how many windows of `size` elements, `dilation` apart, fit into a dimension of `dim` elements."""
     if padding == "SAME":
         return dims.ceildiv(dim, stride)
     padded = dim + sum(pads) if padding == "EXPLICIT" else dim
@@ -66,7 +66,7 @@ def _fit(channels: Dim, taken: Dim) -> None:
         agree(fits, f"its input has {channels} channels, and its filter takes {taken}")
 
 
-@infers("Conv2D")
+@infers("Conv2D", "DepthwiseConv2dNative")
 def conv2d(
     op: Op,
     x: Value,
@@ -80,27 +80,13 @@ def conv2d(
 ) -> Shapes:
     kernel = with_rank(filter, 4)
     shape = with_rank(x, 4)
-    _fit(shape[layout(data_format, 4)[0]], kernel[2])
-    return _windows(shape, kernel[:2], kernel[3], data_format, padding, strides, dilations, explicit_paddings)
-
-
-@infers("DepthwiseConv2dNative")
-def depthwise_conv2d(
-    op: Op,
-    x: Value,
-    filter: Value,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    data_format: str = "NHWC",
-    dilations: Sequence[int] = (1, 1, 1, 1),
-    explicit_paddings: Sequence[int] = (),
-) -> Shapes:
-    kernel = with_rank(filter, 4)
-    channels = kernel[2] * kernel[3]
-    shape = with_rank(x, 4)
-    same(shape[layout(data_format, 4)[0]], kernel[2])
-    return _windows(shape, kernel[:2], channels, data_format, padding, strides, dilations, explicit_paddings)
+    channels, made = shape[layout(data_format, 4)[0]], kernel[3]
+    if op.type == "Conv2D":
+        _fit(channels, kernel[2])
+    else:
+        same(channels, kernel[2])
+        made = kernel[2] * kernel[3]
+    return _windows(shape, kernel[:2], made, data_format, padding, strides, dilations, explicit_paddings)
 
 
 @infers("Conv3D")

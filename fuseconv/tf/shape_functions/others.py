@@ -1,4 +1,4 @@
-"""Shape functions of ops that few models have: what old graphs, gradients, histograms and sparse operands need."""
+"""Shape functions of rare ops: deprecated, gradient, histogram and sparse ops."""
 
 from __future__ import annotations
 

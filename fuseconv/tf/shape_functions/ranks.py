@@ -1,4 +1,4 @@
-"""How many dimensions the operands of TF ops may have, as TensorFlow's own shape functions say.
+"""Rank constraints on the operands of TF ops, as TensorFlow's own shape functions state them.
 
 The table `ranks.txt` beside this file was made by asking these functions, of the TensorFlow that
 `python -m fuseconv.tf.shape_functions.ranks` ran with (some minutes), for each operand with each number of dimensions,
@@ -34,7 +34,7 @@ _DECIDING = frozenset({"axis", "batch_dims", "data_format"})
 
 
 def misfit(op: Op) -> str:
-    """Say which operand of a TF op has a number of dimensions that the op does not take; empty if none has."""
+    """Return why the rank of an operand of a TF op is not allowed, naming the operand; empty if all are allowed."""
     fields = _table().get(op.type)
     if fields is None or not _DECIDING.isdisjoint(op.attrs):
         return ""
@@ -62,12 +62,12 @@ def _table() -> dict[str, tuple[str, ...]]:
 
 
 def table() -> str:
-    """The text of the table for the TensorFlow that is installed (which this imports)."""
+    """Return the text of the table for the TensorFlow that is installed (which this imports)."""
     return "".join(f"{line}\n" for line in filter(None, map(line_of, sorted(TABLE))))
 
 
 def line_of(name: str) -> str:
-    """The line of an op; empty if nothing is known of it, or nothing is forbidden (this imports TensorFlow)."""
+    """Return the line of an op; empty if nothing is known of it, or nothing is forbidden (this imports TensorFlow)."""
     from tensorflow.python.framework import op_def_registry
 
     op_def = op_def_registry.get(name)
@@ -90,7 +90,7 @@ def _field(op_def: Any, at: int) -> str:
 
 
 def _takes(op_def: Any, at: int, shape: list[int | None]) -> bool:
-    """Whether the op takes an operand of this shape, with some attributes."""
+    """Return whether the op takes an operand of this shape, with some attributes."""
     import tensorflow as tf
 
     for attributes in _attributes(op_def):
@@ -110,7 +110,7 @@ def _takes(op_def: Any, at: int, shape: list[int | None]) -> bool:
 
 
 def _attributes(op_def: Any) -> Iterator[dict[str, Any]]:
-    """Attributes to try an op with: defaults, and several values for those that have none."""
+    """Return attributes to try an op with: defaults, and several values for those that have none."""
     from tensorflow.core.framework.attr_value_pb2 import AttrValue
 
     choices: list[list[Any]] = []

@@ -13,7 +13,7 @@ TABLE: dict[str, OpFunction] = {}
 
 
 def infers(*names: str) -> Callable[[Callable], Callable]:
-    """Declares the decorated function as the shape function of these TF ops (by default: of the op it is named for).
+    """Declare the decorated function as the shape function of these TF ops (by default: of the op it is named for).
 
     It takes the op and its operands (Values), and the attributes that matter to the shape as keyword parameters with
     TensorFlow's defaults. It returns the shape of the result (a tuple, or None), or a list with one for each result.

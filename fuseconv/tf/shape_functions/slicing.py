@@ -71,7 +71,7 @@ def strided_slice(
 
 
 def _bounds(value: Value, sibling: Value) -> list[Dim]:
-    """The elements of begin, end or strides; unknown ones where only their number is known."""
+    """Return the elements of begin, end or strides; unknown ones where only their number is known."""
     try:
         return sizes(value, "bound")
     except UnknownShape:

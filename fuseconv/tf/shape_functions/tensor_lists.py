@@ -1,4 +1,5 @@
-"""TensorLists. The shape of a list is that of its elements, stacked: (number of elements, *shape of an element)."""
+"""Shape functions of TensorLists, as tensors of stacked elements: (number of elements, *shape of an element). The shape
+of a list is that of its elements, stacked: (number of elements, *shape of an element)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 
 def stated(element_shape: Value) -> Shape | None:
-    """What an operand `element_shape` says; None if it does not know the rank."""
+    """Return the shape that the operand `element_shape` holds; None if its rank is not known."""
     content = content_of(element_shape)
     if content is None or content.ndim != 1:
         return None
@@ -18,7 +19,7 @@ def stated(element_shape: Value) -> Shape | None:
 
 
 def _element(listed: Value, element_shape: Value) -> Shape | None:
-    """The shape of an element, from what the list and an op on it say."""
+    """Return the element shape, merged from the shape of the list and the op's own."""
     said = stated(element_shape)
     if listed.shape is None:
         return said

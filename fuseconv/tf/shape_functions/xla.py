@@ -103,7 +103,7 @@ def _pairs(padding: Value) -> list[tuple[int, int]]:
 
 
 def _spread(size: Dim, step: int) -> Dim:
-    """The size of a dimension whose elements are moved so far apart."""
+    """Return the size of a dimension after dilation."""
     return size if step == 1 else (size - 1) * step + 1
 
 

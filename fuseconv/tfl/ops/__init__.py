@@ -1,4 +1,4 @@
-"""The table of TFLite's builtin operators: operands, options and result types, filed by the kind of op."""
+"""Table of TFLite's builtin operators by kind: operands, options and result types."""
 
 from fuseconv.tfl.ops import array, control, elementwise, nn, recurrent, reduction
 

@@ -7,8 +7,8 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Sym, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
-from fuseconv.tfl.infer import axis_of, content, ints, merge, same, scalar, shape_of, unknown
 from fuseconv.tfl.opdef import Index, ResultType, op
+from fuseconv.tfl.type_inference import axis_of, content, ints, merge, same, scalar, shape_of, unknown
 
 
 @op("ReshapeOptions")

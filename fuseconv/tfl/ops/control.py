@@ -5,8 +5,8 @@ from __future__ import annotations
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, fresh
 from fuseconv.ir.graph import FuncRef, Value
-from fuseconv.tfl.infer import scalar, shape_of
 from fuseconv.tfl.opdef import Index, ResultType, op
+from fuseconv.tfl.type_inference import scalar, shape_of
 
 
 @op("IfOptions")

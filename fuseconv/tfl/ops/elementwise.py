@@ -6,8 +6,8 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import fresh
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.types import DType
-from fuseconv.tfl.infer import broadcast, merge, same
 from fuseconv.tfl.opdef import ResultType, op
+from fuseconv.tfl.type_inference import broadcast, merge, same
 
 
 def binary(x: Value, y: Value) -> ResultType:
@@ -41,7 +41,7 @@ def mul(x: Value, y: Value, *, fused_activation_function: str = "NONE") -> Resul
 
 @op("DivOptions")
 def div(x: Value, y: Value, *, fused_activation_function: str = "NONE") -> ResultType:
-    """Integers are divided towards zero."""
+    """Integers are divided toward zero."""
     return binary(x, y)
 
 
@@ -210,7 +210,7 @@ def ceil(x: Value) -> ResultType:
 
 @op()
 def round_(x: Value) -> ResultType:
-    """Halves go to the even neighbour."""
+    """Halves go to the even neighbor."""
     return same(x)
 
 

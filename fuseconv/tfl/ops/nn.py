@@ -1,4 +1,4 @@
-"""Convolutions, pooling, dense layers, normalisation, resizing and lookups."""
+"""Convolutions, pooling, dense layers, normalization, resizing and lookups."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
-from fuseconv.tfl.infer import broadcast, content, ints, same, shape_of, unknown
 from fuseconv.tfl.opdef import Index, ResultType, op
+from fuseconv.tfl.type_inference import broadcast, content, ints, same, shape_of, unknown
 
 
 def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: str) -> Dim:
@@ -268,7 +268,7 @@ def resize_nearest_neighbor(
 
 @op()
 def embedding_lookup(ids: Index, table: Value) -> ResultType:
-    """ids [n] of int32, table [rows, ...] -> [n, ...]. Rows of quantised tables come out as floats."""
+    """ids [n] of int32, table [rows, ...] -> [n, ...]. Rows of quantized tables come out as floats."""
     dtype = types.FLOAT32 if table.quantisation is not None else table.dtype
     return dtype, None if ids.shape is None or table.shape is None else (*ids.shape, *table.shape[1:])
 

@@ -31,6 +31,15 @@ def output_width(projection: Value | None, recurrent: Value | None) -> Dim | Non
     return None if recurrent is None or recurrent.shape is None else recurrent.shape[-1]
 
 
+def both_directions(
+    x: Value, forward: Dim | None, backward: Dim | None, merge_outputs: bool
+) -> ResultType | list[ResultType]:
+    """One result of both widths if merge_outputs; else one for each direction."""
+    if merge_outputs:
+        return sequence(x, None if forward is None or backward is None else forward + backward)
+    return [sequence(x, forward), sequence(x, backward)]
+
+
 @op("UnidirectionalSequenceLSTMOptions")
 def unidirectional_sequence_lstm(
     x: Value,
@@ -130,11 +139,8 @@ def bidirectional_sequence_lstm(
     asymmetric_quantize_inputs: bool = False,
 ) -> ResultType | list[ResultType]:
     """One result, forward then backward along the last dimension, if merge_outputs; else one for each direction."""
-    forward = output_width(fw_projection, fw_recurrent_to_output)
-    backward = output_width(bw_projection, bw_recurrent_to_output)
-    if merge_outputs:
-        return sequence(x, None if forward is None or backward is None else forward + backward)
-    return [sequence(x, forward), sequence(x, backward)]
+    widths = output_width(fw_projection, fw_recurrent_to_output), output_width(bw_projection, bw_recurrent_to_output)
+    return both_directions(x, *widths, merge_outputs)
 
 
 @op("LSTMOptions")
@@ -199,10 +205,7 @@ def bidirectional_sequence_rnn(
     merge_outputs: bool = False,
     asymmetric_quantize_inputs: bool = False,
 ) -> ResultType | list[ResultType]:
-    forward, backward = rows(fw_weights), rows(bw_weights)
-    if merge_outputs:
-        return sequence(x, None if forward is None or backward is None else forward + backward)
-    return [sequence(x, forward), sequence(x, backward)]
+    return both_directions(x, rows(fw_weights), rows(bw_weights), merge_outputs)
 
 
 @op("RNNOptions")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape, floordiv, fresh
 from fuseconv.ir.graph import Value
-from fuseconv.tfl.infer import axis_of, ints, same, scalar, unknown
 from fuseconv.tfl.opdef import Index, ResultType, op
+from fuseconv.tfl.type_inference import axis_of, ints, same, scalar, unknown
 
 
 def reduced(x: Value, axes: Value, keep_dims: bool) -> Shape | None:

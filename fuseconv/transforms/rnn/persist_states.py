@@ -10,7 +10,7 @@ from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Module, Op, Value, detach
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.resource_alias import VARIABLES, flow
+from fuseconv.tf.resource_alias import VARIABLES, aliases
 
 MODES = ("written", "variable")
 
@@ -60,7 +60,7 @@ def persist_states(module: Module, report: Report, rnn_state: str = "written") -
                 if state is None or state.op is None or not state.variable:
                     continue
                 if names is None:
-                    names = flow(module, VARIABLES)
+                    names = aliases(module, VARIABLES)
                 used = _only_uses(module, names, op, index)
                 if used:
                     why = "the state stays in the op's variable tensor, which reset_all_variables clears"

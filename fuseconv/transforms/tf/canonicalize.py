@@ -15,8 +15,8 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf import shape_functions
 from fuseconv.tf.folders import evaluate
+from fuseconv.tf.folders.cost import numpy_cost, tensorflow_cost
 from fuseconv.tf.folders.tensorflow import evaluate_with_tensorflow
-from fuseconv.tf.folders.work import kernel_work, tensorflow_work
 from fuseconv.tf.resource_alias import VARIABLES
 from fuseconv.tf.side_effects import RUNNERS, bodies, is_repeatable
 from fuseconv.tf.symbolic_content import content
@@ -273,10 +273,10 @@ def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
     """The results of an op whose operands are constants, or among those that are made."""
     operands: list[np.ndarray] = [made[v] if v.data is None else v.data for v in op.operands]  # type: ignore[index,union-attr]
     try:
-        budget.spend_work(kernel_work(op, operands, _size(op)))
+        budget.spend_work(numpy_cost(op, operands, _size(op)))
         arrays = evaluate(op, operands)
         if arrays is None and (op.kind in _NEVER_LARGER or all(dims.is_static(r.shape) for r in op.results)):
-            budget.spend_work(tensorflow_work(op, operands, _size(op)))
+            budget.spend_work(tensorflow_cost(op, operands, _size(op)))
             arrays = evaluate_with_tensorflow(op, operands)
     except budget.Exhausted:
         return None

@@ -9,7 +9,7 @@ from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
 from fuseconv.ir.graph import Module, Op, Value, detach
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.resource_alias import VARIABLES, are_read, flow
+from fuseconv.tf.resource_alias import VARIABLES, aliases, are_read
 from fuseconv.tf.side_effects import bodies, has_effect
 
 _READ, _ASSIGN = "tf.ReadVariableOp", "tf.AssignVariableOp"
@@ -22,7 +22,7 @@ def eliminate_dead_variables(module: Module, report: Report) -> None:
     Variables that loops, branches or functions use are left alone."""
     if not are_read(module, VARIABLES):
         return
-    names = flow(module, VARIABLES)
+    names = aliases(module, VARIABLES)
     main = {op for signature in module.signatures for op in signature.graph.ops}
     uses: dict[str, set[Op]] = {}
     for value, known in names.items():

@@ -8,7 +8,7 @@ from fuseconv.ir.graph import Module, Op, Value, Variable, constant, detach, rep
 from fuseconv.ir.types import INT32, INT64
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.resource_alias import FORWARDS, VARIABLES, flow
+from fuseconv.tf.resource_alias import FORWARDS, VARIABLES, aliases
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tfl.limits import LARGEST_SIZE
 
@@ -28,7 +28,7 @@ def freeze_variables(module: Module, report: Report) -> None:
     Handles are followed through calls, loops and branches into the functions that they are handed to. Functions are
     expected to have one user each, as `inline` leaves them.
     """
-    variables = flow(module, VARIABLES)
+    variables = aliases(module, VARIABLES)
     written = _written(module, variables)
     frozen: dict[str, Value] = {}
     for graph in module.graphs():

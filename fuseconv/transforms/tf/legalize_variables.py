@@ -13,7 +13,7 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, Variable, const
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.resource_alias import FORWARDS, TABLES, VARIABLES, are_read, flow
+from fuseconv.tf.resource_alias import FORWARDS, TABLES, VARIABLES, aliases, are_read
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tfl.builder import Builder
 
@@ -49,9 +49,9 @@ def legalize_variables(module: Module, report: Report) -> None:
         return
     _fix_tables(module)
     for kinds in (VARIABLES, TABLES):
-        _sink_handles(module, flow(module, kinds), kinds)
-    variables = flow(module, VARIABLES)
-    tables = flow(module, _FIXED_TABLES)
+        _sink_handles(module, aliases(module, kinds), kinds)
+    variables = aliases(module, VARIABLES)
+    tables = aliases(module, _FIXED_TABLES)
     for graph in module.graphs():
         ops, graph.ops = graph.ops, []
         for op in ops:
@@ -67,7 +67,7 @@ def legalize_variables(module: Module, report: Report) -> None:
 
 
 def _fix_tables(module: Module) -> None:
-    names = flow(module, _MUTABLE_TABLES)
+    names = aliases(module, _MUTABLE_TABLES)
     written: set[str] = set()
     for value, known in names.items():
         for op in value.uses:

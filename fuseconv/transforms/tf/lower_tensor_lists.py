@@ -14,7 +14,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
-from fuseconv.tf.reify_dims import Sizes
+from fuseconv.tf.reify_dims import DimReifier
 from fuseconv.tf.resource_alias import FORWARDS
 from fuseconv.tf.shape_functions.tensor_lists import stated
 from fuseconv.tf.side_effects import bodies
@@ -183,7 +183,7 @@ class _List:
             return None
         if known:
             return known.pop()
-        makers = [Sizes(_before(graph, place)) for op, graph, place in self.ops if op.kind in _MAKERS]
+        makers = [DimReifier(_before(graph, place)) for op, graph, place in self.ops if op.kind in _MAKERS]
         return next((dim for dim in alternatives if all(sizes.knows(dim) for sizes in makers)), None)
 
 
@@ -304,7 +304,7 @@ def _made(tf: TfBuilder, op: Op, of: _List, graph: Graph) -> list[Value]:
     if op.kind in _MAKERS:
         index = _MAKERS[op.kind]
         count = tf.ints(0) if index is None else op.operands[index]
-        sizes = Sizes(_before(graph, len(graph.ops)))
+        sizes = DimReifier(_before(graph, len(graph.ops)))
         dims = [tf.ints(dim) if isinstance(dim, int) else sizes.build(tf, dim) for dim in of.element]
         shape = tf.add("Pack", [count, *dims], {}, types.INT32)
         return [tf.Fill(shape, zero(of.dtype), dtype=of.dtype)]

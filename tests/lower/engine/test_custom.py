@@ -12,7 +12,7 @@ from fuseconv.fuse.registry import Registry
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef
 from fuseconv.lower.engine.custom import CustomOps, flex_ops
-from fuseconv.lower.engine.unsupported_ops import _WHY, why_inexpressible
+from fuseconv.lower.engine.unsupported_ops import _WHY, unsupported_reason
 from fuseconv.lower.rules import Unsupported
 from fuseconv.testing import check_refused, convert_function
 
@@ -144,7 +144,7 @@ def test_tables():
     rules = Registry.builtin().rules
     assert not set(_WHY) & set(rules)
     assert "StringJoin" in flex_ops() and "BesselJ0" not in flex_ops()
-    assert why_inexpressible("Qr") != why_inexpressible("AnythingElse") == "no rule lowers this op"
+    assert unsupported_reason("Qr") != unsupported_reason("AnythingElse") == "no rule lowers this op"
 
 
 def test_an_op_that_only_the_model_knows(tmp_path):

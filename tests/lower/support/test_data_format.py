@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from fuseconv.ir.dims import symbol
 from fuseconv.lower.rules import Unsupported
-from fuseconv.lower.support.data_format import explicit_pads, is_channels_first, same_pads, spatial
+from fuseconv.lower.support.data_format import explicit_pads, is_channels_first, same_pads, spatial_values
 
 
 @pytest.mark.parametrize("size", [5, 6, 7])
@@ -25,8 +25,8 @@ def test_same_pads_of_an_unknown_size():
 
 
 def test_attributes_of_either_format():
-    assert spatial([1, 2, 3, 1], "NHWC") == [2, 3]
-    assert spatial([1, 1, 2, 3], "NCHW") == [2, 3]
+    assert spatial_values([1, 2, 3, 1], "NHWC") == [2, 3]
+    assert spatial_values([1, 1, 2, 3], "NCHW") == [2, 3]
     assert explicit_pads([0, 0, 1, 2, 3, 4, 0, 0], "NHWC") == [(1, 2), (3, 4)]
     assert explicit_pads([0, 0, 0, 0, 1, 2, 3, 4], "NCHW") == [(1, 2), (3, 4)]
     assert explicit_pads([], "NHWC") == []
@@ -36,4 +36,4 @@ def test_what_is_refused():
     with pytest.raises(Unsupported, match="NCHW_VECT_C"):
         is_channels_first("NCHW_VECT_C")
     with pytest.raises(Unsupported, match="batch or channels"):
-        spatial([2, 1, 1, 1], "NHWC")
+        spatial_values([2, 1, 1, 1], "NHWC")

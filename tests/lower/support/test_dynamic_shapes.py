@@ -7,7 +7,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import Op, Value
 from fuseconv.lower.rules import Lowering, Unsupported
-from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of, shape_vector, size
+from fuseconv.lower.support.dynamic_shapes import dim_vector, reshape, shape_of, shape_vector, static_dims
 
 N, M = symbol("n"), symbol("m")
 
@@ -43,26 +43,26 @@ def test_a_reshape_with_more_takes_a_shape_made_of_the_operands(tfl):
 
 def test_a_known_shape_is_a_constant(tfl):
     assert shape_vector(tfl, [2, 3]).data.tolist() == [2, 3]
-    assert size(tfl, 4).data.tolist() == [4]
+    assert dim_vector(tfl, 4).data.tolist() == [4]
 
 
 def test_sums_products_and_quotients_of_sizes(tfl):
-    size(tfl, (N * M * 2 + 1) // 3, Value(types.FLOAT32, (N, M)))
+    dim_vector(tfl, (N * M * 2 + 1) // 3, Value(types.FLOAT32, (N, M)))
     assert set(emitted(tfl)) == {"SHAPE", "STRIDED_SLICE", "MUL", "ADD", "FLOOR_DIV"}
 
 
 def test_a_size_that_another_differs_from_by_a_known_number(tfl):
-    size(tfl, M * N, Value(types.FLOAT32, (N, M * 2 + 6)))
+    dim_vector(tfl, M * N, Value(types.FLOAT32, (N, M * 2 + 6)))
     assert emitted(tfl) == ["SHAPE", "STRIDED_SLICE", "SUB", "FLOOR_DIV", "SHAPE", "STRIDED_SLICE", "MUL"]
     with pytest.raises(Unsupported, match="cannot be told"):
-        size(tfl, M, Value(types.FLOAT32, (N, M + N)))
+        dim_vector(tfl, M, Value(types.FLOAT32, (N, M + N)))
 
 
 def test_what_cannot_be_told_is_refused(tfl):
     with pytest.raises(Unsupported, match="cannot be told"):
-        size(tfl, N + 1, Value(types.FLOAT32, (M,)))
+        dim_vector(tfl, N + 1, Value(types.FLOAT32, (M,)))
     with pytest.raises(Unsupported, match="the channels must be known"):
-        known([2, N], "the channels")
+        static_dims([2, N], "the channels")
     with pytest.raises(Unsupported, match="not known"):
         shape_of(Value(types.FLOAT32, None, "x"))
     with pytest.raises(Unsupported, match="rank 2 where"):
@@ -70,7 +70,7 @@ def test_what_cannot_be_told_is_refused(tfl):
 
 
 def test_known_sizes_are_plain_ints():
-    assert known((np.int64(3), 2), "sizes") == [3, 2]
+    assert static_dims((np.int64(3), 2), "sizes") == [3, 2]
 
 
 @pytest.mark.parametrize(

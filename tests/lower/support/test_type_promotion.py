@@ -5,7 +5,7 @@ import pytest
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.lower.rules import Lowering, Unsupported
-from fuseconv.lower.support.type_promotion import carried, cast, in_float32
+from fuseconv.lower.support.type_promotion import cast, in_float32, promote
 
 
 def lowering(dtype):
@@ -16,7 +16,7 @@ def lowering(dtype):
 
 def test_a_type_that_the_kernel_has_is_left_alone():
     x = Value(types.INT32, (2,))
-    assert carried(lowering(types.INT32), x, (types.INT32, types.INT64)) is x
+    assert promote(lowering(types.INT32), x, (types.INT32, types.INT64)) is x
     assert cast(lowering(types.INT32), x, types.INT32) is x
 
 
@@ -30,13 +30,13 @@ def test_a_type_that_the_kernel_has_is_left_alone():
     ],
 )
 def test_the_smallest_type_that_holds_the_values_carries_them(dtype, allowed, carrier):
-    assert carried(lowering(dtype), Value(dtype, (2,)), allowed).dtype is carrier
+    assert promote(lowering(dtype), Value(dtype, (2,)), allowed).dtype is carrier
 
 
 @pytest.mark.parametrize("dtype", [types.INT32, types.FLOAT64, types.STRING])
 def test_a_type_that_none_holds_is_refused(dtype):
     with pytest.raises(Unsupported, match=dtype.name):
-        carried(lowering(dtype), Value(dtype, (2,)), (types.FLOAT32,))
+        promote(lowering(dtype), Value(dtype, (2,)), (types.FLOAT32,))
 
 
 @in_float32

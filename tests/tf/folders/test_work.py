@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from fuseconv.tf.folders.work import kernel_work, tensorflow_work
 
 from fuseconv.ir.graph import Op
-from fuseconv.tf.folders.work import kernel_work, tensorflow_work
 
 
 def test_products_take_more_than_their_bytes() -> None:

@@ -13,8 +13,8 @@ from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.reduction import axes_of
 from fuseconv.lower.rules import Lowering, constant_of, lowers
-from fuseconv.lower.support.dynamic_shapes import extent, known, positions, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import scalar, sizes, through
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
+from fuseconv.lower.support.kernel_limits import build_legalized, scalar, sizes
 from fuseconv.lower.support.type_promotion import cast, conjugate
 from fuseconv.tfl.limits import RANK
 
@@ -23,19 +23,19 @@ from fuseconv.tfl.limits import RANK
 def ConcatV2(tfl, *values_and_axis):
     """CONCATENATION."""
     *values, axis = values_and_axis
-    return _joined(tfl, values, axis)
+    return _concatenate(tfl, values, axis)
 
 
 @lowers
 def ParallelConcat(tfl, *values, shape=None):
     """CONCATENATION of rows."""
-    return _joined(tfl, values, scalar(0, types.INT32))
+    return _concatenate(tfl, values, scalar(0, types.INT32))
 
 
 @lowers
 def Concat(tfl, axis, *values):
     """CONCATENATION."""
-    return _joined(tfl, values, axis)
+    return _concatenate(tfl, values, axis)
 
 
 @lowers
@@ -54,16 +54,16 @@ def SplitV(tfl, x, size_splits, axis):
 
     def split(merged: Value, along: int) -> list[Value]:
         where = scalar(along, types.INT32)
-        return through(tfl, "SPLIT_V", lambda wide: tfl.split_v(wide, parts, where, num_splits=count), merged)
+        return build_legalized(tfl, "SPLIT_V", lambda wide: tfl.split_v(wide, parts, where, num_splits=count), merged)
 
-    return _along(tfl, "SPLIT_V", split, _axis(axis, x), x)
+    return _build_on_merged(tfl, "SPLIT_V", split, _axis(axis, x), x)
 
 
 @lowers
 def Pack(tfl, *values, axis=0):
     """PACK."""
     at = axis % (len(shape_of(values[0])) + 1)
-    return through(tfl, "PACK", lambda *wide: tfl.pack(*wide, axis=at, values_count=len(wide)), *values)
+    return build_legalized(tfl, "PACK", lambda *wide: tfl.pack(*wide, axis=at, values_count=len(wide)), *values)
 
 
 @lowers
@@ -72,44 +72,44 @@ def Unpack(tfl, x, *, axis=0):
     shape = shape_of(x)
     at, num = axis % len(shape), len(tfl.source.results)
     if x.dtype not in (types.INT64, types.UINT32):
-        return through(tfl, "UNPACK", lambda wide: tfl.unpack(wide, num=num, axis=at), x)
+        return build_legalized(tfl, "UNPACK", lambda wide: tfl.unpack(wide, num=num, axis=at), x)
     parts = _split(tfl, x, scalar(at, types.INT32), num)
     return [reshape(tfl, part, (*shape[:at], *shape[at + 1 :]), x) for part in parts]
 
 
 @lowers("Transpose", "ConjugateTranspose")
 def Transpose(tfl, x, perm):
-    """TRANSPOSE. Dimensions that stay neighbours are merged where there are more than 6."""
+    """TRANSPOSE. Dimensions that stay neighbors are merged where there are more than 6."""
     if x.dtype.is_complex and tfl.source.type == "ConjugateTranspose":
         x = conjugate(tfl, x)
     rank = len(shape_of(x))
     if not perm.is_const:
-        return through(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, cast(tfl, perm, types.INT32)), x)
+        return build_legalized(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, cast(tfl, perm, types.INT32)), x)
     order = [int(axis) % rank for axis in perm.data]
     if order == list(range(rank)):
         return x
     if rank > RANK["TRANSPOSE"]:
-        return _merged_transpose(tfl, x, order)
-    return through(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, order), x)
+        return _transpose_merged(tfl, x, order)
+    return build_legalized(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, order), x)
 
 
 @lowers
 def Pad(tfl, x, paddings):
     """PAD."""
-    return _padded(tfl, "PAD", x, paddings)
+    return _pad_merged(tfl, "PAD", x, paddings)
 
 
 @lowers
 def PadV2(tfl, x, paddings, value):
     """PADV2."""
-    return _padded(tfl, "PADV2", x, paddings, value)
+    return _pad_merged(tfl, "PADV2", x, paddings, value)
 
 
 @lowers
 def MirrorPad(tfl, x, paddings, *, mode):
     """MIRROR_PAD."""
     amounts = _index(tfl, paddings)
-    return through(tfl, "MIRROR_PAD", lambda wide: tfl.mirror_pad(wide, amounts, mode=mode), x)
+    return build_legalized(tfl, "MIRROR_PAD", lambda wide: tfl.mirror_pad(wide, amounts, mode=mode), x)
 
 
 @lowers
@@ -118,19 +118,19 @@ def Tile(tfl, x, multiples):
     if multiples.is_const and (multiples.data == 1).all():
         return x
     times = _index(tfl, multiples)
-    return through(tfl, "TILE", lambda wide: tfl.tile(wide, times), x)
+    return build_legalized(tfl, "TILE", lambda wide: tfl.tile(wide, times), x)
 
 
 @lowers
 def ReverseV2(tfl, x, axis):
-    """REVERSE_V2, one for each run of neighbouring axes."""
+    """REVERSE_V2, one for each run of neighboring axes."""
     runs: list[list[int]] = []
     for at in axes_of(x, axis):
         if runs and runs[-1][-1] == at - 1:
             runs[-1].append(at)
         else:
             runs.append([at])
-    return through(tfl, "REVERSE_V2", lambda wide: functools.reduce(tfl.reverse_v2, runs, wide), x)
+    return build_legalized(tfl, "REVERSE_V2", lambda wide: functools.reduce(tfl.reverse_v2, runs, wide), x)
 
 
 @lowers
@@ -144,7 +144,7 @@ def ReverseSequence(tfl, x, seq_lengths, *, seq_dim, batch_dim=0):
     """REVERSE_SEQUENCE."""
     rank = len(shape_of(x))
     at = {"seq_dim": seq_dim % rank, "batch_dim": batch_dim % rank}
-    return through(tfl, "REVERSE_SEQUENCE", lambda wide: tfl.reverse_sequence(wide, seq_lengths, **at), x)
+    return build_legalized(tfl, "REVERSE_SEQUENCE", lambda wide: tfl.reverse_sequence(wide, seq_lengths, **at), x)
 
 
 @lowers
@@ -159,10 +159,10 @@ def Roll(tfl, x, shift, axis):
             shifts[at] += by
     for at in sorted(shifts) if constant else range(len(shape)):
         if constant and isinstance(shape[at], int):
-            x = _turned(tfl, x, at, shifts[at])
+            x = _roll_static(tfl, x, at, shifts[at])
         else:
-            by = scalar(shifts[at], types.INT32) if constant else _shift_along(tfl, shift, axis, at, len(shape))
-            x = _turned_at_run_time(tfl, x, at, by)
+            by = scalar(shifts[at], types.INT32) if constant else _shift_of_axis(tfl, shift, axis, at, len(shape))
+            x = _roll_dynamic(tfl, x, at, by)
     return x
 
 
@@ -171,7 +171,7 @@ def InvertPermutation(tfl, x):
     """SCATTER_ND of the positions."""
     (count,) = shape_of(x, 1)
     where = reshape(tfl, cast(tfl, x, types.INT32), (count, 1))
-    return tfl.scatter_nd(where, cast(tfl, positions(tfl, count, x), x.dtype), sizes(tfl, (count,), x))
+    return tfl.scatter_nd(where, cast(tfl, iota(tfl, count, x), x.dtype), sizes(tfl, (count,), x))
 
 
 def _axis(axis: Value, x: Value) -> int:
@@ -179,21 +179,21 @@ def _axis(axis: Value, x: Value) -> int:
 
 
 def _split(tfl: Lowering, x: Value, axis: Value, count: int) -> list[Value]:
-    """`count` equal parts of x."""
+    """Return `count` equal parts of x."""
     if count == 1:
         return [x]
     at = _axis(axis, x)
 
     def split(merged: Value, along: int) -> list[Value]:
         where = scalar(along, types.INT32)
-        return through(tfl, "SPLIT", lambda wide: tfl.split(where, wide, num_splits=count), merged)
+        return build_legalized(tfl, "SPLIT", lambda wide: tfl.split(where, wide, num_splits=count), merged)
 
-    return _along(tfl, "SPLIT", split, at, x)
+    return _build_on_merged(tfl, "SPLIT", split, at, x)
 
 
-def _along(tfl: Lowering, kind: str, build: Callable[..., Any], axis: int, *data: Value) -> Any:
-    """`build(*data, axis)`, where there are more dimensions than the kernel takes on data whose dimensions before the
-    axis, and after it, are merged; the results take back theirs."""
+def _build_on_merged(tfl: Lowering, kind: str, build: Callable[..., Any], axis: int, *data: Value) -> Any:
+    """Build `build(*data, axis)` with the dimensions before and after the axis merged where there are more than the
+    kernel takes."""
     shapes = [shape_of(x) for x in data]
     if len(shapes[0]) <= RANK.get(kind, 8):
         return build(*data, axis)
@@ -210,44 +210,44 @@ def _along(tfl: Lowering, kind: str, build: Callable[..., Any], axis: int, *data
 
 
 def _index(tfl: Lowering, x: Value) -> Value:
-    """Sizes as int32; int64 ones that are computed stay as they are."""
+    """Return sizes as int32; int64 ones that are computed stay as they are."""
     return tfl.const(x.data.astype(np.int32)) if x.is_const else x  # type: ignore[union-attr]
 
 
-def _joined(tfl: Lowering, values: tuple[Value, ...] | list[Value], axis: Value) -> Value:
+def _concatenate(tfl: Lowering, values: tuple[Value, ...] | list[Value], axis: Value) -> Value:
     if len(values) == 1:
         return values[0]
 
     def join(*merged_and_axis: Any) -> Value:
         *merged, at = merged_and_axis
-        return through(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=at), *merged)
+        return build_legalized(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=at), *merged)
 
-    return _along(tfl, "CONCATENATION", join, _axis(axis, values[0]), *values)
+    return _build_on_merged(tfl, "CONCATENATION", join, _axis(axis, values[0]), *values)
 
 
-def _padded(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) -> Value:
-    """Where there are too many dimensions for the kernel, those that are not padded are merged with their neighbours;
-    where that leaves too many, one dimension after the other is padded."""
+def _pad_merged(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) -> Value:
+    """Pad x with the dimensions that are not padded merged where there are too many for the kernel; where that leaves
+    too many, pad one dimension after the other."""
     amounts = _index(tfl, paddings)
     shape = shape_of(x)
     build = getattr(tfl, kind.lower())
     if len(shape) <= RANK[kind] or amounts.data is None:
-        return through(tfl, kind, lambda wide, *fill: build(wide, amounts, *fill), x, *value)
-    runs = untouched_merged([bool(pair.any()) for pair in amounts.data])
+        return build_legalized(tfl, kind, lambda wide, *fill: build(wide, amounts, *fill), x, *value)
+    runs = merge_untouched_dims([bool(pair.any()) for pair in amounts.data])
     if len(runs) > RANK[kind]:
         for axis in np.flatnonzero(amounts.data.any(axis=1)):
             alone = np.where(np.arange(len(shape))[:, None] == axis, amounts.data, 0)
-            x = _padded(tfl, kind, x, tfl.const(alone), *value)
+            x = _pad_merged(tfl, kind, x, tfl.const(alone), *value)
         return x
     merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in runs])
     outer = tfl.const(amounts.data[[run[0] for run in runs]])
-    y = through(tfl, kind, lambda wide, *fill: build(wide, outer, *fill), merged, *value)
+    y = build_legalized(tfl, kind, lambda wide, *fill: build(wide, outer, *fill), merged, *value)
     dims = [dim + int(pair.sum()) for dim, pair in zip(shape, amounts.data)]
     return reshape(tfl, y, dims, x)
 
 
-def untouched_merged(touched: list[bool]) -> list[list[int]]:
-    """The dimensions, those that an op does not touch in runs of neighbours."""
+def merge_untouched_dims(touched: list[bool]) -> list[list[int]]:
+    """Return groups of axes: each touched axis alone, runs of adjacent untouched axes together."""
     runs: list[list[int]] = []
     for axis, is_touched in enumerate(touched):
         if runs and not is_touched and not touched[axis - 1]:
@@ -257,28 +257,28 @@ def untouched_merged(touched: list[bool]) -> list[list[int]]:
     return runs
 
 
-def _merged_transpose(tfl: Lowering, x: Value, order: list[int]) -> Value:
-    """x transposed with dimensions merged that stay neighbours; where that leaves too many, one axis after another goes
-    to its place first."""
+def _transpose_merged(tfl: Lowering, x: Value, order: list[int]) -> Value:
+    """Return x transposed with dimensions merged that stay neighbors; where that leaves too many, one axis after
+    another goes to its place first."""
     placed = 0
-    while len(_neighbours(order)) > RANK["TRANSPOSE"]:
+    while len(_neighbors(order)) > RANK["TRANSPOSE"]:
         moved = order[placed]
         before = [axis for axis in range(len(order)) if axis != moved]
         before.insert(placed, moved)
-        x = _merged_transpose(tfl, x, before)
+        x = _transpose_merged(tfl, x, before)
         order = [before.index(axis) for axis in order]
         placed += 1
     shape = shape_of(x)
-    runs = _neighbours(order)
+    runs = _neighbors(order)
     in_place = sorted(runs)
     merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in in_place])
     perm = [in_place.index(run) for run in runs]
-    y = through(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, perm), merged)
+    y = build_legalized(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, perm), merged)
     return reshape(tfl, y, [shape[axis] for axis in order], x)
 
 
-def _neighbours(order: list[int]) -> list[list[int]]:
-    """Runs of axes that stay neighbours, in their new order."""
+def _neighbors(order: list[int]) -> list[list[int]]:
+    """Run of axes that stay neighbors, in their new order."""
     runs: list[list[int]] = []
     for axis in order:
         if runs and runs[-1][-1] == axis - 1:
@@ -288,10 +288,10 @@ def _neighbours(order: list[int]) -> list[list[int]]:
     return runs
 
 
-def _turned(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
-    """x rolled by a known distance along a known size."""
+def _roll_static(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
+    """Roll x by a known distance along a dimension of known size."""
     shape = shape_of(x)
-    (count,) = known([shape[axis]], "the size of the dimension")
+    (count,) = static_dims([shape[axis]], "the size of the dimension")
     by = by % count if count else 0
     if not by:
         return x
@@ -301,20 +301,20 @@ def _turned(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
         for begin, length in ((count - by, by), (0, count - by)):
             starts = [begin if at == along else 0 for at in range(len(shape_of(merged)))]
             lengths = [length if at == along else -1 for at in range(len(shape_of(merged)))]
-            parts.append(through(tfl, "SLICE", lambda w, s=starts, n=lengths: tfl.slice_(w, s, n), merged))
-        return through(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=along), *parts)
+            parts.append(build_legalized(tfl, "SLICE", lambda w, s=starts, n=lengths: tfl.slice_(w, s, n), merged))
+        return build_legalized(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=along), *parts)
 
-    return _along(tfl, "SLICE", turn, axis, x)
+    return _build_on_merged(tfl, "SLICE", turn, axis, x)
 
 
-def _turned_at_run_time(tfl: Lowering, x: Value, axis: int, by: Value) -> Value:
+def _roll_dynamic(tfl: Lowering, x: Value, axis: int, by: Value) -> Value:
     count = shape_of(x)[axis]
-    source = tfl.floor_mod(tfl.sub(positions(tfl, count, x), by), extent(tfl, count, x))
-    return through(tfl, "GATHER", lambda wide: tfl.gather(wide, source, axis=axis), x)
+    source = tfl.floor_mod(tfl.sub(iota(tfl, count, x), by), dim_scalar(tfl, count, x))
+    return build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, source, axis=axis), x)
 
 
-def _shift_along(tfl: Lowering, shift: Value, axis: Value, dimension: int, rank: int) -> Value:
-    """How far to roll along a dimension, an int32 scalar: the sum of the shifts whose axis it is."""
+def _shift_of_axis(tfl: Lowering, shift: Value, axis: Value, dimension: int, rank: int) -> Value:
+    """Return how far to roll along a dimension, an int32 scalar: the sum of the shifts whose axis it is."""
     shift, axis = cast(tfl, shift, types.INT32), cast(tfl, axis, types.INT32)
     mine = cast(tfl, tfl.equal(tfl.floor_mod(axis, rank), dimension), types.INT32)
     distance = tfl.mul(mine, shift)

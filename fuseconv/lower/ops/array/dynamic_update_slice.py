@@ -1,14 +1,14 @@
-"""Writing into a part of a tensor, which is what writing into a list becomes."""
+"""Lowering of dynamic updates of slices, which writes to TensorLists become."""
 
 from __future__ import annotations
 
 from fuseconv.lower.rules import lowers
-from fuseconv.lower.support.kernel_limits import through
+from fuseconv.lower.support.kernel_limits import build_legalized
 
 
 @lowers
 def XlaDynamicUpdateSlice(tfl, x, update, indices):
     """DYNAMIC_UPDATE_SLICE."""
-    return through(
+    return build_legalized(
         tfl, "DYNAMIC_UPDATE_SLICE", lambda a, b: tfl.dynamic_update_slice(a, b, indices), x, update
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Gathers, scatters and what else goes by indices."""
+"""Lowering of gathers, scatters and other ops on indices."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.support.dynamic_shapes import extent, known, positions, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, select, sizes, through
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, select, sizes
 from fuseconv.lower.support.type_promotion import cast
 
 
@@ -35,7 +35,7 @@ def GatherV2(tfl, params, indices, axis, *, batch_dims=0):
 def GatherNd(tfl, params, indices):
     """GATHER_ND."""
     where = _integers(tfl, indices)
-    return through(tfl, "GATHER_ND", lambda wide: tfl.gather_nd(wide, where), params)
+    return build_legalized(tfl, "GATHER_ND", lambda wide: tfl.gather_nd(wide, where), params)
 
 
 @lowers
@@ -43,20 +43,20 @@ def ScatterNd(tfl, indices, updates, shape):
     """SCATTER_ND."""
     dims = tfl.ints(tfl.shape) if tfl.source.result.is_static else cast(tfl, shape, types.INT32)
     where = cast(tfl, indices, types.INT32)
-    return through(tfl, "SCATTER_ND", lambda wide: tfl.scatter_nd(where, wide, dims), updates)
+    return build_legalized(tfl, "SCATTER_ND", lambda wide: tfl.scatter_nd(where, wide, dims), updates)
 
 
 @lowers
 def SparseToDense(tfl, sparse_indices, output_shape, sparse_values, default_value):
     """SPARSE_TO_DENSE."""
-    (rank,) = known(shape_of(output_shape, 1), "the rank of what SPARSE_TO_DENSE makes")
+    (rank,) = static_dims(shape_of(output_shape, 1), "the rank of what SPARSE_TO_DENSE makes")
     require(rank <= 4, "SPARSE_TO_DENSE makes tensors of up to 4 dimensions")
     where, shape = _integers(tfl, sparse_indices), _integers(tfl, output_shape)
 
     def spread(values: Value, default: Value) -> Value:
         return tfl.sparse_to_dense(where, shape, values, default)
 
-    return through(tfl, "SPARSE_TO_DENSE", spread, sparse_values, default_value)
+    return build_legalized(tfl, "SPARSE_TO_DENSE", spread, sparse_values, default_value)
 
 
 @lowers
@@ -87,7 +87,7 @@ def TensorScatterUpdate(tfl, tensor, indices, updates):
     """GATHER of the last update of each row, SELECT_V2 where there is one."""
     rows = _Rows(tfl, tensor, indices, updates)
     chosen = tfl.maximum(rows.last, 0)
-    new = through(tfl, "GATHER", lambda wide: tfl.gather(wide, chosen, axis=0), rows.updates)
+    new = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, chosen, axis=0), rows.updates)
     return reshape(tfl, select(tfl, rows.written, new, rows.tensor), shape_of(tensor), tensor)
 
 
@@ -125,14 +125,14 @@ def TensorScatterMin(tfl, tensor, indices, updates):
 def OneHot(tfl, indices, depth, on_value, off_value, *, axis=-1):
     """ONE_HOT."""
     which, count = _integers(tfl, indices), cast(tfl, depth, types.INT32)
-    return through(
+    return build_legalized(
         tfl, "ONE_HOT", lambda on, off: tfl.one_hot(which, count, on, off, axis=axis), on_value, off_value
     )
 
 
 @lowers
 def Unique(tfl, x, *, out_idx=None):
-    """UNIQUE; of strings that of the places at which they occur first."""
+    """UNIQUE; of strings, UNIQUE of the indices at which they first occur."""
     made = tfl.source.results[1].dtype
     values, indices = _unique(tfl, x, made)
     return [values, indices]
@@ -175,7 +175,7 @@ def DynamicStitch(tfl, *indices_and_data):
     def stitched(*wide: Value) -> Value:
         return tfl.gather(wide[0] if len(wide) == 1 else tfl.concatenation(*wide, axis=0), order, axis=0)
 
-    return through(tfl, "GATHER", stitched, *rows)
+    return build_legalized(tfl, "GATHER", stitched, *rows)
 
 
 def _stitched_at_run_time(tfl: Lowering, indices: Sequence[Value], data: Sequence[Value]) -> Value:
@@ -185,14 +185,14 @@ def _stitched_at_run_time(tfl: Lowering, indices: Sequence[Value], data: Sequenc
     ]
     joined = named[0] if len(named) == 1 else tfl.concatenation(*named, axis=0)
     size = tfl.maximum(tfl.add(tfl.reduce_max(joined, [0]), 1), 0)
-    last = tfl.unsorted_segment_max(positions(tfl, shape_of(joined)[0], joined), joined, size)
+    last = tfl.unsorted_segment_max(iota(tfl, shape_of(joined)[0], joined), joined, size)
     # TensorFlow says nothing of rows that no index names.
     order = tfl.maximum(last, 0)
 
     def stitched(*wide: Value) -> Value:
         return tfl.gather(wide[0] if len(wide) == 1 else tfl.concatenation(*wide, axis=0), order, axis=0)
 
-    return through(tfl, "GATHER", stitched, *rows)
+    return build_legalized(tfl, "GATHER", stitched, *rows)
 
 
 @lowers
@@ -213,11 +213,13 @@ def DataFormatVecPermute(tfl, x, *, src_format="NHWC", dst_format="NCHW"):
 
 def _gathered(tfl: Lowering, params: Value, indices: Value, axis: int, batch_dims: int) -> Value:
     which = _integers(tfl, indices)
-    return through(tfl, "GATHER", lambda wide: tfl.gather(wide, which, axis=axis, batch_dims=batch_dims), params)
+    return build_legalized(
+        tfl, "GATHER", lambda wide: tfl.gather(wide, which, axis=axis, batch_dims=batch_dims), params
+    )
 
 
 def _integers(tfl: Lowering, indices: Value) -> Value:
-    """Indices as int32 or int64."""
+    """Return indices as int32 or int64."""
     return indices if indices.dtype in (types.INT32, types.INT64) else cast(tfl, indices, types.INT32)
 
 
@@ -238,7 +240,7 @@ def _unique(tfl: Lowering, x: Value, index_type: types.DType) -> tuple[Value, Va
 
 def _scattered(tfl: Lowering, tensor: Value, indices: Value, updates: Value) -> Value:
     where, shape = cast(tfl, indices, types.INT32), sizes(tfl, shape_of(tensor), tensor)
-    return through(tfl, "SCATTER_ND", lambda wide: tfl.scatter_nd(where, wide, shape), updates)
+    return build_legalized(tfl, "SCATTER_ND", lambda wide: tfl.scatter_nd(where, wide, shape), updates)
 
 
 class _Rows:
@@ -250,7 +252,7 @@ class _Rows:
 
     def __init__(self, tfl: Lowering, tensor: Value, indices: Value, updates: Value) -> None:
         *outer, depth = shape_of(indices)
-        (level,) = known([depth], "how many dimensions an index has")
+        (level,) = static_dims([depth], "how many dimensions an index has")
         dims = shape_of(tensor)
         strides = sizes(tfl, tuple(product(dims[at + 1 : level]) for at in range(level)), tensor)
         rows: Dim = product(dims[:level])
@@ -258,10 +260,10 @@ class _Rows:
         width = product(dims[level:])
         where = reshape(tfl, cast(tfl, indices, types.INT32), (count, level), indices)
         self.ids = tfl.sum(tfl.mul(where, strides), [1])
-        self.total = extent(tfl, rows, tensor)
+        self.total = dim_scalar(tfl, rows, tensor)
         self.tensor = reshape(tfl, tensor, (rows, width), tensor)
         self.updates = reshape(tfl, updates, (count, width), indices, tensor)
-        last = unsorted(tfl, "UNSORTED_SEGMENT_MAX", positions(tfl, count, indices), self.ids, self.total)
+        last = unsorted(tfl, "UNSORTED_SEGMENT_MAX", iota(tfl, count, indices), self.ids, self.total)
         self.last = last
         self.written = reshape(tfl, tfl.greater_equal(last, 0), (rows, 1), tensor)
 

@@ -15,15 +15,15 @@ from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, Shape, is_static, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.support.dynamic_shapes import extent, known, positions, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import scalar, select, through
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
+from fuseconv.lower.support.kernel_limits import build_legalized, scalar, select
 from fuseconv.lower.support.type_promotion import cast
 
 
 @lowers("MatrixDiag", "BatchMatrixDiag")
 def MatrixDiag(tfl, diagonal):
     """MATRIX_DIAG."""
-    return through(tfl, "MATRIX_DIAG", tfl.matrix_diag, diagonal)
+    return build_legalized(tfl, "MATRIX_DIAG", tfl.matrix_diag, diagonal)
 
 
 @lowers("MatrixDiagV2", "MatrixDiagV3")
@@ -35,7 +35,7 @@ def MatrixDiagV3(tfl, diagonal, k, num_rows, num_cols, padding_value, *, align=N
     if simple and padding_value.is_const and not padding_value.data.any():
         return MatrixDiag(tfl, diagonal)
     dims = shape_of(diagonal)
-    inner = known(dims[-1:] if low == high else dims[-2:], "the size of the diagonals")
+    inner = static_dims(dims[-1:] if low == high else dims[-2:], "the size of the diagonals")
     least = inner[-1] + max(0, -high), inner[-1] + max(0, low)
     square = rows == columns == -1
     rows = max(least) if square else least[0] if rows == -1 else rows
@@ -44,7 +44,7 @@ def MatrixDiagV3(tfl, diagonal, k, num_rows, num_cols, padding_value, *, align=N
     source = np.full((rows, columns), int(product(inner)))
     for place, row, column in _diagonals(low, high, rows, columns, _alignment(tfl, align)):
         source[row, column] = place
-    return _remapped(tfl, [diagonal], len(inner), source, padding_value)
+    return _gather_by_index(tfl, [diagonal], len(inner), source, padding_value)
 
 
 @lowers("MatrixDiagPart", "BatchMatrixDiagPart")
@@ -76,7 +76,7 @@ def Diag(tfl, diagonal):
     """MATRIX_DIAG of all elements."""
     dims = shape_of(diagonal)
     flat = reshape(tfl, diagonal, (product(dims),))
-    return reshape(tfl, through(tfl, "MATRIX_DIAG", tfl.matrix_diag, flat), (*dims, *dims), diagonal)
+    return reshape(tfl, build_legalized(tfl, "MATRIX_DIAG", tfl.matrix_diag, flat), (*dims, *dims), diagonal)
 
 
 @lowers
@@ -84,7 +84,7 @@ def DiagPart(tfl, x):
     """GATHER of the main diagonal of the two halves of the dimensions."""
     dims = shape_of(x)
     half = dims[: len(dims) // 2]
-    (count,) = known([product(half)], "the size of the diagonal")
+    (count,) = static_dims([product(half)], "the size of the diagonal")
     return reshape(tfl, _part(tfl, reshape(tfl, x, (count, count)), 0, 0, "LEFT_LEFT", None), half, x)
 
 
@@ -93,22 +93,22 @@ def MatrixBandPart(tfl, x, num_lower, num_upper):
     """SELECT_V2 of the band, else 0."""
     rows, columns = shape_of(x)[-2:]
     # Where a number is negative, the whole side is kept: nothing is further off than the size.
-    offset = tfl.sub(positions(tfl, columns, x), reshape(tfl, positions(tfl, rows, x), (rows, 1), x))
+    offset = tfl.sub(iota(tfl, columns, x), reshape(tfl, iota(tfl, rows, x), (rows, 1), x))
     below = tfl.less_equal(tfl.neg(offset), _width(tfl, num_lower, rows, x))
     above = tfl.less_equal(offset, _width(tfl, num_upper, columns, x))
     return select(tfl, tfl.logical_and(below, above), x, 0)
 
 
 def _width(tfl: Lowering, number: Value, size: Dim, x: Value) -> Value:
-    """How far from the diagonal elements are kept, as an int32 scalar."""
+    """Return how far from the diagonal elements are kept, as an int32 scalar."""
     if number.data is not None:
-        return scalar(number.data, types.INT32) if number.data >= 0 else extent(tfl, size, x)
+        return scalar(number.data, types.INT32) if number.data >= 0 else dim_scalar(tfl, size, x)
     number = cast(tfl, number, types.INT32)
-    return tfl.select_v2(tfl.less(number, 0), extent(tfl, size, x), number)
+    return tfl.select_v2(tfl.less(number, 0), dim_scalar(tfl, size, x), number)
 
 
 def _band(k: Value) -> tuple[int, int]:
-    """The lowest and the highest diagonal."""
+    """Return the lowest and the highest diagonal."""
     diagonals = constant_of(k, "the choice of diagonals").reshape(-1).tolist()
     return diagonals[0], diagonals[-1]
 
@@ -118,8 +118,8 @@ def _alignment(tfl: Lowering, align: str | None) -> str:
 
 
 def _diagonals(low: int, high: int, rows: int, columns: int, align: str) -> Iterator[tuple[int, int, int]]:
-    """(place, row, column) of each element of the diagonals; the place is that in a table of them, [high - low + 1,
-    longest], which holds the highest first, each flush to the side that `align` names ("super_sub")."""
+    """Return (place, row, column) of each element of the diagonals; the place is that in a table of them, [high - low +
+    1, longest], which holds the highest first, each flush to the side that `align` names ("super_sub")."""
     above, below = align.split("_")
     lengths = {d: min(rows + min(d, 0), columns - max(d, 0)) for d in range(low, high + 1)}
     longest = max(lengths.values())
@@ -134,41 +134,41 @@ def _diagonals(low: int, high: int, rows: int, columns: int, align: str) -> Iter
 def _part(tfl: Lowering, x: Value, low: int, high: int, align: str, padding: Value | None) -> Value:
     *batch, height, width = shape_of(x)
     if low == high == 0 and not is_static((height, width)):
-        # Neighbours on the diagonal are a row and a column apart.
-        step = tfl.add(extent(tfl, width, x), 1)
-        count = tfl.minimum(extent(tfl, height, x), extent(tfl, width, x))
+        # Neighbors on the diagonal are a row and a column apart.
+        step = tfl.add(dim_scalar(tfl, width, x), 1)
+        count = tfl.minimum(dim_scalar(tfl, height, x), dim_scalar(tfl, width, x))
         places = tfl.mul(tfl.range(scalar(0, types.INT32), count, scalar(1, types.INT32)), step)
         flat = reshape(tfl, x, (product(batch), product([height, width])))
-        taken = through(tfl, "GATHER", lambda wide: tfl.gather(wide, places, axis=1), flat)
+        taken = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, places, axis=1), flat)
         return reshape(tfl, taken, (*batch, shape_of(taken)[1]), x, taken)
-    rows, columns = known(shape_of(x)[-2:], "the size of the matrix")
+    rows, columns = static_dims(shape_of(x)[-2:], "the size of the matrix")
     longest = min(rows + min(high, 0), columns - max(low, 0))
     budget.require_room((high - low + 1) * longest, 8, tfl.name)
     source = np.full((high - low + 1) * longest, rows * columns)
     for place, row, column in _diagonals(low, high, rows, columns, align):
         source[place] = row * columns + column
-    return _remapped(tfl, [x], 2, source.reshape((-1, longest)[low == high :]), padding)
+    return _gather_by_index(tfl, [x], 2, source.reshape((-1, longest)[low == high :]), padding)
 
 
 def _with_diagonals(tfl: Lowering, x: Value, diagonal: Value, low: int, high: int, align: str) -> Value:
     if low == high == 0 and not is_static(shape_of(x)[-2:]):
-        return through(tfl, "MATRIX_SET_DIAG", tfl.matrix_set_diag, x, diagonal)
-    rows, columns = known(shape_of(x)[-2:], "the size of the matrix")
+        return build_legalized(tfl, "MATRIX_SET_DIAG", tfl.matrix_set_diag, x, diagonal)
+    rows, columns = static_dims(shape_of(x)[-2:], "the size of the matrix")
     budget.require_room(rows * columns, 8, tfl.name)
     source = np.arange(rows * columns).reshape(rows, columns)
     for place, row, column in _diagonals(low, high, rows, columns, align):
         source[row, column] = rows * columns + place
-    return _remapped(tfl, [x, diagonal], 2, source, None)
+    return _gather_by_index(tfl, [x, diagonal], 2, source, None)
 
 
-def _remapped(
+def _gather_by_index(
     tfl: Lowering, operands: list[Value], inner: int, source: np.ndarray, padding: Value | None
 ) -> Value:
-    """A tensor whose last dimensions are those of `source`, which holds for each element its place among the last
-    dimensions of the operands (`inner` of the first), flattened and joined; the place after the last is the padding."""
+    """Build a gather along the flattened, joined inner dimensions of the operands: the result has the inner dimensions
+    of `source`, which holds an index for each element; the index after the last is the padding."""
     shape = shape_of(operands[0])
     batch: Shape = shape[: len(shape) - inner]
-    widths = [math.prod(known(shape_of(x)[len(batch) :], "the size of the matrix")) for x in operands]
+    widths = [math.prod(static_dims(shape_of(x)[len(batch) :], "the size of the matrix")) for x in operands]
     flat = [reshape(tfl, x, (product(batch), width), operands[0]) for x, width in zip(operands, widths)]
 
     def gathered(*wide: Value) -> Value:
@@ -179,4 +179,4 @@ def _remapped(
         return tfl.gather(joined, source.reshape(-1).astype(np.int32), axis=1)
 
     fill = [padding] if padding is not None else []
-    return reshape(tfl, through(tfl, "GATHER", gathered, *flat, *fill), (*batch, *source.shape), operands[0])
+    return reshape(tfl, build_legalized(tfl, "GATHER", gathered, *flat, *fill), (*batch, *source.shape), operands[0])

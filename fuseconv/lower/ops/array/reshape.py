@@ -9,7 +9,7 @@ from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.kernel_limits import broadcast_to, check_rank, elementwise, scalar, through
+from fuseconv.lower.support.kernel_limits import broadcast_to, build_legalized, check_rank, elementwise, scalar
 from fuseconv.lower.support.type_promotion import cast
 
 # Whole numbers up to here are all float32 numbers.
@@ -19,20 +19,20 @@ _COUNTABLE = 1 << 24
 @lowers
 def Reshape(tfl, x, shape):
     """RESHAPE to a constant where at most one dimension is unknown, else to the shape that is computed."""
-    return _restated(tfl, x) or tfl.reshape(x, cast(tfl, shape, types.INT32))
+    return _reshape_to_result(tfl, x) or tfl.reshape(x, cast(tfl, shape, types.INT32))
 
 
 @lowers
 def Squeeze(tfl, x, *, squeeze_dims=()):
     """RESHAPE to a constant; SQUEEZE where more than one dimension is unknown."""
     dims = [int(dim) % len(shape_of(x)) for dim in squeeze_dims] if squeeze_dims else None
-    return _restated(tfl, x) or tfl.squeeze(x, squeeze_dims=tuple(dims) if dims else None)
+    return _reshape_to_result(tfl, x) or tfl.squeeze(x, squeeze_dims=tuple(dims) if dims else None)
 
 
 @lowers
 def ExpandDims(tfl, x, axis):
     """RESHAPE to a constant; EXPAND_DIMS where more than one dimension is unknown."""
-    return _restated(tfl, x) or tfl.expand_dims(x, cast(tfl, axis, types.INT32))
+    return _reshape_to_result(tfl, x) or tfl.expand_dims(x, cast(tfl, axis, types.INT32))
 
 
 @lowers
@@ -65,7 +65,7 @@ def Rank(tfl, x):
 def Fill(tfl, dims, value):
     """FILL."""
     shape = tfl.ints(tfl.shape) if tfl.source.result.is_static else cast(tfl, dims, types.INT32)
-    return through(tfl, "FILL", lambda wide: tfl.fill(shape, wide), value)
+    return build_legalized(tfl, "FILL", lambda wide: tfl.fill(shape, wide), value)
 
 
 @lowers
@@ -77,7 +77,7 @@ def Empty(tfl, shape, *, init=False):
 @lowers
 def Range(tfl, start, limit, delta):
     """RANGE."""
-    return through(tfl, "RANGE", tfl.range, start, limit, delta)
+    return build_legalized(tfl, "RANGE", tfl.range, start, limit, delta)
 
 
 @lowers
@@ -92,7 +92,7 @@ def LinSpace(tfl, start, stop, num):
     step = elementwise(tfl, "DIV", elementwise(tfl, "SUB", stop, start), float(count - 1))
     inner = elementwise(tfl, "MUL", tfl.const(np.arange(count - 1, dtype=step.dtype.numpy)), step)
     parts = elementwise(tfl, "ADD", inner, start), reshape(tfl, stop, (1,))
-    return through(tfl, "CONCATENATION", lambda a, b: tfl.concatenation(a, b, axis=0), *parts)
+    return build_legalized(tfl, "CONCATENATION", lambda a, b: tfl.concatenation(a, b, axis=0), *parts)
 
 
 @lowers
@@ -103,7 +103,7 @@ def BroadcastTo(tfl, x, shape):
     check_rank("BROADCAST_TO", tfl.source.result)
     if tfl.source.result.is_static:
         return broadcast_to(tfl, x, tfl.shape)
-    return through(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, shape), x)
+    return build_legalized(tfl, "BROADCAST_TO", lambda wide: tfl.broadcast_to(wide, shape), x)
 
 
 @lowers
@@ -128,8 +128,8 @@ def BroadcastGradientArgs(tfl, s0, s1):
     return [cast(tfl, tfl.reshape(at, [-1]), s0.dtype) for at in axes]
 
 
-def _restated(tfl: Lowering, x: Value) -> Value | None:
-    """x in the op's shape, if that has at most one unknown dimension; x itself if the shape is its own."""
+def _reshape_to_result(tfl: Lowering, x: Value) -> Value | None:
+    """Return x in the op's shape, if that has at most one unknown dimension; x itself if the shape is its own."""
     target = tfl.shape
     if target is not None and x.shape == target:
         return x

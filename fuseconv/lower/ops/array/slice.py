@@ -11,10 +11,10 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.ops.array.concat_and_split import untouched_merged
+from fuseconv.lower.ops.array.concat_and_split import merge_untouched_dims
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.kernel_limits import scalar, sizes, through
+from fuseconv.lower.support.kernel_limits import build_legalized, scalar, sizes
 from fuseconv.lower.support.type_promotion import cast
 from fuseconv.tfl.limits import RANK
 
@@ -22,9 +22,9 @@ _FAR = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Cut:
-    """What is taken of one dimension: begin:end:stride, where None is open; only the element `begin`, and the
-    dimension with it, if `shrink`."""
+class DimSlice:
+    """The slice of one dimension: begin:end:stride, where None is open; if `shrink`, the element `begin` only, without
+    the dimension."""
 
     begin: int | None = None
     end: int | None = None
@@ -49,20 +49,20 @@ def Slice(tfl, x, begin, size):
     shape = shape_of(x)
     if begin.is_const and size.is_const:
         starts, sizes = begin.data.tolist(), size.data.tolist()
-        cuts = [Cut(b, None if n == -1 else b + n) for b, n in zip(starts, sizes)]
+        cuts = [DimSlice(b, None if n == -1 else b + n) for b, n in zip(starts, sizes)]
         if len(shape) > RANK["SLICE"] or all(cut.takes_all(dim) for cut, dim in zip(cuts, shape)):
-            return cut_out(tfl, x, cuts)
-        return through(tfl, "SLICE", lambda wide: tfl.slice_(wide, starts, sizes), x)
-    return through(tfl, "SLICE", lambda wide: tfl.slice_(wide, begin, cast(tfl, size, begin.dtype)), x)
+            return slice_dims(tfl, x, cuts)
+        return build_legalized(tfl, "SLICE", lambda wide: tfl.slice_(wide, starts, sizes), x)
+    return build_legalized(tfl, "SLICE", lambda wide: tfl.slice_(wide, begin, cast(tfl, size, begin.dtype)), x)
 
 
 @lowers
 def XlaDynamicSlice(tfl, x, start_indices, size_indices):
-    """SLICE from where MAXIMUM and MINIMUM leave the start, which is such that the whole slice lies within x."""
+    """SLICE from a start that MAXIMUM and MINIMUM clamp so that the slice lies within x."""
     shape, lengths, starts = shape_of(x), _int32(tfl, size_indices), _int32(tfl, start_indices)
     last = tfl.sub(sizes(tfl, shape, x), lengths)
     starts = tfl.maximum(tfl.minimum(starts, last), tfl.ints([0] * len(shape)))
-    return through(tfl, "SLICE", lambda wide: tfl.slice_(wide, starts, lengths), x)
+    return build_legalized(tfl, "SLICE", lambda wide: tfl.slice_(wide, starts, lengths), x)
 
 
 @lowers
@@ -72,9 +72,9 @@ def StridedSlice(
     """STRIDED_SLICE; where the bounds are constant, RESHAPE or EXPAND_DIMS adds the new dimensions."""
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
     if not (begin.is_const and end.is_const and strides.is_const):
-        return _at_run_time(tfl, x, (begin, end, strides), masks)
+        return _dynamic_slice(tfl, x, (begin, end, strides), masks)
     spec = _dense(begin.data.tolist(), end.data.tolist(), strides.data.tolist(), masks, len(shape_of(x)))
-    y = cut_out(tfl, x, [cut for cut in spec if cut is not None])
+    y = slice_dims(tfl, x, [cut for cut in spec if cut is not None])
     new = [axis for axis, cut in enumerate(cut for cut in spec if cut is None or not cut.shrink) if cut is None]
     if not new:
         return y
@@ -84,22 +84,22 @@ def StridedSlice(
     return functools.reduce(lambda value, axis: tfl.expand_dims(value, scalar(axis, types.INT32)), new, y)
 
 
-def cut_out(tfl: Lowering, x: Value, cuts: Sequence[Cut]) -> Value:
-    """The part of x that the cuts take, one for each dimension."""
+def slice_dims(tfl: Lowering, x: Value, cuts: Sequence[DimSlice]) -> Value:
+    """Build the slice of x with one DimSlice for each dimension."""
     shape = shape_of(x)
     touched = [not cut.takes_all(dim) for cut, dim in zip(cuts, shape)]
     if not any(touched):
         return x
     if len(shape) <= RANK["STRIDED_SLICE"]:
         return _strided_slice(tfl, x, cuts)
-    runs = untouched_merged(touched)
+    runs = merge_untouched_dims(touched)
     if len(runs) > RANK["STRIDED_SLICE"]:
         # From the last to the first: a dimension that goes leaves those before it where they are.
         for axis in reversed([axis for axis, cut in enumerate(touched) if cut]):
-            x = cut_out(tfl, x, [cuts[axis] if at == axis else Cut() for at in range(len(shape_of(x)))])
+            x = slice_dims(tfl, x, [cuts[axis] if at == axis else DimSlice() for at in range(len(shape_of(x)))])
         return x
     merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in runs])
-    y = _strided_slice(tfl, merged, [cuts[run[0]] if touched[run[0]] else Cut() for run in runs])
+    y = _strided_slice(tfl, merged, [cuts[run[0]] if touched[run[0]] else DimSlice() for run in runs])
     taken = iter(shape_of(y))
     dims: list[Dim] = []
     for run in runs:
@@ -109,9 +109,9 @@ def cut_out(tfl: Lowering, x: Value, cuts: Sequence[Cut]) -> Value:
     return reshape(tfl, y, dims, x)
 
 
-def _strided_slice(tfl: Lowering, x: Value, cuts: Sequence[Cut]) -> Value:
+def _strided_slice(tfl: Lowering, x: Value, cuts: Sequence[DimSlice]) -> Value:
     # XNNPACK takes an end of 0 for the end of the tensor.
-    cuts = [Cut(1, 1) if cut.takes_none(size) else cut for cut, size in zip(cuts, shape_of(x))]
+    cuts = [DimSlice(1, 1) if cut.takes_none(size) else cut for cut, size in zip(cuts, shape_of(x))]
     begins = [_near(cut.begin) for cut in cuts]
     ends = [cut.begin + 1 if cut.shrink and cut.begin is not None else _near(cut.end) for cut in cuts]
     strides = [cut.stride for cut in cuts]
@@ -120,13 +120,15 @@ def _strided_slice(tfl: Lowering, x: Value, cuts: Sequence[Cut]) -> Value:
         "end_mask": _bits(cut.end is None and not cut.shrink for cut in cuts),
         "shrink_axis_mask": _bits(cut.shrink for cut in cuts),
     }
-    return through(tfl, "STRIDED_SLICE", lambda wide: tfl.strided_slice(wide, begins, ends, strides, **masks), x)
+    return build_legalized(
+        tfl, "STRIDED_SLICE", lambda wide: tfl.strided_slice(wide, begins, ends, strides, **masks), x
+    )
 
 
 def _dense(
     begins: list[int], ends: list[int], strides: list[int], masks: tuple[int, int, int, int, int], rank: int
-) -> list[Cut | None]:
-    """A cut for each dimension of the operand, and None where a new dimension goes; the ellipsis is spelled out.
+) -> list[DimSlice | None]:
+    """Return a cut for each dimension of the operand, and None where a new dimension goes; the ellipsis is spelled out.
 
     Source of the contract: TensorFlow's StridedSlice. Of the masks, the ellipsis wins over a new axis, that over
     shrinking, and that over open bounds.
@@ -134,27 +136,29 @@ def _dense(
     begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask = masks
     bits = [1 << index for index in range(len(begins))]
     taken = sum(not bit & (ellipsis_mask | new_axis_mask) for bit in bits)
-    spec: list[Cut | None] = []
+    spec: list[DimSlice | None] = []
     for bit, begin, end, stride in zip(bits, begins, ends, strides):
         if bit & ellipsis_mask:
-            spec += [Cut()] * (rank - taken)
+            spec += [DimSlice()] * (rank - taken)
         elif bit & new_axis_mask:
             spec.append(None)
         elif bit & shrink_axis_mask:
-            spec.append(Cut(begin, shrink=True))
+            spec.append(DimSlice(begin, shrink=True))
         else:
-            spec.append(Cut(None if bit & begin_mask else begin, None if bit & end_mask else end, stride))
-    return spec if ellipsis_mask else spec + [Cut()] * (rank - taken)
+            spec.append(DimSlice(None if bit & begin_mask else begin, None if bit & end_mask else end, stride))
+    return spec if ellipsis_mask else spec + [DimSlice()] * (rank - taken)
 
 
-def _at_run_time(
+def _dynamic_slice(
     tfl: Lowering, x: Value, bounds: tuple[Value, Value, Value], masks: tuple[int, int, int, int, int]
 ) -> Value:
     names = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
     rank = len(shape_of(x)) + bin(masks[3]).count("1")
     require(rank <= RANK["STRIDED_SLICE"], f"{rank} dimensions are too many for bounds that are computed")
     near = [_int32(tfl, bound) for bound in bounds]
-    return through(tfl, "STRIDED_SLICE", lambda wide: tfl.strided_slice(wide, *near, **dict(zip(names, masks))), x)
+    return build_legalized(
+        tfl, "STRIDED_SLICE", lambda wide: tfl.strided_slice(wide, *near, **dict(zip(names, masks))), x
+    )
 
 
 def _int32(tfl: Lowering, bound: Value) -> Value:

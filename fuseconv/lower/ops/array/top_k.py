@@ -1,4 +1,4 @@
-"""What is among the largest, and what occurs in another vector."""
+"""Lowering of top-k selection, and of set differences and counts of vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fuseconv.lower.ops.math.reduction import TopKV2
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, filled, through
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, filled
 from fuseconv.lower.support.type_promotion import cast
 from fuseconv.tfl.limits import TYPES
 
@@ -43,12 +43,12 @@ def ApproxTopK(tfl, x, *, k, reduction_dimension=-1, recall_target=0.95, is_max_
 
 @lowers
 def ListDiff(tfl, x, y, *, out_idx=None):
-    """GATHER of what is EQUAL to nothing of y."""
+    """GATHER of the elements of x that are EQUAL to none of y."""
     (count,), (others,) = shape_of(x, 1), shape_of(y, 1)
     pairs = reshape(tfl, x, (count, 1), x), reshape(tfl, y, (1, others), y)
     missing = tfl.logical_not(tfl.reduce_any(elementwise(tfl, "EQUAL", *pairs), [1]))
     places = tfl.reshape(tfl.where(missing), [-1])
-    kept = through(tfl, "GATHER", lambda wide: tfl.gather(wide, places, axis=0), x)
+    kept = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, places, axis=0), x)
     return [kept, cast(tfl, places, tfl.source.results[1].dtype)]
 
 

@@ -1,4 +1,4 @@
-"""Colours of images: hue, saturation and value, and contrast."""
+"""Colors of images: hue, saturation and value, and contrast."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ONE = np.ones((), np.float32)
 @lowers
 @in_float32
 def RGBToHSV(tfl, x):
-    """Largest and smallest of the three, and what follows from them."""
+    """Hue, saturation and value from MAXIMUM and MINIMUM of the three channels."""
     return _joined(tfl, _hsv(tfl, x), x)
 
 
 @lowers
 @in_float32
 def HSVToRGB(tfl, x):
-    """Each colour is a piece of a triangle wave of the hue."""
+    """Each color is a piece of a triangle wave of the hue."""
     return _rgb(tfl, *_parts(tfl, x), x)
 
 
@@ -81,8 +81,8 @@ def _rgb(tfl: Lowering, hue: Value, saturation: Value, value: Value, x: Value) -
     red = tfl.sub(tfl.abs_(tfl.sub(turn, 3.0)), 1.0)
     green, blue = (tfl.sub(scalar(2, types.FLOAT32), tfl.abs_(tfl.sub(turn, at))) for at in (2.0, 4.0))
     rest = tfl.sub(_ONE, saturation)
-    mixed = (tfl.add(rest, tfl.mul(saturation, _cut(tfl, colour))) for colour in (red, green, blue))
-    return _joined(tfl, [tfl.mul(colour, value) for colour in mixed], x)
+    mixed = (tfl.add(rest, tfl.mul(saturation, _cut(tfl, color))) for color in (red, green, blue))
+    return _joined(tfl, [tfl.mul(color, value) for color in mixed], x)
 
 
 def _cut(tfl: Lowering, x: Value) -> Value:

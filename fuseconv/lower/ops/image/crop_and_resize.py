@@ -10,24 +10,24 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers
-from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, size
+from fuseconv.lower.support.dynamic_shapes import dim_vector, reshape, shape_of
 from fuseconv.lower.support.kernel_limits import elementwise, select
 from fuseconv.lower.support.type_promotion import cast
 
 
 @lowers
 def CropAndResize(tfl, image, boxes, box_ind, crop_size, *, method="bilinear", extrapolation_value=0.0):
-    """Each row and column of a crop is found in the image, gathered, and mixed with its neighbour."""
+    """Each row and column of a crop is found in the image, gathered, and mixed with its neighbor."""
     batch, height, width, channels = shape_of(image, 4)
     y1, x1, y2, x2 = tfl.split(np.array(1, np.int32), cast(tfl, boxes, types.FLOAT32), num_splits=4)
     rows, columns = constant_of(crop_size, "the size of the crops").tolist()
-    y = _places(tfl, y1, y2, rows, size(tfl, height, image), [-1, rows, 1])
-    x = _places(tfl, x1, x2, columns, size(tfl, width, image), [-1, 1, columns])
+    y = _sample_positions(tfl, y1, y2, rows, dim_vector(tfl, height, image), [-1, rows, 1])
+    x = _sample_positions(tfl, x1, x2, columns, dim_vector(tfl, width, image), [-1, 1, columns])
     pixels = reshape(tfl, cast(tfl, image, types.FLOAT32), [product([batch, height, width]), channels], image)
-    first = tfl.mul(tfl.reshape(box_ind, [-1, 1, 1]), size(tfl, height, image))
+    first = tfl.mul(tfl.reshape(box_ind, [-1, 1, 1]), dim_vector(tfl, height, image))
 
     def at(row: Value, column: Value) -> Value:
-        line = tfl.mul(tfl.add(first, row), size(tfl, width, image))
+        line = tfl.mul(tfl.add(first, row), dim_vector(tfl, width, image))
         return tfl.gather(pixels, tfl.add(line, column))
 
     if method == "nearest":
@@ -41,9 +41,9 @@ def CropAndResize(tfl, image, boxes, box_ind, crop_size, *, method="bilinear", e
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Where the rows, or columns, of the crops lie in the image: between which of its own, how far from the first, and
-    whether they lie in it at all."""
+class _SamplePositions:
+    """The sample positions of the rows, or columns, of the crops: the two image rows between which each lies, the
+    distance to the first, and whether it lies in the image."""
 
     before: Value
     after: Value
@@ -51,8 +51,10 @@ class _Places:
     inside: Value
 
 
-def _places(tfl: Lowering, start: Value, end: Value, count: int, extent: Value, shape: list[Dim]) -> _Places:
-    """start, end [crops,1]: the edges, where 0 and 1 are the first and the last of the image."""
+def _sample_positions(
+    tfl: Lowering, start: Value, end: Value, count: int, extent: Value, shape: list[Dim]
+) -> _SamplePositions:
+    """Return start, end [crops,1]: the edges, where 0 and 1 are the first and the last of the image."""
     last = tfl.sub(cast(tfl, extent, types.FLOAT32), 1.0)
     # A place on the last row falls beside it, as it does in TensorFlow, only if each operation rounds as TensorFlow's:
     # the divisor is a value of the run time, lest the division becomes a product with the reciprocal.
@@ -68,14 +70,14 @@ def _places(tfl: Lowering, start: Value, end: Value, count: int, extent: Value, 
     floor = tfl.floor(places)
     within = [tfl.minimum(tfl.maximum(line, 0.0), last) for line in (floor, tfl.ceil(places))]
     before, after = (cast(tfl, line, types.INT32) for line in within)
-    return _Places(before, after, tfl.sub(places, floor), inside)
+    return _SamplePositions(before, after, tfl.sub(places, floor), inside)
 
 
-def _rounded(tfl: Lowering, places: _Places) -> Value:
-    """The nearest row or column; the one after if both are."""
+def _rounded(tfl: Lowering, places: _SamplePositions) -> Value:
+    """Return the nearest row or column; the one after if both are."""
     return select(tfl, elementwise(tfl, "GREATER_EQUAL", places.fraction, 0.5), places.after, places.before)
 
 
-def _mixed(tfl: Lowering, before: Value, after: Value, places: _Places) -> Value:
+def _mixed(tfl: Lowering, before: Value, after: Value, places: _SamplePositions) -> Value:
     fraction = tfl.expand_dims(places.fraction, np.array(-1, np.int32))
     return tfl.add(before, tfl.mul(tfl.sub(after, before), fraction))

@@ -15,9 +15,9 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.data_format import pad, same_pads
-from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, through
-from fuseconv.lower.support.type_promotion import carried, cast, in_float32
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise
+from fuseconv.lower.support.type_promotion import cast, in_float32, promote
 
 _BLOCKS = (types.FLOAT32, types.UINT8, types.INT8, types.INT32, types.INT64)
 # The most places that GATHER is told: 1 MB of them in the file.
@@ -36,28 +36,28 @@ def ExtractImagePatches(tfl, images, *, ksizes, strides, rates, padding):
     x = _padded(tfl, images, window, padding, None)
     sizes = shape_of(x, 4)[1:3]
     if any(not isinstance(size, int) for size in sizes):
-        return through(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
+        return build_legalized(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
     (height, down, row_gap), (width, right, column_gap) = window
     if height == width == down == right and row_gap == column_gap == 1:
-        blocks = tfl.space_to_depth(_whole_blocks(tfl, carried(tfl, x, _BLOCKS), height), block_size=height)
+        blocks = tfl.space_to_depth(_whole_blocks(tfl, promote(tfl, x, _BLOCKS), height), block_size=height)
         return cast(tfl, blocks, images.dtype)
     starts = [np.arange(0, size - (n - 1) * gap, step) for size, (n, step, gap) in zip(sizes, window)]
     rows, columns = (np.add.outer(at, np.arange(n) * gap) for at, (n, _, gap) in zip(starts, window))
     if not 0 < rows.size * columns.size <= _MAX_PLACES:
-        return through(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
+        return build_legalized(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
     places = rows[:, None, :, None] * sizes[1] + columns[None, :, None, :]
-    return through(tfl, "GATHER", lambda wide: _gathered(tfl, wide, places.astype(np.int32)), x)
+    return build_legalized(tfl, "GATHER", lambda wide: _gathered(tfl, wide, places.astype(np.int32)), x)
 
 
 @lowers
 @in_float32
 def Dilation2D(tfl, x, filter, *, strides, rates, padding):
     """MAXIMUM of STRIDED_SLICEs, to each of which its part of the filter is ADDed."""
-    rows, columns, _ = known(shape_of(filter, 3), "the size of the filter")
+    rows, columns, _ = static_dims(shape_of(filter, 3), "the size of the filter")
     window = list(zip((rows, columns), strides[1:3], rates[1:3]))
     wide = _padded(tfl, x, window, padding, float(np.finfo(np.float32).min))
     terms = []
-    for (row, column), part in _slices(tfl, wide, window):
+    for (row, column), part in _window_slices(tfl, wide, window):
         weight = tfl.strided_slice(filter, [row, column, 0], [row + 1, column + 1, 0], [1] * 3, end_mask=4,
                                    shrink_axis_mask=3)  # fmt: skip
         terms.append(elementwise(tfl, "ADD", part, weight))
@@ -65,12 +65,12 @@ def Dilation2D(tfl, x, filter, *, strides, rates, padding):
 
 
 def _sliced(tfl: Lowering, x: Value, window: list[tuple[int, int, int]]) -> Value:
-    parts = [part for _, part in _slices(tfl, x, window)]
+    parts = [part for _, part in _window_slices(tfl, x, window)]
     return parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=3)
 
 
 def _whole_blocks(tfl: Lowering, x: Value, block: int) -> Value:
-    """x without the last rows and columns that do not fill a block."""
+    """Return x without the last rows and columns that do not fill a block."""
     _, height, width, _ = shape_of(x)
     ends = height // block * block, width // block * block
     if ends == (height, width):
@@ -79,7 +79,8 @@ def _whole_blocks(tfl: Lowering, x: Value, block: int) -> Value:
 
 
 def _gathered(tfl: Lowering, x: Value, places: np.ndarray) -> Value:
-    """What x [batch, height, width, channels] has at places [rows, columns, window rows, window columns]."""
+    """Build the gather of x [batch, height, width, channels] at indices [rows, columns, window rows, window
+    columns]."""
     batch, height, width, channels = shape_of(x)
     rows, columns, *window = places.shape
     pixels = reshape(tfl, x, (batch, height * width, channels), x)
@@ -88,7 +89,7 @@ def _gathered(tfl: Lowering, x: Value, places: np.ndarray) -> Value:
 
 
 def _padded(tfl: Lowering, x: Value, window: list[tuple[int, int, int]], padding: str, value: float | None) -> Value:
-    """x with its rows and columns padded for windows of (size, stride, dilation)."""
+    """Return x with its rows and columns padded for windows of (size, stride, dilation)."""
     shape_of(x, 4)
     if padding == "VALID":
         return x
@@ -97,10 +98,10 @@ def _padded(tfl: Lowering, x: Value, window: list[tuple[int, int, int]], padding
     return pad(tfl, x, pads, value)  # type: ignore[arg-type]
 
 
-def _slices(
+def _window_slices(
     tfl: Lowering, x: Value, window: list[tuple[int, int, int]]
 ) -> Iterator[tuple[tuple[int, int], Value]]:
-    """For each (row, column) of the window, what it sees of x at each of its places."""
+    """Return for each (row, column) of the window the strided slice of x that it covers."""
     (rows, down, row_gap), (columns, right, column_gap) = window
     for row, column in itertools.product(range(rows), range(columns)):
         # Ends count from the end: so many pixels does the window reach beyond this one.

@@ -1,4 +1,4 @@
-"""Boxes that overlap less than a threshold, the best first.
+"""Lowering of non-maximum suppression.
 
 TFLite's kernel differs from TensorFlow's in three ways, which the rules make up for. It drops boxes whose overlap
 equals the threshold, so that it is given the next larger one. It orders equal scores as its heap will have it, so that
@@ -15,10 +15,10 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.support.dynamic_shapes import extent, known, positions, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
 from fuseconv.lower.support.kernel_limits import filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
-from fuseconv.tfl.boxes import moved_apart
+from fuseconv.tfl.nms_boxes import separate_boxes
 
 # Each becomes an op, for each image unless they are in a loop.
 _MOST_CLASSES = 512
@@ -76,7 +76,7 @@ def NonMaxSuppressionV5(
         )
     else:
         indices, count = _selected(tfl, boxes, wide, max_output_size, iou_threshold, score_threshold)
-        chosen = select(tfl, _taken(tfl, indices, count), tfl.gather(wide, indices, axis=0), 0)
+        chosen = select(tfl, _selection_mask(tfl, indices, count), tfl.gather(wide, indices, axis=0), 0)
     chosen = cast(tfl, chosen, scores.dtype)
     if pad_to_max_output_size:
         return [indices, chosen, count]
@@ -92,7 +92,7 @@ def CombinedNonMaxSuppression(
     """NON_MAX_SUPPRESSION_V4 for each image and class, and TOPK_V2 of what they select; in a WHILE over the images if
     it is not known how many there are, or if there are many."""
     images, every, *_ = shape_of(boxes, 4)
-    (classes,) = known(shape_of(scores, 3)[2:], "how many classes there are")
+    (classes,) = static_dims(shape_of(scores, 3)[2:], "how many classes there are")
     require(classes <= _MOST_CLASSES, f"{classes} classes are too many")
     each, total = (
         int(constant_of(size, "a number of boxes").reshape(()))
@@ -103,7 +103,7 @@ def CombinedNonMaxSuppression(
 
     def selected(tfl: Lowering, boxes: Value, scores: Value, iou: Value, least: Value) -> Sequence[Value]:
         found = [_of_class(tfl, boxes, scores, at, each, iou, least) for at in range(classes)]
-        return _best(tfl, found, each, total, clip_boxes)
+        return _top_of_classes(tfl, found, each, total, clip_boxes)
 
     if isinstance(images, int) and images * classes <= _MOST_CLASSES:
         made = []
@@ -122,7 +122,7 @@ def CombinedNonMaxSuppression(
 def _for_each_image(
     tfl: Lowering, selected: Callable[..., Sequence[Value]], total: int, boxes: Value, scores: Value, *limits: Value
 ) -> list[Value]:
-    """What `selected` gives for each image, one below the other."""
+    """Run `selected` on each image, and stack its results."""
     images = shape_of(boxes)[0]
     carried = [x for x in limits if not x.is_const]
 
@@ -138,31 +138,31 @@ def _for_each_image(
 
     shapes = [((images, total, 4), types.FLOAT32), *[((images, total), types.FLOAT32)] * 2, ((images,), types.INT32)]
     nothing = [filled(tfl, shape, 0, dtype, boxes) for shape, dtype in shapes]
-    return tfl.repeat(extent(tfl, images, boxes), once, [boxes, scores, *carried, *nothing])[-4:]
+    return tfl.repeat(dim_scalar(tfl, images, boxes), once, [boxes, scores, *carried, *nothing])[-4:]
 
 
 def _of_image(tfl: Lowering, x: Value, image: Value) -> Value:
-    """What is one image's."""
+    """Return the operands of one image."""
     return tfl.gather(x, image, axis=0)
 
 
 def _of_class(
     tfl: Lowering, boxes: Value, scores: Value, at: int, each: int, iou: Value, least: Value
 ) -> tuple[Value, Value, Value]:
-    """Boxes [each, 4], scores [each] (-infinity beyond the last) and how many there are, of one class of an image's
-    boxes [n, groups, 4] and scores [n, classes]."""
+    """Return boxes [each, 4], scores [each] (-infinity beyond the last) and how many there are, of one class of an
+    image's boxes [n, groups, 4] and scores [n, classes]."""
     group = 0 if shape_of(boxes)[1] == 1 else at
     own = tfl.strided_slice(boxes, [0, group, 0], [0, group + 1, 0], [1] * 3, end_mask=0b101, shrink_axis_mask=0b010)
     its = tfl.strided_slice(scores, [0, at], [0, at + 1], [1] * 2, end_mask=0b01, shrink_axis_mask=0b10)
     indices, count = _selected(tfl, own, its, scalar(each, types.INT32), iou, least)
-    chosen = select(tfl, _taken(tfl, indices, count), tfl.gather(its, indices, axis=0), -np.inf)
+    chosen = select(tfl, _selection_mask(tfl, indices, count), tfl.gather(its, indices, axis=0), -np.inf)
     return tfl.gather(own, indices, axis=0), chosen, count
 
 
-def _best(
+def _top_of_classes(
     tfl: Lowering, found: list[tuple[Value, Value, Value]], each: int, total: int, clip: bool
 ) -> tuple[Value, Value, Value, Value]:
-    """The best of all classes: boxes [total, 4], scores [total], classes [total] and how many they are."""
+    """Return the best of all classes: boxes [total, 4], scores [total], classes [total] and how many they are."""
     columns = list(zip(*found))[:2]
     boxes, scores = (tfl.concatenation(*parts, axis=0) if len(parts) > 1 else parts[0] for parts in columns)
     short = max(total - each * len(found), 0)
@@ -187,30 +187,30 @@ def _floats(tfl: Lowering, *operands: Value) -> list[Value]:
 def _selected(
     tfl: Lowering, boxes: Value, scores: Value, most: Value, iou: Value, least: Value
 ) -> tuple[Value, Value]:
-    """The indices of the boxes, padded with 0, and how many they are."""
+    """Return the indices of the boxes, padded with 0, and how many they are."""
     known = float(iou.data) if iou.data is not None else None
     require(known is None or 0 <= known <= 1, f"an iou_threshold of {known} is not between 0 and 1")
-    limit, apart = _above(tfl, iou), None
+    limit, apart = _next_float(tfl, iou), None
     if known is None or known == 1:
         # A box has to overlap with itself by the limit. Where that is 1, no other overlap counts: none is left.
         limit, apart = tfl.minimum(limit, 1.0), tfl.greater_equal(iou, 1.0)
     (every,) = shape_of(scores, 1)
     # TOPK_V2 puts the first of equal numbers first.
-    best, order = tfl.topk_v2(scores, extent(tfl, every, scores))
-    ranks = cast(tfl, tfl.sub(extent(tfl, every, scores), positions(tfl, every, scores)), types.FLOAT32)
+    best, order = tfl.topk_v2(scores, dim_scalar(tfl, every, scores))
+    ranks = cast(tfl, tfl.sub(dim_scalar(tfl, every, scores), iota(tfl, every, scores)), types.FLOAT32)
     ranks = select(tfl, tfl.greater(best, least), ranks, 0)
     corners = _with_areas(tfl, tfl.gather(boxes, order, axis=0), apart)
     nothing = scalar(0, types.FLOAT32)
     places, count = tfl.non_max_suppression_v4(corners, ranks, _size(tfl, most), limit, nothing)
-    return select(tfl, _taken(tfl, places, count), tfl.gather(order, places, axis=0), 0), count
+    return select(tfl, _selection_mask(tfl, places, count), tfl.gather(order, places, axis=0), 0), count
 
 
 def _size(tfl: Lowering, most: Value) -> Value:
     return scalar(most.data, types.INT32) if most.data is not None else cast(tfl, most, types.INT32)
 
 
-def _above(tfl: Lowering, threshold: Value) -> Value:
-    """The next float32 above a number that is not negative."""
+def _next_float(tfl: Lowering, threshold: Value) -> Value:
+    """Return the next float32 above a number that is not negative."""
     if threshold.data is not None:
         return scalar(np.nextafter(threshold.data, np.float32(np.inf)), types.FLOAT32)
     bits = tfl.bitcast(threshold, results=[(types.INT32, threshold.shape)])
@@ -218,17 +218,16 @@ def _above(tfl: Lowering, threshold: Value) -> Value:
 
 
 def _with_areas(tfl: Lowering, boxes: Value, apart: Value | None = None) -> Value:
-    """The boxes [n, 4]; those without an area, and all of them if `apart` holds, are moved away from all others, and
-    from each other."""
+    """Return the boxes [n, 4] with boxes without an area, or all if `apart` holds, moved apart from all others."""
     shape_of(boxes, 2)
     top, left, bottom, right = tfl.split(scalar(1, types.INT32), boxes, num_splits=4)
     flat = tfl.equal(tfl.mul(tfl.sub(bottom, top), tfl.sub(right, left)), 0.0)
-    return moved_apart(tfl, boxes, flat if apart is None else tfl.logical_or(flat, apart))
+    return separate_boxes(tfl, boxes, flat if apart is None else tfl.logical_or(flat, apart))
 
 
-def _taken(tfl: Lowering, indices: Value, count: Value) -> Value:
-    """Which of the indices count, as booleans."""
-    return tfl.less(positions(tfl, shape_of(indices, 1)[0], indices), count)
+def _selection_mask(tfl: Lowering, indices: Value, count: Value) -> Value:
+    """Return a bool mask of the valid indices."""
+    return tfl.less(iota(tfl, shape_of(indices, 1)[0], indices), count)
 
 
 def _first(tfl: Lowering, x: Value, count: Value) -> Value:

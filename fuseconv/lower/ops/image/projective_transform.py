@@ -12,8 +12,8 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.support.dynamic_shapes import extent, positions, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, scalar, select, through
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import cast
 
 
@@ -61,11 +61,12 @@ def ImageProjectiveTransformV3(
 
 
 def _length(tfl: Lowering, size: Dim, images: Value) -> Value:
-    return cast(tfl, extent(tfl, size, images), types.FLOAT32)
+    return cast(tfl, dim_scalar(tfl, size, images), types.FLOAT32)
 
 
 def _pixels(tfl: Lowering, images: Value, row: Value, column: Value, fill: Value) -> Value:
-    """The pixels [batch, rows, columns, channels] at whole places [1 or batch, rows, columns]; `fill` beside images."""
+    """Return the pixels [batch, rows, columns, channels] at whole places [1 or batch, rows, columns]; `fill` beside
+    images."""
     batch, height, width, channels = shape_of(images)
     inside = None
     places = []
@@ -74,16 +75,16 @@ def _pixels(tfl: Lowering, images: Value, row: Value, column: Value, fill: Value
         within = tfl.logical_and(tfl.greater_equal(place, 0.0), tfl.less_equal(place, last))
         inside = within if inside is None else tfl.logical_and(inside, within)
         places.append(cast(tfl, tfl.minimum(tfl.maximum(place, 0.0), last), types.INT32))
-    first = tfl.mul(positions(tfl, batch, images), extent(tfl, product([height, width]), images))
-    index = tfl.add(tfl.mul(places[0], extent(tfl, width, images)), places[1])
+    first = tfl.mul(iota(tfl, batch, images), dim_scalar(tfl, product([height, width]), images))
+    index = tfl.add(tfl.mul(places[0], dim_scalar(tfl, width, images)), places[1])
     index = tfl.add(reshape(tfl, first, (batch, 1, 1), images), index)
     flat = reshape(tfl, images, (product([batch, height, width]), channels), images)
-    taken = through(tfl, "GATHER", lambda wide: tfl.gather(wide, index, axis=0), flat)
+    taken = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, index, axis=0), flat)
     return select(tfl, tfl.expand_dims(inside, np.array(-1, np.int32)), taken, fill)
 
 
 def _nearest(tfl: Lowering, place: Value) -> Value:
-    """The nearest whole place; halves away from zero."""
+    """Return the nearest whole place; halves away from zero."""
     return select(tfl, tfl.less(place, 0.0), tfl.ceil(tfl.sub(place, 0.5)), tfl.floor(tfl.add(place, 0.5)))
 
 
@@ -110,27 +111,27 @@ def _clamped(tfl: Lowering, place: Value, length: Value) -> Value:
 
 
 def _reflected(tfl: Lowering, place: Value, length: Value) -> Value:
-    """... 1 0 | 0 1 2 | 2 1 ..."""
+    """Return ... 1 0 | 0 1 2 | 2 1 ..."""
     twice = tfl.mul(length, 2.0)
     steps = tfl.floor(tfl.div(tfl.neg(place), twice))
     near = tfl.add(tfl.mul(twice, steps), place)
     before = select(tfl, tfl.less(near, tfl.neg(length)), tfl.add(near, twice), tfl.sub(tfl.neg(near), 1.0))
     rest = tfl.sub(place, tfl.mul(twice, tfl.floor(tfl.div(place, twice))))
     beyond = select(tfl, tfl.greater_equal(rest, length), tfl.sub(tfl.sub(twice, rest), 1.0), rest)
-    return _beside(tfl, place, length, before, beyond)
+    return _outside_or(tfl, place, length, before, beyond)
 
 
 def _wrapped(tfl: Lowering, place: Value, length: Value) -> Value:
-    """... 1 2 | 0 1 2 | 0 1 ..."""
+    """Return ... 1 2 | 0 1 2 | 0 1 ..."""
     last = tfl.maximum(tfl.sub(length, 1.0), 1.0)
     turns = tfl.add(tfl.floor(tfl.div(tfl.neg(place), last)), 1.0)
     before = tfl.add(place, tfl.mul(length, turns))
     beyond = tfl.sub(place, tfl.mul(length, tfl.floor(tfl.div(place, last))))
-    return _beside(tfl, place, length, before, beyond)
+    return _outside_or(tfl, place, length, before, beyond)
 
 
-def _beside(tfl: Lowering, place: Value, length: Value, before: Value, beyond: Value) -> Value:
-    """A place in the image as it is, the others as they are where they lie before or beyond it."""
+def _outside_or(tfl: Lowering, place: Value, length: Value, before: Value, beyond: Value) -> Value:
+    """Return a place in the image as it is, the others as they are where they lie before or beyond it."""
     far = tfl.greater(place, tfl.sub(length, 1.0))
     moved = select(tfl, elementwise(tfl, "LESS", place, 0), before, select(tfl, far, beyond, place))
     return _clamped(tfl, moved, length)

@@ -1,4 +1,4 @@
-"""Images resized by products with matrices: each row of the result is a sum of rows of the image, and so are columns.
+"""Image resizing by matrix products: each row of the result is a weighted sum of rows of the image, and so are columns.
 
 What each pixel weighs is computed as TensorFlow's CPU kernels do (core/kernels/image: resize_bicubic_op.cc,
 resize_area_op.cc, scale_and_translate_op.cc), at run time where the sizes are not known.
@@ -16,7 +16,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.image import resize_weights
 from fuseconv.lower.ops.image.resize_weights import BICUBIC_STEPS
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.type_promotion import cast
 
 _SIZE = "the size of the image must be known when the model is converted"
@@ -31,7 +31,7 @@ def ResizeBicubic(tfl, images, size, *, align_corners=False, half_pixel_centers=
     def weights(axis: int, n: Dim, made: Dim) -> np.ndarray | Value:
         if isinstance(n, int) and isinstance(made, int):
             return _bicubic(n, made, align_corners, half_pixel_centers)
-        require(half_pixel_centers, f"{_SIZE} where centres of pixels are not at a half")
+        require(half_pixel_centers, f"{_SIZE} where centers of pixels are not at a half")
         return resize_weights.bicubic(tfl, n, made, images)
 
     return _resized(tfl, images, weights)
@@ -71,7 +71,7 @@ def _resized(tfl: Lowering, images: Value, weights: Callable[[int, Dim, Dim], np
     """images [n, h, w, c] -> float32 [n, rows, columns, c]; weights(0, h, rows) is [rows, h], weights(1, w, columns)
     is [columns, w]."""
     batch, h, w, channels = shape_of(images, 4)
-    (c,) = known([channels], "the channels")
+    (c,) = static_dims([channels], "the channels")
     _, rows, columns, _ = shape_of(tfl.source.result, 4)
     x = cast(tfl, images, types.FLOAT32)
     vertical = _matrix(tfl, weights(0, h, rows), (rows, h), images)
@@ -82,7 +82,7 @@ def _resized(tfl: Lowering, images: Value, weights: Callable[[int, Dim, Dim], np
 
 
 def _matrix(tfl: Lowering, weights: np.ndarray | Value, shape: Shape, images: Value) -> Value:
-    """The weights as one matrix for all images."""
+    """Return the weights as one matrix for all images."""
     if isinstance(weights, np.ndarray):
         return tfl.const(weights.astype(np.float32)[None])
     weights.shape = shape
@@ -90,7 +90,8 @@ def _matrix(tfl: Lowering, weights: np.ndarray | Value, shape: Shape, images: Va
 
 
 def _scale(n: int, made: int, align_corners: bool) -> np.float32:
-    """How many pixels of the image one of the result stands for."""
+    """Return the ratio of the image's size to the result's; with align_corners, of the distances between the outermost
+    pixels."""
     return np.float32(n - 1) / np.float32(made - 1) if align_corners and made > 1 else np.float32(n) / np.float32(made)
 
 
@@ -109,7 +110,7 @@ def _bicubic(n: int, made: int, align_corners: bool, half_pixel: bool) -> np.nda
         if half_pixel:  # what lies beside the image has no weight
             weight = np.where(index == whole + tap, weight, 0)
         np.add.at(matrix, (np.arange(made), index), weight)
-    return _normalised(matrix) if half_pixel else matrix
+    return _normalized(matrix) if half_pixel else matrix
 
 
 def _zeros(made: int, n: int) -> np.ndarray:
@@ -142,17 +143,17 @@ def _spans(
     width = max(inverse, np.float32(1)) if antialias else np.float32(1)
     matrix = _zeros(made, n)
     for row in range(made):
-        centre = (np.float32(row) + np.float32(0.5)) * inverse - inverse * np.float32(move)
-        if centre < 0 or centre > n:
+        center = (np.float32(row) + np.float32(0.5)) * inverse - inverse * np.float32(move)
+        if center < 0 or center > n:
             continue
-        begin = max(int(np.ceil(centre - radius * width - 0.5)), 0)
-        end = min(int(np.floor(centre + radius * width - 0.5)), n - 1)
+        begin = max(int(np.ceil(center - radius * width - 0.5)), 0)
+        end = min(int(np.floor(center + radius * width - 0.5)), n - 1)
         pixels = np.arange(begin, end + 1)
-        matrix[row, pixels] = kernel(np.abs((pixels + 0.5 - centre) / width))
-    return _normalised(matrix)
+        matrix[row, pixels] = kernel(np.abs((pixels + 0.5 - center) / width))
+    return _normalized(matrix)
 
 
-def _normalised(matrix: np.ndarray) -> np.ndarray:
+def _normalized(matrix: np.ndarray) -> np.ndarray:
     total = matrix.sum(axis=1, keepdims=True)
     return np.divide(matrix, total, out=np.zeros_like(matrix), where=np.abs(total) >= _TINY)
 

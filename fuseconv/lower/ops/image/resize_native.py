@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.lower.rules import lowers
-from fuseconv.lower.support.data_format import channels_last, restored
-from fuseconv.lower.support.type_promotion import carried, cast
+from fuseconv.lower.support.data_format import channels_last, to_data_format
+from fuseconv.lower.support.type_promotion import cast, promote
 
 _TYPES = (types.FLOAT32, types.UINT8, types.INT8, types.INT32, types.INT64)
 
@@ -23,7 +23,7 @@ def ResizeBilinear(tfl, images, size, *, align_corners=False, half_pixel_centers
 @lowers
 def ResizeNearestNeighbor(tfl, images, size, *, align_corners=False, half_pixel_centers=False):
     """RESIZE_NEAREST_NEIGHBOR."""
-    x = carried(tfl, images, _TYPES)
+    x = promote(tfl, images, _TYPES)
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     return cast(tfl, tfl.resize_nearest_neighbor(x, size, **flags), images.dtype)
 
@@ -31,12 +31,12 @@ def ResizeNearestNeighbor(tfl, images, size, *, align_corners=False, half_pixel_
 @lowers
 def SpaceToDepth(tfl, x, *, block_size, data_format="NHWC"):
     """SPACE_TO_DEPTH."""
-    last = channels_last(tfl, carried(tfl, x, _TYPES), data_format)
-    return restored(tfl, cast(tfl, tfl.space_to_depth(last, block_size=block_size), x.dtype), data_format)
+    last = channels_last(tfl, promote(tfl, x, _TYPES), data_format)
+    return to_data_format(tfl, cast(tfl, tfl.space_to_depth(last, block_size=block_size), x.dtype), data_format)
 
 
 @lowers
 def DepthToSpace(tfl, x, *, block_size, data_format="NHWC"):
     """DEPTH_TO_SPACE."""
-    last = channels_last(tfl, carried(tfl, x, _TYPES), data_format)
-    return restored(tfl, cast(tfl, tfl.depth_to_space(last, block_size=block_size), x.dtype), data_format)
+    last = channels_last(tfl, promote(tfl, x, _TYPES), data_format)
+    return to_data_format(tfl, cast(tfl, tfl.depth_to_space(last, block_size=block_size), x.dtype), data_format)

@@ -1,4 +1,4 @@
-"""What each pixel of an image weighs in a resized one, computed at run time: for images whose size is not known.
+"""Resize weights computed at run time, for images of unknown size.
 
 Matrices [made, n] of `made` rows that are sums of n, as `resampling` computes them where the sizes are known. A kernel
 is 0 beyond its reach, so that every pixel can be weighed.
@@ -13,7 +13,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering
-from fuseconv.lower.support.dynamic_shapes import extent, positions, reshape
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape
 from fuseconv.lower.support.kernel_limits import scalar
 from fuseconv.lower.support.type_promotion import cast
 
@@ -23,17 +23,17 @@ _NEAR = 1e-5
 
 
 def bicubic(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
-    """The weights of ResizeBicubic for centres of pixels at a half; sizes are computed of those of `sources`."""
-    centres = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), _scale(tfl, n, made, *sources))
-    places = tfl.sub(centres, 0.5)
+    """Return the weights of ResizeBicubic for centers of pixels at a half; sizes are computed of those of `sources`."""
+    centers = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), _scale(tfl, n, made, *sources))
+    places = tfl.sub(centers, 0.5)
     whole = tfl.floor(places)
     steps = tfl.round_(tfl.mul(tfl.sub(places, whole), float(BICUBIC_STEPS)))
     distance = tfl.sub(tfl.sub(_columns(tfl, n, *sources), whole), tfl.mul(steps, 1 / BICUBIC_STEPS))
-    return _normalised(tfl, _cubic(tfl, tfl.abs_(distance)))
+    return _normalized(tfl, _cubic(tfl, tfl.abs_(distance)))
 
 
 def area(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
-    """The weights of ResizeArea: how much of a pixel lies in each of the result's, over what lies there in all."""
+    """Return the weights of ResizeArea: the overlap of each image pixel with each pixel of the result, normalized."""
     scale = _scale(tfl, n, made, *sources)
     rows, columns = _rows(tfl, made, *sources), _columns(tfl, n, *sources)
     begin, end = tfl.mul(rows, scale), tfl.mul(tfl.add(rows, 1.0), scale)
@@ -44,34 +44,34 @@ def area(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
 def spans(
     tfl: Lowering, n: Dim, made: Dim, scale: Value, move: Value, kernel: str, antialias: bool, *sources: Value
 ) -> Value:
-    """The weights of ScaleAndTranslate; scale, move: float32 of one element."""
+    """Return the weights of ScaleAndTranslate; scale, move: float32 of one element."""
     inverse = tfl.div(1.0, scale)
-    centres = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), inverse)
-    centres = tfl.sub(centres, tfl.mul(inverse, move))
-    distance = tfl.abs_(tfl.sub(tfl.add(_columns(tfl, n, *sources), 0.5), centres))
+    centers = tfl.mul(tfl.add(_rows(tfl, made, *sources), 0.5), inverse)
+    centers = tfl.sub(centers, tfl.mul(inverse, move))
+    distance = tfl.abs_(tfl.sub(tfl.add(_columns(tfl, n, *sources), 0.5), centers))
     if antialias:
         distance = tfl.div(distance, tfl.maximum(inverse, 1.0))
-    weights = _normalised(tfl, KERNELS[kernel](tfl, distance))
+    weights = _normalized(tfl, KERNELS[kernel](tfl, distance))
     beside = tfl.logical_or(
-        tfl.less(centres, 0.0), tfl.greater(centres, cast(tfl, extent(tfl, n, *sources), types.FLOAT32))
+        tfl.less(centers, 0.0), tfl.greater(centers, cast(tfl, dim_scalar(tfl, n, *sources), types.FLOAT32))
     )
     return tfl.select_v2(beside, _zero(), weights)
 
 
 def _rows(tfl: Lowering, made: Dim, *sources: Value) -> Value:
-    return reshape(tfl, cast(tfl, positions(tfl, made, *sources), types.FLOAT32), (made, 1), *sources)
+    return reshape(tfl, cast(tfl, iota(tfl, made, *sources), types.FLOAT32), (made, 1), *sources)
 
 
 def _columns(tfl: Lowering, n: Dim, *sources: Value) -> Value:
-    return cast(tfl, positions(tfl, n, *sources), types.FLOAT32)
+    return cast(tfl, iota(tfl, n, *sources), types.FLOAT32)
 
 
 def _scale(tfl: Lowering, n: Dim, made: Dim, *sources: Value) -> Value:
-    """How many pixels of the image one of the result stands for."""
-    return tfl.div(*(cast(tfl, extent(tfl, dim, *sources), types.FLOAT32) for dim in (n, made)))
+    """Return the ratio of the image's size to the result's."""
+    return tfl.div(*(cast(tfl, dim_scalar(tfl, dim, *sources), types.FLOAT32) for dim in (n, made)))
 
 
-def _normalised(tfl: Lowering, weights: Value) -> Value:
+def _normalized(tfl: Lowering, weights: Value) -> Value:
     return tfl.div(weights, tfl.sum(weights, [1], keep_dims=True))
 
 
@@ -80,7 +80,7 @@ def _zero() -> Value:
 
 
 def _polynomial(tfl: Lowering, x: Value, *factors: float) -> Value:
-    """The polynomial with these factors, that of the highest power first."""
+    """Return the polynomial with these factors, that of the highest power first."""
     y = tfl.mul(x, factors[0])
     for factor in factors[1:-1]:
         y = tfl.mul(tfl.add(y, factor) if factor else y, x)
@@ -88,7 +88,7 @@ def _polynomial(tfl: Lowering, x: Value, *factors: float) -> Value:
 
 
 def _two_sides(tfl: Lowering, x: Value, near: tuple[float, ...], far: tuple[float, ...]) -> Value:
-    """A polynomial up to 1, another one up to 2, and then 0."""
+    """Return a polynomial up to 1, another one up to 2, and then 0."""
     outer = tfl.select_v2(tfl.less(x, 2.0), _polynomial(tfl, x, *far), _zero())
     return tfl.select_v2(tfl.less(x, 1.0), _polynomial(tfl, x, *near), outer)
 

@@ -9,8 +9,8 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.complex import quotient
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, scalar, select, through
-from fuseconv.lower.support.type_promotion import carried, cast, conjugate
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar, select
+from fuseconv.lower.support.type_promotion import cast, conjugate, promote
 from fuseconv.tfl.limits import BROADCAST_RANK, TYPES
 
 _LONG = (types.INT64, types.UINT32)
@@ -67,7 +67,7 @@ def Xdivy(tfl, x, y):
 
 @lowers("Div", "RealDiv", "TruncateDiv")
 def Div(tfl, x, y):
-    """DIV; integers are divided towards zero, and so does TruncateDiv round. int64 is divided in float32 and corrected
+    """DIV; integers are divided toward zero, and so does TruncateDiv round. int64 is divided in float32 and corrected
     until it is exact; complex numbers are multiplied with the conjugate."""
     if x.dtype is types.COMPLEX64:
         return quotient(tfl, x, y)
@@ -98,12 +98,12 @@ def FloorMod(tfl, x, y):
 
 @lowers("Mod", "TruncateMod")
 def Mod(tfl, x, y):
-    """What is left of a division towards zero: FLOOR_MOD, put on the side of zero where x is."""
+    """Remainder of a division that truncates toward zero: FLOOR_MOD, moved to the sign of x."""
     if x.dtype.is_float:
         # The rest of the absolute values is exact.
         rest = elementwise(tfl, "FLOOR_MOD", elementwise(tfl, "ABS", x), elementwise(tfl, "ABS", y))
         return select(tfl, elementwise(tfl, "LESS", x, 0), elementwise(tfl, "NEG", rest), rest)
-    return _truncated_rest(tfl, x, y)
+    return _truncated_mod(tfl, x, y)
 
 
 @lowers
@@ -132,7 +132,7 @@ def Pow(tfl, x, y):
     if exponent in (1.0, 2.0, 3.0):
         return functools.reduce(lambda a, b: elementwise(tfl, "MUL", a, b), [x] * int(exponent))
     if x.dtype.is_integer:
-        x, y = (carried(tfl, v, (types.INT32, types.INT64)) for v in (x, y))
+        x, y = (promote(tfl, v, (types.INT32, types.INT64)) for v in (x, y))
         return cast(tfl, _integer_power(tfl, x, y), tfl.dtype)
     if x.dtype.is_float and exponent in (0.5, -0.5):
         return elementwise(tfl, "SQRT" if exponent > 0 else "RSQRT", x)
@@ -159,7 +159,7 @@ def Cross(tfl, a, b):
     last = len(shape_of(a)) - 1
 
     def turned(x: Value, order: list[int]) -> Value:
-        return through(tfl, "GATHER", lambda wide: tfl.gather(wide, order, axis=last), x)
+        return build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, order, axis=last), x)
 
     forward = elementwise(tfl, "MUL", turned(a, [1, 2, 0]), turned(b, [2, 0, 1]))
     return elementwise(tfl, "SUB", forward, elementwise(tfl, "MUL", turned(a, [2, 0, 1]), turned(b, [1, 2, 0])))
@@ -178,15 +178,15 @@ def Atan2(tfl, y, x):
 
 
 def reciprocal(tfl: Lowering, x: Value) -> Value:
-    """1 / x."""
+    """Return 1 / x."""
     if x.dtype is types.COMPLEX64:
         return quotient(tfl, scalar(1, x.dtype), x)
     return elementwise(tfl, "DIV", scalar(1, x.dtype), x)
 
 
 def _integer_power(tfl: Lowering, x: Value, y: Value) -> Value:
-    """x to the power of y, int32 or int64: the product of x^1, x^2, x^4, ... for the bits of y. TensorFlow fails where
-    y is negative."""
+    """Return x to the power of y, int32 or int64: the product of x^1, x^2, x^4, ... for the bits of y. TensorFlow fails
+    where y is negative."""
     one = elementwise(tfl, "ADD", elementwise(tfl, "MUL", elementwise(tfl, "ADD", x, y), 0), 1)
     if y.is_const and y.rank == 0:
         exponent, total = int(y.data), None  # type: ignore[arg-type]
@@ -211,8 +211,8 @@ def _integer_power(tfl: Lowering, x: Value, y: Value) -> Value:
     return tfl.loop(more, once, [scalar(1, y.dtype), most, y, x, one])[-1]
 
 
-def _truncated_rest(tfl: Lowering, x: Value, y: Value) -> Value:
-    """What is left of a division of integers towards zero; it has the sign of x."""
+def _truncated_mod(tfl: Lowering, x: Value, y: Value) -> Value:
+    """Return the remainder of an integer division that truncates toward zero; it has the sign of x."""
     rest = elementwise(tfl, "FLOOR_MOD", x, y)
     if x.dtype.numpy.kind == "u":
         return rest
@@ -221,8 +221,8 @@ def _truncated_rest(tfl: Lowering, x: Value, y: Value) -> Value:
 
 
 def _quotient(tfl: Lowering, x: Value, y: Value) -> Value:
-    """x / y of int64, towards zero."""
-    left = elementwise(tfl, "SUB", x, _truncated_rest(tfl, x, y))
+    """Return x / y of int64, toward zero."""
+    left = elementwise(tfl, "SUB", x, _truncated_mod(tfl, x, y))
     divisor = cast(tfl, y, types.FLOAT32)
     steps = []
     # y divides what is left, and a step in float32 leaves less than 2^-22 of the quotient: the third step is exact.
@@ -234,7 +234,7 @@ def _quotient(tfl: Lowering, x: Value, y: Value) -> Value:
 
 
 def floor_quotient(tfl: Lowering, x: Value, y: Value) -> Value:
-    """x / y of int64, rounded down: one less than towards zero where that cut off a negative fraction."""
+    """Return x / y of int64, rounded down: one less than toward zero where that cut off a negative fraction."""
     quotient = _quotient(tfl, x, y)
     inexact = elementwise(tfl, "NOT_EQUAL", elementwise(tfl, "MUL", quotient, y), x)
     below = elementwise(tfl, "LOGICAL_AND", inexact, _signs_differ(tfl, x, y))

@@ -17,13 +17,13 @@ from fuseconv.lower.support.type_promotion import cast
 @lowers
 def LowerBound(tfl, sorted_inputs, values, *, out_type=None):
     """SUM of whether each of the sorted numbers is LESS."""
-    return _counted(tfl, "LESS", sorted_inputs, values)
+    return _count_matches(tfl, "LESS", sorted_inputs, values)
 
 
 @lowers
 def UpperBound(tfl, sorted_inputs, values, *, out_type=None):
     """SUM of whether each of the sorted numbers is LESS_EQUAL."""
-    return _counted(tfl, "LESS_EQUAL", sorted_inputs, values)
+    return _count_matches(tfl, "LESS_EQUAL", sorted_inputs, values)
 
 
 @lowers
@@ -64,8 +64,8 @@ def InTopK(tfl, predictions, targets, k_operand=None, *, k=None):
     return tfl.logical_and(few, tfl.reduce_all(tfl.less(tfl.abs_(predictions), math.inf), [1]))
 
 
-def _counted(tfl: Lowering, kind: str, rows: Value, values: Value) -> Value:
-    """How many of each sorted row [batch, n] compare so with each value [batch, m]."""
+def _count_matches(tfl: Lowering, kind: str, rows: Value, values: Value) -> Value:
+    """Return how many elements of each sorted row [batch, n] satisfy the comparison with each value [batch, m]."""
     (batch, count), (_, wanted) = shape_of(rows, 2), shape_of(values, 2)
     inner = reshape(tfl, rows, (batch, 1, count), rows)
     outer = reshape(tfl, values, (batch, wanted, 1), values)

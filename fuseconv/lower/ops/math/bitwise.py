@@ -74,7 +74,7 @@ def PopulationCount(tfl, x):
 
 
 def _count(tfl: Lowering, x: Value, y: Value) -> Value:
-    """How far to shift: TensorFlow cuts it to the bits that the type has."""
+    """Return how far to shift: TensorFlow cuts it to the bits that the type has."""
     return elementwise(tfl, "MINIMUM", elementwise(tfl, "MAXIMUM", y, 0), np.iinfo(x.dtype.numpy).bits - 1)
 
 

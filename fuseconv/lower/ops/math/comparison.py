@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.lower.rules import lowers, require
-from fuseconv.lower.support.kernel_limits import elementwise, scalar, select, through
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar, select
 
 
 @lowers
@@ -71,7 +71,7 @@ def LogicalNot(tfl, x):
 @lowers
 def Select(tfl, condition, t, e):
     """SELECT. The condition has the branches' shape, or their first dimension, or is a scalar."""
-    return through(tfl, "SELECT", lambda x, y: tfl.select(condition, x, y), t, e)
+    return build_legalized(tfl, "SELECT", lambda x, y: tfl.select(condition, x, y), t, e)
 
 
 @lowers

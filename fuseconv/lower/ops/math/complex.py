@@ -1,4 +1,4 @@
-"""Complex numbers: their parts, and what is composed of them."""
+"""Lowering of complex numbers: their parts, and functions composed of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import shape_of
 from fuseconv.lower.support.kernel_limits import elementwise, scalar, select
-from fuseconv.lower.support.type_promotion import complex_of, conjugate
+from fuseconv.lower.support.type_promotion import complex_from_parts, conjugate
 
 
 @lowers
@@ -49,18 +49,18 @@ def Complex(tfl, real, imag):
     if shape_of(real) != shape_of(imag):
         always = scalar(True, types.BOOL)
         real, imag = select(tfl, always, real, imag), select(tfl, always, imag, real)
-    return complex_of(tfl, real, imag)
+    return complex_from_parts(tfl, real, imag)
 
 
 def quotient(tfl: Lowering, x: Value, y: Value) -> Value:
-    """x / y of complex numbers: the product with the conjugate over the square of the length."""
+    """Return x / y of complex numbers: the product with the conjugate over the square of the length."""
     product = elementwise(tfl, "MUL", x, conjugate(tfl, y))
     real, imaginary = tfl.real(y), tfl.imag(y)
     length = tfl.add(tfl.mul(real, real), tfl.mul(imaginary, imaginary))
-    return complex_of(tfl, *[elementwise(tfl, "DIV", part(product), length) for part in (tfl.real, tfl.imag)])
+    return complex_from_parts(tfl, *[elementwise(tfl, "DIV", part(product), length) for part in (tfl.real, tfl.imag)])
 
 
 def exponential(tfl: Lowering, x: Value) -> Value:
-    """exp of complex numbers: its length is that of the real part, its angle the imaginary part."""
+    """Return exp of complex numbers: its length is that of the real part, its angle the imaginary part."""
     length, angle = tfl.exp(tfl.real(x)), tfl.imag(x)
-    return complex_of(tfl, tfl.mul(length, tfl.cos(angle)), tfl.mul(length, tfl.sin(angle)))
+    return complex_from_parts(tfl, tfl.mul(length, tfl.cos(angle)), tfl.mul(length, tfl.sin(angle)))

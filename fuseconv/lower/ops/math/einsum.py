@@ -13,9 +13,9 @@ from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.matmul import dense, matmul
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.kernel_limits import elementwise, select
-from fuseconv.lower.support.type_promotion import by_parts, in_float32
+from fuseconv.lower.support.type_promotion import build_on_complex_parts, in_float32
 
 # A dimension's name: a letter of the equation, or for an ellipsis' dimensions a number that counts from the right.
 Label = str | int
@@ -39,7 +39,7 @@ class _Term:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a matrix product is laid out: the order of the labels in each group, and which operand comes first."""
+    """The layout of a matrix product: the order of the labels in each group, and the operand that comes first."""
 
     swap: bool
     batch: Labels
@@ -66,7 +66,7 @@ class _Layout:
 def Einsum(tfl, *inputs, equation):
     """FULLY_CONNECTED with a constant, BATCH_MATMUL, or MUL if nothing is summed; transposes as few as can be."""
     if tfl.dtype is types.COMPLEX64 and len(inputs) == 1:
-        return by_parts(tfl, lambda part: _einsum(tfl, part, equation=equation), *inputs)
+        return build_on_complex_parts(tfl, lambda part: _einsum(tfl, part, equation=equation), *inputs)
     if tfl.dtype in (types.INT32, types.INT64, types.COMPLEX64):
         return _einsum(tfl, *inputs, equation=equation)
     return in_float32(_einsum)(tfl, *inputs, equation=equation)
@@ -99,7 +99,7 @@ def _product(tfl: Lowering, terms: list[_Term], output: Labels) -> Value:
 
 
 def _labels(text: str, ellipsis: int) -> Labels:
-    """The labels of a term of the equation whose ellipsis stands for so many dimensions."""
+    """Return the labels of an equation's term, with the ellipsis expanded to so many dimensions."""
     before, dots, after = text.partition("...")
     return (*before, *(reversed(range(ellipsis)) if dots else ()), *after)
 
@@ -110,14 +110,14 @@ def _term(tfl: Lowering, text: str, x: Value) -> _Term:
 
 
 def _diagonal(tfl: Lowering, term: _Term) -> _Term:
-    """The term without repeated labels: GATHER of the elements whose places are equal."""
+    """Return the term without repeated labels: GATHER of the elements whose places are equal."""
     again = next((label for label in term.labels if term.labels.count(label) > 1), None)
     if again is None:
         return term
     places = [axis for axis, label in enumerate(term.labels) if label == again][:2]
     others = [axis for axis in range(len(term.labels)) if axis not in places]
     dims = shape_of(term.value)
-    n, _ = known([dims[axis] for axis in places], "the size of a diagonal")
+    n, _ = static_dims([dims[axis] for axis in places], "the size of a diagonal")
     outer = [dims[axis] for axis in others]
     flat = reshape(tfl, tfl.transpose(term.value, [*others, *places]), [product(outer), n * n], term.value)
     diagonal = tfl.gather(flat, np.arange(n, dtype=np.int32) * (n + 1), axis=1)
@@ -126,7 +126,8 @@ def _diagonal(tfl: Lowering, term: _Term) -> _Term:
 
 
 def _spread(tfl: Lowering, term: _Term, output: Labels) -> Value:
-    """The term with repeated labels as the output has them: SELECT_V2 where all places of a label are equal, else 0."""
+    """Return the term with repeated labels as the output has them: SELECT_V2 where all places of a label are equal,
+    else 0."""
     if output == term.labels:
         return term.value
     at = [output.index(label) for label in term.labels]
@@ -135,7 +136,7 @@ def _spread(tfl: Lowering, term: _Term, output: Labels) -> Value:
     value = reshape(tfl, term.value, single, term.value)
     for axis, label in enumerate(output):
         if axis not in at:
-            (n,) = known([term.sizes[label]], "the size of a diagonal")
+            (n,) = static_dims([term.sizes[label]], "the size of a diagonal")
             budget.require_room(n * n, 1, tfl.name)
             mask = np.eye(n, dtype=bool).reshape([n if other in (output.index(label), axis) else 1
                                                   for other in range(len(output))])  # fmt: skip
@@ -144,7 +145,7 @@ def _spread(tfl: Lowering, term: _Term, output: Labels) -> Value:
 
 
 def _unbroadcast(tfl: Lowering, a: _Term, b: _Term) -> _Term:
-    """`a` without the dimensions of an ellipsis that are 1 and broadcast along b's."""
+    """Return `a` without the dimensions of an ellipsis that are 1 and broadcast along b's."""
     others = b.sizes
     dropped = {label for label, size in a.sizes.items() if size == 1 and others.get(label, 1) != 1}
     kept = tuple(label for label in a.labels if label not in dropped)
@@ -152,20 +153,20 @@ def _unbroadcast(tfl: Lowering, a: _Term, b: _Term) -> _Term:
 
 
 def _require_equal(a: _Term, b: _Term, labels: Labels) -> None:
-    """Refuses the op if a dimension of an ellipsis might turn out to broadcast where that cannot be expressed."""
+    """Refuse the op if a dimension of an ellipsis might turn out to broadcast where that cannot be expressed."""
     same = all(isinstance(label, str) or a.sizes[label] == b.sizes[label] for label in labels)
     require(same, "unknown dimensions of an ellipsis may broadcast")
 
 
 def _summed(tfl: Lowering, term: _Term, wanted: set[Label]) -> _Term:
-    """The term summed over the labels that are not wanted."""
+    """Return the term summed over the labels that are not wanted."""
     axes = [axis for axis, label in enumerate(term.labels) if label not in wanted]
     value = tfl.sum_(term.value, axes) if axes else term.value
     return _Term(value, tuple(label for label in term.labels if label in wanted))
 
 
 def _arranged(tfl: Lowering, term: _Term, order: Labels) -> Value:
-    """The term's value with its dimensions in this order."""
+    """Return the term's value with its dimensions in this order."""
     require(set(order) == set(term.labels), "the result has a label that no operand has")
     if order == term.labels:
         return term.value
@@ -173,7 +174,7 @@ def _arranged(tfl: Lowering, term: _Term, order: Labels) -> Value:
 
 
 def _elementwise(tfl: Lowering, a: _Term, b: _Term, output: Labels, contracted: Labels) -> Value:
-    """The product of every pair of elements, summed over what is contracted."""
+    """Return the broadcast product, summed over the contracted labels."""
     order = output + contracted
     factors = []
     for term in (a, b):
@@ -185,7 +186,8 @@ def _elementwise(tfl: Lowering, a: _Term, b: _Term, output: Labels, contracted: 
 
 
 def _dense(tfl: Lowering, x: _Term, weights: _Term, output: Labels) -> Value:
-    """The product with a constant: one FULLY_CONNECTED, the weights laid out for it when the model is converted."""
+    """Return the product with a constant: one FULLY_CONNECTED, the weights laid out for it when the model is
+    converted."""
     sizes = {**x.sizes, **weights.sizes}  # a constant knows all of its own
     contracted = tuple(label for label in x.labels if label in weights.labels)
     kept = tuple(label for label in x.labels if label not in contracted)
@@ -200,7 +202,7 @@ def _dense(tfl: Lowering, x: _Term, weights: _Term, output: Labels) -> Value:
 
 
 def _matmul(tfl: Lowering, a: _Term, b: _Term, output: Labels) -> Value:
-    """The product as one BATCH_MATMUL, with as few transposes around it as there can be."""
+    """Return the product as one BATCH_MATMUL, with as few transposes around it as there can be."""
     sizes = {**b.sizes, **a.sizes}
     best = min(_layouts(a, b, output), key=lambda layout: _transposes(layout, a, b, output))
     left, right = (b, a) if best.swap else (a, b)
@@ -216,7 +218,7 @@ def _matmul(tfl: Lowering, a: _Term, b: _Term, output: Labels) -> Value:
 
 
 def _matrices(tfl: Lowering, term: _Term, order: Labels, batch: Labels, matrix: list[Dim], other: Value) -> Value:
-    """A term as an operand of BATCH_MATMUL: what it lacks is 1, or left out in front; too many become one."""
+    """Return a term as an operand of BATCH_MATMUL: what it lacks is 1, or left out in front; too many become one."""
     value = _arranged(tfl, term, _present(order, term))
     first = next((at for at, label in enumerate(batch) if label in term.labels), len(batch))
     outer = [term.sizes.get(label, 1) for label in batch[first:]]
@@ -228,8 +230,8 @@ def _present(order: Labels, term: _Term) -> Labels:
 
 
 def _layouts(a: _Term, b: _Term, output: Labels) -> Iterator[_Layout]:
-    """Every layout that keeps the order that a group's labels have in an operand or in the result. The dimensions of an
-    ellipsis may all be a batch's, along which an operand that lacks them is broadcast."""
+    """Return every layout that keeps the order that a group's labels have in an operand or in the result. The
+    dimensions of an ellipsis may all be a batch's, along which an operand that lacks them is broadcast."""
 
     def orders(group: set[Label], *by: Sequence[Label]) -> list[Labels]:
         return list(dict.fromkeys(tuple(label for label in labels if label in group) for labels in by))
@@ -269,5 +271,5 @@ def _size(sizes: dict[Label, Dim], labels: Labels) -> Dim:
 def _result(
     tfl: Lowering, y: Value, labels: Labels, output: Labels, sizes: dict[Label, Dim], *sources: Value
 ) -> Value:
-    """y, whose dimensions are those of `labels` or products of them, with the dimensions of the output."""
+    """Return y, whose dimensions are those of `labels` or products of them, with the dimensions of the output."""
     return _arranged(tfl, _Term(reshape(tfl, y, [sizes[label] for label in labels], *sources), labels), output)

@@ -13,8 +13,8 @@ from fuseconv.lower.ops.math.reduction import reduced
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.data_format import is_channels_first
-from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, scalar, select, through
+from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 _ONE = np.ones((), np.float32)
@@ -125,7 +125,7 @@ def SoftmaxCrossEntropyWithLogits(tfl, logits, labels):
 @in_float32
 def SparseSoftmaxCrossEntropyWithLogits(tfl, logits, labels):
     """As SoftmaxCrossEntropyWithLogits, the labels ONE_HOT."""
-    (classes,) = known(shape_of(logits, 2)[1:], "the number of classes")
+    (classes,) = static_dims(shape_of(logits, 2)[1:], "the number of classes")
     on, off = scalar(1, types.FLOAT32), scalar(0, types.FLOAT32)
     one_hot = tfl.one_hot(cast(tfl, labels, types.INT32), classes, on, off, axis=-1)
     return SoftmaxCrossEntropyWithLogits(tfl, logits, one_hot)
@@ -140,10 +140,10 @@ def StridedSliceGrad(
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
     dims = [int(size) for size in constant_of(shape, "the shape")]
     budget.require_room(math.prod(dims), 8, tfl.name)
-    taken = _taken(dims, begin, end, strides, masks)
+    taken = _slice_indices(dims, begin, end, strides, masks)
     source = np.full(int(np.prod(dims)), taken.size, np.int32)
     source[taken.reshape(-1)] = np.arange(taken.size)
-    return _patchwork(tfl, [reshape(tfl, dy, (taken.size,)), scalar(0, dy.dtype)], source.reshape(dims))
+    return _gather_by_index(tfl, [reshape(tfl, dy, (taken.size,)), scalar(0, dy.dtype)], source.reshape(dims))
 
 
 @lowers
@@ -153,20 +153,20 @@ def TensorStridedSliceUpdate(
 ):  # fmt: skip
     """GATHER of the value where the slice is, else of the operand."""
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
-    dims = known(shape_of(x), "the shape")
+    dims = static_dims(shape_of(x), "the shape")
     budget.require_room(math.prod(dims), 8, tfl.name)
-    taken = _taken(dims, begin, end, strides, masks)
+    taken = _slice_indices(dims, begin, end, strides, masks)
     size = int(np.prod(dims))
     source = np.arange(size, dtype=np.int32)
-    places = np.arange(int(np.prod(known(shape_of(value), "the shape of the value")))).reshape(value.shape)
+    places = np.arange(int(np.prod(static_dims(shape_of(value), "the shape of the value")))).reshape(value.shape)
     source[taken.reshape(-1)] = size + np.broadcast_to(places, taken.shape).reshape(-1)
-    return _patchwork(tfl, [reshape(tfl, x, (size,)), reshape(tfl, value, (places.size,))], source.reshape(dims))
+    return _gather_by_index(tfl, [reshape(tfl, x, (size,)), reshape(tfl, value, (places.size,))], source.reshape(dims))
 
 
 @lowers
 def ConcatOffset(tfl, concat_dim, *shapes, shape_type=None):
     """ADD of the sizes before each part, times 1 in the dimension that is joined."""
-    (rank,) = known(shape_of(shapes[0], 1), "the rank of what is joined")
+    (rank,) = static_dims(shape_of(shapes[0], 1), "the rank of what is joined")
     joined = np.zeros(rank, tfl.dtype.numpy)
     joined[constant_of(concat_dim, "the axis")] = 1
     begins = [tfl.const(0 * joined)]
@@ -179,7 +179,7 @@ def ConcatOffset(tfl, concat_dim, *shapes, shape_type=None):
 def MirrorPadGrad(tfl, dy, paddings, *, mode):
     """UNSORTED_SEGMENT_SUM by the place that was mirrored."""
     before_after = constant_of(paddings, "the paddings")
-    dims = known(shape_of(dy), "the shape")
+    dims = static_dims(shape_of(dy), "the shape")
     budget.require_room(math.prod(dims), 4, tfl.name)
     inner = [size - int(pair.sum()) for size, pair in zip(dims, before_after)]
     places = np.arange(int(np.prod(inner)), dtype=np.int32).reshape(inner)
@@ -189,8 +189,8 @@ def MirrorPadGrad(tfl, dy, paddings, *, mode):
     return reshape(tfl, unsorted(tfl, "UNSORTED_SEGMENT_SUM", flat, tfl.const(ids), count), inner)
 
 
-def _taken(dims: list[int], begin: Value, end: Value, strides: Value, masks: tuple[int, ...]) -> np.ndarray:
-    """The flat places that a strided slice takes of a tensor of these dimensions, in the slice's shape."""
+def _slice_indices(dims: list[int], begin: Value, end: Value, strides: Value, masks: tuple[int, ...]) -> np.ndarray:
+    """Return the flat places that a strided slice takes of a tensor of these dimensions, in the slice's shape."""
     starts, stops, steps = (constant_of(x, "the slice").tolist() for x in (begin, end, strides))
     index: list = []
     for at, (start, stop, step) in enumerate(zip(starts, stops, steps)):
@@ -206,12 +206,13 @@ def _taken(dims: list[int], begin: Value, end: Value, strides: Value, masks: tup
     return np.asarray(np.arange(int(np.prod(dims))).reshape(dims)[tuple(index)])
 
 
-def _patchwork(tfl: Lowering, flat: list[Value], source: np.ndarray) -> Value:
-    """A tensor of the shape of `source`, which tells of each element its place among the operands, joined."""
+def _gather_by_index(tfl: Lowering, flat: list[Value], source: np.ndarray) -> Value:
+    """Build a gather from the flattened, joined operands: the result has the shape of `source`, which holds an index
+    for each element."""
     parts = [reshape(tfl, x, (1,)) if x.rank == 0 else x for x in flat]
 
     def gathered(*wide: Value) -> Value:
         return tfl.gather(tfl.concatenation(*wide, axis=0), source.astype(np.int32), axis=0)
 
     require(product(source.shape) != 0, "nothing is left")
-    return through(tfl, "GATHER", gathered, *parts)
+    return build_legalized(tfl, "GATHER", gathered, *parts)

@@ -8,7 +8,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
 from fuseconv.lower.support.kernel_limits import elementwise, scalar
-from fuseconv.lower.support.type_promotion import carried, cast, complex_of, conjugate, in_float32
+from fuseconv.lower.support.type_promotion import cast, complex_from_parts, conjugate, in_float32, promote
 
 # BATCH_MATMUL takes no higher ranks.
 _MOST_DIMS = 5
@@ -30,8 +30,8 @@ def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
 
 
 def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool = False) -> Value:
-    """x [...,m,k] @ y [...,k,n], with leading dimensions that broadcast; adj: the last two are swapped. The result is
-    of the op's type. A constant matrix y is a dense layer's."""
+    """Return x [...,m,k] @ y [...,k,n], with leading dimensions that broadcast; adj: the last two are swapped. The
+    result is of the op's type. A constant matrix y is a dense layer's."""
     if x.dtype is y.dtype is types.INT8 and max(len(shape_of(x)), len(shape_of(y))) <= _MOST_DIMS:
         result = [(types.INT32, tfl.shape)]
         return cast(tfl, tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y, results=result), tfl.dtype)
@@ -49,7 +49,7 @@ def dense(tfl: Lowering, x: Value, weights: Value) -> Value:
 
 
 def swapped(tfl: Lowering, x: Value) -> Value:
-    """x with its last two dimensions swapped."""
+    """Return x with its last two dimensions swapped."""
     rank = len(shape_of(x))
     return tfl.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
@@ -60,10 +60,10 @@ def _float_matmul(tfl: Lowering, x: Value, y: Value, *, adj_x: bool, adj_y: bool
 
 
 def _complex_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
-    """The products of the parts, added."""
+    """Return the products of the parts, added."""
     parts = [tfl.real(x), tfl.imag(x)], [tfl.real(y), tfl.imag(y)]
     (rr, ri), (ir, ii) = ([_real_matmul(tfl, a, b, adj_x, adj_y) for b in parts[1]] for a in parts[0])
-    return complex_of(tfl, tfl.sub(rr, ii), tfl.add(ri, ir))
+    return complex_from_parts(tfl, tfl.sub(rr, ii), tfl.add(ri, ir))
 
 
 def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
@@ -80,9 +80,9 @@ def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) ->
 
 
 def _integer_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
-    """The product as TFLite has no kernel for it: every pair of elements multiplied, then summed."""
+    """Return the product as TFLite has no kernel for it: every pair of elements multiplied, then summed."""
     # What is left of the sum in the wider type is what the narrower one's arithmetic leaves.
-    x, y = (cast(tfl, v, carried(tfl, scalar(0, tfl.dtype), (types.INT32, types.INT64)).dtype) for v in (x, y))
+    x, y = (cast(tfl, v, promote(tfl, scalar(0, tfl.dtype), (types.INT32, types.INT64)).dtype) for v in (x, y))
     x, y = swapped(tfl, x) if adj_x else x, swapped(tfl, y) if adj_y else y
     rank = max(len(shape_of(x)), len(shape_of(y)))
     left = tfl.expand_dims(x, tfl.const(-1, types.INT32))

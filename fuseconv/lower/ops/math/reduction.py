@@ -11,8 +11,8 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.support.dynamic_shapes import extent, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, filled, scalar, select, through
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, reshape, shape_of
+from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.limits import RANK, TYPES
 
@@ -86,7 +86,7 @@ def ArgMin(tfl, x, dimension, *, output_type=None):
 def Cumsum(tfl, x, axis, *, exclusive=False, reverse=False):
     """CUMSUM."""
     at = _axis_operand(tfl, x, axis)
-    return through(tfl, "CUMSUM", lambda wide: tfl.cumsum(wide, at, exclusive=exclusive, reverse=reverse), x)
+    return build_legalized(tfl, "CUMSUM", lambda wide: tfl.cumsum(wide, at, exclusive=exclusive, reverse=reverse), x)
 
 
 @lowers
@@ -97,7 +97,9 @@ def Cumprod(tfl, x, axis, *, exclusive=False, reverse=False):
     def combined(tfl: Lowering, total: Value, other: Value) -> Value:
         return elementwise(tfl, "MUL", total, other)
 
-    return through(tfl, "CUMSUM", lambda wide: _scanned(tfl, wide, axis, combined, 1, exclusive, reverse), x)
+    return build_legalized(
+        tfl, "CUMSUM", lambda wide: _prefix_scan(tfl, wide, axis, combined, 1, exclusive, reverse), x
+    )
 
 
 @lowers
@@ -112,7 +114,7 @@ def CumulativeLogsumexp(tfl, x, axis, *, exclusive=False, reverse=False):
         distance = tfl.sub(tfl.minimum(total, other), larger)
         return tfl.add(larger, tfl.log(tfl.add(tfl.exp(distance), 1.0)))
 
-    total = _scanned(tfl, tfl.maximum(x, nothing), axis, combined, nothing, exclusive, reverse)
+    total = _prefix_scan(tfl, tfl.maximum(x, nothing), axis, combined, nothing, exclusive, reverse)
     return select(tfl, tfl.less_equal(total, nothing), -np.inf, total)
 
 
@@ -134,31 +136,31 @@ def TopK(tfl, x, *, k, sorted=True):
 
 
 def reduced(tfl: Lowering, kind: str, x: Value, axis: Value, keep_dims: bool, empty: Any) -> Value:
-    """The reduction `kind`; `empty` where there is nothing to reduce."""
+    """Return the reduction `kind`; `empty` where there is nothing to reduce."""
     build = getattr(tfl, kind.lower())
     if not axis.is_const:
         at = cast(tfl, axis, types.INT32)
-        return through(tfl, kind, lambda wide: build(wide, at, keep_dims=keep_dims), x)
+        return build_legalized(tfl, kind, lambda wide: build(wide, at, keep_dims=keep_dims), x)
     axes = axes_of(x, axis)
     if not axes:
         return x
     if 0 in shape_of(x):
         return filled(tfl, tfl.shape, empty, x.dtype, x)
     if len(shape_of(x)) <= RANK.get(kind, 8):
-        return through(tfl, kind, lambda wide: build(wide, axes, keep_dims=keep_dims), x)
+        return build_legalized(tfl, kind, lambda wide: build(wide, axes, keep_dims=keep_dims), x)
     dims, merged = _merged(shape_of(x), axes)
     if len(dims) > RANK[kind]:
         require(kind != "MEAN" or x.dtype.is_float, "the mean of integers cannot be taken in steps")
         flat = reshape(tfl, x, (product(dims),))
-        y = through(tfl, kind, lambda wide: _in_steps(tfl, build, wide, dims, merged), flat)
+        y = build_legalized(tfl, kind, lambda wide: _in_steps(tfl, build, wide, dims, merged), flat)
         return reshape(tfl, y, shape_of(tfl.source.result), x)
-    y = through(tfl, kind, lambda wide: build(wide, merged), reshape(tfl, x, dims))
+    y = build_legalized(tfl, kind, lambda wide: build(wide, merged), reshape(tfl, x, dims))
     return reshape(tfl, y, shape_of(tfl.source.result), x)
 
 
 def _in_steps(tfl: Lowering, build: Callable[..., Value], x: Value, dims: Sequence[Dim], axes: Sequence[int]) -> Value:
-    """x of the shape `dims` reduced along one axis after another, the last first, so that the others keep their
-    places; the result is a vector."""
+    """Reduce x of the shape `dims` along one axis after another, the last first, so that the other axes keep their
+    numbers; the result is a vector."""
     left = list(dims)
     for at in reversed(axes):
         x = build(reshape(tfl, x, (product(left[:at]), left[at], product(left[at + 1 :]))), [1])
@@ -167,7 +169,7 @@ def _in_steps(tfl: Lowering, build: Callable[..., Value], x: Value, dims: Sequen
 
 
 def axes_of(x: Value, axis: Value) -> list[int]:
-    """The axes of a constant operand, each once and counted from the front."""
+    """Return the axes of a constant operand, each once and counted from the front."""
     rank = len(shape_of(x))
     return sorted({int(at) % rank for at in np.asarray(constant_of(axis, "the axis")).reshape(-1)}) if rank else []
 
@@ -177,12 +179,12 @@ def _axis(x: Value, axis: Value) -> int:
 
 
 def _axis_operand(tfl: Lowering, x: Value, axis: Value) -> Value:
-    """The axis as an int32 scalar; a constant one is counted from the front."""
+    """Return the axis as an int32 scalar; a constant one is counted from the front."""
     return scalar(_axis(x, axis), types.INT32) if axis.is_const else cast(tfl, axis, types.INT32)
 
 
 def _merged(shape: Any, axes: list[int]) -> tuple[list, list[int]]:
-    """Dimensions with neighbours merged that are reduced alike, and the axes among them."""
+    """Return dimensions with neighbors merged that are reduced alike, and the axes among them."""
     runs: list[list[int]] = []
     for axis in range(len(shape)):
         if runs and (axis in axes) == (runs[-1][0] in axes):
@@ -205,22 +207,22 @@ def _arg(tfl: Lowering, kind: str, reduce: str, x: Value, dimension: Value) -> V
     return cast(tfl, getattr(tfl, kind.lower())(x, at, output_type=made.name.upper()), tfl.dtype)
 
 
-def _scanned(
+def _prefix_scan(
     tfl: Lowering, x: Value, axis: Value, combined: Callable[..., Value], nothing: float, exclusive: bool, reverse: bool
 ) -> Value:
-    """All elements up to each along the axis, put together with `combined(tfl, x, y)`, to which `nothing` adds none."""
+    """Build an inclusive scan along the axis with `combined(tfl, x, y)`, whose identity element is `nothing`."""
     at, dims = _axis(x, axis), shape_of(x)
     if len(dims) > RANK["PADV2"]:
         flat = reshape(tfl, x, (product(dims[:at]), dims[at], product(dims[at + 1 :])), x)
-        made = _scanned(tfl, flat, scalar(1, types.INT32), combined, nothing, exclusive, reverse)
+        made = _prefix_scan(tfl, flat, scalar(1, types.INT32), combined, nothing, exclusive, reverse)
         return reshape(tfl, made, dims, x)
 
     def further(tfl: Lowering, total: Value, step: Value) -> Value:
-        return combined(tfl, total, _moved(tfl, total, at, step, reverse, nothing))
+        return combined(tfl, total, _shift(tfl, total, at, step, reverse, nothing))
 
     size = dims[at]
     if exclusive:
-        x = _moved(tfl, x, at, scalar(1, types.INT32), reverse, nothing)
+        x = _shift(tfl, x, at, scalar(1, types.INT32), reverse, nothing)
     if isinstance(size, int):
         for power in range(max(size - 1, 0).bit_length()):
             x = further(tfl, x, scalar(1 << power, types.INT32))
@@ -228,13 +230,14 @@ def _scanned(
     *_, total = tfl.loop(
         lambda tfl, step, every, total: tfl.less(step, every),
         lambda tfl, step, every, total: [tfl.add(step, step), every, further(tfl, total, step)],
-        [scalar(1, types.INT32), extent(tfl, size, x), x],
+        [scalar(1, types.INT32), dim_scalar(tfl, size, x), x],
     )
     return total
 
 
-def _moved(tfl: Lowering, x: Value, axis: int, step: Value, back: bool, fill: float) -> Value:
-    """x moved along the axis by `step` elements (towards the front if `back`), with `fill` where it came from."""
+def _shift(tfl: Lowering, x: Value, axis: int, step: Value, back: bool, fill: float) -> Value:
+    """Return x shifted along the axis by `step` elements (toward the front if `back`), with `fill` in the vacated
+    elements."""
     dims = shape_of(x)
     paddings = np.zeros((len(dims), 2), np.int32)
     paddings[axis, int(back)] = 1

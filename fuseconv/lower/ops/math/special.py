@@ -158,7 +158,7 @@ def Atanh(tfl, x):
 
 
 def erfinv(tfl: Lowering, x: Value) -> Value:
-    """The inverse of erf at x of float32, between -1 and 1."""
+    """Return the inverse of erf at x of float32, between -1 and 1."""
     w = tfl.neg(tfl.log(tfl.mul(tfl.sub(_ONE, x), tfl.add(x, 1.0))))
     near = _polynomial(tfl, tfl.sub(w, 2.5), _ERFINV_NEAR)
     # Where w is small its root is not needed, and may be of a number just below 0.
@@ -167,13 +167,13 @@ def erfinv(tfl: Lowering, x: Value) -> Value:
 
 
 def _erfinv_to_ends(tfl: Lowering, x: Value) -> Value:
-    """The inverse of erf, infinite at -1 and 1."""
+    """Return the inverse of erf, infinite at -1 and 1."""
     end = select(tfl, tfl.less(x, 0.0), scalar(-np.inf, x.dtype), scalar(np.inf, x.dtype))
     return select(tfl, elementwise(tfl, "EQUAL", tfl.abs_(x), 1), end, erfinv(tfl, x))
 
 
 def _polynomial(tfl: Lowering, x: Value, coefficients: tuple[float, ...]) -> Value:
-    """The sum of coefficients times falling powers of x."""
+    """Return the sum of coefficients times falling powers of x."""
     total = tfl.add(tfl.mul(x, coefficients[0]), coefficients[1])
     for coefficient in coefficients[2:]:
         total = tfl.add(tfl.mul(total, x), coefficient)
@@ -181,12 +181,12 @@ def _polynomial(tfl: Lowering, x: Value, coefficients: tuple[float, ...]) -> Val
 
 
 def log1p(tfl: Lowering, x: Value) -> Value:
-    """log(1 + x) of float32."""
+    """Return log(1 + x) of float32."""
     return tfl.log(tfl.add(x, 1.0))
 
 
 def _beyond(tfl: Lowering, x: Value) -> Value:
-    """log(x / large) where x is larger than that, else 0."""
+    """Return log(x / large) where x is larger than that, else 0."""
     return tfl.log(tfl.maximum(tfl.mul(x, 1 / _LARGE), 1.0))
 
 
@@ -202,7 +202,7 @@ def _cosh(tfl: Lowering, x: Value) -> Value:
 
 
 def _erf_argument(tfl: Lowering, x: Value) -> Value:
-    """artanh(erf(x))."""
+    """Return artanh(erf(x))."""
     x = tfl.maximum(tfl.minimum(x, _ERF_RANGE), -_ERF_RANGE)
     square = tfl.mul(x, x)
     polynomial = tfl.mul(square, _ERF[0])

@@ -13,7 +13,7 @@ _SELU_ALPHA = 1.6732632423543772
 
 @lowers
 def Relu(tfl, x):
-    """RELU; MAXIMUM of integers, which RELU takes for quantised numbers."""
+    """RELU; MAXIMUM of integers, which RELU takes for quantized numbers."""
     if x.dtype is types.FLOAT32 or x.dtype in HALVES:
         return cast(tfl, tfl.relu(cast(tfl, x, types.FLOAT32)), tfl.dtype)
     return elementwise(tfl, "MAXIMUM", x, 0)

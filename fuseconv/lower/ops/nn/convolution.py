@@ -16,10 +16,10 @@ from fuseconv.lower.support.data_format import (
     explicit_pads,
     is_channels_first,
     padded,
-    restored,
-    spatial,
+    spatial_values,
+    to_data_format,
 )
-from fuseconv.lower.support.dynamic_shapes import known, shape_of, size
+from fuseconv.lower.support.dynamic_shapes import dim_vector, shape_of, static_dims
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 
@@ -29,10 +29,10 @@ def Conv2D(
     tfl, x, filter, *, strides, padding, data_format="NHWC", dilations=(1, 1, 1, 1), explicit_paddings=()
 ):  # fmt: skip
     """CONV_2D with the filter as [out,h,w,in]; one with fewer input channels than x has is a grouped convolution."""
-    (outputs,) = known(shape_of(filter, 4)[3:], "the number of filters")
+    (outputs,) = static_dims(shape_of(filter, 4)[3:], "the number of filters")
     x, options = _options_2d(tfl, x, filter, strides, dilations, padding, explicit_paddings, data_format)
     y = tfl.conv_2d(x, tfl.transpose(filter, [3, 0, 1, 2]), np.zeros(outputs, np.float32), **options)
-    return restored(tfl, y, data_format)
+    return to_data_format(tfl, y, data_format)
 
 
 @lowers
@@ -41,11 +41,13 @@ def DepthwiseConv2dNative(
     tfl, x, filter, *, strides, padding, data_format="NHWC", dilations=(1, 1, 1, 1), explicit_paddings=()
 ):  # fmt: skip
     """DEPTHWISE_CONV_2D with the filter [h,w,c,m] as [1,h,w,c*m]."""
-    height, width, channels, multiplier = known(shape_of(filter, 4), "the shape of the filter")
+    height, width, channels, multiplier = static_dims(shape_of(filter, 4), "the shape of the filter")
     x, options = _options_2d(tfl, x, filter, strides, dilations, padding, explicit_paddings, data_format)
     weights = tfl.reshape(filter, [1, height, width, channels * multiplier])
     bias = np.zeros(channels * multiplier, np.float32)
-    return restored(tfl, tfl.depthwise_conv_2d(x, weights, bias, depth_multiplier=multiplier, **options), data_format)
+    return to_data_format(
+        tfl, tfl.depthwise_conv_2d(x, weights, bias, depth_multiplier=multiplier, **options), data_format
+    )
 
 
 @lowers
@@ -54,8 +56,8 @@ def Conv2DBackpropInput(
     tfl, input_sizes, filter, x, *, strides, padding, data_format="NHWC", dilations=(1, 1, 1, 1), explicit_paddings=()
 ):  # fmt: skip
     """TRANSPOSE_CONV with the filter as [out,h,w,in]; explicit crops are a SLICE of the uncropped result."""
-    filter = _dilated(filter, spatial(dilations, data_format))
-    stride = spatial(strides, data_format)
+    filter = _dilated(filter, spatial_values(dilations, data_format))
+    stride = spatial_values(strides, data_format)
     x = channels_last(tfl, x, data_format)
     shape = _output_shape(tfl, input_sizes, x, filter, data_format)
     pads = explicit_pads(explicit_paddings, data_format) or [(0, 0), (0, 0)]
@@ -66,7 +68,7 @@ def Conv2DBackpropInput(
     )  # fmt: skip
     if whole is not shape:
         y = tfl.slice_(y, [0, *[before for before, _ in pads], 0], shape)
-    return restored(tfl, y, data_format)
+    return to_data_format(tfl, y, data_format)
 
 
 @lowers
@@ -77,7 +79,7 @@ def Conv3D(tfl, x, filter, *, strides, padding, data_format="NDHWC", dilations=(
     channels, inputs = shape_of(x, 5)[4], shape_of(filter, 5)[3]
     require(channels == inputs, "CONV_3D has no groups")
     window = _options_3d(strides, dilations, data_format)
-    return restored(tfl, tfl.conv_3d(x, filter, padding=padding, **window), data_format)
+    return to_data_format(tfl, tfl.conv_3d(x, filter, padding=padding, **window), data_format)
 
 
 @lowers
@@ -89,17 +91,17 @@ def Conv3DBackpropInputV2(
     x = channels_last(tfl, x, data_format)
     shape = _output_shape(tfl, input_sizes, x, filter, data_format)
     window = _options_3d(strides, dilations, data_format)
-    return restored(tfl, tfl.conv_3d_transpose(shape, filter, x, padding=padding, **window), data_format)
+    return to_data_format(tfl, tfl.conv_3d_transpose(shape, filter, x, padding=padding, **window), data_format)
 
 
 def _options_2d(
     tfl: Lowering, x: Value, filter: Value, strides: Sequence[int], dilations: Sequence[int], padding: str,
     explicit_paddings: Sequence[int], data_format: str,
 ) -> tuple[Value, dict[str, Any]]:  # fmt: skip
-    """x with its channels last, padded where the kernel cannot, and the kernel's options."""
-    height, width = spatial(strides, data_format)
-    rows, columns = spatial(dilations, data_format)
-    kernel = known(shape_of(filter, 4)[:2], "the size of the window")
+    """Return x with its channels last, padded where the kernel cannot, and the kernel's options."""
+    height, width = spatial_values(strides, data_format)
+    rows, columns = spatial_values(dilations, data_format)
+    kernel = static_dims(shape_of(filter, 4)[:2], "the size of the window")
     windows = list(zip(kernel, (height, width), (rows, columns)))
     pads = explicit_pads(explicit_paddings, data_format)
     x, padding = padded(tfl, channels_last(tfl, x, data_format), padding, pads, windows)
@@ -108,7 +110,7 @@ def _options_2d(
 
 
 def _dilated(filter: Value, dilations: Sequence[int]) -> Value:
-    """A filter [h,w,..] with zeros between its elements, for a kernel that has no dilations."""
+    """Return a filter [h,w,..] with zeros between its elements, for a kernel that has no dilations."""
     if set(dilations) == {1}:
         return filter
     dense = constant_of(filter, "the filter of a dilated transposed convolution")
@@ -119,21 +121,24 @@ def _dilated(filter: Value, dilations: Sequence[int]) -> Value:
 
 
 def _options_3d(strides: Sequence[int], dilations: Sequence[int], data_format: str) -> dict[str, int]:
-    depth, height, width = spatial(strides, data_format)
+    depth, height, width = spatial_values(strides, data_format)
     options = {"stride_d": depth, "stride_h": height, "stride_w": width}
-    depth, height, width = spatial(dilations, data_format)
+    depth, height, width = spatial_values(dilations, data_format)
     return options | {"dilation_d_factor": depth, "dilation_h_factor": height, "dilation_w_factor": width}
 
 
 def _output_shape(tfl: Lowering, input_sizes: Value, x: Value, filter: Value, data_format: str) -> Value:
-    """The result's shape, channels last, as int32; `input_sizes` may hold all of it, or its spatial sizes only."""
+    """Return the result's shape, channels last, as int32; `input_sizes` may hold all of it, or its spatial sizes
+    only."""
     first = is_channels_first(data_format)
     rank = len(data_format)
     shape: Shape = tfl.shape or ()
     if len(shape) == rank and all(isinstance(dim, int) for dim in shape):
         return tfl.ints([shape[0], *shape[2:], shape[1]] if first else shape)
     sizes = cast(tfl, input_sizes, types.INT32)
-    (length,) = known(shape_of(sizes, 1), "the number of sizes")
+    (length,) = static_dims(shape_of(sizes, 1), "the number of sizes")
     if length == rank:
         return tfl.gather(sizes, [0, *range(2, rank), 1]) if first else sizes
-    return tfl.concatenation(size(tfl, shape_of(x)[0], x), sizes, size(tfl, shape_of(filter)[-2], filter), axis=0)
+    return tfl.concatenation(
+        dim_vector(tfl, shape_of(x)[0], x), sizes, dim_vector(tfl, shape_of(filter)[-2], filter), axis=0
+    )

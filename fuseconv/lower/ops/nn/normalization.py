@@ -1,4 +1,4 @@
-"""Normalisation in inference, and the norm of a tensor."""
+"""Normalization in inference, and the norm of a tensor."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fuseconv.ir import budget, types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.data_format import channels_last, is_channels_first, restored
-from fuseconv.lower.support.dynamic_shapes import known, shape_of, size
+from fuseconv.lower.support.data_format import channels_last, is_channels_first, to_data_format
+from fuseconv.lower.support.dynamic_shapes import dim_vector, shape_of, static_dims
 from fuseconv.lower.support.kernel_limits import elementwise, scalar
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
@@ -31,7 +31,7 @@ def FusedBatchNorm(
         moments[0] = mean
     factor = tfl.mul(scale, tfl.rsqrt(tfl.add(variance, epsilon)))
     y = tfl.add(tfl.mul(x, factor), tfl.sub(offset, tfl.mul(mean, factor)))
-    return [restored(tfl, y, data_format), *moments]
+    return [to_data_format(tfl, y, data_format), *moments]
 
 
 @lowers
@@ -48,7 +48,7 @@ def LRN(tfl, x, *, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5):
     if (bias > 0 and alpha >= 0) or beta == 0:
         return tfl.local_response_normalization(x, radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
     # The base of the power can be negative; TensorFlow then makes NaNs where TFLite's op makes numbers.
-    (channels,) = known(shape_of(x, 4)[3:], "the number of channels")
+    (channels,) = static_dims(shape_of(x, 4)[3:], "the number of channels")
     budget.require_room(channels * channels, 8, tfl.name)
     distance = np.abs(np.subtract.outer(np.arange(channels), np.arange(channels)))
     band = np.where(distance <= depth_radius, np.float32(alpha), np.float32(0))
@@ -65,7 +65,7 @@ def L2Loss(tfl, t):
 
 
 def _power(tfl: Lowering, base: Value, exponent: float) -> Value:
-    """base ** exponent as TensorFlow's LRN computes it: NaN for a negative base unless the exponent is -1."""
+    """Return base ** exponent as TensorFlow's LRN computes it: NaN for a negative base unless the exponent is -1."""
     if exponent == -1:
         return tfl.div(np.array(1, np.float32), base)
     if exponent == -0.5:
@@ -75,12 +75,13 @@ def _power(tfl: Lowering, base: Value, exponent: float) -> Value:
 
 
 def _moments(tfl: Lowering, x: Value) -> tuple[Value, Value, Value]:
-    """The mean over all but the channels, the variance about it, and the variance as an estimate for the population."""
+    """Return the mean over all but the channels, the variance about it, and the variance as an estimate for the
+    population."""
     axes = [*range(len(shape_of(x)) - 1)]
     mean = tfl.mean(x, axes)
-    centred = tfl.sub(x, mean)
-    variance = tfl.mean(tfl.mul(centred, centred), axes)
-    count = cast(tfl, size(tfl, product(shape_of(x)[:-1]), x), types.FLOAT32)
+    centered = tfl.sub(x, mean)
+    variance = tfl.mean(tfl.mul(centered, centered), axes)
+    count = cast(tfl, dim_vector(tfl, product(shape_of(x)[:-1]), x), types.FLOAT32)
     fewer = tfl.maximum(tfl.sub(count, 1.0), 1.0)
     return mean, variance, tfl.mul(variance, tfl.div(count, fewer))
 

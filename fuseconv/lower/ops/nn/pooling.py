@@ -11,9 +11,17 @@ from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, Unsupported, constant_of, lowers, require
-from fuseconv.lower.support.data_format import channels_last, explicit_pads, pad, padded, restored, same_pads, spatial
-from fuseconv.lower.support.dynamic_shapes import known, reshape, shape_of, size
-from fuseconv.lower.support.type_promotion import carried, cast, in_float32
+from fuseconv.lower.support.data_format import (
+    channels_last,
+    explicit_pads,
+    pad,
+    padded,
+    same_pads,
+    spatial_values,
+    to_data_format,
+)
+from fuseconv.lower.support.dynamic_shapes import dim_vector, reshape, shape_of, static_dims
+from fuseconv.lower.support.type_promotion import cast, in_float32, promote
 
 Pool = Callable[..., Value]
 
@@ -23,8 +31,8 @@ Pool = Callable[..., Value]
 def AvgPool(tfl, x, *, ksize, strides, padding, data_format="NHWC"):
     """AVERAGE_POOL_2D."""
     x = channels_last(tfl, x, data_format)
-    y = _pool(tfl.average_pool_2d, x, spatial(ksize, data_format), spatial(strides, data_format), padding)
-    return restored(tfl, y, data_format)
+    y = _pool(tfl.average_pool_2d, x, spatial_values(ksize, data_format), spatial_values(strides, data_format), padding)
+    return to_data_format(tfl, y, data_format)
 
 
 @lowers
@@ -32,8 +40,8 @@ def MaxPool(tfl, x, *, ksize, strides, padding, data_format="NHWC", explicit_pad
     """MAX_POOL_2D; a MAXIMUM of slices for wide integers, which it lacks."""
     x = channels_last(tfl, x, data_format)
     pads = explicit_pads(explicit_paddings, data_format)
-    y = _max_pool(tfl, x, spatial(ksize, data_format), spatial(strides, data_format), padding, pads)
-    return restored(tfl, y, data_format)
+    y = _max_pool(tfl, x, spatial_values(ksize, data_format), spatial_values(strides, data_format), padding, pads)
+    return to_data_format(tfl, y, data_format)
 
 
 @lowers
@@ -61,9 +69,9 @@ def MaxPool3D(tfl, x, *, ksize, strides, padding, data_format="NDHWC"):
 def MaxPoolWithArgmax(tfl, x, *, ksize, strides, padding, include_batch_in_index=False):
     """MAX_POOL_2D, and ARG_MAX of the elements of each window."""
     require(x.dtype is types.FLOAT32, "MAX_POOL_2D and ARG_MAX take float32")
-    kernel, stride = spatial(ksize, "NHWC"), spatial(strides, "NHWC")
+    kernel, stride = spatial_values(ksize, "NHWC"), spatial_values(strides, "NHWC")
     batch, *inner = shape_of(x, 4)
-    height, width, channels = known(inner, "height, width and channels")
+    height, width, channels = static_dims(inner, "height, width and channels")
     pads = _pads((height, width), kernel, stride, padding)
     windows = _windows(tfl, pad(tfl, x, pads, -np.inf), kernel, stride)
     # The first of equal elements is the maximum, in TensorFlow and in ARG_MAX.
@@ -79,8 +87,8 @@ def MaxPoolWithArgmax(tfl, x, *, ksize, strides, padding, include_batch_in_index
 
 
 def _first_indices(tfl: Lowering, batch: Dim, elements: int, x: Value) -> Value:
-    """The flat index of the first element of each image of x: [batch,1,1,1]."""
-    count = tfl.reshape(size(tfl, batch, x), tfl.ints([]))
+    """Return the flat index of the first element of each image of x: [batch,1,1,1]."""
+    count = tfl.reshape(dim_vector(tfl, batch, x), tfl.ints([]))
     images = tfl.range_(np.array(0, np.int32), count, np.array(1, np.int32))
     return tfl.mul(tfl.reshape(images, [-1, 1, 1, 1]), elements)
 
@@ -94,12 +102,13 @@ def _pool(pool: Pool, x: Value, kernel: Sequence[int], stride: Sequence[int], pa
 def _max_pool(
     tfl: Lowering, x: Value, kernel: list[int], stride: list[int], padding: str, pads: list[tuple[int, int]]
 ) -> Value:
-    """The maximum of each window of x [n,h,w,c]; wide integers, which the kernel lacks, by MAXIMUMs of slices."""
+    """Return the maximum of each window of x [n,h,w,c]; wide integers, which the kernel lacks, by MAXIMUMs of
+    slices."""
     if x.dtype in (types.INT32, types.INT64):
         pads = pads or _pads(shape_of(x)[1:3], kernel, stride, padding)
         x = pad(tfl, x, pads, int(np.iinfo(x.dtype.numpy).min))
         return functools.reduce(tfl.maximum, _windows(tfl, x, kernel, stride))
-    wide = carried(tfl, x, (types.FLOAT32,))
+    wide = promote(tfl, x, (types.FLOAT32,))
     wide, padding = padded(tfl, wide, padding, pads, [(k, s, 1) for k, s in zip(kernel, stride)], -np.inf)
     return cast(tfl, _pool(tfl.max_pool_2d, wide, kernel, stride, padding), x.dtype)
 
@@ -107,18 +116,18 @@ def _max_pool(
 def _pool_3d(
     tfl: Lowering, pool: Pool, x: Value, ksize: Sequence[int], strides: Sequence[int], padding: str, data_format: str
 ) -> Value:
-    """Pools x over height and width, then over depth: a mean of means of equally many, a maximum of maxima."""
-    kernel, stride = spatial(ksize, data_format), spatial(strides, data_format)
+    """Return pools x over height and width, then over depth: a mean of means of equally many, a maximum of maxima."""
+    kernel, stride = spatial_values(ksize, data_format), spatial_values(strides, data_format)
     x = channels_last(tfl, x, data_format)
     n, d, h, w, c = shape_of(x, 5)
     rows = _pool(pool, reshape(tfl, x, [n * d, h, w, c]), kernel[1:], stride[1:], padding)
     _, h, w, _ = shape_of(rows)
     columns = _pool(pool, reshape(tfl, rows, [n, d, h * w, c], x), [kernel[0], 1], [stride[0], 1], padding)
-    return restored(tfl, reshape(tfl, columns, [n, shape_of(columns)[1], h, w, c], x, rows), data_format)
+    return to_data_format(tfl, reshape(tfl, columns, [n, shape_of(columns)[1], h, w, c], x, rows), data_format)
 
 
 def _pads(sizes: Sequence, kernel: Sequence[int], stride: Sequence[int], padding: str) -> list[tuple[int, int]]:
-    """What the padding adds before and after each spatial dimension. Refuses what depends on an unknown size."""
+    """Return the (before, after) padding of each spatial dimension. Refuses what depends on an unknown size."""
     if padding == "VALID":
         return [(0, 0)] * len(kernel)
     pads = [same_pads(*window) for window in zip(sizes, kernel, stride)]
@@ -128,7 +137,8 @@ def _pads(sizes: Sequence, kernel: Sequence[int], stride: Sequence[int], padding
 
 
 def _windows(tfl: Lowering, x: Value, kernel: Sequence[int], stride: Sequence[int]) -> list[Value]:
-    """For each place in the window, in order, the elements of x [n,h,w,c] that the windows have there."""
+    """Return for each position in the window, in order, the strided slice of x [n,h,w,c] that the windows cover
+    there."""
     slices = []
     for row, column in np.ndindex(*kernel):
         ends = [row - kernel[0] + 1, column - kernel[1] + 1]

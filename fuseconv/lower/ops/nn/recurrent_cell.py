@@ -1,4 +1,4 @@
-"""Steps of recurrent cells that TensorFlow has as one op: FULLY_CONNECTED and what the gates do with it."""
+"""Lowering of recurrent cells that are one TF op: FULLY_CONNECTED, and elementwise ops for the gates."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def GRUBlockCell(tfl, x, h_prev, w_ru, w_c, b_ru, b_c):
 
 
 def _product(tfl: Lowering, x: Value, w: Value, bias: Value) -> Value:
-    """x [batch, n] times w [n, m], and the bias [m]."""
+    """Return x [batch, n] times w [n, m], and the bias [m]."""
     return tfl.fully_connected(x, tfl.transpose(w, [1, 0]), bias)

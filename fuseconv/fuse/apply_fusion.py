@@ -1,0 +1,116 @@
+"""Application of a fusion to one match: check, rewrite, and replacement of the matched results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuseconv.errors import ILL_FITTING, is_ours, module_error
+from fuseconv.fuse.match import Fusion, Match, Refused
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Value, detach, replace_uses
+from fuseconv.lower.rules import Unsupported
+from fuseconv.report.records import Report
+from fuseconv.tf.side_effects import references
+from fuseconv.tfl.builder import Builder
+from fuseconv.transforms.tf.canonicalize import more_known
+
+
+def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
+    """Check the match and build the fused ops in `tfl.out`; return the new results by name.
+
+    Raises Refused, with nothing built, if the fusion is not to be made; an error that names fusion, file and line if
+    the converter module is wrong."""
+    try:
+        if fusion.check(match) is False:  # type: ignore[func-returns-value]
+            why = "must refuse by m.require(condition, why), and not return False"
+            raise module_error(f"the check of the fusion {fusion.name}", fusion.check, why)
+        made = _named(fusion, match, fusion.rewrite(tfl, match), tfl)
+        _require_types(fusion, match, made)
+        return made
+    except (Refused, Unsupported) as refusal:
+        discard(tfl)
+        raise Refused(str(refusal)) from refusal
+    except ILL_FITTING as error:
+        discard(tfl)
+        if is_ours(fusion.rewrite):
+            raise Refused(f"its operands do not fit together ({error})") from error
+        raise module_error(f"the fusion {fusion.name}", fusion.rewrite, error) from error
+    except Exception as error:
+        # A converter module is anybody's code and may raise anything.
+        raise module_error(f"the fusion {fusion.name}", fusion.rewrite, error) from error
+
+
+def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, report: Report, why: str = "") -> None:
+    """Replace the uses of the matched results by the new ones, and record it."""
+    for name, old in match.results.items():
+        new = made.get(name)
+        if new is not None:
+            if new.op in tfl.out:
+                new.name = old.name
+                new.shape = new.shape if _differ(old.shape, new.shape) else more_known(old.shape, new.shape)
+            replace_uses(old, new)
+    emitted = [op.attrs.get("custom_code", op.type) for op in tfl.out]
+    report.record("fused" if emitted else "removed", fusion.name, tfl.sources, emitted, why=why)
+
+
+def discard(tfl: Builder) -> None:
+    """Erase the ops that were built, with the functions of their loops."""
+    for op in tfl.out:
+        detach(op)
+        for name in references(op):
+            tfl.functions.pop(name, None)
+    tfl.out.clear()
+
+
+def _named(fusion: Fusion, match: Match, made: Any, tfl: Builder) -> dict[str, Value]:
+    names = list(match.results)
+    if isinstance(made, Value):
+        made = [made]
+    if isinstance(made, (list, tuple)) and len(made) <= len(names):
+        made = dict(zip(names, made))
+    if not isinstance(made, dict) or not made.keys() <= match.results.keys():
+        raise _wrong(fusion, f"must return a value, a list of at most {len(names)} or a dict of {names}, not {made!r}")
+    wrong = {name: value for name, value in made.items() if value is not None and not isinstance(value, Value)}
+    if wrong:
+        raise _wrong(fusion, f"must return values that the builder made, not {wrong}")
+    foreign = {name: value for name, value in made.items() if match.composite and not _is_own(value, match, tfl)}
+    if foreign:
+        raise _wrong(fusion, f"must return operands and what it has just built, not {foreign}")
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def _is_own(value: Value | None, match: Match, tfl: Builder) -> bool:
+    """Return True if a rewrite of a composite may return the value: it was built by the rewrite, or is an operand or
+    constant."""
+    if value is None or value.is_const or value.op in tfl.out:
+        return True
+    operands = (v for operand in match.operands.values() for v in (operand if isinstance(operand, list) else [operand]))
+    return any(value is operand for operand in operands)
+
+
+def _require_types(fusion: Fusion, match: Match, made: dict[str, Value]) -> None:
+    for name, old in match.results.items():
+        new = made.get(name)
+        if new is None:
+            if old.uses:
+                raise _wrong(fusion, f"did not make the result {name}, which is read")
+        elif new.dtype is not old.dtype:
+            raise _wrong(fusion, f"made {name} a {new.dtype} where it must be a {old.dtype}")
+        elif old.uses and _differ(old.shape, new.shape) and not _decides_itself(new):
+            raise Refused(f"the result would have the shape {new.shape} where the model has {old.shape}")
+
+
+def _wrong(fusion: Fusion, why: str) -> Exception:
+    return module_error(f"the fusion {fusion.name}", fusion.rewrite, why)
+
+
+def _decides_itself(value: Value) -> bool:
+    """Return True for the results of custom ops: the body, often a placeholder, need not know their shapes."""
+    return value.op is not None and value.op.kind == "tfl.CUSTOM"
+
+
+def _differ(a: Shape | None, b: Shape | None) -> bool:
+    """Return True for two shapes that cannot be one."""
+    if a is None or b is None:
+        return False
+    return len(a) != len(b) or any(isinstance(x, int) and isinstance(y, int) and x != y for x, y in zip(a, b))

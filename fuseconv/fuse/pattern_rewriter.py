@@ -1,0 +1,208 @@
+"""Greedy pattern rewriter: replaces patterns of primitive ops by fused ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+
+from fuseconv.errors import module_error
+from fuseconv.facts import TFL_ONLY
+from fuseconv.fuse.apply_fusion import build, replace
+from fuseconv.fuse.match import Fusion, Match, Refused
+from fuseconv.fuse.pattern import Pattern
+from fuseconv.fuse.pattern_terms import Glance, NearMiss, glance
+from fuseconv.ir.graph import Graph, Module, Op, detach
+from fuseconv.pass_manager import module_pass
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+
+# Far more fusions than this for each op of a graph, and one undoes another.
+_APPLICATIONS_PER_OP = 50
+# How much alike two names are, in lower case, of which one is the other, misspelled: MatMull and MatMul are by 0.92.
+_ALIKE = 0.85
+
+
+@module_pass("fuse-tf-patterns")
+def fuse_tf_patterns(module: Module, fusions: Iterable[Fusion], report: Report, explain: bool) -> bool:
+    """Replace expressions of TF ops by the one TFLite op that computes them: x * sigmoid(x) -> ..., gelu, softmax."""
+    return fuse_patterns(module, fusions, report, "tf", explain)
+
+
+@module_pass("fuse-tfl-patterns", requires=(TFL_ONLY,), after_changes=True)
+def fuse_tfl_patterns(module: Module, fusions: Iterable[Fusion], report: Report, explain: bool) -> bool:
+    """Fold constants, biases, activations and padding: RELU(ADD(CONV_2D(x, w), b)) -> CONV_2D(x, w, b)."""
+    return fuse_patterns(module, fusions, report, "tfl", explain)
+
+
+def fuse_patterns(
+    module: Module, fusions: Iterable[Fusion], report: Report, dialect: str, explain: bool = False
+) -> bool:
+    """Apply the patterns of a dialect to each graph up to a fixed point; larger patterns go first. Returns whether
+    anything did.
+
+    Patterns of `tf` ops are tried from the end of a graph, so that a whole expression is seen before its parts; those
+    of `tfl` ops from its start, as ops take in what follows them.
+
+    explain: record also what matches but for one thing, and what that is.
+    """
+    candidates = _candidates(tuple(fusions), dialect)
+    # What an earlier call left alone is judged anew.
+    report.forget_refusals(candidates.names)
+    fused = False
+    for graph in list(module.graphs()):
+        walk = _PatternRewriter(graph, module.functions, candidates, report, -1 if dialect == "tf" else 1)
+        fused |= walk.run()
+        if explain:
+            walk.explain()
+    return fused
+
+
+def report_unknown_ops(
+    module: Module, fusions: Iterable[Fusion], rules: Iterable[str], names: Callable[[], Iterable[str]],
+    report: Report, explain: bool,
+) -> None:
+    """Warn of ops in patterns that look misspelled, since such a pattern matches nothing, in silence: ops without
+    a rule, that neither TensorFlow (whose `names` are asked for if there are any) nor the model has.
+
+    The op of a model that is not converted now is no mistake: what resembles no op of TensorFlow's is only recorded,
+    if the report is to explain."""
+    for fusion in fusions:
+        for kind in sorted(fusion.tf_types.difference(rules)):
+            theirs = {name.lower(): name for name in names()}
+            if kind in {*names(), *(op.type for graph in module.graphs() for op in graph.ops)}:
+                continue
+            why = f"its pattern is of an op {kind}, which neither TensorFlow nor the model has"
+            alike = [theirs[name] for name in get_close_matches(kind.lower(), theirs, 1, _ALIKE)]
+            if alike:
+                report.warnings.append(f"the fusion {fusion.name} matches nothing: {why}; did you mean {alike[0]}?")
+            elif explain:
+                report.record("refused", fusion.name, (), why=why)
+
+
+class _Candidates:
+    """The patterns of a dialect that may end at an op, the larger first. Ops of which a glance shows the same have the
+    same ones."""
+
+    def __init__(self, fusions: Iterable[Fusion], dialect: str) -> None:
+        self.by_kind: dict[str, list[tuple[Fusion, Pattern]]] = {}
+        for fusion in fusions:
+            for pattern in fusion.patterns:
+                for kind in pattern.kinds if pattern.dialect == dialect else ():
+                    self.by_kind.setdefault(kind, []).append((fusion, pattern))
+        for candidates in self.by_kind.values():
+            candidates.sort(key=lambda candidate: -candidate[1].size)
+        self.names = frozenset(fusion.name for candidates in self.by_kind.values() for fusion, _ in candidates)
+        self.by_glance: dict[Glance, list[tuple[Fusion, Pattern]]] = {}
+
+    def of(self, op: Op) -> Sequence[tuple[Fusion, Pattern]]:
+        candidates = self.by_kind.get(op.kind)
+        if candidates is None:
+            return ()
+        seen = glance(op)
+        found = self.by_glance.get(seen)
+        if found is None:
+            found = self.by_glance[seen] = [each for each in candidates if each[1].may_end_at(seen)]
+        return found
+
+
+@lru_cache(maxsize=4)
+def _candidates(fusions: tuple[Fusion, ...], dialect: str) -> _Candidates:
+    """Return the candidates of a set of fusions, cached: one set mostly serves many conversions."""
+    return _Candidates(fusions, dialect)
+
+
+class _PatternRewriter:
+    """Applies patterns to one graph, forwards (`step` 1) or backwards (-1). A refusal counts if its op stays."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        functions: dict[str, Graph],
+        candidates: _Candidates,
+        report: Report,
+        step: int,
+    ) -> None:
+        self.graph = graph
+        self.functions = functions
+        self.candidates = candidates
+        self.report = report
+        self.step = step
+        self.refusals: dict[tuple[str, Op], str] = {}
+        self.fuel = _APPLICATIONS_PER_OP * (len(graph.ops) + 1)
+
+    def run(self) -> bool:
+        fused = False
+        # A fusion can take away the reader that kept another, further up, from matching.
+        while self.walk():
+            fused = True
+        left = set(self.graph.ops)
+        for (name, op), why in self.refusals.items():
+            if op in left:
+                self.report.record("refused", name, op.sources, why=why)
+        return fused
+
+    def explain(self) -> None:
+        """Record the nearest miss of each fusion at each op that is left, and that it has not refused."""
+        nearest: dict[tuple[str, Op], NearMiss] = {}
+        for op in self.graph.ops:
+            for fusion, pattern in self.candidates.by_kind.get(op.kind, ()):
+                key = fusion.name, op
+                miss = None if key in self.refusals else pattern.nearest_miss(op)
+                if miss and (key not in nearest or miss.closeness > nearest[key].closeness):
+                    nearest[key] = miss
+        for (name, op), miss in nearest.items():
+            # What misses as a part of something larger is not what was meant.
+            if not any(set(miss.matched) < set(other.matched) for other in nearest.values()):
+                self.report.record("refused", name, op.sources, why=f"almost: at {miss.op.name!r} {miss.why}")
+
+    def walk(self) -> bool:
+        """Walk the graph once; return True if anything was fused."""
+        fused = False
+        dead: set[Op] = set()
+        pending, done = self.graph.ops[:: -self.step], []
+        while pending:
+            op = pending.pop()
+            if op in dead:
+                continue
+            emitted = self.fuse(op, dead)
+            if emitted is None:
+                done.append(op)
+            else:
+                fused = True
+                # What was built may itself be the end of a larger pattern.
+                pending.extend(emitted[:: -self.step])
+        self.graph.ops = [op for op in done[:: self.step] if op not in dead]
+        return fused
+
+    def fuse(self, op: Op, dead: set[Op]) -> list[Op] | None:
+        """Replace the op by the first fusion whose check holds; return the ops that were built, None if there is
+        none."""
+        for fusion, pattern in self.candidates.of(op):
+            for bindings in pattern.matches(op):
+                match = Match(
+                    {**dict.fromkeys(fusion.parameters), **bindings.values},
+                    ops={**dict.fromkeys(fusion.op_names), **bindings.ops},
+                    results={f"result{index or ''}": result for index, result in enumerate(op.results)},
+                )
+                sources = tuple(dict.fromkeys(name for part in bindings.matched[::-1] for name in part.sources))
+                tfl = Builder([], op.name, sources, self.functions)
+                try:
+                    made = build(fusion, match, tfl)
+                except Refused as refusal:
+                    self.refusals.setdefault((fusion.name, op), str(refusal))
+                    continue
+                replace(fusion, match, made, tfl, self.report)
+                self.spend(fusion)
+                for part in bindings.matched:
+                    if not any(result.uses for result in part.results):
+                        detach(part)
+                        dead.add(part)
+                return tfl.out
+        return None
+
+    def spend(self, fusion: Fusion) -> None:
+        self.fuel -= 1
+        if not self.fuel:
+            why = "matches what fusions make, and would be applied for ever"
+            raise module_error(f"the fusion {fusion.name}", fusion.rewrite, why)

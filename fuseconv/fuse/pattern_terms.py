@@ -1,0 +1,151 @@
+"""Terms of patterns, the bindings of a match, and near misses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fuseconv.ir.graph import Op, Value
+
+COMMUTATIVE = frozenset({
+    "tf.Add", "tf.AddV2", "tf.Mul", "tf.Maximum", "tf.Minimum", "tf.SquaredDifference", "tf.Equal", "tf.NotEqual",
+    "tf.LogicalAnd", "tf.LogicalOr", "tfl.ADD", "tfl.MUL", "tfl.MAXIMUM", "tfl.MINIMUM", "tfl.SQUARED_DIFFERENCE",
+})  # fmt: skip
+
+
+class Constant:
+    """The annotation of a parameter that only a constant matches."""
+
+
+class Term:
+    """A part of a pattern that a value can match."""
+
+    def __or__(self, other: Term) -> Either:
+        return Either((*alternatives(self), *alternatives(other)))
+
+
+@dataclass(frozen=True)
+class Parameter(Term):
+    """Any value, or any constant; bound to a name."""
+
+    name: str
+    constant: bool = False
+
+
+# What is seen of an op without following its operands: its kind, and for each operand the kind of the op that makes it,
+# or whether it is a constant if none does, or None if it is left out.
+Glance = tuple[Any, ...]
+
+
+def glance(op: Op) -> Glance:
+    """Return the key of an op by which patterns are filtered: its kind, and for each operand the kind of the op that
+    defines it, or whether it is a constant."""
+    seen: list[Any] = [op.kind]
+    for value in op.operands:
+        seen.append(None if value is None else value.is_const if value.op is None else value.op.kind)
+    return tuple(seen)
+
+
+@dataclass(frozen=True)
+class Node(Term):
+    """The result of an op. rest: it may have more operands than these."""
+
+    kinds: tuple[str, ...]
+    operands: tuple[Any, ...]
+    rest: bool
+    attrs: dict[str, Any]
+    name: str | None
+    shared: bool
+
+    def may_be(self, seen: Glance) -> bool:
+        """Return False if the term cannot match an op with this key, whatever its operands."""
+        kind, *operands = seen
+        count = len(self.operands)
+        if kind not in self.kinds or count > len(operands) or (count < len(operands) and not self.rest):
+            return False
+        orders = [operands, operands[::-1]] if kind in COMMUTATIVE else [operands]
+        return any(all(map(_may_be, self.operands, order)) for order in orders)
+
+
+@dataclass(frozen=True)
+class Either(Term):
+    """Any of several terms, tried in their order."""
+
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """The single mismatch that keeps an expression from matching.
+
+    op: where it is; why: a sentence without its full stop. absent: how many ops the pattern has, at the least, that the
+    expression has not; instead: the op in the place of one, where the operands are right. matched: the ops that match.
+    """
+
+    op: Op
+    why: str
+    absent: int = 0
+    instead: Op | None = None
+    matched: tuple[Op, ...] = ()
+
+    @property
+    def closeness(self) -> int:
+        return len(self.matched) - self.absent
+
+
+@dataclass(slots=True)
+class Bindings:
+    """The values that a match has bound to names. matched: its ops, the last first; an op may be there twice. inner:
+    those whose results nobody else may read. lenient: one thing may still differ; miss: the one that did.
+
+    While a match is looked for there is one object: what binds something yields for each way in which the rest can be
+    bound too, and takes it back in the end."""
+
+    values: dict[str, Value] = field(default_factory=dict)
+    ops: dict[str, Op] = field(default_factory=dict)
+    matched: list[Op] = field(default_factory=list)
+    inner: list[Op] = field(default_factory=list)
+    lenient: bool = False
+    miss: NearMiss | None = None
+
+    def but(self, miss: NearMiss, ways: Iterator[None]) -> Iterator[None]:
+        """Return the ways with this as the one thing that may differ."""
+        self.lenient, self.miss = False, miss
+        yield from ways
+        self.lenient, self.miss = True, None
+
+
+def alternatives(term: Term) -> tuple[Term, ...]:
+    """Return the alternatives of an Either, or the term itself."""
+    return term.terms if isinstance(term, Either) else (term,)
+
+
+def nodes_of(term: Any) -> Iterator[Node]:
+    """Return the nodes of the term."""
+    return (part for part in subterms(term) if isinstance(part, Node))
+
+
+def subterms(term: Any) -> Iterator[Any]:
+    """Return the term with all its subterms."""
+    yield term
+    for part in term.terms if isinstance(term, Either) else term.operands if isinstance(term, Node) else ():
+        yield from subterms(part)
+
+
+def count_ops(term: Any, choose: Callable[[Iterable[int]], int] = max) -> int:
+    """Return the number of ops of the term; `choose` takes one of the numbers of alternatives."""
+    if isinstance(term, Either):
+        return choose(count_ops(part, choose) for part in term.terms)
+    return 1 + sum(count_ops(part, choose) for part in term.operands) if isinstance(term, Node) else 0
+
+
+def _may_be(term: Any, maker: str | bool | None) -> bool:
+    """Return False if the term cannot match an operand with this key."""
+    if isinstance(term, Either):
+        return any(_may_be(alternative, maker) for alternative in term.terms)
+    if isinstance(term, Node):
+        return maker in term.kinds
+    if term is None:
+        return maker is None
+    return maker is True or (isinstance(term, Parameter) and not term.constant and maker is not None)

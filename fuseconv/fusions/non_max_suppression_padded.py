@@ -1,0 +1,220 @@
+"""tf.image.non_max_suppression_padded -> NON_MAX_SUPPRESSION_V4.
+
+The contract is that of TensorFlow's `non_max_suppression_padded_v2` (python/ops/image_ops_impl.py) and of
+ConvertNMSPaddedFunc of TFLiteConverter: boxes [..., n, 4], scores [..., n], max_output_size, iou_threshold and
+score_threshold -> the selected indices [batch, max_output_size], padded with 0, and how many they are [...].
+
+TensorFlow's body is no plain suppression, and the kernel gets its operands so that it selects the same:
+- Equal scores: the first comes first. The kernel's heap has an order of its own, so boxes are sorted, or stand as they
+  are where sorted_input says that they do, and get ranks for scores.
+- A score_threshold of -infinity leaves out nothing, not even scores of -infinity.
+- Which corner is which is told by the first box of all images, unless canonicalized_coordinates says that it is known.
+  A box whose corners are the other way round overlaps with nothing.
+- An overlap is divided by the area of the union and 1e-8. What therefore overlaps with itself by less than the
+  threshold, like any box without an area, neither suppresses nor is suppressed: it is moved away from all others.
+- A box without a positive coordinate suppresses others, but is not selected: the kernel selects so many more, and they
+  are left out.
+The kernel takes one image. Those of a batch of unknown size go through it in a loop.
+
+What is not the same: with coordinates in [0, 1], where the 1e-8 is not lost in rounding, the choice between two boxes
+whose overlap is within 1e-8 / union of the threshold; boxes and scores that are no finite numbers, the latter below a
+threshold other than -infinity, of which the body makes NaN; an iou_threshold of 0 that is known only at run time, at
+which the body keeps all of the first tile and nothing else; and a chain of five boxes or more of which two overlap by
+the threshold to the last bit, after which the body may stop too early.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fuseconv.fuse.match import Fusion, Match, composite
+from fuseconv.ir import types
+from fuseconv.ir.dims import is_static
+from fuseconv.ir.graph import Value
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.nms_boxes import separate_boxes
+
+NMS = composite(
+    "non_max_suppression_padded_v2",
+    "boxes scores max_output_size iou_threshold score_threshold "
+    "sorted_input? canonicalized_coordinates? tile_size? -> indices count",
+)
+# What the body adds to the area of a union.
+_EPSILON = 1e-8
+# Boxes that may overlap when random ones are drawn: fewer than make a chain of five.
+_CLUSTER = 4
+
+
+def check(m: Match) -> None:
+    m.require((m.boxes.rank or 0) >= 2, "the boxes are not known to be of rank 2 or more")
+    m.require(m.scores.rank == m.boxes.rank - 1, "the scores are not known to have a rank of one less than the boxes")
+    m.require(0 not in m.boxes.shape, "there are no boxes")
+    wanted = {"boxes": types.FLOAT32, "scores": types.FLOAT32, "max_output_size": types.INT32}
+    for name in ("max_output_size", "iou_threshold", "score_threshold"):
+        m.require(m.operands[name].rank == 0, f"the operand {name} is not known to be a scalar")
+    for name, dtype in {**wanted, "iou_threshold": types.FLOAT32, "score_threshold": types.FLOAT32}.items():
+        m.require(m.operands[name].dtype is dtype, f"the operand {name} is {m.operands[name].dtype}, not {dtype}")
+    iou = m.iou_threshold.data
+    m.require(iou is None or iou > 0, "the body keeps all of the first tile and nothing else if iou_threshold is 0")
+    for name in ("sorted_input", "canonicalized_coordinates"):
+        flag = m.operands[name]
+        m.require(flag is None or (flag.is_const and flag.dtype is types.BOOL), f"{name} is no constant of type bool")
+
+
+def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
+    boxes, scores = _by_images(tfl, m)
+    every = _size(tfl, boxes, 1)
+    counted = _valid_boxes(tfl, m, scores)
+    shown = tfl.greater(tfl.reduce_max(boxes, [2]), 0.0)
+    boxes = separate_boxes(tfl, boxes, _is_isolated(tfl, m, boxes, counted))
+    order = None if _holds(m.sorted_input) else tfl.topk_v2(scores, every)[1]
+    if order is not None:
+        boxes, shown = _at(tfl, boxes, order), _at(tfl, shown, order)
+        counted = counted and _at(tfl, counted, order)
+    ranks = tfl.cast(tfl.sub(every, _range(tfl, every)), out_data_type="FLOAT32")
+    if counted is not None:
+        ranks = _where(tfl, counted, ranks, 0)
+    size = _selection_size(tfl, m.max_output_size, boxes, shown, counted)
+    places, found = _selected(tfl, boxes, ranks, size, tfl.minimum(m.iou_threshold, 1.0))
+
+    numbers = _range(tfl, size)
+    taken = tfl.logical_and(tfl.less(numbers, tfl.expand_dims(found, 1)), _at(tfl, shown, places))
+    left, at = tfl.topk_v2(_where(tfl, taken, tfl.sub(size, numbers), 0), m.max_output_size)
+    there = tfl.greater(left, 0)
+    indices = _at(tfl, places, at)
+    if order is not None:
+        indices = _at(tfl, order, indices)
+    count = tfl.sum(tfl.cast(there, out_data_type="INT32"), [1])
+    return {"indices": _where(tfl, there, indices, 0), "count": _of_batch(tfl, m, count)}
+
+
+def _by_images(tfl: Builder, m: Match) -> tuple[Value, Value]:
+    """Return boxes [images, n, 4] and scores [images, n]."""
+    if m.boxes.rank == 3:
+        return m.boxes, m.scores
+    batch = m.boxes.shape[:-2]
+    images = math.prod(batch) if is_static(batch) else -1
+    every = tfl.reshape(_size(tfl, m.scores, m.scores.rank - 1), [1])
+    each = (tfl.concatenation(tfl.ints([images]), every, tfl.ints(sides), axis=0) for sides in ((4,), ()))
+    boxes, scores = (tfl.reshape(x, shape) for x, shape in zip((m.boxes, m.scores), each))
+    return boxes, scores
+
+
+def _of_batch(tfl: Builder, m: Match, count: Value) -> Value:
+    if m.boxes.rank == 3:
+        return count
+    batch = tfl.strided_slice(tfl.shape(m.scores), [0], [-1], [1], begin_mask=1)
+    return tfl.reshape(count, batch)
+
+
+def _valid_boxes(tfl: Builder, m: Match, scores: Value) -> Value | None:
+    """Return a mask of the boxes that count, bool [images, n]; None if all do."""
+    least = m.score_threshold
+    if least.data is not None and least.data == -math.inf:
+        return None
+    counted = tfl.greater(scores, least)
+    return counted if least.is_const else tfl.logical_or(counted, tfl.equal(least, -math.inf))
+
+
+def _is_isolated(tfl: Builder, m: Match, boxes: Value, counted: Value | None) -> Value:
+    """Return a mask of the boxes that overlap with no box, not even themselves, by the threshold, bool [images, n,
+    1]."""
+    first, second = tfl.split(tfl.const(2, types.INT32), boxes, num_splits=2)
+    sides = tfl.sub(second, first)
+    if not _holds(m.canonicalized_coordinates):
+        # What does not count is all zeros by then.
+        other = tfl.less(tfl.slice(sides, [0, 0, 0], [1, 1, 2]), 0.0)
+        if counted is not None:
+            other = tfl.logical_and(other, tfl.expand_dims(tfl.slice(counted, [0, 0], [1, 1]), 2))
+        sides = tfl.mul(sides, _where(tfl, other, tfl.const(-1.0, types.FLOAT32), 1))
+    area = tfl.reduce_prod(tfl.relu(sides), [2], keep_dims=True)
+    return tfl.less(tfl.div(area, tfl.add(area, _EPSILON)), m.iou_threshold)
+
+
+def _selection_size(tfl: Builder, most: Value, boxes: Value, shown: Value, counted: Value | None) -> Value:
+    """Return how many boxes to select so that `most` of them remain to be shown."""
+    every = boxes.shape[1]  # type: ignore[index]
+    if most.data is not None and isinstance(every, int) and every <= most.data:
+        return most
+    hidden = tfl.logical_not(shown)
+    if counted is not None:
+        hidden = tfl.logical_and(counted, hidden)
+    return tfl.add(most, tfl.reduce_max(tfl.sum(tfl.cast(hidden, out_data_type="INT32"), [1]), [0]))
+
+
+def _selected(tfl: Builder, boxes: Value, ranks: Value, size: Value, limit: Value) -> tuple[Value, Value]:
+    """Return the places of the boxes of each image, [images, size], and how many they are, [images].
+
+    ranks: those of the boxes, 0 for what does not count, as float32 [images, n], or [n] where all are the same."""
+    least = tfl.const(0.0, types.FLOAT32)
+    images = boxes.shape[0]  # type: ignore[index]
+    if isinstance(images, int):
+        each = tfl.op("UNPACK", (boxes,), {"num": images, "axis": 0})
+        its = tfl.op("UNPACK", (ranks,), {"num": images, "axis": 0}) if ranks.rank == 2 else [ranks] * images
+        made = [tfl.non_max_suppression_v4(b, r, size, limit, least) for b, r in zip(each, its)]
+        places, found = (tfl.pack(*parts, axis=0) for parts in zip(*made))
+        return places, found
+
+    def one(
+        tfl: Builder, image: Value, boxes: Value, ranks: Value, size: Value, limit: Value, places: Value, found: Value
+    ) -> list[Value]:
+        its = tfl.gather(ranks, image) if ranks.rank == 2 else ranks
+        where, count = tfl.non_max_suppression_v4(tfl.gather(boxes, image), its, size, limit, least)
+        where, count, at = tfl.expand_dims(where, 0), tfl.reshape(count, [1]), tfl.reshape(image, [1])
+        places = tfl.dynamic_update_slice(places, where, tfl.concatenation(at, tfl.ints([0]), axis=0))
+        return [boxes, ranks, size, limit, places, tfl.dynamic_update_slice(found, count, at)]
+
+    count, none = tfl.reshape(_size(tfl, boxes, 0), [1]), tfl.const(0, types.INT32)
+    places = tfl.fill(tfl.concatenation(count, tfl.reshape(size, [1]), axis=0), none)
+    carried = [boxes, ranks, size, limit, places, tfl.fill(count, none)]
+    *_, places, found = tfl.repeat(_size(tfl, boxes, 0), one, carried)
+    return places, found
+
+
+def _at(tfl: Builder, x: Value, places: Value) -> Value:
+    """Gather the elements of each image at its indices."""
+    return tfl.gather(x, places, axis=1, batch_dims=1)
+
+
+def _where(tfl: Builder, condition: Value, x: Value, other: int) -> Value:
+    return tfl.select_v2(condition, x, tfl.const(other, x.dtype))
+
+
+def _size(tfl: Builder, x: Value, axis: int) -> Value:
+    size = x.shape[axis]  # type: ignore[index]
+    if isinstance(size, int):
+        return tfl.const(size, types.INT32)
+    return tfl.strided_slice(tfl.shape(x), [axis], [axis + 1], [1], shrink_axis_mask=1)
+
+
+def _range(tfl: Builder, count: Value) -> Value:
+    """Return 0, 1, 2, ... as int32."""
+    return tfl.range(tfl.const(0, types.INT32), count, tfl.const(1, types.INT32))
+
+
+def _holds(flag: Value | None) -> bool:
+    return flag is not None and bool(flag.data)
+
+
+def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
+    """Return boxes on a coarse grid, in clusters, some without an area, the wrong way round or at coordinates below 0:
+    equal scores, and overlaps that equal the threshold, are frequent."""
+    shape = m.boxes.shape[:-1]
+    cluster = np.arange(shape[-1]) // _CLUSTER
+    # Half of the clusters lie at positive coordinates; sides are of 1 at least, as the body's 1e-8 is lost then.
+    near = 16 * np.where(cluster % 2, -1 - cluster // 2, cluster // 2)[:, np.newaxis]
+    corner = near + rng.integers(-1, 3, (*shape, 2))
+    sides = rng.choice([1, 2, 2, 3, 4, 4, 0, -1], (*shape, 2))
+    drawn = {
+        "boxes": np.concatenate([corner, corner + sides], -1),
+        "scores": rng.integers(0, 6, shape) / 5,
+        "max_output_size": rng.integers(1, 1 + shape[-1]),
+        "iou_threshold": rng.choice([0.25, 0.5, 0.6]),
+        "score_threshold": rng.choice([-math.inf, 0.0, 0.2]),
+    }
+    return {n: a.astype(m.operands[n].dtype.numpy) for n, a in drawn.items() if not m.operands[n].is_const}
+
+
+FUSIONS = [Fusion("non_max_suppression", "NON_MAX_SUPPRESSION_V4", NMS, rewrite, check, draw)]

@@ -1,0 +1,78 @@
+"""Layer, group and instance norms -> fewer and smaller ops: (x - mean) * rsqrt(variance + epsilon) * gamma + beta.
+
+The forms that Keras writes multiply x and the mean by a factor of the data's size, and add two products of that size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fuseconv.fuse.match import Fusion, Match
+from fuseconv.fuse.pattern import Term, pattern
+from fuseconv.fusions.constant_operands import require_float32
+from fuseconv.ir.graph import Value
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.type_inference import broadcast
+
+
+@pattern
+def expanded(tf: Any, x: Any, mean: Any, variance: Any, gamma: Any, beta: Any) -> Term:
+    root = tf.Rsqrt(variance)
+    factor = tf.Mul(root, gamma) | root
+    product = tf.Mul(mean, factor)
+    negative = tf.Mul(tf.Neg(mean), factor) | tf.Neg(product)
+    return tf.AddV2(tf.Mul(x, factor), tf.Sub(beta, product) | tf.AddV2(negative, beta) | negative)
+
+
+def check(m: Match) -> None:
+    require_float32(m)
+    if m.gamma is not None:
+        m.require(None not in (m.x.shape, m.variance.shape, m.gamma.shape), "a rank is not known")
+        factor = broadcast(m.variance.shape, m.gamma.shape)
+        m.require(factor == m.x.shape, "the factor is smaller than the data, which one product and one sum serve")
+
+
+def rewrite(tfl: Builder, m: Match) -> Value:
+    y = tfl.mul(tfl.sub(m.x, m.mean), tfl.rsqrt(m.variance))
+    y = y if m.gamma is None else tfl.mul(y, m.gamma)
+    return y if m.beta is None else tfl.add(y, m.beta)
+
+
+@pattern
+def through_batch_norm(tf: Any, x: Any, ones: Any, zeros: Any) -> Term:
+    norm = tf["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"]
+    return tf.Reshape(norm(tf.Reshape(x, ..., name="rows"), ones, zeros, ..., name="norm"), ...)
+
+
+def check_rows(m: Match) -> None:
+    require_float32(m)
+    attrs, rows, shape = m.norm.attrs, m.rows.result.shape, m.x.shape
+    m.require(attrs.get("is_training", True) and attrs.get("exponential_avg_factor", 1.0) == 1, "it is no layer norm")
+    m.require(attrs.get("data_format") == "NCHW" and rows and shape, "it is no layer norm")
+    m.require(rows[0] == 1 == rows[3] and rows[2] == shape[-1], "a row of the norm is not one of the data's")
+    m.require(m.result.shape == shape, "the result does not get the shape of the data back")
+    m.require(_filled(m.ones, 1) and _filled(m.zeros, 0), "scale and offset are not one and zero")
+
+
+def rewrite_rows(tfl: Builder, m: Match) -> Value:
+    """Rows that Keras 2's LayerNormalization takes as channels of a batch norm -> their mean and variance."""
+    axis = [len(m.x.shape) - 1]
+    centered = tfl.sub(m.x, tfl.mean(m.x, axis, keep_dims=True))
+    variance = tfl.mean(tfl.mul(centered, centered), axis, keep_dims=True)
+    epsilon = np.float32(m.norm.attrs.get("epsilon", 1e-4))
+    return tfl.mul(centered, tfl.rsqrt(tfl.add(variance, epsilon)))
+
+
+def _filled(value: Value, number: float) -> bool:
+    """Return True if every element of the value is known to be this number."""
+    if value.op is not None and value.op.kind == "tf.Fill":
+        value = value.op.operands[1]  # type: ignore[assignment]
+    return value.data is not None and bool((value.data == number).all())
+
+
+FUSIONS = [
+    Fusion("norm_factors", "RSQRT", expanded, rewrite, check),
+    Fusion("keras2_layer_norm", "RSQRT", through_batch_norm, rewrite_rows, check_rows),
+]

@@ -1,0 +1,145 @@
+"""Restore and initialization graphs: the values they assign to variables and tables, found by reading them.
+
+Nothing runs. A reference is followed through identities and function calls to the node that made it, in its scope;
+the ops that assign are found, and told with what they assign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fuseconv.errors import InputError
+from fuseconv.load.graph_importer import CALLS
+from fuseconv.load.node_table import Nodes
+
+ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
+TABLE_WRITES = frozenset({
+    "InitializeTable", "InitializeTableV2", "LookupTableImport", "LookupTableImportV2",
+    "InitializeTableFromTextFile", "InitializeTableFromTextFileV2",
+})  # fmt: skip
+_IDENTITIES = frozenset({"Identity", "IdentityN", "StopGradient"})
+# No restore or init graph of TensorFlow's own comes near these; a malicious one could make us walk for ever.
+_MAX_WORK = 10_000_000
+_WORK_OF_A_CALL = 1_000
+_MAX_STEPS = 100_000
+
+
+class Scope:
+    """The nodes of the main graph, or of a function as one call sees it.
+
+    arguments: what the function's arguments are, as references in the caller's scope."""
+
+    def __init__(self, nodes: Nodes, function: Any = None, caller: Scope | None = None, call: str = "") -> None:
+        self.nodes = nodes
+        self.function = function
+        self.caller = caller
+        self.arguments: dict[str, str] = {}
+        if caller is not None:
+            names = (arg.name for arg in function.signature.input_arg)
+            self.arguments = dict(zip(names, caller.nodes.inputs(call)[0]))
+
+
+@dataclass(slots=True)
+class Source:
+    """A node that makes a value, and which of its outputs: `output` by name in functions, `index` within it."""
+
+    scope: Scope
+    node: str
+    output: str = ""
+    index: int = 0
+
+    @property
+    def op(self) -> str:
+        return self.scope.nodes.op(self.node)
+
+    @property
+    def proto(self) -> Any:
+        return self.scope.nodes.by_name[self.node]
+
+    def operand(self, index: int) -> str:
+        return _operand(self.node, self.scope.nodes.read(self.node)[1], index)
+
+
+class Effects:
+    """library: the model's FunctionDefs by name."""
+
+    def __init__(self, library: dict[str, Any]) -> None:
+        self.library = library
+        self._bodies: dict[str, Nodes] = {}
+        self._calls: dict[tuple[Scope, str], Scope] = {}
+        self._work = 0
+
+    def of(self, main: Scope, root: str) -> Iterator[Source]:
+        """Return the nodes that write a variable or table when the node `root` of the main graph runs."""
+        stack = [(main, root)]
+        seen: set[str] = set()
+        while stack:
+            scope, name = stack.pop()
+            if scope is main:
+                if name in seen:
+                    continue
+                seen.add(name)
+                if name not in main.nodes:
+                    raise InputError(f"The model has no node '{name}', which its restore or init graph names.")
+                data, control = main.nodes.inputs(name)
+                stack += [(main, ref.partition(":")[0]) for ref in (*data, *control)]
+            op = scope.nodes.op(name)
+            if op in ASSIGNMENTS or op in TABLE_WRITES:
+                yield Source(scope, name)
+            elif op in CALLS or op in self.library:
+                inner = self._enter(scope, name)
+                stack += [(inner, node) for node in inner.nodes.by_name]
+
+    def source(self, scope: Scope, ref: str) -> Source | None:
+        """Return the node and output that `ref` names in `scope`; None if the model does not have it."""
+        for _ in range(_MAX_STEPS):
+            name, *rest = ref.split(":")
+            output = rest[0] if scope.function is not None and rest else ""
+            index = int(rest[-1]) if rest and rest[-1].isdigit() else 0
+            if name not in scope.nodes.by_name:
+                if scope.caller is None or name not in scope.arguments:
+                    return None
+                scope, ref = scope.caller, scope.arguments[name]
+                continue
+            op, data, _ = scope.nodes.read(name)
+            if op in _IDENTITIES:
+                ref = _operand(name, data, index)
+            elif op in CALLS or op in self.library:
+                inner = self._enter(scope, name)
+                outputs = [arg.name for arg in inner.function.signature.output_arg]
+                if (op in CALLS or not output) and index < len(outputs):
+                    output = outputs[index]
+                ref = inner.function.ret.get(output, "")
+                scope = inner
+            else:
+                return Source(scope, name, output, index)
+        raise InputError(f"The model's references form a cycle through '{ref}'.")
+
+    def operand(self, source: Source, index: int) -> Source | None:
+        """Return the source of operand `index` of a node."""
+        return self.source(source.scope, source.operand(index))
+
+    def _enter(self, scope: Scope, name: str) -> Scope:
+        inner = self._calls.get((scope, name))
+        if inner is None:
+            node = scope.nodes.by_name[name]
+            function = node.op if node.op in self.library else node.attr["f"].func.name
+            proto = self.library.get(function)
+            if proto is None:
+                raise InputError(f"The node '{name}' calls the function '{function}', which the model lacks.")
+            body = self._bodies.get(function)
+            if body is None:
+                body = self._bodies[function] = Nodes(proto.node_def)
+            self._work += _WORK_OF_A_CALL + len(body.by_name)
+            if self._work > _MAX_WORK:
+                raise InputError(f"The functions that restore the model call each other without end ('{name}').")
+            inner = self._calls[scope, name] = Scope(body, proto, scope, name)
+        return inner
+
+
+def _operand(name: str, data: list[str], index: int) -> str:
+    if index >= len(data):
+        raise InputError(f"The node '{name}' has {len(data)} operands, too few for its op: the model file is damaged.")
+    return data[index]

@@ -1,0 +1,70 @@
+"""Nodes of a GraphDef or FunctionDef by name, and the references between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fuseconv.errors import InputError
+from fuseconv.ir.graph import Value
+from fuseconv.load import validate
+
+
+class Nodes:
+    """The nodes of one GraphDef or FunctionDef by name, in the file's order, each field read once."""
+
+    def __init__(self, nodes: Iterable[Any]) -> None:
+        nodes = list(nodes)
+        self.by_name = {node.name: node for node in nodes}
+        if len(self.by_name) != len(nodes):
+            validate.unique((node.name for node in nodes), "nodes", "The model")
+        self.constants: dict[str, Value] = {}
+        self._read: dict[str, tuple[str, list[str], list[str]]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.by_name
+
+    def read(self, name: str) -> tuple[str, list[str], list[str]]:
+        """Return a node's op, the references to tensors that it reads, and the names of the nodes that must run
+        before."""
+        found = self._read.get(name)
+        if found is None:
+            node = self.by_name[name]
+            # A slice is a list at once; what iterates over a repeated field ends with an exception.
+            refs = node.input[:]
+            data = [ref for ref in refs if ref[:1] != "^"]
+            control = [ref[1:] for ref in refs if ref[:1] == "^"] if len(data) < len(refs) else []
+            found = self._read[name] = node.op, data, control
+        return found
+
+    def op(self, name: str) -> str:
+        """Return the op of a node."""
+        return self.read(name)[0]
+
+    def inputs(self, name: str) -> tuple[list[str], list[str]]:
+        """Return the operands of a node: references to tensors, and the names of its control inputs."""
+        return self.read(name)[1:]
+
+
+Ref = tuple[str, str, int]  # node, name of the output (in functions; else empty), index
+
+
+def graph_ref(text: str) -> Ref:
+    """Parse a reference of a GraphDef: "node" or "node:index"."""
+    node, _, index = text.partition(":")
+    return node, "", _index(index, text)
+
+
+def function_ref(text: str) -> Ref:
+    """Parse a reference of a FunctionDef: "node:output:index", or the name of an argument."""
+    node, _, rest = text.partition(":")
+    output, _, index = rest.partition(":")
+    return node, output, _index(index, text)
+
+
+def _index(digits: str, text: str) -> int:
+    if not digits:
+        return 0
+    if not digits.isdecimal():
+        raise InputError(f"'{text}' is not the name of a tensor.")
+    return int(digits)

@@ -1,0 +1,130 @@
+"""Equivalence of signatures, decided on the model's protobufs before anything is built from them.
+
+Exporters write one function under several names (Keras: "serve" and "serving_default"), each with placeholders, a call
+and a wrapper function of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fuseconv.load.annotation import KEYS, annotation
+from fuseconv.load.node_table import Nodes
+
+_Pair = tuple[str, str]
+
+
+class SignatureComparison:
+    """Compares signatures by the computations of their outputs. nodes: of the main graph; library: the model's
+    FunctionDefs by name."""
+
+    def __init__(self, nodes: Nodes, library: Mapping[str, Any]) -> None:
+        self.nodes = nodes
+        self.library = library
+
+    def same(self, a: Any, b: Any) -> bool:
+        """Return whether two SignatureDefs have inputs and outputs of the same names, types and shapes, and compute the
+        same node by node. Nodes of functions must have the same names too, as those of two traces of one function
+        have."""
+        if a.inputs.keys() != b.inputs.keys() or a.outputs.keys() != b.outputs.keys():
+            return False
+        pairs = [(a.inputs[key], b.inputs[key]) for key in a.inputs]
+        if not all(p.dtype == q.dtype and p.tensor_shape == q.tensor_shape for p, q in pairs):
+            return False
+        fed = {_tensor(p.name): _tensor(q.name) for p, q in pairs}
+        functions: dict[_Pair, None] = {}
+        outputs = ((a.outputs[key].name, b.outputs[key].name) for key in a.outputs)
+        return self._main_graph(outputs, fed, functions) and self._functions(functions)
+
+    def _main_graph(self, outputs: Iterable[_Pair], fed: dict[str, str], functions: dict[_Pair, None]) -> bool:
+        fed_too, known = set(fed.values()), self.nodes.by_name
+        pending = [(_tensor(x), _tensor(y)) for x, y in outputs]
+        seen: set[_Pair] = set()
+        while pending:
+            x, y = pending.pop()
+            if x in fed or y in fed_too:
+                if fed.get(x) != y:
+                    return False
+                continue
+            (p, _, output), (q, _, other_output) = x.partition(":"), y.partition(":")
+            if output != other_output or p not in known or q not in known:
+                return False
+            if (p, q) in seen:
+                continue
+            seen.add((p, q))
+            ours, theirs = self.nodes.inputs(p), self.nodes.inputs(q)
+            if p != q and not self._node(self.nodes.by_name[p], self.nodes.by_name[q], functions):
+                return False
+            for refs, others in zip(ours, theirs, strict=True):
+                if len(refs) != len(others):
+                    return False
+                pending += zip(map(_tensor, refs), map(_tensor, others), strict=True)
+        return True
+
+    def _functions(self, pending: dict[_Pair, None]) -> bool:
+        """Return whether the functions of each pair are equivalent, with all functions that they call."""
+        done: set[_Pair] = set()
+        while pending:
+            pair, _ = pending.popitem()
+            if pair[0] == pair[1] or pair in done:
+                continue
+            done.add(pair)
+            if not self._function(self.library[pair[0]], self.library[pair[1]], pending):
+                return False
+        return True
+
+    def _function(self, f: Any, g: Any, pending: dict[_Pair, None]) -> bool:
+        if not (
+            f.signature.input_arg == g.signature.input_arg
+            and f.signature.output_arg == g.signature.output_arg
+            and f.signature.is_stateful == g.signature.is_stateful
+            and dict(f.ret) == dict(g.ret)
+            and dict(f.control_ret) == dict(g.control_ret)
+            and _says(f) == _says(g)
+            and _shapes(f) == _shapes(g)
+            and len(f.node_def) == len(g.node_def)
+        ):
+            return False
+        pairs = zip(f.node_def, g.node_def, strict=True)
+        return f.node_def == g.node_def or all(
+            p.name == q.name and p.input == q.input and self._node(p, q, pending) for p, q in pairs
+        )
+
+    def _node(self, p: Any, q: Any, functions: dict[_Pair, None]) -> bool:
+        """Return whether two nodes are of one op with the same attributes. Functions that these name are left to
+        compare."""
+        if p.op != q.op:
+            if p.op not in self.library or q.op not in self.library:
+                return False
+            functions[p.op, q.op] = None
+        keys = {key for attr in (p.attr, q.attr) for key in attr if key[0] != "_" or key in KEYS}
+        return all(key in p.attr and key in q.attr and self._attr(p.attr[key], q.attr[key], functions) for key in keys)
+
+    def _attr(self, value: Any, other: Any, functions: dict[_Pair, None]) -> bool:
+        if value == other:
+            return True
+        ours, theirs = ([x.func] if x.HasField("func") else list(x.list.func) for x in (value, other))
+        if not ours or len(ours) != len(theirs):
+            return False
+        for f, g in zip(ours, theirs, strict=True):
+            if f.name not in self.library or g.name not in self.library or dict(f.attr) != dict(g.attr):
+                return False
+            functions[f.name, g.name] = None
+        return True
+
+
+def _tensor(ref: str) -> str:
+    """Return a reference to a tensor, or to a node, in the one form in which both can be compared."""
+    return ref[:-2] if ref.endswith(":0") else ref
+
+
+def _says(function: Any) -> tuple[Any, ...]:
+    """Return a function's attributes for comparison: the names of those that differ with each trace, and the
+    annotation."""
+    return set(function.attr) - set(KEYS), annotation(function.attr)
+
+
+def _shapes(function: Any) -> dict[int, Any]:
+    shapes = ((index, arg.attr.get("_output_shapes")) for index, arg in function.arg_attr.items())
+    return {index: shape for index, shape in shapes if shape is not None}

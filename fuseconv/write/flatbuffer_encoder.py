@@ -1,0 +1,146 @@
+"""Encodes flatbuffer tables front to back, parents before children.
+
+The format wants children behind their parents only because offsets are unsigned; written in this order, nothing needs
+to be known beforehand, each table is packed with one struct call, and what belongs at the end of a file (the weights)
+can be put there.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fuseconv.tfl import schema
+
+_U32 = struct.Struct("<I")
+
+
+class Table(NamedTuple):
+    """A table to encode. Values: scalars, str, bytes (a byte vector), lists of ints (an int32 vector), numpy arrays,
+    Tables, lists of Tables, `Deferred`."""
+
+    name: str
+    fields: dict[str, Any]
+
+
+class Deferred:
+    """A field whose value is set after the table is written: `position` is where it stands."""
+
+    position: int = -1
+
+
+class _Layout(NamedTuple):
+    """The layout of a table with certain fields: after the vtable offset come `scalars`, with gaps for the offsets of
+    `children`, which are written later; positions are relative to the table's start."""
+
+    pack: struct.Struct
+    align: int
+    vtable: bytes
+    scalars: tuple[str, ...]
+    children: tuple[tuple[str, int], ...]
+
+
+class Encoder:
+    """Collects the bytes of one flatbuffer in `data`."""
+
+    def __init__(self, root: Table, identifier: bytes) -> None:
+        self.data = bytearray(4) + identifier
+        self._layouts: dict[tuple, tuple[_Layout, int]] = {}
+        self._write(0, root)
+
+    def _write(self, place: int, value: Any) -> None:
+        """Write a string, vector or table, and at `place` how far behind that it is."""
+        if isinstance(value, Table):
+            position = self._table(value)
+        elif isinstance(value, list) and value and isinstance(value[0], Table):
+            position = self._tables(value)
+        else:
+            vector, align = _vector(value)
+            position = self._pad(align, ahead=4)
+            self.data += vector
+        _U32.pack_into(self.data, place, position - place)
+
+    def _pad(self, align: int, ahead: int = 0) -> int:
+        """Pad so that the byte `ahead` bytes later is aligned. Returns where the data ends then."""
+        end = len(self.data)
+        gap = -(end + ahead) % align
+        if gap:
+            self.data += bytes(gap)
+        return end + gap
+
+    def _tables(self, tables: list[Table]) -> int:
+        position = self._pad(4)
+        self.data += _U32.pack(len(tables)) + bytes(4 * len(tables))
+        for index, table in enumerate(tables, 1):
+            self._write(position + 4 * index, table)
+        return position
+
+    def _table(self, table: Table) -> int:
+        fields = table.fields
+        key = (table.name, *fields)
+        known = self._layouts.get(key)
+        if known is None:
+            later = frozenset(name for name, value in fields.items() if isinstance(value, Deferred))
+            layout = _layout(table.name, tuple(fields), later)
+            known = self._layouts[key] = layout, self._pad(2)
+            self.data += layout.vtable
+        layout, vtable = known
+        position = self._pad(layout.align)
+        self.data += layout.pack.pack(position - vtable, *[fields[name] for name in layout.scalars])
+        for name, offset in layout.children:
+            value = fields[name]
+            if isinstance(value, Deferred):
+                value.position = position + offset
+            else:
+                self._write(position + offset, value)
+        return position
+
+
+def _vector(value: str | bytes | list[int] | np.ndarray) -> tuple[bytes, int]:
+    """Return the bytes of a string or vector with its count ahead, and the alignment of its items. The count is aligned
+    to 4, as it is whenever the items behind it are aligned to more."""
+    if isinstance(value, list):
+        return struct.pack(f"<I{len(value)}i", len(value), *value), 4
+    if isinstance(value, str):
+        content = value.encode()
+        return _U32.pack(len(content)) + content + b"\0", 4
+    if isinstance(value, np.ndarray):
+        content = value.astype(value.dtype.newbyteorder("<")).tobytes()
+        return _U32.pack(value.size) + content, max(4, value.itemsize)
+    return _U32.pack(len(value)) + value, 4
+
+
+@functools.cache
+def _layout(table: str, names: tuple[str, ...], later: frozenset[str]) -> _Layout:
+    """Return where the fields that are given stand in a table: the widest first, so that none needs padding before
+    it."""
+    known = schema.table(table)
+    fields = [known[name] for name in names]
+    children = [field for field in fields if field.code is None or field.name in later]
+    width = {field.name: struct.calcsize(field.code or "I") for field in fields}
+    ordered = sorted(fields, key=lambda field: -width[field.name])
+    align = max([4, *width.values()])
+    offset = 4
+    codes = ["<i"]
+    offsets: dict[str, int] = {}
+    if align == 8:
+        codes.append("4x")
+        offset = 8
+    for field in ordered:
+        codes.append(field.code if field.code and field not in children else f"{width[field.name]}x")
+        offsets[field.name] = offset
+        offset += width[field.name]
+    slots = [0] * (max((field.slot for field in fields), default=-1) + 1)
+    for field in fields:
+        slots[field.slot] = offsets[field.name]
+    vtable = struct.pack(f"<{2 + len(slots)}H", 4 + 2 * len(slots), offset, *slots)
+    return _Layout(
+        struct.Struct("".join(codes)),
+        align,
+        vtable,
+        tuple(field.name for field in ordered if field not in children),
+        tuple((field.name, offsets[field.name]) for field in children),
+    )

@@ -1,0 +1,409 @@
+"""Flatbuffer export: module of "tfl" ops -> .tflite file.
+
+The description of the model (tensors, ops, signatures) is encoded first, with the places of the weights left open;
+then each distinct constant is appended, 16-byte aligned, and its place filled in. So a weight is read once, on its way
+to the file.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from io import BytesIO
+from itertools import chain
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from fuseconv.errors import FuseconvError, InputError
+from fuseconv.ir import types
+from fuseconv.ir.dims import Sym
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, Value
+from fuseconv.ir.product import Product
+from fuseconv.tfl import schema
+from fuseconv.tfl.limits import LARGEST_SIZE
+from fuseconv.tfl.opdef import TABLE
+from fuseconv.tfl.versions import min_runtime_version, op_version
+from fuseconv.write import flexbuffer
+from fuseconv.write.buffer_data import chunks, size
+from fuseconv.write.flatbuffer_encoder import Deferred, Encoder, Table
+
+ALIGNMENT = 16
+# Flatbuffer offsets reach 2 GB. Beyond it, with room for the description of the model, weights are found by `offset`
+# and `size`, counted from the start of the file.
+INLINE_LIMIT = (1 << 31) - (1 << 26)
+_METADATA_BUFFER = 1
+# Constants that differ do so among as many elements, most of them.
+_HEAD = 64
+# A call that the model's author did not name is named for its op, which says nothing of what stands in its place.
+_CALLS = re.compile(r"^((Stateful)?PartitionedCall(_\d+)?/)+")
+
+
+def to_bytes(module: Module) -> bytes:
+    """Return the .tflite file of a module; see `write`."""
+    out = BytesIO()
+    write(module, out)
+    return out.getvalue()
+
+
+def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: int = INLINE_LIMIT) -> None:
+    """Write a module whose ops are all of the "tfl" dialect to a path, or to a binary file that is still empty.
+
+    Signatures become subgraphs in the order of the module (the first is what a runtime runs by default), each function
+    that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
+    What is sorted has no signature: TOPK_V2 takes its results for ones of dynamic size if its operand has an unknown
+    dimension there, although their sizes follow from the operand's as those of any op (`pack_to_concat` says what
+    dynamic sizes cost).
+    Tensors are named as their values, without the calls that they were in, and with a number where a name is taken.
+    The same module gives the same bytes.
+    An output that is an input, a constant or another output too is written as such, and interpreters read it so.
+
+    Raises FuseconvError on what no earlier stage should have left, such as an op of another dialect, and InputError
+    where the format cannot hold the model. From `inline_limit` bytes of weights on, their places are counted from the
+    start of the file.
+    """
+    if not hasattr(out, "write"):
+        with open(out, "wb") as file:
+            write(module, file, inline_limit)
+        return
+    buffers = _Buffers(module)
+    weights = [*buffers.weights()]
+    model = _Model(module, buffers)
+    inline = sum(size(weight) + ALIGNMENT for weight in weights) < inline_limit
+    places = [Deferred() for _ in weights]
+    root = model.root([_buffer(weight, place, inline) for weight, place in zip(weights, places, strict=True)])
+    data = Encoder(root, b"TFL3").data
+
+    # Everything's place follows from the sizes, so that the description is complete before it is written.
+    ahead = 4 if inline else 0
+    end = len(data)
+    starts = []
+    for weight, place in zip(weights, places, strict=True):
+        start = end + ahead
+        start += -start % ALIGNMENT
+        if inline:
+            data[place.position : place.position + 4] = (start - ahead - place.position).to_bytes(4, "little")
+        else:
+            data[place.position : place.position + 8] = start.to_bytes(8, "little")
+        starts.append(start)
+        end = start + size(weight)
+    _reserve(out, end)
+    out.write(data)
+    end = len(data)
+    for weight, start in zip(weights, starts, strict=True):
+        out.write(bytes(start - ahead - end))
+        if inline:
+            out.write(size(weight).to_bytes(4, "little"))
+        for piece in chunks(weight):
+            out.write(piece)
+        end = start + size(weight)
+
+
+def _reserve(out: Any, length: int) -> None:
+    """Preallocate the blocks of a file: the file system finds them once, not for each chunk, which halves the time of
+    writing. A file system that cannot do so is written to as it is."""
+    if hasattr(os, "posix_fallocate"):
+        with suppress(OSError):
+            os.posix_fallocate(out.fileno(), 0, length)
+
+
+def _buffer(weight: Value, place: Deferred, inline: bool) -> Table:
+    if inline:
+        return Table("Buffer", {"data": place})
+    return Table("Buffer", {"offset": place, "size": size(weight)})
+
+
+class _Buffers:
+    """The distinct constants of a module. Buffer 0 is empty and buffer 1 the metadata's; constants follow in the order
+    of first use. Constants with equal types and bytes share one buffer, whatever their shapes."""
+
+    def __init__(self, module: Module) -> None:
+        self.graphs = list(_graphs(module))
+        self._index: dict[Value, int] = {}
+        self._unique: list[Value] = []
+        constants = dict.fromkeys(value for graph in self.graphs for value in graph.constants())
+        heads = [_head(value) for value in constants]
+        alike = Counter(heads)
+        seen: dict[tuple, int] = {}
+        for value, head in zip(constants, heads):
+            # Only long constants that begin alike are read as a whole to be told apart.
+            key = head if alike[head] == 1 or _is_whole(value) else (*head, _digest(value))
+            if key not in seen:
+                seen[key] = _METADATA_BUFFER + 1 + len(self._unique)
+                self._unique.append(value)
+            self._index[value] = seen[key]
+
+    def index(self, value: Value) -> int:
+        return self._index[value] if value.is_const else 0
+
+    def weights(self) -> Iterator[Value]:
+        return iter(self._unique)
+
+
+def _head(value: Value) -> tuple:
+    """Return a cheap key: equal constants have equal heads."""
+    first = value.first(_HEAD) if isinstance(value, Product) else value.data.flat[:_HEAD]  # type: ignore[union-attr]
+    return value.dtype.name, size(value), tuple(first) if value.dtype is types.STRING else first.tobytes()
+
+
+def _is_whole(value: Value) -> bool:
+    """Return whether constants with this one's head equal it. A head does not tell the order of bytes, in which an
+    array may differ from its type."""
+    array = value.stored
+    assert array is not None
+    return array.size <= _HEAD and array.dtype == value.dtype.numpy
+
+
+def _digest(value: Value) -> bytes:
+    digest = hashlib.blake2b(digest_size=20)
+    for piece in chunks(value):
+        digest.update(piece)
+    return digest.digest()
+
+
+def _graphs(module: Module) -> Iterator[Graph]:
+    """Return the graphs of the signatures, each once, then the functions that ops refer to, in the order of the first
+    reference."""
+    found: list[Graph] = []
+    for signature in module.signatures:
+        if signature.graph not in found:
+            found.append(signature.graph)
+    for graph in found:
+        yield graph
+        for op in graph.ops:
+            for name in _references(op):
+                if name not in module.functions:
+                    raise FuseconvError(f"the op {op.name} ({op.kind}) refers to a function {name} that is not there")
+                if module.functions[name] not in found:
+                    found.append(module.functions[name])
+
+
+def _references(op: Op) -> Iterator[str]:
+    for attribute in op.attrs.values():
+        if isinstance(attribute, FuncRef):
+            yield attribute.name
+
+
+class _Model:
+    """Makes the tables of the schema."""
+
+    def __init__(self, module: Module, buffers: _Buffers) -> None:
+        self.module = module
+        self.buffers = buffers
+        self.codes: dict[tuple[str, str, int], int] = {}
+        self.tensor_of: dict[Graph, dict[Value, int]] = {}
+
+    def root(self, weights: list[Table]) -> Table:
+        """Return the Model table. `weights` are the buffers of the constants."""
+        subgraphs = [self._subgraph(graph) for graph in self.buffers.graphs]
+        signatures = [
+            self._signature(signature, name) for signature in self.module.signatures for name in signature.names
+        ]
+        runtime = min_runtime_version((kind, version) for kind, _, version in self.codes)
+        fields = {
+            "version": 3,
+            "operator_codes": [_operator_code(*code) for code in self.codes],
+            "subgraphs": subgraphs,
+            "description": "Converted by fuseconv",
+            "buffers": [Table("Buffer", {}), Table("Buffer", {"data": runtime.encode().ljust(16, b"\0")}), *weights],
+            "metadata": [Table("Metadata", {"name": "min_runtime_version", "buffer": _METADATA_BUFFER})],
+            "signature_defs": signatures,
+        }
+        return Table("Model", fields)
+
+    def _signature(self, signature: Signature, name: str) -> Table:
+        tensors = self.tensor_of[signature.graph]
+
+        def tensor_maps(names: list[str], values: list[Value]) -> list[Table]:
+            pairs = zip(names, values, strict=True)
+            return [Table("TensorMap", {"name": n, "tensor_index": tensors[value]}) for n, value in pairs]
+
+        fields = {
+            "inputs": tensor_maps(signature.inputs, signature.graph.inputs),
+            "outputs": tensor_maps(signature.outputs, signature.graph.outputs),
+            "signature_key": name,
+            "subgraph_index": self.buffers.graphs.index(signature.graph),
+        }
+        return Table("SignatureDef", fields)
+
+    def _subgraph(self, graph: Graph) -> Table:
+        first: dict[Any, int] = {}
+        values: list[Value] = []
+        tensors: dict[Value, int] = {}
+        for value in _values(graph):
+            index = first.setdefault(self._identity(value), len(values))
+            if index == len(values):
+                values.append(value)
+            tensors[value] = index
+        names = _tensor_names(graph, values)
+        self.tensor_of[graph] = tensors
+        unsigned = {op.operands[0] for op in graph.ops if op.kind == "tfl.TOPK_V2"}
+        # A slice without a signature would keep the shape that is written.
+        slices = [op.result for op in graph.ops if op.kind == "tfl.SLICE"]
+        unsigned.difference_update(graph.inputs, graph.outputs, slices)
+        fields = {
+            "tensors": [
+                self._tensor(value, name, value not in unsigned) for value, name in zip(values, names, strict=True)
+            ],
+            "inputs": [tensors[value] for value in graph.inputs],
+            "outputs": [tensors[value] for value in graph.outputs],
+            "operators": [self._operator(op, tensors) for op in graph.ops],
+            "name": graph.name,
+        }
+        return Table("SubGraph", fields)
+
+    def _identity(self, value: Value) -> Any:
+        """Return the key of a tensor of a subgraph: equal constants share one tensor."""
+        if not value.is_const or value.variable:
+            return value
+        return self.buffers.index(value), value.dtype, value.shape, value.quantisation
+
+    def _tensor(self, value: Value, name: str, signed: bool) -> Table:
+        dtype, data = value.dtype, value.stored
+        if dtype.tflite is None:
+            raise FuseconvError(f"the tensor {name} has the type {dtype}, which TFLite does not have")
+        if data is not None and data.shape != value.shape:
+            raise FuseconvError(f"the constant {name} is of shape {data.shape}, but declared as {value.shape}")
+        if data is not None and data.dtype != dtype.numpy and types.of_array(data).numpy != dtype.numpy:
+            raise FuseconvError(f"the constant {name} is an array of {data.dtype}, but declared as {dtype}")
+        shape = value.shape or ()
+        static = [dim if isinstance(dim, int) else _placeholder(dim) for dim in shape]
+        if static and max(static) > LARGEST_SIZE:
+            raise InputError(f"The tensor '{name}' has a size of {max(static)} or more; TFLite counts in 32 bits.")
+        fields: dict[str, Any] = {
+            "shape": static,
+            "type": dtype.tflite,
+            "buffer": self.buffers.index(value),
+            "name": name,
+            "is_variable": value.variable,
+            "has_rank": value.shape is not None,
+        }
+        if value.quantisation is not None:
+            fields["quantization"] = _quantisation(value.quantisation)
+        if signed and value.shape != tuple(static):
+            fields["shape_signature"] = [-1 if isinstance(dim, Sym) else dim for dim in shape]
+        return Table("Tensor", fields)
+
+    def _operator(self, op: Op, tensors: dict[Value, int]) -> Table:
+        if op.dialect != "tfl":
+            raise FuseconvError(f"{op.kind} ({op.name}) cannot be written: it was not lowered to TFLite")
+        custom = op.type == "CUSTOM"
+        if not custom and op.type not in TABLE:
+            raise FuseconvError(f"{op.kind} ({op.name}) cannot be written: the table of operators does not have it")
+        code = (op.type, op.attrs["custom_code"] if custom else "", 1 if custom else op_version(op))
+        fields: dict[str, Any] = {
+            "opcode_index": self.codes.setdefault(code, len(self.codes)),
+            "inputs": [-1 if value is None else tensors[value] for value in op.operands],
+            "outputs": [tensors[value] for value in op.results],
+        }
+        if custom:
+            options = op.attrs.get("custom_options", b"")
+            fields["custom_options"] = options if isinstance(options, bytes) else flexbuffer.encode(options)
+            return Table("Operator", fields)
+        if "intermediates" in op.attrs:
+            fields["intermediates"] = [tensors[value] for value in op.attrs["intermediates"]]
+        table = TABLE[op.type].options
+        if table is not None:
+            slot, number = _options_slot(table)
+            fields[f"{slot}_type"] = number
+            fields[slot] = Table(table, self._options(table, op))
+        return Table("Operator", fields)
+
+    def _options(self, table: str, op: Op) -> dict[str, Any]:
+        fields = dict(_default_options(op.type))
+        given = {name: compute(op) for name, compute in TABLE[op.type].derived.items()} | op.attrs
+        for name, value in given.items():
+            if name == "intermediates":
+                continue
+            if name not in schema.table(table):
+                raise FuseconvError(f"the attribute {name} of {op.kind} ({op.name}) is no option of the operator")
+            if isinstance(value, FuncRef):
+                value = self.buffers.graphs.index(self.module.functions[value.name])
+            try:
+                fields[name] = _option(table, name, value)
+            except ValueError as error:
+                raise FuseconvError(f"the attribute {name} of {op.kind} ({op.name}): {error}") from error
+        return _given(fields)
+
+
+@functools.cache
+def _options_slot(table: str) -> tuple[str, int]:
+    """Return the field of the Operator table that holds this option table, and its union number."""
+    number, second = schema.options_number(table)
+    return "builtin_options2" if second else "builtin_options", number
+
+
+@functools.cache
+def _default_options(kind: str) -> dict[str, Any]:
+    """Return the fields of an operator's option table where no attribute says otherwise."""
+    options, defaults = TABLE[kind].options, TABLE[kind].defaults
+    return {name: _option(options, name, value) for name, value in defaults.items()} if options else {}
+
+
+def _option(table: str, name: str, value: Any) -> Any:
+    """Return the value of an option field for an attribute of an op. Raises ValueError on an unknown enum's name."""
+    if isinstance(value, str) and schema.table(table)[name].code is not None:
+        return schema.enum_number(schema.ENUM_FIELDS[name], value)
+    if isinstance(value, (list, tuple)):
+        return np.array(value, np.float32 if any(isinstance(item, float) for item in value) else np.int32)
+    return value
+
+
+def _placeholder(dim: Sym) -> int:
+    """Return the size written for an unknown dimension: its value if all unknowns are 1, at least 1."""
+    size = dim.substitute({}, 1)
+    assert isinstance(size, int)
+    return max(size, 1)
+
+
+def _operator_code(kind: str, custom_code: str, version: int) -> Table:
+    number = schema.enum_number(schema.generated.BuiltinOperator, kind)
+    fields = {
+        # Readers from before there were more than 127 operators know this field only.
+        "deprecated_builtin_code": min(number, 127),
+        "custom_code": custom_code or None,
+        "version": version,
+        "builtin_code": number,
+    }
+    return Table("OperatorCode", _given(fields))
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _quantisation(quantisation: Quantisation) -> Table:
+    fields = {
+        "scale": np.array(quantisation.scale, np.float32),
+        "zero_point": np.array(quantisation.zero_point, np.int64),
+        "quantized_dimension": quantisation.axis,
+    }
+    return Table("QuantizationParameters", fields)
+
+
+def _values(graph: Graph) -> list[Value]:
+    """Return the tensors of a subgraph: its inputs, then operands and results in the order of the ops."""
+    of_ops = chain.from_iterable((*op.operands, *op.attrs.get("intermediates", ()), *op.results) for op in graph.ops)
+    values = dict.fromkeys((*graph.inputs, *of_ops, *graph.outputs))
+    return [value for value in values if value is not None]
+
+
+def _tensor_names(graph: Graph, values: list[Value]) -> list[str]:
+    """Return a name of its own for each tensor. Inputs and outputs are first to get the name that they ask for."""
+    taken: set[str] = set()
+    names: dict[Value, str] = {}
+    repeats: dict[str, int] = {}
+    for value in dict.fromkeys((*graph.inputs, *graph.outputs, *values)):
+        wanted = _CALLS.sub("", value.name) or "tensor"
+        name = wanted
+        while name in taken:
+            repeats[wanted] = repeats.get(wanted, 0) + 1
+            name = f"{wanted};{repeats[wanted]}"
+        taken.add(name)
+        names[value] = name
+    return [names[value] for value in values]

@@ -1,0 +1,81 @@
+"""Output file: validated before the conversion, and written atomically."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fuseconv.errors import InputError
+from fuseconv.files import PARTS
+
+# Of a file's name, in letters: with what is added, a name has at most 255 bytes.
+_LONGEST_NAME = 50
+
+
+def resolve(path: str | os.PathLike, model: str | os.PathLike, option: str) -> Path:
+    """Return the file that `path` names, links followed.
+
+    Raises InputError if it cannot be written or is no ordinary file - a device would be replaced by one - or if it is
+    part of the model. option: how the caller was told of it, for the sentence."""
+    file = Path(os.path.realpath(path))
+    if file.is_dir():
+        raise InputError(f"{option} {path} is a directory: name a file in it")
+    if not file.parent.is_dir():
+        raise InputError(f"{option} {path}: there is no directory {file.parent}")
+    if file.exists() and not file.is_file():
+        raise InputError(f"{option} {path} is a device or a pipe: name an ordinary file")
+    if not os.access(file.parent, os.W_OK):
+        raise InputError(f"{option} {path}: the directory {file.parent} cannot be written")
+    if file.exists() and not os.access(file, os.W_OK):
+        raise InputError(f"{option} {path} is there already and may not be written")
+    source = Path(os.path.realpath(model))
+    if file == source or (source in file.parents and file.relative_to(source).parts[0] in PARTS):
+        raise InputError(f"{option} {path} would overwrite the model")
+    return file
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[io.BufferedWriter]:
+    """Return a temporary file beside `path` that takes its place when the block ends well, and goes away when it does
+    not.
+
+    Whoever looks finds the old file or the new one, whole, also after the machine has lost its power; of several that
+    are written at once the last. Only what ends the process at once, such as SIGKILL, leaves the temporary file."""
+    with temporary_path(path) as temporary, open(temporary, "xb") as file:
+        try:
+            yield file
+            file.flush()
+            _sync(file.fileno())
+        except BaseException:
+            # What is left to be written would fail once more, and say so instead.
+            with suppress(OSError):
+                file.close()
+            raise
+
+
+@contextmanager
+def temporary_path(path: Path) -> Iterator[Path]:
+    """Return an unguessable path beside `path`, for a temporary file. It takes the place of `path` when the block ends
+    well, and goes away when it does not."""
+    # Named before it is made, so that whenever a signal comes it is known what to remove.
+    temporary = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _sync(descriptor: int) -> None:
+    """Wait until a file is on the disk. A file system that cannot say so is taken as it is."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
