@@ -10,6 +10,7 @@ from itertools import zip_longest
 from fuseconv.errors import ILL_FITTING, UnsupportedError, is_ours, module_error
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.rewriter import Speculative
 from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
 from fuseconv.lower.engine.custom import CustomOps
@@ -106,18 +107,14 @@ def _apply(
     why = rule.unhandled(op) or _beyond(op) or contradiction(op)
     if why:
         return why, (), []
-    emitted: list[Op] = []
-    before = len(functions)
-    tfl = Lowering(emitted, op, functions)
+    trial = Speculative(functions)
+    tfl = Lowering(trial.ops, op, functions)
     try:
         made = rule(tfl, op, op.operands)
     except (Unsupported, *ILL_FITTING) as refusal:
         if not isinstance(refusal, (Unsupported, OverflowError)) and not is_ours(rule.function):
             raise module_error(f"the rule for {op.type}", rule.function, refusal) from refusal
-        for new in emitted:
-            detach(new)
-        for name in list(functions)[before:]:
-            del functions[name]
+        trial.undo()
         return _refusal(refusal), (), []
     except Exception as error:
         # A rule may be a plug-in's, which is anybody's code and may raise anything.
@@ -131,7 +128,7 @@ def _apply(
         else:
             continue
         raise module_error(f"the rule for {op.type}", rule.function, why)
-    return "", results, emitted
+    return "", results, trial.ops
 
 
 def _refusal(error: Exception) -> str:

@@ -166,10 +166,7 @@ def _merge_equal(loop: LoopForm) -> None:
 def _merge(loop: LoopForm, i: int, j: int) -> None:
     """Lets all that read variable i read j; i stays as it is, unread."""
     for graph in (loop.cond, loop.body):
-        for reader in list(graph.inputs[i].uses):
-            for index, operand in enumerate(reader.operands):
-                if operand is graph.inputs[i]:
-                    reader.set_operand(index, graph.inputs[j])
+        replace_uses(graph.inputs[i], graph.inputs[j])
     loop.body.terminator.set_operand(i, loop.body.inputs[i])
     start = loop.op.operands[j]
     if start is not None and start.op is not None and start.op.kind == "tf.ZerosLike":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fuseconv.fuse.match import Fusion
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.rewriter import add_function, erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.side_effects import has_effect
@@ -126,10 +127,10 @@ def _pair(graph: Graph, first: _Direction, second: _Direction, module: Module) -
         replace_uses(old, new)
     for op in reversals:
         replace_uses(op.result, call.results[count + _SEQUENCE])
-    for op in (first.op, second.op, *reversals):
+    for op in (first.op, second.op):
         detach(op)
     graph.ops[start : end + 1] = [*between, call, *after]
-    graph.ops = [op for op in graph.ops if op not in reversals]
+    erase_ops(graph, reversals)
     return True
 
 
@@ -138,13 +139,11 @@ def _call(forward: _Direction, backward: _Direction, reversals: list[Op], module
     name = f"bidirectional_{forward.kind}_paired"
     attrs = dict(forward.others) | {"time_major": forward.time_axis == 0}
     function = Graph(f"{forward.op.name}/{name}", {"_implements": FuncRef(name, attrs)})
-    while function.name in module.functions:
-        function.name += "'"
-    module.functions[function.name] = function
+    called = add_function(module, function)
     operands = [forward.x, *forward.operands(), *backward.operands()]
     ops = (forward.op, backward.op, *reversals)
     sources = tuple(dict.fromkeys(source for op in ops for source in op.sources))
-    call = Op("tf.PartitionedCall", operands, {"f": FuncRef(function.name)}, forward.op.name, sources)
+    call = Op("tf.PartitionedCall", operands, {"f": called}, forward.op.name, sources)
     inputs = [
         function.add_input(types.FLOAT32, None, f"x{number}")
         if value is None

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.rewriter import add_function
 from fuseconv.ir.types import RESOURCE
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -70,9 +71,8 @@ class _Outliner:
         self.report = report
 
     def function(self, name: str) -> Graph:
-        while name in self.module.functions:
-            name += "'"
-        graph = self.module.functions[name] = Graph(name)
+        graph = Graph(name)
+        add_function(self.module, graph)
         return graph
 
     def drop(self, ops: Iterable[Op], rule: str) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, Variable, constant, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, Variable, constant
+from fuseconv.ir.rewriter import add_function, replace_uses_except, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
@@ -52,18 +53,19 @@ def legalize_variables(module: Module, report: Report) -> None:
         _sink_handles(module, flow(module, kinds), kinds)
     variables = flow(module, VARIABLES)
     tables = flow(module, _FIXED_TABLES)
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        handle = op.operands[0] if op.operands else None
+        names = variables.get(handle, set()) if handle is not None else set()
+        filled = tables.get(handle, set()) if handle is not None and op.kind in _IMPORTS else set()
+        variable = module.variables.get(next(iter(names))) if len(names) == 1 else None
+        if len(filled) == 1 and module.tables[next(iter(filled))].keys is not None:
+            report.removed(op, "state", "the table is filled before the first run")
+            return []
+        return None if variable is None else _on_variable(op, variable, out, report)
+
     for graph in module.graphs():
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            handle = op.operands[0] if op.operands else None
-            names = variables.get(handle, set()) if handle is not None else set()
-            filled = tables.get(handle, set()) if handle is not None and op.kind in _IMPORTS else set()
-            variable = module.variables.get(next(iter(names))) if len(names) == 1 else None
-            if len(filled) == 1 and module.tables[next(iter(filled))].keys is not None:
-                report.removed(op, "state", "the table is filled before the first run")
-                detach(op)
-            elif variable is None or not _on_variable(op, variable, graph.ops, report):
-                graph.ops.append(op)
+        rewrite_ops(graph, _IMPORTS | _ON_VARIABLES, rewrite)
 
 
 def _fix_tables(module: Module) -> None:
@@ -97,12 +99,8 @@ def _sink_handles(module: Module, names: dict[Value, set[str]], kinds: frozenset
                 copy = Op(maker.kind, (), dict(maker.attrs), maker.name, maker.sources)
                 made[name] = copy.add_result(maker.result.dtype, maker.result.shape)
                 graph.ops.insert(0, copy)
-            for reader in list(value.uses):
-                # What a loop hands on to its next round stays: so it is known not to change.
-                if reader is not graph.terminator:
-                    for index, operand in enumerate(reader.operands):
-                        if operand is value:
-                            reader.set_operand(index, made[name])
+            # What a loop hands on to its next round stays: so it is known not to change.
+            replace_uses_except(value, made[name], (graph.terminator,))
 
 
 def _read(tf: TfBuilder, handle: Value, variable: Variable) -> Value:
@@ -131,22 +129,26 @@ _ROW_UPDATES = {
     "tf.ResourceScatterSub": "TensorScatterSub",
     "tf.ResourceScatterUpdate": "TensorScatterUpdate",
 }
+_ON_VARIABLES = frozenset({
+    "tf.ReadVariableOp", "tf.ResourceGather", "tf.ResourceGatherNd", "tf.ResourceStridedSliceAssign",
+    "tf.VarIsInitializedOp", "tf.VariableShape", *_UPDATES, *_ROW_UPDATES,
+})  # fmt: skip
 # Attributes of the ops above that do not change what is computed where nothing else runs beside them.
 _IRRELEVANT = frozenset({"use_locking", "validate_shape", "validate_indices", "dtype", "Tindices"})
 
 
-def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> bool:
-    """Rewrites an op on a variable into `out`; False if it is to stay as it is."""
+def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> list[Value] | None:
+    """Rewrite an op on a variable into `out`; return what stands for its results, None if it stays as it is."""
     tf = TfBuilder(out, op)
     handle, *rest = op.operands
     assert handle is not None
     if op.kind == "tf.ReadVariableOp":
         op.result.shape = variable.shape
-        return False
+        return None
     if op.kind == "tf.VarIsInitializedOp" and variable.data is not None:
-        replace_uses(op.result, constant(True, op.result.dtype, op.name))
         report.record("folded", "state", op.sources, why=f"the variable {variable.name} has a value from the start")
-    elif op.kind in _UPDATES and not op.attrs.keys() - _IRRELEVANT:
+        return [constant(True, op.result.dtype, op.name)]
+    if op.kind in _UPDATES and not op.attrs.keys() - _IRRELEVANT:
         value = _read(tf, handle, variable)
         out.append(_assign(handle, getattr(tf, _UPDATES[op.kind])(value, *rest), op))
     elif op.kind in _ROW_UPDATES and not op.attrs.keys() - _IRRELEVANT:
@@ -166,16 +168,14 @@ def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> b
         batch_dims = op.attrs.get("batch_dims", 0)
         attrs = {"batch_dims": batch_dims} if batch_dims else {}
         value = _read(tf, handle, variable)
-        replace_uses(op.result, tf.GatherV2(value, rest[0], batch_dims, **attrs))
+        return [tf.GatherV2(value, rest[0], batch_dims, **attrs)]
     elif op.kind == "tf.ResourceGatherNd":
-        value = _read(tf, handle, variable)
-        replace_uses(op.result, tf.GatherNd(value, rest[0]))
+        return [tf.GatherNd(_read(tf, handle, variable), rest[0])]
     elif op.kind == "tf.VariableShape":
-        replace_uses(op.result, tf.Shape(_read(tf, handle, variable), dtype=op.result.dtype))
+        return [tf.Shape(_read(tf, handle, variable), dtype=op.result.dtype)]
     else:
-        return False
-    detach(op)
-    return True
+        return None
+    return []
 
 
 @module_pass("insert-call-once")
@@ -190,8 +190,6 @@ def insert_call_once(module: Module, report: Report) -> None:
         return
     filled = any(op.kind in _IMPORTS for graph in module.graphs() for op in graph.ops)
     function = Graph(INITIALISER)
-    while function.name in module.functions:
-        function.name += "'"
     numbers: dict[str, int] = {}
     done: set[tuple[str, str]] = set()
     for op in handles:
@@ -205,11 +203,11 @@ def insert_call_once(module: Module, report: Report) -> None:
             _fill(Builder(function.ops, op.name, op.sources), op, module)
     if not function.ops:
         return
-    module.functions[function.name] = function
+    initializer = add_function(module, function)
     sources = tuple(dict.fromkeys(source for op in handles for source in op.sources))
     for signature in module.signatures:
         made: list[Op] = []
-        Builder(made, function.name, sources).call_once(init_subgraph_index=FuncRef(function.name))
+        Builder(made, function.name, sources).call_once(init_subgraph_index=initializer)
         signature.graph.ops[:0] = made
     report.record("lowered", "state", sources, ["CALL_ONCE"], "what they hold is set before the first run")
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
-from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -279,23 +280,22 @@ def _rewrite(module: Module, lists: list[_List], report: Report) -> None:
             value.dtype = each.dtype
             if value.shape is not None and each.element is not None:
                 value.shape = (value.shape[0], *each.element)
+    kinds = {op.kind for op in made}
     for graph in module.graphs():
-        ops, graph.ops = graph.ops, []
-        for op in ops:
+
+        def rewrite(op: Op, out: list[Op], graph: Graph = graph) -> list[Value] | None:
             if op not in made:
-                graph.ops.append(op)
-                continue
-            tf = TfBuilder(graph.ops, op)
-            count = len(graph.ops)
-            results = _made(tf, op, made[op], graph)
-            for old, new in zip(op.results, results):
-                replace_uses(old, new)
-            if len(graph.ops) == count:
+                return None
+            count = len(out)
+            results = _rewritten(TfBuilder(out, op), op, made[op], graph)
+            if len(out) == count:
                 report.removed(op, "tensor lists", "the list is a tensor")
-            detach(op)
+            return results
+
+        rewrite_ops(graph, kinds, rewrite)
 
 
-def _made(tf: TfBuilder, op: Op, of: _List, graph: Graph) -> list[Value]:
+def _rewritten(tf: TfBuilder, op: Op, of: _List, graph: Graph) -> list[Value]:
     assert of.element is not None and of.dtype is not None
     if op.kind in _MAKERS:
         index = _MAKERS[op.kind]

@@ -8,7 +8,8 @@ import numpy as np
 
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir import types
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, replace_uses
+from fuseconv.ir.rewriter import add_function, erase_ops, replace_uses_except, rewrite_ops
 from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -20,6 +21,7 @@ from fuseconv.transforms.tf.inline import move_body
 LOOPS = frozenset({"tf.While", "tf.StatelessWhile"})
 _BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
 _CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
+_RUNNERS = LOOPS | _BRANCHES
 _EMPTY_LISTS = frozenset({"tf.TensorListReserve", "tf.EmptyTensorList"})
 _HANDED_ON = frozenset({"tf.Identity", "tf.PlaceholderWithDefault", "tf.StopGradient"})
 _LOGIC = frozenset({"tf.Equal", "tf.LogicalAnd", "tf.LogicalNot", "tf.LogicalOr", "tf.NotEqual"})
@@ -33,6 +35,16 @@ def simplify_control_flow(module: Module, report: Report) -> None:
 
     A loop carries only what changes: an invariant that is constant moves into the body, and one that nobody reads (a
     frozen variable's handle, say) goes. Conditions become bools."""
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        if op.kind in LOOPS:
+            _prune_loop(op, module)
+        elif op.operands[0] is not None and op.operands[0].is_const:
+            return take_branch(op, out, module, report)
+        else:
+            _prune_branches(op, module)
+        return None
+
     for graph in list(module.graphs()):
         _nest_cases(graph, module)
     for graph in list(module.graphs()):
@@ -40,16 +52,7 @@ def simplify_control_flow(module: Module, report: Report) -> None:
     graphs = list(module.graphs())
     # Constants go into functions from where these are run; what these do not read, they need not be given.
     for graph in (*graphs, *reversed(graphs)):
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            if op.kind in LOOPS:
-                _prune_loop(op, module)
-            if op.kind in _BRANCHES and op.operands[0] is not None and op.operands[0].is_const:
-                _take_branch(op, graph, module, report)
-            else:
-                if op.kind in _BRANCHES:
-                    _prune_branches(op, module)
-                graph.ops.append(op)
+        rewrite_ops(graph, _RUNNERS, rewrite)
 
 
 def has_known_branch(module: Module) -> bool:
@@ -63,19 +66,16 @@ def fold_default_branches(module: Module, report: Report) -> None:
     """Take the default side of a branch that nobody feeds: If(PlaceholderWithDefault(True)) -> then_branch.
 
     This comes before variables are looked at: what the other side writes is never written."""
-    pending = list(module.graphs())
-    while pending:
-        graph = pending.pop()
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            known = _default(op.operands[0]) if op.kind in _BRANCHES else None
-            if known is None:
-                graph.ops.append(op)
-                continue
-            op.set_operand(0, constant(known, types.of_array(known), op.name))
-            _take_branch(op, graph, module, report)
-            # There may be branches in what has been put there.
-            pending += [graph] if graph not in pending else []
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        known = _default(op.operands[0])
+        if known is None:
+            return None
+        op.set_operand(0, constant(known, types.of_array(known), op.name))
+        return take_branch(op, out, module, report)
+
+    for graph in module.graphs():
+        rewrite_ops(graph, _BRANCHES, rewrite, revisit=True)
 
 
 def _default(value: Value | None) -> np.ndarray | None:
@@ -118,10 +118,7 @@ def _nest_cases(graph: Graph, module: Module) -> None:
 
 def _side(case: Op, number: int, then: FuncRef, other: FuncRef, module: Module) -> FuncRef:
     """A function that takes a case's operands and runs `then` if the index is `number`, else `other`."""
-    name = f"{case.name}/branch{number}"
-    while name in module.functions:
-        name += "'"
-    graph = module.functions[name] = Graph(name)
+    graph = Graph(f"{case.name}/branch{number}")
     inputs = [graph.add_input(v.dtype, v.shape, v.name) for v in case.operands if v is not None]
     condition = _is_number(TfBuilder(graph.ops, case), inputs[0], number)
     attrs = {"then_branch": then, "else_branch": other}
@@ -130,7 +127,7 @@ def _side(case: Op, number: int, then: FuncRef, other: FuncRef, module: Module) 
         branch.add_result(result.dtype, result.shape)
     graph.ops.append(branch)
     graph.outputs = branch.results
-    return FuncRef(name)
+    return add_function(module, graph)
 
 
 def _is_number(tf: TfBuilder, index: Value, number: int) -> Value:
@@ -139,14 +136,15 @@ def _is_number(tf: TfBuilder, index: Value, number: int) -> Value:
 
 def _express_conditions(graph: Graph, module: Module) -> None:
     """Conditions become bools: a number holds unless it is 0, and what is no scalar unless it is empty."""
-    ops, graph.ops = graph.ops, []
-    for op in ops:
+
+    def rewrite(op: Op, out: list[Op]) -> None:
         if op.kind in LOOPS:
             cond = module.functions[op.attrs["cond"].name]
             cond.outputs = [_truth(TfBuilder(cond.ops, op), cond.outputs[0])]
-        elif op.kind in _BRANCHES and op.operands[0] is not None:
-            op.set_operand(0, _truth(TfBuilder(graph.ops, op), op.operands[0]))
-        graph.ops.append(op)
+        elif op.operands[0] is not None:
+            op.set_operand(0, _truth(TfBuilder(out, op), op.operands[0]))
+
+    rewrite_ops(graph, _RUNNERS, rewrite)
 
 
 def _truth(tf: TfBuilder, condition: Value) -> Value:
@@ -171,9 +169,7 @@ def _prune_loop(op: Op, module: Module) -> None:
         own_uses = inside.uses.get(body.terminator, 0) == 1 and len(inside.uses) == 1
         if operand.is_const:
             for value in (inside, outside):
-                for reader in list(value.uses):
-                    if reader is not body.terminator:
-                        _replace_operand(reader, value, operand)
+                replace_uses_except(value, operand, (body.terminator,))
             dropped.add(index)
         elif own_uses and not outside.uses:
             dropped.add(index)
@@ -181,10 +177,7 @@ def _prune_loop(op: Op, module: Module) -> None:
         keep = [i for i in range(len(op.operands)) if i not in dropped]
         makers = {body.outputs[i].op for i in dropped}
         body.outputs = [body.outputs[i] for i in keep]
-        dead = {made for made in makers if made is not None and not any(result.uses for result in made.results)}
-        for made in dead:
-            detach(made)
-        body.ops = [inner for inner in body.ops if inner not in dead]
+        erase_ops(body, {made for made in makers if made is not None and not any(r.uses for r in made.results)})
         for graph in (cond, body):
             graph.inputs = [graph.inputs[i] for i in keep]
         _keep_results(op, keep)
@@ -253,22 +246,14 @@ def _prune_branches(op: Op, module: Module) -> None:
     _keep_results(op, read)
 
 
-def _take_branch(op: Op, graph: Graph, module: Module, report: Report) -> None:
+def take_branch(op: Op, out: list[Op], module: Module, report: Report) -> list[Value]:
+    """Move the body of the side that a branch on a constant takes to `out`; return what the branch makes."""
     condition = op.operands[0].data  # type: ignore[union-attr]
     taken = bool(condition.size) if condition.ndim else bool(condition)  # type: ignore[union-attr]
     name = "then_branch" if taken else "else_branch"
     reference: FuncRef = op.attrs[name]
-    results: list[Value] = move_body(module.functions[reference.name], op.operands[1:], graph.ops)
-    for old, new in zip(op.results, results):
-        replace_uses(old, new)
     report.removed(op, "constant branch", f"its condition is constant; {reference.name} stands in its place")
-    detach(op)
-
-
-def _replace_operand(reader: Op, old: Value, new: Value) -> None:
-    for index, operand in enumerate(reader.operands):
-        if operand is old:
-            reader.set_operand(index, new)
+    return move_body(module.functions[reference.name], op.operands[1:], out)
 
 
 def _keep_results(op: Op, keep: list[int]) -> None:
