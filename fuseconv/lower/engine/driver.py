@@ -98,9 +98,8 @@ def _lower_graph(
 def _apply(
     op: Op, rules: Mapping[str, OpFunction], functions: dict[str, Graph]
 ) -> tuple[str, Sequence[Value | None], list[Op]]:
-    for left in ("_why", "_misplaced"):  # the reason of a pass that had to leave the op
-        if left in op.attrs:
-            return op.attrs[left], (), []
+    if op.rejection is not None:
+        return op.rejection.why, (), []
     rule = rules.get(op.type)
     if rule is None:
         return why_inexpressible(op.type), (), []
@@ -170,7 +169,7 @@ def _custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tu
 
 def _is_hopeless(op: Op, why: str) -> bool:
     """True of an op that no kernel could run, TensorFlow's neither."""
-    return "_misplaced" in op.attrs or why.endswith(DAMAGED)
+    return (op.rejection is not None and op.rejection.hopeless) or why.endswith(DAMAGED)
 
 
 def _advised(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:

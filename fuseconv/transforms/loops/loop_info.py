@@ -201,7 +201,7 @@ def _equal(a: Value | None, b: Value | None, same: tuple[Value, Value], known: d
         pairs = zip(a.op.operands, b.op.operands)
         known[a, b] = (
             len(a.op.operands) == len(b.op.operands)
-            and repr(a.op.attrs) == repr(b.op.attrs)
+            and (repr(a.op.attrs), a.op.rejection) == (repr(b.op.attrs), b.op.rejection)
             and all(_equal(x, y, same, known) for x, y in pairs)
         )
     return known[a, b]

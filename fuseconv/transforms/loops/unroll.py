@@ -13,7 +13,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
-from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, copy_op, detach
 from fuseconv.ir.rewriter import replace_uses_except
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -202,7 +202,7 @@ class _Unrolled:
                 if op in skipped:
                     continue
                 operands = [values.get(v, v) if v is not None else None for v in op.operands]
-                copy = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
+                copy = copy_op(op, operands)
                 for result in op.results:
                     made = values[result] = copy.add_result(result.dtype, result.shape)
                     made.variable = result.variable

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
-from fuseconv.ir.graph import Graph, Module, Op, Value, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op, replace_uses
 from fuseconv.ir.rewriter import Speculative, add_function, erase_function
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.transforms.rnn.masking import unmasked
@@ -302,7 +302,7 @@ def _copy(ops: Iterable[Op], outputs: Iterable[Value], values: dict[Value, Value
         if all(result in values for result in op.results) or not any(result in needed for result in op.results):
             continue
         operands = [None if v is None else _mapped(values, v) for v in op.operands]
-        copy = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
+        copy = copy_op(op, operands)
         for result in op.results:
             values[result] = copy.add_result(result.dtype, result.shape)
         out.append(copy)

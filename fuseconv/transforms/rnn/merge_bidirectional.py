@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from fuseconv.fuse.match import Fusion
 from fuseconv.ir import types
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_op, detach, replace_uses
 from fuseconv.ir.rewriter import add_function, erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
@@ -155,7 +155,7 @@ def _call(forward: _Direction, backward: _Direction, reversals: list[Op], module
         old = direction.op
         given = {0: inputs[0]} | {place: inputs[start + number] for number, place in enumerate(places)}
         taken = [None if value is None else given[place] for place, value in enumerate(old.operands)]
-        inner = Op(old.kind, taken, dict(old.attrs), old.name, old.sources)
+        inner = copy_op(old, taken)
         for result in old.results:
             inner.add_result(result.dtype, result.shape)
         function.ops.append(inner)

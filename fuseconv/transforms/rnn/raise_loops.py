@@ -10,7 +10,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, Sym, substitute_dim, symbol
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, copy_op, detach, replace_uses
 from fuseconv.ir.rewriter import Speculative, add_function, erase_ops, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -347,7 +347,7 @@ class _Outline:
             elif not operand.is_const:
                 operand = self.steps(tf, x, operand.dtype)
             operands.append(operand)
-        inner = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
+        inner = copy_op(op, operands)
         for result in op.results:
             inner.add_result(result.dtype, result.shape)
         function.ops.append(inner)

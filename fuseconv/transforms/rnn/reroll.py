@@ -11,7 +11,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import is_static
-from fuseconv.ir.graph import Graph, Module, Op, Value, constant
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, copy_op
 from fuseconv.ir.rewriter import Speculative, add_function, replace_uses_except
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.folders import evaluate
@@ -373,7 +373,7 @@ class _Steps:
             item = tf.TensorListGetItem(sequence, counter, shape, dtype=elements[1].dtype)
             values[elements[1]] = _shaped(item, elements[1].shape)
         for op in self._needed():
-            copy = Op(op.kind, [values.get(v, v) for v in op.operands], dict(op.attrs), op.name, op.sources)  # type: ignore[arg-type]
+            copy = copy_op(op, [values.get(v, v) for v in op.operands])  # type: ignore[arg-type]
             for result in op.results:
                 values[result] = copy.add_result(result.dtype, result.shape)
             body.ops.append(copy)

@@ -233,7 +233,7 @@ class _Walk:
         # Type attributes are left out of attrs: what a Cast makes, only its result tells.
         made = tuple([result.dtype for result in op.results])
         operands = tuple([_value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands])
-        return (op.kind, made, operands, _attrs_key(op.attrs))
+        return (op.kind, made, operands, _attrs_key(op.attrs), op.rejection)
 
     def representative(self, value: Value | None) -> Value | None:
         """The first of the constants that are equal to a value, or the value itself."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
-from fuseconv.ir.graph import Graph, Module, Op, Value, Variable, constant
+from fuseconv.ir.graph import Graph, Module, Op, Rejection, Value, Variable, constant, copy_op
 from fuseconv.ir.rewriter import add_function, replace_uses_except, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -29,7 +29,7 @@ _LOOKUPS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTa
 # Tables have numbers of their own choice, variables get theirs from 0 on, and both count as resources.
 _FIRST_TABLE = 1 << 20
 INITIALISER = "initialise"
-_UNFILLED = (
+_UNFILLED = Rejection(
     "nothing in the model fills this table; convert the SavedModel, or freeze the graph with the op that initialises "
     "its tables as one more output"
 )
@@ -96,7 +96,7 @@ def _sink_handles(module: Module, names: dict[Value, set[str]], kinds: frozenset
             (name,) = known
             if name not in made:
                 maker = makers[name]
-                copy = Op(maker.kind, (), dict(maker.attrs), maker.name, maker.sources)
+                copy = copy_op(maker, ())
                 made[name] = copy.add_result(maker.result.dtype, maker.result.shape)
                 graph.ops.insert(0, copy)
             # What a loop hands on to its next round stays: so it is known not to change.
@@ -196,7 +196,7 @@ def insert_call_once(module: Module, report: Report) -> None:
         name = op.attrs["shared_name"]
         if op.kind in TABLES:
             if module.tables[name].keys is None and not filled:
-                op.attrs["_why"] = _UNFILLED
+                op.rejection = _UNFILLED
             op.attrs["table_id"] = numbers.setdefault(name, _FIRST_TABLE + len(numbers))
         if (op.kind, name) not in done:
             done.add((op.kind, name))

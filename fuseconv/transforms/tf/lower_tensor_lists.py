@@ -8,7 +8,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
-from fuseconv.ir.graph import Graph, Module, Op, Value, constant
+from fuseconv.ir.graph import Graph, Module, Op, Rejection, Value, constant, copy_op
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
@@ -44,6 +44,9 @@ _STATES = {
 }  # fmt: skip
 _NO_SHAPE = "the shape of its elements is not known where the list is made"
 _MIXED = "elements of different shapes are written into the list"
+# Of the op that an element of a list is written with, until it is known to be as large as the others.
+_UNCOVERED = Rejection(_MIXED)
+_UPDATE = "tf.XlaDynamicUpdateSlice"
 
 
 @module_pass("lower-tensor-lists")
@@ -54,7 +57,7 @@ def lower_tensor_lists(module: Module, report: Report) -> bool:
     shapes of more. Returns whether there were any.
 
     The elements of a list must have one shape; where the model does not state it, it is that of what is written. Lists
-    that cannot be a tensor stay, with the reason in the attribute `_why` of their ops."""
+    that cannot be a tensor stay, with the reason as the rejection of their ops."""
     if any(value.dtype is types.VARIANT for graph in module.graphs() for value in _values(graph)):
         _part(module)
         found = _lists(module)
@@ -64,11 +67,12 @@ def lower_tensor_lists(module: Module, report: Report) -> bool:
             return True
         for each in found:
             for op, _, _ in each.ops:
-                op.attrs["_why"] = each.why
+                if op.rejection is None or not op.rejection.hopeless:
+                    op.rejection = Rejection(each.why)
     for graph in module.graphs():
         for op in graph.ops:
-            if op.attrs.get("_whole") and not _covers(op):
-                op.attrs["_why"] = _MIXED
+            if op.rejection == _UNCOVERED and op.kind == _UPDATE and _covers(op):
+                op.rejection = None
     return False
 
 
@@ -110,7 +114,7 @@ def _part(module: Module) -> None:
                 if value is None or maker is None:
                     continue
                 if value in taken:
-                    maker = Op(maker.kind, maker.operands, dict(maker.attrs), maker.name, maker.sources)
+                    maker = copy_op(maker, maker.operands)
                     op.set_operand(index, maker.add_result(value.dtype, value.shape))
                 taken.add(value)
                 graph.ops.append(maker)
@@ -306,5 +310,5 @@ def _rewritten(tf: TfBuilder, op: Op, of: _List, graph: Graph) -> list[Value]:
         return [tf.Fill(shape, zero(of.dtype), dtype=of.dtype)]
     made = REWRITES[op.type](tf, op, len(of.element), *op.operands)
     if op.kind == "tf.TensorListSetItem":
-        tf.out[-1].attrs["_whole"] = True
+        tf.out[-1].rejection = _UNCOVERED
     return [made] if isinstance(made, Value) else list(made)
