@@ -6,13 +6,12 @@ from typing import Any
 
 from fuseconv.errors import ILL_FITTING, is_ours, module_error
 from fuseconv.fuse.match import Fusion, Match, Refused
-from fuseconv.ir.dims import Shape
+from fuseconv.ir.dims import Shape, more_known
 from fuseconv.ir.graph import Value, replace_uses
 from fuseconv.ir.rewriter import Speculative
 from fuseconv.lower.rules import Unsupported
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
-from fuseconv.transforms.tf.canonicalize import more_known
 
 
 def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:

@@ -26,8 +26,8 @@ from fuseconv.fuse.isolation import Ended, Failed, Sandbox
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.ir.dims import substitute_dim
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, copy_graph
+from fuseconv.tf.composites import original
 from fuseconv.tf.side_effects import bodies
-from fuseconv.transforms.tf.inline import original
 
 MODES = ("auto", "always", "never")
 BUDGET_SECONDS = 1.0

@@ -13,9 +13,9 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach
 from fuseconv.ir.rewriter import Speculative, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
+from fuseconv.tf.composites import CALLS, annotation, callee_of
 from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.tfl.builder import Builder
-from fuseconv.transforms.tf.inline import CALLS, annotation, callee_of
 
 # TensorFlow's own attributes of functions, by which nobody means an option of an op.
 _OWN_PREFIXES = ("_", "api_", "forward_function", "backward_function", "experimental_", "tf_quant.", "tf.")

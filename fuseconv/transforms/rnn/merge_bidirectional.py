@@ -14,8 +14,8 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_op, detach
 from fuseconv.ir.rewriter import add_function, erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.composites import annotation, callee_of
 from fuseconv.tf.side_effects import has_effect
-from fuseconv.transforms.tf.inline import annotation, callee_of
 
 # The operands and results of the composite of one direction that stand in that of both, in this order, by their places
 # there; the place of all outputs among the results; those of the operands for which a pair has no place.

@@ -12,9 +12,9 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_graph, rep
 from fuseconv.ir.rewriter import replace_op, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
+from fuseconv.tf.composites import CALLS, callee_of, implements
 from fuseconv.tf.side_effects import references
 
-CALLS = frozenset({"tf.PartitionedCall", "tf.StatefulPartitionedCall"})
 # Far beyond any model of any size; forty functions that each call the next one twice would be a million million ops.
 _MAX_OPS = 1 << 22
 _MAX_DEPTH = 100
@@ -63,28 +63,6 @@ def inline_composites(module: Module, report: Report) -> None:
 
     for graph in module.graphs():
         rewrite_ops(graph, CALLS, rewrite, revisit=True)
-
-
-def callee_of(op: Op, functions: dict[str, Graph]) -> Graph | None:
-    """The function that a call calls; None if the op is no call."""
-    reference = op.attrs.get("f") if op.kind in CALLS else None
-    return functions.get(reference.name) if isinstance(reference, FuncRef) else None
-
-
-def implements(graph: Graph) -> bool:
-    """True of a function that says which composite it is."""
-    return annotation(graph) is not None
-
-
-def annotation(graph: Graph) -> FuncRef | None:
-    """The composite that a function implements, with the annotation's own attributes; None if it implements none."""
-    found = graph.attrs.get("_implements")
-    return found if isinstance(found, FuncRef) else None
-
-
-def original(graph: Graph) -> str:
-    """The model's name of the function that a kept function is a copy of."""
-    return graph.name.partition("@")[0]
 
 
 def move_body(body: Graph, arguments: Sequence[Value | None], out: list[Op]) -> list[Value]:

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
-from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, replace_uses
 from fuseconv.ir.rewriter import add_function, erase_ops, replace_uses_except, rewrite_ops
 from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.folders import evaluate
 from fuseconv.tf.side_effects import is_repeatable
 from fuseconv.transforms.tf.inline import move_body
 
 LOOPS = frozenset({"tf.While", "tf.StatelessWhile"})
-_BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
+BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
 _CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
-_RUNNERS = LOOPS | _BRANCHES
+_RUNNERS = LOOPS | BRANCHES
 _EMPTY_LISTS = frozenset({"tf.TensorListReserve", "tf.EmptyTensorList"})
-_HANDED_ON = frozenset({"tf.Identity", "tf.PlaceholderWithDefault", "tf.StopGradient"})
-_LOGIC = frozenset({"tf.Equal", "tf.LogicalAnd", "tf.LogicalNot", "tf.LogicalOr", "tf.NotEqual"})
 # Constants up to this size are compared by their contents, larger ones by identity.
 _SMALL_BYTES = 256
 
@@ -57,37 +51,8 @@ def simplify_control_flow(module: Module, report: Report) -> None:
 
 def has_known_branch(module: Module) -> bool:
     """Whether there is a branch on a constant."""
-    branches = (op.operands[0] for graph in module.graphs() for op in graph.ops if op.kind in _BRANCHES)
+    branches = (op.operands[0] for graph in module.graphs() for op in graph.ops if op.kind in BRANCHES)
     return any(condition is not None and condition.is_const for condition in branches)
-
-
-@module_pass("fold-default-branches", requires=(NO_TF1_CONTROL_FLOW,))
-def fold_default_branches(module: Module, report: Report) -> None:
-    """Take the default side of a branch that nobody feeds: If(PlaceholderWithDefault(True)) -> then_branch.
-
-    This comes before variables are looked at: what the other side writes is never written."""
-
-    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
-        known = _default(op.operands[0])
-        if known is None:
-            return None
-        op.set_operand(0, constant(known, types.of_array(known), op.name))
-        return take_branch(op, out, module, report)
-
-    for graph in module.graphs():
-        rewrite_ops(graph, _BRANCHES, rewrite, revisit=True)
-
-
-def _default(value: Value | None) -> np.ndarray | None:
-    """What a condition is if nobody feeds it anything else; None if that is not known."""
-    if value is None or value.is_const or value.op is None:
-        return None if value is None else value.data
-    if value.op.kind in _HANDED_ON:
-        return _default(value.op.operands[0])
-    operands = [_default(operand) for operand in value.op.operands] if value.op.kind in _LOGIC else [None]
-    known = [operand for operand in operands if operand is not None]
-    made = evaluate(value.op, known) if len(known) == len(operands) else None
-    return None if made is None else made[0]
 
 
 def _nest_cases(graph: Graph, module: Module) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fuseconv.ir.verifier import check
-from fuseconv.transforms.tf.inline import implements, inline, inline_composites
+from fuseconv.tf.composites import implements
+from fuseconv.transforms.tf.inline import inline, inline_composites
 from tests.tf.text_cases import kinds, module_of
 
 INNER = 'inner {\n input %0 "x": float32[2]\n %1 "neg": float32[2] = tf.Neg(%0) {}\n return %1, %0\n}'

@@ -1,0 +1,30 @@
+"""Lists that are made without the shape of their elements take it from what is written."""
+
+from __future__ import annotations
+
+from fuseconv.transforms.tf.infer_list_elements import infer_list_elements
+from tests.tf.text_cases import module_of
+
+MAIN = """main {
+    input %0 "x": float32[x.0,8]
+    const %1 "unknown": int32[] = -1
+    const %2 "n": int32[] = 3
+    const %3 "i": int32[] = 0
+    %4 "list": variant[] = tf.TensorListReserve(%1, %2) {'element_dtype': {'dtype': 'float32'}}
+    %5 "set": variant[] = tf.TensorListSetItem(%4, %3, %0) {}
+    return %5
+}"""
+
+
+def test_the_known_sizes_of_what_is_written_are_stated() -> None:
+    module, _ = module_of(MAIN)
+    assert infer_list_elements(module)
+    stated = module.signatures[0].graph.ops[0].operands[0]
+    assert stated is not None and stated.data is not None and stated.data.tolist() == [-1, 8]
+    assert not infer_list_elements(module)
+
+
+def test_ranks_that_differ_state_nothing() -> None:
+    other = '    input %9 "y": float32[8]\n    %8 "again": variant[] = tf.TensorListSetItem(%5, %3, %9) {}\n'
+    module, _ = module_of(MAIN.replace("    return %5", f"{other}    return %8"))
+    assert not infer_list_elements(module)
