@@ -13,8 +13,8 @@ from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
 from fuseconv.transforms.loops.horizontal_fusion import horizontal_fusion
-from fuseconv.transforms.loops.loop_info import reduce_while_operands
 from fuseconv.transforms.loops.normalize_loops import normalize_loops
+from fuseconv.transforms.loops.reduce_while_operands import reduce_while_operands
 from fuseconv.transforms.loops.unroll import unroll_loops
 from fuseconv.transforms.rnn.merge_bidirectional import merge_bidirectional
 from fuseconv.transforms.rnn.persist_states import persist_states

@@ -15,6 +15,7 @@ from fuseconv.ir.rewriter import Speculative, add_function, erase_ops, rewrite_o
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.transforms.loops.loop_info import LOOPS
 from fuseconv.transforms.rnn.loop_fission import split
 from fuseconv.transforms.rnn.masking import Handover, Masked, unmasked
 from fuseconv.transforms.rnn.match_cell import Cell, NoCell, recognise
@@ -22,7 +23,6 @@ from fuseconv.transforms.rnn.pack_weights import build_weights
 from fuseconv.transforms.rnn.recurrence import Loop, NotALoop, Output, classify, is_stack, known_size
 from fuseconv.transforms.rnn.reroll import rolled_steps
 from fuseconv.transforms.rnn.sequence import Sequence
-from fuseconv.transforms.tf.simplify_control_flow import LOOPS
 
 _RULE = "raise_loops"
 _PRODUCTS = frozenset({"MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Conv2D"})

@@ -13,6 +13,7 @@ from fuseconv.ir.graph import Module, Op, Table, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
+from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.resource_alias import TABLES
 
@@ -23,7 +24,7 @@ _READS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTabl
 
 
 @module_pass("legalize-hash-tables")
-def legalize_hash_tables(module: Module) -> None:
+def legalize_hash_tables(module: Module, report: Report) -> None:
     """Look up rows in tables of types that TFLite lacks: find(table, x) -> GATHER(values, find(row_numbers, x)).
 
     The model must say what the tables hold."""
@@ -32,8 +33,10 @@ def legalize_hash_tables(module: Module) -> None:
         table = _table(op, module)
         if table is None:
             return None
-        lookup = _Lookup(TfBuilder(out, op), table, module)
-        return [_size(table) if "Size" in op.type else lookup.find(*op.operands[1:])]
+        if "Size" in op.type:
+            report.record("folded", "state", op.sources, why="the model says what the table holds")
+            return [_size(table)]
+        return [_Lookup(TfBuilder(out, op), table, module).find(*op.operands[1:])]
 
     for graph in module.graphs():
         rewrite_ops(graph, _READS, rewrite)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, replace_uses
 from fuseconv.ir.rewriter import add_function, erase_ops, replace_uses_except, rewrite_ops
@@ -11,16 +9,13 @@ from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.side_effects import is_repeatable
+from fuseconv.transforms.loops.loop_info import LOOPS, LoopForm
+from fuseconv.transforms.loops.reduce_while_operands import merge_equal_variables
 from fuseconv.transforms.tf.inline import move_body
 
-LOOPS = frozenset({"tf.While", "tf.StatelessWhile"})
 BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
 _CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
 _RUNNERS = LOOPS | BRANCHES
-_EMPTY_LISTS = frozenset({"tf.TensorListReserve", "tf.EmptyTensorList"})
-# Constants up to this size are compared by their contents, larger ones by identity.
-_SMALL_BYTES = 256
 
 
 @module_pass("simplify-control-flow", requires=(NO_TF1_CONTROL_FLOW,))
@@ -32,7 +27,7 @@ def simplify_control_flow(module: Module, report: Report) -> None:
 
     def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
         if op.kind in LOOPS:
-            _prune_loop(op, module)
+            _prune_loop(op, module, report)
         elif op.operands[0] is not None and op.operands[0].is_const:
             return take_branch(op, out, module, report)
         else:
@@ -122,72 +117,31 @@ def _truth(tf: TfBuilder, condition: Value) -> Value:
     return tf.NotEqual(condition, constant(0, condition.dtype), dtype=BOOL)
 
 
-def _prune_loop(op: Op, module: Module) -> None:
-    cond, body = (module.functions[op.attrs[name].name] for name in ("cond", "body"))
-    dropped = _unite_variables(op, cond, body)
+def _prune_loop(op: Op, module: Module, report: Report) -> None:
+    """Take variables that are equal to another, constant, or read by nothing out of a loop."""
+    loop = LoopForm(op, module)
+    cond, body = loop.cond, loop.body
+    made = list(body.outputs)
+    dropped = merge_equal_variables(loop)
     for index, operand in enumerate(op.operands):
         assert operand is not None
         inside, outside = body.inputs[index], cond.inputs[index]
-        if body.outputs[index] is not inside or index in dropped:
+        if index in dropped or not loop.is_invariant(index):
             continue
         replace_uses(op.results[index], operand)
-        own_uses = inside.uses.get(body.terminator, 0) == 1 and len(inside.uses) == 1
         if operand.is_const:
             for value in (inside, outside):
                 replace_uses_except(value, operand, (body.terminator,))
             dropped.add(index)
-        elif own_uses and not outside.uses:
+        elif inside.uses == {body.terminator: 1} and not outside.uses:
             dropped.add(index)
     if dropped:
-        keep = [i for i in range(len(op.operands)) if i not in dropped]
-        makers = {body.outputs[i].op for i in dropped}
-        body.outputs = [body.outputs[i] for i in keep]
-        erase_ops(body, {made for made in makers if made is not None and not any(r.uses for r in made.results)})
-        for graph in (cond, body):
-            graph.inputs = [graph.inputs[i] for i in keep]
-        _keep_results(op, keep)
-        op.set_operands([op.operands[i] for i in keep])
-
-
-def _unite_variables(op: Op, cond: Graph, body: Graph) -> set[int]:
-    """Lets variables that start from the same, and of which each step makes the same, be one; returns those that nobody
-    reads any more."""
-    known: dict[Any, int] = {}
-    united: set[int] = set()
-    for index, (inside, made) in enumerate(zip(body.inputs, body.outputs)):
-        start = _start(op.operands[index])
-        keys = (start, id(made)), (start, _made_of(inside, made))
-        first = min((known[key] for key in keys if key in known), default=index)
-        known |= dict.fromkeys(keys, first)
-        if first != index:
-            for graph in (body, cond):
-                replace_uses(graph.inputs[index], graph.inputs[first])
-            replace_uses(op.results[index], op.results[first])
-            united.add(index)
-    return united
-
-
-def _start(value: Value | None) -> Any:
-    """What two values have in common only if they are the same: lists without elements too."""
-    if value is not None and value.data is not None and value.data.nbytes <= _SMALL_BYTES:
-        return value.dtype.name, value.data.shape, value.data.tobytes()
-    if value is not None and value.op is not None and value.op.kind in _EMPTY_LISTS:
-        return value.op.kind, _attributes(value.op), *map(_start, value.op.operands)
-    return id(value)
-
-
-def _made_of(inside: Value, made: Value) -> Any:
-    """What a step makes of a variable, apart from its name."""
-    if made is inside:
-        return "unchanged"
-    if made.op is None or inside not in made.op.operands or not is_repeatable(made.op):
-        return id(made)
-    operands = ["itself" if v is inside else _start(v) for v in made.op.operands]
-    return made.op.kind, _attributes(made.op), made.index, *operands
-
-
-def _attributes(op: Op) -> str:
-    return repr(sorted(op.attrs.items()))
+        loop.drop(dropped)
+        ops = {made[i].op for i in dropped}
+        makers = {each for each in ops if each is not None and not any(r.uses for r in each.results)}
+        for maker in makers:
+            report.removed(maker, "trim loops", "another variable of the loop is the same")
+        erase_ops(body, makers)
 
 
 def _prune_branches(op: Op, module: Module) -> None:

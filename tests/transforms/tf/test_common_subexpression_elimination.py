@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,8 @@ def _op(kind: str, *operands: Value, **attrs: int) -> Op:
 
 
 def _equal(first: Op, second: Op) -> bool:
-    found, seen = CommonSubexpressions(), {}
+    found = CommonSubexpressions()
+    seen: dict[Any, Op] = {}
     assert found.find(first, seen) is None
     return found.find(second, seen) is first
 
