@@ -1,6 +1,6 @@
 """Facts about a module that passes require and ensure: what the pass manager verifies between them.
 
-An op that a pass could not handle stays, with its reason (`rejection`), for the lowering to refuse by name: such an op
+An op that a pass could not handle stays, with its `Op.rejection`, for the lowering to refuse by name: such an op
 contradicts no fact.
 """
 
@@ -21,7 +21,7 @@ _TF1_CONTROL_FLOW = frozenset({
 def _first(module: Module, contradicts: Callable[[Op], bool], what: str) -> str:
     for graph in module.graphs():
         for op in graph.ops:
-            if contradicts(op) and not op.attrs.keys() & {"_why", "_misplaced"}:
+            if contradicts(op) and op.rejection is None:
                 return f"{op} in {graph.name} {what}"
     return ""
 

@@ -13,8 +13,8 @@ from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
 from fuseconv.transforms.loops.horizontal_fusion import horizontal_fusion
-from fuseconv.transforms.loops.loop_info import reduce_while_operands
 from fuseconv.transforms.loops.normalize_loops import normalize_loops
+from fuseconv.transforms.loops.reduce_while_operands import reduce_while_operands
 from fuseconv.transforms.loops.unroll import unroll_loops
 from fuseconv.transforms.rnn.merge_bidirectional import merge_bidirectional
 from fuseconv.transforms.rnn.persist_states import persist_states
@@ -27,18 +27,20 @@ from fuseconv.transforms.tf.decompose_grappler_kernels import decompose_grappler
 from fuseconv.transforms.tf.decompose_tensor_arrays import decompose_tensor_arrays
 from fuseconv.transforms.tf.demote_float64 import demote_float64
 from fuseconv.transforms.tf.downcast_float64 import downcast_float64
+from fuseconv.transforms.tf.fold_default_branches import fold_default_branches
 from fuseconv.transforms.tf.freeze_variables import freeze_variables
 from fuseconv.transforms.tf.functionalize_control_flow import functionalize_control_flow
+from fuseconv.transforms.tf.infer_list_elements import infer_list_elements
 from fuseconv.transforms.tf.inline import inline_all, inline_composites, inline_functions
+from fuseconv.transforms.tf.insert_call_once import insert_call_once
 from fuseconv.transforms.tf.legalize_hash_tables import legalize_hash_tables
 from fuseconv.transforms.tf.legalize_seeded_random import draws_from_variables, legalize_seeded_random
-from fuseconv.transforms.tf.legalize_variables import insert_call_once, legalize_variables
-from fuseconv.transforms.tf.lower_tensor_lists import infer_list_elements, lower_tensor_lists
+from fuseconv.transforms.tf.legalize_variables import legalize_variables
+from fuseconv.transforms.tf.lower_tensor_lists import lower_tensor_lists
 from fuseconv.transforms.tf.propagate_splats import propagate_splats
 from fuseconv.transforms.tf.resolve_xla_reducers import resolve_xla_reducers
 from fuseconv.transforms.tf.set_input_shapes import set_input_shapes
 from fuseconv.transforms.tf.simplify_control_flow import (
-    fold_default_branches,
     has_known_branch,
     simplify_control_flow,
 )

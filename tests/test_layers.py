@@ -29,7 +29,7 @@ LAYERS = [
     {"errors"},
 ]
 STAGES = {
-    "fuse": {"transforms", "fusions", "lower"},
+    "fuse": {"fusions", "lower"},
     "fusions": {"fuse"},
     "transforms": {"fuse"},
 }

@@ -6,13 +6,12 @@ from typing import Any
 
 from fuseconv.errors import ILL_FITTING, is_ours, module_error
 from fuseconv.fuse.match import Fusion, Match, Refused
-from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import Value, detach, replace_uses
+from fuseconv.ir.dims import Shape, more_known
+from fuseconv.ir.graph import Value, replace_uses
+from fuseconv.ir.rewriter import Speculative
 from fuseconv.lower.rules import Unsupported
 from fuseconv.report.records import Report
-from fuseconv.tf.side_effects import references
 from fuseconv.tfl.builder import Builder
-from fuseconv.transforms.tf.canonicalize import more_known
 
 
 def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
@@ -21,17 +20,17 @@ def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
     Raises Refused, with nothing built, if the fusion is not to be made; an error that names fusion, file and line if
     the converter module is wrong."""
     try:
-        if fusion.check(match) is False:  # type: ignore[func-returns-value]
-            why = "must refuse by m.require(condition, why), and not return False"
-            raise module_error(f"the check of the fusion {fusion.name}", fusion.check, why)
-        made = _named(fusion, match, fusion.rewrite(tfl, match), tfl)
-        _require_types(fusion, match, made)
+        with Speculative(tfl.functions, tfl.out) as trial:
+            if fusion.check(match) is False:  # type: ignore[func-returns-value]
+                why = "must refuse by m.require(condition, why), and not return False"
+                raise module_error(f"the check of the fusion {fusion.name}", fusion.check, why)
+            made = _named(fusion, match, fusion.rewrite(tfl, match), tfl)
+            _require_types(fusion, match, made)
+            trial.keep()
         return made
     except (Refused, Unsupported) as refusal:
-        discard(tfl)
         raise Refused(str(refusal)) from refusal
     except ILL_FITTING as error:
-        discard(tfl)
         if is_ours(fusion.rewrite):
             raise Refused(f"its operands do not fit together ({error})") from error
         raise module_error(f"the fusion {fusion.name}", fusion.rewrite, error) from error
@@ -51,15 +50,6 @@ def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, 
             replace_uses(old, new)
     emitted = [op.attrs.get("custom_code", op.type) for op in tfl.out]
     report.record("fused" if emitted else "removed", fusion.name, tfl.sources, emitted, why=why)
-
-
-def discard(tfl: Builder) -> None:
-    """Erase the ops that were built, with the functions of their loops."""
-    for op in tfl.out:
-        detach(op)
-        for name in references(op):
-            tfl.functions.pop(name, None)
-    tfl.out.clear()
 
 
 def _named(fusion: Fusion, match: Match, made: Any, tfl: Builder) -> dict[str, Value]:

@@ -27,8 +27,8 @@ from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.fuse.output_difference import Difference, NeverComparable, Unverifiable
 from fuseconv.ir.dims import substitute_dim
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, copy_graph
+from fuseconv.tf.composites import original
 from fuseconv.tf.side_effects import bodies
-from fuseconv.transforms.tf.inline import original
 
 MODES = ("auto", "always", "never")
 BUDGET_SECONDS = 1.0

@@ -6,15 +6,16 @@ import fnmatch
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fuseconv.fuse.apply_fusion import build, discard, replace
+from fuseconv.fuse.apply_fusion import build, replace
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Composite, Fusion, Match, Refused
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, detach
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach
+from fuseconv.ir.rewriter import Speculative, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
+from fuseconv.tf.composites import CALLS, annotation, callee_of
 from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.tfl.builder import Builder
-from fuseconv.transforms.tf.inline import annotation, callee_of
 
 # TensorFlow's own attributes of functions, by which nobody means an option of an op.
 _OWN_PREFIXES = ("_", "api_", "forward_function", "backward_function", "experimental_", "tf_quant.", "tf.")
@@ -58,19 +59,17 @@ class _CompositeRewriter:
         self.body_check = body_check
 
     def graph(self, graph: Graph) -> None:
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            if not self.fuse(op, graph):
-                graph.ops.append(op)
-                for body, _ in bodies(op, self.module):
-                    self.graph(body)
+        rewrite_ops(graph, CALLS, self.fuse)
+        for op in graph.ops:
+            for body, _ in bodies(op, self.module):
+                self.graph(body)
 
-    def fuse(self, op: Op, graph: Graph) -> bool:
-        """Replace the call by the first fusion that agrees."""
+    def fuse(self, op: Op, out: list[Op]) -> list[Value] | None:
+        """Replace a call by the first fusion that agrees; return None if it stays."""
         callee = callee_of(op, self.module.functions)
         implemented = annotation(callee) if callee is not None else None
         if callee is None or implemented is None:
-            return False
+            return None
         attrs = _function_attrs(callee) | implemented.attrs
         tried = False
         for fusion, root, name in self.composites:
@@ -81,16 +80,15 @@ class _CompositeRewriter:
             try:
                 if flag is not True:
                     raise Refused(f"the annotation's attribute {root.only_if} must be of type bool, not {flag!r}")
-                graph.ops.extend(self.apply(fusion, op, callee, implemented))
+                out.extend(self.apply(fusion, op, callee, implemented))
             except Refused as refusal:
                 self.report.record("refused", fusion.name, op.sources, why=str(refusal))
             else:
-                detach(op)
-                return True
+                return []
         if not tried:
             why = f"no converter module fuses the composite {implemented.name}"
             self.report.record("refused", implemented.name, op.sources, why=why)
-        return False
+        return None
 
     def apply(self, fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> list[Op]:
         """Build the fused ops and replace the call by them. Raises Refused."""
@@ -99,12 +97,10 @@ class _CompositeRewriter:
         match = bind(fusion, op, callee, implemented)
         inner = [name for part in _all_ops(callee, self.module) for name in part.sources]
         tfl = Builder([], op.name, (*op.sources, *inner), self.module.functions)
-        made = build(fusion, match, tfl)
-        try:
+        with Speculative(tfl.functions, tfl.out) as trial:
+            made = build(fusion, match, tfl)
             why = self.body_check(fusion, op, callee, self.module, fuse_alone)
-        except Refused:
-            discard(tfl)
-            raise
+            trial.keep()
         replace(fusion, match, made, tfl, self.report, why)
         return tfl.out
 

@@ -284,3 +284,21 @@ def _term_text(monomial: _Monomial, coefficient: int) -> str:
     if coefficient != 1 or not atoms:
         atoms.insert(0, str(coefficient))
     return "*".join(atoms)
+
+
+def more_known(a: Shape | None, b: Shape | None) -> Shape | None:
+    """Merge two descriptions of one shape.
+
+    Where neither tells a dimension as a number, one that is made of sizes with names is known better than one that only
+    a run tells; else `a`'s holds."""
+    if a is None or b is None or a == b or len(a) != len(b):
+        return b if a is None else a
+    return tuple(y if _unknown(y) < _unknown(x) else x for x, y in zip(a, b))
+
+
+def _unknown(dim: Dim) -> int:
+    """Return 0 of a number, 1 of what is made of sizes with names, 2 of what only a run tells."""
+    if isinstance(dim, int):
+        return 0
+    parts = [part for name in dim.symbols() for part in name.split("|")]
+    return 2 if any(part.startswith("?") for part in parts) else 1

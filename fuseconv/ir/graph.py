@@ -94,6 +94,17 @@ def constant(data: np.ndarray | Any, dtype: DType | None = None, name: str = "")
     return value
 
 
+@dataclass(frozen=True)
+class Rejection:
+    """Why a pass could not handle an op, which stays for the lowering to refuse.
+
+    why: the reason, in the words of a refusal. hopeless: no kernel could run the op where it stands, TensorFlow's own
+    neither; another op may become a CUSTOM one."""
+
+    why: str
+    hopeless: bool = False
+
+
 @functools.lru_cache(maxsize=1024)
 def _parts(kind: str) -> tuple[str, str, str]:
     """A kind of ops, its dialect and type: the same texts for all such ops, which makes them fast as keys."""
@@ -116,9 +127,10 @@ class Op:
     dialect, type: the two parts of its kind: "tf" and "Conv2D", "tfl" and "CONV_2D".
     attrs: the attributes that differ from the op's defaults (type attributes, which the operands tell, are left out).
     sources: the names of the nodes of the model that this op stands for.
+    rejection: why the op is to be refused; None if it is not.
     """
 
-    __slots__ = ("attrs", "dialect", "kind", "name", "operands", "results", "sources", "type")
+    __slots__ = ("attrs", "dialect", "kind", "name", "operands", "rejection", "results", "sources", "type")
 
     def __init__(
         self,
@@ -136,6 +148,7 @@ class Op:
         self.results: list[Value] = []
         self.name = name
         self.sources = sources
+        self.rejection: Rejection | None = None
         self.set_operands(operands)
 
     def set_kind(self, kind: str) -> None:
@@ -241,6 +254,13 @@ class Graph:
                     yield value
 
 
+def copy_op(op: Op, operands: Sequence[Value | None]) -> Op:
+    """Return an op like another, on these operands and without results."""
+    copy = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
+    copy.rejection = op.rejection
+    return copy
+
+
 def copy_graph(graph: Graph) -> Graph:
     """A copy with ops and values of its own. It shares the constants, and the functions that its ops refer to."""
     copy = Graph(graph.name, dict(graph.attrs))
@@ -250,7 +270,7 @@ def copy_graph(graph: Graph) -> Graph:
         return value if value is None or value.is_const else values.get(value)
 
     for op in graph.ops:
-        made = Op(op.kind, [inside(value) for value in op.operands], dict(op.attrs), op.name, op.sources)
+        made = copy_op(op, [inside(value) for value in op.operands])
         values.update({old: made.add_result(old.dtype, old.shape, old.name) for old in op.results})
         copy.ops.append(made)
     # The loops of TF1 are no functions: a Merge reads what a NextIteration makes further down.
@@ -319,6 +339,6 @@ class Module:
 
 
 __all__ = [
-    "Dim", "FuncRef", "Graph", "Module", "Op", "Quantisation", "Shape", "Signature", "Table", "Value", "Variable",
-    "constant", "copy_graph", "count_edits", "detach", "replace_uses",
+    "Dim", "FuncRef", "Graph", "Module", "Op", "Quantisation", "Rejection", "Shape", "Signature", "Table", "Value",
+    "Variable", "constant", "copy_graph", "copy_op", "count_edits", "detach", "replace_uses",
 ]  # fmt: skip

@@ -9,7 +9,8 @@
     }
     signature ["serving_default"] "main" ["x"] ["dense"]
 
-Constants are written whole, so that what is printed can be parsed; `elide` leaves the larger ones out for reading.
+An op that is to be refused ends in `rejected "why"`, or in `hopeless "why"` if no kernel could run it. Constants are
+written whole, so that what is printed can be parsed; `elide` leaves the larger ones out for reading.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ import numpy as np
 from fuseconv.errors import FuseconvError
 from fuseconv.ir import dims, types
 from fuseconv.ir.dims import Dim, Shape, Sym
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, Value, constant
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Rejection, Signature, Value, constant
 
 _SYMBOL = re.compile(r"[A-Za-z_?][\w.?]*")
 _PLAIN_SYMBOL = re.compile(r"[A-Za-z_?][\w.?]*\Z")
 _VALUE = re.compile(r'%(\d+) ("(?:[^"\\]|\\.)*"): (\w+)\[(.*?)\](?: \{(.*)\})?$')
-_OP = re.compile(r'(?:(.*?) = )?([\w.]+)\((.*?)\) (\{.*\}) ("(?:[^"\\]|\\.)*") from (\[.*\])$')
+_OP = re.compile(
+    r'(?:(.*?) = )?([\w.]+)\((.*?)\) (\{.*\}) ("(?:[^"\\]|\\.)*") from (\[.*\])'
+    r'(?: (rejected|hopeless) ("(?:[^"\\]|\\.)*"))?$'
+)
 
 
 def print_module(module: Module, elide: int | None = None) -> str:
@@ -73,6 +77,8 @@ def _graph_lines(graph: Graph, elide: int | None) -> Iterator[str]:
         results = "; ".join(declare(value) for value in op.results)
         attrs = repr(_encode(op.attrs))
         call = f"{op.kind}({operands}) {attrs} {json.dumps(op.name)} from {json.dumps(op.sources)}"
+        if op.rejection is not None:
+            call += f" {'hopeless' if op.rejection.hopeless else 'rejected'} {json.dumps(op.rejection.why)}"
         yield f"  {results} = {call}" if results else f"  {call}"
     yield "}"
 
@@ -279,9 +285,11 @@ def _parse_op(line: str, values: dict[int, Value]) -> Op:
     match = _OP.match(line)
     if match is None:
         raise FuseconvError(f"cannot read the op: {line}")
-    results, kind, operands, attrs, name, sources = match.groups()
+    results, kind, operands, attrs, name, sources, rejected, why = match.groups()
     read = [None if text == "_" else values[int(text[1:])] for text in operands.split(", ") if text]
     op = Op(kind, read, _decode_attributes(ast.literal_eval(attrs)), json.loads(name), tuple(json.loads(sources)))
+    if rejected:
+        op.rejection = Rejection(json.loads(why), rejected == "hopeless")
     for text in results.split("; ") if results else ():
         number, value = _parse_value(text)
         value.op, value.index = op, len(op.results)

@@ -126,3 +126,10 @@ def test_the_largest_of_many_sizes_has_no_name():
     for number in range(100):
         largest = dims.either(largest, dims.symbol(f"n{number}"))
     assert len(repr(largest)) < 1000
+
+
+def test_a_size_with_a_name_is_known_better_than_one_that_a_run_tells() -> None:
+    named, run = dims.symbol("x.0"), dims.fresh()
+    assert dims.more_known((run, run, named, named), (named, 4, run, 4)) == (named, 4, named, 4)
+    assert dims.more_known((named * 2, run), (named, dims.symbol("?of the run"))) == (named * 2, run)
+    assert dims.more_known(None, (run,)) == (run,)

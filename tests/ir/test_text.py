@@ -7,7 +7,7 @@ import pytest
 
 from fuseconv.errors import FuseconvError
 from fuseconv.ir import dims, types
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, constant
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Rejection, Signature, constant
 from fuseconv.ir.text import parse_module, print_module
 from fuseconv.ir.verifier import check
 
@@ -94,3 +94,14 @@ def test_elided_constants_are_for_reading_only() -> None:
 def test_nonsense_is_refused() -> None:
     with pytest.raises(FuseconvError, match="cannot read"):
         parse_module("hello\n")
+
+
+@pytest.mark.parametrize("rejection", [None, Rejection('no "kernel"]'), Rejection("it is lost", hopeless=True)])
+def test_the_rejection_of_an_op_is_printed_and_parsed(rejection: Rejection | None) -> None:
+    module = _module()
+    (graph, *_) = module.graphs()
+    graph.ops[0].rejection = rejection
+    text = print_module(module)
+    parsed = parse_module(text)
+    assert next(iter(parsed.graphs())).ops[0].rejection == rejection
+    assert print_module(parsed) == text

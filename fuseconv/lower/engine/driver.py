@@ -12,6 +12,7 @@ from fuseconv.errors import ILL_FITTING, UnsupportedError, is_ours, module_error
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.rewriter import Speculative
 from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
 from fuseconv.lower.engine.custom import CustomOps
@@ -101,27 +102,22 @@ def _lower_graph(
 def _apply(
     op: Op, rules: Mapping[str, OpFunction], functions: dict[str, Graph]
 ) -> tuple[str, Sequence[Value | None], list[Op]]:
-    for left in ("_why", "_misplaced"):  # the reason of a pass that had to leave the op
-        if left in op.attrs:
-            return op.attrs[left], (), []
+    if op.rejection is not None:
+        return op.rejection.why, (), []
     rule = rules.get(op.type)
     if rule is None:
         return unsupported_reason(op.type), (), []
     why = rule.unhandled(op) or _oversized(op) or contradiction(op)
     if why:
         return why, (), []
-    emitted: list[Op] = []
-    before = len(functions)
-    tfl = Lowering(emitted, op, functions)
+    trial = Speculative(functions)
+    tfl = Lowering(trial.ops, op, functions)
     try:
         made = rule(tfl, op, op.operands)
     except (Unsupported, *ILL_FITTING) as refusal:
         if not isinstance(refusal, (Unsupported, OverflowError)) and not is_ours(rule.function):
             raise module_error(f"the rule for {op.type}", rule.function, refusal) from refusal
-        for new in emitted:
-            detach(new)
-        for name in list(functions)[before:]:
-            del functions[name]
+        trial.undo()
         return _refusal(refusal), (), []
     except Exception as error:
         # A rule may be a plug-in's, which is anybody's code and may raise anything.
@@ -135,7 +131,7 @@ def _apply(
         else:
             continue
         raise module_error(f"the rule for {op.type}", rule.function, why)
-    return "", results, emitted
+    return "", results, trial.ops
 
 
 def _refusal(error: Exception) -> str:
@@ -183,7 +179,7 @@ def _build_custom(op: Op, module: Module, custom: CustomOps, made: Counter[str])
 
 def _cannot_run(op: Op, why: str) -> bool:
     """Return True for an op that no kernel can run, not even TensorFlow's."""
-    return "_misplaced" in op.attrs or why.endswith(DAMAGED)
+    return (op.rejection is not None and op.rejection.hopeless) or why.endswith(DAMAGED)
 
 
 def _with_advice(op: Op, why: str, has_rule: bool, custom: CustomOps) -> str:

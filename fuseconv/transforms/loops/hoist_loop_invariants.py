@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fuseconv.ir.dims import Dim
-from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op, detach, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.batching_rules import MOVES, batched, constant_axis_zero, is_safe, row_read
 from fuseconv.tf.builder import TfBuilder
@@ -146,7 +146,7 @@ class _Hoist:
     def take_invariant(self, op: Op) -> bool:
         if not is_safe(op) and not self.runs():
             return False
-        moved = Op(op.kind, [self.outside(v) for v in op.operands if v is not None], op.attrs, op.name, op.sources)
+        moved = copy_op(op, [self.outside(v) for v in op.operands if v is not None])
         self.before.append(moved)
         for result in op.results:
             outer = moved.add_result(result.dtype, result.shape, result.name)

@@ -13,6 +13,7 @@ import numpy as np
 
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
@@ -167,18 +168,18 @@ class _Joiner:
 
     def take_apart(self) -> None:
         """A Split of which not all parts are read -> slices."""
-        ops, self.graph.ops = self.graph.ops, []
-        for op in ops:
-            self.graph.ops.append(op)
+
+        def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
             parts = [part_of(result) for result in op.results if result.uses]
-            if op.kind not in ("tf.Split", "tf.SplitV") or len(parts) == len(op.results) or None in parts:
-                continue
-            self.graph.ops.pop()
-            tf = TfBuilder(self.graph.ops, op)
+            if len(parts) == len(op.results) or None in parts:
+                return None
+            tf = TfBuilder(out, op)
             for result, part in zip([result for result in op.results if result.uses], parts):
                 assert part is not None
                 replace_uses(result, _taken(tf, part.whole, part.begin, part.size))
-            detach(op)
+            return []
+
+        rewrite_ops(self.graph, ("tf.Split", "tf.SplitV"), rewrite)
 
     def take_together(self) -> None:
         """Equal parts that cover a tensor -> one Split: XNNPACK takes it, and not one into parts that differ."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Value, replace_uses
+from fuseconv.ir.rewriter import replace_uses_except
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop, scalar
@@ -87,7 +88,4 @@ def _turn(loop: LoopForm, i: int, test: Op, last: int, graph: Graph) -> None:
 
 def _replace(old: Value, new: Value) -> None:
     """Lets all read another value that is made of this one."""
-    for reader in list(old.uses):
-        for index, operand in enumerate(reader.operands):
-            if operand is old and reader is not new.op:
-                reader.set_operand(index, new)
+    replace_uses_except(old, new, (new.op,))

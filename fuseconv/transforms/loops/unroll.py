@@ -13,7 +13,8 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
-from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, copy_op, detach
+from fuseconv.ir.rewriter import replace_uses_except
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.batching_rules import constant_axis_zero
@@ -201,7 +202,7 @@ class _Unrolled:
                 if op in skipped:
                     continue
                 operands = [values.get(v, v) if v is not None else None for v in op.operands]
-                copy = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
+                copy = copy_op(op, operands)
                 for result in op.results:
                     made = values[result] = copy.add_result(result.dtype, result.shape)
                     made.variable = result.variable
@@ -247,14 +248,13 @@ class _Unrolled:
 
     def redirect(self, ends: list[Value | None], made: list[Op]) -> None:
         """Lets the readers of the loop's results, but the ops `made` of these, read the ends."""
+        own = set(made)
         for i, (result, end) in enumerate(zip(self.loop.op.results, ends)):
             if i in self.loop.counters:
                 number = self.loop.counters[i] + self.steps
                 end = constant(np.array(number, result.dtype.numpy), result.dtype, result.name)
-            for reader in [] if end is None or end is result else [op for op in result.uses if op not in made]:
-                for index, operand in enumerate(reader.operands):
-                    if operand is result:
-                        reader.set_operand(index, end)
+            if end is not None and end is not result:
+                replace_uses_except(result, end, own)
 
     def blocks(self, tf: TfBuilder, value: Value | None, count: int, k: int) -> Value:
         assert value is not None and value.shape is not None

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op, replace_uses
+from fuseconv.ir.rewriter import Speculative, add_function, erase_function
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.transforms.rnn.masking import unmasked
 from fuseconv.transforms.rnn.recurrence import Loop, NotALoop, classify, known_size
@@ -28,33 +29,18 @@ class Fission:
 
     loop: Loop
     module: Module
-    ops: list[Op]
     parts: list[Op]
     results: dict[Value, Value]
 
-    def accept(self) -> None:
-        """Lets the parts take the loop's place."""
+    def replace_loop(self) -> None:
+        """Let the readers of the loop read its parts, and erase its functions."""
         for old, new in self.results.items():
             replace_uses(old, new)
-        _drop(self.loop.op, self.module)
-
-    def reject(self) -> None:
-        """Takes the parts back."""
-        for op in self.ops:
-            if op in self.parts:
-                _drop(op, self.module)
-            detach(op)
+        for name in ("cond", "body"):
+            erase_function(self.module.functions, self.loop.op.attrs[name].name)
 
 
-def _drop(op: Op, module: Module) -> None:
-    for name in ("cond", "body"):
-        graph = module.functions.pop(op.attrs[name].name)
-        for inner in (*graph.ops, graph.terminator):
-            detach(inner)
-    detach(op)
-
-
-def split(op: Op, module: Module) -> Fission | None:
+def split(op: Op, module: Module, trial: Speculative) -> Fission | None:
     """The parts of a loop; None if it has but one. The parts of a masked loop have the same mask.
 
     Raises NotALoop if a group of states reads more of another one than what the step makes of its states."""
@@ -65,12 +51,7 @@ def split(op: Op, module: Module) -> Fission | None:
     one = len(groups) == 1 and all(output.item in made for output in loop.outputs) and not _cuts(loop, groups[0])
     if not groups or one:
         return None
-    splitter = _Splitter(loop, whole, module)
-    try:
-        return splitter.run(groups)
-    except NotALoop:
-        splitter.fission({}).reject()
-        raise
+    return _Splitter(loop, whole, module, trial.ops).run(groups)
 
 
 def _reached(start: Value, stops: Collection[Value]) -> set[Value]:
@@ -138,11 +119,11 @@ def _cuts(loop: Loop, group: list[int]) -> list[Value]:
 class _Splitter:
     """loop: without its mask; whole: with it."""
 
-    def __init__(self, loop: Loop, whole: Loop, module: Module) -> None:
+    def __init__(self, loop: Loop, whole: Loop, module: Module, out: list[Op]) -> None:
         self.loop = loop
         self.module = module
         self.made = {loop.made[i]: i for i in reversed(loop.states)}
-        self.out: list[Op] = []
+        self.out = out
         self.tf = TfBuilder(self.out, loop.op)
         self.lists: dict[Value, Value] = {}
         self.built: list[Op] = []
@@ -186,10 +167,7 @@ class _Splitter:
             rows = self.stacked.of(item)
             rows = self.stacked.reversed(rows) if output.backwards else rows
             results[self.loop.op.results[output.variable]] = self.as_list(rows)
-        return self.fission(results)
-
-    def fission(self, results: dict[Value, Value]) -> Fission:
-        return Fission(self.loop, self.module, self.out, self.built, results)
+        return Fission(self.loop, self.module, self.built, results)
 
     def as_list(self, rows: Value) -> Value:
         shape = self.tf.ints([size if isinstance(size, int) else -1 for size in (rows.shape or ())[1:]])
@@ -273,13 +251,12 @@ class _Part:
             ))  # fmt: skip
         body.outputs = [*(_mapped(values, loop.body.outputs[i]) for i in self.kept), *written]
         attrs = {key: value for key, value in loop.op.attrs.items() if key != "output_shapes"}
-        attrs |= {"cond": FuncRef(cond.name), "body": FuncRef(body.name)}
+        attrs |= {"cond": add_function(whole.module, cond), "body": add_function(whole.module, body)}
         op = Op(loop.op.kind, operands, attrs, loop.op.name, loop.op.sources)
         for value in body.inputs:
             op.add_result(value.dtype, value.shape)
         whole.out.append(op)
         whole.built.append(op)
-        whole.module.functions |= {cond.name: cond, body.name: body}
         self.results = {loop.op.results[i]: result for i, result in zip(self.kept, op.results)}
         for state, result in zip(handed, op.results[len(self.kept) + len(self.read) :]):
             stack = whole.tf.TensorListStack(result, whole.element_shape(state), dtype=types.FLOAT32)
@@ -325,7 +302,7 @@ def _copy(ops: Iterable[Op], outputs: Iterable[Value], values: dict[Value, Value
         if all(result in values for result in op.results) or not any(result in needed for result in op.results):
             continue
         operands = [None if v is None else _mapped(values, v) for v in op.operands]
-        copy = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
+        copy = copy_op(op, operands)
         for result in op.results:
             values[result] = copy.add_result(result.dtype, result.shape)
         out.append(copy)

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from fuseconv.fuse.match import Fusion
 from fuseconv.ir import types
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_op, detach, replace_uses
+from fuseconv.ir.rewriter import add_function, erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.composites import annotation, callee_of
 from fuseconv.tf.side_effects import has_effect
-from fuseconv.transforms.tf.inline import annotation, callee_of
 
 # The operands and results of the composite of one direction that stand in that of both, in this order, by their places
 # there; the place of all outputs among the results; those of the operands for which a pair has no place.
@@ -126,10 +127,10 @@ def _pair(graph: Graph, first: _Direction, second: _Direction, module: Module) -
         replace_uses(old, new)
     for op in reversals:
         replace_uses(op.result, call.results[count + _SEQUENCE])
-    for op in (first.op, second.op, *reversals):
+    for op in (first.op, second.op):
         detach(op)
     graph.ops[start : end + 1] = [*between, call, *after]
-    graph.ops = [op for op in graph.ops if op not in reversals]
+    erase_ops(graph, reversals)
     return True
 
 
@@ -138,13 +139,11 @@ def _call(forward: _Direction, backward: _Direction, reversals: list[Op], module
     name = f"bidirectional_{forward.kind}_paired"
     attrs = dict(forward.others) | {"time_major": forward.time_axis == 0}
     function = Graph(f"{forward.op.name}/{name}", {"_implements": FuncRef(name, attrs)})
-    while function.name in module.functions:
-        function.name += "'"
-    module.functions[function.name] = function
+    called = add_function(module, function)
     operands = [forward.x, *forward.operands(), *backward.operands()]
     ops = (forward.op, backward.op, *reversals)
     sources = tuple(dict.fromkeys(source for op in ops for source in op.sources))
-    call = Op("tf.PartitionedCall", operands, {"f": FuncRef(function.name)}, forward.op.name, sources)
+    call = Op("tf.PartitionedCall", operands, {"f": called}, forward.op.name, sources)
     inputs = [
         function.add_input(types.FLOAT32, None, f"x{number}")
         if value is None
@@ -156,7 +155,7 @@ def _call(forward: _Direction, backward: _Direction, reversals: list[Op], module
         old = direction.op
         given = {0: inputs[0]} | {place: inputs[start + number] for number, place in enumerate(places)}
         taken = [None if value is None else given[place] for place, value in enumerate(old.operands)]
-        inner = Op(old.kind, taken, dict(old.attrs), old.name, old.sources)
+        inner = copy_op(old, taken)
         for result in old.results:
             inner.add_result(result.dtype, result.shape)
         function.ops.append(inner)

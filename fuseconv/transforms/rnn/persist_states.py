@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuseconv.ir.dims import is_static
-from fuseconv.ir.graph import Module, Op, Value, detach
+from fuseconv.ir.graph import Module, Op, Value, replace_uses
+from fuseconv.ir.rewriter import erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.resource_alias import VARIABLES, aliases
@@ -74,9 +75,7 @@ def persist_states(module: Module, report: Report, rnn_state: str = "written") -
                 report.record("lowered", _RULE, [source for each in used for source in each.sources], why=why)
                 dead += [state.op, *used]
                 _replace(op, state)
-        for each in dead:
-            detach(each)
-        graph.ops = [op for op in graph.ops if op not in dead]
+        erase_ops(graph, dead)
         kept |= bool(dead)
     return kept
 
@@ -90,10 +89,7 @@ def _replace(op: Op, state: Value) -> None:
     """Puts a variable tensor that nothing writes in the place of a state."""
     kept = Value(state.dtype, state.shape, state.name)
     kept.variable = True
-    for reader in list(state.uses):
-        for index, operand in enumerate(reader.operands):
-            if operand is state:
-                reader.set_operand(index, kept)
+    replace_uses(state, kept)
 
 
 def _only_uses(module: Module, names: dict[Value, set[str]], op: Op, index: int) -> list[Op]:

@@ -10,10 +10,12 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, Sym, substitute_dim, symbol
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, copy_op, detach, replace_uses
+from fuseconv.ir.rewriter import Speculative, add_function, erase_ops, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.transforms.loops.loop_info import LOOPS
 from fuseconv.transforms.rnn.loop_fission import split
 from fuseconv.transforms.rnn.masking import Handover, Masked, unmasked
 from fuseconv.transforms.rnn.match_cell import Cell, NoCell, recognise
@@ -21,7 +23,6 @@ from fuseconv.transforms.rnn.pack_weights import build_weights
 from fuseconv.transforms.rnn.recurrence import Loop, NotALoop, Output, classify, is_stack, known_size
 from fuseconv.transforms.rnn.reroll import rolled_steps
 from fuseconv.transforms.rnn.sequence import Sequence
-from fuseconv.transforms.tf.simplify_control_flow import LOOPS
 
 _RULE = "raise_loops"
 _PRODUCTS = frozenset({"MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Conv2D"})
@@ -36,21 +37,21 @@ def raise_loops(module: Module, report: Report) -> None:
     batches: dict[str, int] = {}
     for graph in list(module.graphs()):
         _roll(graph, module)
-        pending, graph.ops = graph.ops[::-1], []
         dead: set[Op] = set()
-        while pending:
-            op = pending.pop()
-            if op in dead:
-                continue
-            raised = _raised(op, module, report) if op.kind in LOOPS else None
+
+        def rewrite(op: Op, out: list[Op], dead: set[Op] = dead) -> list[Value] | None:
+            raised = _raised(op, module, report)
             if raised is None:
-                graph.ops.append(op)
-            elif isinstance(raised, _Outline):
-                batches |= raised.fixed_batch()
-                raised.build(graph.ops, dead)
+                return None
+            if isinstance(raised, _Outline):
+                batches.update(raised.fixed_batch())
+                raised.build(out, dead)
             else:
-                pending += raised[::-1]
-        graph.ops = [op for op in graph.ops if op not in dead]
+                out += raised
+            return []
+
+        rewrite_ops(graph, LOOPS, rewrite, revisit=True)
+        erase_ops(graph, dead)
     _fix(module, batches, report)
 
 
@@ -69,8 +70,6 @@ def _roll(graph: Graph, module: Module) -> None:
     for rolled in rolled_steps(graph, module):
         if _is_cell(rolled.loop, module) or _are_cells(rolled.loop, module):
             rolled.accept(graph)
-        else:
-            rolled.reject(module)
 
 
 def _is_cell(op: Op, module: Module) -> bool:
@@ -83,30 +82,26 @@ def _is_cell(op: Op, module: Module) -> bool:
 
 def _are_cells(op: Op, module: Module) -> bool:
     """True of a loop that can be split up into those of cells, and nothing else."""
-    try:
-        fission = split(op, module)
-    except NotALoop:
-        return False
-    if fission is None:
-        return False
-    found = all(_is_cell(part, module) for part in fission.parts)
-    fission.reject()
-    return found
+    with Speculative(module.functions) as trial:
+        try:
+            fission = split(op, module, trial)
+        except NotALoop:
+            return False
+        return fission is not None and all(_is_cell(part, module) for part in fission.parts)
 
 
 def _split(op: Op, module: Module) -> list[Op] | None:
     """A loop for each cell, where a loop runs several or computes more than a cell, any of which will be raised."""
-    try:
-        fission = split(op, module)
-    except NotALoop:
-        return None
-    if fission is None:
-        return None
-    if not any(_is_cell(part, module) for part in fission.parts):
-        fission.reject()
-        return None
-    fission.accept()
-    return fission.ops
+    with Speculative(module.functions) as trial:
+        try:
+            fission = split(op, module, trial)
+        except NotALoop:
+            return None
+        if fission is None or not any(_is_cell(part, module) for part in fission.parts):
+            return None
+        trial.keep()
+    fission.replace_loop()
+    return trial.ops
 
 
 def _raised(op: Op, module: Module, report: Report) -> _Outline | list[Op] | None:
@@ -240,14 +235,12 @@ class _Outline:
         states = [op.operands[i] for i in cell.states]
         name = f"{'masked_' if self.handover is not None else ''}{cell.kind}_raised"
         function = Graph(f"{op.name}/{name}", {"_implements": FuncRef(name, self.attrs())})
-        while function.name in self.module.functions:
-            function.name += "'"
         operands = [self.sequence.source, *states, weights.kernel, weights.recurrent, weights.bias]
         operands += [None, None] if self.handover is None else self.handover.operands(tf)
         operands += [weights.peephole, weights.projection]
         while operands[-1] is None:
             operands.pop()
-        call = Op("tf.PartitionedCall", operands, {"f": FuncRef(function.name)}, op.name, op.sources)
+        call = Op("tf.PartitionedCall", operands, {"f": add_function(self.module, function)}, op.name, op.sources)
         time_major = self.sequence.time_axis == 0
         ends = [(self.batch, self.width(i)) for i in cell.states]
         steps: tuple[Dim, Dim] = (self.loop.steps, self.batch) if time_major else (self.batch, self.loop.steps)
@@ -256,8 +249,6 @@ class _Outline:
         )
         outer = self.redirect(tf, last, every, finals, dead)
         self.fill(function, call)
-        self.module.functions[function.name] = function
-        detach(op)
         out.append(call)
         out.extend(outer)
 
@@ -356,7 +347,7 @@ class _Outline:
             elif not operand.is_const:
                 operand = self.steps(tf, x, operand.dtype)
             operands.append(operand)
-        inner = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
+        inner = copy_op(op, operands)
         for result in op.results:
             inner.add_result(result.dtype, result.shape)
         function.ops.append(inner)

@@ -11,9 +11,8 @@ from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.tf.tensor_list_rules import counts
-from fuseconv.transforms.tf.simplify_control_flow import LOOPS
+from fuseconv.transforms.loops.loop_info import LoopForm
 
-ADDS = frozenset({"tf.Add", "tf.AddV2"})
 # Ops that write rows of a tensor into a list, with the operand that is the tensor; the next is the rows' places.
 _SCATTERS = {"tf.TensorListScatter": 0, "tf.TensorListScatterV2": 0, "tf.TensorListScatterIntoExistingList": 1}
 _COMPARISONS = frozenset({"tf.Less", "tf.LessEqual", "tf.Greater", "tf.GreaterEqual"})
@@ -81,27 +80,20 @@ class Loop:
 
 def classify(op: Op, module: Module) -> Loop:
     """Finds out what a While's variables are. Raises NotALoop if one of them is none of these."""
-    assert op.kind in LOOPS
-    cond, body = (module.functions[op.attrs[name].name] for name in ("cond", "body"))
-    for inner in body.ops:
+    form = LoopForm(op, module)
+    for inner in form.body.ops:
         if has_effect(inner, module, {}) or any(True for _ in bodies(inner, module)):
             raise NotALoop(f"a step runs a {inner.type}, which no op along a whole sequence does")
-    return _Classifier(op, cond, body).loop()
+    return _Classifier(form).loop()
 
 
 class _Classifier:
-    def __init__(self, op: Op, cond: Graph, body: Graph) -> None:
-        self.op = op
-        self.cond = cond
-        self.body = body
-        self.index = {value: i for i, value in enumerate(body.inputs)}
-        self.counters: dict[int, int] = {}
+    def __init__(self, form: LoopForm) -> None:
+        self.form = form
+        self.op, self.cond, self.body = form.op, form.cond, form.body
+        self.index = {value: i for i, value in enumerate(form.body.inputs)}
+        self.counters = form.counters
         self.longest: Value | None = None
-        for i, (value, made) in enumerate(zip(body.inputs, body.outputs)):
-            start = op.operands[i]
-            known = None if start is None else start.data
-            if known is not None and known.size == 1 and _is_next(made, value):
-                self.counters[i] = int(known.item())
 
     def loop(self) -> Loop:
         steps, bounds = self.steps()
@@ -151,7 +143,7 @@ class _Classifier:
             known = position.get(counter, -1) if counter is not None else -1
             if test.kind not in _COMPARISONS or known not in self.counters:
                 raise NotALoop("its end depends on what it computes")
-            size = self.bound(bound, position)
+            size = self.bound(bound)
             if size is None:
                 raise NotALoop("the number of its steps is not known from shapes")
             if bound in position:
@@ -162,12 +154,13 @@ class _Classifier:
             raise NotALoop("the number of its steps has several bounds")
         return (min(fixed) if fixed else counts.pop()), bounds
 
-    def bound(self, value: Value | None, position: dict[Value, int]) -> Dim | None:
-        """A number of steps. TF1's dynamic_rnn writes n as min(n, max(1, n)), or, of rows with lengths of their own, as
+    def bound(self, value: Value | None) -> Dim | None:
+        """Return a number of steps; None if it is not known.
+
+        TF1's dynamic_rnn writes n as min(n, max(1, n)), or, of rows with lengths of their own, as
         min(n, max(1, lengths))."""
-        if value in position:
-            index = position[value]
-            value = self.op.operands[index] if self.body.outputs[index] is self.body.inputs[index] else value
+        if value is not None:
+            value = self.form.outside(value) or value
         if value is not None and value.op is not None and value.op.kind == "tf.Minimum":
             for one, other in (value.op.operands, value.op.operands[::-1]):
                 maximum = other.op.operands if other is not None and other.op and other.op.kind == "tf.Maximum" else []
@@ -178,41 +171,14 @@ class _Classifier:
                 if size is not None and len(longest) == 1 and longest[0] is not None:
                     self.longest = longest[0]
                     return size
-        return self.size(value, position)
-
-    def size(self, value: Value | None, position: dict[Value, int]) -> Dim | None:
-        """A scalar integer that is constant, or known from shapes."""
-        if value in position:
-            index = position[value]
-            if self.body.outputs[index] is not self.body.inputs[index]:
-                return None
-            value = self.op.operands[index]
-        return known_size(value)
-
-    def offset(self, value: Value | None) -> tuple[int, Dim] | None:
-        """(a, b) where the value is a * step + b."""
-        if value is None or value.dtype not in (types.INT32, types.INT64):
-            return None
-        if value in self.index and self.index[value] in self.counters:
-            return 1, self.counters[self.index[value]]
-        size = self.size(value, self.index)
-        if size is not None:
-            return 0, size
-        op = value.op
-        if op is None or not (op.kind in ADDS or op.kind == "tf.Sub"):
-            return None
-        left, right = (self.offset(operand) for operand in op.operands)
-        if left is None or right is None:
-            return None
-        sign = -1 if op.kind == "tf.Sub" else 1
-        return left[0] + sign * right[0], left[1] + right[1] * sign
+        return self.form.known(value)
 
     def along(self, value: Value | None, steps: Dim) -> bool | None:
         """False if an index goes from the first element to the last, True for the other way round, None for neither."""
-        offset = self.offset(value)
-        if offset == (1, 0):
+        course = self.form.course(value)
+        if course == (0, 1):
             return False
-        return True if offset == (-1, steps - 1) else None
+        return True if course == (steps - 1, -1) else None
 
     def read(self, op: Op, steps: Dim) -> Input | None:
         """The sequence of which an op of the body reads an element; None if the op does not."""
@@ -267,7 +233,7 @@ class _Classifier:
             raise NotALoop("it may end before it has written all of its list")
         if backwards is False and grows and size == 0:
             return Output(variable, item, True, False)
-        if size == 1 and self.offset(index) == (0, 0):
+        if size == 1 and self.form.course(index) == (0, 0):
             return Output(variable, item, False, False)
         raise NotALoop("it does not write one item to its list at each step")
 
@@ -289,15 +255,6 @@ def _largest_of(value: Value | None) -> Value | None:
     if op is None or op.kind != "tf.Max" or op.operands[0] is None:
         return None
     return op.operands[0] if op.operands[0].rank == 1 and op.result.rank == 0 else None
-
-
-def _is_next(made: Value, value: Value) -> bool:
-    """True if `made` is the counter `value` after a step."""
-    op = made.op
-    if op is None or op.kind not in ADDS or value not in op.operands:
-        return False
-    other = op.operands[1 - op.operands.index(value)]
-    return other is not None and other.data is not None and other.data.size == 1 and bool((other.data == 1).all())
 
 
 def _listed(value: Value) -> Value | None:

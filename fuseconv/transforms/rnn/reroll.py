@@ -11,7 +11,8 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import is_static
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, copy_op
+from fuseconv.ir.rewriter import Speculative, add_function, replace_uses_except
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.folders import evaluate
 
@@ -33,39 +34,29 @@ _SWAP = [1, 0, 2]
 class Rolled:
     """A loop that does what equal steps do, with the ops around it, and where in the graph it can stand.
 
-    replacements: what stands for values that others read."""
+    replacements: what stands for values that others read. Unless it is accepted, the loop is undone."""
 
     loop: Op
-    ops: list[Op]
-    after: list[Op]
+    trial: Speculative
     position: int
     replacements: list[tuple[Value, Value]]
 
     def accept(self, graph: Graph) -> None:
+        self.trial.keep()
+        built = set(self.trial.ops)
         for old, new in self.replacements:
-            for reader in list(old.uses):
-                if reader not in self.ops and reader not in self.after:
-                    for index, operand in enumerate(reader.operands):
-                        if operand is old:
-                            reader.set_operand(index, new)
-        graph.ops[self.position : self.position] = [*self.ops, *self.after]
-
-    def reject(self, module: Module) -> None:
-        for name in ("cond", "body"):
-            function = module.functions.pop(self.loop.attrs[name].name)
-            for op in (*function.ops, function.terminator):
-                detach(op)
-        for op in (*self.ops, *self.after):
-            detach(op)
+            replace_uses_except(old, new, built)
+        graph.ops[self.position : self.position] = self.trial.ops
 
 
 def rolled_steps(graph: Graph, module: Module) -> Iterator[Rolled]:
-    """The loops that steps of a graph can be rolled up into; each is to be accepted or rejected before the next."""
+    """Yield the loops that steps of a graph can be rolled up into; each is accepted before the next, or undone."""
     for unpack in [op for op in graph.ops if op.kind == "tf.Unpack" and len(op.results) >= _FEWEST]:
         for backwards in (False, True):
             found = _Steps(graph, unpack, backwards).find()
             if found is not None:
-                yield found.roll(module)
+                with Speculative(module.functions) as trial:
+                    yield found.roll(module, trial)
 
 
 def _key(value: Value | None) -> Any:
@@ -321,10 +312,9 @@ class _Steps:
         after = {old: new for new, old in self.images[0].items()}
         return [(state, after[state]) for state in self.initial]
 
-    def roll(self, module: Module) -> Rolled:
+    def roll(self, module: Module, trial: Speculative) -> Rolled:
         """Builds the loop."""
-        out: list[Op] = []
-        tf = TfBuilder(out, self.unpack)
+        tf = TfBuilder(trial.ops, self.unpack)
         sequences = [self._sequence(tf, unpack) for unpack in self.elements]
         after = dict(self._made())
         states = list(after)
@@ -340,26 +330,23 @@ class _Steps:
             ))  # fmt: skip
         name = f"{self.unpack.name}/{'backward' if self.backwards else 'forward'}"
         cond, body = self._functions(name, operands, states, outputs, shapes)
-        module.functions |= {cond.name: cond, body.name: body}
-        attrs = {"cond": FuncRef(cond.name), "body": FuncRef(body.name)}
+        attrs = {"cond": add_function(module, cond), "body": add_function(module, body)}
         sources = tuple(dict.fromkeys(s for ops in self.ops[:-1] for op in ops for s in op.sources))
         loop = Op("tf.StatelessWhile", operands, attrs, name, sources)
         for value in operands:
             loop.add_result(value.dtype, value.shape)
-        out.append(loop)
-        behind: list[Op] = []
-        end = TfBuilder(behind, self.unpack)
+        trial.ops.append(loop)
         ends = loop.results[1 + len(lists) :]
         last = self.images[-1]
         replacements = [(last[after[v]], ends[i]) for i, v in enumerate(states) if after[v] in last]
         for v, result in zip(outputs, ends[len(states) :]):
-            stack = end.TensorListStack(result, [-1] * (v.rank or 0), dtype=v.dtype)
+            stack = tf.TensorListStack(result, [-1] * (v.rank or 0), dtype=v.dtype)
             _shaped(stack, None if v.shape is None else (self.count, *v.shape))
-            replacements = [*self._each(end, after[v], stack), *replacements]
+            replacements = [*self._each(tf, after[v], stack), *replacements]
         made = {op: i for i, op in enumerate(self.graph.ops)}
         given = [*(unpack.operands[0] for unpack in self.elements), *(self.initial | self.alike).values()]
         needed = [v.op for v in given if v is not None and v.op is not None]
-        return Rolled(loop, out, behind, 1 + max((made[op] for op in needed), default=-1), replacements)
+        return Rolled(loop, trial, 1 + max((made[op] for op in needed), default=-1), replacements)
 
     def _sequence(self, tf: TfBuilder, unpack: Op) -> Value:
         """What is unpacked, with the first step first and the time in front."""
@@ -386,7 +373,7 @@ class _Steps:
             item = tf.TensorListGetItem(sequence, counter, shape, dtype=elements[1].dtype)
             values[elements[1]] = _shaped(item, elements[1].shape)
         for op in self._needed():
-            copy = Op(op.kind, [values.get(v, v) for v in op.operands], dict(op.attrs), op.name, op.sources)  # type: ignore[arg-type]
+            copy = copy_op(op, [values.get(v, v) for v in op.operands])  # type: ignore[arg-type]
             for result in op.results:
                 values[result] = copy.add_result(result.dtype, result.shape)
             body.ops.append(copy)

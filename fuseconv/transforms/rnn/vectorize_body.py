@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.graph import Op, Value, copy_op
 from fuseconv.tf.batching_rules import batched, is_safe
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.side_effects import is_repeatable
@@ -63,7 +63,7 @@ class Stacked:
         if value not in self.invariants:
             assert value.op is not None
             op = value.op
-            copy = Op(op.kind, [self.outside(v) for v in op.operands if v is not None], op.attrs, op.name, op.sources)
+            copy = copy_op(op, [self.outside(v) for v in op.operands if v is not None])
             for result in op.results:
                 self.invariants[result] = copy.add_result(result.dtype, result.shape)
             self.tf.out.append(copy)

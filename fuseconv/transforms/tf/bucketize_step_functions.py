@@ -9,13 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, Op, constant, detach, replace_uses
+from fuseconv.ir.graph import Module, Op, Value, constant
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.folders import evaluate
 
 _ROUNDING = ("Ceil", "Floor", "Rint", "Round")
+_ROOTS = frozenset({"tf.Cast", *(f"tf.{type}" for type in _ROUNDING)})
 # Ops that never fall where an operand rises, with these operands. Those that scale do so by a positive constant.
 _RISING = {
     **dict.fromkeys(("Cast", "Exp", "Log", "Log1p", "Sqrt", *_ROUNDING), (0,)),
@@ -38,25 +40,25 @@ def bucketize_step_functions(module: Module, report: Report) -> bool:
     The table ends at 2**24: beyond, GATHER finds nothing, and the run fails. Expects folded constants."""
     made: list[str] = []
     doubtful: set[int] = set()
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        chain = _chain(op)
+        steps = _steps(chain) if chain else None
+        if steps is None:
+            return None
+        starts, values = steps
+        number = chain[0].operands[0]
+        assert number is not None
+        tf = TfBuilder(out, op)
+        boundaries = [float(start) for start in (*starts, _END)]
+        step = tf.Bucketize(number, dtype=types.INT32, boundaries=boundaries)
+        table = constant(values, op.result.dtype, op.name)
+        made.append(op.name)
+        doubtful.update(_doubtful(chain, starts))
+        return [tf.GatherV2(table, step, 0)]
+
     for graph in module.graphs():
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            chain = _chain(op)
-            steps = _steps(chain) if chain else None
-            if steps is None:
-                graph.ops.append(op)
-                continue
-            starts, values = steps
-            number = chain[0].operands[0]
-            assert number is not None
-            tf = TfBuilder(graph.ops, op)
-            boundaries = [float(start) for start in (*starts, _END)]
-            step = tf.Bucketize(number, dtype=types.INT32, boundaries=boundaries)
-            table = constant(values, op.result.dtype, op.name)
-            replace_uses(op.result, tf.GatherV2(table, step, 0))
-            made.append(op.name)
-            doubtful.update(_doubtful(chain, starts))
-            detach(op)
+        rewrite_ops(graph, _ROOTS, rewrite)
     if made:
         what = made[0] if len(made) == 1 else f"{made[0]} and {len(made) - 1} more"
         report.warnings.append(f"{what}: a table of what whole numbers below {_END} become; a run with others fails")
@@ -72,7 +74,7 @@ def bucketize_step_functions(module: Module, report: Report) -> bool:
 def _chain(root: Op) -> list[Op]:
     """The ops from the Cast of an integer to `root`, if that rounds and a float64 is on the way; else none."""
     source = root.operands[0] if root.operands else None
-    if root.dialect != "tf" or not root.results or root.result.dtype is types.FLOAT64:
+    if root.result.dtype is types.FLOAT64:
         return []
     rounds = root.type in _ROUNDING
     if root.type == "Cast" and source is not None:

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fuseconv.ir import budget, dims, types
-from fuseconv.ir.dims import Shape
+from fuseconv.ir import budget, dims
+from fuseconv.ir.dims import Shape, more_known
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
-from fuseconv.ir.product import Product
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf import shape_functions
@@ -21,6 +20,7 @@ from fuseconv.tf.resource_alias import VARIABLES
 from fuseconv.tf.side_effects import RUNNERS, bodies, is_repeatable
 from fuseconv.tf.symbolic_content import content
 from fuseconv.tfl.limits import LARGEST_RANK
+from fuseconv.transforms.tf.common_subexpression_elimination import CommonSubexpressions
 from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
 
 _FORWARDS = frozenset({
@@ -37,12 +37,6 @@ _NEVER_LARGER = frozenset({
     "tf.StringSplit", "tf.StringSplitV2", "tf.Unique", "tf.UniqueV2", "tf.UniqueWithCounts", "tf.UniqueWithCountsV2",
     "tf.Where",
 })  # fmt: skip
-# Ops that can make the same zeros from different operands.
-_ZEROS = frozenset({"tf.Fill", "tf.ZerosLike"})
-# Constants up to this size are compared by their contents, as operands of any op; those up to the larger size, which
-# weights have, of TFLite ops only, and by the contents where their ends are equal; others by identity.
-_SMALL_BYTES = 256
-_COMPARED_BYTES = 1 << 20
 
 
 @module_pass("canonicalize", after_changes=True)
@@ -62,7 +56,7 @@ class _Walk:
         self.module = module
         self.report = report
         self.only_infer = False
-        self.constants: dict[Any, list[Value]] = {}
+        self.subexpressions = CommonSubexpressions()
         # Ops that are not folded because their results are large; what is made of those may be folded yet.
         self.postponed: dict[Op, _Postponed] = {}
         self.places = itertools.count()
@@ -89,7 +83,10 @@ class _Walk:
                 self.infer(op)
                 if self.fold(op):
                     continue
-            if self.merge(op, seen):
+            first = self.subexpressions.find(op, seen)
+            if first is not None:
+                first.sources += op.sources
+                self.replace(op, first.results, "removed", "common subexpression", f"it equals {first.name}")
                 continue
             kept.append(op)
         graph.ops = kept
@@ -209,49 +206,6 @@ class _Walk:
             made.update(zip(maker.results, arrays))
         return _computed(op, made)
 
-    def merge(self, op: Op, seen: dict[Any, Op]) -> bool:
-        if op.kind not in _ZEROS:
-            # Few ops share all operands that ops make: only of those are constants and attributes compared.
-            alike = (op.kind, *[None if value is None or value.op is None else value for value in op.operands])
-            other = seen.setdefault(alike, op)
-            if other is op:
-                return False
-            if is_repeatable(other):
-                seen.setdefault(self.key(other), other)
-        # An empty list says nothing of its elements: two that begin alike need not hold the same shapes.
-        if not is_repeatable(op) or any(result.dtype is types.VARIANT for result in op.results):
-            return False
-        key = self.key(op)
-        first = seen.setdefault(key, op)
-        if first is op and (zeros := _zeros(op)) is not None:
-            # A Fill stays a Fill: it is what the states of recurrent ops are written with.
-            first = seen[key] = seen.setdefault(zeros, op) if op.kind == "tf.Fill" else seen.get(zeros, op)
-        if first is op:
-            return False
-        first.sources += op.sources
-        return self.replace(op, first.results, "removed", "common subexpression", f"it equals {first.name}")
-
-    def key(self, op: Op) -> Any:
-        """What ops that make the same have in common."""
-        # Type attributes are left out of attrs: what a Cast makes, only its result tells.
-        made = tuple([result.dtype for result in op.results])
-        operands = tuple([_value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands])
-        return (op.kind, made, operands, _attrs_key(op.attrs))
-
-    def representative(self, value: Value | None) -> Value | None:
-        """The first of the constants that are equal to a value, or the value itself."""
-        data = None if value is None or isinstance(value, Product) else value.data
-        if value is None or data is None or not _SMALL_BYTES < data.nbytes <= _COMPARED_BYTES or data.dtype == object:
-            return value
-        ends = data.flat[0].tobytes() + data.flat[-1].tobytes()
-        alike = self.constants.setdefault((value.dtype.name, data.shape, ends), [])
-        for other in alike:
-            if other is value or other.data.tobytes() == data.tobytes():  # type: ignore[union-attr]
-                return other
-        alike.append(value)
-        return value
-
-
 class _Postponed(NamedTuple):
     """The place of an op in the walk, and the bytes of the constants that it is made from."""
 
@@ -283,22 +237,6 @@ def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
     return arrays
 
 
-def more_known(a: Shape | None, b: Shape | None) -> Shape | None:
-    """Two descriptions of one shape, put together. Where neither tells a dimension as a number, one that is made of
-    sizes with names is known better than one that only a run tells; else `a`'s holds."""
-    if a is None or b is None or a == b or len(a) != len(b):
-        return b if a is None else a
-    return tuple(y if _unknown(y) < _unknown(x) else x for x, y in zip(a, b))
-
-
-def _unknown(dim: dims.Dim) -> int:
-    """0 of a number, 1 of what is made of sizes with names, 2 of what only a run tells."""
-    if isinstance(dim, int):
-        return 0
-    parts = [part for name in dim.symbols() for part in name.split("|")]
-    return 2 if any(part.startswith("?") for part in parts) else 1
-
-
 def _widened(carried: Shape | None, made: Shape | None) -> Shape | None:
     """What a loop carries: of the size that it broadcasts to in a step, from the first step on.
 
@@ -323,16 +261,6 @@ def _join(alternatives: list[Shape | None], changing: dict[int, dims.Sym]) -> Sh
     return first
 
 
-def _zeros(op: Op) -> Any:
-    """What ops that make the same zeros have in common, whatever they take the sizes from; None of any other op.
-
-    -0 is no such zero."""
-    number = op.operands[1] if op.kind == "tf.Fill" else None
-    if op.kind != "tf.ZerosLike" and (number is None or number.data is None or any(number.data.tobytes())):
-        return None
-    return None if op.result.shape is None else ("zeros", op.result.dtype, op.result.shape)
-
-
 def _contents(op: Op) -> list[np.ndarray] | None:
     """The results of an op of which all elements are known."""
     arrays = []
@@ -347,15 +275,3 @@ def _contents(op: Op) -> list[np.ndarray] | None:
     return arrays or None
 
 
-def _value_key(value: Value | None) -> Any:
-    if value is None or isinstance(value, Product):
-        return id(value)
-    if value.data is not None and value.data.nbytes <= _SMALL_BYTES:
-        data = tuple(value.data.flat) if value.data.dtype == object else value.data.tobytes()
-        return (value.dtype.name, value.data.shape, data)
-    return id(value)
-
-
-def _attrs_key(attrs: dict[str, Any]) -> str:
-    plain = [(name, value.tolist() if isinstance(value, np.ndarray) else value) for name, value in attrs.items()]
-    return repr(sorted(plain))

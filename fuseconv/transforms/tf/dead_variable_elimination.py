@@ -6,7 +6,8 @@ Keras 3's dropout layers, for one, advance the seed of a generator in inference 
 from __future__ import annotations
 
 from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
-from fuseconv.ir.graph import Module, Op, Value, detach
+from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.ir.rewriter import erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.resource_alias import VARIABLES, aliases, are_read
@@ -42,8 +43,7 @@ def eliminate_dead_variables(module: Module, report: Report) -> None:
         gone = {op for op in graph.ops if targets.get(op) in dead}
         for op in gone:
             report.removed(op, "dead state", f"what the variable {targets[op]} holds reaches no result")
-            detach(op)
-        graph.ops = [op for op in graph.ops if op not in gone]
+        erase_ops(graph, gone)
 
 
 def _vanishes(name: str, uses: set[Op], dead: set[str], targets: dict[Op, str], module: Module) -> bool:

@@ -8,7 +8,8 @@ the order i, c, f, o, of BlockLSTMV2 i, f, c, o; beyond `seq_len_max` steps all 
 from __future__ import annotations
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
+from fuseconv.ir.rewriter import add_function, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 
@@ -23,42 +24,31 @@ _RESULTS = ("i", "cs", "f", "o", "ci", "co", "h")
 def decompose_block_lstm(module: Module) -> None:
     """Replace an LSTM layer of one op by the loop that it computes: BlockLSTM -> While over TensorLists."""
     for graph in list(module.graphs()):
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            if op.kind in _ORDERS:
-                _express(op, graph, module)
-            else:
-                graph.ops.append(op)
+        rewrite_ops(graph, _ORDERS, lambda op, out: _build_loop(op, out, module))
 
 
-def _express(op: Op, graph: Graph, module: Module) -> None:
+def _build_loop(op: Op, out: list[Op], module: Module) -> list[Value]:
     steps, x, cs, h, *weights = (value for value in op.operands if value is not None)
     read = [name for name, result in zip(_RESULTS, op.results) if result.uses]
-    tf = TfBuilder(graph.ops, op)
+    tf = TfBuilder(out, op)
     matrix = tf.ints([-1, -1])
     lists = [tf.TensorListReserve(matrix, tf.size(x), dtype=types.VARIANT, element_dtype=x.dtype) for _ in read]
     sequence = tf.TensorListFromTensor(x, matrix, dtype=types.VARIANT)
     operands = [tf.ints(0), tf.as_int32(steps), sequence, cs, h, *weights, *lists]
-    cond, body = (_function(f"{op.name} {part}", operands, module) for part in ("cond", "body"))
+    cond, body = Graph(f"{op.name} cond"), Graph(f"{op.name} body")
+    for function in (cond, body):
+        for value in operands:
+            function.add_input(value.dtype, None, value.name)
     cond.outputs = [TfBuilder(cond.ops, op).Less(cond.inputs[0], cond.inputs[1], dtype=types.BOOL)]
     _fill_body(body, op, read)
-    attrs = {"cond": FuncRef(cond.name), "body": FuncRef(body.name)}
+    attrs = {"cond": add_function(module, cond), "body": add_function(module, body)}
     loop = Op("tf.StatelessWhile", operands, attrs, op.name, op.sources)
     for value in operands:
         loop.add_result(value.dtype, None)
-    graph.ops.append(loop)
+    out.append(loop)
     for name, result in zip(read, loop.results[len(operands) - len(read) :]):
         replace_uses(op.results[_RESULTS.index(name)], tf.TensorListStack(result, matrix, dtype=x.dtype))
-    detach(op)
-
-
-def _function(name: str, operands: list[Value], module: Module) -> Graph:
-    while name in module.functions:
-        name += "'"
-    graph = module.functions[name] = Graph(name)
-    for value in operands:
-        graph.add_input(value.dtype, None, value.name)
-    return graph
+    return []
 
 
 def _fill_body(body: Graph, op: Op, read: list[str]) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 
@@ -35,15 +36,12 @@ def decompose_grappler_kernels(module: Module) -> None:
     """Take apart ops that Grappler fused: _FusedConv2D(x, w, b; BiasAdd, Relu) -> Relu(BiasAdd(Conv2D(x, w), b)).
 
     An op with a part that is not known stays, to be refused by name."""
-    for graph in list(module.graphs()):
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            made = _EXPRESS[op.kind](op, graph) if op.kind in _EXPRESS and _is_known(op) else None
-            if made is None:
-                graph.ops.append(op)
-            else:
-                replace_uses(op.results[0], made)
-                detach(op)
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        return [_DECOMPOSE[op.kind](TfBuilder(out, op), op)] if _is_known(op) else None
+
+    for graph in module.graphs():
+        rewrite_ops(graph, _DECOMPOSE, rewrite)
 
 
 def _is_known(op: Op) -> bool:
@@ -56,8 +54,7 @@ def _is_known(op: Op) -> bool:
     return plain and not op.attrs.get("num_host_args") and known.issuperset(op.attrs.get("fused_ops", ()))
 
 
-def _product(op: Op, graph: Graph) -> Value:
-    tf = TfBuilder(graph.ops, op)
+def _product(tf: TfBuilder, op: Op) -> Value:
     x, weights, *args = (value for value in op.operands if value is not None)
     attrs = {key: value for key, value in op.attrs.items() if key not in _OWN}
     y = tf.add(_PRODUCTS[op.kind], [x, weights], attrs, x.dtype)
@@ -72,8 +69,7 @@ def _product(op: Op, graph: Graph) -> Value:
     return y
 
 
-def _norm(op: Op, graph: Graph) -> Value:
-    tf = TfBuilder(graph.ops, op)
+def _norm(tf: TfBuilder, op: Op) -> Value:
     operands = [value for value in op.operands if value is not None]
     y = _normalised(tf, operands[0], iter(operands[1:5]))
     for side in operands[5:]:
@@ -107,4 +103,4 @@ def _added(tf: TfBuilder, x: Value, args: Iterator[Value]) -> Value:
 _WITH_OPERANDS: dict[str, Callable[[TfBuilder, Value, Iterator[Value]], Value]] = {
     "BiasAdd": _biased, "Add": _added, "FusedBatchNorm": _normalised,
 }  # fmt: skip
-_EXPRESS: dict[str, Callable[[Op, Graph], Value]] = {**dict.fromkeys(_PRODUCTS, _product), _NORM: _norm}
+_DECOMPOSE: dict[str, Callable[[TfBuilder, Op], Value]] = {**dict.fromkeys(_PRODUCTS, _product), _NORM: _norm}

@@ -7,7 +7,8 @@ from typing import Any
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
-from fuseconv.ir.graph import Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import Module, Op, Value, replace_uses
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
@@ -33,21 +34,20 @@ def decompose_tensor_arrays(module: Module, report: Report) -> None:
     for value in flows:
         value.dtype = types.VARIANT
         value.shape = None
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        tf = TfBuilder(out, op)
+        if op.kind == _MAKER:
+            replace_uses(op.results[1], _reserve(tf, op))
+        elif op.kind == _CLOSE:
+            report.removed(op, "tensor arrays", "a list needs no closing")
+            return []
+        elif op in grows:
+            return [_REWRITES[op.kind](tf, op, grows[op], *op.operands[1:])]
+        return None
+
     for graph in module.graphs():
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            tf = TfBuilder(graph.ops, op)
-            if op.kind == _MAKER:
-                graph.ops.append(op)
-                replace_uses(op.results[1], _reserve(tf, op))
-            elif op.kind == "tf.TensorArrayCloseV3":
-                report.removed(op, "tensor arrays", "a list needs no closing")
-                detach(op)
-            elif op in grows:
-                replace_uses(op.result, _REWRITES[op.kind](tf, op, grows[op], *op.operands[1:]))
-                detach(op)
-            else:
-                graph.ops.append(op)
+        rewrite_ops(graph, {_MAKER, _CLOSE, *_REWRITES}, rewrite)
 
 
 def _flows(module: Module) -> dict[Value, bool]:
@@ -132,6 +132,7 @@ def _concat(tf: TfBuilder, op: Op, grows: bool, flow: Value) -> Value:
     return joined
 
 
+_CLOSE = "tf.TensorArrayCloseV3"
 _REWRITES: dict[str, Rewrite] = {
     "tf.TensorArrayConcatV3": _concat,
     "tf.TensorArrayGatherV3": _gather,

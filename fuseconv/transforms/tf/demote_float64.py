@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import Module, Op, Value, constant
+from fuseconv.ir.rewriter import Speculative, rewrite_ops
 from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -51,46 +52,40 @@ def demote_float64(module: Module, report: Report) -> bool:
     product, quotient or root of numbers that float32 holds, as it does all but the largest of int32. Expects folded
     constants.
     """
-    changed = False
-    for graph in module.graphs():
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            narrow = _Narrow(op) if op.kind == "tf.Cast" and op.operands[0].dtype is types.FLOAT64 else None  # type: ignore[union-attr]
-            made = None if narrow is None else narrow.cast()
-            if narrow is None or made is None:
-                graph.ops.append(op)
-                continue
-            if not narrow.tf.out:
-                report.removed(op, "float64", "it makes a number what it was")
-            graph.ops += narrow.tf.out
-            replace_uses(op.result, made)
-            detach(op)
-            changed = True
-    return changed
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        if op.operands[0].dtype is not types.FLOAT64:  # type: ignore[union-attr]
+            return None
+        with Speculative() as trial:
+            made = _Narrow(op, trial.ops).cast()
+            if made is None:
+                return None
+            trial.keep()
+        if not trial.ops:
+            report.removed(op, "float64", "it makes a number what it was")
+        out += trial.ops
+        return [made]
+
+    changed = [rewrite_ops(graph, ("tf.Cast",), rewrite) for graph in module.graphs()]
+    return any(changed)
 
 
 class _Narrow:
     """What a Cast makes of float64, computed in another type. Each method returns None where it would not be equal."""
 
-    def __init__(self, op: Op) -> None:
+    def __init__(self, op: Op, out: list[Op]) -> None:
         self.op = op
-        self.tf = TfBuilder([], op)
+        self.tf = TfBuilder(out, op)
         self.known: dict[tuple[str, Value], Value | None] = {}
 
     def cast(self) -> Value | None:
         (x,) = self.op.operands
         dtype = self.op.result.dtype
         assert x is not None
-        made = None
         if dtype in (types.FLOAT32, types.FLOAT16, types.BFLOAT16):
-            made = self.rounded(x, dtype)
-        elif dtype in (types.INT32, types.INT64):
-            made = self.truncated(x, wraps=dtype is types.INT32)
-            made = made and self.converted(made, dtype)
-        if made is None:
-            for op in reversed(self.tf.out):
-                detach(op)
-        return made
+            return self.rounded(x, dtype)
+        made = self.truncated(x, wraps=dtype is types.INT32) if dtype in (types.INT32, types.INT64) else None
+        return made and self.converted(made, dtype)
 
     def rounded(self, x: Value, dtype: DType) -> Value | None:
         """x in a type of fewer bits."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fuseconv.errors import InputError
 from fuseconv.facts import NO_TF1_CONTROL_FLOW, READ_ONLY_VARIABLES_ARE_CONSTANTS
-from fuseconv.ir.graph import Module, Op, Value, Variable, constant, detach, replace_uses
+from fuseconv.ir.graph import Module, Op, Value, Variable, constant
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.types import INT32, INT64
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -32,12 +33,9 @@ def freeze_variables(module: Module, report: Report) -> None:
     written = _written(module, variables)
     frozen: dict[str, Value] = {}
     for graph in module.graphs():
-        kept: list[Op] = []
-        for op in graph.ops:
-            reads = op.kind in _READS or op.kind in _REFERENCES
-            if not (reads and _freeze_op(op, variables, written, module, frozen, report, kept)):
-                kept.append(op)
-        graph.ops = kept
+        rewrite_ops(
+            graph, _READS | _REFERENCES, lambda op, out: _freeze_op(op, variables, written, module, frozen, report)
+        )
 
 
 def _written(module: Module, variables: dict[Value, set[str]]) -> set[str]:
@@ -62,34 +60,30 @@ def _freeze_op(
     module: Module,
     frozen: dict[str, Value],
     report: Report,
-    out: list[Op],
-) -> bool:
-    """Deals with an op that reads a variable; False if the variable is not frozen, and the op stays."""
+) -> list[Value] | None:
+    """Return what stands for an op that reads a frozen variable; None if the op stays, or reads the constant now."""
     handle = op.result if op.kind in _REFERENCES else next(iter(op.operands), None)
     names = variables.get(handle, ())  # type: ignore[arg-type]
     if len(names) != 1:
-        return False
+        return None
     (name,) = names
     if name in written:
-        return False
+        return None
     value = frozen.get(name)
     if value is None:
         value = frozen[name] = _constant(module.variables.get(name), name)
     if op.kind == "tf.ReadVariableOp" or op.kind in _REFERENCES:
-        replace_uses(op.result, value)
         report.record("folded", "freeze", op.sources, why="its variable is never written")
-    elif op.kind in ("tf.VarIsInitializedOp", "tf.IsVariableInitialized"):
-        replace_uses(op.result, constant(True, op.result.dtype, op.name))
+        return [value]
+    if op.kind in ("tf.VarIsInitializedOp", "tf.IsVariableInitialized"):
         report.record("folded", "freeze", op.sources, why="its variable has its value from the checkpoint")
-    else:
-        out.append(_on_constant(op, value))
-        return True
-    detach(op)
-    return True
+        return [constant(True, op.result.dtype, op.name)]
+    _read_constant(op, value)
+    return None
 
 
-def _on_constant(op: Op, value: Value) -> Op:
-    """The form of a reading op that takes the variable's value in place of its handle."""
+def _read_constant(op: Op, value: Value) -> None:
+    """Turn a reading op into the one that takes the variable's value in place of its handle."""
     op.set_operand(0, value)
     if op.kind == "tf.ResourceGather":
         batch_dims = op.attrs.get("batch_dims", 0)
@@ -103,7 +97,6 @@ def _on_constant(op: Op, value: Value) -> Op:
         op.attrs = {}
     else:
         op.set_kind("tf.Shape")
-    return op
 
 
 def _constant(variable: Variable | None, name: str) -> Value:

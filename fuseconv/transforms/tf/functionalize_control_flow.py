@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Rejection, Value, copy_op, detach, replace_uses
+from fuseconv.ir.rewriter import add_function
 from fuseconv.ir.types import RESOURCE
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -17,8 +18,8 @@ from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.side_effects import has_effect, is_idle, is_repeatable
 
 _STEERING = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})
-_LOST = "TF1 ties it to a loop or branch by control edges only, so that it is not known when it runs"
-_ODD = "it is no part of a loop or branch as TF1 builds them"
+_LOST = Rejection("TF1 ties it to a loop or branch by control edges only, so that it is not known when it runs", True)
+_ODD = Rejection("it is no part of a loop or branch as TF1 builds them", hopeless=True)
 
 # The loops that an op stands in, the outermost first.
 _Frame = tuple[str, ...]
@@ -30,8 +31,8 @@ _Context = tuple[tuple[Value, int], ...]
 def functionalize_control_flow(module: Module, report: Report) -> None:
     """Outline loops and branches of TF1, nested to any depth: Enter, Merge, Switch, Exit -> While(cond, body), If.
 
-    An op that cannot be placed stays, with the reason in its attribute `_misplaced`, and is refused: no kernel runs it
-    where it stands. Expects functions with one user each."""
+    An op that cannot be placed stays, with a hopeless rejection: no kernel runs it where it stands. Expects functions
+    with one user each."""
     for graph in list(module.graphs()):
         if any(op.type in _STEERING or op.type.removeprefix("Ref") in _STEERING for op in graph.ops):
             for op in graph.ops:
@@ -45,7 +46,7 @@ def functionalize_control_flow(module: Module, report: Report) -> None:
                 _Branches(each, module, report).run()
                 for op in each.ops:
                     if op.type in _STEERING:
-                        op.attrs["_misplaced"] = _ODD
+                        op.rejection = _ODD
 
 
 def _mark_lost(graph: Graph, module: Module) -> None:
@@ -58,7 +59,7 @@ def _mark_lost(graph: Graph, module: Module) -> None:
         elif any(value is not None and value.dtype is RESOURCE for value in op.operands):
             continue
         elif has_effect(op, module, {}) and not is_idle(op) and not op.type.startswith("TensorArray"):
-            op.attrs["_misplaced"] = _LOST
+            op.rejection = _LOST
 
 
 class _Outliner:
@@ -70,9 +71,8 @@ class _Outliner:
         self.report = report
 
     def function(self, name: str) -> Graph:
-        while name in self.module.functions:
-            name += "'"
-        graph = self.module.functions[name] = Graph(name)
+        graph = Graph(name)
+        add_function(self.module, graph)
         return graph
 
     def drop(self, ops: Iterable[Op], rule: str) -> None:
@@ -167,7 +167,7 @@ class _Copy:
 
     def copy(self, op: Op) -> None:
         operands = [v if v is None or v.is_const else self.values[v] for v in op.operands]
-        twin = Op(op.kind, operands, dict(op.attrs), op.name, op.sources)
+        twin = copy_op(op, operands)
         for old in op.results:
             self.values[old] = twin.add_result(old.dtype, old.shape)
         self.graph.ops.append(twin)
@@ -278,7 +278,7 @@ class _Loops(_Outliner):
     def mark_repeated(self, op: Op) -> None:
         """An op that gives another result whenever it runs, on constants alone, may be one that the loop repeats."""
         if all(value is None or value.is_const for value in op.operands) and "Random" in op.type:
-            op.attrs["_misplaced"] = _LOST
+            op.rejection = _LOST
 
     def replace(self, loop: _Loop, name: str, frame: _Frame, inside: list[Op], exits: list[tuple[Op, int]]) -> None:
         attrs = {"cond": FuncRef(loop.cond.name), "body": FuncRef(loop.body.name)}

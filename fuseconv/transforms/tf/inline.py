@@ -8,12 +8,13 @@ from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.ir import budget
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_graph, detach, replace_uses
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_graph, replace_uses
+from fuseconv.ir.rewriter import replace_op, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
+from fuseconv.tf.composites import CALLS, callee_of, implements
 from fuseconv.tf.side_effects import references
 
-CALLS = frozenset({"tf.PartitionedCall", "tf.StatefulPartitionedCall"})
 # Far beyond any model of any size; forty functions that each call the next one twice would be a million million ops.
 _MAX_OPS = 1 << 22
 _MAX_DEPTH = 100
@@ -52,42 +53,16 @@ def inline_composites(module: Module, report: Report) -> None:
     """Replace calls of composites that no fusion took by their bodies: call f(x) -> body of f.
 
     Each function has one user, so it is moved."""
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        callee = callee_of(op, module.functions)
+        if callee is None:
+            return None
+        report.removed(op, "inline", f"the body of {callee.name} stands in its place")
+        return move_body(callee, op.operands, out)
+
     for graph in module.graphs():
-        pending, graph.ops = graph.ops[::-1], []
-        while pending:
-            op = pending.pop()
-            callee = callee_of(op, module.functions)
-            if callee is None:
-                graph.ops.append(op)
-                continue
-            moved: list[Op] = []
-            for old, new in zip(op.results, move_body(callee, op.operands, moved)):
-                replace_uses(old, new)
-            pending.extend(moved[::-1])
-            report.removed(op, "inline", f"the body of {callee.name} stands in its place")
-            detach(op)
-
-
-def callee_of(op: Op, functions: dict[str, Graph]) -> Graph | None:
-    """The function that a call calls; None if the op is no call."""
-    reference = op.attrs.get("f") if op.kind in CALLS else None
-    return functions.get(reference.name) if isinstance(reference, FuncRef) else None
-
-
-def implements(graph: Graph) -> bool:
-    """True of a function that says which composite it is."""
-    return annotation(graph) is not None
-
-
-def annotation(graph: Graph) -> FuncRef | None:
-    """The composite that a function implements, with the annotation's own attributes; None if it implements none."""
-    found = graph.attrs.get("_implements")
-    return found if isinstance(found, FuncRef) else None
-
-
-def original(graph: Graph) -> str:
-    """The model's name of the function that a kept function is a copy of."""
-    return graph.name.partition("@")[0]
+        rewrite_ops(graph, CALLS, rewrite, revisit=True)
 
 
 def move_body(body: Graph, arguments: Sequence[Value | None], out: list[Op]) -> list[Value]:
@@ -172,10 +147,8 @@ class _Inliner:
         """Puts the body of the function that an op calls into the graph that is being built."""
         body = self.instance(callee)
         body.ops = self.expand(body, f"{op.name}/")
-        for old, new in zip(op.results, move_body(body, op.operands, out)):
-            replace_uses(old, new)
         self.report.removed(op, "inline", f"the body of {callee.name} stands in its place")
-        detach(op)
+        replace_op(op, move_body(body, op.operands, out))
 
     def instance(self, function: Graph) -> Graph:
         """A function for one user: itself, or a copy."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, Op, Table, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import Module, Op, Table, Value, constant
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
+from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.resource_alias import TABLES
 
@@ -22,27 +24,27 @@ _READS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTabl
 
 
 @module_pass("legalize-hash-tables")
-def legalize_hash_tables(module: Module) -> None:
+def legalize_hash_tables(module: Module, report: Report) -> None:
     """Look up rows in tables of types that TFLite lacks: find(table, x) -> GATHER(values, find(row_numbers, x)).
 
     The model must say what the tables hold."""
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        table = _table(op, module)
+        if table is None:
+            return None
+        if "Size" in op.type:
+            report.record("folded", "state", op.sources, why="the model says what the table holds")
+            return [_size(table)]
+        return [_Lookup(TfBuilder(out, op), table, module).find(*op.operands[1:])]
+
     for graph in module.graphs():
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            table = _table(op, module)
-            if table is None:
-                graph.ops.append(op)
-                continue
-            tf = TfBuilder(graph.ops, op)
-            lookup = _Lookup(tf, table, module)
-            found = _size(table) if "Size" in op.type else lookup.find(*op.operands[1:])
-            replace_uses(op.result, found)
-            detach(op)
+        rewrite_ops(graph, _READS, rewrite)
 
 
 def _table(op: Op, module: Module) -> Table | None:
     """The table that an op reads, if it is one to take apart."""
-    handle = op.operands[0] if op.kind in _READS else None
+    handle = op.operands[0]
     if handle is None or handle.op is None or handle.op.kind not in TABLES:
         return None
     table = module.tables[handle.op.attrs["shared_name"]]

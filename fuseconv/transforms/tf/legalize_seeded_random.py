@@ -8,7 +8,8 @@ model is given or always has is a function of it, and stays.
 from __future__ import annotations
 
 from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
-from fuseconv.ir.graph import Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
@@ -35,19 +36,17 @@ def legalize_seeded_random(module: Module, report: Report) -> None:
 
     Equal draws from one seed are made one; different ones, whose numbers have to do with each other, stay."""
     moved = _moved(module)
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        kind, seed, others = _DRAWS[op.kind]
+        if not _is_moved(op.operands[seed], moved) or _is_shared(op.operands[seed]):
+            return None
+        operands = [op.operands[0], *(op.operands[index] for index in others)]
+        report.warnings.append(f"{op.name} draws other numbers than in TensorFlow, of the same distribution")
+        return [TfBuilder(out, op).add(kind, operands, {}, op.result.dtype)]
+
     for graph in module.graphs():
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            draw = _DRAWS.get(op.kind)
-            if draw is None or not _is_moved(op.operands[draw[1]], moved) or _is_shared(op.operands[draw[1]]):
-                graph.ops.append(op)
-                continue
-            kind, _, others = draw
-            operands = [op.operands[0], *(op.operands[index] for index in others)]
-            made = TfBuilder(graph.ops, op).add(kind, operands, {}, op.result.dtype)
-            replace_uses(op.result, made)
-            detach(op)
-            report.warnings.append(f"{op.name} draws other numbers than in TensorFlow, of the same distribution")
+        rewrite_ops(graph, _DRAWS, rewrite)
 
 
 def draws_from_variables(module: Module) -> bool:

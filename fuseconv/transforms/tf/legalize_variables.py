@@ -9,29 +9,22 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, Variable, constant, detach, replace_uses
+from fuseconv.ir.graph import Module, Op, Value, Variable, constant, copy_op
+from fuseconv.ir.rewriter import replace_uses_except, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.resource_alias import FORWARDS, TABLES, VARIABLES, aliases, are_read
 from fuseconv.tf.side_effects import bodies
-from fuseconv.tfl.builder import Builder
 
 # Ops that fill a table with what the loader has read from the model: the contents that the table then has for good.
-_IMPORTS = frozenset({
+TABLE_IMPORTS = frozenset({
     "tf.LookupTableImportV2", "tf.LookupTableImport", "tf.InitializeTableV2", "tf.InitializeTable",
     "tf.InitializeTableFromTextFileV2", "tf.InitializeTableFromTextFile",
 })  # fmt: skip
 _FIXED_TABLES = frozenset({"tf.HashTableV2", "tf.HashTable"})
 _MUTABLE_TABLES = {"tf.MutableHashTableV2": "tf.HashTableV2", "tf.MutableHashTable": "tf.HashTable"}
 _LOOKUPS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTableSizeV2", "tf.LookupTableSize"})
-# Tables have numbers of their own choice, variables get theirs from 0 on, and both count as resources.
-_FIRST_TABLE = 1 << 20
-INITIALISER = "initialise"
-_UNFILLED = (
-    "nothing in the model fills this table; convert the SavedModel, or freeze the graph with the op that initialises "
-    "its tables as one more output"
-)
 
 
 @module_pass("legalize-variables", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
@@ -52,18 +45,19 @@ def legalize_variables(module: Module, report: Report) -> None:
         _sink_handles(module, aliases(module, kinds), kinds)
     variables = aliases(module, VARIABLES)
     tables = aliases(module, _FIXED_TABLES)
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        handle = op.operands[0] if op.operands else None
+        names = variables.get(handle, set()) if handle is not None else set()
+        filled = tables.get(handle, set()) if handle is not None and op.kind in TABLE_IMPORTS else set()
+        variable = module.variables.get(next(iter(names))) if len(names) == 1 else None
+        if len(filled) == 1 and module.tables[next(iter(filled))].keys is not None:
+            report.removed(op, "state", "the table is filled before the first run")
+            return []
+        return None if variable is None else _on_variable(op, variable, out, report)
+
     for graph in module.graphs():
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            handle = op.operands[0] if op.operands else None
-            names = variables.get(handle, set()) if handle is not None else set()
-            filled = tables.get(handle, set()) if handle is not None and op.kind in _IMPORTS else set()
-            variable = module.variables.get(next(iter(names))) if len(names) == 1 else None
-            if len(filled) == 1 and module.tables[next(iter(filled))].keys is not None:
-                report.removed(op, "state", "the table is filled before the first run")
-                detach(op)
-            elif variable is None or not _on_variable(op, variable, graph.ops, report):
-                graph.ops.append(op)
+        rewrite_ops(graph, TABLE_IMPORTS | _ON_VARIABLES, rewrite)
 
 
 def _fix_tables(module: Module) -> None:
@@ -94,15 +88,11 @@ def _sink_handles(module: Module, names: dict[Value, set[str]], kinds: frozenset
             (name,) = known
             if name not in made:
                 maker = makers[name]
-                copy = Op(maker.kind, (), dict(maker.attrs), maker.name, maker.sources)
+                copy = copy_op(maker, ())
                 made[name] = copy.add_result(maker.result.dtype, maker.result.shape)
                 graph.ops.insert(0, copy)
-            for reader in list(value.uses):
-                # What a loop hands on to its next round stays: so it is known not to change.
-                if reader is not graph.terminator:
-                    for index, operand in enumerate(reader.operands):
-                        if operand is value:
-                            reader.set_operand(index, made[name])
+            # What a loop hands on to its next round stays: so it is known not to change.
+            replace_uses_except(value, made[name], (graph.terminator,))
 
 
 def _read(tf: TfBuilder, handle: Value, variable: Variable) -> Value:
@@ -131,22 +121,26 @@ _ROW_UPDATES = {
     "tf.ResourceScatterSub": "TensorScatterSub",
     "tf.ResourceScatterUpdate": "TensorScatterUpdate",
 }
+_ON_VARIABLES = frozenset({
+    "tf.ReadVariableOp", "tf.ResourceGather", "tf.ResourceGatherNd", "tf.ResourceStridedSliceAssign",
+    "tf.VarIsInitializedOp", "tf.VariableShape", *_UPDATES, *_ROW_UPDATES,
+})  # fmt: skip
 # Attributes of the ops above that do not change what is computed where nothing else runs beside them.
 _IRRELEVANT = frozenset({"use_locking", "validate_shape", "validate_indices", "dtype", "Tindices"})
 
 
-def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> bool:
-    """Rewrites an op on a variable into `out`; False if it is to stay as it is."""
+def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> list[Value] | None:
+    """Rewrite an op on a variable into `out`; return what stands for its results, None if it stays as it is."""
     tf = TfBuilder(out, op)
     handle, *rest = op.operands
     assert handle is not None
     if op.kind == "tf.ReadVariableOp":
         op.result.shape = variable.shape
-        return False
+        return None
     if op.kind == "tf.VarIsInitializedOp" and variable.data is not None:
-        replace_uses(op.result, constant(True, op.result.dtype, op.name))
         report.record("folded", "state", op.sources, why=f"the variable {variable.name} has a value from the start")
-    elif op.kind in _UPDATES and not op.attrs.keys() - _IRRELEVANT:
+        return [constant(True, op.result.dtype, op.name)]
+    if op.kind in _UPDATES and not op.attrs.keys() - _IRRELEVANT:
         value = _read(tf, handle, variable)
         out.append(_assign(handle, getattr(tf, _UPDATES[op.kind])(value, *rest), op))
     elif op.kind in _ROW_UPDATES and not op.attrs.keys() - _IRRELEVANT:
@@ -166,68 +160,11 @@ def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> b
         batch_dims = op.attrs.get("batch_dims", 0)
         attrs = {"batch_dims": batch_dims} if batch_dims else {}
         value = _read(tf, handle, variable)
-        replace_uses(op.result, tf.GatherV2(value, rest[0], batch_dims, **attrs))
+        return [tf.GatherV2(value, rest[0], batch_dims, **attrs)]
     elif op.kind == "tf.ResourceGatherNd":
-        value = _read(tf, handle, variable)
-        replace_uses(op.result, tf.GatherNd(value, rest[0]))
+        return [tf.GatherNd(_read(tf, handle, variable), rest[0])]
     elif op.kind == "tf.VariableShape":
-        replace_uses(op.result, tf.Shape(_read(tf, handle, variable), dtype=op.result.dtype))
+        return [tf.Shape(_read(tf, handle, variable), dtype=op.result.dtype)]
     else:
-        return False
-    detach(op)
-    return True
-
-
-@module_pass("insert-call-once")
-def insert_call_once(module: Module, report: Report) -> None:
-    """Give variables and tables what they hold before the first run: signature -> CALL_ONCE(initializer), signature.
-
-    All signatures run the same one: what one of them assigns, the others find. Numbers the tables, in their handles'
-    attribute `table_id`.
-    """
-    handles = [op for graph in module.graphs() for op in graph.ops if op.kind in VARIABLES or op.kind in TABLES]
-    if not handles:
-        return
-    filled = any(op.kind in _IMPORTS for graph in module.graphs() for op in graph.ops)
-    function = Graph(INITIALISER)
-    while function.name in module.functions:
-        function.name += "'"
-    numbers: dict[str, int] = {}
-    done: set[tuple[str, str]] = set()
-    for op in handles:
-        name = op.attrs["shared_name"]
-        if op.kind in TABLES:
-            if module.tables[name].keys is None and not filled:
-                op.attrs["_why"] = _UNFILLED
-            op.attrs["table_id"] = numbers.setdefault(name, _FIRST_TABLE + len(numbers))
-        if (op.kind, name) not in done:
-            done.add((op.kind, name))
-            _fill(Builder(function.ops, op.name, op.sources), op, module)
-    if not function.ops:
-        return
-    module.functions[function.name] = function
-    sources = tuple(dict.fromkeys(source for op in handles for source in op.sources))
-    for signature in module.signatures:
-        made: list[Op] = []
-        Builder(made, function.name, sources).call_once(init_subgraph_index=FuncRef(function.name))
-        signature.graph.ops[:0] = made
-    report.record("lowered", "state", sources, ["CALL_ONCE"], "what they hold is set before the first run")
-
-
-def _fill(tfl: Builder, op: Op, module: Module) -> None:
-    """Builds the ops that give a variable or table its contents; none where the model does not say what they are."""
-    name = op.attrs["shared_name"]
-    if op.kind in VARIABLES:
-        variable = module.variables[name]
-        if variable.data is not None:
-            value = constant(variable.data, variable.dtype, name)
-            tfl.assign_variable(tfl.var_handle(shared_name=name), value)
-        return
-    table = module.tables[name]
-    if table.keys is not None and table.values is not None:
-        handle = tfl.hashtable(
-            table_id=op.attrs["table_id"], key_dtype=table.key_dtype.name.upper(),
-            value_dtype=table.value_dtype.name.upper(),
-        )  # fmt: skip
-        keys, values = (np.asarray(array).reshape(-1) for array in (table.keys, table.values))
-        tfl.hashtable_import(handle, constant(keys, table.key_dtype), constant(values, table.value_dtype))
+        return None
+    return []

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
-from fuseconv.ir import types
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, replace_uses
+from fuseconv.ir.rewriter import add_function, erase_ops, replace_uses_except, rewrite_ops
 from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.folders import evaluate
-from fuseconv.tf.side_effects import is_repeatable
+from fuseconv.transforms.loops.loop_info import LOOPS, LoopForm
+from fuseconv.transforms.loops.reduce_while_operands import merge_equal_variables
 from fuseconv.transforms.tf.inline import move_body
 
-LOOPS = frozenset({"tf.While", "tf.StatelessWhile"})
-_BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
+BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
 _CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
-_EMPTY_LISTS = frozenset({"tf.TensorListReserve", "tf.EmptyTensorList"})
-_HANDED_ON = frozenset({"tf.Identity", "tf.PlaceholderWithDefault", "tf.StopGradient"})
-_LOGIC = frozenset({"tf.Equal", "tf.LogicalAnd", "tf.LogicalNot", "tf.LogicalOr", "tf.NotEqual"})
-# Constants up to this size are compared by their contents, larger ones by identity.
-_SMALL_BYTES = 256
+_RUNNERS = LOOPS | BRANCHES
 
 
 @module_pass("simplify-control-flow", requires=(NO_TF1_CONTROL_FLOW,))
@@ -33,6 +24,16 @@ def simplify_control_flow(module: Module, report: Report) -> None:
 
     A loop carries only what changes: an invariant that is constant moves into the body, and one that nobody reads (a
     frozen variable's handle, say) goes. Conditions become bools."""
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        if op.kind in LOOPS:
+            _prune_loop(op, module, report)
+        elif op.operands[0] is not None and op.operands[0].is_const:
+            return take_branch(op, out, module, report)
+        else:
+            _prune_branches(op, module)
+        return None
+
     for graph in list(module.graphs()):
         _nest_cases(graph, module)
     for graph in list(module.graphs()):
@@ -40,54 +41,13 @@ def simplify_control_flow(module: Module, report: Report) -> None:
     graphs = list(module.graphs())
     # Constants go into functions from where these are run; what these do not read, they need not be given.
     for graph in (*graphs, *reversed(graphs)):
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            if op.kind in LOOPS:
-                _prune_loop(op, module)
-            if op.kind in _BRANCHES and op.operands[0] is not None and op.operands[0].is_const:
-                _take_branch(op, graph, module, report)
-            else:
-                if op.kind in _BRANCHES:
-                    _prune_branches(op, module)
-                graph.ops.append(op)
+        rewrite_ops(graph, _RUNNERS, rewrite)
 
 
 def has_known_branch(module: Module) -> bool:
     """Whether there is a branch on a constant."""
-    branches = (op.operands[0] for graph in module.graphs() for op in graph.ops if op.kind in _BRANCHES)
+    branches = (op.operands[0] for graph in module.graphs() for op in graph.ops if op.kind in BRANCHES)
     return any(condition is not None and condition.is_const for condition in branches)
-
-
-@module_pass("fold-default-branches", requires=(NO_TF1_CONTROL_FLOW,))
-def fold_default_branches(module: Module, report: Report) -> None:
-    """Take the default side of a branch that nobody feeds: If(PlaceholderWithDefault(True)) -> then_branch.
-
-    This comes before variables are looked at: what the other side writes is never written."""
-    pending = list(module.graphs())
-    while pending:
-        graph = pending.pop()
-        ops, graph.ops = graph.ops, []
-        for op in ops:
-            known = _default(op.operands[0]) if op.kind in _BRANCHES else None
-            if known is None:
-                graph.ops.append(op)
-                continue
-            op.set_operand(0, constant(known, types.of_array(known), op.name))
-            _take_branch(op, graph, module, report)
-            # There may be branches in what has been put there.
-            pending += [graph] if graph not in pending else []
-
-
-def _default(value: Value | None) -> np.ndarray | None:
-    """What a condition is if nobody feeds it anything else; None if that is not known."""
-    if value is None or value.is_const or value.op is None:
-        return None if value is None else value.data
-    if value.op.kind in _HANDED_ON:
-        return _default(value.op.operands[0])
-    operands = [_default(operand) for operand in value.op.operands] if value.op.kind in _LOGIC else [None]
-    known = [operand for operand in operands if operand is not None]
-    made = evaluate(value.op, known) if len(known) == len(operands) else None
-    return None if made is None else made[0]
 
 
 def _nest_cases(graph: Graph, module: Module) -> None:
@@ -118,10 +78,7 @@ def _nest_cases(graph: Graph, module: Module) -> None:
 
 def _side(case: Op, number: int, then: FuncRef, other: FuncRef, module: Module) -> FuncRef:
     """A function that takes a case's operands and runs `then` if the index is `number`, else `other`."""
-    name = f"{case.name}/branch{number}"
-    while name in module.functions:
-        name += "'"
-    graph = module.functions[name] = Graph(name)
+    graph = Graph(f"{case.name}/branch{number}")
     inputs = [graph.add_input(v.dtype, v.shape, v.name) for v in case.operands if v is not None]
     condition = _is_number(TfBuilder(graph.ops, case), inputs[0], number)
     attrs = {"then_branch": then, "else_branch": other}
@@ -130,7 +87,7 @@ def _side(case: Op, number: int, then: FuncRef, other: FuncRef, module: Module) 
         branch.add_result(result.dtype, result.shape)
     graph.ops.append(branch)
     graph.outputs = branch.results
-    return FuncRef(name)
+    return add_function(module, graph)
 
 
 def _is_number(tf: TfBuilder, index: Value, number: int) -> Value:
@@ -139,14 +96,15 @@ def _is_number(tf: TfBuilder, index: Value, number: int) -> Value:
 
 def _express_conditions(graph: Graph, module: Module) -> None:
     """Conditions become bools: a number holds unless it is 0, and what is no scalar unless it is empty."""
-    ops, graph.ops = graph.ops, []
-    for op in ops:
+
+    def rewrite(op: Op, out: list[Op]) -> None:
         if op.kind in LOOPS:
             cond = module.functions[op.attrs["cond"].name]
             cond.outputs = [_truth(TfBuilder(cond.ops, op), cond.outputs[0])]
-        elif op.kind in _BRANCHES and op.operands[0] is not None:
-            op.set_operand(0, _truth(TfBuilder(graph.ops, op), op.operands[0]))
-        graph.ops.append(op)
+        elif op.operands[0] is not None:
+            op.set_operand(0, _truth(TfBuilder(out, op), op.operands[0]))
+
+    rewrite_ops(graph, _RUNNERS, rewrite)
 
 
 def _truth(tf: TfBuilder, condition: Value) -> Value:
@@ -159,77 +117,31 @@ def _truth(tf: TfBuilder, condition: Value) -> Value:
     return tf.NotEqual(condition, constant(0, condition.dtype), dtype=BOOL)
 
 
-def _prune_loop(op: Op, module: Module) -> None:
-    cond, body = (module.functions[op.attrs[name].name] for name in ("cond", "body"))
-    dropped = _unite_variables(op, cond, body)
+def _prune_loop(op: Op, module: Module, report: Report) -> None:
+    """Take variables that are equal to another, constant, or read by nothing out of a loop."""
+    loop = LoopForm(op, module)
+    cond, body = loop.cond, loop.body
+    made = list(body.outputs)
+    dropped = merge_equal_variables(loop)
     for index, operand in enumerate(op.operands):
         assert operand is not None
         inside, outside = body.inputs[index], cond.inputs[index]
-        if body.outputs[index] is not inside or index in dropped:
+        if index in dropped or not loop.is_invariant(index):
             continue
         replace_uses(op.results[index], operand)
-        own_uses = inside.uses.get(body.terminator, 0) == 1 and len(inside.uses) == 1
         if operand.is_const:
             for value in (inside, outside):
-                for reader in list(value.uses):
-                    if reader is not body.terminator:
-                        _replace_operand(reader, value, operand)
+                replace_uses_except(value, operand, (body.terminator,))
             dropped.add(index)
-        elif own_uses and not outside.uses:
+        elif inside.uses == {body.terminator: 1} and not outside.uses:
             dropped.add(index)
     if dropped:
-        keep = [i for i in range(len(op.operands)) if i not in dropped]
-        makers = {body.outputs[i].op for i in dropped}
-        body.outputs = [body.outputs[i] for i in keep]
-        dead = {made for made in makers if made is not None and not any(result.uses for result in made.results)}
-        for made in dead:
-            detach(made)
-        body.ops = [inner for inner in body.ops if inner not in dead]
-        for graph in (cond, body):
-            graph.inputs = [graph.inputs[i] for i in keep]
-        _keep_results(op, keep)
-        op.set_operands([op.operands[i] for i in keep])
-
-
-def _unite_variables(op: Op, cond: Graph, body: Graph) -> set[int]:
-    """Lets variables that start from the same, and of which each step makes the same, be one; returns those that nobody
-    reads any more."""
-    known: dict[Any, int] = {}
-    united: set[int] = set()
-    for index, (inside, made) in enumerate(zip(body.inputs, body.outputs)):
-        start = _start(op.operands[index])
-        keys = (start, id(made)), (start, _made_of(inside, made))
-        first = min((known[key] for key in keys if key in known), default=index)
-        known |= dict.fromkeys(keys, first)
-        if first != index:
-            for graph in (body, cond):
-                replace_uses(graph.inputs[index], graph.inputs[first])
-            replace_uses(op.results[index], op.results[first])
-            united.add(index)
-    return united
-
-
-def _start(value: Value | None) -> Any:
-    """What two values have in common only if they are the same: lists without elements too."""
-    if value is not None and value.data is not None and value.data.nbytes <= _SMALL_BYTES:
-        return value.dtype.name, value.data.shape, value.data.tobytes()
-    if value is not None and value.op is not None and value.op.kind in _EMPTY_LISTS:
-        return value.op.kind, _attributes(value.op), *map(_start, value.op.operands)
-    return id(value)
-
-
-def _made_of(inside: Value, made: Value) -> Any:
-    """What a step makes of a variable, apart from its name."""
-    if made is inside:
-        return "unchanged"
-    if made.op is None or inside not in made.op.operands or not is_repeatable(made.op):
-        return id(made)
-    operands = ["itself" if v is inside else _start(v) for v in made.op.operands]
-    return made.op.kind, _attributes(made.op), made.index, *operands
-
-
-def _attributes(op: Op) -> str:
-    return repr(sorted(op.attrs.items()))
+        loop.drop(dropped)
+        ops = {made[i].op for i in dropped}
+        makers = {each for each in ops if each is not None and not any(r.uses for r in each.results)}
+        for maker in makers:
+            report.removed(maker, "trim loops", "another variable of the loop is the same")
+        erase_ops(body, makers)
 
 
 def _prune_branches(op: Op, module: Module) -> None:
@@ -253,22 +165,14 @@ def _prune_branches(op: Op, module: Module) -> None:
     _keep_results(op, read)
 
 
-def _take_branch(op: Op, graph: Graph, module: Module, report: Report) -> None:
+def take_branch(op: Op, out: list[Op], module: Module, report: Report) -> list[Value]:
+    """Move the body of the side that a branch on a constant takes to `out`; return what the branch makes."""
     condition = op.operands[0].data  # type: ignore[union-attr]
     taken = bool(condition.size) if condition.ndim else bool(condition)  # type: ignore[union-attr]
     name = "then_branch" if taken else "else_branch"
     reference: FuncRef = op.attrs[name]
-    results: list[Value] = move_body(module.functions[reference.name], op.operands[1:], graph.ops)
-    for old, new in zip(op.results, results):
-        replace_uses(old, new)
     report.removed(op, "constant branch", f"its condition is constant; {reference.name} stands in its place")
-    detach(op)
-
-
-def _replace_operand(reader: Op, old: Value, new: Value) -> None:
-    for index, operand in enumerate(reader.operands):
-        if operand is old:
-            reader.set_operand(index, new)
+    return move_body(module.functions[reference.name], op.operands[1:], out)
 
 
 def _keep_results(op: Op, keep: list[int]) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
-from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -32,30 +33,24 @@ RESHAPES = frozenset({"tfl.RESHAPE", "tfl.EXPAND_DIMS", "tfl.SQUEEZE"})
 @module_pass("canonicalize-tfl", requires=(TFL_ONLY,))
 def canonicalize_tfl(module: Module, report: Report) -> None:
     """Simplify TFLite ops by local rules: RESHAPE(RESHAPE(x)) -> RESHAPE(x), ADD(x, 0) -> x."""
-    for graph in module.graphs():
-        _canonicalize_graph(graph, report)
 
-
-def _canonicalize_graph(graph: Graph, report: Report) -> None:
-    ops, graph.ops = graph.ops, []
-    for op in ops:
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
         made: list[Op] = []
-        rules = _RULES.get(op.kind, ())
         # The write of a variable tensor is no waste, even of a value that is there already.
-        for rule in () if rules and op.result.variable else rules:
+        for rule in () if op.result.variable else _RULES[op.kind]:
             value = rule(op, Builder(made, op.name, op.sources))
             if value is None:
                 continue
             if value.op is not None and value.op in made:
                 value.name = op.result.name
-            replace_uses(op.result, value)
-            graph.ops.extend(made)
+            out.extend(made)
             if not made:
                 report.removed(op, rule.__name__, (rule.__doc__ or "").partition("\n")[0])
-            detach(op)
-            break
-        else:
-            graph.ops.append(op)
+            return [value]
+        return None
+
+    for graph in module.graphs():
+        rewrite_ops(graph, _RULES, rewrite)
 
 
 def _is_known(operand: Value | None) -> bool:

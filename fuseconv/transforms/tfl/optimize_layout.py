@@ -13,6 +13,7 @@ import numpy as np
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.rewriter import replace_uses_except
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -212,10 +213,7 @@ class _Groups:
         if others:
             tfl = Builder(self.behind.setdefault(op, []), value.name, op.sources)
             back = _moved(tfl, value, shape, [form.place(axis) for axis in range(form.rank)])
-            for reader in others:
-                for index, operand in enumerate(reader.operands):
-                    if operand is value:
-                        reader.set_operand(index, back)
+            replace_uses_except(value, back, {*value.uses} - {*others})
 
     def _remove(self, op: Op) -> None:
         self.report.removed(op, "move_outwards", "what is around it is computed in another form")

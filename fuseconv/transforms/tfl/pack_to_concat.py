@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.facts import TFL_ONLY
-from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 
@@ -28,20 +29,17 @@ def pack_to_concat(module: Module) -> None:
 
 def join_sizes(graph: Graph) -> None:
     """Join what was packed of sizes and numbers. Ops that nothing reads are left."""
-    ops, graph.ops = graph.ops, []
-    for op in ops:
-        if op.kind != "tfl.PACK":
-            graph.ops.append(op)
-            continue
-        places = [_place(value) for value in op.operands]
-        known = all(place or value.is_const for place, value in zip(places, op.operands))  # type: ignore[union-attr]
-        if any(places) and known and not _sizes_state(op):
-            tfl = Builder(graph.ops, op.name, op.sources)
-            parts = _merged(tfl, _parts(tfl, places, op.operands))  # type: ignore[arg-type]
-            replace_uses(op.result, parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=0))
-            detach(op)
-        else:
-            graph.ops.append(op)
+    rewrite_ops(graph, ("tfl.PACK",), _joined)
+
+
+def _joined(op: Op, out: list[Op]) -> list[Value] | None:
+    places = [_place(value) for value in op.operands]
+    known = all(place or value.is_const for place, value in zip(places, op.operands))  # type: ignore[union-attr]
+    if not any(places) or not known or _sizes_state(op):
+        return None
+    tfl = Builder(out, op.name, op.sources)
+    parts = _merged(tfl, _parts(tfl, places, op.operands))  # type: ignore[arg-type]
+    return [parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=0)]
 
 
 def _sizes_state(op: Op) -> bool:

@@ -15,7 +15,8 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
+from fuseconv.ir.rewriter import Speculative, erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.parts import Part, needs
@@ -101,25 +102,29 @@ def slp_vectorize(module: Module) -> bool:
     for graph in module.graphs():
         for pack in [op for op in graph.ops if op.kind == "tfl.PACK" and len(op.operands) > 1]:
             steps = _Steps(pack)
-            if steps.agree and steps.source is not None and steps.stands_alone and _unite(graph, steps):
-                changed = True
+            if steps.agree and steps.source is not None and steps.stands_alone:
+                with Speculative() as trial:
+                    back = _vectorized(steps, trial.ops)
+                    if back is not None:
+                        trial.keep()
+                        _replace(graph, steps, back, trial.ops)
+                        changed = True
     return changed
 
 
-def _unite(graph: Graph, steps: _Steps) -> bool:
-    """Builds the ops on all steps in the place of the PACK; False if a shape cannot be written."""
+def _vectorized(steps: _Steps, out: list[Op]) -> Value | None:
+    """Build the ops on all steps in `out`; return what stands for the PACK, None if a shape cannot be written."""
     pack, source = steps.pack, steps.source
     assert source is not None and source.value.shape is not None
     count = len(pack.operands)
-    made: list[Op] = []
-    tfl = Builder(made, pack.name, _sources(steps.slices))
+    tfl = Builder(out, pack.name, _sources(steps.slices))
     x, swapped = source.value, _swap(source)
     if swapped is not None:
         # The order of rows does not matter to the ops.
         x = swapped
     rows = _reshape(tfl, x, (x.shape[0] * x.shape[1], *x.shape[2:]))  # type: ignore[index]
     if rows is None:
-        return False
+        return None
     united = {value: rows for op in steps.slices for value in op.results}
     for ops in steps.ops:
         first = ops[0]
@@ -129,30 +134,26 @@ def _unite(graph: Graph, steps: _Steps) -> bool:
         if first.type == "RESHAPE":
             sizes = Builder([]).static_shape(shape)
             if sizes is None:
-                return _take_back(made)
+                return None
             operands[1] = constant(np.array(sizes, np.int32))
         op = Op(first.kind, operands, dict(first.attrs), first.name, _sources(ops))
         united[first.result] = op.add_result(first.result.dtype, shape, first.result.name)
-        made.append(op)
+        out.append(op)
     tfl.sources = pack.sources
     last = united[pack.operands[0]]  # type: ignore[index]
     back = _reshape(tfl, last, (*x.shape[:2], *last.shape[1:]))  # type: ignore[index]
-    if back is None:
-        return _take_back(made)
-    if swapped is not None:
+    if back is not None and swapped is not None:
         back = tfl.transpose(back, [1, 0, *range(2, len(back.shape))])  # type: ignore[arg-type]
-    replace_uses(pack.result, back)
-    gone = {pack, *steps.inner}
-    place = graph.ops.index(pack)
+    return back
+
+
+def _replace(graph: Graph, steps: _Steps, back: Value, made: list[Op]) -> None:
+    """Put the ops on all steps in the place of the PACK and of those on each step."""
+    replace_uses(steps.pack.result, back)
+    place = graph.ops.index(steps.pack)
     graph.ops[place:place] = made
-    for op in gone:
-        detach(op)
-    for op in steps.slices:
-        if not any(result.uses for result in op.results):
-            detach(op)
-            gone.add(op)
-    graph.ops = [op for op in graph.ops if op not in gone]
-    return True
+    erase_ops(graph, {steps.pack, *steps.inner})
+    erase_ops(graph, {op for op in steps.slices if not any(result.uses for result in op.results)})
 
 
 def _element(value: Value) -> tuple[_Source, int] | None:
@@ -167,12 +168,6 @@ def _element(value: Value) -> tuple[_Source, int] | None:
     if part is None or int(op.attrs.get("shrink_axis_mask", 0)) != 1 << part.axis:
         return None
     return _Source(x, part.axis), part.begin
-
-
-def _take_back(made: list[Op]) -> bool:
-    for op in made:
-        detach(op)
-    return False
 
 
 def _swap(source: _Source) -> Value | None:

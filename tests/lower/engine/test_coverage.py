@@ -7,6 +7,7 @@ from fuseconv.lower.engine.coverage import _BY_PASSES, known_ops
 from fuseconv.lower.engine.unsupported_ops import _WHY
 from fuseconv.report.listing import rule_rows
 from fuseconv.tf import tensor_list_rules
+from fuseconv.tf.composites import CALLS
 from fuseconv.transforms.tf import (
     decompose_grappler_kernels,
     decompose_tensor_arrays,
@@ -15,7 +16,6 @@ from fuseconv.transforms.tf import (
     lower_tensor_lists,
     simplify_control_flow,
 )
-from fuseconv.transforms.tf.inline import CALLS
 
 PASSES = {op for ops in _BY_PASSES.values() for op in ops.split()}
 

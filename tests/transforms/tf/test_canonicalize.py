@@ -11,7 +11,7 @@ from fuseconv.ir.verifier import check
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.transforms.tf import canonicalize as simplify_module
-from fuseconv.transforms.tf.canonicalize import canonicalize, more_known
+from fuseconv.transforms.tf.canonicalize import canonicalize
 from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
@@ -195,13 +195,6 @@ def test_an_op_without_results_is_not_computed(monkeypatch: pytest.MonkeyPatch) 
     report.source("assert", "Assert")
     canonicalize(Module([Signature(["main"], graph, [], [])]), report)
     assert not graph.ops
-
-
-def test_a_size_with_a_name_is_known_better_than_one_that_a_run_tells() -> None:
-    named, run = dims.symbol("x.0"), dims.fresh()
-    assert more_known((run, run, named, named), (named, 4, run, 4)) == (named, 4, named, 4)
-    assert more_known((named * 2, run), (named, dims.symbol("?of the run"))) == (named * 2, run)
-    assert more_known(None, (run,)) == (run,)
 
 
 def test_what_grows_is_folded_where_its_readers_are_no_larger_than_what_they_are_made_from() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fuseconv.ir.verifier import check
-from fuseconv.transforms.tf.inline import implements, inline, inline_composites
+from fuseconv.tf.composites import implements
+from fuseconv.transforms.tf.inline import inline, inline_composites
 from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 

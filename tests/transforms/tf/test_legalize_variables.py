@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Graph, Module, Signature, Table, Variable
+from fuseconv.ir.graph import Module, Table, Variable
 from fuseconv.ir.verifier import check
 from fuseconv.report.records import Report
 from fuseconv.transforms.tf.inline import inline
-from fuseconv.transforms.tf.legalize_variables import INITIALISER, insert_call_once, legalize_variables
+from fuseconv.transforms.tf.legalize_variables import legalize_variables
 from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
@@ -93,26 +93,6 @@ def test_filling_a_table_with_what_it_holds_is_left_out() -> None:
     assert any(record.kind == "removed" and record.sources == ("import",) for record in report.records)
 
 
-def test_all_signatures_run_one_initialiser() -> None:
-    module, report = _module(f"{HANDLE}\n{TABLE.replace('%1', '%2')}\n return %0", data=np.ones((2, 2), np.float32))
-    first = module.signatures[0]
-    module.signatures.append(Signature(["again"], Graph("again"), [], []))
-    insert_call_once(module, report)
-    check(module)
-    assert kinds(module) == ["CALL_ONCE", "VarHandleOp", "HashTableV2"]
-    assert kinds(module, 1) == ["CALL_ONCE"]
-    function = module.functions[INITIALISER]
-    assert [op.type for op in function.ops] == ["VAR_HANDLE", "ASSIGN_VARIABLE", "HASHTABLE", "HASHTABLE_IMPORT"]
-    assert function.ops[2].attrs["table_id"] == first.graph.ops[2].attrs["table_id"] > 0
-    assert not function.inputs and not function.outputs
-
-
-def test_a_model_without_state_runs_nothing_first() -> None:
-    module, report = _module("return %0")
-    insert_call_once(module, report)
-    assert not kinds(module) and not module.functions
-
-
 def test_a_sum_is_read_and_assigned_as_a_whole() -> None:
     check_pass("legalize-variables", """
     main {
@@ -131,31 +111,5 @@ def test_a_sum_is_read_and_assigned_as_a_whole() -> None:
       tf.AssignVariableOp(%h, %tf_AssignAddVariableOp2)
       %v: float32[2] = tf.ReadVariableOp(%h)
       return %v
-    }
-    """, variables={"v": np.array([1, 2], np.float32)})
-
-
-def test_a_variable_is_given_its_first_value_once() -> None:
-    check_pass("insert-call-once", """
-    main {
-      input %x: float32[2]
-      %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
-      %v: float32[2] = tf.ReadVariableOp(%h)
-      tf.AssignVariableOp(%h, %x)
-      return %v
-    }
-    """, """
-    main {
-      input %x: float32[2]
-      tfl.CALL_ONCE() {'init_subgraph_index': @initialise}
-      %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
-      %v: float32[2] = tf.ReadVariableOp(%h)
-      tf.AssignVariableOp(%h, %x)
-      return %v
-    }
-    initialise {
-      %h: resource[] = tfl.VAR_HANDLE() {'shared_name': 'v'}
-      tfl.ASSIGN_VARIABLE(%h, float32[2] [1.0, 2.0])
-      return
     }
     """, variables={"v": np.array([1, 2], np.float32)})

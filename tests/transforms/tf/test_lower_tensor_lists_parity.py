@@ -85,7 +85,7 @@ def test_the_reason_stays_with_the_ops() -> None:
     lower_tensor_lists(module, report)
     check_ir(module)
     assert kinds(module) == ["TensorListReserve", "TensorListGetItem"]
-    assert all("not known where the list is made" in op.attrs["_why"] for op in module.signatures[0].graph.ops)
+    assert all("not known where the list is made" in str(op.rejection) for op in module.signatures[0].graph.ops)
 
 
 def running_sum(x: tf.Tensor) -> tf.Tensor:

@@ -1,0 +1,46 @@
+"""Take the side of a branch that a model takes where nobody feeds its placeholders."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.facts import NO_TF1_CONTROL_FLOW
+from fuseconv.ir import types
+from fuseconv.ir.graph import Module, Op, Value, constant
+from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.pass_manager import module_pass
+from fuseconv.report.records import Report
+from fuseconv.tf.folders import evaluate
+from fuseconv.transforms.tf.simplify_control_flow import BRANCHES, take_branch
+
+_HANDED_ON = frozenset({"tf.Identity", "tf.PlaceholderWithDefault", "tf.StopGradient"})
+_LOGIC = frozenset({"tf.Equal", "tf.LogicalAnd", "tf.LogicalNot", "tf.LogicalOr", "tf.NotEqual"})
+
+
+@module_pass("fold-default-branches", requires=(NO_TF1_CONTROL_FLOW,))
+def fold_default_branches(module: Module, report: Report) -> None:
+    """Take the default side of a branch that nobody feeds: If(PlaceholderWithDefault(True)) -> then_branch.
+
+    This comes before variables are looked at: what the other side writes is never written."""
+
+    def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
+        known = _default(op.operands[0])
+        if known is None:
+            return None
+        op.set_operand(0, constant(known, types.of_array(known), op.name))
+        return take_branch(op, out, module, report)
+
+    for graph in module.graphs():
+        rewrite_ops(graph, BRANCHES, rewrite, revisit=True)
+
+
+def _default(value: Value | None) -> np.ndarray | None:
+    """Return what a condition is if nobody feeds it anything else; None if that is not known."""
+    if value is None or value.is_const or value.op is None:
+        return None if value is None else value.data
+    if value.op.kind in _HANDED_ON:
+        return _default(value.op.operands[0])
+    operands = [_default(operand) for operand in value.op.operands] if value.op.kind in _LOGIC else [None]
+    known = [operand for operand in operands if operand is not None]
+    made = evaluate(value.op, known) if len(known) == len(operands) else None
+    return None if made is None else made[0]

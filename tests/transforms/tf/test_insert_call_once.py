@@ -1,0 +1,80 @@
+"""What runs before the first invoke: variables and tables are filled once for all signatures."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Module, Signature, Table, Variable
+from fuseconv.ir.verifier import check
+from fuseconv.report.records import Report
+from fuseconv.transforms.tf.insert_call_once import INITIALISER, insert_call_once
+from tests.check_pass import check_pass
+from tests.tf.text_cases import kinds, module_of
+
+HANDLES = """%1 "v": resource[] = tf.VarHandleOp() {'shared_name': 'v'}
+%2 "t": resource[] = tf.HashTableV2() \
+{'shared_name': 't', 'key_dtype': {'dtype': 'string'}, 'value_dtype': {'dtype': 'int64'}}"""
+
+
+def _module(body: str, filled: bool = True) -> tuple[Module, Report]:
+    module, report = module_of(f'main {{\n input %0 "x": float32[2,2]\n{body}\n}}')
+    module.variables["v"] = Variable("v", types.FLOAT32, (2, 2), np.ones((2, 2), np.float32))
+    keys, values = np.array([b"a", b"b"], object), np.array([1, 2], np.int64)
+    module.tables["t"] = Table("t", types.STRING, types.INT64, *((keys, values) if filled else ()))
+    return module, report
+
+
+def test_all_signatures_run_one_initialiser() -> None:
+    module, report = _module(f"{HANDLES}\n return %0")
+    first = module.signatures[0]
+    module.signatures.append(Signature(["again"], Graph("again"), [], []))
+    insert_call_once(module, report)
+    check(module)
+    assert kinds(module) == ["CALL_ONCE", "VarHandleOp", "HashTableV2"]
+    assert kinds(module, 1) == ["CALL_ONCE"]
+    function = module.functions[INITIALISER]
+    assert [op.type for op in function.ops] == ["VAR_HANDLE", "ASSIGN_VARIABLE", "HASHTABLE", "HASHTABLE_IMPORT"]
+    assert function.ops[2].attrs["table_id"] == first.graph.ops[2].attrs["table_id"] > 0
+    assert not function.inputs and not function.outputs
+
+
+def test_a_model_without_state_runs_nothing_first() -> None:
+    module, report = _module("return %0")
+    insert_call_once(module, report)
+    assert not kinds(module) and not module.functions
+
+
+def test_a_table_that_nothing_fills_is_refused() -> None:
+    module, report = _module(f"{HANDLES}\n return %0", filled=False)
+    insert_call_once(module, report)
+    variable, table = module.signatures[0].graph.ops[-2:]
+    assert variable.rejection is None
+    assert table.rejection is not None and "nothing in the model fills this table" in table.rejection.why
+    assert not table.rejection.hopeless
+
+
+def test_a_variable_is_given_its_first_value_once() -> None:
+    check_pass("insert-call-once", """
+    main {
+      input %x: float32[2]
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
+      %v: float32[2] = tf.ReadVariableOp(%h)
+      tf.AssignVariableOp(%h, %x)
+      return %v
+    }
+    """, """
+    main {
+      input %x: float32[2]
+      tfl.CALL_ONCE() {'init_subgraph_index': @initialise}
+      %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
+      %v: float32[2] = tf.ReadVariableOp(%h)
+      tf.AssignVariableOp(%h, %x)
+      return %v
+    }
+    initialise {
+      %h: resource[] = tfl.VAR_HANDLE() {'shared_name': 'v'}
+      tfl.ASSIGN_VARIABLE(%h, float32[2] [1.0, 2.0])
+      return
+    }
+    """, variables={"v": np.array([1, 2], np.float32)})
