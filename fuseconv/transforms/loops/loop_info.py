@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
@@ -266,14 +267,8 @@ def _sole_item(made: Value) -> Value | None:
 
 def _takes_only(reader: Op) -> bool:
     """True of a StridedSlice that takes the only element of a list as it is."""
-    masks = {name: reader.attrs.get(name, 0) for name in ("shrink_axis_mask", "new_axis_mask", "ellipsis_mask")}
-    if reader.kind != "tf.StridedSlice" or masks.pop("shrink_axis_mask") != 1 or any(masks.values()):
-        return False
-    begin, _, strides = (content_of(operand) for operand in reader.operands[1:])
-    if begin is None or strides is None or begin[0] not in (0, -1) or np.any(strides != 1):
-        return False
-    others = (1 << len(begin)) - 2
-    return all(reader.attrs.get(name, 0) & others == others for name in ("begin_mask", "end_mask"))
+    spec = SliceSpec.of(reader)
+    return spec is not None and spec.picked() in ((0, 0), (0, -1))
 
 
 def _both_zero(a: Value | None, b: Value | None) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.slice_spec import WHOLE, Insert, SliceSpec
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.transforms.rnn.recurrence import Input, Loop, NotALoop, Output, known_size
 from fuseconv.transforms.rnn.sequence import Sequence
@@ -227,18 +228,11 @@ def _keeps_rows(op: Op) -> bool:
     if old is None or new is None or not old or not new or old[0] != new[0] or len(new) > 2:
         return False
     if op.kind == "tf.StridedSlice":
-        return len(old) == 1 and _adds_axis(op)
+        spec = SliceSpec.of(op)
+        return len(old) == 1 and spec is not None and spec.entries == (WHOLE, Insert())
     wider = len(new) == 2 and new[1] != 1
     one_each = all(size == 1 for size in old[1:])
     return one_each and op.kind in _SPREADS and (not wider or (len(old) == 2 and op.kind in _WIDENING))
-
-
-def _adds_axis(op: Op) -> bool:
-    """True of x[:, newaxis]."""
-    masks = [op.attrs.get(f"{name}_mask", 0) for name in ("new_axis", "shrink_axis", "ellipsis")]
-    whole = all(op.attrs.get(name, 0) & 1 for name in ("begin_mask", "end_mask"))
-    strides = _operand(op, 3).data
-    return masks == [2, 0, 0] and whole and strides is not None and strides.tolist() == [1, 1]
 
 
 class Handover:

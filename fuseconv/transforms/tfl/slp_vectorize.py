@@ -164,7 +164,7 @@ def _element(value: Value) -> tuple[_Source, int] | None:
     if op.kind == "tfl.UNPACK":
         return _Source(x, int(op.attrs.get("axis", 0)) % len(x.shape)), value.index
     part = taken_part(op)
-    if part is None or int(op.attrs.get("shrink_axis_mask", 0)) != 1 << part.axis:
+    if part is None or value.shape is None or len(value.shape) == len(x.shape):
         return None
     return _Source(x, part.axis), part.begin
 
