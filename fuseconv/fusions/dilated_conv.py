@@ -16,8 +16,8 @@ from fuseconv.fusions.fold_padding import pads_as_same, windows
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.forms import RESHAPES
 from fuseconv.tfl.infer import content
+from fuseconv.tfl.layout_rules import RESHAPES
 
 _CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 

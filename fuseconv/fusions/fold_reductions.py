@@ -16,7 +16,7 @@ from fuseconv.fusions.constant_operands import numbers
 from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.forms import RESHAPES
+from fuseconv.tfl.layout_rules import RESHAPES
 
 _REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
 

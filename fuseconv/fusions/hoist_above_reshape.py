@@ -17,7 +17,7 @@ from fuseconv.fusions.constant_operands import numbers, per_channel, stretched_t
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.forms import RESHAPES
+from fuseconv.tfl.layout_rules import RESHAPES
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, linear
 
 # They put each element elsewhere and add none. A BATCH_TO_SPACE_ND leaves the channels where they are.

@@ -18,7 +18,7 @@ from fuseconv.ir.slice_spec import Pick, SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.parts import Part, needs
+from fuseconv.tfl.slice_rules import Part, needs
 
 # One of these among the ops that compute less is worth a slice more than there was.
 _WORTH_A_SLICE = frozenset({"FULLY_CONNECTED", "BATCH_MATMUL", "SOFTMAX", "GELU"})

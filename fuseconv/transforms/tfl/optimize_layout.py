@@ -16,7 +16,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.forms import Arranged, Form, arranged, put_on, taken_off
+from fuseconv.tfl.layout_rules import Arranged, Form, arranged, put_on, taken_off
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.transforms.tfl.canonicalize_tfl import RESHAPES, moves_only_units
 

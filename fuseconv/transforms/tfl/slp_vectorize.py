@@ -18,7 +18,7 @@ from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.parts import Part, needs
+from fuseconv.tfl.slice_rules import Part, needs
 from fuseconv.transforms.tfl.bubble_up_slices import taken_part
 
 # An element of the batch that ops are to keep apart from the others.

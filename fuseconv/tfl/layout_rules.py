@@ -17,7 +17,7 @@ import numpy as np
 
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op, Value, constant
-from fuseconv.tfl.parts import ELEMENTWISE
+from fuseconv.tfl.slice_rules import ELEMENTWISE
 
 RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 # Kernels broadcast up to so many dimensions.
