@@ -11,6 +11,7 @@ import numpy as np
 
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.op_table import OpTable
 from fuseconv.ir.slice_spec import WHOLE, Masks, SliceSpec
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
@@ -18,7 +19,8 @@ from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
 
 # Builds the stacked results from the stacked operands; invariants among the operands are given as they are.
 Rule = Callable[["Batch"], "Value | list[Value]"]
-_RULES: dict[str, Rule] = {}
+_RULES: OpTable[Rule] = OpTable()
+_batches = _RULES.declare
 # What these take out or put together costs less at each step than a tensor more for the loop to read.
 MOVES = frozenset({
     "ConcatV2", "ExpandDims", "Identity", "Pack", "Reshape", "Slice", "Split", "SplitV", "Squeeze", "StridedSlice",
@@ -128,15 +130,6 @@ def is_safe(op: Op) -> bool:
     if op.type in _MAY_FAIL:
         return all(value is not None and (value.dtype.is_float or value.is_const) for value in op.operands)
     return op.type in _RULES or op.type in ("Fill", "Shape", "Pack", "Range", "ZerosLike", "OnesLike")
-
-
-def _batches(*names: str) -> Callable[[Rule], Rule]:
-    def declare(rule: Rule) -> Rule:
-        for name in names or (rule.__name__,):
-            _RULES[name] = rule
-        return rule
-
-    return declare
 
 
 @_batches(*UNARY, "Identity", "OnesLike", "ZerosLike")

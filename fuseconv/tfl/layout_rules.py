@@ -17,6 +17,7 @@ import numpy as np
 
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.ir.op_table import OpTable
 from fuseconv.tfl.slice_rules import ELEMENTWISE
 
 RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
@@ -121,7 +122,8 @@ class Arranged:
     plain: bool = False
 
 
-_RULES: dict[str, Callable[[Op, Form], Arranged | None]] = {}
+_RULES: OpTable[Callable[[Op, Form], Arranged | None]] = OpTable()
+_rule = _RULES.declare
 
 
 def arranged(op: Op, form: Form) -> Arranged | None:
@@ -133,14 +135,6 @@ def arranged(op: Op, form: Form) -> Arranged | None:
     if any(v.shape is None or v.variable or v.quantisation is not None for v in values):
         return None
     return rule(op, form) if op.operands[0] is not None else None
-
-
-def _rule(*kinds: str) -> Callable:
-    def declare(function: Callable[[Op, Form], Arranged | None]) -> Callable[[Op, Form], Arranged | None]:
-        _RULES.update(dict.fromkeys(kinds, function))
-        return function
-
-    return declare
 
 
 @_rule(*ELEMENTWISE)

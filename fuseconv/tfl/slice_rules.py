@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.op_table import OpTable
 
 
 class Part(NamedTuple):
@@ -23,7 +24,8 @@ class Part(NamedTuple):
 
 # What each operand must give, None for the whole of it; None instead of a list if the op does not keep them apart.
 Needs = list[Part | None] | None
-_RULES: dict[str, Callable[[Op, Part], Needs]] = {}
+_RULES: OpTable[Callable[[Op, Part], Needs]] = OpTable()
+_rule = _RULES.declare
 
 ELEMENTWISE = (
     "ABS", "ADD", "CAST", "CEIL", "COS", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU",
@@ -43,14 +45,6 @@ def needs(op: Op, part: Part) -> Needs:
 
 def _data(op: Op) -> list[Value | None]:
     return op.operands[:2] if op.type == "BATCH_MATMUL" else op.operands[:1]
-
-
-def _rule(*kinds: str) -> Callable:
-    def declare(function: Callable[[Op, Part], Needs]) -> Callable[[Op, Part], Needs]:
-        _RULES.update(dict.fromkeys(kinds, function))
-        return function
-
-    return declare
 
 
 @_rule(*ELEMENTWISE)
