@@ -29,14 +29,14 @@ import numpy as np
 
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.signature import IRRELEVANT
+from fuseconv.tf.traits import ADDS
+from fuseconv.tf.traits import COMMUTATIVE as TF_COMMUTATIVE
 from fuseconv.tfl.builder import TABLE
+from fuseconv.tfl.traits import COMMUTATIVE as TFL_COMMUTATIVE
 
-COMMUTATIVE = frozenset({
-    "tf.Add", "tf.AddV2", "tf.Mul", "tf.Maximum", "tf.Minimum", "tf.SquaredDifference", "tf.Equal", "tf.NotEqual",
-    "tf.LogicalAnd", "tf.LogicalOr", "tfl.ADD", "tfl.MUL", "tfl.MAXIMUM", "tfl.MINIMUM", "tfl.SQUARED_DIFFERENCE",
-})  # fmt: skip
-_ADD = ("tf.Add", "tf.AddV2")
-_SYNONYMS = {"tf.Add": _ADD, "tf.AddV2": _ADD, "tf.RealDiv": ("tf.RealDiv", "tf.Div")}
+_COMMUTATIVE = TF_COMMUTATIVE | {f"tfl.{type}" for type in TFL_COMMUTATIVE}
+_ADD = tuple(sorted(ADDS))
+_SYNONYMS = {**dict.fromkeys(ADDS, _ADD), "tf.RealDiv": ("tf.RealDiv", "tf.Div")}
 # Constants are compared with what the author wrote in decimal, or computed in another precision.
 _RELATIVE_TOLERANCE = 1e-5
 # Constants with no more elements than this are compared by their contents, larger ones by identity.
@@ -96,7 +96,7 @@ class Node(Term):
         count = len(self.operands)
         if kind not in self.kinds or count > len(operands) or (count < len(operands) and not self.rest):
             return False
-        orders = [operands, operands[::-1]] if kind in COMMUTATIVE else [operands]
+        orders = [operands, operands[::-1]] if kind in _COMMUTATIVE else [operands]
         return any(all(map(_may_be, self.operands, order)) for order in orders)
 
 
@@ -309,7 +309,7 @@ def _match_parts(node: Node, op: Op, bound: Bindings) -> Iterator[None]:
     if not node.shared:
         bound.inner.append(op)
     yield from _match_operands(node.operands, op.operands, 0, op, bound)
-    if op.kind in COMMUTATIVE and node.operands:
+    if op.kind in _COMMUTATIVE and node.operands:
         yield from _match_operands(node.operands, op.operands[::-1], 0, op, bound)
     if not node.shared:
         bound.inner.pop()

@@ -16,16 +16,14 @@ from fuseconv.ir.slice_spec import WHOLE, Masks, SliceSpec
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
+from fuseconv.tf.traits import RESHAPES, TAKES
 
 # Builds the stacked results from the stacked operands; invariants among the operands are given as they are.
 Rule = Callable[["Batch"], "Value | list[Value]"]
 _RULES: OpTable[Rule] = OpTable()
 _batches = _RULES.declare
 # What these take out or put together costs less at each step than a tensor more for the loop to read.
-MOVES = frozenset({
-    "ConcatV2", "ExpandDims", "Identity", "Pack", "Reshape", "Slice", "Split", "SplitV", "Squeeze", "StridedSlice",
-    "Transpose", "Unpack",
-})  # fmt: skip
+MOVES = RESHAPES | TAKES | {"tf.ConcatV2", "tf.Identity", "tf.Pack", "tf.Transpose", "tf.Unpack"}
 # Integer divisors and indices may be wrong in rows that the loop never gets to.
 _MAY_FAIL = frozenset({"Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod"})
 

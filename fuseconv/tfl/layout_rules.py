@@ -18,9 +18,8 @@ import numpy as np
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.ir.op_table import OpTable
-from fuseconv.tfl.slice_rules import ELEMENTWISE
+from fuseconv.tfl.traits import ELEMENTWISE, REDUCTIONS, RESHAPES
 
-RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 # Kernels broadcast up to so many dimensions.
 _MOST_DIMENSIONS = 4
 
@@ -163,7 +162,7 @@ def _padded(op: Op, form: Form) -> Arranged | None:
     return Arranged([True, _constant(pads, np.array(rows, pads.data.dtype)), *[None] * (len(op.operands) - 2)])
 
 
-@_rule("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
+@_rule(*REDUCTIONS)
 def _reduced(op: Op, form: Form) -> Arranged | None:
     x, axes = op.operands
     if x is None or not form.takes(x.shape) or axes is None or axes.data is None:  # type: ignore[arg-type]

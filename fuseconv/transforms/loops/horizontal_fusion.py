@@ -20,6 +20,7 @@ from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
 from fuseconv.tf.side_effects import is_repeatable
+from fuseconv.tf.traits import TAKES
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 
 _ELEMENTWISE = frozenset({*UNARY, *BINARY, "BiasAdd"}) - {"Cast"}
@@ -159,7 +160,7 @@ class _Joiner:
     def drop_unread(self) -> None:
         kept: list[Op] = []
         for op in reversed(self.graph.ops):
-            if op.kind in _TAKES and not any(result.uses for result in op.results):
+            if op.kind in TAKES and not any(result.uses for result in op.results):
                 self.report.removed(op, "join parts", "what it took apart is used as a whole, or in larger parts")
                 detach(op)
             else:
@@ -186,7 +187,7 @@ class _Joiner:
         parts: dict[Value, dict[Value, _Part]] = {}
         for op in self.graph.ops:
             for result in op.results:
-                part = part_of(result) if op.kind in _TAKES else None
+                part = part_of(result) if op.kind in TAKES else None
                 if part is not None:
                     parts.setdefault(part.whole, {})[result] = part
         for whole, taken in parts.items():
@@ -226,13 +227,12 @@ def _axis_of_outputs(op: Op) -> int | None:
     return 3 if plain else None
 
 
-_TAKES = frozenset({"tf.Slice", "tf.Split", "tf.SplitV", "tf.StridedSlice"})
 
 
 def part_of(value: Value) -> _Part | None:
     """The part of a tensor's last dimension that a value is; None if it is none."""
     op = value.op
-    if op is None or op.kind not in _TAKES:
+    if op is None or op.kind not in TAKES:
         return None
     whole = op.operands[1 if op.kind == "tf.Split" else 0]
     if whole is None or not whole.shape or not value.shape or len(whole.shape) != len(value.shape):

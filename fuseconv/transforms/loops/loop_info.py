@@ -15,9 +15,8 @@ from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.side_effects import bodies, has_effect, is_repeatable
-from fuseconv.transforms.tf.simplify_control_flow import LOOPS
+from fuseconv.tf.traits import ADDS, LOOPS
 
-_ADDS = frozenset({"tf.Add", "tf.AddV2"})
 _COUNTS = (types.INT32, types.INT64)
 # Constants up to this size are compared by their contents.
 _SMALL_BYTES = 1 << 16
@@ -89,7 +88,7 @@ class LoopForm:
         if content is not None and content.size == 1:
             return content.reshape(-1)[0], 0
         op = value.op
-        if op is None or not (op.kind in _ADDS or op.kind == "tf.Sub"):
+        if op is None or not (op.kind in ADDS or op.kind == "tf.Sub"):
             return None
         left, right = (self.course(operand) for operand in op.operands)
         if left is None or right is None:
@@ -326,7 +325,7 @@ def _drop_readers_of(loop: LoopForm, needed: set[Value], acting: set[Op], report
 def _step(value: Value, made: Value) -> int | None:
     """What a step adds to an integer variable."""
     op = made.op
-    if op is None or op.kind not in _ADDS or value not in op.operands:
+    if op is None or op.kind not in ADDS or value not in op.operands:
         return None
     other = op.operands[1 - op.operands.index(value)]
     if other is None or other.data is None or other.data.size != 1:

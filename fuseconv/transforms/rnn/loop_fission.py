@@ -14,11 +14,10 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.traits import PRODUCTS
 from fuseconv.transforms.rnn.masking import unmasked
 from fuseconv.transforms.rnn.recurrence import Loop, NotALoop, classify, known_size
 from fuseconv.transforms.rnn.vectorize_body import Stacked
-
-_PRODUCTS = frozenset({"tf.MatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3", "tf.Einsum"})
 
 
 @dataclass
@@ -130,7 +129,7 @@ def _cuts(loop: Loop, group: list[int]) -> list[Value]:
                 visit(part)
 
     for op in loop.body.ops:
-        if op.kind in _PRODUCTS and op.result in inside:
+        if op.kind in PRODUCTS and op.result in inside:
             visit(op.operands[0])
     return list(cuts)
 

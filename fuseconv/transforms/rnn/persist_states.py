@@ -11,7 +11,8 @@ from fuseconv.ir.graph import Module, Op, Value, detach
 from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.resource_alias import VARIABLES, flow
+from fuseconv.tf.resource_alias import flow
+from fuseconv.tf.traits import VARIABLES
 
 MODES = ("written", "variable")
 

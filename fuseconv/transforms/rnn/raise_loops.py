@@ -15,6 +15,7 @@ from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.traits import CONVOLUTIONS, LOOPS, PRODUCTS
 from fuseconv.transforms.rnn.loop_fission import split
 from fuseconv.transforms.rnn.masking import Handover, Masked, unmasked
 from fuseconv.transforms.rnn.match_cell import Cell, NoCell, recognise
@@ -22,10 +23,8 @@ from fuseconv.transforms.rnn.pack_weights import build_weights
 from fuseconv.transforms.rnn.recurrence import Loop, NotALoop, Output, classify, is_stack, known_size
 from fuseconv.transforms.rnn.reroll import rolled_steps
 from fuseconv.transforms.rnn.sequence import Sequence
-from fuseconv.transforms.tf.simplify_control_flow import LOOPS
 
 _RULE = "raise_loops"
-_PRODUCTS = frozenset({"MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Conv2D"})
 _SWAP = [1, 0, 2]
 
 
@@ -129,7 +128,7 @@ def _recognised(op: Op, module: Module) -> _Outline:
 def _is_recurrent(op: Op, module: Module) -> bool:
     """True of a loop that a user may take for an RNN: it multiplies matrices at each step and carries what it makes."""
     body = module.functions[op.attrs["body"].name]
-    multiplies = any(inner.type in _PRODUCTS for inner in body.ops)
+    multiplies = any(inner.kind in PRODUCTS | CONVOLUTIONS for inner in body.ops)
     carried = (made for value, made in zip(body.inputs, body.outputs) if made is not value)
     return multiplies and any(value.dtype.is_float for value in carried)
 

@@ -12,12 +12,10 @@ from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.tf.batching_rules import row_read
 from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.tf.tensor_list_rules import counts
-from fuseconv.transforms.tf.simplify_control_flow import LOOPS
+from fuseconv.tf.traits import ADDS, COMPARISONS, EMPTY_LISTS, LOOPS
 
-ADDS = frozenset({"tf.Add", "tf.AddV2"})
 # Ops that write rows of a tensor into a list, with the operand that is the tensor; the next is the rows' places.
 _SCATTERS = {"tf.TensorListScatter": 0, "tf.TensorListScatterV2": 0, "tf.TensorListScatterIntoExistingList": 1}
-_COMPARISONS = frozenset({"tf.Less", "tf.LessEqual", "tf.Greater", "tf.GreaterEqual"})
 
 
 class NotALoop(Exception):
@@ -149,7 +147,7 @@ class _Classifier:
             if test.kind in ("tf.Greater", "tf.GreaterEqual"):
                 counter, bound = bound, counter
             known = position.get(counter, -1) if counter is not None else -1
-            if test.kind not in _COMPARISONS or known not in self.counters:
+            if test.kind not in COMPARISONS or known not in self.counters:
                 raise NotALoop("its end depends on what it computes")
             size = self.bound(bound, position)
             if size is None:
@@ -323,7 +321,7 @@ def is_stack(op: Op) -> bool:
 
 def _is_new_list(value: Value | None) -> bool:
     op = value.op if value is not None else None
-    return op is not None and op.kind in ("tf.TensorListReserve", "tf.EmptyTensorList")
+    return op is not None and op.kind in EMPTY_LISTS
 
 
 def _gathered_axis(op: Op) -> int | None:

@@ -9,8 +9,9 @@ from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
 from fuseconv.ir.graph import Module, Op, Value, detach
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.resource_alias import VARIABLES, are_read, flow
+from fuseconv.tf.resource_alias import are_read, flow
 from fuseconv.tf.side_effects import bodies, has_effect
+from fuseconv.tf.traits import VARIABLES
 
 _READ, _ASSIGN = "tf.ReadVariableOp", "tf.AssignVariableOp"
 

@@ -8,8 +8,9 @@ from fuseconv.ir.graph import Module, Op, Value, Variable, constant, detach, rep
 from fuseconv.ir.types import INT32
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.resource_alias import FORWARDS, VARIABLES, flow
+from fuseconv.tf.resource_alias import flow
 from fuseconv.tf.side_effects import bodies
+from fuseconv.tf.traits import FORWARDS, VARIABLES
 
 # Ops that take a variable's handle and leave the variable as it was.
 _READS = frozenset({
@@ -17,7 +18,7 @@ _READS = frozenset({
     "tf.IsVariableInitialized",
 })  # fmt: skip
 # Variables of TF1, which are what they hold.
-_REFERENCES = frozenset({"tf.VariableV2", "tf.Variable"})
+_REFERENCES = VARIABLES - {"tf.VarHandleOp"}
 
 
 @module_pass("freeze-variables", requires=(NO_TF1_CONTROL_FLOW,), ensures=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))

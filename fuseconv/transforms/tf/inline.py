@@ -12,8 +12,8 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_graph, det
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.side_effects import references
+from fuseconv.tf.traits import CALLS
 
-CALLS = frozenset({"tf.PartitionedCall", "tf.StatefulPartitionedCall"})
 # Far beyond any model of any size; forty functions that each call the next one twice would be a million million ops.
 _MAX_OPS = 1 << 22
 _MAX_DEPTH = 100

@@ -13,12 +13,11 @@ from fuseconv.ir.graph import Module, Op, Table, Value, constant, detach, replac
 from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.resource_alias import TABLES
+from fuseconv.tf.traits import TABLE_READS, TABLES
 
 _NATIVE = frozenset({(types.STRING, types.INT64), (types.INT64, types.STRING)})
 _KEYS = frozenset({types.STRING, types.INT64, types.INT32})
 _VALUES = frozenset({types.STRING, types.INT64, types.INT32, types.FLOAT32, types.BOOL})
-_READS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTableSizeV2", "tf.LookupTableSize"})
 
 
 @module_pass("legalize-hash-tables")
@@ -42,7 +41,7 @@ def legalize_hash_tables(module: Module) -> None:
 
 def _table(op: Op, module: Module) -> Table | None:
     """The table that an op reads, if it is one to take apart."""
-    handle = op.operands[0] if op.kind in _READS else None
+    handle = op.operands[0] if op.kind in TABLE_READS else None
     if handle is None or handle.op is None or handle.op.kind not in TABLES:
         return None
     table = module.tables[handle.op.attrs["shared_name"]]

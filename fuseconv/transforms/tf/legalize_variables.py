@@ -13,8 +13,9 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, Variable, const
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.resource_alias import FORWARDS, TABLES, VARIABLES, are_read, flow
+from fuseconv.tf.resource_alias import are_read, flow
 from fuseconv.tf.side_effects import bodies
+from fuseconv.tf.traits import FIXED_TABLES, FORWARDS, TABLE_READS, TABLES, VARIABLES
 from fuseconv.tfl.builder import Builder
 
 # Ops that fill a table with what the loader has read from the model: the contents that the table then has for good.
@@ -22,9 +23,7 @@ _IMPORTS = frozenset({
     "tf.LookupTableImportV2", "tf.LookupTableImport", "tf.InitializeTableV2", "tf.InitializeTable",
     "tf.InitializeTableFromTextFileV2", "tf.InitializeTableFromTextFile",
 })  # fmt: skip
-_FIXED_TABLES = frozenset({"tf.HashTableV2", "tf.HashTable"})
 _MUTABLE_TABLES = {"tf.MutableHashTableV2": "tf.HashTableV2", "tf.MutableHashTable": "tf.HashTable"}
-_LOOKUPS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTableSizeV2", "tf.LookupTableSize"})
 # Tables have numbers of their own choice, variables get theirs from 0 on, and both count as resources.
 _FIRST_TABLE = 1 << 20
 INITIALISER = "initialise"
@@ -51,7 +50,7 @@ def legalize_variables(module: Module, report: Report) -> None:
     for kinds in (VARIABLES, TABLES):
         _sink_handles(module, flow(module, kinds), kinds)
     variables = flow(module, VARIABLES)
-    tables = flow(module, _FIXED_TABLES)
+    tables = flow(module, FIXED_TABLES)
     for graph in module.graphs():
         ops, graph.ops = graph.ops, []
         for op in ops:
@@ -72,7 +71,7 @@ def _fix_tables(module: Module) -> None:
     for value, known in names.items():
         for op in value.uses:
             passes_on = op.kind in FORWARDS or op.kind == "ir.return" or any(True for _ in bodies(op, module))
-            if op.kind not in _LOOKUPS and not passes_on:
+            if op.kind not in TABLE_READS and not passes_on:
                 written |= known
     for graph in module.graphs():
         for op in graph.ops:

@@ -15,10 +15,10 @@ from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.reify_dims import Sizes
-from fuseconv.tf.resource_alias import FORWARDS
 from fuseconv.tf.shape_functions.tensor_lists import stated
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.tensor_list_rules import REWRITES, zero
+from fuseconv.tf.traits import FORWARDS, LOOPS
 
 # Ops that make a list without elements to take its element shape from, with the operand that counts them.
 _MAKERS = {"tf.TensorListReserve": 1, "tf.EmptyTensorList": None}
@@ -259,7 +259,7 @@ def _lists(module: Module) -> list[_List]:
 def _same(op: Op, module: Module) -> Iterator[tuple[Value | None, Value | None]]:
     """The pairs of values that are one list if they are lists."""
     inner = list(bodies(op, module))
-    loop = op.type in ("While", "StatelessWhile")
+    loop = op.kind in LOOPS
     for body, offset in inner:
         yield from zip(op.operands[offset:], body.inputs)
         if not loop or body.name == op.attrs["body"].name:

@@ -15,13 +15,10 @@ from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.side_effects import is_repeatable
+from fuseconv.tf.traits import BRANCHES, EMPTY_LISTS, FORWARDS, LOOPS
 from fuseconv.transforms.tf.inline import move_body
 
-LOOPS = frozenset({"tf.While", "tf.StatelessWhile"})
-_BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
 _CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
-_EMPTY_LISTS = frozenset({"tf.TensorListReserve", "tf.EmptyTensorList"})
-_HANDED_ON = frozenset({"tf.Identity", "tf.PlaceholderWithDefault", "tf.StopGradient"})
 _LOGIC = frozenset({"tf.Equal", "tf.LogicalAnd", "tf.LogicalNot", "tf.LogicalOr", "tf.NotEqual"})
 # Constants up to this size are compared by their contents, larger ones by identity.
 _SMALL_BYTES = 256
@@ -44,17 +41,17 @@ def simplify_control_flow(module: Module, report: Report) -> None:
         for op in ops:
             if op.kind in LOOPS:
                 _prune_loop(op, module)
-            if op.kind in _BRANCHES and op.operands[0] is not None and op.operands[0].is_const:
+            if op.kind in BRANCHES and op.operands[0] is not None and op.operands[0].is_const:
                 _take_branch(op, graph, module, report)
             else:
-                if op.kind in _BRANCHES:
+                if op.kind in BRANCHES:
                     _prune_branches(op, module)
                 graph.ops.append(op)
 
 
 def has_known_branch(module: Module) -> bool:
     """Whether there is a branch on a constant."""
-    branches = (op.operands[0] for graph in module.graphs() for op in graph.ops if op.kind in _BRANCHES)
+    branches = (op.operands[0] for graph in module.graphs() for op in graph.ops if op.kind in BRANCHES)
     return any(condition is not None and condition.is_const for condition in branches)
 
 
@@ -68,7 +65,7 @@ def fold_default_branches(module: Module, report: Report) -> None:
         graph = pending.pop()
         ops, graph.ops = graph.ops, []
         for op in ops:
-            known = _default(op.operands[0]) if op.kind in _BRANCHES else None
+            known = _default(op.operands[0]) if op.kind in BRANCHES else None
             if known is None:
                 graph.ops.append(op)
                 continue
@@ -82,8 +79,8 @@ def _default(value: Value | None) -> np.ndarray | None:
     """What a condition is if nobody feeds it anything else; None if that is not known."""
     if value is None or value.is_const or value.op is None:
         return None if value is None else value.data
-    if value.op.kind in _HANDED_ON:
-        return _default(value.op.operands[0])
+    if value.op.kind in FORWARDS:
+        return _default(value.op.operands[value.index])
     operands = [_default(operand) for operand in value.op.operands] if value.op.kind in _LOGIC else [None]
     known = [operand for operand in operands if operand is not None]
     made = evaluate(value.op, known) if len(known) == len(operands) else None
@@ -144,7 +141,7 @@ def _express_conditions(graph: Graph, module: Module) -> None:
         if op.kind in LOOPS:
             cond = module.functions[op.attrs["cond"].name]
             cond.outputs = [_truth(TfBuilder(cond.ops, op), cond.outputs[0])]
-        elif op.kind in _BRANCHES and op.operands[0] is not None:
+        elif op.kind in BRANCHES and op.operands[0] is not None:
             op.set_operand(0, _truth(TfBuilder(graph.ops, op), op.operands[0]))
         graph.ops.append(op)
 
@@ -213,7 +210,7 @@ def _start(value: Value | None) -> Any:
     """What two values have in common only if they are the same: lists without elements too."""
     if value is not None and value.data is not None and value.data.nbytes <= _SMALL_BYTES:
         return value.dtype.name, value.data.shape, value.data.tobytes()
-    if value is not None and value.op is not None and value.op.kind in _EMPTY_LISTS:
+    if value is not None and value.op is not None and value.op.kind in EMPTY_LISTS:
         return value.op.kind, _attributes(value.op), *map(_start, value.op.operands)
     return id(value)
 

@@ -14,6 +14,7 @@ from fuseconv.ir.slice_spec import Pick, SliceSpec, Take
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.traits import RESHAPES
 
 # Given an op and a builder, the value that can stand for its result, or None.
 Rule = Callable[[Op, Builder], Value | None]
@@ -27,7 +28,6 @@ _CLAMPS = frozenset({"RELU", "RELU6", "RELU_0_TO_1"})
 _KEEPS_SIGNS = frozenset({
     "AVERAGE_POOL_2D", "EXPAND_DIMS", "MAX_POOL_2D", "RESHAPE", "SLICE", "SQUEEZE", "STRIDED_SLICE", "TRANSPOSE",
 })  # fmt: skip
-RESHAPES = frozenset({"tfl.RESHAPE", "tfl.EXPAND_DIMS", "tfl.SQUEEZE"})
 
 
 @module_pass("canonicalize-tfl", requires=(TFL_ONLY,))
@@ -158,7 +158,7 @@ def merge_reshapes(op: Op, tfl: Builder) -> Value | None:
     operand = op.operands[0]
     assert operand is not None
     inner = operand.op
-    if inner is None or inner.kind not in RESHAPES:
+    if inner is None or inner.type not in RESHAPES:
         return None
     source = inner.operands[0]
     target = tfl.static_shape(op.result.shape)
@@ -189,7 +189,7 @@ def merge_transposes(op: Op, tfl: Builder) -> Value | None:
             tfl.sources = tuple(dict.fromkeys((*x.op.sources, *op.sources)))
             return tfl.transpose(source, order)
     if moves_only_units(x.shape, order) and tfl.static_shape(op.result.shape) is not None:
-        if x.op is not None and x.op.kind in RESHAPES and x.op.operands[0] is not None:
+        if x.op is not None and x.op.type in RESHAPES and x.op.operands[0] is not None:
             tfl.sources = tuple(dict.fromkeys((*x.op.sources, *op.sources)))
             x = x.op.operands[0]
         return x if x.shape == op.result.shape else _reshape(tfl, x, op.result)
