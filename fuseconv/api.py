@@ -193,7 +193,7 @@ def _convert(
         context, verify_each=options.verify_each, print_before=options.print_ir_before,
         print_after=options.print_ir_after, stream=sys.stderr, progress=progress,
     )  # fmt: skip
-    with limited(budget), closing(body_check), _reporting(context):
+    with limited(budget), closing(body_check), _reporting(context), registry.offering():
         with manager.stage("load"):
             context.module = load(
                 model, signatures=options.signatures, tags=options.tags, inputs=options.inputs, outputs=options.outputs,

@@ -10,12 +10,7 @@ from collections.abc import Callable, Collection
 
 from fuseconv.ir.graph import Module, Op
 from fuseconv.ir.verifier import Fact
-from fuseconv.tf.resource_alias import VARIABLES
-
-_TF1_CONTROL_FLOW = frozenset({
-    "tf.Enter", "tf.Exit", "tf.LoopCond", "tf.Merge", "tf.NextIteration", "tf.RefEnter", "tf.RefExit", "tf.RefMerge",
-    "tf.RefNextIteration", "tf.RefSwitch", "tf.Switch",
-})  # fmt: skip
+from fuseconv.tf.traits import TF1_CONTROL_FLOW, VARIABLES
 
 
 def _first(module: Module, contradicts: Callable[[Op], bool], what: str) -> str:
@@ -50,7 +45,7 @@ def _reads_a_constant(module: Module) -> str:
 
 
 TFL_ONLY = Fact("TFL_ONLY", lambda module: _first(module, lambda op: op.dialect != "tfl", "is no TFLite op"))
-NO_TF1_CONTROL_FLOW = Fact("NO_TF1_CONTROL_FLOW", _none_of(_TF1_CONTROL_FLOW, "is control flow of TF1"))
+NO_TF1_CONTROL_FLOW = Fact("NO_TF1_CONTROL_FLOW", _none_of(TF1_CONTROL_FLOW, "is control flow of TF1"))
 NO_TENSOR_LISTS = Fact(
     "NO_TENSOR_LISTS", lambda module: _first(module, lambda op: op.type.startswith("TensorList"), "handles a list")
 )

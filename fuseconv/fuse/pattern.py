@@ -44,12 +44,13 @@ from fuseconv.fuse.pattern_terms import (
 )  # fmt: skip
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.signature import IRRELEVANT
+from fuseconv.tf.traits import ADDS
 from fuseconv.tfl.builder import TABLE
 
 __all__ = ["Constant", "Dialect", "Pattern", "Term", "pattern"]
 
-_ADD = ("tf.Add", "tf.AddV2")
-_SYNONYMS = {"tf.Add": _ADD, "tf.AddV2": _ADD, "tf.RealDiv": ("tf.RealDiv", "tf.Div")}
+_ADD = tuple(sorted(ADDS))
+_SYNONYMS = {**dict.fromkeys(ADDS, _ADD), "tf.RealDiv": ("tf.RealDiv", "tf.Div")}
 # Constants are compared with what the author wrote in decimal, or computed in another precision.
 _RELATIVE_TOLERANCE = 1e-5
 # Constants with no more elements than this are compared by their contents, larger ones by identity.

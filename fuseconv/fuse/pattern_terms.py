@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fuseconv.ir.graph import Op, Value
+from fuseconv.tf.traits import COMMUTATIVE as TF_COMMUTATIVE
+from fuseconv.tfl.traits import COMMUTATIVE as TFL_COMMUTATIVE
 
-COMMUTATIVE = frozenset({
-    "tf.Add", "tf.AddV2", "tf.Mul", "tf.Maximum", "tf.Minimum", "tf.SquaredDifference", "tf.Equal", "tf.NotEqual",
-    "tf.LogicalAnd", "tf.LogicalOr", "tfl.ADD", "tfl.MUL", "tfl.MAXIMUM", "tfl.MINIMUM", "tfl.SQUARED_DIFFERENCE",
-})  # fmt: skip
+COMMUTATIVE = TF_COMMUTATIVE | {f"tfl.{type}" for type in TFL_COMMUTATIVE}
 
 
 class Constant:

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
 
 from fuseconv.errors import InputError
+from fuseconv.fuse.guard import folder, shape_function
 from fuseconv.fuse.match import Fusion
+from fuseconv.ir.op_table import OpTable
 from fuseconv.ir.signature import OpFunction, op_function
 from fuseconv.pass_manager import Pass
 from fuseconv.report.records import Report
-
-
-@dataclass(frozen=True)
-class Owned:
-    """A fusion or rule, with the module that it comes from."""
-
-    origin: str
-    item: Fusion | OpFunction
+from fuseconv.tf import folders, shape_functions
 
 
 class Registry:
     """The converter modules of one conversion: `Registry(*modules)`.
 
-    A module offers fusions in a list `FUSIONS`, lowering rules as functions marked with `@lowers`. Two that claim one
-    name are an InputError that names both owners.
+    A module offers fusions in a list `FUSIONS`, lowering rules as functions marked with `@lowers`, shape functions with
+    `@infers` and folders with `@kernel`. Two that claim one name are an InputError that names both owners.
 
     passes: those that modules offer, functions marked with `@module_pass(..., before=...)` or `after=`.
     custom_objects: the classes and functions that a module offers in a dict `CUSTOM_OBJECTS`, by the names that Keras
@@ -36,8 +31,10 @@ class Registry:
     """
 
     def __init__(self, *modules: ModuleType) -> None:
-        self._fusions: dict[str, Owned] = {}
-        self._rules: dict[str, Owned] = {}
+        self._fusions: OpTable[Fusion] = OpTable()
+        self.rules: OpTable[OpFunction] = OpTable("lowers", op_function)
+        self._shapes: OpTable[OpFunction] = OpTable("infers", shape_function, shape_functions.TABLE)
+        self._folders: OpTable[OpFunction] = OpTable("kernel", folder, folders.TABLE)
         self.custom_objects: dict[str, Any] = {}
         self.passes: list[Pass] = []
         self._modules: list[ModuleType] = []
@@ -48,7 +45,7 @@ class Registry:
     def builtin(cls) -> Registry:
         """Return the modules that come with fuseconv, in a registry of the caller's own."""
         registry, shared = cls(), _builtin()
-        registry._fusions, registry._rules = dict(shared._fusions), dict(shared._rules)
+        registry._fusions, registry.rules = shared._fusions.copy(), shared.rules.copy()
         registry._modules = list(shared._modules)
         return registry
 
@@ -65,13 +62,12 @@ class Registry:
         if not isinstance(fusions, (list, tuple)) or not all(isinstance(fusion, Fusion) for fusion in fusions):
             raise InputError(f"FUSIONS of {origin} must be a list of fusions, not {fusions!r}")
         for fusion in fusions:
-            self._claim(self._fusions, fusion.name, fusion, origin)
-        for function in vars(module).values():
-            if callable(function) and getattr(function, "__module__", None) == module.__name__:
-                for name in getattr(function, "lowers", ()):
-                    self._claim(self._rules, name, op_function(function, name), origin)
-            if isinstance(function, Pass) and function.function.__module__ == module.__name__:
-                self._add_pass(function, origin)
+            self._fusions.claim(fusion.name, fusion, origin)
+        for table in (self.rules, self._shapes, self._folders):
+            table.collect(module, origin)
+        for item in vars(module).values():
+            if isinstance(item, Pass) and item.function.__module__ == module.__name__:
+                self._add_pass(item, origin)
         self.custom_objects |= getattr(module, "CUSTOM_OBJECTS", {})
 
     def _add_pass(self, item: Pass, origin: str) -> None:
@@ -81,7 +77,7 @@ class Registry:
 
     @property
     def fusions(self) -> list[Fusion]:
-        return [owned.item for owned in self._fusions.values()]  # type: ignore[misc]
+        return list(self._fusions.values())
 
     def choose_fusions(self, only: Sequence[str], without: Sequence[str], report: Report) -> list[Fusion]:
         """Return the fusions whose names match the globs of the first argument (all, if there are none) and not those
@@ -100,19 +96,17 @@ class Registry:
                 report.record("refused", fusion.name, (), why="it was switched off")
         return chosen
 
-    @property
-    def rules(self) -> dict[str, OpFunction]:
-        return {name: owned.item for name, owned in self._rules.items()}  # type: ignore[misc]
+    @contextmanager
+    def offering(self) -> Iterator[None]:
+        """Let the modules' shape functions and folders serve a conversion."""
+        with ExitStack() as stack:
+            stack.enter_context(shape_functions.TABLE.offering(self._shapes))
+            stack.enter_context(folders.TABLE.offering(self._folders))
+            yield
 
     def origin(self, name: str) -> str:
         """Return the module that owns a fusion or a rule."""
-        owned = self._fusions.get(name) or self._rules[name]
-        return owned.origin
-
-    def _claim(self, table: dict[str, Owned], name: str, item: Fusion | OpFunction, origin: str) -> None:
-        if name in table:
-            raise InputError(f"{name} is claimed by both {table[name].origin} and {origin}; leave one out")
-        table[name] = Owned(origin, item)
+        return self._fusions.owners.get(name) or self.rules.owners[name]
 
 
 @functools.cache

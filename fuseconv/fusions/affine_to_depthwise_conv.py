@@ -16,11 +16,11 @@ from fuseconv.fusions.constant_operands import finite_array, per_channel
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS
+from fuseconv.tfl.traits import ARITHMETIC, LAYOUT_CHANGES
 
 _ACTIVATIONS = (None, "NONE", *FUSED_ACTIVATIONS)
 # Ops that may take the constants into their weights, or that may go away from before such an op.
-_TAKERS = frozenset({*LAYOUTS, "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "PAD", "PADV2"})
-_ARITHMETIC = frozenset({"ADD", "SUB", "MUL", "DIV"})
+_TAKERS = frozenset({*LAYOUTS, *LAYOUT_CHANGES, "PAD", "PADV2"})
 
 
 @pattern
@@ -46,7 +46,7 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 def _may_take(reader: Op) -> bool:
     constants = any(value is not None and value.is_const for value in reader.operands)
-    return reader.type in _TAKERS or (reader.type in _ARITHMETIC and constants)
+    return reader.type in _TAKERS or (reader.type in ARITHMETIC and constants)
 
 
 def _vector(m: Match, constant: Value) -> np.ndarray | None:

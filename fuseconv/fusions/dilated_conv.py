@@ -16,16 +16,14 @@ from fuseconv.fusions.fold_padding import pads_as_same, windows
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.forms import RESHAPES
+from fuseconv.tfl.traits import CONVOLUTIONS, RESHAPES
 from fuseconv.tfl.type_inference import content
-
-_CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 
 
 @pattern
 def two_dimensions(tfl: Any, x: Any, block: Constant, pads: Any, block2: Constant, crops: Any) -> Term:
     batches = tfl.SPACE_TO_BATCH_ND(x, block, pads, shared=True)
-    conv = tfl[_CONVOLUTIONS](batches, ..., name="conv", padding="VALID")
+    conv = tfl[CONVOLUTIONS](batches, ..., name="conv", padding="VALID")
     return tfl.BATCH_TO_SPACE_ND(conv, block2, crops)
 
 
@@ -33,7 +31,7 @@ def two_dimensions(tfl: Any, x: Any, block: Constant, pads: Any, block2: Constan
 def one_dimension(tfl: Any, x: Any, block: Constant, pads: Any, block2: Constant, crops: Any) -> Term:
     batches = tfl.SPACE_TO_BATCH_ND(x, block, pads, shared=True)
     data = tfl[RESHAPES](batches, ..., name="expand", shared=True)
-    conv = tfl[_CONVOLUTIONS](data, ..., name="conv", padding="VALID")
+    conv = tfl[CONVOLUTIONS](data, ..., name="conv", padding="VALID")
     return tfl.BATCH_TO_SPACE_ND(tfl[RESHAPES](conv, ..., name="squeeze"), block2, crops)
 
 

@@ -9,14 +9,13 @@ from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-
-_MOVES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE")
+from fuseconv.tfl.traits import LAYOUT_CHANGES
 
 
 @pattern
 def there_and_back(tfl: Any, x: Any) -> Term:
     number = tfl.CAST(x, shared=True, name="number")
-    return tfl.CAST(number | tfl[_MOVES](number, ..., name="move"), out_data_type="BOOL", name="back")
+    return tfl.CAST(number | tfl[LAYOUT_CHANGES](number, ..., name="move"), out_data_type="BOOL", name="back")
 
 
 def check(m: Match) -> None:

@@ -16,6 +16,7 @@ from fuseconv.fusions.constant_operands import finite_array, per_channel, scaled
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS, Linear, linear
+from fuseconv.tfl.traits import ARITHMETIC
 
 _LINEAR = tuple(LAYOUTS)
 BEHIND_ACTIVATION = "an activation stands between"
@@ -97,7 +98,7 @@ def _folded(m: Match, found: Linear) -> tuple[Value, np.ndarray | None]:
 
 
 # CONCATENATION has the option, but its kernel refuses any activation.
-_ACTIVATED = (*LAYOUTS, "ADD", "SUB", "MUL", "DIV", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+_ACTIVATED = (*LAYOUTS, *ARITHMETIC, "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 
 
 @pattern

@@ -16,14 +16,12 @@ from fuseconv.fusions.constant_operands import finite_array
 from fuseconv.ir.dims import Shape, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.forms import RESHAPES
-
-_REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
+from fuseconv.tfl.traits import REDUCTIONS, RESHAPES
 
 
 @pattern
 def reshaped(tfl: Any, x: Any) -> Term:
-    reduction = tfl[_REDUCTIONS](x, ..., name="reduction")
+    reduction = tfl[REDUCTIONS](x, ..., name="reduction")
     return tfl[RESHAPES](reduction | tfl[RESHAPES](reduction, ...), ..., name="reshape")
 
 

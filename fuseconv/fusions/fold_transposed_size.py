@@ -7,6 +7,7 @@ from typing import Any
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.ir.graph import Value
+from fuseconv.ir.slice_spec import Pick, SliceSpec, Take
 from fuseconv.tfl.builder import Builder
 
 
@@ -17,10 +18,10 @@ def transposed_size(tfl: Any, x: Any, order: Constant, begin: Constant, end: Con
 
 
 def check(m: Match) -> None:
-    m.require(m.taken.attrs.keys() <= {"shrink_axis_mask"}, "it is not one size that is taken")
-    shrinks = m.taken.attrs.get("shrink_axis_mask") == 1
-    start = int(m.begin.data[0])
-    m.require(shrinks or (start >= 0 and int(m.end.data[0]) == start + 1), "it is not one size that is taken")
+    spec = SliceSpec.of(m.taken)
+    entry = spec.entries[0] if spec is not None and len(spec.entries) == 1 else None
+    one = isinstance(entry, Take) and entry.begin is not None and entry.begin >= 0 and entry.end == entry.begin + 1
+    m.require(one or isinstance(entry, Pick), "it is not one size that is taken")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

@@ -13,6 +13,7 @@ import numpy as np
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import Linear, linear
 
@@ -83,17 +84,14 @@ def _channels(value: Value) -> _Channels | None:
 
 
 def _sliced(op: Op, size: int) -> _Channels | None:
-    x, begin, _, steps = op.operands
-    shape = None if x is None else x.shape
-    if x is None or shape is None or begin is None or begin.data is None or steps is None or steps.data is None:
-        return None
-    if any(op.attrs.get(f"{name}_mask") for name in ("ellipsis", "new_axis", "shrink_axis")):
+    x, spec = op.operands[0], SliceSpec.of(op)
+    takes = spec.takes() if spec is not None else None
+    if x is None or x.shape is None or takes is None or len(takes) < 4 or _size(x) is None:
         return None
     # Of whole dimensions the result has the size; the channels that it has tell where it ends.
-    whole = len(shape) == 4 and shape[:3] == op.result.shape[:3]  # type: ignore[index]
-    if not whole or (steps.data != 1).any() or len(begin.data) < 4 or _size(x) is None:
+    first = takes[3].begin or 0
+    if len(x.shape) != 4 or x.shape[:3] != op.result.shape[:3] or not isinstance(first, int):  # type: ignore[index]
         return None
-    first = 0 if int(op.attrs.get("begin_mask", 0)) & 8 else int(begin.data[3])
     first += _size(x) if first < 0 else 0  # type: ignore[operator]
     return _Channels(x, first, first + size)
 

@@ -17,13 +17,12 @@ from fuseconv.fusions.constant_operands import broadcast_constant, finite_array,
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.forms import RESHAPES
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, linear
+from fuseconv.tfl.traits import ARITHMETIC, LAYOUT_CHANGES
 
 # They put each element elsewhere and add none. A BATCH_TO_SPACE_ND leaves the channels where they are.
-_MOVES = (*RESHAPES, "TRANSPOSE", "BATCH_TO_SPACE_ND")
+_MOVES = (*LAYOUT_CHANGES, "BATCH_TO_SPACE_ND")
 # They have activations of their own.
-_ARITHMETIC = ("ADD", "SUB", "MUL", "DIV")
 _NOT_TAKEN = "no convolution or dense layer stands before it that takes the constant"
 _NOT_ACTIVATED = "no op stands before it that takes the activation"
 
@@ -50,7 +49,7 @@ def check(m: Match) -> None:
 
 
 def check_activation(m: Match) -> None:
-    m.require(_reaches_linear_op(m.move.result, np.zeros((), np.float32), _ARITHMETIC), _NOT_ACTIVATED)
+    m.require(_reaches_linear_op(m.move.result, np.zeros((), np.float32), ARITHMETIC), _NOT_ACTIVATED)
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

@@ -15,8 +15,8 @@ from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.fusions.fold_into_linear import linear_of
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.forms import RESHAPES
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS
+from fuseconv.tfl.traits import RESHAPES
 
 
 @pattern

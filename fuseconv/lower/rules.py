@@ -8,6 +8,7 @@ import numpy as np
 
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Op, Value
+from fuseconv.ir.op_table import marks
 from fuseconv.ir.types import DType
 from fuseconv.tfl.builder import Builder
 
@@ -49,14 +50,7 @@ def lowers(*names: str | Callable) -> Callable:
     defaults; an op with an attribute that the rule does not name is refused. It returns the result, or a list with one
     value (or None where nobody reads it) for each result. Importing registers nothing: `Registry` collects.
     """
-    if len(names) == 1 and callable(names[0]):
-        return lowers()(names[0])
-
-    def mark(function: Callable) -> Callable:
-        function.lowers = names or (function.__name__,)  # type: ignore[attr-defined]
-        return function
-
-    return mark
+    return marks("lowers", names)
 
 
 def require(condition: bool, why: str) -> None:

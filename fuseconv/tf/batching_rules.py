@@ -11,18 +11,19 @@ import numpy as np
 
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.op_table import OpTable
+from fuseconv.ir.slice_spec import WHOLE, Masks, SliceSpec
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
+from fuseconv.tf.traits import RESHAPES, TAKES
 
 # Builds the stacked results from the stacked operands; invariants among the operands are given as they are.
 Rule = Callable[["Batch"], "Value | list[Value]"]
-_RULES: dict[str, Rule] = {}
+_RULES: OpTable[Rule] = OpTable()
+_batches = _RULES.declare
 # What these take out or put together costs less at each step than a tensor more for the loop to read.
-MOVES = frozenset({
-    "ConcatV2", "ExpandDims", "Identity", "Pack", "Reshape", "Slice", "Split", "SplitV", "Squeeze", "StridedSlice",
-    "Transpose", "Unpack",
-})  # fmt: skip
+MOVES = RESHAPES | TAKES | {"tf.ConcatV2", "tf.Identity", "tf.Pack", "tf.Transpose", "tf.Unpack"}
 # Integer divisors and indices may be wrong in rows that the loop never gets to.
 _MAY_FAIL = frozenset({"Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod"})
 
@@ -129,15 +130,6 @@ def is_safe(op: Op) -> bool:
     if op.type in _MAY_FAIL:
         return all(value is not None and (value.dtype.is_float or value.is_const) for value in op.operands)
     return op.type in _RULES or op.type in ("Fill", "Shape", "Pack", "Range", "ZerosLike", "OnesLike")
-
-
-def _batches(*names: str) -> Callable[[Rule], Rule]:
-    def declare(rule: Rule) -> Rule:
-        for name in names or (rule.__name__,):
-            _RULES[name] = rule
-        return rule
-
-    return declare
 
 
 @_batches(*UNARY, "Identity", "OnesLike", "ZerosLike")
@@ -270,15 +262,9 @@ def Reshape(b: Batch) -> Value:
 @_batches()
 def StridedSlice(b: Batch) -> Value:
     b.require_rows(0)
-    begin, end, strides = (b.numbers(i) for i in (1, 2, 3))
-    masks = {
-        name: int(b.op.attrs.get(name, 0)) << 1
-        for name in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-    }
-    masks["begin_mask"] |= 1
-    masks["end_mask"] |= 1
-    attrs = {name: mask for name, mask in masks.items() if mask}
-    return b.with_shape(b.tf.StridedSlice(b.x[0], [0, *begin], [0, *end], [1, *strides], **attrs))
+    spec = SliceSpec.read([b.numbers(i) for i in (1, 2, 3)], Masks.of(b.op))
+    *bounds, masks = SliceSpec((WHOLE, *spec.entries)).operands()
+    return b.with_shape(b.tf.StridedSlice(b.x[0], *bounds, **masks))
 
 
 @_batches()
@@ -337,19 +323,9 @@ def row_read(op: Op) -> tuple[int | None, Value | None]:
         if index is not None and index.rank == 0 and at is not None and not isinstance(at.reshape(-1)[0], Sym):
             axis, rank = int(at.reshape(-1)[0]), op.operands[0].rank if op.operands[0] is not None else None
             return (axis + rank if axis < 0 and rank else axis), index
-    if op.kind != "tf.StridedSlice" or op.attrs.get("ellipsis_mask") or op.attrs.get("new_axis_mask"):
-        return None, None
-    begin, strides, mask = op.operands[1], content_of(op.operands[3]), int(op.attrs.get("shrink_axis_mask", 0))
-    axis = mask.bit_length() - 1
-    packed = begin.op if begin is not None and begin.op is not None and begin.op.kind == "tf.Pack" else None
-    if packed is None or not 0 <= axis < len(packed.operands) or mask != 1 << axis or strides is None:
-        return None, None
-    others = sum(1 << i for i in range(len(packed.operands)) if i != axis)
-    whole = all(int(op.attrs.get(name, 0)) & others == others for name in ("begin_mask", "end_mask"))
-    if not whole or int(op.attrs.get("begin_mask", 0)) >> axis & 1 or np.any(strides != 1):
-        return None, None
-    index = packed.operands[axis]
-    return (axis, index) if index is not None and not index.is_const else (None, None)
+    spec = SliceSpec.of(op)
+    picked = spec.picked() if spec is not None else None
+    return picked if picked is not None and isinstance(picked[1], Value) else (None, None)
 
 
 def constant_axis_zero(op: Op) -> bool:

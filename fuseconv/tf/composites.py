@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir.graph import FuncRef, Graph, Op
-
-CALLS = frozenset({"tf.PartitionedCall", "tf.StatefulPartitionedCall"})
+from fuseconv.tf.traits import CALLS
 
 
 def callee_of(op: Op, functions: dict[str, Graph]) -> Graph | None:

@@ -6,10 +6,7 @@ from collections.abc import Collection
 
 from fuseconv.ir.graph import Module, Value
 from fuseconv.tf.side_effects import bodies, callers
-
-VARIABLES = frozenset({"tf.VarHandleOp", "tf.VariableV2", "tf.Variable"})
-TABLES = frozenset({"tf.HashTableV2", "tf.HashTable", "tf.MutableHashTableV2", "tf.MutableHashTable"})
-FORWARDS = frozenset({"tf.Identity", "tf.IdentityN", "tf.Snapshot", "tf.StopGradient"})
+from fuseconv.tf.traits import FORWARDS
 
 
 def are_read(module: Module, kinds: Collection[str]) -> bool:

@@ -6,6 +6,7 @@ import functools
 import re
 
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op
+from fuseconv.tf.traits import BRANCHES, CASES
 
 # Ops that stay though nobody reads their results: they write to variables, tables and other state.
 _WRITES = re.compile(
@@ -23,11 +24,6 @@ _VARYING = re.compile(
     r"|LoopCond|RngReadAndSkip|NonDeterministicInts)"
     r"|tfl\.(RANDOM|MULTINOMIAL|READ_VARIABLE|VAR_HANDLE|HASHTABLE|CUSTOM|CALL|WHILE|IF)"
 )
-# Ops that run their functions on their own operands. What others do with theirs (a reducer, say) is not known.
-RUNNERS = frozenset({
-    "Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessCase", "StatelessIf", "StatelessWhile",
-    "While",
-})  # fmt: skip
 
 
 def references(op: Op) -> list[str]:
@@ -45,7 +41,7 @@ def bodies(op: Op, module: Module) -> list[tuple[Graph, int]]:
     """Return the functions that an op runs, with the index of the operand that is their first argument."""
     if not module.functions or not op.attrs:
         return []
-    offset = 1 if op.type in ("If", "StatelessIf", "Case", "StatelessCase", "IF") else 0
+    offset = 1 if op.kind in BRANCHES or op.kind in CASES or op.kind == "tfl.IF" else 0
     return [(module.functions[name], offset) for name in references(op) if name in module.functions]
 
 

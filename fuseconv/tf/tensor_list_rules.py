@@ -8,21 +8,14 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.ir.op_table import OpTable
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 
 # Makes the op's results from the builder, the op, the operands (lists are tensors now) and the rank of an element.
 Rewrite = Callable[..., Value | Sequence[Value]]
-REWRITES: dict[str, Rewrite] = {}
-
-
-def _rewrites(*names: str) -> Callable[[Rewrite], Rewrite]:
-    def declare(rewrite: Rewrite) -> Rewrite:
-        for name in names or (rewrite.__name__,):
-            REWRITES[name] = rewrite
-        return rewrite
-
-    return declare
+REWRITES: OpTable[Rewrite] = OpTable()
+_rewrites = REWRITES.declare
 
 
 @_rewrites()

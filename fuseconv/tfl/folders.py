@@ -7,11 +7,11 @@ its kernels differ among themselves (NaN, infinities, values out of range), or w
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.tfl.opdef import kernel
 
 _LIMITS = {"NONE": (None, None), "RELU": (0, None), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
@@ -175,21 +175,13 @@ def strided_slice(
     shrink_axis_mask: int = 0,
     offset: bool = False,
 ) -> np.ndarray | None:
-    if offset:
+    # Of an element that is picked, TFLite's kernels heed the begin mask, as TensorFlow's do not.
+    if offset or begin_mask & shrink_axis_mask:
         return None
-    index: list[Any] = []
-    for i, (start, stop, step) in enumerate(zip(begin.tolist(), end.tolist(), strides.tolist(), strict=True)):
-        bit = 1 << i
-        if ellipsis_mask & bit:
-            index.append(Ellipsis)
-        elif new_axis_mask & bit:
-            index.append(None)
-        elif shrink_axis_mask & bit:
-            index.append(0 if begin_mask & bit else start)
-        else:
-            index.append(slice(None if begin_mask & bit else start, None if end_mask & bit else stop, step))
+    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
+    spec = SliceSpec.read((begin.tolist(), end.tolist(), strides.tolist()), masks)
     try:
-        return np.asarray(x[tuple(index)])
+        return x[spec.index()]
     except IndexError:
         return None
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.op_table import OpTable
 from fuseconv.ir.types import DType
 
 Index = Value
@@ -63,8 +64,8 @@ class OpDef:
         return types if isinstance(types, list) else [types]
 
 
-TABLE: dict[str, OpDef] = {}
-KERNELS: dict[str, Kernel] = {}
+TABLE: OpTable[OpDef] = OpTable()
+KERNELS: OpTable[Kernel] = OpTable()
 
 
 def op(
@@ -92,12 +93,12 @@ def op(
                     indices.add(len(operands))
                 operands.append(parameter.name)
                 required += parameter.default is parameter.empty
-        assert name not in TABLE, f"{name} is declared twice"
-        TABLE[name] = OpDef(
+        definition = OpDef(
             name=name, options=options, operands=tuple(operands), required=required, variadic=variadic,
             indices=frozenset(indices), defaults=defaults, derived=derived or {}, told="results" in parameters,
             infer=function,
         )  # fmt: skip
+        TABLE.claim(name, definition, function.__module__)
         return function
 
     return declare
@@ -107,5 +108,4 @@ def kernel(function: Kernel) -> Kernel:
     """Declare the decorated function as the numpy form of the operator that it is named for: arrays and attributes in,
     an array out, exactly the one that TFLite's kernel computes, or None where it does not promise that. An op whose
     operands are all constant is computed with it as soon as it is built."""
-    KERNELS[function.__name__.rstrip("_").upper()] = function
-    return function
+    return KERNELS.declare(function.__name__.rstrip("_").upper())(function)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fuseconv.tf.resource_alias import TABLES, VARIABLES, aliases, are_read
+from fuseconv.tf.resource_alias import aliases, are_read
+from fuseconv.tf.traits import TABLES, VARIABLES
 from tests.tf.text_cases import module_of
 
 TEXT = """main {

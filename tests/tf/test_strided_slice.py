@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Sym, substitute_dim, symbol
 from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.ir.slice_spec import Take
 from fuseconv.tf import shape_functions
 from fuseconv.tf.folders import evaluate
-from fuseconv.tf.strided_slice import Take, length
+from fuseconv.tf.shape_functions.slicing import length
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 

@@ -11,9 +11,10 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
+from fuseconv.ir.slice_spec import Take
 from fuseconv.lower.ops.array.concat_and_split import PadV2
 from fuseconv.lower.ops.array.gather_scatter import GatherNd
-from fuseconv.lower.ops.array.slice import DimSlice, XlaDynamicSlice, slice_dims
+from fuseconv.lower.ops.array.slice import XlaDynamicSlice, slice_dims
 from fuseconv.lower.ops.math.einsum import Einsum
 from fuseconv.lower.ops.math.reduction import Cumsum
 from fuseconv.lower.ops.nn.convolution import Conv2D, Conv2DBackpropInput, DepthwiseConv2dNative
@@ -110,7 +111,7 @@ def XlaPad(tfl, x, padding_value, padding_low, padding_high, padding_interior):
     """PADV2; where an amount is negative, STRIDED_SLICE."""
     low, high = _ints(padding_low), _ints(padding_high)
     require(not any(_ints(padding_interior)), "padding between the elements is not supported")
-    cuts = [DimSlice(max(-before, 0), min(after, 0) or None) for before, after in zip(low, high)]
+    cuts = [Take(max(-before, 0), min(after, 0) or None) for before, after in zip(low, high)]
     x = slice_dims(tfl, x, cuts)
     amounts = np.maximum(np.array([low, high], np.int32).T, 0)
     return PadV2(tfl, x, tfl.const(amounts), padding_value) if amounts.any() else x

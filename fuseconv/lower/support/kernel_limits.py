@@ -18,21 +18,14 @@ from fuseconv.lower.support.dynamic_shapes import reshape, shape_vector
 from fuseconv.lower.support.string_indices import build_on_indices
 from fuseconv.lower.support.type_promotion import build_on_complex_parts, cast, promote
 from fuseconv.tfl.limits import BROADCAST_RANK, RANK, TYPES
+from fuseconv.tfl.traits import MOVES
 from fuseconv.tfl.type_inference import broadcast
 
 # What computes the parts of complex numbers apart.
-_LINEAR = frozenset({
-    "ADD", "SUB", "NEG", "SUM", "MEAN", "UNSORTED_SEGMENT_SUM", "CONCATENATION", "PACK", "UNPACK", "SPLIT", "SPLIT_V",
-    "SLICE", "STRIDED_SLICE", "GATHER", "GATHER_ND", "SCATTER_ND", "TRANSPOSE", "PAD", "PADV2", "MIRROR_PAD", "TILE",
-    "REVERSE_V2", "REVERSE_SEQUENCE", "DYNAMIC_UPDATE_SLICE", "SELECT", "SELECT_V2", "MATRIX_DIAG", "MATRIX_SET_DIAG",
-    "BROADCAST_TO", "FILL", "ONE_HOT",
-})  # fmt: skip
-# What takes elements from one place to another.
-_MOVES = frozenset({
-    "BROADCAST_TO", "CONCATENATION", "DYNAMIC_UPDATE_SLICE", "GATHER", "GATHER_ND", "ONE_HOT", "PACK",
-    "REVERSE_SEQUENCE", "REVERSE_V2", "SELECT", "SELECT_V2", "SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "TILE",
-    "TRANSPOSE", "UNPACK",
-})  # fmt: skip
+_LINEAR = MOVES | {
+    "ADD", "SUB", "NEG", "SUM", "MEAN", "UNSORTED_SEGMENT_SUM", "SCATTER_ND", "PAD", "PADV2", "MIRROR_PAD",
+    "MATRIX_DIAG", "MATRIX_SET_DIAG", "FILL",
+}  # fmt: skip
 
 
 def build_legalized(tfl: Lowering, kind: str, build: Callable[..., Any], *data: Value) -> Any:
@@ -43,7 +36,7 @@ def build_legalized(tfl: Lowering, kind: str, build: Callable[..., Any], *data: 
     original = data[0].dtype
     if original.is_complex and kind in _LINEAR:
         return build_on_complex_parts(tfl, build, *data)
-    if original is types.STRING and kind in _MOVES and not _takes_strings(kind, data):
+    if original is types.STRING and kind in MOVES and not _takes_strings(kind, data):
         return build_on_indices(tfl, build, *data)
     wide = [promote(tfl, x, TYPES[kind]) for x in data]
     made = build(*wide)

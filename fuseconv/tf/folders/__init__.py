@@ -8,7 +8,7 @@ import numpy as np
 
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.graph import Op
-from fuseconv.tf.folders import (  # noqa: F401  (fill the table)
+from fuseconv.tf.folders import (
     array,
     elementwise,
     linalg,
@@ -18,6 +18,9 @@ from fuseconv.tf.folders import (  # noqa: F401  (fill the table)
     strings,
 )
 from fuseconv.tf.folders.registry import TABLE, Declined
+
+for _module in (array, elementwise, linalg, nn, reduction, slicing, strings):
+    TABLE.collect(_module)
 
 
 def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
@@ -36,7 +39,7 @@ def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
 
 def apply(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
     """Return as `evaluate`, for arrays of any element type: object arrays of ints and Syms too."""
-    function = TABLE.get(op.type) if op.dialect == "tf" else None
+    function = TABLE.get(op.type) or TABLE.offered(op.type) if op.dialect == "tf" else None
     if function is None or function.unhandled(op):
         return None
     try:

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuseconv.ir.graph import Op
+from fuseconv.tf.traits import PRODUCTS
 
-_PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "MatMul"})
-_CUBIC = frozenset({"Einsum"})
 # Products that numpy multiplies and adds up while it moves a byte.
 _PRODUCTS_PER_BYTE = 8
 
@@ -19,10 +18,12 @@ def numpy_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
     """Return the cost of the numpy folder on these operands. made: the bytes of the results, as far as they are
     known."""
     read = sum(array.nbytes for array in operands)
-    if op.type in _PRODUCTS:
+    if op.type == "Einsum":
+        return read + made + _cubic(operands, made)
+    if op.kind in PRODUCTS:
         # Of [m, k] and [k, n] this is m * k * n.
         return read + made + math.sqrt(math.prod(array.size for array in operands) * made) / _PRODUCTS_PER_BYTE
-    return read + made + (_cubic(operands, made) if op.type in _CUBIC else 0)
+    return read + made
 
 
 def tensorflow_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:

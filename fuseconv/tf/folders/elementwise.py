@@ -11,7 +11,7 @@ import numpy as np
 from fuseconv.ir.dims import Dim, either, plain_names
 from fuseconv.ir.graph import Op
 from fuseconv.ir.types import STRING
-from fuseconv.tf.folders.registry import Declined, kernel, require
+from fuseconv.tf.folders.registry import TABLE, Declined, kernel, require
 from fuseconv.tf.operands import nonnegative
 
 
@@ -224,7 +224,7 @@ _BINARY: dict[str, Callable] = {
     "BitwiseOr": np.bitwise_or, "BitwiseXor": np.bitwise_xor, "NextAfter": np.nextafter,
 }  # fmt: skip
 for _name, _ufunc in _BINARY.items():
-    kernel(_name)(_binary(_ufunc))
+    TABLE.declare(_name)(_binary(_ufunc))
 
 
 @kernel("Select")
@@ -278,7 +278,7 @@ _UNARY: dict[str, Callable] = {
     "Tanh": np.tanh, "ComplexAbs": np.abs, "Real": np.real, "Imag": np.imag, "Angle": np.angle,
 }  # fmt: skip
 for _name, _ufunc in _UNARY.items():
-    kernel(_name)(_unary(_ufunc))
+    TABLE.declare(_name)(_unary(_ufunc))
 
 
 @kernel("Round")

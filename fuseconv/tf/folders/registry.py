@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fuseconv.ir.op_table import OpTable, marks
 from fuseconv.ir.signature import OpFunction, op_function
 from fuseconv.ir.types import BFLOAT16, FLOAT16
 
-TABLE: dict[str, OpFunction] = {}
+TABLE: OpTable[OpFunction] = OpTable("kernel", op_function)
 _HALF = (FLOAT16.numpy, BFLOAT16.numpy)
 
 
@@ -17,23 +18,17 @@ class Declined(Exception):
     """Raised by a kernel that does not serve these operands, or where TensorFlow would raise an error."""
 
 
-def kernel(*names: str) -> Callable[[Callable], Callable]:
-    """Declare the decorated function as the kernel of these TF ops.
+def kernel(*names: str | Callable) -> Callable:
+    """Mark a function as the kernel that folds the TF op that it is named for, or the ops named.
 
     It takes the op and the arrays of its operands, and the attributes as keyword parameters with TensorFlow's
     defaults; an op with an attribute that it does not name is declined. It returns the array of the result, or a list
     with one for each result, of exactly the types that the op declares. A result may be a view of an operand.
 
     Kernels of ops that compute shapes also take object arrays of ints and Syms: they do not convert elements.
+    Importing registers nothing: the package collects its own functions, `Registry` those of converter modules.
     """
-
-    def declare(function: Callable) -> Callable:
-        for name in names:
-            assert name not in TABLE, f"{name} has two kernels"
-            TABLE[name] = op_function(function, name)
-        return function
-
-    return declare
+    return marks("kernel", names)
 
 
 def widened(x: np.ndarray) -> np.ndarray:

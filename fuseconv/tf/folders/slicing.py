@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from fuseconv.ir.graph import Op
+from fuseconv.ir.slice_spec import Pick, SliceSpec
 from fuseconv.tf.folders.registry import kernel, require
-from fuseconv.tf.strided_slice import Insert, Pick, unfold
 
 
 @kernel("Slice")
@@ -37,25 +37,10 @@ def strided_slice(
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
 ) -> np.ndarray:
-    spec = begin.tolist(), end.tolist(), strides.tolist()
-    entries = unfold(x.ndim, *spec, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
-    require(entries is not None)
-    index: Any = []
-    dims = iter(x.shape)
-    for entry in entries:  # type: ignore[union-attr]
-        if isinstance(entry, Insert):
-            index.append(np.newaxis)
-            continue
-        dim = next(dims)
-        if isinstance(entry, Pick):
-            require(-dim <= entry.index < dim and entry.stride > 0)
-            index.append(entry.index)
-        else:
-            require(entry.stride)
-            index.append(slice(entry.begin, entry.end, entry.stride))
-    # The ellipsis makes an array of a single element too.
-    index.append(...)
-    return x[tuple(index)]
+    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
+    spec = SliceSpec.read((begin.tolist(), end.tolist(), strides.tolist()), masks)
+    require(all(entry.stride > 0 for entry in spec.entries if isinstance(entry, Pick)))
+    return x[spec.index()]  # an IndexError or ValueError declines, as where TensorFlow raises an error
 
 
 def _inside(indices: np.ndarray, dim: int) -> None:

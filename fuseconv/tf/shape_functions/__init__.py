@@ -8,7 +8,7 @@ from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Module, Op
 from fuseconv.tf.operands import Contradiction, UnknownShape
-from fuseconv.tf.shape_functions import (  # noqa: F401  (fill the table)
+from fuseconv.tf.shape_functions import (
     array,
     control,
     elementwise,
@@ -26,6 +26,11 @@ from fuseconv.tf.shape_functions import (  # noqa: F401  (fill the table)
 from fuseconv.tf.shape_functions.ranks import misfit
 from fuseconv.tf.shape_functions.registry import TABLE
 
+for _module in (
+    array, control, elementwise, linalg, nn, others, ragged, random, reduction, slicing, strings, tensor_lists, xla,
+):  # fmt: skip
+    TABLE.collect(_module)
+
 _MOST_ELEMENTS = (1 << 63) - 1
 # How each sentence of `contradiction` ends.
 DAMAGED = ": the model is damaged"
@@ -36,7 +41,7 @@ def infer(op: Op) -> list[Shape | None] | None:
 
     None if no shape function serves the op. Sizes that depend on data are fresh symbols, different at every call.
     """
-    function = TABLE.get(op.type) if op.dialect == "tf" else None
+    function = TABLE.get(op.type) or TABLE.offered(op.type) if op.dialect == "tf" else None
     if function is None or not function.required <= len(op.operands) <= function.most:
         return None
     count = len(op.results)
@@ -73,7 +78,7 @@ def contradiction(op: Op) -> str:
     """Say why a TF op cannot run with what is known of its operands and attributes; empty if nothing speaks against it.
 
     TensorFlow refuses such a node too, when it loads or when it runs."""
-    function = TABLE.get(op.type)
+    function = TABLE.get(op.type) or TABLE.offered(op.type)
     if function is None or not function.required <= len(op.operands) <= function.most:
         return ""
     why = misfit(op)

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fuseconv.ir.dims import Shape
+from fuseconv.ir.op_table import OpTable, marks
 from fuseconv.ir.signature import OpFunction, op_function
 
 # One shape, or one for each result; None for a result whose rank is not known.
 Shapes = Shape | Sequence[Shape | None] | None
-TABLE: dict[str, OpFunction] = {}
+TABLE: OpTable[OpFunction] = OpTable("infers", op_function)
 
 
-def infers(*names: str) -> Callable[[Callable], Callable]:
-    """Declare the decorated function as the shape function of these TF ops (by default: of the op it is named for).
+def infers(*names: str | Callable) -> Callable:
+    """Mark a function as the shape function of the TF op that it is named for, or of the ops named.
 
     It takes the op and its operands (Values), and the attributes that matter to the shape as keyword parameters with
     TensorFlow's defaults. It returns the shape of the result (a tuple, or None), or a list with one for each result.
+    Importing registers nothing: the package collects its own functions, `Registry` those of converter modules.
     """
-
-    def declare(function: Callable) -> Callable:
-        for name in names or (function.__name__,):
-            assert name not in TABLE, f"{name} has two shape functions"
-            TABLE[name] = op_function(function, name)
-        return function
-
-    return declare
+    return marks("infers", names)

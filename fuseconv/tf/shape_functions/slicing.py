@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fuseconv.ir import dims
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.slice_spec import Insert, SliceSpec, Take
 from fuseconv.tf.operands import (
     UnknownShape,
     agree,
@@ -18,7 +19,6 @@ from fuseconv.tf.operands import (
     sizes,
 )
 from fuseconv.tf.shape_functions.registry import Shapes, infers
-from fuseconv.tf.strided_slice import Insert, Take, length, unfold
 
 
 @infers("Slice")
@@ -54,8 +54,9 @@ def strided_slice(
     shrink_axis_mask: int = 0,
 ) -> Shapes:
     shape = shape_of(x)
-    spec = (_bounds(begin, end), _bounds(end, begin), _bounds(strides, begin))
-    entries = unfold(len(shape), *spec, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
+    spec = SliceSpec.read((_bounds(begin, end), _bounds(end, begin), _bounds(strides, begin)), masks)
+    entries = spec.unfold(len(shape))
     if entries is None:
         raise UnknownShape
     result: list[Dim] = []
@@ -76,6 +77,24 @@ def _bounds(value: Value, sibling: Value) -> list[Dim]:
         return sizes(value, "bound")
     except UnknownShape:
         return [dims.fresh("bound") for _ in sizes(sibling, "bound")]
+
+
+def length(dim: Dim, take: Take) -> Dim:
+    """Return how many elements of a dimension of size `dim` are taken; a fresh unknown if that depends on clamping."""
+    begin, end, stride = take.begin, take.end, take.stride
+    if isinstance(stride, Sym):
+        return dims.fresh("slice")
+    if begin is None and end is None:
+        return dims.ceildiv(dim, abs(stride))
+    if isinstance(dim, int) and not isinstance(begin, Sym) and not isinstance(end, Sym):
+        return len(range(*slice(begin, end, stride).indices(dim)))
+    if stride > 0:
+        first = 0 if begin is None else begin
+        last = dim if end is None else end
+        inside = all(nonnegative(d) for d in (first, last, dim - last, last - first))
+        if inside:
+            return dims.ceildiv(last - first, stride)
+    return dims.fresh("slice")
 
 
 @infers("XlaDynamicSlice")

@@ -7,8 +7,9 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Sym, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
+from fuseconv.ir.slice_spec import UNKNOWN, Insert, SliceSpec, Take
 from fuseconv.tfl.opdef import Index, ResultType, op
-from fuseconv.tfl.type_inference import axis_of, content, ints, merge, same, scalar, shape_of, unknown
+from fuseconv.tfl.type_inference import ShapeError, axis_of, content, ints, merge, same, scalar, shape_of, unknown
 
 
 @op("ReshapeOptions")
@@ -101,32 +102,23 @@ def strided_slice(
     steps = ints(strides)
     if x.shape is None or steps is None:
         return x.dtype, None
-    count = len(steps)
-    starts = content(begin)
-    stops = content(end)
-
-    def bit(mask: int, index: int) -> bool:
-        return bool(mask >> index & 1)
-
-    consumed = sum(not bit(new_axis_mask | ellipsis_mask, index) for index in range(count))
+    starts, stops = (content(bound) or [UNKNOWN] * len(steps) for bound in (begin, end))
+    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
+    entries = SliceSpec.read((starts, stops, steps), masks).unfold(len(x.shape))
+    if entries is None:
+        raise ShapeError(f"a slice of more than the {len(x.shape)} dimensions that there are")
     result: list[Dim] = []
-    axis = 0
-    for index in range(count):
-        if bit(ellipsis_mask, index):
-            rest = len(x.shape) - consumed
-            result += x.shape[axis : axis + rest]
-            axis += rest
-        elif bit(new_axis_mask, index):
-            result.append(1)
-        else:
-            if not bit(shrink_axis_mask, index):
-                low = None if bit(begin_mask, index) else fresh() if starts is None else starts[index]
-                high = None if bit(end_mask, index) else fresh() if stops is None else stops[index]
-                if offset and high is not None:
-                    high = high + (low if low is not None else 0)
-                result.append(sliced(x.shape[axis], low, high, steps[index]))
-            axis += 1
-    return x.dtype, (*result, *x.shape[axis:])
+    dims = iter(x.shape)
+    for entry in entries:
+        dim = 1 if isinstance(entry, Insert) else next(dims)
+        if isinstance(entry, Take):
+            low, high = (fresh() if bound is UNKNOWN else bound for bound in (entry.begin, entry.end))
+            if offset and high is not None:
+                high = high + (low if low is not None else 0)
+            dim = sliced(dim, low, high, entry.stride)
+        if isinstance(entry, (Insert, Take)):
+            result.append(dim)
+    return x.dtype, tuple(result)
 
 
 @op("GatherOptions")

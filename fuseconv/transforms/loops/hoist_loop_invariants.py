@@ -16,10 +16,11 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.tf.batching_rules import MOVES, batched, constant_axis_zero, is_safe, row_read
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.side_effects import bodies, is_repeatable
+from fuseconv.tf.traits import ADDS
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 
-_ADDS = frozenset({"Add", "AddV2", "BiasAdd"})
+_ADDS = ADDS | {"tf.BiasAdd"}
 
 
 @module_pass("hoist-loop-invariants")
@@ -172,7 +173,7 @@ class _Hoist:
         if made is None:
             return False
         self.rows.update((result, (index, rows)) for result, rows in zip(op.results, made))
-        if op.type in MOVES and not self.moves:
+        if op.kind in MOVES and not self.moves:
             return False
         for result, rows in zip(op.results, made):
             row = self.read(op, rows, index)
@@ -183,8 +184,8 @@ class _Hoist:
 
     def add_early(self, op: Op) -> None:
         """(row + state) + bias -> (row + bias) + state, of which the first sum can move: x @ K + h @ R + b."""
-        reader = next(iter(op.result.uses), None) if op.type in _ADDS and len(op.result.uses) == 1 else None
-        if reader is None or reader.type not in _ADDS or not op.result.dtype.is_float:
+        reader = next(iter(op.result.uses), None) if op.kind in _ADDS and len(op.result.uses) == 1 else None
+        if reader is None or reader.kind not in _ADDS or not op.result.dtype.is_float:
             return
         row = next((v for v in op.operands if v in self.rows), None)
         bias = next((v for v in reader.operands if self.is_invariant(v)), None)

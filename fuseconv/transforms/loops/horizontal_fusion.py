@@ -14,12 +14,14 @@ import numpy as np
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.slice_spec import WHOLE, SliceSpec, Take
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
 from fuseconv.tf.side_effects import is_repeatable
+from fuseconv.tf.traits import TAKES
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 
 _ELEMENTWISE = frozenset({*UNARY, *BINARY, "BiasAdd"}) - {"Cast"}
@@ -159,7 +161,7 @@ class _Joiner:
     def drop_unread(self) -> None:
         kept: list[Op] = []
         for op in reversed(self.graph.ops):
-            if op.kind in _TAKES and not any(result.uses for result in op.results):
+            if op.kind in TAKES and not any(result.uses for result in op.results):
                 self.report.removed(op, "join parts", "what it took apart is used as a whole, or in larger parts")
                 detach(op)
             else:
@@ -186,7 +188,7 @@ class _Joiner:
         parts: dict[Value, dict[Value, _Part]] = {}
         for op in self.graph.ops:
             for result in op.results:
-                part = part_of(result) if op.kind in _TAKES else None
+                part = part_of(result) if op.kind in TAKES else None
                 if part is not None:
                     parts.setdefault(part.whole, {})[result] = part
         for whole, taken in parts.items():
@@ -226,13 +228,12 @@ def _axis_of_outputs(op: Op) -> int | None:
     return 3 if plain else None
 
 
-_TAKES = frozenset({"tf.Slice", "tf.Split", "tf.SplitV", "tf.StridedSlice"})
 
 
 def part_of(value: Value) -> _Part | None:
     """The part of a tensor's last dimension that a value is; None if it is none."""
     op = value.op
-    if op is None or op.kind not in _TAKES:
+    if op is None or op.kind not in TAKES:
         return None
     whole = op.operands[1 if op.kind == "tf.Split" else 0]
     if whole is None or not whole.shape or not value.shape or len(whole.shape) != len(value.shape):
@@ -252,33 +253,20 @@ def _begin(op: Op, index: int, rank: int) -> int | None:
             return None
         sizes = [result.shape[-1] if result.shape else None for result in op.results[:index]]
         return sum(sizes) if all(isinstance(size, int) for size in sizes) else None  # type: ignore[arg-type]
-    begin = content_of(op.operands[1])
-    if begin is None or len(begin) != rank or not isinstance(begin[-1], int):
+    spec = SliceSpec.of(op)
+    takes = spec.takes() if spec is not None else None
+    if takes is None or len(takes) != rank or any(take.begin not in (None, 0) for take in takes[:-1]):
         return None
-    if op.kind == "tf.Slice":
-        return begin[-1] if not np.any(begin[:-1] != 0) else None
-    strides = content_of(op.operands[3])
-    if strides is None or np.any(strides != 1) or any(op.attrs.get(name) for name in _RESHAPING):
+    first = takes[-1].begin or 0
+    if not isinstance(first, int):
         return None
-    masked = int(op.attrs.get("begin_mask", 0))
-    if any(begin[i] != 0 and not masked >> i & 1 for i in range(rank - 1)):
-        return None
-    if masked >> (rank - 1) & 1:
-        return 0
-    end = op.operands[0].shape[-1]  # type: ignore[union-attr,index]
-    first = int(begin[-1])
-    return first if first >= 0 else first + int(end)  # type: ignore[arg-type]
-
-
-_RESHAPING = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    return first if first >= 0 else first + int(op.operands[0].shape[-1])  # type: ignore[union-attr,index,arg-type]
 
 
 def _taken(tf: TfBuilder, whole: Value, begin: int, size: int) -> Value:
     assert whole.shape is not None
-    rank = len(whole.shape)
-    ends = [0] * (rank - 1) + [begin], [0] * (rank - 1) + [begin + size], [1] * rank
-    masks = (1 << (rank - 1)) - 1
-    made = tf.StridedSlice(whole, *ends, begin_mask=masks, end_mask=masks)
+    *bounds, masks = SliceSpec((*[WHOLE] * (len(whole.shape) - 1), Take(begin, begin + size))).operands()
+    made = tf.StridedSlice(whole, *bounds, **masks)
     made.shape = (*whole.shape[:-1], size)
     return made
 

@@ -11,9 +11,8 @@ from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.side_effects import bodies
+from fuseconv.tf.traits import ADDS, LOOPS
 
-LOOPS = frozenset({"tf.While", "tf.StatelessWhile"})
-_ADDS = frozenset({"tf.Add", "tf.AddV2"})
 _COUNTS = (types.INT32, types.INT64)
 
 
@@ -84,7 +83,7 @@ class LoopForm:
         if content is not None and content.size == 1:
             return content.reshape(-1)[0], 0
         op = value.op
-        if op is None or not (op.kind in _ADDS or op.kind == "tf.Sub"):
+        if op is None or not (op.kind in ADDS or op.kind == "tf.Sub"):
             return None
         left, right = (self.course(operand) for operand in op.operands)
         if left is None or right is None:
@@ -133,7 +132,7 @@ def for_each_loop(module: Module, visit: Callable[[Op, Graph], None]) -> None:
 def _step(value: Value, made: Value) -> int | None:
     """Return what a step adds to an integer variable."""
     op = made.op
-    if op is None or op.kind not in _ADDS or value not in op.operands:
+    if op is None or op.kind not in ADDS or value not in op.operands:
         return None
     other = op.operands[1 - op.operands.index(value)]
     if other is None or other.data is None or other.data.size != 1:

@@ -11,14 +11,15 @@ import numpy as np
 
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.side_effects import has_effect, is_repeatable
+from fuseconv.tf.traits import EMPTY_LISTS
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 
-_EMPTY_LISTS = frozenset({"tf.TensorListReserve", "tf.EmptyTensorList"})
 # Constants up to this size are compared by their contents.
 _SMALL_BYTES = 1 << 16
 # A variable is compared with so many others that start alike.
@@ -75,7 +76,7 @@ def _start_key(value: Value | None) -> Any:
         return "zeros", value.shape
     if value is not None and value.data is not None and _is_small(value.data):
         return value.data.shape, value.data.tobytes()
-    if value is not None and value.op is not None and value.op.kind in _EMPTY_LISTS:
+    if value is not None and value.op is not None and value.op.kind in EMPTY_LISTS:
         return value.op.kind, _attributes(value.op), *map(_start_key, value.op.operands)
     return id(value)
 
@@ -171,14 +172,8 @@ def _sole_item(made: Value) -> Value | None:
 
 def _takes_only(reader: Op) -> bool:
     """Return whether a StridedSlice takes the only element of a list as it is."""
-    masks = {name: reader.attrs.get(name, 0) for name in ("shrink_axis_mask", "new_axis_mask", "ellipsis_mask")}
-    if reader.kind != "tf.StridedSlice" or masks.pop("shrink_axis_mask") != 1 or any(masks.values()):
-        return False
-    begin, _, strides = (content_of(operand) for operand in reader.operands[1:])
-    if begin is None or strides is None or begin[0] not in (0, -1) or np.any(strides != 1):
-        return False
-    others = (1 << len(begin)) - 2
-    return all(reader.attrs.get(name, 0) & others == others for name in ("begin_mask", "end_mask"))
+    spec = SliceSpec.of(reader)
+    return spec is not None and spec.picked() in ((0, 0), (0, -1))
 
 
 def _both_zero(a: Value | None, b: Value | None) -> bool:

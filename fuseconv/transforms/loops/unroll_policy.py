@@ -28,6 +28,7 @@ weights are small. The latency of a Keras GRU in microseconds (1 thread, batch 1
 from __future__ import annotations
 
 from fuseconv.ir.graph import Op
+from fuseconv.tf.traits import CONVOLUTIONS, PRODUCTS
 from fuseconv.transforms.loops.loop_info import LoopForm
 
 MODES = ("fused", "loop", "unroll", "auto")
@@ -39,9 +40,6 @@ STEPS = 8
 # What the copies of the weights may take where a loop takes several steps an iteration.
 _CACHED_BYTES = 512 << 10
 _MOST_BYTES = 8 << 20
-_PRODUCTS = frozenset({
-    "BatchMatMulV2", "BatchMatMulV3", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv2dNative", "Einsum", "MatMul",
-})  # fmt: skip
 
 
 class UnrollPolicy:
@@ -65,7 +63,7 @@ class UnrollPolicy:
 
 def _steps_an_iteration(loop: LoopForm, steps: int, rnn: str) -> int:
     ops = loop.body.ops
-    if not any(op.type in _PRODUCTS for op in ops):
+    if not any(op.kind in PRODUCTS or op.kind in CONVOLUTIONS for op in ops):
         return 1
     if rnn == "unroll":
         return steps

@@ -15,11 +15,10 @@ from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op, replace_uses
 from fuseconv.ir.rewriter import Speculative, add_function, erase_function
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.traits import PRODUCTS
 from fuseconv.transforms.rnn.masking import unmasked
 from fuseconv.transforms.rnn.recurrence import Loop, NotALoop, classify, known_size
 from fuseconv.transforms.rnn.vectorize_body import Stacked
-
-_PRODUCTS = frozenset({"tf.MatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3", "tf.Einsum"})
 
 
 @dataclass
@@ -111,7 +110,7 @@ def _cuts(loop: Loop, group: list[int]) -> list[Value]:
                 visit(part)
 
     for op in loop.body.ops:
-        if op.kind in _PRODUCTS and op.result in inside:
+        if op.kind in PRODUCTS and op.result in inside:
             visit(op.operands[0])
     return list(cuts)
 

@@ -13,14 +13,13 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.slice_spec import WHOLE, Insert, SliceSpec
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.traits import REPEATS, RESHAPES, SELECTS
 from fuseconv.transforms.rnn.recurrence import Input, Loop, NotALoop, Output, known_size
 from fuseconv.transforms.rnn.sequence import Sequence
 
-_SELECTS = frozenset({"tf.Select", "tf.SelectV2"})
 # Ops that give each row what it has, in another number of columns.
-_WIDENING = frozenset({"tf.Tile", "tf.BroadcastTo"})
-_SPREADS = _WIDENING | {"tf.ExpandDims", "tf.Reshape", "tf.Squeeze"}
 # Comparisons of the step's number with lengths, by whether the number stands first: do they hold where a step counts?
 _COMPARISONS = {
     ("tf.Less", True): True, ("tf.GreaterEqual", True): False,
@@ -120,7 +119,7 @@ def _outputs(
 ) -> tuple[Masked, list[Output]]:
     """What a masked loop puts out at the steps that do not count, and at the others."""
     # What is read by nothing but the selection, or by nothing at all, is carried only to be put out once more.
-    carried = [i for i in loop.states if all(reader.kind in _SELECTS for reader in loop.body.inputs[i].uses)]
+    carried = [i for i in loop.states if all(reader.kind in SELECTS for reader in loop.body.inputs[i].uses)]
     outputs = loop.outputs
     holder = next((i for i in carried if i in choices), None)
     first = None if holder is None else loop.op.operands[holder]
@@ -154,7 +153,7 @@ def _for_nobody(loop: Loop) -> list[int]:
 
     def serves(reader: Op) -> bool:
         return reader is not loop.body.terminator and not (
-            reader.kind in _SELECTS and writers.issuperset(reader.result.uses)
+            reader.kind in SELECTS and writers.issuperset(reader.result.uses)
         )
 
     floats = [i for i in loop.invariants if loop.body.inputs[i].dtype.is_float]
@@ -176,13 +175,13 @@ def _operand(op: Op, index: int) -> Value:
 
 
 def _is_select(value: Value) -> bool:
-    return value.op is not None and value.op.kind in _SELECTS
+    return value.op is not None and value.op.kind in SELECTS
 
 
 def _choice(loop: Loop, value: Value) -> _Choice | None:
     """What a value is, if a mask decides on each row of it; None of any other."""
     op = value.op
-    if op is None or op.kind not in _SELECTS or value.rank != 2:
+    if op is None or op.kind not in SELECTS or value.rank != 2:
         return None
     test, yes, no = (_operand(op, index) for index in range(3))
     # A vector is one number a row for Select, for SelectV2 one a column.
@@ -227,18 +226,11 @@ def _keeps_rows(op: Op) -> bool:
     if old is None or new is None or not old or not new or old[0] != new[0] or len(new) > 2:
         return False
     if op.kind == "tf.StridedSlice":
-        return len(old) == 1 and _adds_axis(op)
+        spec = SliceSpec.of(op)
+        return len(old) == 1 and spec is not None and spec.entries == (WHOLE, Insert())
     wider = len(new) == 2 and new[1] != 1
     one_each = all(size == 1 for size in old[1:])
-    return one_each and op.kind in _SPREADS and (not wider or (len(old) == 2 and op.kind in _WIDENING))
-
-
-def _adds_axis(op: Op) -> bool:
-    """True of x[:, newaxis]."""
-    masks = [op.attrs.get(f"{name}_mask", 0) for name in ("new_axis", "shrink_axis", "ellipsis")]
-    whole = all(op.attrs.get(name, 0) & 1 for name in ("begin_mask", "end_mask"))
-    strides = _operand(op, 3).data
-    return masks == [2, 0, 0] and whole and strides is not None and strides.tolist() == [1, 1]
+    return one_each and op.kind in RESHAPES | REPEATS and (not wider or (len(old) == 2 and op.kind in REPEATS))
 
 
 class Handover:

@@ -8,6 +8,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, Sym, symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, copy_op, detach, replace_uses
 from fuseconv.ir.rewriter import add_function
+from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.transforms.rnn.masking import Handover, Masked
 from fuseconv.transforms.rnn.match_cell import Cell
@@ -303,15 +304,6 @@ def _is_swap(reader: Op) -> bool:
 
 
 def _takes_last(reader: Op, output: Output) -> bool:
-    """True of a StridedSlice that takes the last of the stacked outputs and nothing else."""
-    if reader.kind != "tf.StridedSlice" or reader.attrs.get("shrink_axis_mask") != 1:
-        return False
-    begin, _, strides = (None if v is None else v.data for v in reader.operands[1:])
-    if begin is None or strides is None or len(begin) < 1 or not np.all(strides == 1):
-        return False
-    others = (1 << len(begin)) - 2
-    masks = [reader.attrs.get(name, 0) for name in ("begin_mask", "end_mask")]
-    if reader.attrs.get("new_axis_mask") or reader.attrs.get("ellipsis_mask"):
-        return False
-    whole = all(mask & others == others for mask in masks)
-    return whole and (begin[0] == -1 or (not output.every and begin[0] == 0))
+    """Return whether a StridedSlice takes the last of the stacked outputs and nothing else."""
+    spec = SliceSpec.of(reader)
+    return spec is not None and spec.picked() in (((0, -1),) if output.every else ((0, -1), (0, 0)))

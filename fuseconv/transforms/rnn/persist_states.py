@@ -9,9 +9,11 @@ import numpy as np
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Module, Op, Value, replace_uses
 from fuseconv.ir.rewriter import erase_ops
+from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.resource_alias import VARIABLES, aliases
+from fuseconv.tf.resource_alias import aliases
+from fuseconv.tf.traits import VARIABLES
 
 MODES = ("written", "variable")
 
@@ -117,9 +119,8 @@ def _is_final(value: Value, op: Op, index: int) -> bool:
     if made is None or not made.operands or made.operands[0] is None:
         return False
     if not state.cell:
-        begin, time = made.operands[1], made.attrs.get("shrink_axis_mask")
-        place = 0 if state.backwards else -1
-        last = time in (1, 2) and begin is not None and begin.data is not None and begin.data[time - 1] == place
-        return made.kind == "tfl.STRIDED_SLICE" and last and made.operands[0] is op.results[state.result]
+        spec, place = SliceSpec.of(made), 0 if state.backwards else -1
+        last = spec is not None and spec.picked() in ((0, place), (1, place))
+        return last and made.operands[0] is op.results[state.result]
     joined = made.operands[0].op
     return made.kind == "tfl.SLICE" and joined is not None and joined.operands[-1] is op.operands[index]

@@ -11,7 +11,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.ir.rewriter import Speculative, erase_ops, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.transforms.loops.loop_info import LOOPS
+from fuseconv.tf.traits import CONVOLUTIONS, LOOPS, PRODUCTS
 from fuseconv.transforms.rnn.loop_fission import split
 from fuseconv.transforms.rnn.masking import unmasked
 from fuseconv.transforms.rnn.match_cell import NoCell, recognise
@@ -20,7 +20,6 @@ from fuseconv.transforms.rnn.recurrence import NotALoop, classify
 from fuseconv.transforms.rnn.reroll import rolled_steps
 
 _RULE = "raise_loops"
-_PRODUCTS = frozenset({"MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Conv2D"})
 
 
 @module_pass("raise-rnn-loops")
@@ -117,6 +116,6 @@ def _recognised(op: Op, module: Module) -> Outline:
 def _is_recurrent(op: Op, module: Module) -> bool:
     """True of a loop that a user may take for an RNN: it multiplies matrices at each step and carries what it makes."""
     body = module.functions[op.attrs["body"].name]
-    multiplies = any(inner.type in _PRODUCTS for inner in body.ops)
+    multiplies = any(inner.kind in PRODUCTS | CONVOLUTIONS for inner in body.ops)
     carried = (made for value, made in zip(body.inputs, body.outputs) if made is not value)
     return multiplies and any(value.dtype.is_float for value in carried)

@@ -9,13 +9,14 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value
+from fuseconv.tf.batching_rules import row_read
 from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.tf.tensor_list_rules import counts
+from fuseconv.tf.traits import COMPARISONS, EMPTY_LISTS
 from fuseconv.transforms.loops.loop_info import LoopForm
 
 # Ops that write rows of a tensor into a list, with the operand that is the tensor; the next is the rows' places.
 _SCATTERS = {"tf.TensorListScatter": 0, "tf.TensorListScatterV2": 0, "tf.TensorListScatterIntoExistingList": 1}
-_COMPARISONS = frozenset({"tf.Less", "tf.LessEqual", "tf.Greater", "tf.GreaterEqual"})
 
 
 class NotALoop(Exception):
@@ -141,7 +142,7 @@ class _Classifier:
             if test.kind in ("tf.Greater", "tf.GreaterEqual"):
                 counter, bound = bound, counter
             known = position.get(counter, -1) if counter is not None else -1
-            if test.kind not in _COMPARISONS or known not in self.counters:
+            if test.kind not in COMPARISONS or known not in self.counters:
                 raise NotALoop("its end depends on what it computes")
             size = self.bound(bound)
             if size is None:
@@ -196,7 +197,7 @@ class _Classifier:
         elif op.kind in ("tf.GatherV2", "tf.Gather"):
             tensor, axis, index = outer, _gathered_axis(op), op.operands[1]
         elif op.kind == "tf.StridedSlice":
-            tensor, (axis, index) = outer, _sliced_axis(op)
+            tensor, (axis, index) = outer, row_read(op)
         else:
             return None
         if axis is None or tensor.rank is None or tensor.shape is None:
@@ -280,7 +281,7 @@ def is_stack(op: Op) -> bool:
 
 def _is_new_list(value: Value | None) -> bool:
     op = value.op if value is not None else None
-    return op is not None and op.kind in ("tf.TensorListReserve", "tf.EmptyTensorList")
+    return op is not None and op.kind in EMPTY_LISTS
 
 
 def _gathered_axis(op: Op) -> int | None:
@@ -288,21 +289,3 @@ def _gathered_axis(op: Op) -> int | None:
     index = op.operands[1]
     plain = not op.attrs.get("batch_dims") and index is not None and index.rank == 0
     return axis if isinstance(axis, int) and axis >= 0 and plain else None
-
-
-def _sliced_axis(op: Op) -> tuple[int | None, Value | None]:
-    """The axis on which a StridedSlice takes one element, and that element's index; all other axes are taken whole."""
-    begin = op.operands[1]
-    mask = op.attrs.get("shrink_axis_mask", 0)
-    axis = mask.bit_length() - 1
-    if not mask or mask != 1 << axis or op.attrs.get("ellipsis_mask") or op.attrs.get("new_axis_mask"):
-        return None, None
-    strides = op.operands[3]
-    if begin is None or begin.op is None or begin.op.kind != "tf.Pack" or strides is None or strides.data is None:
-        return None, None
-    parts = begin.op.operands
-    others = [i for i in range(len(parts)) if i != axis]
-    whole = all(op.attrs.get(name, 0) >> i & 1 for i in others for name in ("begin_mask", "end_mask"))
-    if not whole or axis >= len(parts) or not bool((strides.data == 1).all()):
-        return None, None
-    return axis, parts[axis]

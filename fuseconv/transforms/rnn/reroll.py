@@ -15,12 +15,12 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, constant, copy_op
 from fuseconv.ir.rewriter import Speculative, add_function, replace_uses_except
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.folders import evaluate
+from fuseconv.tf.traits import PRODUCTS
 
 # Two steps show no period: the last one may have what follows it in its midst.
 _FEWEST = 3
 # Constants up to this size are compared by their contents, larger ones by identity.
 _SMALL_BYTES = 256
-_PRODUCTS = frozenset({"tf.MatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3", "tf.Einsum"})
 # What may be done to a product before anything of the next step is added.
 _LINEAR = frozenset({
     "tf.AddV2", "tf.Add", "tf.BiasAdd", "tf.Split", "tf.SplitV", "tf.Slice", "tf.Squeeze", "tf.StridedSlice",
@@ -81,7 +81,7 @@ def _early(steps: dict[Op, int]) -> set[Op]:
     early: set[Op] = set()
 
     def may_be(op: Op) -> bool:
-        if op.kind in _PRODUCTS:
+        if op.kind in PRODUCTS:
             return op.operands[0] is not None and op.operands[0].op in steps
         if op.kind == "tf.Mul" and any(v is not None and v.is_const for v in op.operands):
             return True

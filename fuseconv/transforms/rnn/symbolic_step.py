@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.transforms.rnn import polynomial
 from fuseconv.transforms.rnn.polynomial import (
     Columns,
@@ -255,23 +256,14 @@ def _split(step: Step, op: Op) -> list[Columns | None] | None:
 def _slice(step: Step, op: Op) -> Columns | None:
     """A Slice or StridedSlice of columns, for the whole batch."""
     columns = step.operand(op.operands[0])
-    numbers = [operand.data if operand is not None else None for operand in op.operands[1:]]
-    if columns is None or columns.width is None or any(array is None or len(array) != 2 for array in numbers):
+    spec = SliceSpec.of(op)
+    takes = spec.takes() if spec is not None else None
+    if columns is None or columns.width is None or takes is None or len(takes) != 2 or not takes[0].takes_all():
         return None
-    width = columns.width
-    begin, end = (int(array[1]) for array in numbers[:2])  # type: ignore[index]
-    if op.type == "Slice":
-        rows = (int(numbers[0][0]), int(numbers[1][0]))  # type: ignore[index]
-        if rows != (0, -1):
-            return None
-        return columns.cut(begin, width if end == -1 else begin + end)
-    masks = {name: op.attrs.get(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-    every = np.all(np.asarray(numbers[2]) == 1)
-    plain = every and not (masks["ellipsis"] or masks["new_axis"] or masks["shrink_axis"])
-    if not plain or not masks["begin"] & 1 or not masks["end"] & 1:
+    _, take = takes
+    if any(bound is not None and not isinstance(bound, int) for bound in (take.begin, take.end)):
         return None
-    begin = 0 if masks["begin"] & 2 else begin + width if begin < 0 else begin
-    end = width if masks["end"] & 2 else end + width if end < 0 else min(end, width)
+    begin, end, _ = slice(take.begin, take.end).indices(columns.width)
     return columns.cut(begin, end) if begin < end else None
 
 

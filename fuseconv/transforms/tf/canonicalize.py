@@ -16,17 +16,13 @@ from fuseconv.tf import shape_functions
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.folders.cost import numpy_cost, tensorflow_cost
 from fuseconv.tf.folders.tensorflow import evaluate_with_tensorflow
-from fuseconv.tf.resource_alias import VARIABLES
-from fuseconv.tf.side_effects import RUNNERS, bodies, is_repeatable
+from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tf.symbolic_content import content
+from fuseconv.tf.traits import FORWARDS, LOOPS, RUNNERS, VARIABLES
 from fuseconv.tfl.limits import LARGEST_RANK
 from fuseconv.transforms.tf.common_subexpression_elimination import CommonSubexpressions
 from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
 
-_FORWARDS = frozenset({
-    "tf.Identity", "tf.IdentityN", "tf.StopGradient", "tf.PreventGradient", "tf.Snapshot", "tf.CheckNumerics",
-    "tf.EnsureShape", "tf.PlaceholderWithDefault", "tf.Print",
-})  # fmt: skip
 # A fold that would make a constant much larger than what it is made from is left to the runtime.
 _GROWTH_BYTES = 1 << 20
 # Up to this size it is made all the same, for the time that it takes to fold what reads it.
@@ -101,7 +97,7 @@ class _Walk:
 
     def forward(self, op: Op) -> bool:
         same_type = op.kind == "tf.Cast" and op.operands[0].dtype is op.result.dtype  # type: ignore[union-attr]
-        if op.kind not in _FORWARDS and not same_type:
+        if op.kind not in FORWARDS and not same_type:
             return False
         operands = [value for value in op.operands if value is not None]
         for operand, result in zip(operands, op.results):
@@ -109,7 +105,7 @@ class _Walk:
         return self.replace(op, operands, "removed", "forward", "it hands its operand on")
 
     def infer(self, op: Op) -> None:
-        runs = op.type in RUNNERS and bodies(op, self.module)
+        runs = op.kind in RUNNERS and bodies(op, self.module)
         inferred = self.run(op) if runs else shape_functions.infer(op)
         for result, shape in zip(op.results, inferred or (None,) * len(op.results)):
             result.shape = shape if self.only_infer else more_known(shape, result.shape)
@@ -119,7 +115,7 @@ class _Walk:
     def run(self, op: Op) -> list[Shape | None]:
         """Walks the bodies of an op that runs functions; returns the shapes of its results."""
         operands: list[Shape | None] = [None if v is None else v.shape for v in op.operands]
-        if op.type not in ("While", "StatelessWhile"):
+        if op.kind not in LOOPS:
             first, *others = self.walk_bodies(op, operands)
             return [_join([a, *b], {}) for a, b in zip(first, zip(*others))] if others else first
         # Nothing may be folded in a loop's body before the shapes hold for every iteration.

@@ -10,8 +10,9 @@ from fuseconv.ir.graph import Module, Op, Value
 from fuseconv.ir.rewriter import erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.resource_alias import VARIABLES, aliases, are_read
+from fuseconv.tf.resource_alias import aliases, are_read
 from fuseconv.tf.side_effects import bodies, has_effect
+from fuseconv.tf.traits import VARIABLES
 
 _READ, _ASSIGN = "tf.ReadVariableOp", "tf.AssignVariableOp"
 

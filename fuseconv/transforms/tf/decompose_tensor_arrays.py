@@ -12,8 +12,8 @@ from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.resource_alias import FORWARDS
 from fuseconv.tf.side_effects import bodies, callers
+from fuseconv.tf.traits import FORWARDS
 
 _MAKER = "tf.TensorArrayV3"
 # Makes an op's result from the builder, the op and its operands (flows are lists now).

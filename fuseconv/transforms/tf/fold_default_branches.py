@@ -11,9 +11,9 @@ from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.folders import evaluate
-from fuseconv.transforms.tf.simplify_control_flow import BRANCHES, take_branch
+from fuseconv.tf.traits import BRANCHES, FORWARDS
+from fuseconv.transforms.tf.simplify_control_flow import take_branch
 
-_HANDED_ON = frozenset({"tf.Identity", "tf.PlaceholderWithDefault", "tf.StopGradient"})
 _LOGIC = frozenset({"tf.Equal", "tf.LogicalAnd", "tf.LogicalNot", "tf.LogicalOr", "tf.NotEqual"})
 
 
@@ -38,8 +38,8 @@ def _default(value: Value | None) -> np.ndarray | None:
     """Return what a condition is if nobody feeds it anything else; None if that is not known."""
     if value is None or value.is_const or value.op is None:
         return None if value is None else value.data
-    if value.op.kind in _HANDED_ON:
-        return _default(value.op.operands[0])
+    if value.op.kind in FORWARDS:
+        return _default(value.op.operands[value.index])
     operands = [_default(operand) for operand in value.op.operands] if value.op.kind in _LOGIC else [None]
     known = [operand for operand in operands if operand is not None]
     made = evaluate(value.op, known) if len(known) == len(operands) else None

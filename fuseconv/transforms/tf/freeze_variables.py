@@ -9,8 +9,9 @@ from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.types import INT32, INT64
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.resource_alias import FORWARDS, VARIABLES, aliases
+from fuseconv.tf.resource_alias import aliases
 from fuseconv.tf.side_effects import bodies
+from fuseconv.tf.traits import FORWARDS, VARIABLES
 from fuseconv.tfl.limits import LARGEST_SIZE
 
 # Ops that take a variable's handle and leave the variable as it was.
@@ -19,7 +20,7 @@ _READS = frozenset({
     "tf.IsVariableInitialized",
 })  # fmt: skip
 # Variables of TF1, which are what they hold.
-_REFERENCES = frozenset({"tf.VariableV2", "tf.Variable"})
+_REFERENCES = VARIABLES - {"tf.VarHandleOp"}
 
 
 @module_pass("freeze-variables", requires=(NO_TF1_CONTROL_FLOW,), ensures=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))

@@ -16,8 +16,8 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.side_effects import has_effect, is_idle, is_repeatable
+from fuseconv.tf.traits import STEERING, TF1_CONTROL_FLOW
 
-_STEERING = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})
 _LOST = Rejection("TF1 ties it to a loop or branch by control edges only, so that it is not known when it runs", True)
 _ODD = Rejection("it is no part of a loop or branch as TF1 builds them", hopeless=True)
 
@@ -34,9 +34,9 @@ def functionalize_control_flow(module: Module, report: Report) -> None:
     An op that cannot be placed stays, with a hopeless rejection: no kernel runs it where it stands. Expects functions
     with one user each."""
     for graph in list(module.graphs()):
-        if any(op.type in _STEERING or op.type.removeprefix("Ref") in _STEERING for op in graph.ops):
+        if any(op.kind in TF1_CONTROL_FLOW for op in graph.ops):
             for op in graph.ops:
-                if op.type.removeprefix("Ref") in _STEERING:
+                if op.kind in TF1_CONTROL_FLOW:
                     op.set_kind(f"tf.{op.type.removeprefix('Ref')}")
             _mark_lost(graph, module)
             before = set(module.functions)
@@ -45,7 +45,7 @@ def functionalize_control_flow(module: Module, report: Report) -> None:
             for each in (graph, *made):
                 _Branches(each, module, report).run()
                 for op in each.ops:
-                    if op.type in _STEERING:
+                    if op.kind in STEERING:
                         op.rejection = _ODD
 
 
@@ -79,14 +79,14 @@ class _Outliner:
         """Takes ops, and then what only they read, out of the graph."""
         gone = set(ops)
         for op in gone:
-            if op.type in _STEERING:
+            if op.kind in STEERING:
                 self.report.removed(op, rule, "While and If say the same")
             detach(op)
         for op in reversed(self.graph.ops):
             read = any(result.uses for result in op.results)
             if op not in gone and op.results and not read and not has_effect(op, self.module, {}):
                 gone.add(op)
-                if op.type in _STEERING:
+                if op.kind in STEERING:
                     self.report.removed(op, rule, "While and If say the same")
                 detach(op)
         self.graph.ops = [op for op in self.graph.ops if op not in gone]

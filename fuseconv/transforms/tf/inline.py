@@ -12,8 +12,9 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, copy_graph, rep
 from fuseconv.ir.rewriter import replace_op, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.composites import CALLS, callee_of, implements
+from fuseconv.tf.composites import callee_of, implements
 from fuseconv.tf.side_effects import references
+from fuseconv.tf.traits import CALLS
 
 # Far beyond any model of any size; forty functions that each call the next one twice would be a million million ops.
 _MAX_OPS = 1 << 22

@@ -8,7 +8,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Rejection, constant
 from fuseconv.ir.rewriter import add_function
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
-from fuseconv.tf.resource_alias import TABLES, VARIABLES
+from fuseconv.tf.traits import TABLES, VARIABLES
 from fuseconv.tfl.builder import Builder
 from fuseconv.transforms.tf.legalize_variables import TABLE_IMPORTS
 

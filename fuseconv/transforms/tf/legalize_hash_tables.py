@@ -15,12 +15,11 @@ from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.resource_alias import TABLES
+from fuseconv.tf.traits import TABLE_READS, TABLES
 
 _NATIVE = frozenset({(types.STRING, types.INT64), (types.INT64, types.STRING)})
 _KEYS = frozenset({types.STRING, types.INT64, types.INT32})
 _VALUES = frozenset({types.STRING, types.INT64, types.INT32, types.FLOAT32, types.BOOL})
-_READS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTableSizeV2", "tf.LookupTableSize"})
 
 
 @module_pass("legalize-hash-tables")
@@ -39,7 +38,7 @@ def legalize_hash_tables(module: Module, report: Report) -> None:
         return [_Lookup(TfBuilder(out, op), table, module).find(*op.operands[1:])]
 
     for graph in module.graphs():
-        rewrite_ops(graph, _READS, rewrite)
+        rewrite_ops(graph, TABLE_READS, rewrite)
 
 
 def _table(op: Op, module: Module) -> Table | None:

@@ -14,17 +14,16 @@ from fuseconv.ir.rewriter import replace_uses_except, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.resource_alias import FORWARDS, TABLES, VARIABLES, aliases, are_read
+from fuseconv.tf.resource_alias import aliases, are_read
 from fuseconv.tf.side_effects import bodies
+from fuseconv.tf.traits import FIXED_TABLES, FORWARDS, TABLE_READS, TABLES, VARIABLES
 
 # Ops that fill a table with what the loader has read from the model: the contents that the table then has for good.
 TABLE_IMPORTS = frozenset({
     "tf.LookupTableImportV2", "tf.LookupTableImport", "tf.InitializeTableV2", "tf.InitializeTable",
     "tf.InitializeTableFromTextFileV2", "tf.InitializeTableFromTextFile",
 })  # fmt: skip
-_FIXED_TABLES = frozenset({"tf.HashTableV2", "tf.HashTable"})
 _MUTABLE_TABLES = {"tf.MutableHashTableV2": "tf.HashTableV2", "tf.MutableHashTable": "tf.HashTable"}
-_LOOKUPS = frozenset({"tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTableSizeV2", "tf.LookupTableSize"})
 
 
 @module_pass("legalize-variables", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
@@ -44,7 +43,7 @@ def legalize_variables(module: Module, report: Report) -> None:
     for kinds in (VARIABLES, TABLES):
         _sink_handles(module, aliases(module, kinds), kinds)
     variables = aliases(module, VARIABLES)
-    tables = aliases(module, _FIXED_TABLES)
+    tables = aliases(module, FIXED_TABLES)
 
     def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
         handle = op.operands[0] if op.operands else None
@@ -66,7 +65,7 @@ def _fix_tables(module: Module) -> None:
     for value, known in names.items():
         for op in value.uses:
             passes_on = op.kind in FORWARDS or op.kind == "ir.return" or any(True for _ in bodies(op, module))
-            if op.kind not in _LOOKUPS and not passes_on:
+            if op.kind not in TABLE_READS and not passes_on:
                 written |= known
     for graph in module.graphs():
         for op in graph.ops:

@@ -15,12 +15,9 @@ from fuseconv.report.records import Report
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.operands import UnknownShape, broadcast
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
+from fuseconv.tf.traits import FILLS, REPEATS, RESHAPES
 
-_FILLS = frozenset({"tf.Fill", "tf.OnesLike", "tf.ZerosLike"})
-_MOVES = frozenset({
-    "tf.BroadcastTo", "tf.ExpandDims", "tf.Identity", "tf.Reshape", "tf.Slice", "tf.Squeeze", "tf.StridedSlice",
-    "tf.Tile", "tf.Transpose",
-})  # fmt: skip
+_MOVES = RESHAPES | REPEATS | {"tf.Identity", "tf.Slice", "tf.StridedSlice", "tf.Transpose"}
 _ELEMENTWISE = frozenset(f"tf.{kind}" for kind in (*UNARY, *BINARY, "SelectV2"))
 _REDUCTIONS = frozenset({"tf.All", "tf.Any", "tf.Max", "tf.Mean", "tf.Min", "tf.Sum"})
 # The operands of which a number changes nothing, and the number.
@@ -72,13 +69,13 @@ class _Numbers:
 
     def made(self, op: Op) -> np.ndarray | None:
         """The number that an op makes alone, None if it is not known or not such an op."""
-        if not (self.known or op.kind in _FILLS):
+        if not (self.known or op.kind in FILLS):
             return None
         if len(op.results) != 1 or op.result.dtype.numpy.kind not in "fiub":
             return None
         if op.kind == "tf.Fill":
             return self.number(op.operands[1])
-        if op.kind in _FILLS:
+        if op.kind in FILLS:
             return np.array(op.kind == "tf.OnesLike", op.result.dtype.numpy)
         if op.kind in _MOVES:
             return self.known.get(op.operands[0])  # type: ignore[arg-type]

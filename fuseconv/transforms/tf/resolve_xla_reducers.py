@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fuseconv.ir.graph import FuncRef, Graph, Module
 from fuseconv.pass_manager import module_pass
+from fuseconv.tf.traits import FORWARDS
 
 # The reduction that a function of two scalars is, if this op is all that it computes.
 _REDUCERS = {"tf.AddV2": "Add", "tf.Add": "Add", "tf.Maximum": "Max", "tf.Minimum": "Min"}
-_FORWARDS = frozenset({"tf.Identity"})
 
 
 @module_pass("resolve-xla-reducers")
@@ -21,12 +21,12 @@ def resolve_xla_reducers(module: Module) -> None:
 
 
 def _reducer(graph: Graph) -> str | None:
-    ops = [op for op in graph.ops if op.kind not in _FORWARDS]
+    ops = [op for op in graph.ops if op.kind not in FORWARDS]
     if len(ops) != 1 or len(graph.inputs) != 2:
         return None
     (op,) = ops
     result = graph.outputs[0]
-    while result.op is not None and result.op.kind in _FORWARDS:
-        result = result.op.operands[0]  # type: ignore[assignment]
+    while result.op is not None and result.op.kind in FORWARDS:
+        result = result.op.operands[result.index]  # type: ignore[assignment]
     both = all(any(value is operand for operand in op.operands) for value in graph.inputs)
     return _REDUCERS.get(op.kind) if both and result.op is op else None

@@ -9,11 +9,11 @@ from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.transforms.loops.loop_info import LOOPS, LoopForm
+from fuseconv.tf.traits import BRANCHES, LOOPS
+from fuseconv.transforms.loops.loop_info import LoopForm
 from fuseconv.transforms.loops.reduce_while_operands import merge_equal_variables
 from fuseconv.transforms.tf.inline import move_body
 
-BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
 _CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
 _RUNNERS = LOOPS | BRANCHES
 

@@ -10,10 +10,10 @@ from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.ir.types import DType
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.reify_dims import DimReifier
-from fuseconv.tf.resource_alias import FORWARDS
 from fuseconv.tf.shape_functions.tensor_lists import stated
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.tensor_list_rules import REWRITES
+from fuseconv.tf.traits import FORWARDS, LOOPS
 
 # Ops that make a list without elements to take its element shape from, with the operand that counts them.
 MAKERS = {"tf.TensorListReserve": 1, "tf.EmptyTensorList": None}
@@ -177,7 +177,7 @@ def tensor_lists(module: Module) -> list[TensorList]:
 def _same(op: Op, module: Module) -> Iterator[tuple[Value | None, Value | None]]:
     """Yield the pairs of values that are one list if they are lists."""
     inner = list(bodies(op, module))
-    loop = op.type in ("While", "StatelessWhile")
+    loop = op.kind in LOOPS
     for body, offset in inner:
         yield from zip(op.operands[offset:], body.inputs)
         if not loop or body.name == op.attrs["body"].name:

@@ -14,10 +14,11 @@ import numpy as np
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.slice_spec import Pick, SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.parts import Part, needs
+from fuseconv.tfl.slice_rules import Part, needs
 
 # One of these among the ops that compute less is worth a slice more than there was.
 _WORTH_A_SLICE = frozenset({"FULLY_CONNECTED", "BATCH_MATMUL", "SOFTMAX", "GELU"})
@@ -37,35 +38,31 @@ def bubble_up_slices(module: Module, report: Report) -> None:
 
 def taken_part(op: Op) -> Part | None:
     """The part that a slice takes, if that is along one dimension, in steps of one, and known."""
-    if op.kind != "tfl.STRIDED_SLICE" or op.attrs.get("ellipsis_mask") or op.attrs.get("new_axis_mask"):
+    if op.kind != "tfl.STRIDED_SLICE":
         return None
     x, *bounds = op.operands
-    arrays = [v.data for v in bounds if v is not None and v.data is not None]
-    if x is None or x.shape is None or x.variable or len(arrays) < len(bounds):
-        return None
-    begins, ends, steps = arrays
-    masks = [int(op.attrs.get(name, 0)) for name in ("begin_mask", "end_mask", "shrink_axis_mask")]
-    if op.attrs.get("offset") or (steps != 1).any():
+    spec = SliceSpec.of(op) if all(v is not None and v.is_const for v in bounds) else None
+    entries = spec.dimensions() if spec is not None else None
+    if x is None or x.shape is None or x.variable or entries is None:
         return None
     parts: list[Part] = []
-    for axis in range(len(begins)):
-        size = x.shape[axis]
-        no_begin, no_end, shrinks = (bool(mask >> axis & 1) for mask in masks)
-        begin = 0 if no_begin and not shrinks else int(begins[axis])
-        if begin == 0 and no_end and not shrinks:
+    for axis, entry in enumerate(entries):
+        size, picks = x.shape[axis], isinstance(entry, Pick)
+        if entry.takes_all(size):
             continue
+        begin = entry.index if isinstance(entry, Pick) else entry.begin or 0
         if not isinstance(size, int):
             # An element that is there if the model runs at all; one that is counted from the end has a negative place.
-            if not shrinks:
+            if not picks:
                 return None
             parts.append(Part(axis, begin, begin + 1))
             continue
         begin = begin + size if begin < 0 else begin
-        end = begin + 1 if shrinks else size if no_end else int(ends[axis])
+        end = begin + 1 if isinstance(entry, Pick) else size if entry.end is None else entry.end
         end = min(end + size if end < 0 else end, size)
         if not 0 <= begin < end:
             return None
-        if (begin, end) != (0, size) or shrinks:
+        if (begin, end) != (0, size) or picks:
             parts.append(Part(axis, begin, end))
     return parts[0] if len(parts) == 1 else None
 

@@ -11,9 +11,11 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Module, Op, Value
 from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.slice_spec import Pick, SliceSpec, Take
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.traits import RESHAPES
 
 # Given an op and a builder, the value that can stand for its result, or None.
 Rule = Callable[[Op, Builder], Value | None]
@@ -27,7 +29,6 @@ _CLAMPS = frozenset({"RELU", "RELU6", "RELU_0_TO_1"})
 _KEEPS_SIGNS = frozenset({
     "AVERAGE_POOL_2D", "EXPAND_DIMS", "MAX_POOL_2D", "RESHAPE", "SLICE", "SQUEEZE", "STRIDED_SLICE", "TRANSPOSE",
 })  # fmt: skip
-RESHAPES = frozenset({"tfl.RESHAPE", "tfl.EXPAND_DIMS", "tfl.SQUEEZE"})
 
 
 @module_pass("canonicalize-tfl", requires=(TFL_ONLY,))
@@ -82,11 +83,12 @@ def same_shape(op: Op, tfl: Builder) -> Value | None:
 @_rewrites("STRIDED_SLICE")
 def whole_slice(op: Op, tfl: Builder) -> Value | None:
     """it takes the whole of its operand"""
-    x, _, _, strides = op.operands
-    assert x is not None and strides is not None
-    if x.shape is None or x.shape != op.result.shape or strides.data is None or x.variable:
+    x, spec = op.operands[0], SliceSpec.of(op)
+    assert x is not None
+    if x.shape is None or x.shape != op.result.shape or x.variable or spec is None:
         return None
-    return x if (strides.data == 1).all() and not op.attrs.get("new_axis_mask") else None
+    entries = spec.unfold(len(x.shape)) or ()
+    return x if all(isinstance(entry, Take) and entry.stride == 1 for entry in entries) else None
 
 
 @_rewrites("SLICE")
@@ -98,42 +100,35 @@ def slice_to_the_end(op: Op, tfl: Builder) -> Value | None:
         return None
     if (size.data >= 0).all() or op.result.variable:
         return None
-    begins, sizes = (array.astype(np.int32) for array in (begin.data, size.data))  # type: ignore[union-attr]
-    to_end = sum(1 << axis for axis, number in enumerate(sizes) if number < 0)
-    ends = np.where(sizes < 0, 0, begins + sizes)
-    return _strided_slice(tfl, x, [begins, ends, np.ones_like(begins)], op.result.shape, end_mask=to_end)
+    spec = SliceSpec.of(op)
+    return None if spec is None else _strided_slice(tfl, x, spec, op.result.shape)
 
 
 @_rewrites("STRIDED_SLICE")
 def kept_dimension(op: Op, tfl: Builder) -> Value | None:
     """it takes one element of a dimension, which need not go for those who read it in any shape"""
     x, *bounds = op.operands
-    shrinks = int(op.attrs.get("shrink_axis_mask", 0))
-    if x is None or x.dtype is not types.FLOAT32 or x.shape is None or not shrinks or op.attrs.get("offset"):
+    if x is None or x.dtype is not types.FLOAT32 or x.shape is None or not op.attrs.get("shrink_axis_mask"):
         return None
-    if op.attrs.get("ellipsis_mask") or op.attrs.get("new_axis_mask") or not all(map(_is_known, bounds)):
-        return None
-    begins, ends, steps = (bound.data.astype(np.int32) for bound in bounds)  # type: ignore[union-attr]
-    if len(begins) != len(x.shape) or shrinks >> (len(begins) - 1) or (steps != 1).any():
+    spec = SliceSpec.of(op) if all(map(_is_known, bounds)) else None
+    entries = spec.dimensions() if spec is not None else None
+    if entries is None or len(entries) != len(x.shape) or isinstance(entries[-1], Pick):
         return None
     if not op.result.uses or not all(_reads_any_shape(reader, op.result) for reader in op.result.uses):
         return None
-    taken = [bool(shrinks >> axis & 1) for axis in range(len(begins))]
+    taken = [isinstance(entry, Pick) for entry in entries]
     shape = _shape_with_units(op.result.shape, taken)
     if shape is None:
         return None
-    end_mask = int(op.attrs.get("end_mask", 0)) & ~shrinks
     # What begins at -1 ends at the end, which has no number.
-    end_mask |= sum(1 << axis for axis in range(len(begins)) if taken[axis] and begins[axis] == -1)
-    begin_mask = int(op.attrs.get("begin_mask", 0)) & ~shrinks
-    places = [begins, np.where(taken, begins + 1, ends), steps]
-    return _strided_slice(tfl, x, places, shape, begin_mask=begin_mask, end_mask=end_mask)
+    kept = (Take(e.index, None if e.index == -1 else e.index + 1) if isinstance(e, Pick) else e for e in entries)
+    return _strided_slice(tfl, x, SliceSpec(tuple(kept)), shape)
 
 
-def _strided_slice(tfl: Builder, x: Value, places: list[np.ndarray], shape: Shape | None, **masks: int) -> Value:
-    held = {name: mask for name, mask in masks.items() if mask}
-    operands = [x, *(tfl.ints(numbers.tolist()) for numbers in places)]
-    return tfl.typed_op("STRIDED_SLICE", operands, [(x.dtype, shape)], held)[0]
+def _strided_slice(tfl: Builder, x: Value, spec: SliceSpec, shape: Shape | None) -> Value:
+    begin, end, strides, masks = spec.operands()
+    operands = [x, tfl.ints(begin), tfl.ints(end), tfl.ints(strides)]
+    return tfl.typed_op("STRIDED_SLICE", operands, [(x.dtype, shape)], masks)[0]
 
 
 def _shape_with_units(shape: Shape | None, units: list[bool]) -> Shape | None:
@@ -158,7 +153,7 @@ def merge_reshapes(op: Op, tfl: Builder) -> Value | None:
     operand = op.operands[0]
     assert operand is not None
     inner = operand.op
-    if inner is None or inner.kind not in RESHAPES:
+    if inner is None or inner.type not in RESHAPES:
         return None
     source = inner.operands[0]
     target = tfl.static_shape(op.result.shape)
@@ -189,7 +184,7 @@ def merge_transposes(op: Op, tfl: Builder) -> Value | None:
             tfl.sources = tuple(dict.fromkeys((*x.op.sources, *op.sources)))
             return tfl.transpose(source, order)
     if moves_only_units(x.shape, order) and tfl.static_shape(op.result.shape) is not None:
-        if x.op is not None and x.op.kind in RESHAPES and x.op.operands[0] is not None:
+        if x.op is not None and x.op.type in RESHAPES and x.op.operands[0] is not None:
             tfl.sources = tuple(dict.fromkeys((*x.op.sources, *op.sources)))
             x = x.op.operands[0]
         return x if x.shape == op.result.shape else _reshape(tfl, x, op.result)

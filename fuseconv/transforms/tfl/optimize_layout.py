@@ -17,11 +17,10 @@ from fuseconv.ir.rewriter import replace_uses_except
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.forms import Arranged, Form, arranged, put_on, taken_off
+from fuseconv.tfl.layout_rules import Arranged, Form, arranged, put_on, taken_off
 from fuseconv.tfl.opdef import TABLE
-from fuseconv.transforms.tfl.canonicalize_tfl import RESHAPES, moves_only_units
-
-MOVES = RESHAPES | {"tfl.TRANSPOSE"}
+from fuseconv.tfl.traits import LAYOUT_CHANGES
+from fuseconv.transforms.tfl.canonicalize_tfl import moves_only_units
 
 
 @module_pass("optimize-layout", requires=(TFL_ONLY,))
@@ -164,7 +163,7 @@ class _Groups:
 
     def _starts(self, op: Op) -> list[tuple[Form, Value]]:
         """The values before and behind a transpose or reshape, and the forms that they would have without it."""
-        if op in self.gone or op.kind not in MOVES:
+        if op in self.gone or op.type not in LAYOUT_CHANGES:
             return []
         forms = ((put_on(op), op.operands[0]), (taken_off(op), op.result))
         return [(form, value) for form, value in forms if form is not None and value is not None]
@@ -184,7 +183,7 @@ class _Groups:
         for value in group.results:
             self._take_off(group, value)
         for value in group.inputs:
-            if value.op is not None and value.op.kind in MOVES and not value.uses:
+            if value.op is not None and value.op.type in LAYOUT_CHANGES and not value.uses:
                 self._remove(value.op)
 
     def _put(self, group: _Group, value: Value, ordered: list[Op]) -> Value:

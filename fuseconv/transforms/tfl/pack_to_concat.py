@@ -16,6 +16,7 @@ import numpy as np
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 
@@ -50,15 +51,14 @@ def _sizes_state(op: Op) -> bool:
 def _place(value: Value | None) -> tuple[Value, int] | None:
     """The result of SHAPE, and the place in it, that a scalar is read from."""
     op = value.op if value is not None and value.rank == 0 else None
-    if op is None or op.kind != "tfl.STRIDED_SLICE":
+    spec = SliceSpec.of(op)
+    picked = spec.picked() if spec is not None else None
+    shape = op.operands[0] if op is not None and picked is not None else None
+    if shape is None or shape.op is None or shape.op.kind != "tfl.SHAPE" or picked is None:
         return None
-    shape, begin = op.operands[:2]
-    masks = {name: number for name, number in op.attrs.items() if number}
-    if shape is None or shape.op is None or shape.op.kind != "tfl.SHAPE" or masks != {"shrink_axis_mask": 1}:
+    if not isinstance(picked[1], int) or shape.shape is None or not isinstance(shape.shape[0], int):
         return None
-    if begin is None or begin.data is None or shape.shape is None or not isinstance(shape.shape[0], int):
-        return None
-    return shape, int(begin.data[0]) % shape.shape[0]
+    return shape, picked[1] % shape.shape[0]
 
 
 def _parts(tfl: Builder, places: list[tuple[Value, int] | None], values: list[Value]) -> list[Value]:

@@ -19,7 +19,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
 from fuseconv.ir.rewriter import Speculative, erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.parts import Part, needs
+from fuseconv.tfl.slice_rules import Part, needs
 from fuseconv.transforms.tfl.bubble_up_slices import taken_part
 
 # An element of the batch that ops are to keep apart from the others.
@@ -165,7 +165,7 @@ def _element(value: Value) -> tuple[_Source, int] | None:
     if op.kind == "tfl.UNPACK":
         return _Source(x, int(op.attrs.get("axis", 0)) % len(x.shape)), value.index
     part = taken_part(op)
-    if part is None or int(op.attrs.get("shrink_axis_mask", 0)) != 1 << part.axis:
+    if part is None or value.shape is None or len(value.shape) == len(x.shape):
         return None
     return _Source(x, part.axis), part.begin
 

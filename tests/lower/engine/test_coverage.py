@@ -7,11 +7,10 @@ from fuseconv.lower.engine.coverage import _BY_PASSES, known_ops
 from fuseconv.lower.engine.unsupported_ops import _WHY
 from fuseconv.report.listing import rule_rows
 from fuseconv.tf import tensor_list_rules
-from fuseconv.tf.composites import CALLS
+from fuseconv.tf.traits import CALLS, STEERING
 from fuseconv.transforms.tf import (
     decompose_grappler_kernels,
     decompose_tensor_arrays,
-    functionalize_control_flow,
     legalize_variables,
     lower_tensor_lists,
     simplify_control_flow,
@@ -22,7 +21,7 @@ PASSES = {op for ops in _BY_PASSES.values() for op in ops.split()}
 
 def test_all_that_passes_rewrite_is_listed():
     tables = [
-        CALLS, simplify_control_flow._CASES, functionalize_control_flow._STEERING, tensor_list_rules.REWRITES,
+        CALLS, simplify_control_flow._CASES, STEERING, tensor_list_rules.REWRITES,
         decompose_grappler_kernels._EXPRESS, legalize_variables._IMPORTS, legalize_variables._UPDATES,
         legalize_variables._ROW_UPDATES, decompose_tensor_arrays._REWRITES, lower_tensor_lists._MAKERS,
     ]  # fmt: skip

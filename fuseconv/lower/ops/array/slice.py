@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
+from fuseconv.ir.slice_spec import WHOLE, Insert, Masks, Pick, SliceSpec, Take
 from fuseconv.lower.ops.array.concat_and_split import merge_untouched_dims
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
@@ -21,35 +21,13 @@ from fuseconv.tfl.limits import RANK
 _FAR = 2**31 - 1
 
 
-@dataclass(frozen=True)
-class DimSlice:
-    """The slice of one dimension: begin:end:stride, where None is open; if `shrink`, the element `begin` only, without
-    the dimension."""
-
-    begin: int | None = None
-    end: int | None = None
-    stride: int = 1
-    shrink: bool = False
-
-    def takes_all(self, size: Dim) -> bool:
-        ends = self.end is None or (isinstance(size, int) and self.end >= size)
-        return not self.shrink and self.stride == 1 and self.begin in (None, 0) and ends
-
-    def takes_none(self, size: Dim) -> bool:
-        if self.shrink:
-            return False
-        if isinstance(size, int):
-            return not range(*slice(self.begin, self.end, self.stride).indices(size))
-        return self.end == 0 and self.stride > 0
-
-
 @lowers
 def Slice(tfl, x, begin, size):
     """SLICE; STRIDED_SLICE of merged dimensions where there are too many."""
     shape = shape_of(x)
     if begin.is_const and size.is_const:
         starts, sizes = begin.data.tolist(), size.data.tolist()
-        cuts = [DimSlice(b, None if n == -1 else b + n) for b, n in zip(starts, sizes)]
+        cuts = [Take(b, None if n == -1 else b + n) for b, n in zip(starts, sizes)]
         if len(shape) > RANK["SLICE"] or all(cut.takes_all(dim) for cut, dim in zip(cuts, shape)):
             return slice_dims(tfl, x, cuts)
         return build_legalized(tfl, "SLICE", lambda wide: tfl.slice_(wide, starts, sizes), x)
@@ -70,12 +48,15 @@ def StridedSlice(
     tfl, x, begin, end, strides, *, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0
 ):
     """STRIDED_SLICE; where the bounds are constant, RESHAPE or EXPAND_DIMS adds the new dimensions."""
-    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
+    masks = Masks(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     if not (begin.is_const and end.is_const and strides.is_const):
         return _dynamic_slice(tfl, x, (begin, end, strides), masks)
-    spec = _dense(begin.data.tolist(), end.data.tolist(), strides.data.tolist(), masks, len(shape_of(x)))
-    y = slice_dims(tfl, x, [cut for cut in spec if cut is not None])
-    new = [axis for axis, cut in enumerate(cut for cut in spec if cut is None or not cut.shrink) if cut is None]
+    spec = SliceSpec.read([bound.data.tolist() for bound in (begin, end, strides)], masks)
+    entries = spec.unfold(len(shape_of(x)))
+    require(entries is not None, "it takes more dimensions than its operand has")
+    y = slice_dims(tfl, x, [entry for entry in entries if not isinstance(entry, Insert)])
+    left = [entry for entry in entries if not isinstance(entry, Pick)]
+    new = [axis for axis, entry in enumerate(left) if isinstance(entry, Insert)]
     if not new:
         return y
     static = tfl.static_shape(tfl.shape)
@@ -84,8 +65,8 @@ def StridedSlice(
     return functools.reduce(lambda value, axis: tfl.expand_dims(value, scalar(axis, types.INT32)), new, y)
 
 
-def slice_dims(tfl: Lowering, x: Value, cuts: Sequence[DimSlice]) -> Value:
-    """Build the slice of x with one DimSlice for each dimension."""
+def slice_dims(tfl: Lowering, x: Value, cuts: Sequence[Take | Pick]) -> Value:
+    """Build the slice of x with one entry for each dimension."""
     shape = shape_of(x)
     touched = [not cut.takes_all(dim) for cut, dim in zip(cuts, shape)]
     if not any(touched):
@@ -96,80 +77,45 @@ def slice_dims(tfl: Lowering, x: Value, cuts: Sequence[DimSlice]) -> Value:
     if len(runs) > RANK["STRIDED_SLICE"]:
         # From the last to the first: a dimension that goes leaves those before it where they are.
         for axis in reversed([axis for axis, cut in enumerate(touched) if cut]):
-            x = slice_dims(tfl, x, [cuts[axis] if at == axis else DimSlice() for at in range(len(shape_of(x)))])
+            x = slice_dims(tfl, x, [cuts[axis] if at == axis else WHOLE for at in range(len(shape_of(x)))])
         return x
     merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in runs])
-    y = _strided_slice(tfl, merged, [cuts[run[0]] if touched[run[0]] else DimSlice() for run in runs])
+    y = _strided_slice(tfl, merged, [cuts[run[0]] if touched[run[0]] else WHOLE for run in runs])
     taken = iter(shape_of(y))
     dims: list[Dim] = []
     for run in runs:
-        if not cuts[run[0]].shrink:
+        if isinstance(cuts[run[0]], Take):
             size = next(taken)
             dims += [size] if touched[run[0]] else [shape[axis] for axis in run]
     return reshape(tfl, y, dims, x)
 
 
-def _strided_slice(tfl: Lowering, x: Value, cuts: Sequence[DimSlice]) -> Value:
+def _strided_slice(tfl: Lowering, x: Value, cuts: Sequence[Take | Pick]) -> Value:
+    spec = SliceSpec(tuple(_as_written(cut, size) for cut, size in zip(cuts, shape_of(x))))
+    begins, ends, strides, masks = spec.operands()
+    near = [[max(-_FAR, min(int(bound), _FAR)) for bound in bounds] for bounds in (begins, ends)]  # type: ignore[arg-type]
+    return build_legalized(tfl, "STRIDED_SLICE", lambda wide: tfl.strided_slice(wide, *near, strides, **masks), x)
+
+
+def _as_written(cut: Take | Pick, size: Dim) -> Take | Pick:
+    if isinstance(cut, Pick):
+        return Pick(cut.index)
+    if isinstance(size, int):
+        none = not range(*slice(cut.begin, cut.end, cut.stride).indices(size))
+    else:
+        none = cut.end == 0 and cut.stride > 0
     # XNNPACK takes an end of 0 for the end of the tensor.
-    cuts = [DimSlice(1, 1) if cut.takes_none(size) else cut for cut, size in zip(cuts, shape_of(x))]
-    begins = [_near(cut.begin) for cut in cuts]
-    ends = [cut.begin + 1 if cut.shrink and cut.begin is not None else _near(cut.end) for cut in cuts]
-    strides = [cut.stride for cut in cuts]
-    masks = {
-        "begin_mask": _bits(cut.begin is None for cut in cuts),
-        "end_mask": _bits(cut.end is None and not cut.shrink for cut in cuts),
-        "shrink_axis_mask": _bits(cut.shrink for cut in cuts),
-    }
-    return build_legalized(
-        tfl, "STRIDED_SLICE", lambda wide: tfl.strided_slice(wide, begins, ends, strides, **masks), x
-    )
+    return Take(1, 1) if none else cut
 
 
-def _dense(
-    begins: list[int], ends: list[int], strides: list[int], masks: tuple[int, int, int, int, int], rank: int
-) -> list[DimSlice | None]:
-    """Return a cut for each dimension of the operand, and None where a new dimension goes; the ellipsis is spelled out.
-
-    Source of the contract: TensorFlow's StridedSlice. Of the masks, the ellipsis wins over a new axis, that over
-    shrinking, and that over open bounds.
-    """
-    begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask = masks
-    bits = [1 << index for index in range(len(begins))]
-    taken = sum(not bit & (ellipsis_mask | new_axis_mask) for bit in bits)
-    spec: list[DimSlice | None] = []
-    for bit, begin, end, stride in zip(bits, begins, ends, strides):
-        if bit & ellipsis_mask:
-            spec += [DimSlice()] * (rank - taken)
-        elif bit & new_axis_mask:
-            spec.append(None)
-        elif bit & shrink_axis_mask:
-            spec.append(DimSlice(begin, shrink=True))
-        else:
-            spec.append(DimSlice(None if bit & begin_mask else begin, None if bit & end_mask else end, stride))
-    return spec if ellipsis_mask else spec + [DimSlice()] * (rank - taken)
-
-
-def _dynamic_slice(
-    tfl: Lowering, x: Value, bounds: tuple[Value, Value, Value], masks: tuple[int, int, int, int, int]
-) -> Value:
-    names = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-    rank = len(shape_of(x)) + bin(masks[3]).count("1")
+def _dynamic_slice(tfl: Lowering, x: Value, bounds: tuple[Value, Value, Value], masks: Masks) -> Value:
+    rank = len(shape_of(x)) + bin(masks.new_axis_mask).count("1")
     require(rank <= RANK["STRIDED_SLICE"], f"{rank} dimensions are too many for bounds that are computed")
-    near = [_int32(tfl, bound) for bound in bounds]
-    return build_legalized(
-        tfl, "STRIDED_SLICE", lambda wide: tfl.strided_slice(wide, *near, **dict(zip(names, masks))), x
-    )
+    near, attrs = [_int32(tfl, bound) for bound in bounds], masks.without_clashes()._asdict()
+    return build_legalized(tfl, "STRIDED_SLICE", lambda wide: tfl.strided_slice(wide, *near, **attrs), x)
 
 
 def _int32(tfl: Lowering, bound: Value) -> Value:
     if bound.data is not None:
         return tfl.const(np.clip(bound.data, -_FAR, _FAR).astype(np.int32))
     return cast(tfl, bound, types.INT32)
-
-
-def _near(bound: int | None) -> int:
-    return 0 if bound is None else max(-_FAR, min(bound, _FAR))
-
-
-def _bits(flags: Iterable[bool]) -> int:
-    return sum(1 << index for index, flag in enumerate(flags) if flag)

@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import budget, types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
+from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.lower.ops.math.reduction import reduced
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
@@ -191,19 +192,9 @@ def MirrorPadGrad(tfl, dy, paddings, *, mode):
 
 def _slice_indices(dims: list[int], begin: Value, end: Value, strides: Value, masks: tuple[int, ...]) -> np.ndarray:
     """Return the flat places that a strided slice takes of a tensor of these dimensions, in the slice's shape."""
-    starts, stops, steps = (constant_of(x, "the slice").tolist() for x in (begin, end, strides))
-    index: list = []
-    for at, (start, stop, step) in enumerate(zip(starts, stops, steps)):
-        open_start, open_stop, ellipsis, new_axis, shrink = (bool(mask >> at & 1) for mask in masks)
-        if ellipsis:
-            index.append(Ellipsis)
-        elif new_axis:
-            index.append(None)
-        elif shrink:
-            index.append(start)
-        else:
-            index.append(slice(None if open_start else start, None if open_stop else stop, step))
-    return np.asarray(np.arange(int(np.prod(dims))).reshape(dims)[tuple(index)])
+    spec = SliceSpec.read([constant_of(x, "the slice").tolist() for x in (begin, end, strides)], masks)
+    taken: np.ndarray = np.arange(int(np.prod(dims))).reshape(dims)[spec.index()]
+    return taken
 
 
 def _gather_by_index(tfl: Lowering, flat: list[Value], source: np.ndarray) -> Value:

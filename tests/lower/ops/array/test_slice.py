@@ -107,3 +107,14 @@ def test_a_slice_of_xla_stays_within(index_type):
         check(lambda x, n: dynamic_slice(x, (n, 0), (2, 5)), spec(4, 5), spec(dtype=index_type), inputs=inputs)
         check(lambda x, n: dynamic_slice(x, (2, n), (1, 3)), spec(None, 5), spec(dtype=index_type), inputs=inputs)
     check(lambda x: dynamic_slice(x, (7, 1), (2, 3)), spec(4, 5), ops=["SLICE"])
+
+
+@pytest.mark.parametrize("masks", [{"begin_mask": 1}, {"end_mask": 1}, {"begin_mask": 1, "new_axis_mask": 1}])
+def test_masks_that_clash_at_run_time(masks):
+    """TFLite's kernel lets the begin mask decide which element is picked; TensorFlow does not."""
+
+    def taken(x, n):
+        return tf.raw_ops.StridedSlice(input=x, begin=[n], end=[n + 1], strides=[1], shrink_axis_mask=1, **masks)
+
+    x = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
+    check(taken, spec(4, 5), spec(dtype=tf.int32), inputs=[x, np.int32(2)])

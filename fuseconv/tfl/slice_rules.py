@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.op_table import OpTable
+from fuseconv.tfl.traits import ELEMENTWISE, REDUCTIONS
 
 
 class Part(NamedTuple):
@@ -23,14 +25,9 @@ class Part(NamedTuple):
 
 # What each operand must give, None for the whole of it; None instead of a list if the op does not keep them apart.
 Needs = list[Part | None] | None
-_RULES: dict[str, Callable[[Op, Part], Needs]] = {}
+_RULES: OpTable[Callable[[Op, Part], Needs]] = OpTable()
+_rule = _RULES.declare
 
-ELEMENTWISE = (
-    "ABS", "ADD", "CAST", "CEIL", "COS", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU",
-    "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG", "LOGICAL_AND", "LOGICAL_NOT",
-    "LOGICAL_OR", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "NOT_EQUAL", "POW", "RELU", "RELU6", "RELU_0_TO_1",
-    "RELU_N1_TO_1", "ROUND", "RSQRT", "SELECT_V2", "SIGN", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE", "SUB", "TANH",
-)  # fmt: skip
 
 
 def needs(op: Op, part: Part) -> Needs:
@@ -43,14 +40,6 @@ def needs(op: Op, part: Part) -> Needs:
 
 def _data(op: Op) -> list[Value | None]:
     return op.operands[:2] if op.type == "BATCH_MATMUL" else op.operands[:1]
-
-
-def _rule(*kinds: str) -> Callable:
-    def declare(function: Callable[[Op, Part], Needs]) -> Callable[[Op, Part], Needs]:
-        _RULES.update(dict.fromkeys(kinds, function))
-        return function
-
-    return declare
 
 
 @_rule(*ELEMENTWISE)
@@ -98,7 +87,7 @@ def _dense(op: Op, part: Part) -> Needs:
     return [part, *[None] * (len(op.operands) - 1)]
 
 
-@_rule("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
+@_rule(*REDUCTIONS)
 def _reduction(op: Op, part: Part) -> Needs:
     x, axes = op.operands
     if x is None or x.shape is None or axes is None or axes.data is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fuseconv.tfl.parts import Part, needs
+from fuseconv.tfl.slice_rules import Part, needs
 from tests.tf.text_cases import module_of
 
 ROW = Part(0, 1, 2)

@@ -17,9 +17,9 @@ import numpy as np
 
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op, Value, constant
-from fuseconv.tfl.parts import ELEMENTWISE
+from fuseconv.ir.op_table import OpTable
+from fuseconv.tfl.traits import ELEMENTWISE, REDUCTIONS, RESHAPES
 
-RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 # Kernels broadcast up to so many dimensions.
 _MOST_DIMENSIONS = 4
 
@@ -121,7 +121,8 @@ class Arranged:
     plain: bool = False
 
 
-_RULES: dict[str, Callable[[Op, Form], Arranged | None]] = {}
+_RULES: OpTable[Callable[[Op, Form], Arranged | None]] = OpTable()
+_rule = _RULES.declare
 
 
 def arranged(op: Op, form: Form) -> Arranged | None:
@@ -133,14 +134,6 @@ def arranged(op: Op, form: Form) -> Arranged | None:
     if any(v.shape is None or v.variable or v.quantisation is not None for v in values):
         return None
     return rule(op, form) if op.operands[0] is not None else None
-
-
-def _rule(*kinds: str) -> Callable:
-    def declare(function: Callable[[Op, Form], Arranged | None]) -> Callable[[Op, Form], Arranged | None]:
-        _RULES.update(dict.fromkeys(kinds, function))
-        return function
-
-    return declare
 
 
 @_rule(*ELEMENTWISE)
@@ -169,7 +162,7 @@ def _padded(op: Op, form: Form) -> Arranged | None:
     return Arranged([True, _constant(pads, np.array(rows, pads.data.dtype)), *[None] * (len(op.operands) - 2)])
 
 
-@_rule("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
+@_rule(*REDUCTIONS)
 def _reduced(op: Op, form: Form) -> Arranged | None:
     x, axes = op.operands
     if x is None or not form.takes(x.shape) or axes is None or axes.data is None:  # type: ignore[arg-type]

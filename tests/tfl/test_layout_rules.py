@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir.graph import Op
-from fuseconv.tfl.forms import Form, arranged, put_on, taken_off
+from fuseconv.tfl.layout_rules import Form, arranged, put_on, taken_off
 from tests.tf.text_cases import module_of
 
 

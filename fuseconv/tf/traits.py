@@ -1,0 +1,44 @@
+"""What TF ops have in common: kinds that more than one module goes by. What a single rule needs stands there."""
+
+from __future__ import annotations
+
+LOOPS = frozenset({"tf.While", "tf.StatelessWhile"})
+BRANCHES = frozenset({"tf.If", "tf.StatelessIf"})
+CASES = frozenset({"tf.Case", "tf.StatelessCase"})
+CALLS = frozenset({"tf.PartitionedCall", "tf.StatefulPartitionedCall"})
+# Ops that run their functions on their own operands. What others do with theirs (a reducer, say) is not known.
+RUNNERS = LOOPS | BRANCHES | CASES | CALLS
+# TF1's control flow, which is made of ops in one graph; and the same on references.
+STEERING = frozenset({"tf.Enter", "tf.Exit", "tf.LoopCond", "tf.Merge", "tf.NextIteration", "tf.Switch"})
+TF1_CONTROL_FLOW = STEERING | {"tf.RefEnter", "tf.RefExit", "tf.RefMerge", "tf.RefNextIteration", "tf.RefSwitch"}
+
+# Ops of which each result is the operand at its place.
+FORWARDS = frozenset({
+    "tf.Identity", "tf.IdentityN", "tf.StopGradient", "tf.PreventGradient", "tf.Snapshot", "tf.CheckNumerics",
+    "tf.EnsureShape", "tf.PlaceholderWithDefault", "tf.Print",
+})  # fmt: skip
+VARIABLES = frozenset({"tf.VarHandleOp", "tf.VariableV2", "tf.Variable"})
+FIXED_TABLES = frozenset({"tf.HashTableV2", "tf.HashTable"})
+TABLES = FIXED_TABLES | {"tf.MutableHashTableV2", "tf.MutableHashTable"}
+TABLE_READS = frozenset({
+    "tf.LookupTableFindV2", "tf.LookupTableFind", "tf.LookupTableSizeV2", "tf.LookupTableSize",
+})  # fmt: skip
+EMPTY_LISTS = frozenset({"tf.TensorListReserve", "tf.EmptyTensorList"})
+
+ADDS = frozenset({"tf.Add", "tf.AddV2"})
+COMMUTATIVE = ADDS | {
+    "tf.Mul", "tf.Maximum", "tf.Minimum", "tf.SquaredDifference", "tf.Equal", "tf.NotEqual", "tf.LogicalAnd",
+    "tf.LogicalOr",
+}  # fmt: skip
+COMPARISONS = frozenset({"tf.Less", "tf.LessEqual", "tf.Greater", "tf.GreaterEqual"})
+SELECTS = frozenset({"tf.Select", "tf.SelectV2"})
+PRODUCTS = frozenset({"tf.MatMul", "tf.BatchMatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3", "tf.Einsum"})
+CONVOLUTIONS = frozenset({"tf.Conv2D", "tf.Conv3D", "tf.DepthwiseConv2dNative"})
+# Ops whose results are constants but for their sizes.
+FILLS = frozenset({"tf.Fill", "tf.OnesLike", "tf.ZerosLike"})
+
+# Ops that give the elements of their first operand another shape, in their order.
+RESHAPES = frozenset({"tf.ExpandDims", "tf.Reshape", "tf.Squeeze"})
+# Ops that give some or all of its elements, each once.
+TAKES = frozenset({"tf.Slice", "tf.Split", "tf.SplitV", "tf.StridedSlice"})
+REPEATS = frozenset({"tf.BroadcastTo", "tf.Tile"})

@@ -1,0 +1,25 @@
+"""What TFLite's builtin ops have in common: types that more than one module goes by, in the order in which patterns try
+them. They are in capitals, as no TF op's is. What a single rule needs stands there."""
+
+from __future__ import annotations
+
+ELEMENTWISE = (
+    "ABS", "ADD", "CAST", "CEIL", "COS", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU",
+    "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG", "LOGICAL_AND", "LOGICAL_NOT",
+    "LOGICAL_OR", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "NOT_EQUAL", "POW", "RELU", "RELU6", "RELU_0_TO_1",
+    "RELU_N1_TO_1", "ROUND", "RSQRT", "SELECT_V2", "SIGN", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE", "SUB", "TANH",
+)  # fmt: skip
+ARITHMETIC = ("ADD", "SUB", "MUL", "DIV")
+COMMUTATIVE = ("ADD", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
+REDUCTIONS = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
+CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
+
+# Ops that give the elements of their operand another shape, in their order; and those that also change the order.
+RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
+LAYOUT_CHANGES = (*RESHAPES, "TRANSPOSE")
+# Ops that take elements from one place to another, and compute nothing.
+MOVES = frozenset({
+    "BROADCAST_TO", "CONCATENATION", "DYNAMIC_UPDATE_SLICE", "GATHER", "GATHER_ND", "ONE_HOT", "PACK",
+    "REVERSE_SEQUENCE", "REVERSE_V2", "SELECT", "SELECT_V2", "SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "TILE",
+    "TRANSPOSE", "UNPACK",
+})  # fmt: skip

@@ -1,0 +1,87 @@
+"""Sets of op names stand in the tables of traits; others are listed here, with why no trait expresses them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import fuseconv
+from fuseconv.load.op_defs import op_names
+from fuseconv.tf import traits as tf_traits
+from fuseconv.tfl import traits as tfl_traits
+from fuseconv.tfl.builder import TABLE
+
+ROOT = Path(fuseconv.__file__).parent
+TRAITS = ("tf/traits.py", "tfl/traits.py")
+# Why a set is no trait -> the sets, by file and name. One that is gone must leave the list.
+LEFT = {
+    "names in a GraphDef, which is not IR yet": """
+        load/initialization_graph.py:ASSIGNMENTS load/initialization_graph.py:TABLE_WRITES
+        load/initialization_graph.py:_IDENTITIES load/frozen_graph.py:_PLACEHOLDERS load/frozen_graph.py:_FEEDERS
+        load/frozen_graph.py:_NO_OUTPUTS load/graph_importer.py:CALLS load/graph_importer.py:_MERGES
+        load/graph_importer.py:_NEXT_ITERATIONS load/resource_values.py:_TABLES load/resource_values.py:_HANDLES
+        load/concrete_functions.py:_TABLES""",
+    "the ops that one function serves, declared for it": """tf/shape_functions/elementwise.py:UNARY
+        tf/shape_functions/elementwise.py:LIKE_FIRST tf/shape_functions/elementwise.py:BINARY
+        transforms/rnn/symbolic_step.py:_FUNCTIONS transforms/tf/decompose_grappler_kernels.py:_ACTIVATIONS
+        transforms/tf/decompose_tensor_arrays.py:_HANDS_ON tf/symbolic_content.py:_SHAPE_OPS
+        transforms/tf/legalize_variables.py:TABLE_IMPORTS
+        transforms/tf/legalize_variables.py:_ON_VARIABLES""",
+    "traits joined with what one rule also takes": """fusions/affine_to_depthwise_conv.py:_TAKERS
+        fusions/fold_into_linear.py:_ACTIVATED lower/support/kernel_limits.py:_LINEAR tf/batching_rules.py:MOVES
+        transforms/tf/propagate_splats.py:_MOVES transforms/loops/horizontal_fusion.py:_ELEMENTWISE""",
+    "a fact of numbers that one rule needs: bounded, monotonic, without rest, of one sign": """fusions/lerp.py:_BOUNDED
+        fusions/reassociate_constants.py:_SMOOTH fusions/reassociate_constants.py:_STEPS lower/ops/fft.py:_ANGLES
+        tf/batching_rules.py:_MAY_FAIL transforms/rnn/reroll.py:_LINEAR tf/symbolic_content.py:_COMPARING
+        transforms/tf/bucketize_step_functions.py:_ROUNDING transforms/tf/bucketize_step_functions.py:_SCALING
+        transforms/tf/demote_float64.py:_QUOTIENTS transforms/tf/fold_default_branches.py:_LOGIC
+        transforms/tf/propagate_splats.py:_REDUCTIONS transforms/tfl/canonicalize_tfl.py:_CLAMPS
+        transforms/tfl/canonicalize_tfl.py:_KEEPS_SIGNS transforms/tf/common_subexpression_elimination.py:_ZEROS""",
+    "a fact of sizes that one rule needs": """fuse/sampling.py:_SHAPES transforms/rnn/reroll.py:_SIZES
+        transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:_INDEXED
+        transforms/tfl/legalize_outputs.py:_SIZED_BY_DATA""",
+    "a fact of kernels, or what pays off": """api.py:RECURRENT lower/ops/segment.py:_EXTREMES
+        tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE
+        transforms/tfl/canonicalize_tfl.py:_BROADCASTING""",
+    "what reads a variable that may be frozen": "transforms/tf/freeze_variables.py:_READS",
+    "ir/ knows no dialect, but for the cycles of TF1's loops": "ir/verifier.py:_LOOP_HEADS",
+}  # fmt: skip
+_SETS = (ast.Set, ast.Tuple, ast.List, ast.BinOp)
+
+
+def _sets(path: Path) -> Iterator[str]:
+    """The names of a file's module-level sets, tuples and lists that hold op names, most of all."""
+    known = {*op_names(), *TABLE}
+    for statement in ast.parse(path.read_text()).body:
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+            continue
+        value = statement.value
+        if isinstance(value, ast.Call) and ast.unparse(value.func) in ("frozenset", "set", "tuple") and value.args:
+            value = value.args[0]
+        split = isinstance(value, ast.Call) and ast.unparse(value.func).endswith(".split")
+        if not split and not isinstance(value, _SETS):
+            continue
+        texts = [node.value for node in ast.walk(value) if isinstance(node, ast.Constant) and type(node.value) is str]
+        names = [name.split(".")[-1] for text in texts for name in text.split()]
+        ops = [name for name in names if name in known]
+        if len(ops) > 1 and len(ops) >= 0.6 * len(names):
+            yield statement.targets[0].id
+
+
+def test_sets_of_op_names_are_traits_or_have_a_reason() -> None:
+    files = {path: str(path.relative_to(ROOT)) for path in sorted(ROOT.rglob("*.py"))}
+    found = {f"{file}:{name}" for path, file in files.items() if file not in TRAITS for name in _sets(path)}
+    listed = {name for names in LEFT.values() for name in names.split()}
+    assert found - listed == set(), "name a trait in tf/traits.py or tfl/traits.py, or give a reason here"
+    assert listed - found == set(), "these are gone: take them off the list"
+
+
+def test_traits_name_ops_that_exist() -> None:
+    kinds = {f"tf.{name}" for name in op_names()}
+    for name, trait in vars(tf_traits).items():
+        if name.isupper():
+            assert trait <= kinds, name
+    for name, trait in vars(tfl_traits).items():
+        if name.isupper():
+            assert set(trait) <= TABLE.keys(), name
