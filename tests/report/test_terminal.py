@@ -48,7 +48,6 @@ identity      2        it hands on its operand  identity
 Op  Type                          Stands for
  0  UNIDIRECTIONAL_SEQUENCE_LSTM  lstm/call
  1  FULLY_CONNECTED               dense/MatMul, dense/BiasAdd
-Pass  Runs  Changes  Time
 Ops       7 -> 2  (3 fused, 0 lowered, 1 folded, 2 removed, 0 unsupported)
 File      build/digits.tflite  4.1 kB
 Time      14.3 ms  (load 12.3 ms · fuse 2.0 ms)

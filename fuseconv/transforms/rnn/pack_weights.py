@@ -66,15 +66,16 @@ def build_part(tf: TfBuilder, part: Part) -> Value:
 def _bias(tf: TfBuilder, bias: Poly, units: int) -> Value:
     """A sum of vectors and a number: [units]."""
     number = 0.0
-    values: list[Value] = []
+    parts: list[Part] = []
     for monomial, coefficient in bias.terms:
         atoms = factors(monomial)
         if atoms:
             (vector,) = atoms
             assert isinstance(vector, Vector)
-            values.append(build_part(tf, vector.part))
+            parts.append(vector.part)
         else:
             number = coefficient
+    values = [build_part(tf, part) for part in sorted(parts, key=lambda part: part.order)]
     if number or not values:
         values.append(_filled(tf, number, units))
     return _total(tf, values)
@@ -98,7 +99,7 @@ def _signed(tf: TfBuilder, gate: Gate, value: Value) -> Value:
 def _matrix(tf: TfBuilder, gates: Sequence[Gate], of: Callable[[Gate], tuple[Part, ...]]) -> Value:
     """The gates' matrices side by side, each the sum of its parts; neighbours in the model are cut out together."""
     if any(len(of(gate)) != 1 or gate.negative for gate in gates):
-        sums = [_total(tf, [build_part(tf, part) for part in of(gate)]) for gate in gates]
+        sums = [_total(tf, [build_part(tf, p) for p in sorted(of(gate), key=lambda p: p.order)]) for gate in gates]
         return _side_by_side(tf, [_signed(tf, gate, total) for gate, total in zip(gates, sums)], 1)
     joined: list[Part] = []
     for gate in gates:

@@ -40,6 +40,11 @@ class Part:
     def height(self) -> int:
         return 0 if self.rows is None else self.rows[1] - self.rows[0]
 
+    @property
+    def order(self) -> tuple:
+        """Return a key that sorts parts in the same way in every process: terms are sets, whose order is none."""
+        return self.value.name, self.rows or (), self.columns, self.transposed
+
     def cut(self, start: int, stop: int) -> Part:
         """The columns [start, stop) of this part."""
         return replace(self, columns=(self.columns[0] + start, self.columns[0] + stop))

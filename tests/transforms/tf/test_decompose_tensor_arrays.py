@@ -45,8 +45,8 @@ def test_an_element_written_and_read() -> None:
     """, """
     main {
       input %x: float32[2]
-      %array: resource[]; %flow: variant[*] = tf.TensorArrayV3(int32[] 3) {'dtype': float32}
       %array2: variant[*] = tf.TensorListReserve(int32[] -1, int32[] 3) {'element_dtype': float32}
+      %array: resource[]; %flow: variant[*] = tf.TensorArrayV3(int32[] 3) {'dtype': float32}
       %written: variant[*] = tf.TensorListSetItem(%array2, int32[] 1, %x)
       %read: float32[*] = tf.TensorListGetItem(%written, int32[] 1, int32[] -1)
       return %read

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fuseconv.ir.verifier import check
 from fuseconv.transforms.tf.fold_default_branches import fold_default_branches
 from fuseconv.transforms.tf.inline import inline
+from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
 MAIN = """main {
@@ -48,3 +49,52 @@ def test_a_branch_on_an_input_stays() -> None:
     inline(module, report)
     fold_default_branches(module, report)
     assert kinds(module) == ["PlaceholderWithDefault", "LogicalNot", "If"]
+
+
+def test_the_default_side_of_a_branch() -> None:
+    check_pass("fold-default-branches", """
+    main {
+      input %x: float32[2]
+      %training: bool[] = tf.PlaceholderWithDefault(bool[] False)
+      %y: float32[2] = tf.If(%training, %x) {'then_branch': @train, 'else_branch': @serve}
+      return %y
+    }
+    train {
+      input %x: float32[2]
+      %y: float32[2] = tf.Neg(%x)
+      return %y
+    }
+    serve {
+      input %x: float32[2]
+      %y: float32[2] = tf.Exp(%x)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[2]
+      %training: bool[] = tf.PlaceholderWithDefault(bool[] False)
+      %y: float32[2] = tf.Exp(%x)
+      return %y
+    }
+    """)
+
+
+def test_a_condition_that_is_fed() -> None:
+    check_pass("fold-default-branches", """
+    main {
+      input %x: float32[2]
+      input %training: bool[]
+      %y: float32[2] = tf.If(%training, %x) {'then_branch': @train, 'else_branch': @serve}
+      return %y
+    }
+    train {
+      input %x: float32[2]
+      %y: float32[2] = tf.Neg(%x)
+      return %y
+    }
+    serve {
+      input %x: float32[2]
+      %y: float32[2] = tf.Exp(%x)
+      return %y
+    }
+    """)

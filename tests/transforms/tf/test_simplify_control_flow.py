@@ -5,34 +5,6 @@ from __future__ import annotations
 from tests.check_pass import check_pass
 
 
-def test_the_default_side_of_a_branch() -> None:
-    check_pass("fold-default-branches", """
-    main {
-      input %x: float32[2]
-      %training: bool[] = tf.PlaceholderWithDefault(bool[] False)
-      %y: float32[2] = tf.If(%training, %x) {'then_branch': @train, 'else_branch': @serve}
-      return %y
-    }
-    train {
-      input %x: float32[2]
-      %y: float32[2] = tf.Neg(%x)
-      return %y
-    }
-    serve {
-      input %x: float32[2]
-      %y: float32[2] = tf.Exp(%x)
-      return %y
-    }
-    """, """
-    main {
-      input %x: float32[2]
-      %training: bool[] = tf.PlaceholderWithDefault(bool[] False)
-      %y: float32[2] = tf.Exp(%x)
-      return %y
-    }
-    """)
-
-
 def test_a_case_of_two_and_a_known_branch() -> None:
     check_pass("simplify-control-flow", """
     main {
@@ -79,27 +51,6 @@ def test_a_case_of_two_and_a_known_branch() -> None:
     neg {
       input %x: float32[2]
       %y: float32[2] = tf.Neg(%x)
-      return %y
-    }
-    """)
-
-
-def test_a_condition_that_is_fed() -> None:
-    check_pass("fold-default-branches", """
-    main {
-      input %x: float32[2]
-      input %training: bool[]
-      %y: float32[2] = tf.If(%training, %x) {'then_branch': @train, 'else_branch': @serve}
-      return %y
-    }
-    train {
-      input %x: float32[2]
-      %y: float32[2] = tf.Neg(%x)
-      return %y
-    }
-    serve {
-      input %x: float32[2]
-      %y: float32[2] = tf.Exp(%x)
       return %y
     }
     """)

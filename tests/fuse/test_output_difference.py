@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fuseconv.fuse.comparison import Difference, Unverifiable
+
+from fuseconv.fuse.output_difference import Difference, Unverifiable
 
 X = [np.linspace(0.5, 2, 4).astype(np.float32)]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fuseconv.tfl.boxes import moved_apart
 
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.nms_boxes import separate_boxes
 from tests.tf.text_cases import kinds, module_of
 
 
@@ -13,7 +13,7 @@ from tests.tf.text_cases import kinds, module_of
 def test_squares_in_places_of_their_own(n: str, counted: bool) -> None:
     module, _ = module_of(f"main {{\n input %boxes: float32[{n},4]\n input %which: bool[{n},1]\n return %boxes\n}}")
     graph = module.signatures[0].graph
-    made = moved_apart(Builder(graph.ops), *graph.inputs)
+    made = separate_boxes(Builder(graph.ops), *graph.inputs)
     assert made.shape == graph.inputs[0].shape and kinds(module)[-1] == "SELECT_V2"
     assert ("RANGE" in kinds(module)) is counted
     if not counted:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from fuseconv.fuse.apply import build, discard, replace
 
+from fuseconv.fuse.apply_fusion import build, replace
 from fuseconv.fuse.match import Fusion, Match, Refused, composite
-from fuseconv.ir import types
-from fuseconv.ir.graph import FuncRef, Graph
+from fuseconv.ir.graph import Graph
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from tests.tf.text_cases import module_of
@@ -42,12 +41,3 @@ def test_what_is_refused_leaves_nothing() -> None:
     with pytest.raises(Refused, match="not today"):
         build(Fusion("neg", "NEG", NEG, rewrite), match, tfl)
     assert not tfl.out and [*graph.inputs[0].uses] == graph.ops
-
-
-def test_a_loop_that_is_taken_back_takes_its_functions_with_it() -> None:
-    match, _ = matched()
-    tfl = Builder([], "n", (), {"body": Graph("body"), "kept": Graph("kept")})
-    made = tfl.typed_op("CUSTOM", [match.x], [(types.FLOAT32, (2,))], {"custom_code": "f"})
-    made[0].op.attrs["f"] = FuncRef("body")  # type: ignore[union-attr]
-    discard(tfl)
-    assert not tfl.out and [*tfl.functions] == ["kept"]
