@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fuseconv.tfl.ops  # noqa: F401  (fills the table)
+from fuseconv.errors import InputError
 from fuseconv.ir.graph import constant
 from fuseconv.ir.types import FLOAT32
 from fuseconv.tfl import opdef
@@ -32,5 +33,5 @@ def test_an_op_is_declared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def neg(x):
         return x
 
-    with pytest.raises(AssertionError, match="NEG is declared twice"):
+    with pytest.raises(InputError, match="NEG is claimed by both"):
         opdef.op()(neg)
