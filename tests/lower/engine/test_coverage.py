@@ -12,8 +12,8 @@ from fuseconv.transforms.tf import (
     decompose_grappler_kernels,
     decompose_tensor_arrays,
     legalize_variables,
-    lower_tensor_lists,
     simplify_control_flow,
+    tensor_list_info,
 )
 
 PASSES = {op for ops in _BY_PASSES.values() for op in ops.split()}
@@ -22,8 +22,8 @@ PASSES = {op for ops in _BY_PASSES.values() for op in ops.split()}
 def test_all_that_passes_rewrite_is_listed():
     tables = [
         CALLS, simplify_control_flow._CASES, STEERING, tensor_list_rules.REWRITES,
-        decompose_grappler_kernels._EXPRESS, legalize_variables._IMPORTS, legalize_variables._UPDATES,
-        legalize_variables._ROW_UPDATES, decompose_tensor_arrays._REWRITES, lower_tensor_lists._MAKERS,
+        decompose_grappler_kernels._DECOMPOSE, legalize_variables.TABLE_IMPORTS, legalize_variables._UPDATES,
+        legalize_variables._ROW_UPDATES, decompose_tensor_arrays._REWRITES, tensor_list_info.MAKERS,
     ]  # fmt: skip
     rewritten = {re.sub(r"^tf\.", "", op) for table in tables for op in table}
     assert rewritten - PASSES - set(Registry.builtin().rules) == set()
