@@ -25,7 +25,8 @@ def test_ops_on_a_list() -> None:
       input %y: float32[2]
       %set: float32[*] = tf.ExpandDims(%y, int32[] 0)
       %set2: int32[*] = tf.Pack(%i, int32[] 0)
-      %set3: float32[*] = tf.XlaDynamicUpdateSlice(%x, %set, %set2) {'_whole': True}
+      %set3: float32[*] = tf.XlaDynamicUpdateSlice(%x, %set, %set2) {} "set" from ["set"] \
+rejected "elements of different shapes are written into the list"
       %n: int32[*] = tf.Shape(%set3)
       %n2: int32[*] = tf.StridedSlice(%n, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
       %rows: float32[*] = tf.GatherV2(%set3, int32[2] [2, 0], int32[] 0)
