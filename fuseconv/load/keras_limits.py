@@ -103,8 +103,8 @@ def _watched(size: int) -> Iterator[None]:
                 finished.wait(1)
 
     watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
     try:
+        watcher.start()  # within, as it may raise at once
         yield
     finally:
         try:
@@ -112,21 +112,22 @@ def _watched(size: int) -> Iterator[None]:
         finally:
             # Once more, should the watcher have raised as it was about to be stopped. It waits before it does again.
             _stop(watcher, finished)
-            _raise_in(thread, None)
 
 
 def _stop(watcher: threading.Thread, finished: threading.Event) -> None:
-    """End the watcher; it may raise for a last time meanwhile."""
+    """End the watcher; it may raise for a last time meanwhile.
+
+    What it raises comes within `join`: to take it back instead would leave CPython 3.11 looking for it at each call
+    for ever, and hang where a profiler listens."""
     while watcher.is_alive():
         with contextlib.suppress(Exceeded):
             finished.set()
             watcher.join()
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an error in a thread at the next instruction of its; None takes back what it has not raised yet."""
-    raised = ctypes.py_object(error) if error else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raise an error in a thread at the next instruction of its."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 def _cpu_clock(thread: int) -> Callable[[], float]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -51,9 +53,26 @@ def test_memory_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_raised_once_the_block_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keras_limits, "_SECONDS", 0.0)
+    monkeypatch.setattr(keras_limits, "_SECONDS", 1e-3)
     monkeypatch.setattr(keras_limits, "_INTERVAL", 1e-4)
     for _ in range(50):
         with contextlib.suppress(keras_limits.Exceeded), keras_limits.limited(0):
-            sum(range(1000))
+            sum(range(50_000))
     assert sum(range(100_000))
+
+
+@pytest.mark.parametrize("block", ["pass", "while True: pass"])
+def test_a_profiler_may_listen_once_the_block_is_left(block: str) -> None:
+    """CPython 3.11 hangs in a profiled call while an exception from elsewhere is announced that never comes."""
+    code = f"""
+import contextlib, cProfile
+from fuseconv.load import keras_limits
+keras_limits._SECONDS = 0.2
+with contextlib.suppress(keras_limits.Exceeded), keras_limits.limited(0):
+    {block}
+print(cProfile.Profile().runcall(sum, map(abs, range(10))))
+def called(): return 7
+print(cProfile.Profile().runcall(lambda: called()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["45", "7"]

@@ -47,7 +47,7 @@ def test_types(dtype):
 
 
 def test_sizes_must_be_known():
-    image, legacy = spec(1, None, 6, 3), "centres of pixels are not at a half"
+    image, legacy = spec(1, None, 6, 3), "centers of pixels are not at a half"
     check_refused(lambda x: raw.ResizeBicubic(images=x, size=[5, 9]), image, match=f"ResizeBicubic.*known.*{legacy}")
     aligned = lambda x: raw.ResizeArea(images=x, size=[5, 9], align_corners=True)  # noqa: E731
     check_refused(aligned, image, match="ResizeArea.*known.*corners are aligned")
