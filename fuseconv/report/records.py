@@ -107,14 +107,15 @@ class Report:
 
     @contextlib.contextmanager
     def rewriting(self, module: Module, rule: str, why: str) -> Iterator[None]:
-        """Record as removed, with this reason, the nodes that leave the module within the block, except those that the
-        block itself records. For passes that put a whole construct into another form."""
-        before, recorded = _sources(module), list(self.records)
+        """Record as removed, with this reason, the nodes that are in the module as the block begins, or become known in
+        it, and are not in the end, except those that the block itself records. For passes that put a whole construct
+        into another form."""
+        before, known, recorded = _sources(module), set(self.sources), list(self.records)
         yield
         told = set(map(id, recorded))
         said = {name for record in self.records if id(record) not in told for name in record.sources}
         kept = _sources(module).keys() | said
-        gone = [name for name in before if name not in kept]
+        gone = [name for name in self.sources if name not in kept and (name in before or name not in known)]
         if gone:
             self.record("removed", rule, gone, why=why)
 

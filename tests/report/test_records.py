@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fuseconv.ir.graph import Graph, Module, Signature
 from fuseconv.report.records import Report
 from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
 from tests.tf.text_cases import module_of
@@ -35,6 +36,20 @@ def test_what_a_rewrite_takes_out_is_recorded_once() -> None:
         graph.ops[0].sources = ()
     assert [(record.rule, record.sources) for record in report.records] == [
         ("dead code", ("b",)), ("dead code", ("a",)), ("loops", ("c",)),
+    ]  # fmt: skip
+
+
+def test_nodes_that_become_known_while_rewriting_count_too() -> None:
+    """A function's nodes get their names when it is inlined, which comes first in the stage that rewrites."""
+    module = Module([Signature(["main"], Graph("main"), [], [])])
+    report = Report()
+    report.source("before", "Neg")
+    with report.rewriting(module, "loops", "its loop takes another form"):
+        for name in ("f/switch", "f/merge"):
+            report.source(name, "Switch")
+        report.record("removed", "dead code", ["f/merge"])
+    assert [(record.rule, record.sources) for record in report.records] == [
+        ("dead code", ("f/merge",)), ("loops", ("f/switch",)),
     ]  # fmt: skip
 
 
