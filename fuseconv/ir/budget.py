@@ -135,10 +135,10 @@ def most_operations(otherwise: int) -> int:
 def spend_results(count: int, node: str) -> None:
     """Counts the results of a node. Raises InputError if the model has more than its bytes justify."""
     budget = _current.get()
-    if budget is None:
-        return
-    require_results(count, node)
-    budget.results -= count
+    if budget is None or count > budget.results:
+        require_results(count, node)
+    else:
+        budget.results -= count
 
 
 def require_results(count: int, node: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Container, Sequence
 from types import TracebackType
 
@@ -9,6 +10,7 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, detach, replace
 
 # Takes an op and the list that new ops go to; returns what stands for the op's results, or None if it stays.
 Rewrite = Callable[[Op, list[Op]], "Sequence[Value] | None"]
+_KIND = operator.attrgetter("kind")
 
 
 def rewrite_ops(graph: Graph, kinds: Container[str], rewrite: Rewrite, revisit: bool = False) -> bool:
@@ -18,7 +20,7 @@ def rewrite_ops(graph: Graph, kinds: Container[str], rewrite: Rewrite, revisit: 
     sequence means that it has redirected the readers itself, or that there are none. `out` holds all ops that come
     before. revisit: new ops are rewritten in turn.
     """
-    if not any(op.kind in kinds for op in graph.ops):
+    if not has_kind(graph, kinds):
         return False
     changed = False
     pending = graph.ops[::-1]
@@ -40,6 +42,11 @@ def rewrite_ops(graph: Graph, kinds: Container[str], rewrite: Rewrite, revisit: 
             pending += reversed(out[count:])
             del out[count:]
     return changed
+
+
+def has_kind(graph: Graph, kinds: Container[str]) -> bool:
+    """Return whether a graph has an op of one of these kinds."""
+    return any(map(kinds.__contains__, map(_KIND, graph.ops)))
 
 
 def replace_op(op: Op, values: Sequence[Value]) -> None:

@@ -302,6 +302,8 @@ class _Builder:
             op = Op(f"tf.{kind}", (), self._attrs(node, self.importer.op_defs.get(kind)), name, (name,))
         self._add_results(op, node, reached)
         for key, value in op.attrs.items():
+            if value.__class__ is not list and value.__class__ is not FuncRef:
+                continue
             for item in value if isinstance(value, list) else (value,):
                 if isinstance(item, FuncRef) and key != _ANNOTATION:
                     self.importer.want(item, name)
@@ -336,17 +338,15 @@ class _Builder:
         types = self.importer.types(node)
         self.takes.append(None if types is None else types[0])
         outputs = self._guessed_types(node, reached) if types is None else types[1]
-        budget.spend_results(sum(len(dtypes) for _, dtypes in outputs), op.name)
+        starts = {}
+        for output, dtypes in outputs:
+            if len(dtypes) > 1:  # else the node's own bytes stand for it
+                budget.spend_results(len(dtypes), op.name)
+            starts[output] = len(op.results)
+            for dtype in dtypes:
+                op.add_result(dtype, None)
         if len(outputs) > 1:
-            starts = self.starts[op.name] = {}
-            for output, dtypes in outputs:
-                starts[output] = len(op.results)
-                for dtype in dtypes:
-                    op.add_result(dtype, None)
-        else:
-            for _, dtypes in outputs:
-                for dtype in dtypes:
-                    op.add_result(dtype, None)
+            self.starts[op.name] = starts
         self.results[op.name] = op.results
 
     def _guessed_types(self, node: Any, reached: Mapping[str, list[str]]) -> list[tuple[str, list[DType]]]:

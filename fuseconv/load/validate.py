@@ -109,8 +109,11 @@ def _agree(op: Op, name: str, verb: str, declared: list[DType], other: str, foun
 
 def unique(names: Iterable[str], what: str, where: str) -> None:
     """Refuse a name that is there twice. what: is named so; where: what all of them are in."""
+    every = [*names]
+    if len(set(every)) == len(every):
+        return
     seen: set[str] = set()
-    for name in names:
+    for name in every:
         if name in seen:
             raise InputError(f"{where} has two {what} of the name '{name}': {DAMAGED}")
         seen.add(name)

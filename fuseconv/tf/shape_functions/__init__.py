@@ -61,7 +61,8 @@ def infer(op: Op) -> list[Shape | None] | None:
 
 def _is_endless(shape: Iterable[Dim]) -> bool:
     """Return whether a size is beyond int64, as those of a few ops in a row that square their operands' are."""
-    return any(dim.__class__ is int and dim > _MOST_ELEMENTS for dim in shape)
+    sizes = [dim for dim in shape if dim.__class__ is int]
+    return bool(sizes) and max(sizes) > _MOST_ELEMENTS
 
 
 def first_contradiction(module: Module) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant
+from fuseconv.ir.rewriter import has_kind
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.traits import ADDS, LOOPS
@@ -115,6 +116,8 @@ class LoopForm:
 def for_each_loop(module: Module, visit: Callable[[Op, Graph], None]) -> None:
     """Visit each loop with the graph that holds it, those inside others first."""
     seen: set[str] = set()
+    if not any(has_kind(graph, LOOPS) for graph in module.graphs()):
+        return
 
     def walk(graph: Graph) -> None:
         for op in list(graph.ops):

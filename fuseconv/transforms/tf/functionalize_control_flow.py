@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Rejection, Value, copy_op, detach, replace_uses
-from fuseconv.ir.rewriter import add_function
+from fuseconv.ir.rewriter import add_function, has_kind
 from fuseconv.ir.types import RESOURCE
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -34,7 +34,7 @@ def functionalize_control_flow(module: Module, report: Report) -> None:
     An op that cannot be placed stays, with a hopeless rejection: no kernel runs it where it stands. Expects functions
     with one user each."""
     for graph in list(module.graphs()):
-        if any(op.kind in TF1_CONTROL_FLOW for op in graph.ops):
+        if has_kind(graph, TF1_CONTROL_FLOW):
             for op in graph.ops:
                 if op.kind in TF1_CONTROL_FLOW:
                     op.set_kind(f"tf.{op.type.removeprefix('Ref')}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir.graph import Graph, Module, Op, Rejection, constant
-from fuseconv.ir.rewriter import add_function
+from fuseconv.ir.rewriter import add_function, has_kind
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.traits import TABLES, VARIABLES
@@ -31,7 +31,7 @@ def insert_call_once(module: Module, report: Report) -> None:
     handles = [op for graph in module.graphs() for op in graph.ops if op.kind in VARIABLES or op.kind in TABLES]
     if not handles:
         return
-    filled = any(op.kind in TABLE_IMPORTS for graph in module.graphs() for op in graph.ops)
+    filled = any(has_kind(graph, TABLE_IMPORTS) for graph in module.graphs())
     function = Graph(INITIALISER)
     numbers: dict[str, int] = {}
     done: set[tuple[str, str]] = set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
 from fuseconv.ir.graph import Module, Op, Value
-from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.ir.rewriter import has_kind, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
@@ -51,7 +51,7 @@ def legalize_seeded_random(module: Module, report: Report) -> None:
 
 def draws_from_variables(module: Module) -> bool:
     """Return whether a model draws random numbers and writes variables, from which their seeds may come."""
-    return any(op.kind in _DRAWS for graph in module.graphs() for op in graph.ops) and bool(_moved(module))
+    return any(has_kind(graph, _DRAWS) for graph in module.graphs()) and bool(_moved(module))
 
 
 def _moved(module: Module) -> set[str]:
