@@ -10,7 +10,7 @@ from fuseconv.fuse.match import Match
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
-from fuseconv.ir.memory import drop_pages
+from fuseconv.ir.mapped_arrays import drop_pages
 from fuseconv.ir.product import Product
 
 # Factors within these bounds (and zero) leave the digits of what they scale.

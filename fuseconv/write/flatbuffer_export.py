@@ -26,7 +26,7 @@ from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, Value
 from fuseconv.ir.product import Product
 from fuseconv.tfl import schema
-from fuseconv.tfl.limits import LARGEST_SIZE
+from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.versions import min_runtime_version, op_version
 from fuseconv.write import flexbuffer

@@ -19,7 +19,7 @@ from fuseconv.tf.folders.tensorflow import evaluate_with_tensorflow
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tf.symbolic_content import content
 from fuseconv.tf.traits import FORWARDS, LOOPS, RUNNERS, VARIABLES
-from fuseconv.tfl.limits import LARGEST_RANK
+from fuseconv.tfl.kernel_limits import LARGEST_RANK
 from fuseconv.transforms.tf.common_subexpression_elimination import CommonSubexpressions
 from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
 

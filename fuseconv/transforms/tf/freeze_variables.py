@@ -12,7 +12,7 @@ from fuseconv.report.records import Report
 from fuseconv.tf.resource_alias import aliases
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.traits import FORWARDS, VARIABLES
-from fuseconv.tfl.limits import LARGEST_SIZE
+from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 
 # Ops that take a variable's handle and leave the variable as it was.
 _READS = frozenset({

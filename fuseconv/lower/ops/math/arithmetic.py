@@ -9,9 +9,9 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.complex import quotient
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import shape_of
-from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar, select
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import cast, conjugate, promote
-from fuseconv.tfl.limits import BROADCAST_RANK, TYPES
+from fuseconv.tfl.kernel_limits import BROADCAST_RANK, TYPES
 
 _LONG = (types.INT64, types.UINT32)
 

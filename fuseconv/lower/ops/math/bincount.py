@@ -10,7 +10,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, filled, scalar
+from fuseconv.lower.support.legalize_operands import elementwise, filled, scalar
 from fuseconv.lower.support.type_promotion import cast
 
 

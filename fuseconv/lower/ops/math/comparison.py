@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.lower.rules import lowers, require
-from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar, select
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar, select
 
 
 @lowers

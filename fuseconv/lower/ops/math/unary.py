@@ -8,9 +8,9 @@ from fuseconv.ir import types
 from fuseconv.lower.ops.math.arithmetic import reciprocal
 from fuseconv.lower.ops.math.complex import exponential
 from fuseconv.lower.rules import lowers
-from fuseconv.lower.support.kernel_limits import elementwise, filled
+from fuseconv.lower.support.legalize_operands import elementwise, filled
 from fuseconv.lower.support.type_promotion import cast, in_float32
-from fuseconv.tfl.limits import TYPES
+from fuseconv.tfl.kernel_limits import TYPES
 
 
 @lowers
