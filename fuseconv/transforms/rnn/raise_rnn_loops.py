@@ -23,7 +23,7 @@ _RULE = "raise_loops"
 
 
 @module_pass("raise-rnn-loops")
-def raise_loops(module: Module, report: Report) -> None:
+def raise_rnn_loops(module: Module, report: Report) -> None:
     """Outline loops that are recurrent layers: While(...) -> call of a function annotated lstm_* or rnn_*.
 
     The report says why others, which multiply matrices at each step and carry what they make, are none."""
