@@ -44,6 +44,11 @@ def size(op: Op, x: Value) -> Shapes:
     return ()
 
 
+@infers("UnravelIndex")
+def unravel_index(op: Op, indices: Value, sizes: Value) -> Shapes:
+    return (*with_rank(sizes, 1), *shape_of(indices))
+
+
 @infers("Reshape")
 def reshape(op: Op, x: Value, shape: Value) -> Shapes:
     wanted = sizes(shape, "reshape")
@@ -138,6 +143,11 @@ def concat_offset(op: Op, axis: Value, *shapes: Value) -> Shapes:
     return [x.shape for x in shapes]
 
 
+@infers("ParallelConcat")
+def parallel_concat(op: Op, *values: Value, shape: Shape) -> Shapes:
+    return shape
+
+
 @infers("Split")
 def split(op: Op, axis: Value, x: Value) -> Shapes:
     source, num_split = shape_of(x), len(op.results)
@@ -195,6 +205,12 @@ def pad(op: Op, x: Value, paddings: Value, value: Value | None = None) -> Shapes
     return tuple(dim + before + after for dim, (before, after) in zip(source, pairs))
 
 
+@infers("MirrorPadGrad")
+def mirror_pad_grad(op: Op, x: Value, paddings: Value) -> Shapes:
+    shape, amounts = shape_of(x), ints(paddings)
+    return tuple(size - amounts[2 * axis] - amounts[2 * axis + 1] for axis, size in enumerate(shape))
+
+
 @infers("Tile")
 def tile(op: Op, x: Value, multiples: Value) -> Shapes:
     if content_of(multiples) is None:
@@ -240,9 +256,19 @@ def broadcast_args(op: Op, s0: Value, s1: Value) -> Shapes:
     return (max(lengths),)  # type: ignore[type-var]
 
 
+@infers("BroadcastGradientArgs")
+def broadcast_gradient_args(op: Op, a: Value, b: Value) -> Shapes:
+    return [(dims.fresh("axes"),), (dims.fresh("axes"),)]
+
+
 @infers("Fill")
 def fill(op: Op, shape: Value, value: Value) -> Shapes:
     return tuple(extents(shape, "fill"))
+
+
+@infers("Empty")
+def empty(op: Op, shape: Value) -> Shapes:
+    return tuple(extents(shape, "empty"))
 
 
 @infers("OneHot")

@@ -71,6 +71,11 @@ def strided_slice(
     return tuple(result)
 
 
+@infers("StridedSliceGrad")
+def strided_slice_grad(op: Op, shape: Value, *others: Value) -> Shapes:
+    return tuple(extents(shape, "whole"))
+
+
 def _bounds(value: Value, sibling: Value) -> list[Dim]:
     """Return the elements of begin, end or strides; unknown ones where only their number is known."""
     try:
