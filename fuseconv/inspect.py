@@ -156,7 +156,7 @@ class _Reader:
             "type": schema.enum_name(generated.TensorType, tensor.Type()),
             "shape": _list(tensor.ShapeAsNumpy()),
             "shape_signature": None if tensor.ShapeSignatureIsNone() else _list(tensor.ShapeSignatureAsNumpy()),
-            "quantisation": _quantisation(tensor.Quantization()),
+            "quantisation": _quantization(tensor.Quantization()),
             "is_variable": bool(tensor.IsVariable()),
             "is_sparse": tensor.Sparsity() is not None,
             "buffer": tensor.Buffer(),
@@ -202,7 +202,7 @@ def _signature(signature: Any) -> dict[str, Any]:
     }
 
 
-def _quantisation(parameters: Any) -> dict[str, Any] | None:
+def _quantization(parameters: Any) -> dict[str, Any] | None:
     scale = _list(parameters.ScaleAsNumpy()) if parameters is not None else []
     if not scale:
         return None

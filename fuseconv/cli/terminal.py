@@ -35,7 +35,7 @@ class Terminal:
     ) -> None:
         """Prints the result of a command: the document with --json, else what `show` prints, nothing with --quiet.
 
-        Raises `failure` afterwards; its sentence is in the document."""
+        Raises `failure` afterward; its sentence is in the document."""
         if self.json:
             self.answer(document | ({"error": error_entry(failure)} if failure else {}))
         elif not self.quiet and sys.stdout is not None:

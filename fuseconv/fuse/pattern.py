@@ -322,7 +322,7 @@ def _wrong_attr(node: Node, op: Op) -> str | None:
 def _holds_state_or_is_quantized(op: Op) -> bool:
     """Return True for ops that no pattern matches: writes of variable tensors, and arithmetic on quantized values."""
     for value in (*op.results, *op.operands):
-        if value is not None and (value.variable or value.quantisation is not None):
+        if value is not None and (value.variable or value.quantization is not None):
             return True
     return False
 

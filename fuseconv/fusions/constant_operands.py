@@ -23,7 +23,7 @@ _ROUNDS = 1024.0
 
 def finite_array(value: Value | None) -> np.ndarray | None:
     """Return the array of a constant of float32, all of it finite; None for any other value."""
-    if value is None or value.data is None or value.dtype is not types.FLOAT32 or value.quantisation is not None:
+    if value is None or value.data is None or value.dtype is not types.FLOAT32 or value.quantization is not None:
         return None
     return value.data if np.isfinite(value.data).all() else None
 

@@ -1,7 +1,7 @@
 """Symbolic dimensions: integer polynomials over unknown sizes.
 
 A dimension is a Python int where it is known, else a `Sym`. Equal expressions compare equal, so that a shape that is
-taken apart and put together again over a dynamic batch is recognised as the shape it was.
+taken apart and put together again over a dynamic batch is recognized as the shape it was.
 
 An expression that grows too large becomes a symbol of its own: nothing is known of it then but what it was made from,
 so that the same operation on the same operands gives the same symbol.

@@ -20,8 +20,8 @@ from fuseconv.ir.types import DType
 
 
 @dataclass(frozen=True)
-class Quantisation:
-    """Affine quantisation: real = scale * (stored - zero_point), per tensor or along `axis`."""
+class Quantization:
+    """Affine quantization: real = scale * (stored - zero_point), per tensor or along `axis`."""
 
     scale: tuple[float, ...]
     zero_point: tuple[int, ...]
@@ -45,7 +45,7 @@ class Value:
     variable: a TFLite variable tensor, which keeps its contents from one invoke to the next.
     """
 
-    __slots__ = ("content", "data", "dtype", "index", "name", "op", "quantisation", "shape", "uses", "variable")
+    __slots__ = ("content", "data", "dtype", "index", "name", "op", "quantization", "shape", "uses", "variable")
 
     def __init__(
         self, dtype: DType, shape: Shape | None, name: str = "", op: Op | None = None, index: int = 0
@@ -57,7 +57,7 @@ class Value:
         self.index = index
         self.data: np.ndarray | None = None
         self.content: np.ndarray | None = None
-        self.quantisation: Quantisation | None = None
+        self.quantization: Quantization | None = None
         self.variable = False
         self.uses: dict[Op, int] = {}
 
@@ -305,7 +305,7 @@ class Variable:
 
 @dataclass
 class Table:
-    """A hash table: its keys and values, as the model's initialiser leaves them."""
+    """A hash table: its keys and values, as the model's initializer leaves them."""
 
     name: str
     key_dtype: DType
@@ -339,6 +339,6 @@ class Module:
 
 
 __all__ = [
-    "Dim", "FuncRef", "Graph", "Module", "Op", "Quantisation", "Rejection", "Shape", "Signature", "Table", "Value",
+    "Dim", "FuncRef", "Graph", "Module", "Op", "Quantization", "Rejection", "Shape", "Signature", "Table", "Value",
     "Variable", "constant", "copy_graph", "copy_op", "count_edits", "detach", "replace_uses",
 ]  # fmt: skip

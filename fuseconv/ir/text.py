@@ -28,7 +28,7 @@ import numpy as np
 from fuseconv.errors import FuseconvError
 from fuseconv.ir import dims, types
 from fuseconv.ir.dims import Dim, Shape, Sym
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Rejection, Signature, Value, constant
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Rejection, Signature, Value, constant
 
 _SYMBOL = re.compile(r"[A-Za-z_?][\w.?]*")
 _PLAIN_SYMBOL = re.compile(r"[A-Za-z_?][\w.?]*\Z")
@@ -87,9 +87,9 @@ def _value_text(value: Value, number: int) -> str:
     extras: dict[str, Any] = {}
     if value.variable:
         extras["variable"] = True
-    if value.quantisation is not None:
-        q = value.quantisation
-        extras["quantisation"] = (q.scale, q.zero_point, q.axis)
+    if value.quantization is not None:
+        q = value.quantization
+        extras["quantization"] = (q.scale, q.zero_point, q.axis)
     suffix = f" {extras!r}" if extras else ""
     return f"%{number} {json.dumps(value.name)}: {value.dtype}[{_shape_text(value.shape)}]{suffix}"
 
@@ -249,7 +249,7 @@ class _Parser:
                 number, value = _parse_value(declared)
                 array = _parse_array(data, value.dtype, value.shape)
                 values[number] = constant(array, value.dtype, value.name)
-                values[number].quantisation = value.quantisation
+                values[number].quantization = value.quantization
             elif head == "variable":
                 number, value = _parse_value(rest)
                 values[number] = value
@@ -277,7 +277,7 @@ def _parse_value(text: str) -> tuple[int, Value]:
     parsed = None if shape == "*" else tuple(_parse_dim(dim) for dim in shape.split(",") if dim)
     value = Value(types.BY_NAME[dtype], parsed, json.loads(name))
     for key, extra in ast.literal_eval(f"{{{extras}}}").items() if extras else ():
-        setattr(value, key, Quantisation(*extra) if key == "quantisation" else extra)
+        setattr(value, key, Quantization(*extra) if key == "quantization" else extra)
     return int(number), value
 
 

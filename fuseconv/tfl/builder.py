@@ -204,7 +204,7 @@ class Builder:
         if compute is None:
             return None
         for value in values:
-            if value is not None and (value.data is None or value.quantisation):
+            if value is not None and (value.data is None or value.quantization):
                 return None
         arrays = [None if value is None else value.data for value in values]
         dtype, shape = result_types[0]

@@ -124,7 +124,7 @@ def linear(op: Op | None) -> Linear | None:
 
 
 def _is_constant(value: Value) -> bool:
-    return value.is_const and value.dtype is types.FLOAT32 and value.quantisation is None
+    return value.is_const and value.dtype is types.FLOAT32 and value.quantization is None
 
 
 def _along(channels: np.ndarray, axis: int, rank: int) -> np.ndarray:

@@ -144,7 +144,7 @@ for _source, _targets in {
 row("Cast", lambda b: [np.array([300, -1, 128, 255, -129], np.int32)], DstT=tf.int8, name="wrap")
 row("Cast", lambda b: [n(b, 3)], DstT=tf.bfloat16)
 
-# Convolutions, pools, normalisation.
+# Convolutions, pools, normalization.
 for _padding in ("SAME", "VALID"):
     for _stride in (1, 2):
         _common: dict[str, Any] = {"padding": _padding, "strides": [1, _stride, _stride, 1]}

@@ -289,7 +289,7 @@ def bitcast(x: Value, *, results: list[ResultType]) -> ResultType:
 
 @op("QuantizeOptions")
 def quantize(x: Value, *, results: list[ResultType]) -> ResultType:
-    """The result's quantisation is that of the value, which the caller sets."""
+    """The result's quantization is that of the value, which the caller sets."""
     return results[0]
 
 

@@ -269,7 +269,7 @@ def resize_nearest_neighbor(
 @op()
 def embedding_lookup(ids: Index, table: Value) -> ResultType:
     """ids [n] of int32, table [rows, ...] -> [n, ...]. Rows of quantized tables come out as floats."""
-    dtype = types.FLOAT32 if table.quantisation is not None else table.dtype
+    dtype = types.FLOAT32 if table.quantization is not None else table.dtype
     return dtype, None if ids.shape is None or table.shape is None else (*ids.shape, *table.shape[1:])
 
 

@@ -67,7 +67,7 @@ class Cell:
         return self.kind == "lstm" and len(self.gates) == 3
 
 
-def recognise(loop: Loop) -> Cell:
+def recognize(loop: Loop) -> Cell:
     """The cell that a loop runs at each step. Raises NoCell."""
     step = Step(loop)
     if len(loop.states) == 2:

@@ -14,7 +14,7 @@ from fuseconv.report.records import Report
 from fuseconv.tf.traits import CONVOLUTIONS, LOOPS, PRODUCTS
 from fuseconv.transforms.rnn.loop_fission import split
 from fuseconv.transforms.rnn.masking import unmasked
-from fuseconv.transforms.rnn.match_cell import NoCell, recognise
+from fuseconv.transforms.rnn.match_cell import NoCell, recognize
 from fuseconv.transforms.rnn.outline import Outline
 from fuseconv.transforms.rnn.recurrence import NotALoop, classify
 from fuseconv.transforms.rnn.reroll import rolled_steps
@@ -67,7 +67,7 @@ def _roll(graph: Graph, module: Module) -> None:
 
 def _is_cell(op: Op, module: Module) -> bool:
     try:
-        _recognised(op, module)
+        _recognized(op, module)
     except (NotALoop, NoCell):
         return False
     return True
@@ -100,7 +100,7 @@ def _split(op: Op, module: Module) -> list[Op] | None:
 def _raised(op: Op, module: Module, report: Report) -> Outline | list[Op] | None:
     """What a loop becomes that is an RNN, or the parts of it that are to be looked at; None of any other."""
     try:
-        return _recognised(op, module)
+        return _recognized(op, module)
     except (NotALoop, NoCell) as no:
         parts = _split(op, module)
         if parts is None and _is_recurrent(op, module):
@@ -108,9 +108,9 @@ def _raised(op: Op, module: Module, report: Report) -> Outline | list[Op] | None
         return parts
 
 
-def _recognised(op: Op, module: Module) -> Outline:
+def _recognized(op: Op, module: Module) -> Outline:
     loop, masked = unmasked(classify(op, module))
-    return Outline(loop, recognise(loop), masked, module)
+    return Outline(loop, recognize(loop), masked, module)
 
 
 def _is_recurrent(op: Op, module: Module) -> bool:

@@ -40,7 +40,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Output:
-    """A list that the loop writes, and that is read afterwards.
+    """A list that the loop writes, and that is read afterward.
 
     item: what a step writes, in the body. every: the list keeps the items of all steps, in their order (backwards: the
     first one last); else only the last one's."""

@@ -66,7 +66,7 @@ def bucketize_step_functions(module: Module, report: Report) -> bool:
         numbers = ", ".join(map(str, sorted(doubtful)[:5]))
         report.warnings.append(
             f"{what}: rounding errors decide what {numbers} become; TensorFlow itself finds one number or the other, "
-            "as it runs the operations as they are or optimises them first"
+            "as it runs the operations as they are or optimizes them first"
         )
     return bool(made)
 

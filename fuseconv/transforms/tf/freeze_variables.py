@@ -103,6 +103,6 @@ def _read_constant(op: Op, value: Value) -> None:
 def _constant(variable: Variable | None, name: str) -> Value:
     if variable is None or variable.data is None:
         raise InputError(
-            f"the variable {name} has no value in the checkpoint; export the model again with its variables initialised"
+            f"the variable {name} has no value in the checkpoint; export the model again with its variables initialized"
         )
     return constant(variable.data, variable.dtype, name)

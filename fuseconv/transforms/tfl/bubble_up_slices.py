@@ -186,7 +186,7 @@ class _Regions:
 
 def _is_plain(op: Op) -> bool:
     """True unless the result is a state, scaled integers, or sizes that are known apart from the tensor."""
-    return all(r.content is None and r.quantisation is None and not r.variable for r in op.results)
+    return all(r.content is None and r.quantization is None and not r.variable for r in op.results)
 
 
 def _narrowed(value: Value, part: Part) -> Shape:

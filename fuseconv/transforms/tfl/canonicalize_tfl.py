@@ -248,7 +248,7 @@ def not_negative(op: Op, tfl: Builder) -> Value | None:
 
 def _is_clamped(value: Value) -> bool:
     """True if a RELU of any kind made the elements, and no more has been done to them than to move or pool them."""
-    while value.op is not None and value.op.dialect == "tfl" and value.quantisation is None:
+    while value.op is not None and value.op.dialect == "tfl" and value.quantization is None:
         op = value.op
         if op.type in _CLAMPS or op.attrs.get("fused_activation_function") in _CLAMPS:
             return True
@@ -287,7 +287,7 @@ def _broadcasts(reader: Op, value: Value, rank: int) -> bool:
 def repeated_constant(op: Op, tfl: Builder) -> Value | None:
     """its constant repeats itself along dimensions in which it can be broadcast"""
     for index, (value, other) in enumerate(zip(op.operands, op.operands[::-1])):
-        if value is None or value.data is None or other is None or other.is_const or value.quantisation is not None:
+        if value is None or value.data is None or other is None or other.is_const or value.quantization is not None:
             continue
         once = _once(value.data)
         if other.shape == op.result.shape and once.size < value.data.size:

@@ -89,7 +89,7 @@ def _is_at(place: tuple[Value, int] | None, shape: Value, at: int) -> bool:
 
 
 def _merged(tfl: Builder, parts: list[Value]) -> list[Value]:
-    """The vectors, of which neighbours that are constants are one."""
+    """The vectors, of which neighbors that are constants are one."""
     merged: list[Value] = []
     for part in parts:
         if merged and part.is_const and merged[-1].is_const:

@@ -183,7 +183,7 @@ def _swap(source: _Source) -> Value | None:
 
 def _alike(op: Op, first: Op) -> bool:
     """True if the op is of the kind, the attributes and the shape of the first, and makes one plain tensor."""
-    plain = len(op.results) == 1 and op.result.content is None and op.result.quantisation is None
+    plain = len(op.results) == 1 and op.result.content is None and op.result.quantization is None
     same = op.kind == first.kind and op.attrs == first.attrs and len(op.operands) == len(first.operands)
     return plain and same and not op.result.variable and op.result.shape == first.result.shape
 
