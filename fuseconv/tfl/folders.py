@@ -163,18 +163,9 @@ def slice_(x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.ndarray | N
 
 @kernel
 def strided_slice(
-    x: np.ndarray,
-    begin: np.ndarray,
-    end: np.ndarray,
-    strides: np.ndarray,
-    *,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-    offset: bool = False,
-) -> np.ndarray | None:
+    x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray, *, begin_mask: int = 0, end_mask: int = 0,
+    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, offset: bool = False,
+) -> np.ndarray | None:  # fmt: skip
     # Of an element that is picked, TFLite's kernels heed the begin mask, as TensorFlow's do not.
     if offset or begin_mask & shrink_axis_mask:
         return None

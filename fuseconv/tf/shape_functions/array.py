@@ -219,6 +219,10 @@ def tile(op: Op, x: Value, multiples: Value) -> Shapes:
     return tuple(dim * n for dim, n in zip(with_rank(x, len(times)), times))
 
 
+def _pairs(amounts: Value) -> np.ndarray:
+    return np.array(elements(amounts), object).reshape(-1, 2)
+
+
 def _only_sizes(pairs: np.ndarray) -> None:
     """Raise Contradiction if padding or cropping leaves a negative size."""
     agree(all(isinstance(size, Sym) or size >= 0 for size in pairs.flat), f"it pads or crops {pairs.tolist()}")
@@ -308,17 +312,15 @@ def lin_space(op: Op, start: Value, stop: Value, num: Value) -> Shapes:
 
 @infers("SpaceToBatchND")
 def space_to_batch_nd(op: Op, x: Value, block_shape: Value, paddings: Value) -> Shapes:
-    pairs = np.array(elements(paddings), object).reshape(-1, 2)
-    return _into_batch(list(shape_of(x)), ints(block_shape), pairs)
+    return _into_batch(_pairs(paddings), list(shape_of(x)), ints(block_shape))
 
 
 @infers("SpaceToBatch")
 def space_to_batch(op: Op, x: Value, paddings: Value, *, block_size: int) -> Shapes:
-    pairs = np.array(elements(paddings), object).reshape(-1, 2)
-    return _into_batch(list(with_rank(x, 4)), [block_size] * 2, pairs)
+    return _into_batch(_pairs(paddings), list(with_rank(x, 4)), [block_size] * 2)
 
 
-def _into_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> Shape:
+def _into_batch(pairs: np.ndarray, shape: list[Dim], blocks: Sequence[int]) -> Shape:
     shape[0] = shape[0] * dims.product(blocks)
     _only_sizes(pairs)
     for axis, (block, (before, after)) in enumerate(zip(blocks, pairs), 1):
@@ -330,17 +332,15 @@ def _into_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> S
 
 @infers("BatchToSpaceND")
 def batch_to_space_nd(op: Op, x: Value, block_shape: Value, crops: Value) -> Shapes:
-    pairs = np.array(elements(crops), object).reshape(-1, 2)
-    return _out_of_batch(list(shape_of(x)), ints(block_shape), pairs)
+    return _out_of_batch(_pairs(crops), list(shape_of(x)), ints(block_shape))
 
 
 @infers("BatchToSpace")
 def batch_to_space(op: Op, x: Value, crops: Value, *, block_size: int) -> Shapes:
-    pairs = np.array(elements(crops), object).reshape(-1, 2)
-    return _out_of_batch(list(with_rank(x, 4)), [block_size] * 2, pairs)
+    return _out_of_batch(_pairs(crops), list(with_rank(x, 4)), [block_size] * 2)
 
 
-def _out_of_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> Shape:
+def _out_of_batch(pairs: np.ndarray, shape: list[Dim], blocks: Sequence[int]) -> Shape:
     _only_sizes(pairs)
     shape[0] = dims.floordiv(shape[0], dims.product(blocks))
     for axis, (block, (before, after)) in enumerate(zip(blocks, pairs), 1):

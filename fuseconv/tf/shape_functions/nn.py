@@ -68,16 +68,9 @@ def _fit(channels: Dim, taken: Dim) -> None:
 
 @infers("Conv2D", "DepthwiseConv2dNative")
 def conv2d(
-    op: Op,
-    x: Value,
-    filter: Value,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    data_format: str = "NHWC",
-    dilations: Sequence[int] = (1, 1, 1, 1),
-    explicit_paddings: Sequence[int] = (),
-) -> Shapes:
+    op: Op, x: Value, filter: Value, *, strides: Sequence[int], padding: str, data_format: str = "NHWC",
+    dilations: Sequence[int] = (1, 1, 1, 1), explicit_paddings: Sequence[int] = (),
+) -> Shapes:  # fmt: skip
     kernel = with_rank(filter, 4)
     shape = with_rank(x, 4)
     channels, made = shape[layout(data_format, 4)[0]], kernel[3]
@@ -91,15 +84,9 @@ def conv2d(
 
 @infers("Conv3D")
 def conv3d(
-    op: Op,
-    x: Value,
-    filter: Value,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    data_format: str = "NDHWC",
+    op: Op, x: Value, filter: Value, *, strides: Sequence[int], padding: str, data_format: str = "NDHWC",
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
-) -> Shapes:
+) -> Shapes:  # fmt: skip
     kernel = with_rank(filter, 5)
     shape = with_rank(x, 5)
     _fit(shape[layout(data_format, 5)[0]], kernel[3])
@@ -108,17 +95,9 @@ def conv3d(
 
 @infers("Conv")
 def conv(
-    op: Op,
-    x: Value,
-    filter: Value,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    data_format: str = "CHANNELS_LAST",
-    dilations: Sequence[int] = (),
-    explicit_paddings: Sequence[int] = (),
-    batch_dims: int = 1,
-) -> Shapes:
+    op: Op, x: Value, filter: Value, *, strides: Sequence[int], padding: str, data_format: str = "CHANNELS_LAST",
+    dilations: Sequence[int] = (), explicit_paddings: Sequence[int] = (), batch_dims: int = 1,
+) -> Shapes:  # fmt: skip
     shape, kernel = shape_of(x), shape_of(filter)
     if batch_dims != 1 or len(shape) not in (4, 5):
         raise UnknownShape

@@ -86,18 +86,9 @@ def sliced(dim: Dim, begin: Dim | None, end: Dim | None, stride: int) -> Dim:
 
 @op("StridedSliceOptions")
 def strided_slice(
-    x: Value,
-    begin: Index,
-    end: Index,
-    strides: Index,
-    *,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-    offset: bool = False,
-) -> ResultType:
+    x: Value, begin: Index, end: Index, strides: Index, *, begin_mask: int = 0, end_mask: int = 0,
+    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, offset: bool = False,
+) -> ResultType:  # fmt: skip
     """As TensorFlow's StridedSlice; bit i of a mask speaks of element i of begin. offset: end counts from begin."""
     steps = ints(strides)
     if x.shape is None or steps is None:

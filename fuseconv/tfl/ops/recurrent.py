@@ -171,16 +171,9 @@ def lstm(
 
 @op("SequenceRNNOptions")
 def unidirectional_sequence_rnn(
-    x: Value,
-    weights: Value,
-    recurrent: Value,
-    bias: Value,
-    state: Value,
-    *,
-    time_major: bool = False,
-    fused_activation_function: str = "NONE",
-    asymmetric_quantize_inputs: bool = False,
-) -> ResultType:
+    x: Value, weights: Value, recurrent: Value, bias: Value, state: Value, *, time_major: bool = False,
+    fused_activation_function: str = "NONE", asymmetric_quantize_inputs: bool = False,
+) -> ResultType:  # fmt: skip
     """weights [units, in], recurrent [units, units], bias [units], state [batch, units]."""
     return sequence(x, rows(weights))
 
@@ -210,15 +203,9 @@ def bidirectional_sequence_rnn(
 
 @op("RNNOptions")
 def rnn(
-    x: Value,
-    weights: Value,
-    recurrent: Value,
-    bias: Value,
-    state: Value,
-    *,
-    fused_activation_function: str = "NONE",
+    x: Value, weights: Value, recurrent: Value, bias: Value, state: Value, *, fused_activation_function: str = "NONE",
     asymmetric_quantize_inputs: bool = False,
-) -> ResultType:
+) -> ResultType:  # fmt: skip
     """One step: x [batch, in] -> [batch, units]."""
     return sequence(x, rows(weights))
 

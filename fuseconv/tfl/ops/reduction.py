@@ -23,38 +23,10 @@ def reduced(x: Value, axes: Value, keep_dims: bool) -> Shape | None:
     return tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone)
 
 
-@op("ReducerOptions")
-def sum_(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def mean(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def reduce_prod(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def reduce_max(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def reduce_min(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def reduce_any(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def reduce_all(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
+@op(dict.fromkeys(
+    ("SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL"), "ReducerOptions"
+))  # fmt: skip
+def reduction(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 
 
