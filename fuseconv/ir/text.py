@@ -40,7 +40,7 @@ _OP = re.compile(
 
 
 def print_module(module: Module, elide: int | None = None) -> str:
-    """The text of a module. elide: leave out the contents of constants with more elements than this."""
+    """Print the text of a module. elide: leave out the contents of constants with more elements than this."""
     lines = [line for graph in module.graphs() for line in _graph_lines(graph, elide)]
     for s in module.signatures:
         parts = (s.names, s.graph.name, s.inputs, s.outputs)
@@ -49,7 +49,7 @@ def print_module(module: Module, elide: int | None = None) -> str:
 
 
 def parse_module(text: str) -> Module:
-    """The module that `print_module` printed. Raises FuseconvError on a line that it cannot read."""
+    """Parse the module that `print_module` printed. Raises FuseconvError on a line that it cannot read."""
     return _Parser(text).module()
 
 
@@ -126,7 +126,7 @@ def _array_text(array: np.ndarray, elide: int | None) -> str:
 
 
 def _encode(value: Any) -> Any:
-    """Attributes as Python literals."""
+    """Encode attributes as Python literals."""
     if isinstance(value, dict):
         return {key: _encode(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -156,7 +156,7 @@ def _decode(value: Any) -> Any:
 
 
 def _decode_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Attributes by name, whatever the names: "dtype" is one of many ops'."""
+    """Decode attributes by name, whatever the names: "dtype" is one of many ops'."""
     return {key: _decode(item) for key, item in attributes.items()}
 
 
@@ -260,7 +260,7 @@ class _Parser:
 
 
 def _between(text: str) -> str:
-    """The JSON values of a line that stand side by side, with commas between them."""
+    """Return the JSON values of a line that stand side by side, with commas between them."""
     decoder, parts = json.JSONDecoder(), []
     while text:
         value, end = decoder.raw_decode(text)

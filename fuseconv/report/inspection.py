@@ -101,7 +101,7 @@ def _operand(tensors: Sequence[Mapping[str, Any]], index: int, verbose: bool) ->
 
 
 def _type(tensor: Mapping[str, Any]) -> str:
-    """"float32[?,28]": a dimension that may be resized is a question mark."""
+    """Return a type as "float32[?,28]": a dimension that may be resized is a question mark."""
     return tensor["type"].lower() + shape_text(tensor["shape_signature"] or tensor["shape"])
 
 

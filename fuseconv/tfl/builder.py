@@ -27,7 +27,7 @@ _OPTIONS = (bool, int, float, str, bytes)
 
 
 class Builder:
-    """Appends ops to `out`; each is stamped with `name` and `sources`. The functions of loops go to `functions`.
+    """Append ops to `out`; each is stamped with `name` and `sources`. The functions of loops go to `functions`.
 
     An operand may be a Value, a numpy array, a Python number (an axis or a size is int32, others take the type of the
     first Value among the operands) or a list of ints (an int32 vector). A method returns the result, or the list of

@@ -53,7 +53,7 @@ def mul(x: np.ndarray, y: np.ndarray, *, fused_activation_function: str = "NONE"
 
 @kernel
 def div(x: np.ndarray, y: np.ndarray, *, fused_activation_function: str = "NONE") -> np.ndarray | None:
-    """Integers are divided toward zero, as in C++."""
+    """Divide; integers are divided toward zero, as in C++."""
     if x.dtype == np.int32:
         if (y == 0).any():
             return None
@@ -118,7 +118,7 @@ def cast(x: np.ndarray, *, in_data_type: str | None = None, out_data_type: str =
 
 @kernel
 def transpose(x: np.ndarray, perm: np.ndarray) -> np.ndarray:
-    """A view: weights are made contiguous only on their way to the file."""
+    """Return a view: weights are made contiguous only on their way to the file."""
     return np.transpose(x, [int(axis) for axis in perm])
 
 

@@ -44,7 +44,7 @@ class _Layout(NamedTuple):
 
 
 class Encoder:
-    """Collects the bytes of one flatbuffer in `data`."""
+    """Collect the bytes of one flatbuffer in `data`."""
 
     def __init__(self, root: Table, identifier: bytes) -> None:
         self.data = bytearray(4) + identifier

@@ -190,7 +190,7 @@ def _references(op: Op) -> Iterator[str]:
 
 
 class _Model:
-    """Makes the tables of the schema."""
+    """Make the tables of the schema."""
 
     def __init__(self, module: Module, buffers: _Buffers) -> None:
         self.module = module

@@ -63,7 +63,7 @@ def slice_(x: Value, begin: Index, size: Index) -> ResultType:
 
 
 def sliced(dim: Dim, begin: Dim | None, end: Dim | None, stride: int) -> Dim:
-    """The number of elements that begin:end:stride takes, as in Python; a bound of None is open."""
+    """Return the number of elements that begin:end:stride takes, as in Python; a bound of None is open."""
     if isinstance(dim, int) and (begin is None or isinstance(begin, int)) and (end is None or isinstance(end, int)):
         return len(range(*slice(begin, end, stride).indices(dim)))
     if stride < 0:
@@ -187,7 +187,7 @@ def split_v(x: Value, size_splits: Index, axis: Index, *, num_splits: int | None
 
 
 def padded(x: Value, paddings: Value) -> ResultType:
-    """paddings [rank, 2]: how much before and after each dimension."""
+    """Return the shape of x with paddings [rank, 2]: how much before and after each dimension."""
     if x.shape is None:
         return x.dtype, None
     amounts = content(paddings)

@@ -96,7 +96,7 @@ def multinomial(
 
 
 def known(value: Value) -> Dim:
-    """What a scalar operand says, or an unknown size."""
+    """Return what a scalar operand says, or an unknown size."""
     size = scalar(value)
     return fresh() if size is None else size
 

@@ -30,7 +30,7 @@ def comparison(x: Value, y: Value) -> ResultType:
 
 
 def real_part(dtype: DType) -> DType:
-    """The type of the parts of a complex number."""
+    """Return the type of the parts of a complex number."""
     return types.FLOAT64 if dtype is types.COMPLEX128 else types.FLOAT32
 
 

@@ -12,7 +12,7 @@ from fuseconv.tfl.type_inference import broadcast, content, ints, same, shape_of
 
 
 def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: str) -> Dim:
-    """The number of positions of a window along one dimension."""
+    """Return the number of positions of a window along one dimension."""
     if padding == "SAME":
         return ceildiv(size, stride)
     return ceildiv(size - (kernel - 1) * dilation, stride)
@@ -21,7 +21,8 @@ def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: str) -> 
 def windowed(
     x: Value, kernel: Sequence[Dim], out: Dim, strides: Sequence[int], dilations: Sequence[int], padding: str
 ) -> ResultType:
-    """x [n,sizes...,c] -> [n,sizes'...,out]: an element for each position of the window along each of the sizes."""
+    """Return x [n,sizes...,c] -> [n,sizes'...,out]: an element for each position of the window along each of the
+    sizes."""
     if x.shape is None:
         return x.dtype, None
     n, *sizes, _ = x.shape
@@ -171,7 +172,7 @@ def log_softmax(x: Value) -> ResultType:
 
 
 def resized(x: Value, size: Value) -> Shape | None:
-    """x [n,h,w,c], size [height, width] -> [n,height,width,c]."""
+    """Return x [n,h,w,c], size [height, width] -> [n,height,width,c]."""
     if x.shape is None:
         return None
     height, width = content(size) or unknown(2)

@@ -14,7 +14,7 @@ _GATES = 4
 
 
 def sequence(x: Value, width: Dim | None) -> ResultType:
-    """x [batch, time, in] or [time, batch, in] -> the same with another last dimension."""
+    """Return x [batch, time, in] or [time, batch, in] -> the same with another last dimension."""
     if x.shape is None or width is None:
         return x.dtype, None
     return x.dtype, (*x.shape[:-1], width)
@@ -25,7 +25,7 @@ def rows(value: Value | None) -> Dim | None:
 
 
 def output_width(projection: Value | None, recurrent: Value | None) -> Dim | None:
-    """The size of an LSTM's output, which is the width of its recurrent weights, or the rows of a projection."""
+    """Return the size of an LSTM's output, which is the width of its recurrent weights, or the rows of a projection."""
     if projection is not None:
         return rows(projection)
     return None if recurrent is None or recurrent.shape is None else recurrent.shape[-1]
@@ -34,7 +34,7 @@ def output_width(projection: Value | None, recurrent: Value | None) -> Dim | Non
 def both_directions(
     x: Value, forward: Dim | None, backward: Dim | None, merge_outputs: bool
 ) -> ResultType | list[ResultType]:
-    """One result of both widths if merge_outputs; else one for each direction."""
+    """Return one result of both widths if merge_outputs; else one for each direction."""
     if merge_outputs:
         return sequence(x, None if forward is None or backward is None else forward + backward)
     return [sequence(x, forward), sequence(x, backward)]

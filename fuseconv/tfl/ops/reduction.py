@@ -10,7 +10,7 @@ from fuseconv.tfl.type_inference import axis_of, ints, same, scalar, unknown
 
 
 def reduced(x: Value, axes: Value, keep_dims: bool) -> Shape | None:
-    """The shape that is left when the axes are reduced."""
+    """Return the shape that is left when the axes are reduced."""
     if x.shape is None:
         return None
     rank = len(x.shape)
@@ -59,7 +59,7 @@ def segment_sum(x: Value, segment_ids: Index) -> ResultType:
 
 
 def unsorted(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
-    """x [ids..., rest...] -> [num_segments, rest...]."""
+    """Return x [ids..., rest...] -> [num_segments, rest...]."""
     if x.shape is None or segment_ids.shape is None:
         return x.dtype, None
     count = scalar(num_segments)

@@ -43,7 +43,7 @@ _MOST_BYTES = 8 << 20
 
 
 class UnrollPolicy:
-    """Decides, once for each loop, how many of its steps one iteration takes; `rnn` as above."""
+    """Decide, once for each loop, how many of its steps one iteration takes; `rnn` as above."""
 
     def __init__(self, rnn: str) -> None:
         self.rnn = rnn

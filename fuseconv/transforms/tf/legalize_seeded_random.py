@@ -55,12 +55,12 @@ def draws_from_variables(module: Module) -> bool:
 
 
 def _moved(module: Module) -> set[str]:
-    """The names of the variables that the model writes."""
+    """Return the names of the variables that the model writes."""
     return {name for graph in module.graphs() for op in graph.ops if (name := _assigned(op))}
 
 
 def _assigned(op: Op) -> str:
-    """The name of the variable that an op writes, "" if it writes none."""
+    """Return the name of the variable that an op writes, "" if it writes none."""
     handle = op.operands[0] if op.kind == "tf.AssignVariableOp" else None
     return "" if handle is None or handle.op is None else str(handle.op.attrs.get("shared_name", ""))
 
@@ -70,7 +70,7 @@ def _is_shared(seed: Value | None) -> bool:
 
 
 def _is_moved(seed: Value | None, moved: set[str]) -> bool:
-    """True if a seed is computed from one of these variables, and from constants."""
+    """Return whether a seed is computed from one of these variables, and from constants."""
     found = False
     pending, seen = [seed], set()
     while pending:

@@ -44,7 +44,7 @@ def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool =
 
 
 def dense(tfl: Lowering, x: Value, weights: Value) -> Value:
-    """x [...,k] times the transpose of `weights` [n,k] -> [...,n]."""
+    """Multiply x [...,k] with the transpose of `weights` [n,k] -> [...,n]."""
     return tfl.fully_connected(x, weights, keep_num_dims=len(shape_of(x)) > 2)
 
 
