@@ -1,4 +1,4 @@
-"""Runs the model in TensorFlow and the converted file in LiteRT on the same inputs, and compares the outputs.
+"""Run the model in TensorFlow and the converted file in LiteRT on the same inputs, and compare the outputs.
 
 Each signature of the file runs twice in a row in one interpreter, with different inputs, so that state that leaks from
 one invoke to the next shows; where a size is not fixed it is then resized and runs twice again.

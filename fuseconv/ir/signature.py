@@ -1,4 +1,4 @@
-"""Calls functions that are written with a TF op's own signature: shape functions, numpy kernels, lowering rules.
+"""Call functions that are written with a TF op's own signature: shape functions, numpy kernels, lowering rules.
 
 Such a function carries the op's name; its positional parameters (after the context) are the operands, its keyword
 parameters the attributes with TensorFlow's defaults. An attribute that the function does not name must hold its

@@ -1,4 +1,4 @@
-"""Checks that IR is well formed: what every stage takes and leaves."""
+"""Check that IR is well formed: what every stage takes and leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds TFLite ops: `tfl.conv_2d(x, w, b, padding="SAME")` for each operator of the table."""
+"""Build TFLite ops: `tfl.conv_2d(x, w, b, padding="SAME")` for each operator of the table."""
 
 from __future__ import annotations
 

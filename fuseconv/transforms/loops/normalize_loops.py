@@ -1,4 +1,5 @@
-"""Loops that count down (tf.scan(reverse=True), tf.foldr) count up instead, as all that looks at loops expects."""
+"""Normalize loops that count down (tf.scan(reverse=True), tf.foldr): they count up, as all that looks at loops
+expects."""
 
 from __future__ import annotations
 

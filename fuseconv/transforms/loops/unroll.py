@@ -1,4 +1,4 @@
-"""Several steps of a loop become one iteration, or all of them no loop at all.
+"""Unroll loops: several steps become one iteration, or all of them no loop at all.
 
 Rows that the steps read from a sequence and write to one move by the block: of x [steps, ...] an iteration reads one
 element of x as [iterations, k, ...]; what it writes is such an element too.

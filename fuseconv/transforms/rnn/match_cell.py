@@ -1,4 +1,4 @@
-"""Which cell a step is: an LSTM's, a simple RNN's, or none that TFLite has a kernel for."""
+"""Match the cell that a step is: an LSTM's, a simple RNN's, or none that TFLite has a kernel for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A layer that reads a sequence forwards and one that reads it backwards become one composite.
+"""Merge layers of both directions: one that reads a sequence forwards and one that reads it backwards become one
+composite.
 
 The composite's function holds both calls, so that each is fused on its own where the composite is not.
 """

@@ -1,4 +1,4 @@
-"""Builds the weights that a recognized cell's fused op takes, as tf ops on the weights of the model."""
+"""Build the weights that a recognized cell's fused op takes, as tf ops on the weights of the model."""
 
 from __future__ import annotations
 

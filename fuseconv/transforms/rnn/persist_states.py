@@ -1,4 +1,4 @@
-"""States of fused recurrent ops that outlive an invoke stay in the ops' own variable tensors."""
+"""Persist states of fused recurrent ops that outlive an invoke: they stay in the ops' own variable tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step of a loop computes, as polynomials whose equality does not depend on how the author wrote them.
+"""Represent what a step of a loop computes as polynomials, whose equality does not depend on how the author wrote them.
 
 A tensor [batch, n] is a row of columns. Each piece of it is a sum of products of atoms: the step's input and states,
 their products with matrices, vectors of weights, and elementwise functions of such sums. Cutting columns out of a piece

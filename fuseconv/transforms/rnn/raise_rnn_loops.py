@@ -1,4 +1,4 @@
-"""Raises loops that are RNNs: each becomes a call of a function that carries the annotation of a composite.
+"""Raise loops that are RNNs: each becomes a call of a function that carries the annotation of a composite.
 
 The function has a contract of those that the fusions of annotated functions have, `lstm_*` (Keras 2's) or `rnn_*`, and
 holds the loop itself: where it is not fused, `dissolve` puts the loop back.

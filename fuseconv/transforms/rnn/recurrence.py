@@ -1,4 +1,4 @@
-"""What the variables of a loop are: counters, bounds, sequences that it reads and writes, and states."""
+"""Classify the variables of a loop: counters, bounds, sequences that it reads and writes, and states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the sequences come from that a loop walks along."""
+"""Trace where the sequences come from that a loop walks along."""
 
 from __future__ import annotations
 

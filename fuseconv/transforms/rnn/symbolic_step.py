@@ -1,4 +1,4 @@
-"""Evaluates the body of a loop: what its values are as polynomials of the step's input and the states."""
+"""Evaluate the body of a loop: what its values are as polynomials of the step's input and the states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What values of a loop's body are in all of its steps, stacked, outside of the loop: [steps, *shape]."""
+"""Vectorize values of a loop's body: what they are in all of its steps, stacked, outside of the loop: [steps,
+*shape]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rounds a function of a whole number to whole numbers, by way of float64 -> a table of its steps.
+"""Bucketize functions of whole numbers that round to whole numbers by way of float64 -> a table of their steps.
 
 So buckets of relative positions are computed: `tf.cast(tf.math.log(n / 8) / math.log(16) * 8, tf.int32)`. TFLite has no
 logarithm of float64, and one of float32 may fall on the other side of a step.

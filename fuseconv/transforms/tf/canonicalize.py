@@ -1,4 +1,5 @@
-"""One walk in order of execution: shapes, constant folding, common subexpressions, and ops that only forward."""
+"""Canonicalize TF ops in one walk in order of execution: shapes, constant folding, common subexpressions, and ops that
+only forward."""
 
 from __future__ import annotations
 

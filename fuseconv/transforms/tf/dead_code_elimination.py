@@ -1,4 +1,4 @@
-"""Removes ops that nobody reads and that leave nothing behind."""
+"""Remove ops that nobody reads and that leave nothing behind."""
 
 from __future__ import annotations
 

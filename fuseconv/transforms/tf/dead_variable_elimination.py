@@ -1,4 +1,4 @@
-"""Takes away variables that are only kept up to date: what they hold reaches no result.
+"""Eliminate variables that are only kept up to date: what they hold reaches no result.
 
 Keras 3's dropout layers, for one, advance the seed of a generator in inference too.
 """

@@ -1,4 +1,4 @@
-"""Ops into which Grappler puts several when it optimizes a graph -> those several.
+"""Decompose ops into which Grappler puts several when it optimizes a graph -> those several.
 
 The contract is that of remapper.cc and the kernels: `fused_ops` names what is computed of the product, one after the
 other, and `args` are what these need besides: a bias, an addend, or a batch norm's scale, offset, mean and variance.

@@ -1,4 +1,5 @@
-"""TensorArrays of TF1 -> TensorLists, which they are but for a handle beside the value that orders their use."""
+"""Decompose TensorArrays of TF1 -> TensorLists, which they are but for a handle beside the value that orders their
+use."""
 
 from __future__ import annotations
 

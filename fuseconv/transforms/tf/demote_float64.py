@@ -1,4 +1,4 @@
-"""float64 between casts -> the type that the last cast makes, where that computes the same numbers.
+"""Demote float64 between casts -> the type that the last cast makes, where that computes the same numbers.
 
 TensorFlow divides whole numbers in float64, as models do with their own sizes (`tf.cast(tf.math.ceil(length / 4),
 tf.int32)`), and tables made by numpy are of float64. TFLite has next to no kernels for it.

@@ -1,4 +1,4 @@
-"""Turns variables that nothing writes into constants."""
+"""Freeze variables that nothing writes: they become constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control flow of TF1 -> While and If.
+"""Functionalize control flow of TF1 -> While and If.
 
 TF1 has no functions: Enter, Merge, Switch, NextIteration and Exit steer tokens through one graph. What stands between
 them is what a loop or a branch runs.

@@ -1,4 +1,4 @@
-"""Replaces calls by the bodies of the functions that they call."""
+"""Inline calls: the bodies of the functions that they call stand in their places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of types that TFLite has no tables of -> tables that find a row, and GATHER of the rows.
+"""Legalize tables of types that TFLite has no tables of -> tables that find a row, and GATHER of the rows.
 
 TFLite's tables lead from strings to int64 and from int64 to strings. So a string leads to the number of its row, and a
 whole number to the number of its row written out, which leads to that number.

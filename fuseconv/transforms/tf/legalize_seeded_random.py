@@ -1,4 +1,5 @@
-"""Random numbers from a seed that the model keeps and moves on -> random numbers of a generator that does this itself.
+"""Legalize random numbers from a seed that the model keeps and moves on -> random numbers of a generator that does this
+itself.
 
 Keras 3's SeedGenerator is a variable that gives a new seed on every run: what is drawn from it is drawn anew each time,
 like the numbers of TensorFlow's stateful ops, which TFLite's generators stand for. What is drawn from a seed that the

@@ -1,4 +1,4 @@
-"""Tensors that hold one number everywhere, whatever their sizes: what reads them element by element reads the number.
+"""Propagate splats, tensors that hold one number everywhere: what reads them element by element reads the number.
 
 Layers that are written for masks multiply by ones of the input's shape where there is no mask, and count the ones
 (tf-keras' GroupNormalization). The size of a batch that is not known keeps those from being folded.

@@ -1,4 +1,4 @@
-"""Fixes the shapes of a model's inputs as the user asks."""
+"""Fix the shapes of a model's inputs as the user asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Branches and loops as TFLite has them: cases as branches, conditions as bools, only what changes carried."""
+"""Simplify branches and loops to what TFLite has: cases as branches, conditions as bools, only what changes carried."""
 
 from __future__ import annotations
 

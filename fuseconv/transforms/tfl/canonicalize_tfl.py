@@ -1,4 +1,4 @@
-"""Clean-up of TFLite ops: reshapes and transposes that cancel, ops that do nothing, ops that are made twice."""
+"""Canonicalize TFLite ops: reshapes and transposes that cancel, ops that do nothing, ops that are made twice."""
 
 from __future__ import annotations
 

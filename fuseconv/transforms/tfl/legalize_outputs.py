@@ -1,4 +1,4 @@
-"""Outputs of subgraphs in the form that the runtime needs: each a tensor of its own, and growth in loops visible."""
+"""Legalize outputs of subgraphs for the runtime: each a tensor of its own, and growth in loops visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Transposes and reshapes around a group of ops -> none, and the ops in the form that they have inside.
+"""Optimize layouts: transposes and reshapes around a group of ops -> none, and the ops in the form that they have
+inside.
 
 A group grows from a transpose, or a reshape that adds or drops a dimension of size 1, up and down through ops that can
 work in its form. It changes if that takes more transposes and reshapes away, at its edges, than it needs new ones.

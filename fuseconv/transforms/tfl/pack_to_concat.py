@@ -1,4 +1,5 @@
-"""PACK of sizes that are read off shapes -> CONCATENATION of slices of the shapes: shapes that are known before a run.
+"""Replace PACK of sizes that are read off shapes -> CONCATENATION of slices of the shapes: shapes that are known before
+a run.
 
 The runtime computes SHAPE, its slices and what CONCATENATION makes of them as it allocates tensors, but PACK only as it
 runs. What is sized by a vector of PACK's (FILL, RESHAPE, TILE) is of dynamic size, and all ops behind are prepared in

@@ -1,4 +1,4 @@
-"""Sizes that are read off what ops make -> read off the graph's inputs, where these have them.
+"""Read sizes off the graph's inputs, where these have them: SHAPE(f(x))[i] -> SHAPE(x)[j].
 
 So that one op reads the size of the batch for all, and nothing is kept for its shape alone.
 """
