@@ -14,7 +14,7 @@ from fuseconv.tfl.type_inference import ShapeError, axis_of, content, ints, merg
 
 @op("ReshapeOptions")
 def reshape(x: Value, shape: Index | None = None, *, new_shape: tuple[int, ...] | None = None) -> ResultType:
-    """The shape is the operand's, or where there is none the option's; one -1 stands for what is left."""
+    """Take the shape from the operand, or where there is none from the option; one -1 stands for what is left."""
     target = shape_of(shape) if shape is not None else new_shape
     if target is None or -1 not in target:
         return x.dtype, target
@@ -49,7 +49,7 @@ def concatenation(*xs: Value, axis: int = 0, fused_activation_function: str = "N
 
 @op("SliceOptions")
 def slice_(x: Value, begin: Index, size: Index) -> ResultType:
-    """A size of -1 takes all that is left."""
+    """Take size elements from begin on in each dimension; a size of -1 takes all that is left."""
     sizes = content(size)
     if sizes is None:
         return x.dtype, None if x.shape is None else unknown(len(x.shape))
@@ -198,7 +198,7 @@ def padded(x: Value, paddings: Value) -> ResultType:
 
 @op("PadOptions")
 def pad(x: Value, paddings: Index) -> ResultType:
-    """Pads with zeros."""
+    """Pad with zeros."""
     return padded(x, paddings)
 
 

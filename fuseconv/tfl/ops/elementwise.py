@@ -51,7 +51,7 @@ def mul(x: Value, y: Value, *, fused_activation_function: str = "NONE") -> Resul
 
 @op("DivOptions")
 def div(x: Value, y: Value, *, fused_activation_function: str = "NONE") -> ResultType:
-    """Integers are divided toward zero."""
+    """Divide; integers toward zero."""
     return binary(x, y)
 
 
@@ -62,13 +62,13 @@ def atan2(y: Value, x: Value) -> ResultType:
 
 @op()
 def stablehlo_and(x: Value, y: Value) -> ResultType:
-    """The bits that both have; the operands have one shape."""
+    """Return the bits that both have; the operands have one shape."""
     return same(x)
 
 
 @op("AddNOptions")
 def add_n(*xs: Value) -> ResultType:
-    """All operands have one shape."""
+    """Add operands of one shape."""
     shapes = [x.shape for x in xs if x.shape is not None]
     return xs[0].dtype, tuple(merge(dims) for dims in zip(*shapes, strict=True)) if shapes else None
 
@@ -119,7 +119,7 @@ def bitcast(x: Value, *, results: list[ResultType]) -> ResultType:
 
 @op("QuantizeOptions")
 def quantize(x: Value, *, results: list[ResultType]) -> ResultType:
-    """The result's quantization is that of the value, which the caller sets."""
+    """Quantize x; the caller sets the quantization of the result's value."""
     return results[0]
 
 
@@ -155,7 +155,7 @@ def select_v2(condition: Value, x: Value, y: Value) -> ResultType:
 
 @op("WhereOptions")
 def where(condition: Value) -> ResultType:
-    """The indices of the elements that are not zero: [how many, rank]."""
+    """Return the indices of the elements that are not zero: [how many, rank]."""
     return types.INT64, None if condition.shape is None else (fresh(), len(condition.shape))
 
 

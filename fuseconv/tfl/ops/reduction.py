@@ -47,7 +47,7 @@ def cumsum(x: Value, axis: Index, *, exclusive: bool = False, reverse: bool = Fa
 
 @op("TopKV2Options")
 def topk_v2(x: Value, k: Index) -> list[ResultType]:
-    """The k largest of the last dimension, and their indices."""
+    """Return the k largest of the last dimension, and their indices."""
     size = scalar(k)
     shape = None if x.shape is None else (*x.shape[:-1], fresh() if size is None else size)
     return [(x.dtype, shape), (types.INT16 if k.dtype is types.INT16 else types.INT32, shape)]
@@ -96,7 +96,7 @@ def reduce_window(
     *,
     reduce_function: str = "UNSUPPORTED",
 ) -> ResultType:
-    """Reduces each window that lies wholly inside x. The window's sizes, strides and dilations are int64 [rank]."""
+    """Reduce each window that lies wholly inside x. The window's sizes, strides and dilations are int64 [rank]."""
     sizes, strides, dilations = ints(window_dimensions), ints(window_strides), ints(window_dilations)
     if x.shape is None or sizes is None or strides is None or dilations is None:
         return x.dtype, None if x.shape is None else unknown(len(x.shape))
