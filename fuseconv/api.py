@@ -178,7 +178,7 @@ def _convert(
 ) -> Conversion:
     options.check()
     most = options.max_constant_bytes
-    budget = Budget(size_on_disk(Path(model)), None if most is None else parse_size(most))
+    budget = Budget(size_on_disk(Path(model), options.follow_links), None if most is None else parse_size(most))
     report = Report(os.fspath(model))
     file = None if out is None else resolve(out, model, "--output")
     registry = load_registry(options.plugins)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fuseconv.pass_manager import PassManager
 from tests.fast import SLOW_FIXTURES, TENSORFLOW, is_fast
@@ -19,6 +20,10 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 # A conversion in a test verifies the IR after every pass, and the facts that passes require and ensure.
 PassManager.verify_each = True
+
+# No test measures time: another program on the machine would make it fail.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,14 @@
 """The harness notices what is wrong."""
 
+from pathlib import Path
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import fuseconv
 from fuseconv import testing
 from fuseconv.errors import UnsupportedError
 from fuseconv.testing import assert_close, check, check_refused, convert_function, implements
@@ -83,3 +87,29 @@ def test_what_is_not_close(actual, expected):
 def test_what_can_be_no_attribute(value):
     with pytest.raises(TypeError, match="an attribute is a bool, int, float, str, or a list of one of these"):
         implements("acme.Op", width=value)
+
+
+@pytest.mark.parametrize("count", [1, 12])
+@pytest.mark.parametrize("draw", [tf.random.uniform, tf.zeros])
+def test_a_function_is_saved_as_tensorflow_does(count: int, draw: Any, tmp_path: Path) -> None:
+    """The short way, for a function that captures nothing, gives the same file: names, order, calls of functions."""
+
+    @tf.function(experimental_implements=implements("some.name", scale=2))
+    def inner(x: Any, y: Any) -> Any:
+        return x * 2.0 + y
+
+    def run(x: Any, y: Any) -> Any:
+        steps = [inner(x + index, tf.cast(y, tf.float32)) for index in range(count)]
+        return [*steps, draw([2, 3]), y]
+
+    specs = tf.TensorSpec([None, 3], name="x0"), tf.TensorSpec([3], tf.int32, name="x1")
+    named = {f"y{index}": index for index in range(count + 2)}
+
+    def outputs(*args: Any) -> dict[str, Any]:
+        results = run(*args)
+        return {name: results[index] for name, index in named.items()}
+
+    module = tf.Module()
+    module.run = tf.function(outputs).get_concrete_function(*specs)
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=module.run)
+    assert convert_function(run, *specs).data == fuseconv.convert(tmp_path / "model").data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def doubled(feed: Arrays) -> dict[str, np.ndarray]:
     return {"y": feed["x"] * 2}
 
 
-def test_a_dynamic_batch_runs_twice_with_two_sizes(tf: ModuleType) -> None:
+def test_a_dynamic_batch_runs_twice_with_two_sizes(tf: Any) -> None:
     batches = list(random_batches(Function(FLOATS, doubled), "f", FLOATS, {"x"}, np.random.default_rng(0)))
     assert [[feed["x"].shape for feed, _ in batch] for batch in batches] == [[(1, 2)] * 2, [(3, 2)] * 2]
     (first, _), (second, _) = batches[0]

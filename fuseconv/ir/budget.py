@@ -185,17 +185,22 @@ def parse_size(text: str | int) -> int:
     return int(found[1]) * _UNITS[found[2].upper()]
 
 
-def size_on_disk(model: Path) -> int:
-    """Return the bytes of a model: of the file, or of the files in a SavedModel's folder and the folders in it."""
+def size_on_disk(model: Path, follow_links: bool = False) -> int:
+    """Return the bytes of a model: of the file, or of the files in a SavedModel's folder and the folders in it.
+
+    Links below the folder count only if `follow_links`: what they lead to may not be the model's."""
     try:
         if not model.is_dir():
             return model.stat().st_size
-        return sum(_sizes(model)) + sum(sum(_sizes(model / folder)) for folder in ("variables", "assets"))
+        parts = [model / name for name in ("variables", "assets")]
+        folders = [part for part in parts if part.is_dir() and (follow_links or not part.is_symlink())]
+        return sum(sum(_sizes(folder, follow_links)) for folder in (model, *folders))
     except OSError:
         return 0  # whoever reads it says what is wrong
 
 
-def _sizes(folder: Path) -> Iterator[int]:
-    if folder.is_dir():
-        with os.scandir(folder) as entries:
-            yield from (entry.stat().st_size for entry in entries if entry.is_file())
+def _sizes(folder: Path, follow_links: bool) -> Iterator[int]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=follow_links):
+                yield entry.stat(follow_symlinks=follow_links).st_size

@@ -28,6 +28,7 @@ SIGNATURE = "serving_default"
 
 # tf-keras says 'function' of a function whose own name stands in a configuration.
 _UNKNOWN = re.compile(r"(?:Unknown [\w ]+|Could not locate (?:class|function)):? '(?!function')([^']+)'")
+_OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>")
 _LONGEST_REASON = 300
 
 
@@ -137,9 +138,10 @@ def _refused(path: Path, refusals: Mapping[str, Exception]) -> InputError:
 
 
 def _reason(error: Exception) -> str:
-    """Return the sentence of a Keras error that says what is wrong: it wraps errors in whole configurations."""
+    """Return the sentence of a Keras error that says what is wrong: it wraps errors in whole configurations, and
+    names objects by their addresses."""
     text = str(error).rpartition("Exception encountered:")[2].strip() or type(error).__name__
-    line = next(iter(text.splitlines()), "").rstrip(".")
+    line = _OBJECT.sub(r"\1", next(iter(text.splitlines()), "").rstrip("."))
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."
 
 

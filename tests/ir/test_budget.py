@@ -98,3 +98,14 @@ def test_the_size_on_disk(tmp_path: Path):
     assert size_on_disk(tmp_path / "model") == 15
     assert size_on_disk(tmp_path / "model" / "saved_model.pb") == 10
     assert size_on_disk(tmp_path / "nothing") == 0
+
+
+def test_links_count_where_they_are_followed(tmp_path: Path):
+    (tmp_path / "model" / "assets").mkdir(parents=True)
+    (tmp_path / "model" / "saved_model.pb").write_bytes(b"x" * 10)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "large").write_bytes(b"x" * 5)
+    (tmp_path / "model" / "variables").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "model" / "assets" / "words").symlink_to(tmp_path / "elsewhere" / "large")
+    assert size_on_disk(tmp_path / "model") == 10
+    assert size_on_disk(tmp_path / "model", follow_links=True) == 20

@@ -39,7 +39,7 @@ def _op(x: Value, operands: list[np.ndarray], masks: dict[str, int]) -> Op:
     return op
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(_slices())
 def test_equals_tensorflow(case: tuple[tuple[int, ...], list[np.ndarray], dict[str, int]]) -> None:
     shape, operands, masks = case

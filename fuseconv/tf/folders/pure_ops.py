@@ -48,8 +48,9 @@ _BY_KIND = {
         SparseTensorDenseAdd SparseTensorDenseMatMul SparseToDense
     """,
     "Random numbers of a given seed: the same in every run.": """
-        StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformFullInt
-        StatelessRandomUniformFullIntV2 StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2
+        StatelessRandomGetKeyCounter StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomUniform
+        StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 StatelessRandomUniformInt
+        StatelessRandomUniformIntV2 StatelessRandomUniformV2
         StatelessTruncatedNormal StatelessTruncatedNormalV2
     """,
     "Strings.": """

@@ -342,7 +342,9 @@ def batch_to_space(op: Op, x: Value, crops: Value, *, block_size: int) -> Shapes
 
 def _out_of_batch(pairs: np.ndarray, shape: list[Dim], blocks: Sequence[int]) -> Shape:
     _only_sizes(pairs)
-    shape[0] = dims.floordiv(shape[0], dims.product(blocks))
+    batch, made = shape[0], dims.product(blocks)
+    agree(isinstance(batch, Sym) or batch % made == 0, f"it makes one of each {made} of a batch of {batch}")
+    shape[0] = dims.floordiv(batch, made)
     for axis, (block, (before, after)) in enumerate(zip(blocks, pairs), 1):
         shape[axis] = shape[axis] * block - before - after
     return tuple(shape)
