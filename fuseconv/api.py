@@ -56,8 +56,8 @@ class Conversion:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Leaves garbage until the end: there is little, and in a graph of small objects that refer to each other, Python's
-    search for it takes up to a third of the time."""
+    """Pause the collector of garbage until the end: there is little, and in a graph of small objects that refer to each
+    other, Python's search for it takes up to a third of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -253,7 +253,7 @@ def _small_file(module: Module, registry: Registry) -> bytes:
 
 
 def _write(module: Module, report: Report, file: Path | None) -> bytes | None:
-    """Writes the file, or returns its bytes if there is to be none."""
+    """Write the file, or return its bytes if there is to be none."""
     if file is None:
         buffer = io.BytesIO()
         write(module, buffer)

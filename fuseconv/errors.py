@@ -56,13 +56,14 @@ class VerificationError(FuseconvError):
 
 
 def is_ours(function: Callable) -> bool:
-    """True of a function of fuseconv itself, and not of a plug-in."""
+    """Return whether a function is fuseconv's own, and not a plug-in's."""
     return function.__module__.startswith("fuseconv.")
 
 
 def module_error(what: str, function: Callable, error: Exception | str) -> Exception:
-    """What to raise where a converter module is wrong: for a plug-in an InputError that names its function's file and
-    line, for one of fuseconv's own, which is a defect of ours, the error itself. error: what was raised, or a sentence.
+    """Return what to raise where a converter module is wrong: for a plug-in an InputError that names its function's
+    file and line, for one of fuseconv's own, which is a defect of ours, the error itself. error: what was raised, or a
+    sentence.
     """
     code = getattr(inspect.unwrap(function), "__code__", None)
     place = f"{code.co_filename}:{code.co_firstlineno}" if code else function.__module__
@@ -83,7 +84,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def raised(error: BaseException) -> str:
-    """What was raised, and the line that it came from: of the user's code, if that called ours."""
+    """Return what was raised, and the line that it came from: of the user's code, if that called ours."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in frames if not (f.filename.startswith("<") or Path(f.filename).is_relative_to(_OURS))]
     frame = (theirs or frames)[-1]

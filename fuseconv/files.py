@@ -32,7 +32,7 @@ _KINDS = {
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """Opens a file that the user named, links followed. Raises OSError as `open` does, and InputError if it is no
+    """Open a file that the user named, links followed. Raises OSError as `open` does, and InputError if it is no
     ordinary file."""
     # Some devices act when they are opened, so what is known to be one is not; and what is open is what is judged.
     _refuse_special(path, os.stat(path).st_mode)
@@ -47,7 +47,8 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def read_file(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
-    """The bytes of a file that the user named. Errors as of `open_file`; InputError if there are more than `most`."""
+    """Return the bytes of a file that the user named. Errors as of `open_file`; InputError if there are more than
+    `most`."""
     with open_file(path) as file:
         return _read(file, path, most)
 
@@ -64,11 +65,11 @@ class ModelFiles:
         self._real = os.path.realpath(root)
 
     def open(self, name: str) -> BinaryIO:
-        """Opens a file. Raises OSError as `open` does, and InputError if it is no ordinary one or not the model's."""
+        """Open a file. Raises OSError as `open` does, and InputError if it is no ordinary one or not the model's."""
         return open_file(self._place(name))
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
-        """The bytes of a file. Errors as of `open`; InputError if there are more than `most`."""
+        """Return the bytes of a file. Errors as of `open`; InputError if there are more than `most`."""
         with self.open(name) as file:
             return _read(file, self.root / name, most)
 
@@ -76,7 +77,7 @@ class ModelFiles:
         return os.path.lexists(self.root / name)
 
     def check(self) -> None:
-        """Refuses the directory if one of a SavedModel's files in it could not be opened here: TensorFlow, which is
+        """Refuse the directory if one of a SavedModel's files in it could not be opened here: TensorFlow, which is
         about to load the model, would open it all the same."""
         for count, name in enumerate(self._names()):
             if count >= _MOST_FILES:
@@ -88,7 +89,7 @@ class ModelFiles:
             _refuse_special(self.root / name, mode, (stat.S_ISREG, stat.S_ISDIR))
 
     def _names(self) -> Iterator[str]:
-        """All files and directories of the model, links as they are found."""
+        """Yield all files and directories of the model, links as they are found."""
         pending = sorted(PARTS.intersection(os.listdir(self.root)))
         seen = set()
         while pending:
@@ -101,7 +102,7 @@ class ModelFiles:
                     pending += [f"{name}/{entry.name}" for _, entry in zip(range(_MOST_FILES + 1), entries)]
 
     def _place(self, name: str) -> str:
-        """Where a file lies, links followed. Refuses names and links that lead out of the directory."""
+        """Return where a file lies, links followed. Refuses names and links that lead out of the directory."""
         relative = Path(name)
         if relative.anchor or ".." in relative.parts or "\0" in name:
             raise InputError(f"The model's file '{name}' lies outside its directory; it is not read.")
@@ -114,7 +115,7 @@ class ModelFiles:
         return Path(place).is_relative_to(self._real)
 
     def _leads_out(self, relative: Path) -> InputError:
-        """Names the link that leads out of the directory, and where to."""
+        """Name the link that leads out of the directory, and where to."""
         steps = [self.root / Path(*relative.parts[: count + 1]) for count in range(len(relative.parts))]
         link = next(step for step in steps if not self._holds(os.path.realpath(step)))
         return InputError(

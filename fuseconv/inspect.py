@@ -47,7 +47,7 @@ _DAMAGE = (struct.error, LookupError, ValueError, TypeError, OverflowError, Recu
 
 
 def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Describes a .tflite file, whoever made it; see the module for the keys.
+    """Describe a .tflite file, whoever made it; see the module for the keys.
 
     Raises InputError if it cannot be read, is no TFLite model, or is damaged."""
     try:
@@ -71,7 +71,7 @@ def _text(raw: bytes | None) -> str:
 
 
 def _list(vector: Any) -> list:
-    """A vector as the generated code gives it: an array, or 0 where there is none."""
+    """Return a vector as the generated code gives it: an array, or 0 where there is none."""
     return vector.tolist() if isinstance(vector, np.ndarray) else []
 
 
@@ -129,7 +129,7 @@ class _Reader:
         return size
 
     def _code(self, code: Any) -> tuple[str, str, int]:
-        """Kind, name and version. Files from before there were 127 operators have the older field only."""
+        """Return kind, name and version. Files from before there were 127 operators have the older field only."""
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
         kind = schema.enum_name(generated.BuiltinOperator, number)
         return kind, _text(code.CustomCode()) if kind == "CUSTOM" else kind, code.Version()
@@ -156,7 +156,7 @@ class _Reader:
             "type": schema.enum_name(generated.TensorType, tensor.Type()),
             "shape": _list(tensor.ShapeAsNumpy()),
             "shape_signature": None if tensor.ShapeSignatureIsNone() else _list(tensor.ShapeSignatureAsNumpy()),
-            "quantisation": _quantisation(tensor.Quantization()),
+            "quantisation": _quantization(tensor.Quantization()),
             "is_variable": bool(tensor.IsVariable()),
             "is_sparse": tensor.Sparsity() is not None,
             "buffer": tensor.Buffer(),
@@ -176,7 +176,7 @@ class _Reader:
 
 
 def _check_indices(subgraphs: list[dict[str, Any]], signatures: list[dict[str, Any]]) -> None:
-    """Raises ValueError where a subgraph or a signature refers to what is not there."""
+    """Raise ValueError where a subgraph or a signature refers to what is not there."""
     for subgraph in subgraphs:
         count = len(subgraph["tensors"])
         named = [index for op in subgraph["ops"] for index in (*op["operands"], *op["results"]) if index != -1]
@@ -202,7 +202,7 @@ def _signature(signature: Any) -> dict[str, Any]:
     }
 
 
-def _quantisation(parameters: Any) -> dict[str, Any] | None:
+def _quantization(parameters: Any) -> dict[str, Any] | None:
     scale = _list(parameters.ScaleAsNumpy()) if parameters is not None else []
     if not scale:
         return None
@@ -216,7 +216,7 @@ def _quantisation(parameters: Any) -> dict[str, Any] | None:
 
 
 def _options(op: Any) -> dict[str, Any]:
-    """The option table of a builtin operator, fields that stand at their default too."""
+    """Return the option table of a builtin operator, fields that stand at their default too."""
     name = schema.enum_name(generated.BuiltinOptions, op.BuiltinOptionsType())
     union = op.BuiltinOptions()
     if union is None:
@@ -251,7 +251,7 @@ def _custom_options(op: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What a flexbuffer holds, with byte strings told by their size."""
+    """Return what a flexbuffer holds, with byte strings told by their size."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):

@@ -62,7 +62,7 @@ class Pass:
 
     @property
     def summary(self) -> str:
-        """The first sentence of the function's docstring, in one line."""
+        """Return the first sentence of the function's docstring, in one line."""
         paragraph = (inspect.getdoc(self.function) or "").partition("\n\n")[0]
         return " ".join(paragraph.split()).partition(". ")[0].rstrip(".")
 
@@ -159,7 +159,7 @@ def insert(pipeline: Pipeline, new: Pass) -> Pipeline:
 
 
 def pass_rows(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """`{"name", "summary", "requires", "ensures", "module"}` of each pass of a pipeline, in order.
+    """Return `{"name", "summary", "requires", "ensures", "module"}` of each pass of a pipeline, in order.
 
     A pass that stands at several places is listed at each. `requires` and `ensures` are names of facts."""
     return [
@@ -175,7 +175,7 @@ def pass_rows(pipeline: Pipeline) -> list[dict[str, Any]]:
 
 
 class PassManager:
-    """Runs pipelines over the module of one context.
+    """Run pipelines over the module of one context.
 
     verify_each: check the IR after every pass, and the facts that passes require and ensure (slow; on in tests).
     print_before, print_after: names of passes, or "all", around which the module is printed to `stream`.

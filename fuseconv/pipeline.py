@@ -18,7 +18,7 @@ from fuseconv.transforms.loops.reduce_while_operands import reduce_while_operand
 from fuseconv.transforms.loops.unroll import unroll_loops
 from fuseconv.transforms.rnn.merge_bidirectional import merge_bidirectional
 from fuseconv.transforms.rnn.persist_states import persist_states
-from fuseconv.transforms.rnn.raise_loops import raise_loops
+from fuseconv.transforms.rnn.raise_rnn_loops import raise_rnn_loops
 from fuseconv.transforms.tf.bucketize_step_functions import bucketize_step_functions
 from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.dead_variable_elimination import eliminate_dead_variables
@@ -87,8 +87,8 @@ OPTIMIZE_LOOPS: Pipeline = (
 
 FUSE: Pipeline = (
     *COMPOSITES, simplify_control_flow, normalize_loops, *CLEANUP, Repeat((infer_list_elements, canonicalize)),
-    raise_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP, *OPTIMIZE_LOOPS,
-    propagate_splats, canonicalize, fuse_tf_patterns, canonicalize,
+    raise_rnn_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP,
+    *OPTIMIZE_LOOPS, propagate_splats, canonicalize, fuse_tf_patterns, canonicalize,
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (canonicalize_tfl, sizes_of_inputs, pack_to_concat, canonicalize, legalize_outputs)

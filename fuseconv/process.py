@@ -28,13 +28,13 @@ class Stopped(KeyboardInterrupt):
 
 
 def exit_code(interrupt: KeyboardInterrupt) -> int:
-    """What a shell says of a process that a signal ended: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP."""
+    """Return what a shell says of a process that a signal ended: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP."""
     return 128 + (interrupt.number if isinstance(interrupt, Stopped) else signal.SIGINT)
 
 
 @contextlib.contextmanager
 def stopping() -> Iterator[None]:
-    """Raises Stopped when a signal asks the process to end. One that is ignored, as under nohup, stays so."""
+    """Raise Stopped when a signal asks the process to end. One that is ignored, as under nohup, stays so."""
     raised = -_SECONDS_TO_CLEAN_UP
 
     def stop(number: int, frame: Any) -> None:
@@ -58,7 +58,7 @@ def _is_heeded(number: int) -> bool:
 
 
 def keep_streams() -> None:
-    """Sees to it that the standard streams stay what they are, whoever has closed them.
+    """See to it that the standard streams stay what they are, whoever has closed them.
 
     A closed descriptor would be given to the next file that is opened - and what a library prints would be written into
     that one. And who reads no longer changes nothing about what was done, nor the exit code that tells it: a full disk
@@ -110,7 +110,7 @@ def _is_error(record: logging.LogRecord) -> bool:
 
 
 def _own(stream: Any, number: int) -> bool:
-    """Whether a standard stream is the process's own, and not what a caller has put in its place."""
+    """Return whether a standard stream is the process's own, and not what a caller has put in its place."""
     try:
         return stream is None or stream.fileno() == number
     except (AttributeError, OSError, ValueError):  # it is no file
@@ -118,7 +118,7 @@ def _own(stream: Any, number: int) -> bool:
 
 
 def _stream(descriptor: int, like: Any, ignored: tuple[type[OSError], ...]) -> Any:
-    """A stream like another, if there is one, to a descriptor, which ignores these errors."""
+    """Return a stream like another, if there is one, to a descriptor, which ignores these errors."""
     file: Any = _Lenient(descriptor, ignored)
     if like is None:
         return io.TextIOWrapper(io.BufferedWriter(file), "utf-8", "backslashreplace")

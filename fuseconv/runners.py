@@ -82,7 +82,7 @@ class TFLiteFile:
         return specs
 
     def run(self, signature: str, feed: Arrays) -> dict[str, np.ndarray]:
-        """One invoke. Tensors are allocated again only if a shape changes."""
+        """Run one invoke. Tensors are allocated again only if a shape changes."""
         subgraph, inputs, outputs = self.signatures[signature]
         wrapper = self._wrapper
         with self._runtime(f"run the signature {signature!r} of the file" if signature else "run the file"):
@@ -122,8 +122,8 @@ def original_functions(
     follow_links: bool = False,
     custom_objects: Mapping[str, Any] | None = None,
 ) -> dict[str, Function]:
-    """The original for each signature of the file, by its name. Raises InputError if TensorFlow cannot load the model,
-    VerificationError if it has no such signature."""
+    """Return the original for each signature of the file, by its name. Raises InputError if TensorFlow cannot load the
+    model, VerificationError if it has no such signature."""
     if not model.exists():
         raise InputError(f"there is no model {model}")
     if model.is_dir():
@@ -170,7 +170,7 @@ def _signature(loaded: Any, concrete: Any) -> Function:
 
 
 def _trace(loaded: Any, concrete: Any, trace: Trace) -> Function:
-    """A function that stands for a signature which the model has not."""
+    """Return a function that stands for a signature which the model has not."""
     import tensorflow as tf
 
     leaves = tf.nest.flatten(concrete.structured_input_signature)
@@ -191,7 +191,7 @@ def _trace(loaded: Any, concrete: Any, trace: Trace) -> Function:
 
 
 def _frozen_graph(model: Path, signature: str, file: TFLiteFile) -> Function:
-    """The part of a frozen graph between the tensors that the file's inputs and outputs are named after.
+    """Return the part of a frozen graph between the tensors that the file's inputs and outputs are named after.
 
     It runs in a session, as TensorFlow 1 ran it: a function knows no ops that TensorFlow has given up since."""
     import tensorflow as tf
@@ -234,14 +234,14 @@ def _keras_model(model: Path, trust_model: bool, custom_objects: Mapping[str, An
 
 
 def _spec(spec: Any) -> Spec:
-    """numpy's words for a TensorSpec."""
+    """Translate a TensorSpec into numpy's words."""
     dtype = np.dtype(object) if spec.dtype.name == "string" else np.dtype(spec.dtype.as_numpy_dtype)
     return Spec(dtype, None if spec.shape.rank is None else tuple(spec.shape.as_list()))
 
 
 @contextlib.contextmanager
 def _loading(model: Path) -> Iterator[None]:
-    """Turns what TensorFlow raises for an unusable model into a sentence."""
+    """Turn what TensorFlow raises for an unusable model into a sentence."""
     import tensorflow as tf
     from google.protobuf.message import DecodeError
 
@@ -252,12 +252,13 @@ def _loading(model: Path) -> Iterator[None]:
 
 
 def _plain(tensor: str) -> str:
-    """An input's name from a tensor's: without the output number and the prefix that exporters add."""
+    """Return an input's name from a tensor's: without the output number and the prefix that exporters add."""
     return tensor.partition(":")[0].removeprefix("serving_default_")
 
 
 def first_line(error: BaseException) -> str:
-    """The line of an error that says what is wrong: the first, or what TensorFlow says behind the trace of a graph."""
+    """Return the line of an error that says what is wrong: the first, or what TensorFlow says behind the trace of a
+    graph."""
     lines = [line for line in map(str.strip, str(error).splitlines()) if line] or [type(error).__name__]
     if lines[0] == "Graph execution error:":
         node = next((place for place, line in enumerate(lines) if line.startswith("[[")), len(lines))

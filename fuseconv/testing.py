@@ -45,16 +45,16 @@ class Converted:
 
     @property
     def fused(self) -> list[str]:
-        """The names of the fusions that were made, in their order."""
+        """Return the names of the fusions that were made, in their order."""
         return [record.rule for record in self.report.records if record.kind == "fused"]
 
     @property
     def refused(self) -> dict[str, str]:
-        """The fusions that were not made, each with the last reason."""
+        """Return the fusions that were not made, each with the last reason."""
         return {record.rule: record.why for record in self.report.records if record.kind == "refused"}
 
     def custom_options(self, code: str) -> bytes:
-        """The options of the first custom op of this name, as bytes: `flexbuffers.Loads` reads a map."""
+        """Return the options of the first custom op of this name, as bytes: `flexbuffers.Loads` reads a map."""
         model = schema.generated.Model.GetRootAs(self.data, 0)
         for number in range(model.SubgraphsLength()):
             graph = model.Subgraphs(number)
@@ -66,7 +66,7 @@ class Converted:
 
 
 def implements(name: str, /, **attrs: bool | int | float | str | list) -> str:
-    """The annotation for `tf.function(experimental_implements=...)`: a composite's name with attributes."""
+    """Return the annotation for `tf.function(experimental_implements=...)`: a composite's name with attributes."""
     signature = f"name: {json.dumps(name)}"
     for key, value in attrs.items():
         items = value if isinstance(value, list) else [value]
@@ -77,7 +77,7 @@ def implements(name: str, /, **attrs: bool | int | float | str | list) -> str:
 
 
 def _attr_kind(value: Any) -> str:
-    """The field of TensorFlow's AttrValue that holds a value."""
+    """Return the field of TensorFlow's AttrValue that holds a value."""
     kinds = {bool: "b", int: "i", float: "f", str: "s"}
     if type(value) not in kinds:
         raise TypeError(f"an attribute is a bool, int, float, str, or a list of one of these, not {value!r}")
@@ -85,7 +85,7 @@ def _attr_kind(value: Any) -> str:
 
 
 def convert_function(fn: Callable[..., Any], *specs: Any, **options: Any) -> Converted:
-    """Converts a function of tensors by way of a SavedModel.
+    """Convert a function of tensors by way of a SavedModel.
 
     fn: a plain function, a `tf.function` or a layer; returns a tensor or a structure of them. specs: a `tf.TensorSpec`
     for each argument, unknown dimensions included. options: those of `fuseconv.convert`. Raises what that raises.
@@ -170,7 +170,7 @@ def check(
     static: bool = True,
     **options: Any,
 ) -> Converted:
-    """Converts a function and asserts that the file computes what TensorFlow does, and the report tells of every node.
+    """Convert a function and assert that the file computes what TensorFlow does, and the report tells of every node.
 
     The file runs in LiteRT with its default delegates and without any, twice in a row on different inputs for each size
     of the batch. Dtypes and shapes must be TensorFlow's; whole numbers, booleans and strings must be equal, NaNs and
@@ -197,7 +197,7 @@ def check(
 
 
 def check_refused(fn: Callable[..., Any], *specs: Any, match: str = "", **options: Any) -> UnsupportedError:
-    """Asserts that a function is refused for a reason in which the pattern `match` is found; returns the error."""
+    """Assert that a function is refused for a reason in which the pattern `match` is found; return the error."""
     try:
         convert_function(fn, *specs, **options)
     except UnsupportedError as error:
@@ -208,7 +208,7 @@ def check_refused(fn: Callable[..., Any], *specs: Any, match: str = "", **option
 
 
 def assert_close(actual: np.ndarray, expected: np.ndarray, atol: float = 1e-5) -> None:
-    """Asserts that an array is the expected one, as `check` does."""
+    """Assert that an array is the expected one, as `check` does."""
     assert actual.dtype == expected.dtype, f"dtype {actual.dtype}, not {expected.dtype}"
     assert actual.shape == expected.shape, f"shape {actual.shape}, not {expected.shape}"
     dtype = types.of_array(expected)
@@ -232,7 +232,7 @@ def _epsilon(dtype: types.DType) -> float:
 
 
 def _fixed(spec: Any, batch: int) -> Any:
-    """The spec with sizes for its unknown dimensions."""
+    """Return the spec with sizes for its unknown dimensions."""
     import tensorflow as tf
 
     given = spec.shape.as_list()
@@ -290,7 +290,7 @@ def _draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> 
 
 
 def _signature(interpreter: Any) -> tuple[list[int], list[int]]:
-    """The tensors of the file's inputs and outputs, in order."""
+    """Return the tensors of the file's inputs and outputs, in order."""
     # The interpreter takes no new shape while its runner is held.
     runner = interpreter.get_signature_runner()
     ends = runner.get_input_details(), runner.get_output_details()
@@ -299,7 +299,7 @@ def _signature(interpreter: Any) -> tuple[list[int], list[int]]:
 
 
 def _invoke(interpreter: Any, arrays: Sequence[np.ndarray], allocate: bool) -> list[np.ndarray]:
-    """One run of the file's only signature; tensors are kept from the last one unless it is to allocate."""
+    """Run the file's only signature once; tensors are kept from the last run unless it is to allocate."""
     inputs, outputs = _signature(interpreter)
     if allocate:
         for index, array in zip(inputs, arrays):

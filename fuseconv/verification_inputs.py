@@ -38,8 +38,8 @@ Run = tuple[Arrays, dict[str, np.ndarray]]  # inputs, and what the original make
 def random_batches(
     original: Function, signature: str, specs: Mapping[str, Spec], dynamic: set[str], random: np.random.Generator
 ) -> Iterator[list[Run]]:
-    """Two runs on random inputs that the original accepts; two more with another size of what is not fixed: more rows,
-    and twice the other sizes if the original takes that."""
+    """Yield two runs on random inputs that the original accepts; two more with another size of what is not fixed: more
+    rows, and twice the other sizes if the original takes that."""
     open_sizes = any(None in (spec.shape or ())[1:] for spec in specs.values())
     whole = any(spec.dtype.kind in "iu" for spec in specs.values())
     floats = any(spec.dtype.kind in "fV" for spec in specs.values())
@@ -62,8 +62,8 @@ def _accepted(
     ranges: list[Range],
     random: np.random.Generator,
 ) -> tuple[Run, int, list[Range]]:
-    """A run that the original accepts, the size of the unknown dimensions in it, and the ranges of numbers that it has
-    not refused: what one draw avoids the next may hit."""
+    """Return a run that the original accepts, the size of the unknown dimensions in it, and the ranges of numbers that
+    it has not refused: what one draw avoids the next may hit."""
     refusal: InputError | None = None
     for size, (index, limits) in itertools.product(sizes, enumerate(ranges)):
         feed = _draw(specs, batch, size, limits, random)
@@ -113,7 +113,7 @@ def _random_array(shape: tuple[int, ...], dtype: np.dtype, limits: Range, random
 def given_batches(
     original: Function, signature: str, specs: Mapping[str, Spec], dynamic: set[str], given: Arrays
 ) -> Iterator[list[Run]]:
-    """The caller's arrays twice, and where the batch is dynamic with two more rows, the first ones again, if the
+    """Yield the caller's arrays twice, and where the batch is dynamic with two more rows, the first ones again, if the
     original takes that: a first dimension need not be the batch."""
     missing = sorted(set(specs) - set(given))
     if missing:
@@ -139,7 +139,7 @@ def given_batches(
 
 
 def _fit(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:
-    """The caller's array with the type that the input has; refuses what would lose more than precision."""
+    """Fit the caller's array to the type that the input has; refuse what would lose more than precision."""
     assert spec.shape is not None
     if array.ndim != len(spec.shape) or any(d not in (None, n) for d, n in zip(spec.shape, array.shape, strict=True)):
         shape = f"the data for {name!r} has the shape {list(array.shape)}"

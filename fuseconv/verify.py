@@ -1,4 +1,4 @@
-"""Runs the model in TensorFlow and the converted file in LiteRT on the same inputs, and compares the outputs.
+"""Run the model in TensorFlow and the converted file in LiteRT on the same inputs, and compare the outputs.
 
 Each signature of the file runs twice in a row in one interpreter, with different inputs, so that state that leaks from
 one invoke to the next shows; where a size is not fixed it is then resized and runs twice again.
@@ -58,7 +58,7 @@ class Comparison:
         return not self.why
 
     def add(self, expected: np.ndarray, actual: np.ndarray, atol: float, rtol: float) -> None:
-        """Takes in one run."""
+        """Take in one run."""
         if expected.shape not in self.shapes:
             self.shapes.append(expected.shape)
         absolute, relative, why = compare(expected, actual, atol, rtol)
@@ -84,7 +84,7 @@ class Verification:
 
     @property
     def failure(self) -> VerificationError | None:
-        """What to raise if an output differs by more than the tolerance."""
+        """Return what to raise if an output differs by more than the tolerance."""
         failed = [output for output in self.outputs if not output.passed]
         if not failed:
             return None
@@ -95,12 +95,12 @@ class Verification:
         )
 
     def check(self) -> None:
-        """Raises VerificationError if an output differs by more than the tolerance."""
+        """Raise VerificationError if an output differs by more than the tolerance."""
         if self.failure:
             raise self.failure
 
     def to_json(self) -> dict[str, Any]:
-        """A document of JSON's own types.
+        """Return a document of JSON's own types.
 
         `model` and `file`: the paths; `passed`; `atol` and `rtol`: an output passes if
         |actual - expected| <= atol + rtol * max|expected| for each element of each run; `runs`: `{"signature",
@@ -136,7 +136,7 @@ class Verification:
 def compare(
     expected: np.ndarray, actual: np.ndarray, atol: float = ATOL, rtol: float = RTOL
 ) -> tuple[float | None, float | None, str]:
-    """(largest absolute difference, that over the largest |expected|, what is wrong or "") of two arrays.
+    """Return (largest absolute difference, that over the largest |expected|, what is wrong or "") of two arrays.
 
     Floats pass if every |actual - expected| <= atol + rtol * max|expected|, over the finite elements; infinities and
     NaN must stand in the same places. Whole numbers, booleans and strings must be equal. Shapes and types must agree.
@@ -186,7 +186,7 @@ def verify(
     follow_links: bool = False,
     seed: int = 0,
 ) -> Verification:
-    """Compares a model with the file that was made from it; see the module's docstring for how.
+    """Compare a model with the file that was made from it; see the module's docstring for how.
 
     model: what `convert` takes. tflite: the file's path, or its bytes. data: an .npz file, or arrays, by input name, to
     run instead of random ones (the second batch then has two rows more, the first ones again). signatures: those to
@@ -266,7 +266,8 @@ def _agree(
     shapes: Mapping[str, Sequence[int | None]],
     given: Arrays,
 ) -> dict[str, Spec]:
-    """What each input takes by what the model, the file and the caller say; a known size wins over an unknown one."""
+    """Return what each input takes by what the model, the file and the caller say; a known size wins over an unknown
+    one."""
     differing = sorted(set(model) ^ set(file))
     if differing:
         raise VerificationError(
@@ -300,7 +301,7 @@ def _merge(
 
 
 def _signature_names(file: TFLiteFile, wanted: Sequence[str]) -> list[str]:
-    """The signatures to run: those asked for, else each of the file but second names of the same subgraph."""
+    """Return the signatures to run: those asked for, else each of the file but second names of the same subgraph."""
     for name in wanted:
         if name not in file.signatures:
             there = ", ".join(filter(None, file.signatures)) or "none"

@@ -16,7 +16,7 @@ FORMS = ("string", "proto", "api", "text", "binary")
 
 def annotated(fn: Callable, annotation: str, form: str = "string", **attributes: Any) -> Callable:
     """fn as a tf.function. form: `string` (TensorFlow makes a proto of a NameAttrList's text), `proto`, `api`
-    (api_implements), `text` and `binary` (a NameAttrList, serialised into a string)."""
+    (api_implements), `text` and `binary` (a NameAttrList, serialized into a string)."""
     proto = annotation if annotation.startswith("name:") else implements(annotation)
     if form == "string":
         return tf.function(fn, experimental_implements=annotation, experimental_attributes=attributes)

@@ -20,7 +20,7 @@ from fuseconv.errors import InputError
 from fuseconv.inspect import inspect
 from fuseconv.ir import types
 from fuseconv.ir.dims import symbol
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, Value, constant
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Signature, Value, constant
 from fuseconv.tfl import schema
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.opdef import TABLE
@@ -38,7 +38,7 @@ def look(module: Module, folder: Path) -> dict[str, Any]:
 
 def test_the_whole_description_of_a_small_file(tmp_path: Path):
     weights = constant(np.ones((3, 5), np.int8), None, "w")
-    weights.quantisation = Quantisation((0.5, 0.25, 2.0), (0, 0, 0), 0)
+    weights.quantization = Quantization((0.5, 0.25, 2.0), (0, 0, 0), 0)
 
     def build(tfl: Builder, x: Value):
         y = tfl.fully_connected(x, weights, np.zeros(3, np.float32), fused_activation_function="RELU")

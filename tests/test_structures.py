@@ -25,9 +25,9 @@ def decoded(images: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     x = tf.nn.relu6(tf.nn.conv2d(images, CONV, 2, "SAME"))
     x = tf.nn.relu6(tf.nn.depthwise_conv2d(x, DEPTHWISE, [1, 2, 2, 1], "SAME"))
     raw = tf.reshape(tf.nn.conv2d(x, HEAD, 1, "SAME"), [-1, 32, 7])
-    centre = tf.tanh(raw[..., :2]) * 0.1 + ANCHORS
+    center = tf.tanh(raw[..., :2]) * 0.1 + ANCHORS
     half = tf.exp(tf.clip_by_value(raw[..., 2:4], -1.0, 1.0)) * 0.15
-    return tf.concat([centre - half, centre + half], -1), tf.sigmoid(raw[..., 4:])
+    return tf.concat([center - half, center + half], -1), tf.sigmoid(raw[..., 4:])
 
 
 CONV, DEPTHWISE, HEAD = weights(3, 3, 3, 8), weights(3, 3, 8, 1), 3 * weights(1, 1, 8, 14)
@@ -74,7 +74,7 @@ def test_a_network_of_volumes() -> None:
 def test_a_frozen_transformer_in_half_precision(tmp_path: Path) -> None:
     half, heads, width, words = np.float16, 2, 8, 11
 
-    def normalised(x: tf.Tensor) -> tf.Tensor:
+    def normalized(x: tf.Tensor) -> tf.Tensor:
         mean, variance = tf.nn.moments(x, [-1], keepdims=True)
         shift, scale = weights(width, dtype=half), weights(width, dtype=half)
         return tf.nn.batch_normalization(x, mean, variance, shift, scale, 1e-3)
@@ -88,14 +88,14 @@ def test_a_frozen_transformer_in_half_precision(tmp_path: Path) -> None:
     graph = tf.Graph()
     with graph.as_default():
         ids, mask = v1.placeholder(tf.int32, [None, 5], "ids"), v1.placeholder(tf.int32, [None, 5], "mask")
-        x = normalised(tf.gather(weights(words, width, dtype=half), ids) + weights(5, width, dtype=half))
+        x = normalized(tf.gather(weights(words, width, dtype=half), ids) + weights(5, width, dtype=half))
         for _ in range(2):
             scores = tf.matmul(by_heads(x), by_heads(x), transpose_b=True) * half(0.5)
             scores += (half(1) - tf.cast(mask[:, None, None], tf.float16)) * half(-10000)
             mixed = tf.transpose(tf.matmul(tf.nn.softmax(scores), by_heads(x)), [0, 2, 1, 3])
-            x = normalised(x + projected(tf.reshape(mixed, [-1, 5, width]), width))
+            x = normalized(x + projected(tf.reshape(mixed, [-1, 5, width]), width))
             inner = projected(x, 2 * width)
-            x = normalised(x + projected(inner * half(0.5) * (half(1) + tf.math.erf(inner * half(2**-0.5))), width))
+            x = normalized(x + projected(inner * half(0.5) * (half(1) + tf.math.erf(inner * half(2**-0.5))), width))
         y = tf.identity(x, "y")
     path = tmp_path / "frozen.pb"
     path.write_bytes(graph.as_graph_def().SerializeToString())

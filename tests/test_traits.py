@@ -29,7 +29,7 @@ LEFT = {
         transforms/tf/legalize_variables.py:TABLE_IMPORTS
         transforms/tf/legalize_variables.py:_ON_VARIABLES""",
     "traits joined with what one rule also takes": """fusions/affine_to_depthwise_conv.py:_TAKERS
-        fusions/fold_into_linear.py:_ACTIVATED lower/support/kernel_limits.py:_LINEAR tf/batching_rules.py:MOVES
+        fusions/fold_into_linear.py:_ACTIVATED lower/support/legalize_operands.py:_LINEAR tf/batching_rules.py:MOVES
         transforms/tf/propagate_splats.py:_MOVES transforms/loops/horizontal_fusion.py:_ELEMENTWISE""",
     "a fact of numbers that one rule needs: bounded, monotonic, without rest, of one sign": """fusions/lerp.py:_BOUNDED
         fusions/reassociate_constants.py:_SMOOTH fusions/reassociate_constants.py:_STEPS lower/ops/fft.py:_ANGLES

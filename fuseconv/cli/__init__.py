@@ -22,7 +22,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 @click.group("fuseconv", cls=Program, context_settings=_SETTINGS)
 @click.version_option(package_name="fuseconv", prog_name="fuseconv")
 def main() -> None:
-    """Converts TensorFlow models to TensorFlow Lite, and fuses compositions of operations on the way."""
+    """Convert TensorFlow models to TensorFlow Lite, and fuse compositions of operations on the way."""
 
 
 # What can be read is found out by reading it.
@@ -220,17 +220,17 @@ def ops(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...]) ->
 
 
 def _given(**options: Any) -> dict[str, Any]:
-    """The options that were given; the others keep the default of the function that takes them."""
+    """Return the options that were given; the others keep the default of the function that takes them."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _split(values: tuple[str, ...]) -> tuple[str, ...]:
-    """("a,b", "c") -> ("a", "b", "c")"""
+    """Split lists at their commas: ("a,b", "c") -> ("a", "b", "c")."""
     return tuple(name for value in values for name in value.split(",") if name)
 
 
 def _shapes(values: tuple[str, ...]) -> dict[str, tuple[int | None, ...]]:
-    """("x=1,?,3",) -> {"x": (1, None, 3)}. A name may hold an equals sign; a scalar's shape is empty."""
+    """Parse shapes: ("x=1,?,3",) -> {"x": (1, None, 3)}. A name may hold an equals sign; a scalar's shape is empty."""
     shapes: dict[str, tuple[int | None, ...]] = {}
     for value in values:
         name, equals, dims = value.rpartition("=")

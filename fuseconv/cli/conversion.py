@@ -97,7 +97,7 @@ def _verify(model: str, path: Path, options: dict[str, Any], verifying: dict[str
 
 @contextlib.contextmanager
 def _report_file(path: str | None, model: str, output: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A function that writes the report, if there is to be one. It is put in its place when the block ends well.
+    """Return a function that writes the report, if there is to be one. It is put in its place when the block ends well.
 
     That it can be written is found out before anything else is done. Raises InputError, which names `path`."""
     if path is None:

@@ -33,9 +33,9 @@ class Terminal:
     def result(
         self, document: dict[str, Any], show: Callable[[Console], None], failure: FuseconvError | None = None
     ) -> None:
-        """Prints the result of a command: the document with --json, else what `show` prints, nothing with --quiet.
+        """Print the result of a command: the document with --json, else what `show` prints, nothing with --quiet.
 
-        Raises `failure` afterwards; its sentence is in the document."""
+        Raises `failure` afterward; its sentence is in the document."""
         if self.json:
             self.answer(document | ({"error": error_entry(failure)} if failure else {}))
         elif not self.quiet and sys.stdout is not None:
@@ -56,7 +56,7 @@ class Terminal:
 
     @contextlib.contextmanager
     def progress(self) -> Iterator[Callable[[str], None]]:
-        """A function to call with the name of each stage as it starts. Shows it if somebody is looking."""
+        """Return a function to call with the name of each stage as it starts, which shows it if somebody is looking."""
         if self.quiet or sys.stderr is None or not sys.stderr.isatty():
             yield lambda stage: None
             return
@@ -66,7 +66,7 @@ class Terminal:
             yield update
 
     def fail(self, error: Exception) -> int:
-        """Prints why a command ended, and returns its exit code."""
+        """Print why a command ended, and return its exit code."""
         entry = error_entry(error)
         if self.debug:
             import traceback
@@ -83,7 +83,8 @@ class Terminal:
 
 
 def error_entry(error: Exception) -> dict[str, Any]:
-    """`{"message", "exit_code"}` for an error; and the `"ops"` that cannot be converted, with what would help."""
+    """Return `{"message", "exit_code"}` for an error; and the `"ops"` that cannot be converted, with what would
+    help."""
     if isinstance(error, FuseconvError):
         entry: dict[str, Any] = {"message": str(error), "exit_code": error.exit_code}
         if isinstance(error, UnsupportedError):
@@ -103,7 +104,7 @@ def error_entry(error: Exception) -> dict[str, Any]:
 
 
 def failure_document(error: Exception) -> dict[str, Any]:
-    """What is known after a failure: the report of a conversion that came to its operations, and the error."""
+    """Return what is known after a failure: the report of a conversion that came to its operations, and the error."""
     from fuseconv.report.json import to_json
 
     known = error.report if isinstance(error, UnsupportedError) else None
@@ -111,7 +112,7 @@ def failure_document(error: Exception) -> dict[str, Any]:
 
 
 def print_document(document: dict[str, Any]) -> None:
-    """Prints a document, with the version of its schema and who speaks."""
+    """Print a document, with the version of its schema and who speaks."""
     from fuseconv.report.json import SCHEMA_VERSION, dumps, generator
 
     click.echo(dumps({"schema_version": SCHEMA_VERSION, "generator": generator()} | document), nl=False)

@@ -73,7 +73,7 @@ class Sandbox:
 
     @property
     def pid(self) -> int:
-        """The child's process id; 0 if there is none."""
+        """Return the child's process id; 0 if there is none."""
         return 0 if self._child is None else self._child.pid
 
     def load(self, data: bytes, patience: float) -> int:

@@ -53,7 +53,8 @@ class Composite:
 def composite(
     names: str, interface: str, attrs: Mapping[str, Any] | None = MappingProxyType({}), only_if: str = ""
 ) -> Composite:
-    """`composite("lstm_*", "x h0 c0 kernel recurrent bias -> last sequence h c runtime", {"time_major": False})`.
+    """Return the pattern of an annotated function: `composite("lstm_*", "x h0 c0 kernel recurrent bias -> last sequence
+    h c runtime", {"time_major": False})`.
 
     names: globs, separated by spaces; interface: operands -> results; both as `Composite` has them. Raises TypeError
     for an interface that no call could have."""
@@ -90,7 +91,7 @@ class Match:
 
     @property
     def result(self) -> Value:
-        """The first result."""
+        """Return the first result."""
         return next(iter(self.results.values()))
 
     def reads(self, name: str) -> bool:
@@ -160,28 +161,28 @@ class Fusion:
 
     @property
     def annotations(self) -> tuple[str, ...]:
-        """The annotations of the composite, none for patterns."""
+        """Return the annotations of the composite, none for patterns."""
         return self.root.names if isinstance(self.root, Composite) else ()
 
     @cached_property
     def tf_types(self) -> frozenset[str]:
-        """The types of the ops of TensorFlow's in any of the patterns."""
+        """Return the types of the ops of TensorFlow's in any of the patterns."""
         kinds = (kind for pattern in self.patterns if pattern.dialect == "tf" for kind in pattern.all_kinds)
         return frozenset(kind.partition(".")[2] for kind in kinds)
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """The names of values in any of the patterns."""
+        """Return the names of values in any of the patterns."""
         return tuple(dict.fromkeys(name for pattern in self.patterns for name in pattern.parameters))
 
     @cached_property
     def op_names(self) -> tuple[str, ...]:
-        """The names of ops in any of the patterns."""
+        """Return the names of ops in any of the patterns."""
         return tuple(dict.fromkeys(name for pattern in self.patterns for name in pattern.op_names))
 
     @property
     def summary(self) -> str:
-        """The summary of the fusion: the first line of the docstring of its rewrite, or of its module."""
+        """Return the summary of the fusion: the first line of the docstring of its rewrite, or of its module."""
         module = sys.modules.get(self.rewrite.__module__)
         text = self.rewrite.__doc__ or (module.__doc__ if module else "") or ""
         return text.strip().partition("\n")[0]

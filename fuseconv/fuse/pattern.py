@@ -72,12 +72,12 @@ class Pattern:
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of the last op."""
+        """Return the kinds of the last op."""
         return tuple(dict.fromkeys(kind for node in self._roots for kind in node.kinds))
 
     @cached_property
     def all_kinds(self) -> frozenset[str]:
-        """The kinds of its ops, wherever they stand."""
+        """Return the kinds of its ops, wherever they stand."""
         return frozenset(kind for node in nodes_of(self.root) for kind in node.kinds)
 
     @cached_property
@@ -86,7 +86,7 @@ class Pattern:
 
     @cached_property
     def size(self) -> int:
-        """The number of ops; of the largest alternative where there are several."""
+        """Return the number of ops; of the largest alternative where there are several."""
         return count_ops(self.root)
 
     def may_end_at(self, seen: Glance) -> bool:
@@ -131,7 +131,7 @@ class Pattern:
 
 
 class Dialect:
-    """Makes the nodes of a pattern: `tf.Relu(x)`, `tfl["RELU", "RELU6"](x)`. All of TFLite's ops are known; a model may
+    """Make the nodes of a pattern: `tf.Relu(x)`, `tfl["RELU", "RELU6"](x)`. All of TFLite's ops are known; a model may
     have ops that are not TensorFlow's."""
 
     def __init__(self, prefix: str) -> None:
@@ -322,7 +322,7 @@ def _wrong_attr(node: Node, op: Op) -> str | None:
 def _holds_state_or_is_quantized(op: Op) -> bool:
     """Return True for ops that no pattern matches: writes of variable tensors, and arithmetic on quantized values."""
     for value in (*op.results, *op.operands):
-        if value is not None and (value.variable or value.quantisation is not None):
+        if value is not None and (value.variable or value.quantization is not None):
             return True
     return False
 

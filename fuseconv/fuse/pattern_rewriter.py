@@ -113,7 +113,7 @@ def _candidates(fusions: tuple[Fusion, ...], dialect: str) -> _Candidates:
 
 
 class _PatternRewriter:
-    """Applies patterns to one graph, forwards (`step` 1) or backwards (-1). A refusal counts if its op stays."""
+    """Apply patterns to one graph, forwards (`step` 1) or backwards (-1). A refusal counts if its op stays."""
 
     def __init__(
         self,

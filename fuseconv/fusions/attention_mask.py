@@ -22,7 +22,7 @@ from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import FOLD_GROWTH_BYTES, Builder
-from fuseconv.tfl.limits import BROADCAST_RANK
+from fuseconv.tfl.kernel_limits import BROADCAST_RANK
 
 # Sums of products that come near to this have overflowed, or are about to.
 _LOWEST = -1e30

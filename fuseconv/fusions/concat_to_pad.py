@@ -16,7 +16,7 @@ from fuseconv.fuse.pattern import Constant, Dialect, Term, pattern
 from fuseconv.fusions.constant_operands import finite_array
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.limits import RANK, TYPES
+from fuseconv.tfl.kernel_limits import RANK, TYPES
 
 
 def _joined(tfl: Dialect, x: Any, c: Any, dims: Any) -> Term:

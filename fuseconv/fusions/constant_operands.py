@@ -10,7 +10,7 @@ from fuseconv.fuse.match import Match
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
-from fuseconv.ir.memory import drop_pages
+from fuseconv.ir.mapped_arrays import drop_pages
 from fuseconv.ir.product import Product
 
 # Factors within these bounds (and zero) leave the digits of what they scale.
@@ -23,7 +23,7 @@ _ROUNDS = 1024.0
 
 def finite_array(value: Value | None) -> np.ndarray | None:
     """Return the array of a constant of float32, all of it finite; None for any other value."""
-    if value is None or value.data is None or value.dtype is not types.FLOAT32 or value.quantisation is not None:
+    if value is None or value.data is None or value.dtype is not types.FLOAT32 or value.quantization is not None:
         return None
     return value.data if np.isfinite(value.data).all() else None
 

@@ -9,7 +9,7 @@ from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.limits import BROADCAST_RANK, TYPES
+from fuseconv.tfl.kernel_limits import BROADCAST_RANK, TYPES
 
 
 @pattern

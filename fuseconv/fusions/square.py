@@ -12,7 +12,7 @@ from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.limits import BROADCAST_RANK
+from fuseconv.tfl.kernel_limits import BROADCAST_RANK
 
 
 @pattern

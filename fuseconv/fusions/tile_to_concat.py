@@ -12,7 +12,7 @@ from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.limits import RANK
+from fuseconv.tfl.kernel_limits import RANK
 
 # The delegate takes no more operands.
 _MOST_COPIES = 5

@@ -61,7 +61,7 @@ class Budget:
         self.spent = 0
 
     def room(self) -> int:
-        """The bytes that further constants may take."""
+        """Return the bytes that further constants may take."""
         return self.limit - self.spent
 
 
@@ -70,7 +70,7 @@ _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def limited(budget: Budget) -> Iterator[None]:
-    """Holds what runs inside to a budget. Outside of all, only what one node claims is limited."""
+    """Hold what runs inside to a budget; outside of all of them, only what one node claims is limited."""
     token = _current.set(budget)
     try:
         yield
@@ -79,12 +79,12 @@ def limited(budget: Budget) -> Iterator[None]:
 
 
 def current() -> Budget | None:
-    """The budget that holds here."""
+    """Return the budget that holds here."""
     return _current.get()
 
 
 def charge(array: np.ndarray, name: str) -> None:
-    """Counts the array of a constant. Raises InputError, which names it, if there is no room for it."""
+    """Count the array of a constant. Raises InputError, which names it, if there is no room for it."""
     budget = _current.get()
     if budget is None:
         return
@@ -99,19 +99,19 @@ def charge(array: np.ndarray, name: str) -> None:
 
 
 def require_room(count: float, itemsize: int, name: str) -> None:
-    """Refuses an array of so many elements that is about to be made, before it is, if there is no room for it.
+    """Refuse an array of so many elements that is about to be made, before it is, if there is no room for it.
 
     name: of the constant or the node that it is for. Raises InputError."""
     _require(_current.get() or Budget(0, _MOST_BYTES), count * itemsize, name)
 
 
 def require_elements(dims: tuple[int, ...], dtype: np.dtype, name: str) -> None:
-    """As `require_room`, for an array of this shape and type."""
+    """Do as `require_room`, for an array of this shape and type."""
     require_room(math.prod(dims), _STRING_BYTES if dtype.hasobject else dtype.itemsize, name)
 
 
 def spend_work(work: float) -> None:
-    """Counts work that may as well be left to the runtime. Raises Exhausted, and counts nothing, if too much was done.
+    """Count work that may as well be left to the runtime. Raises Exhausted, and counts nothing, if too much was done.
     """
     budget = _current.get()
     if budget is not None:
@@ -121,19 +121,19 @@ def spend_work(work: float) -> None:
 
 
 def has_room(size: int) -> bool:
-    """Whether constants of so many bytes may be made."""
+    """Return whether constants of so many bytes may be made."""
     budget = _current.get()
     return budget is None or size <= budget.room()
 
 
 def most_operations(otherwise: int) -> int:
-    """How many operations a model may have when its calls are written out; no more than `otherwise`."""
+    """Return how many operations a model may have when its calls are written out; no more than `otherwise`."""
     budget = _current.get()
     return otherwise if budget is None else min(otherwise, budget.operations)
 
 
 def spend_results(count: int, node: str) -> None:
-    """Counts the results of a node. Raises InputError if the model has more than its bytes justify."""
+    """Count the results of a node. Raises InputError if the model has more than its bytes justify."""
     budget = _current.get()
     if budget is None or count > budget.results:
         require_results(count, node)
@@ -142,7 +142,7 @@ def spend_results(count: int, node: str) -> None:
 
 
 def require_results(count: int, node: str) -> None:
-    """As `spend_results`, for results that are not counted yet."""
+    """Do as `spend_results`, for results that are not counted yet."""
     budget = _current.get()
     if count > (_MOST_RESULTS if budget is None else budget.results):
         raise InputError(
@@ -161,7 +161,7 @@ def _require(budget: Budget, size: float, name: str) -> None:
 
 
 def _told(size: float) -> str:
-    """1536 -> "1.5 kB", in units of 1024 as the option takes them."""
+    """Write a number of bytes as text: 1536 -> "1.5 kB", in units of 1024 as the option takes them."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1024:
             return f"{size:.4g} {unit}"
@@ -170,13 +170,13 @@ def _told(size: float) -> str:
 
 
 def _option(size: float) -> str:
-    """A value of the option that suffices for what is known to be needed, twice as much for what follows."""
+    """Return a value of the option that suffices for what is known to be needed, twice as much for what follows."""
     gigabytes = math.ceil(size / (1 << 29))
     return f"{gigabytes}G"
 
 
 def parse_size(text: str | int) -> int:
-    """The bytes that "64M" or "2GB" says (units of 1024), or a number of bytes. Raises InputError."""
+    """Return the bytes that "64M" or "2GB" says (units of 1024), or a number of bytes. Raises InputError."""
     if isinstance(text, int) and not isinstance(text, bool) and text > 0:
         return text
     found = re.fullmatch(r"([1-9][0-9]{0,14})\s*([KMGT]?)(?:i?B)?", str(text).strip(), re.IGNORECASE)

@@ -1,7 +1,7 @@
 """Symbolic dimensions: integer polynomials over unknown sizes.
 
 A dimension is a Python int where it is known, else a `Sym`. Equal expressions compare equal, so that a shape that is
-taken apart and put together again over a dynamic batch is recognised as the shape it was.
+taken apart and put together again over a dynamic batch is recognized as the shape it was.
 
 An expression that grows too large becomes a symbol of its own: nothing is known of it then but what it was made from,
 so that the same operation on the same operands gives the same symbol.
@@ -102,7 +102,7 @@ class Sym:
         return " + ".join(_term_text(m, c) for m, c in self.terms).replace("+ -", "- ")
 
     def symbols(self) -> set[str]:
-        """The names of the unknowns in this expression."""
+        """Return the names of the unknowns in this expression."""
         names: set[str] = set()
         for monomial, _ in self.terms:
             for atom in monomial:
@@ -115,7 +115,7 @@ class Sym:
         return names
 
     def substitute(self, sizes: dict[str, int], default: int | None = None) -> Dim:
-        """This expression with unknowns replaced by sizes; unknowns not named get `default`, or stay."""
+        """Return this expression with unknowns replaced by sizes; unknowns not named get `default`, or stay."""
         total: Dim = 0
         for monomial, coefficient in self.terms:
             product: Dim = coefficient
@@ -131,20 +131,20 @@ class Sym:
 
 
 def symbol(name: str) -> Sym:
-    """The unknown size with this name."""
+    """Return the unknown size with this name."""
     if len(name) > _MAX_NAME:
         name = name[:1] + _digest(name)
     return Sym((((name,), 1),))
 
 
 def fresh(hint: str = "u") -> Sym:
-    """An unknown that equals no other: a size that depends on data."""
+    """Return an unknown that equals no other: a size that depends on data."""
     return symbol(f"?{hint}{next(_fresh)}")
 
 
 def either(a: Dim, b: Dim) -> Sym:
-    """What two unknown sizes broadcast to: the larger one. Of plain symbols it is one that names both, so that it is
-    the same whatever broadcasts to what first; else one that equals no other."""
+    """Return what two unknown sizes broadcast to: the larger one. Of plain symbols it is one that names both, so that
+    it is the same whatever broadcasts to what first; else one that equals no other."""
     left, right = plain_names(a), plain_names(b)
     if not left or not right or len(left | right) > _MAX_ALTERNATIVES:
         return fresh()
@@ -152,7 +152,7 @@ def either(a: Dim, b: Dim) -> Sym:
 
 
 def plain_names(dim: Dim) -> frozenset[str]:
-    """The symbols of which a dimension is the largest; none of an expression."""
+    """Return the symbols of which a dimension is the largest; none of an expression."""
     if not isinstance(dim, Sym) or len(dim.terms) != 1:
         return frozenset()
     (monomial, coefficient), *_ = dim.terms
@@ -161,7 +161,7 @@ def plain_names(dim: Dim) -> frozenset[str]:
 
 
 def floordiv(a: Dim, b: Dim) -> Dim:
-    """a // b, exact where the polynomials allow it."""
+    """Return a // b, exact where the polynomials allow it."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b if b else 0
     if b == 1 or a == 0:
@@ -192,12 +192,12 @@ def floordiv(a: Dim, b: Dim) -> Dim:
 
 
 def ceildiv(a: Dim, b: Dim) -> Dim:
-    """a / b, rounded up."""
+    """Return a / b, rounded up."""
     return floordiv(a + b - 1, b)
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """The number of elements of a shape."""
+    """Return the number of elements of a shape."""
     count = 1
     unknown: Dim = 1
     for dim in dims:
@@ -209,12 +209,12 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 
 def substitute_dim(dim: Dim, sizes: dict[str, int], default: int | None = None) -> Dim:
-    """`dim` with its unknowns replaced; an int stays as it is."""
+    """Return `dim` with its unknowns replaced; an int stays as it is."""
     return dim.substitute(sizes, default) if isinstance(dim, Sym) else dim
 
 
 def is_static(shape: Shape | None) -> bool:
-    """True if the rank and every dimension are known."""
+    """Return whether the rank and every dimension are known."""
     return shape is not None and all(isinstance(dim, int) for dim in shape)
 
 
@@ -239,7 +239,7 @@ def _combine(a: Sym, b: Dim, sign: int) -> Dim:
 
 
 def _bounded(made: Dim, operation: str, a: Dim, b: Dim) -> Dim:
-    """What an operation made of two operands; a symbol of its own if that is too large."""
+    """Return what an operation makes of two operands; a symbol of its own if that is too large."""
     if isinstance(made, Sym) and (
         made.weight > _MAX_WEIGHT or any(not -_MAX_COEFFICIENT < c < _MAX_COEFFICIENT for _, c in made.terms)
     ):
@@ -248,7 +248,7 @@ def _bounded(made: Dim, operation: str, a: Dim, b: Dim) -> Dim:
 
 
 def _opaque(operation: str, a: Dim, b: Dim) -> Sym:
-    """The symbol of an operation's result of which nothing else is known."""
+    """Return the symbol of an operation's result of which nothing else is known."""
     operands = [repr(a), repr(b)]
     if operation in "+*":
         operands.sort()

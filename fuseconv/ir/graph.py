@@ -20,8 +20,8 @@ from fuseconv.ir.types import DType
 
 
 @dataclass(frozen=True)
-class Quantisation:
-    """Affine quantisation: real = scale * (stored - zero_point), per tensor or along `axis`."""
+class Quantization:
+    """Affine quantization: real = scale * (stored - zero_point), per tensor or along `axis`."""
 
     scale: tuple[float, ...]
     zero_point: tuple[int, ...]
@@ -45,7 +45,7 @@ class Value:
     variable: a TFLite variable tensor, which keeps its contents from one invoke to the next.
     """
 
-    __slots__ = ("content", "data", "dtype", "index", "name", "op", "quantisation", "shape", "uses", "variable")
+    __slots__ = ("content", "data", "dtype", "index", "name", "op", "quantization", "shape", "uses", "variable")
 
     def __init__(
         self, dtype: DType, shape: Shape | None, name: str = "", op: Op | None = None, index: int = 0
@@ -57,7 +57,7 @@ class Value:
         self.index = index
         self.data: np.ndarray | None = None
         self.content: np.ndarray | None = None
-        self.quantisation: Quantisation | None = None
+        self.quantization: Quantization | None = None
         self.variable = False
         self.uses: dict[Op, int] = {}
 
@@ -67,7 +67,7 @@ class Value:
 
     @property
     def stored(self) -> np.ndarray | None:
-        """The array that a constant is written from: its data, or what a `Product` is made of."""
+        """Return the array that a constant is written from: its data, or what a `Product` is made of."""
         return self.data
 
     @property
@@ -84,7 +84,7 @@ class Value:
 
 
 def constant(data: np.ndarray | Any, dtype: DType | None = None, name: str = "") -> Value:
-    """A constant value. Data that is no array is converted to `dtype`'s numpy type.
+    """Return a constant value. Data that is no array is converted to `dtype`'s numpy type.
 
     Raises InputError if the conversion's budget has no room for it."""
     array = data if isinstance(data, np.ndarray) else np.array(data, dtype.numpy if dtype else None)
@@ -107,7 +107,7 @@ class Rejection:
 
 @functools.lru_cache(maxsize=1024)
 def _parts(kind: str) -> tuple[str, str, str]:
-    """A kind of ops, its dialect and type: the same texts for all such ops, which makes them fast as keys."""
+    """Split a kind of ops into its dialect and type: the same texts for all such ops, which makes them fast as keys."""
     dialect, _, type = kind.partition(".")
     return kind, dialect, type
 
@@ -156,7 +156,7 @@ class Op:
 
     @property
     def result(self) -> Value:
-        """The only, or first, result."""
+        """Return the only, or first, result."""
         return self.results[0]
 
     def add_result(self, dtype: DType, shape: Shape | None, name: str | None = None) -> Value:
@@ -201,7 +201,7 @@ def _drop_use(value: Value, op: Op) -> None:
 
 
 def replace_uses(old: Value, new: Value) -> None:
-    """Makes every reader of `old` (outputs of graphs too) read `new`."""
+    """Make every reader of `old` (outputs of graphs too) read `new`."""
     if old is new:
         return
     for op in list(old.uses):
@@ -210,7 +210,7 @@ def replace_uses(old: Value, new: Value) -> None:
 
 
 def detach(op: Op) -> None:
-    """Takes an op out of the use lists of its operands, and its results from it: so it needs no search for garbage. The
+    """Take an op out of the use lists of its operands, and its results off it: so it needs no search for garbage. The
     caller takes it out of the graph's list."""
     op.set_operands(())
     for value in op.results:
@@ -245,7 +245,7 @@ class Graph:
         return value
 
     def constants(self) -> Iterator[Value]:
-        """Each constant that is read, once, in the order of first use."""
+        """Yield each constant that is read, once, in the order of first use."""
         seen: set[int] = set()
         for op in (*self.ops, self.terminator):
             for value in op.operands:
@@ -262,7 +262,8 @@ def copy_op(op: Op, operands: Sequence[Value | None]) -> Op:
 
 
 def copy_graph(graph: Graph) -> Graph:
-    """A copy with ops and values of its own. It shares the constants, and the functions that its ops refer to."""
+    """Return a copy with ops and values of its own. It shares the constants, and the functions that its ops refer
+    to."""
     copy = Graph(graph.name, dict(graph.attrs))
     values = {value: copy.add_input(value.dtype, value.shape, value.name) for value in graph.inputs}
 
@@ -305,7 +306,7 @@ class Variable:
 
 @dataclass
 class Table:
-    """A hash table: its keys and values, as the model's initialiser leaves them."""
+    """A hash table: its keys and values, as the model's initializer leaves them."""
 
     name: str
     key_dtype: DType
@@ -333,12 +334,12 @@ class Module:
     attributes: Callable[[Op], dict[str, Any]] = _own_attributes
 
     def graphs(self) -> Iterable[Graph]:
-        """The graphs of the signatures, then the functions."""
+        """Yield the graphs of the signatures, then the functions."""
         yield from (signature.graph for signature in self.signatures)
         yield from self.functions.values()
 
 
 __all__ = [
-    "Dim", "FuncRef", "Graph", "Module", "Op", "Quantisation", "Rejection", "Shape", "Signature", "Table", "Value",
+    "Dim", "FuncRef", "Graph", "Module", "Op", "Quantization", "Rejection", "Shape", "Signature", "Table", "Value",
     "Variable", "constant", "copy_graph", "copy_op", "count_edits", "detach", "replace_uses",
 ]  # fmt: skip

@@ -48,12 +48,12 @@ class Product(Value):
         self._whole = array
 
     def first(self, count: int) -> np.ndarray:
-        """The first elements, in row-major order."""
+        """Return the first elements, in row-major order."""
         rows = slice(-(-count * len(self.base) // max(self.base.size, 1)))
         return self.multiplied(self.base[rows].copy(), rows).reshape(-1)[:count]
 
     def multiplied(self, part: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
-        """`part`, a copy of these rows of `base`, made into those of the product."""
+        """Multiply `part`, a copy of these rows of `base`, into those of the product."""
         for factors in self.factors:
             np.multiply(part, factors[rows] if len(factors) > 1 else factors, out=part)
         return part

@@ -65,7 +65,8 @@ def replace_uses_except(old: Value, new: Value, kept: Container[Op | None]) -> N
 
 
 def erase_ops(graph: Graph, ops: Collection[Op]) -> None:
-    """Detach ops, whose results nothing reads, and take them out of the graph. ops: a set, if there are many."""
+    """Erase ops whose results nothing reads: detach them, and take them out of the graph. ops: a set, if there are
+    many."""
     if ops:
         for op in ops:
             detach(op)

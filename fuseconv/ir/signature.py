@@ -1,4 +1,4 @@
-"""Calls functions that are written with a TF op's own signature: shape functions, numpy kernels, lowering rules.
+"""Call functions that are written with a TF op's own signature: shape functions, numpy kernels, lowering rules.
 
 Such a function carries the op's name; its positional parameters (after the context) are the operands, its keyword
 parameters the attributes with TensorFlow's defaults. An attribute that the function does not name must hold its
@@ -33,7 +33,8 @@ class OpFunction:
     most: float
 
     def unhandled(self, op: Op) -> str | None:
-        """Why the function does not serve this op: an attribute that it does not name, or a number of operands."""
+        """Return why the function does not serve this op: an attribute that it does not name, or a number of
+        operands."""
         for name, value in () if self.attrs.issuperset(op.attrs) else op.attrs.items():
             if name not in self.attrs and name not in IRRELEVANT and not name.startswith("_"):
                 return f"the attribute {name}={value!r} is not supported"
@@ -52,7 +53,7 @@ class OpFunction:
 
 @functools.cache
 def op_function(function: Callable[..., Any], name: str | None = None) -> OpFunction:
-    """Reads an op's signature off a function whose first parameter is the context."""
+    """Read an op's signature off a function whose first parameter is the context."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)

@@ -183,7 +183,7 @@ class SliceSpec:
 
 
 def _run(begin: Any, size: Any) -> Take:
-    """What a Slice takes of a dimension: `size` elements, all that are left if it is -1."""
+    """Return what a Slice takes of a dimension: `size` elements, all that are left if it is -1."""
     if isinstance(size, int) and size == -1:
         return Take(begin, None)
     known = all(isinstance(number, (int, Sym)) for number in (begin, size))
@@ -191,7 +191,8 @@ def _run(begin: Any, size: Any) -> Take:
 
 
 def _elements(value: Value | None) -> list[Any] | None:
-    """The elements of a vector: ints and Syms, or the scalars that a Pack makes it of; None if they are not known."""
+    """Return the elements of a vector: ints and Syms, or the scalars that a Pack makes it of; None if they are not
+    known."""
     if value is None:
         return None
     if value.data is None and value.op is not None and value.op.kind == "tf.Pack":

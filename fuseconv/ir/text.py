@@ -28,7 +28,7 @@ import numpy as np
 from fuseconv.errors import FuseconvError
 from fuseconv.ir import dims, types
 from fuseconv.ir.dims import Dim, Shape, Sym
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Rejection, Signature, Value, constant
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Rejection, Signature, Value, constant
 
 _SYMBOL = re.compile(r"[A-Za-z_?][\w.?]*")
 _PLAIN_SYMBOL = re.compile(r"[A-Za-z_?][\w.?]*\Z")
@@ -40,7 +40,7 @@ _OP = re.compile(
 
 
 def print_module(module: Module, elide: int | None = None) -> str:
-    """The text of a module. elide: leave out the contents of constants with more elements than this."""
+    """Print the text of a module. elide: leave out the contents of constants with more elements than this."""
     lines = [line for graph in module.graphs() for line in _graph_lines(graph, elide)]
     for s in module.signatures:
         parts = (s.names, s.graph.name, s.inputs, s.outputs)
@@ -49,7 +49,7 @@ def print_module(module: Module, elide: int | None = None) -> str:
 
 
 def parse_module(text: str) -> Module:
-    """The module that `print_module` printed. Raises FuseconvError on a line that it cannot read."""
+    """Parse the module that `print_module` printed. Raises FuseconvError on a line that it cannot read."""
     return _Parser(text).module()
 
 
@@ -87,9 +87,9 @@ def _value_text(value: Value, number: int) -> str:
     extras: dict[str, Any] = {}
     if value.variable:
         extras["variable"] = True
-    if value.quantisation is not None:
-        q = value.quantisation
-        extras["quantisation"] = (q.scale, q.zero_point, q.axis)
+    if value.quantization is not None:
+        q = value.quantization
+        extras["quantization"] = (q.scale, q.zero_point, q.axis)
     suffix = f" {extras!r}" if extras else ""
     return f"%{number} {json.dumps(value.name)}: {value.dtype}[{_shape_text(value.shape)}]{suffix}"
 
@@ -126,7 +126,7 @@ def _array_text(array: np.ndarray, elide: int | None) -> str:
 
 
 def _encode(value: Any) -> Any:
-    """Attributes as Python literals."""
+    """Encode attributes as Python literals."""
     if isinstance(value, dict):
         return {key: _encode(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -156,7 +156,7 @@ def _decode(value: Any) -> Any:
 
 
 def _decode_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Attributes by name, whatever the names: "dtype" is one of many ops'."""
+    """Decode attributes by name, whatever the names: "dtype" is one of many ops'."""
     return {key: _decode(item) for key, item in attributes.items()}
 
 
@@ -249,7 +249,7 @@ class _Parser:
                 number, value = _parse_value(declared)
                 array = _parse_array(data, value.dtype, value.shape)
                 values[number] = constant(array, value.dtype, value.name)
-                values[number].quantisation = value.quantisation
+                values[number].quantization = value.quantization
             elif head == "variable":
                 number, value = _parse_value(rest)
                 values[number] = value
@@ -260,7 +260,7 @@ class _Parser:
 
 
 def _between(text: str) -> str:
-    """The JSON values of a line that stand side by side, with commas between them."""
+    """Return the JSON values of a line that stand side by side, with commas between them."""
     decoder, parts = json.JSONDecoder(), []
     while text:
         value, end = decoder.raw_decode(text)
@@ -277,7 +277,7 @@ def _parse_value(text: str) -> tuple[int, Value]:
     parsed = None if shape == "*" else tuple(_parse_dim(dim) for dim in shape.split(",") if dim)
     value = Value(types.BY_NAME[dtype], parsed, json.loads(name))
     for key, extra in ast.literal_eval(f"{{{extras}}}").items() if extras else ():
-        setattr(value, key, Quantisation(*extra) if key == "quantisation" else extra)
+        setattr(value, key, Quantization(*extra) if key == "quantization" else extra)
     return int(number), value
 
 

@@ -38,7 +38,7 @@ class DType:
 
     @property
     def is_handle(self) -> bool:
-        """True of the types that hold no numbers: resources and variants."""
+        """Return whether the type holds no numbers: resources and variants."""
         return self in (RESOURCE, VARIANT)
 
 
@@ -79,7 +79,7 @@ _BY_NUMPY = {t.numpy: t for t in reversed(ALL) if t.numpy != np.dtype(object) an
 
 
 def of_array(array: np.ndarray) -> DType:
-    """The element type of a constant's array; object and bytes arrays are strings."""
+    """Return the element type of a constant's array; object and bytes arrays are strings."""
     if array.dtype.kind in "OSU":
         return STRING
     return _BY_NUMPY[array.dtype.newbyteorder("=")]

@@ -1,4 +1,4 @@
-"""Checks that IR is well formed: what every stage takes and leaves."""
+"""Check that IR is well formed: what every stage takes and leaves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MalformedError(FuseconvError):
 
 
 def check(module: Module, dialect: str | None = None) -> None:
-    """Raises MalformedError unless each operand is made before it is read, the use lists are true, constants have the
+    """Raise MalformedError unless each operand is made before it is read, the use lists are true, constants have the
     type of their array, and (if `dialect` is given) each op is of that dialect."""
     names = {graph.name for graph in module.graphs()}
     if len(names) != len(list(module.graphs())):

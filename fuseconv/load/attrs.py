@@ -48,7 +48,7 @@ def dtype(number: int) -> DType:
     if number in _WITHOUT_LIKE:
         raise InputError(
             f"The model computes in {_WITHOUT_LIKE[number]}, for which TFLite has no kernels; export it without that "
-            'quantisation, or with another one (model.quantize("int8"))'
+            'quantization, or with another one (model.quantize("int8"))'
         )
     raise InputError(f"The model uses TensorFlow's element type number {number}, which fuseconv does not know.")
 

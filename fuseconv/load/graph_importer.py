@@ -36,7 +36,7 @@ _RESULT_TYPES = ("_output_types", "Tout", "T", "dtype")
 
 
 class Importer:
-    """Builds graphs from the nodes of one model.
+    """Build graphs from the nodes of one model.
 
     library: its FunctionDefs. `functions` are the graphs of those that something built here refers to, as soon as
     `build_functions` ran."""
@@ -175,7 +175,7 @@ def symbolic(shape: tuple[int | None, ...] | None, name: str) -> dims.Shape | No
 
 
 class _Builder:
-    """Builds one graph. `feeds` are the values that stand for tensors, by reference."""
+    """Build one graph. `feeds` are the values that stand for tensors, by reference."""
 
     def __init__(
         self, importer: Importer, nodes: Nodes, graph: Graph, feeds: dict[str, Value], parse: Callable[[str], Ref]

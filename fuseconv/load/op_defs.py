@@ -60,12 +60,13 @@ class OpDef:
 
     @functools.cached_property
     def required(self) -> frozenset[str]:
-        """The attributes that each node must carry, besides the structural ones."""
+        """Return the attributes that each node must carry, besides the structural ones."""
         return frozenset(self.attr_types.keys() - self.defaults.keys() - self.structural)
 
     @functools.cached_property
     def structural(self) -> frozenset[str]:
-        """Empty if operands and results do not tell them, since there are several lists of them."""
+        """Return the attributes that only tell types and counts: none if operands and results do not tell them, since
+        there are several lists of them."""
         for args in (self.inputs, self.outputs):
             if len({a.number_attr or a.list_attr for a in args} - {""}) > 1:
                 return frozenset()
@@ -74,7 +75,7 @@ class OpDef:
 
     @functools.cached_property
     def typing(self) -> tuple[tuple[str, str], ...]:
-        """The attributes that state types and counts of operands and results, each with its own type."""
+        """Return the attributes that state types and counts of operands and results, each with its own type."""
         kinds: dict[str, str] = {}
         for arg in (*self.inputs, *self.outputs):
             kinds |= {arg.type_attr: "type", arg.number_attr: "int", arg.list_attr: "list(type)"}

@@ -16,7 +16,7 @@ _Pair = tuple[str, str]
 
 
 class SignatureComparison:
-    """Compares signatures by the computations of their outputs. nodes: of the main graph; library: the model's
+    """Compare signatures by the computations of their outputs. nodes: of the main graph; library: the model's
     FunctionDefs by name."""
 
     def __init__(self, nodes: Nodes, library: Mapping[str, Any]) -> None:

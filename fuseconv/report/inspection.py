@@ -79,7 +79,7 @@ def _show_ops(out: Console, number: int, subgraph: Mapping[str, Any], verbose: b
 
 
 def _show_tensors(out: Console, subgraph: Mapping[str, Any]) -> None:
-    rows = table(">", "~Tensor", "Type", ">Buffer", ">Size", "~Quantisation", "")
+    rows = table(">", "~Tensor", "Type", ">Buffer", ">Size", "~Quantization", "")
     for index, tensor in enumerate(subgraph["tensors"]):
         rows.add_row(
             str(index),
@@ -87,7 +87,7 @@ def _show_tensors(out: Console, subgraph: Mapping[str, Any]) -> None:
             _type(tensor),
             str(tensor["buffer"]),
             size(tensor["size"]) if tensor["size"] else "",
-            _quantisation(tensor["quantisation"]),
+            _quantization(tensor["quantisation"]),
             " ".join(word for word in ("variable", "sparse") if tensor[f"is_{word}"]),
         )
     out.print(rows)
@@ -101,16 +101,16 @@ def _operand(tensors: Sequence[Mapping[str, Any]], index: int, verbose: bool) ->
 
 
 def _type(tensor: Mapping[str, Any]) -> str:
-    """"float32[?,28]": a dimension that may be resized is a question mark."""
+    """Return a type as "float32[?,28]": a dimension that may be resized is a question mark."""
     return tensor["type"].lower() + shape_text(tensor["shape_signature"] or tensor["shape"])
 
 
-def _quantisation(quantisation: Mapping[str, Any] | None) -> str:
-    if quantisation is None:
+def _quantization(quantization: Mapping[str, Any] | None) -> str:
+    if quantization is None:
         return ""
     spans = []
     for name in ("scale", "zero_point"):
-        low, high = (f"{value:.6g}" for value in quantisation[name])
+        low, high = (f"{value:.6g}" for value in quantization[name])
         spans.append(f"{name.replace('_', ' ')} {low if low == high else f'{low}..{high}'}")
-    along = f", {quantisation['count']} along axis {quantisation['axis']}" if quantisation["count"] > 1 else ""
+    along = f", {quantization['count']} along axis {quantization['axis']}" if quantization["count"] > 1 else ""
     return ", ".join(spans) + along

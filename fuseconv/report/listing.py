@@ -56,7 +56,7 @@ def rule_rows(registry: Registry) -> list[dict[str, Any]]:
         rows.append(
             {
                 "op": op,
-                "emits": builds(function),
+                "emits": builds(function, op),
                 "attributes": sorted(rule.attrs),
                 "summary": " ".join((function.__doc__ or "").split()),
                 "origin": registry.origin(op),
@@ -65,9 +65,10 @@ def rule_rows(registry: Registry) -> list[dict[str, Any]]:
     return rows
 
 
-def builds(rule: Callable) -> list[str]:
-    """Return the TFLite ops that a rule may build: the builder calls in its source and in that of its helpers in the
-    same module. Helpers from elsewhere cast and transpose for many rules, and count only if nothing else is there."""
+def builds(rule: Callable, op: str = "") -> list[str]:
+    """Return the TFLite ops that a rule may build for an op: the builder calls in its source and in that of its helpers
+    in the same module. Helpers from elsewhere cast and transpose for many rules, and count only if nothing else is
+    there."""
     seen: set[Callable] = set()
     ops: set[str] = set()
     near: list[Callable] = [rule]
@@ -77,19 +78,20 @@ def builds(rule: Callable) -> list[str]:
         if function in seen:
             continue
         seen.add(function)
-        named, helpers = _calls(function)
+        named, helpers = _calls(function, op)
         ops |= named
         for helper in helpers:
             (near if helper.__module__ == rule.__module__ else far).append(helper)
     return sorted(ops)
 
 
-def _calls(function: Callable) -> tuple[set[str], list[Callable]]:
+def _calls(function: Callable, op: str) -> tuple[set[str], list[Callable]]:
     """Return the ops that a function's own text names, and the functions that it hands its builder (its first
     parameter) to.
 
-    An op is named by `tfl.add(...)`, by `helper(tfl.add, ...)`, by its name in capitals among a call's arguments, or,
-    in a function with `getattr(tfl, name)`, by a text that a factory gave it."""
+    An op is named by `tfl.add(...)`, by `helper(tfl.add, ...)`, by its name in capitals among a call's arguments, by a
+    table that is read there at the TF op `op`, or, in a function with `getattr(tfl, name)`, by a text that a factory
+    gave it."""
     ops: set[str] = set()
     helpers: list[Callable] = []
     builder = next(iter(inspect.signature(function).parameters), None)
@@ -103,6 +105,9 @@ def _calls(function: Callable) -> tuple[set[str], list[Callable]]:
                 ops.add(part.attr.rstrip("_").upper())
             elif isinstance(part, ast.Constant) and isinstance(part.value, str):
                 ops.add(part.value)
+            elif isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name):
+                table = known.get(part.value.id)
+                ops |= {table[op]} if isinstance(table, dict) and op in table else set()
         if isinstance(call.func, ast.Name) and any(_is_name(arg, builder) for arg in call.args):
             helper = known.get(call.func.id)
             if call.func.id == "getattr":

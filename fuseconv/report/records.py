@@ -51,7 +51,7 @@ class PassRun(NamedTuple):
 
 @dataclass
 class Report:
-    """Collects records while a model is converted.
+    """Collect records while a model is converted.
 
     model and output: the paths as they were given; output is empty where the bytes are returned instead.
     sources: each node of the model with its op type. seconds: by stage. passes: their runs, in order.

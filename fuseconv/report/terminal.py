@@ -221,7 +221,7 @@ def _removed(report: Report) -> Counter[str]:
 
 
 def _counted(types: Iterable[str]) -> str:
-    """ "CONV_2D, 2 RESHAPE" """
+    """Return ops by their number, as "CONV_2D, 2 RESHAPE"."""
     return ", ".join(type if n == 1 else f"{n} {type}" for type, n in Counter(types).items())
 
 
@@ -233,7 +233,7 @@ def _names(names: Sequence[str], every: bool = False) -> str:
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """ "[?,28]": a negative size is one that is not fixed."""
+    """Return a shape as "[?,28]": a negative size is one that is not fixed."""
     return "[" + ",".join("?" if n < 0 else str(n) for n in shape) + "]"
 
 

@@ -151,7 +151,8 @@ def elementwise(b: Batch) -> Value:
 
 @_batches()
 def Select(b: Batch) -> Value:
-    """A vector condition selects whole elements of the first axis of the other operands; it does not broadcast."""
+    """Batch a Select: a vector condition selects whole elements of the first axis of the other operands; it does not
+    broadcast."""
     b.require(b.rank(0) in (0, 1, b.result_rank))
     test, *others = (b.aligned(i) if i or b.rank(0) != 1 else b.x[0] for i in range(3))
     for axis in range(b.result_rank - 1 if b.rank(0) == 1 else 0):

@@ -1,4 +1,4 @@
-"""Builds tf ops in the place of one that a pass takes apart."""
+"""Build tf ops in the place of one that a pass takes apart."""
 
 from __future__ import annotations
 

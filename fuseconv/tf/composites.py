@@ -18,7 +18,8 @@ def implements(graph: Graph) -> bool:
 
 
 def annotation(graph: Graph) -> FuncRef | None:
-    """The composite that a function implements, with the annotation's own attributes; None if it implements none."""
+    """Return the composite that a function implements, with the annotation's own attributes; None if it implements
+    none."""
     found = graph.attrs.get("_implements")
     return found if isinstance(found, FuncRef) else None
 

@@ -11,7 +11,7 @@ from fuseconv.tf.builder import TfBuilder
 
 
 class DimReifier:
-    """Builds dimensions from the run-time shapes, and the symbolic contents, of the given values."""
+    """Build dimensions from the run-time shapes, and the symbolic contents, of the given values."""
 
     def __init__(self, values: Iterable[Value]) -> None:
         self._axes: dict[Sym, tuple[Value, int]] = {}

@@ -1,4 +1,4 @@
-"""Builds TFLite ops: `tfl.conv_2d(x, w, b, padding="SAME")` for each operator of the table."""
+"""Build TFLite ops: `tfl.conv_2d(x, w, b, padding="SAME")` for each operator of the table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPTIONS = (bool, int, float, str, bytes)
 
 
 class Builder:
-    """Appends ops to `out`; each is stamped with `name` and `sources`. The functions of loops go to `functions`.
+    """Append ops to `out`; each is stamped with `name` and `sources`. The functions of loops go to `functions`.
 
     An operand may be a Value, a numpy array, a Python number (an axis or a size is int32, others take the type of the
     first Value among the operands) or a list of ints (an int32 vector). A method returns the result, or the list of
@@ -204,7 +204,7 @@ class Builder:
         if compute is None:
             return None
         for value in values:
-            if value is not None and (value.data is None or value.quantisation):
+            if value is not None and (value.data is None or value.quantization):
                 return None
         arrays = [None if value is None else value.data for value in values]
         dtype, shape = result_types[0]

@@ -53,7 +53,7 @@ def mul(x: np.ndarray, y: np.ndarray, *, fused_activation_function: str = "NONE"
 
 @kernel
 def div(x: np.ndarray, y: np.ndarray, *, fused_activation_function: str = "NONE") -> np.ndarray | None:
-    """Integers are divided toward zero, as in C++."""
+    """Divide; integers are divided toward zero, as in C++."""
     if x.dtype == np.int32:
         if (y == 0).any():
             return None
@@ -118,7 +118,7 @@ def cast(x: np.ndarray, *, in_data_type: str | None = None, out_data_type: str =
 
 @kernel
 def transpose(x: np.ndarray, perm: np.ndarray) -> np.ndarray:
-    """A view: weights are made contiguous only on their way to the file."""
+    """Return a view: weights are made contiguous only on their way to the file."""
     return np.transpose(x, [int(axis) for axis in perm])
 
 
@@ -163,18 +163,9 @@ def slice_(x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.ndarray | N
 
 @kernel
 def strided_slice(
-    x: np.ndarray,
-    begin: np.ndarray,
-    end: np.ndarray,
-    strides: np.ndarray,
-    *,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-    offset: bool = False,
-) -> np.ndarray | None:
+    x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray, *, begin_mask: int = 0, end_mask: int = 0,
+    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, offset: bool = False,
+) -> np.ndarray | None:  # fmt: skip
     # Of an element that is picked, TFLite's kernels heed the begin mask, as TensorFlow's do not.
     if offset or begin_mask & shrink_axis_mask:
         return None

@@ -35,20 +35,20 @@ class Form:
 
     @cached_property
     def rank(self) -> int:
-        """The number of dimensions of tensors that can have the form."""
+        """Return the number of dimensions of tensors that can have the form."""
         return sum(axis is not None for axis in self.order) + (self.dropped is not None)
 
     @property
     def reshapes(self) -> bool:
-        """Whether a dimension of size 1 is added or dropped."""
+        """Return whether a dimension of size 1 is added or dropped."""
         return None in self.order or self.dropped is not None
 
     def takes(self, shape: Shape) -> bool:
-        """Whether a tensor of this shape can have the form."""
+        """Return whether a tensor of this shape can have the form."""
         return len(shape) == self.rank and (self.dropped is None or shape[self.dropped] == 1)
 
     def place(self, axis: int) -> int | None:
-        """Where the form has a dimension of the tensor; None if it has not."""
+        """Return where the form has a dimension of the tensor; None if it has not."""
         axis %= self.rank
         return self.order.index(axis) if axis != self.dropped else None
 
@@ -56,7 +56,7 @@ class Form:
         return tuple(1 if axis is None else shape[axis] for axis in self.order)
 
     def array(self, array: np.ndarray) -> np.ndarray:
-        """An array that broadcasts to the tensor -> one that broadcasts to the tensor in the form."""
+        """Arrange an array that broadcasts to the tensor, so that it broadcasts to the tensor in the form."""
         full = array.reshape((1,) * (self.rank - array.ndim) + array.shape)
         if self.dropped is not None:
             return full.squeeze(self.dropped)
@@ -65,7 +65,7 @@ class Form:
 
 
 def taken_off(op: Op) -> Form | None:
-    """The form that the operand of a transpose or reshape has of its result."""
+    """Return the form that the operand of a transpose or reshape has of its result."""
     x = op.operands[0] if op.operands else None
     if op.kind == "tfl.TRANSPOSE" and op.operands[1].data is not None:  # type: ignore[union-attr]
         perm = op.operands[1].data.tolist()  # type: ignore[union-attr]
@@ -76,7 +76,7 @@ def taken_off(op: Op) -> Form | None:
 
 
 def put_on(op: Op) -> Form | None:
-    """The form that the result of a transpose or reshape has of its operand."""
+    """Return the form that the result of a transpose or reshape has of its operand."""
     x = op.operands[0] if op.operands else None
     if op.kind == "tfl.TRANSPOSE" and op.operands[1].data is not None:  # type: ignore[union-attr]
         return Form(tuple(op.operands[1].data.tolist()))  # type: ignore[union-attr]
@@ -100,7 +100,7 @@ def _without_unit(deep: Shape | None, flat: Shape | None) -> Form | None:
 
 
 def _unit(flat: Shape, deep: Shape) -> int | None:
-    """The dimension of size 1 that one shape has more than the other, if that is all."""
+    """Return the dimension of size 1 that one shape has more than the other, if that is all."""
     if len(deep) != len(flat) + 1:
         return None
     for place, dim in enumerate(deep):
@@ -126,12 +126,12 @@ _rule = _RULES.declare
 
 
 def arranged(op: Op, form: Form) -> Arranged | None:
-    """What the op is on tensors in the form; None if it cannot be computed on them."""
+    """Return what the op is on tensors in the form; None if it cannot be computed on them."""
     rule = _RULES.get(op.type)
     if rule is None or op.dialect != "tfl" or len(op.results) != 1 or op.result.content is not None:
         return None
     values = [*op.results, *(value for value in op.operands if value is not None)]
-    if any(v.shape is None or v.variable or v.quantisation is not None for v in values):
+    if any(v.shape is None or v.variable or v.quantization is not None for v in values):
         return None
     return rule(op, form) if op.operands[0] is not None else None
 

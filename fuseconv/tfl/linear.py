@@ -57,23 +57,24 @@ class Linear:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The shape of the weights."""
+        """Return the shape of the weights."""
         return self.weights.shape  # type: ignore[return-value]
 
     @property
     def array(self) -> np.ndarray:
-        """The elements of the weights: a copy in memory, if they are a product."""
+        """Return the elements of the weights: a copy in memory, if they are a product."""
         assert self.weights.data is not None
         return self.weights.data
 
     @property
     def outputs(self) -> int:
-        """The number of output channels."""
+        """Return the number of output channels."""
         return self.sizes[self.layout.outputs]
 
     @property
     def inputs(self) -> int | None:
-        """The number of channels of the data; None if it is not known, or if groups of output channels read others."""
+        """Return the number of channels of the data; None if it is not known, or if groups of output channels read
+        others."""
         channels = self.sizes[self.layout.inputs]
         if self.op.type == "FULLY_CONNECTED":
             return channels
@@ -84,7 +85,7 @@ class Linear:
 
     @property
     def pads(self) -> bool:
-        """True if a window may read zeros beside the data."""
+        """Return whether a window may read zeros beside the data."""
         if self.op.type == "FULLY_CONNECTED":
             return False
         if self.op.type in ("TRANSPOSE_CONV", "CONV_3D_TRANSPOSE"):
@@ -124,7 +125,7 @@ def linear(op: Op | None) -> Linear | None:
 
 
 def _is_constant(value: Value) -> bool:
-    return value.is_const and value.dtype is types.FLOAT32 and value.quantisation is None
+    return value.is_const and value.dtype is types.FLOAT32 and value.quantization is None
 
 
 def _along(channels: np.ndarray, axis: int, rank: int) -> np.ndarray:

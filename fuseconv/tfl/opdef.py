@@ -1,17 +1,17 @@
 """Definition of the TFLite op table: one function for each op, in the modules of `fuseconv.tfl.ops`.
 
-The function's name is the builtin operator's, in lower case. Its positional parameters are the operands (a default of
-None: may be left out; `*xs`: any number; annotated `Index`: integers that tell places or sizes), its keyword parameters
-the fields of the op's option table in TFLite's schema, with the schema's names; enums are strings ("SAME", "RELU").
-Defaults are the schema's, save where no kernel takes the schema's. It returns the type of the result, or a list of
-them, as (dtype, shape) pairs. Where the operands do not tell the result, the function takes a keyword `results`, the
-list of result types, which is no option of the op.
+The function's name is the builtin operator's, in lower case; a function may also list several operators of the same
+form. Its positional parameters are the operands (a default of None: may be left out; `*xs`: any number; annotated
+`Index`: integers that tell places or sizes), its keyword parameters the fields of the op's option table in TFLite's
+schema, with the schema's names; enums are strings ("SAME", "RELU"). Defaults are the schema's, save where no kernel
+takes the schema's. It returns the type of the result, or a list of them, as (dtype, shape) pairs. Where the operands do
+not tell the result, the function takes a keyword `results`, the list of result types, which is no option of the op.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,39 +69,46 @@ KERNELS: OpTable[Kernel] = OpTable()
 
 
 def op(
-    options: str | None = None, derived: dict[str, Callable[[Op], Any]] | None = None
+    options: str | Mapping[str, str | None] | None = None, derived: dict[str, Callable[[Op], Any]] | None = None
 ) -> Callable[[Callable], Callable]:
-    """Declare the decorated function as the definition of the builtin operator that it is named for."""
+    """Declare the decorated function as the definition of the builtin operator that it is named for, or of several.
+
+    options: the name of the operator's option table; or {operator: option table}, for all that have these operands."""
 
     def declare(function: Callable) -> Callable:
-        name = function.__name__.rstrip("_").upper()
-        operands: list[str] = []
-        required = 0
-        variadic = False
-        indices: set[int] = set()
-        defaults: dict[str, Any] = {}
-        parameters = inspect.signature(function).parameters
-        for parameter in parameters.values():
-            if parameter.name == "results":
-                continue
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                variadic = True
-            elif parameter.kind is parameter.KEYWORD_ONLY:
-                defaults[parameter.name] = None if parameter.default is parameter.empty else parameter.default
-            else:
-                if str(parameter.annotation).startswith("Index"):
-                    indices.add(len(operands))
-                operands.append(parameter.name)
-                required += parameter.default is parameter.empty
-        definition = OpDef(
-            name=name, options=options, operands=tuple(operands), required=required, variadic=variadic,
-            indices=frozenset(indices), defaults=defaults, derived=derived or {}, told="results" in parameters,
-            infer=function,
-        )  # fmt: skip
-        TABLE.claim(name, definition, function.__module__)
+        own = function.__name__.rstrip("_").upper()
+        for name, table in (options if isinstance(options, Mapping) else {own: options}).items():
+            TABLE.claim(name, _definition(function, name, table, derived or {}), function.__module__)
         return function
 
     return declare
+
+
+def _definition(
+    function: Callable, name: str, options: str | None, derived: dict[str, Callable[[Op], Any]]
+) -> OpDef:
+    operands: list[str] = []
+    required = 0
+    variadic = False
+    indices: set[int] = set()
+    defaults: dict[str, Any] = {}
+    parameters = inspect.signature(function).parameters
+    for parameter in parameters.values():
+        if parameter.name == "results":
+            continue
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            variadic = True
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            defaults[parameter.name] = None if parameter.default is parameter.empty else parameter.default
+        else:
+            if str(parameter.annotation).startswith("Index"):
+                indices.add(len(operands))
+            operands.append(parameter.name)
+            required += parameter.default is parameter.empty
+    return OpDef(
+        name=name, options=options, operands=tuple(operands), required=required, variadic=variadic,
+        indices=frozenset(indices), defaults=defaults, derived=derived, told="results" in parameters, infer=function,
+    )  # fmt: skip
 
 
 def kernel(function: Kernel) -> Kernel:

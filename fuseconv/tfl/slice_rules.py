@@ -31,7 +31,7 @@ _rule = _RULES.declare
 
 
 def needs(op: Op, part: Part) -> Needs:
-    """What the operands must give for this part of the op's only result."""
+    """Return what the operands must give for this part of the op's only result."""
     rule = _RULES.get(op.type)
     if rule is None or len(op.results) != 1 or any(v is None or v.shape is None for v in _data(op)):
         return None

@@ -113,11 +113,11 @@ def _rank(value: Value | None) -> int:
 
 
 def _quantized(value: Value | None) -> bool:
-    return value is not None and value.quantisation is not None
+    return value is not None and value.quantization is not None
 
 
 def _per_channel(value: Value | None) -> bool:
-    return value is not None and value.quantisation is not None and len(value.quantisation.scale) > 1
+    return value is not None and value.quantization is not None and len(value.quantization.scale) > 1
 
 
 def _hybrid(op: Op) -> bool:
@@ -238,7 +238,7 @@ def _mul(op: Op) -> int:
         return 4 if _quantized(left) or _quantized(right) else 7
     if name in ("float16", "uint32", "complex64", "int64"):
         return {"float16": 8, "uint32": 7, "complex64": 6, "int64": 5}[name]
-    scales = [v.quantisation.scale[0] for v in (left, right, op.result) if v is not None and v.quantisation]
+    scales = [v.quantization.scale[0] for v in (left, right, op.result) if v is not None and v.quantization]
     if len(scales) == 3 and scales[0] * scales[1] / scales[2] >= 1:
         return 3
     return 2 if name == "int8" else 1

@@ -14,7 +14,7 @@ import numpy as np
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.ir.memory import drop_pages
+from fuseconv.ir.mapped_arrays import drop_pages
 from fuseconv.ir.product import Product
 
 _STRINGS_LIMIT = 1 << 31

@@ -1,4 +1,4 @@
-"""Encodes flatbuffer tables front to back, parents before children.
+"""Encode flatbuffer tables front to back, parents before children.
 
 The format wants children behind their parents only because offsets are unsigned; written in this order, nothing needs
 to be known beforehand, each table is packed with one struct call, and what belongs at the end of a file (the weights)
@@ -44,7 +44,7 @@ class _Layout(NamedTuple):
 
 
 class Encoder:
-    """Collects the bytes of one flatbuffer in `data`."""
+    """Collect the bytes of one flatbuffer in `data`."""
 
     def __init__(self, root: Table, identifier: bytes) -> None:
         self.data = bytearray(4) + identifier

@@ -23,10 +23,10 @@ import numpy as np
 from fuseconv.errors import FuseconvError, InputError
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, Value
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Signature, Value
 from fuseconv.ir.product import Product
 from fuseconv.tfl import schema
-from fuseconv.tfl.limits import LARGEST_SIZE
+from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.versions import min_runtime_version, op_version
 from fuseconv.write import flexbuffer
@@ -190,7 +190,7 @@ def _references(op: Op) -> Iterator[str]:
 
 
 class _Model:
-    """Makes the tables of the schema."""
+    """Make the tables of the schema."""
 
     def __init__(self, module: Module, buffers: _Buffers) -> None:
         self.module = module
@@ -261,7 +261,7 @@ class _Model:
         """Return the key of a tensor of a subgraph: equal constants share one tensor."""
         if not value.is_const or value.variable:
             return value
-        return self.buffers.index(value), value.dtype, value.shape, value.quantisation
+        return self.buffers.index(value), value.dtype, value.shape, value.quantization
 
     def _tensor(self, value: Value, name: str, signed: bool) -> Table:
         dtype, data = value.dtype, value.stored
@@ -283,8 +283,8 @@ class _Model:
             "is_variable": value.variable,
             "has_rank": value.shape is not None,
         }
-        if value.quantisation is not None:
-            fields["quantization"] = _quantisation(value.quantisation)
+        if value.quantization is not None:
+            fields["quantization"] = _quantization(value.quantization)
         if signed and value.shape != tuple(static):
             fields["shape_signature"] = [-1 if isinstance(dim, Sym) else dim for dim in shape]
         return Table("Tensor", fields)
@@ -377,11 +377,11 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _quantisation(quantisation: Quantisation) -> Table:
+def _quantization(quantization: Quantization) -> Table:
     fields = {
-        "scale": np.array(quantisation.scale, np.float32),
-        "zero_point": np.array(quantisation.zero_point, np.int64),
-        "quantized_dimension": quantisation.axis,
+        "scale": np.array(quantization.scale, np.float32),
+        "zero_point": np.array(quantization.zero_point, np.int64),
+        "quantized_dimension": quantization.axis,
     }
     return Table("QuantizationParameters", fields)
 

@@ -122,7 +122,7 @@ def _vit() -> keras.Model:
     from keras import layers, ops
 
     class ClassToken(layers.Layer):
-        """[batch, n, dim] -> [batch, n + 1, dim]: a learnt token in front, learnt positions added."""
+        """[batch, n, dim] -> [batch, n + 1, dim]: a learned token in front, learned positions added."""
 
         def build(self, shape: tuple) -> None:
             self.token = self.add_weight(shape=(1, 1, shape[-1]), name="token")
@@ -146,7 +146,7 @@ def _bert() -> keras.Model:
     from keras import layers, ops
 
     class Positions(layers.Layer):
-        """Adds learnt positions, and keeps the mask."""
+        """Adds learned positions, and keeps the mask."""
 
         supports_masking = True
 

@@ -65,7 +65,7 @@ def markdown(results: dict[str, Results], facts: dict[str, Any]) -> str:
         "worst": lambda column, ratios: min(ratios) if column.speed_up else max(ratios),
     }
     blanks = [""] * len(batches)
-    rows += [[*_summary(title, summarise, list(results.values())), *blanks] for title, summarise in summaries.items()]
+    rows += [[*_summary(title, summarize, list(results.values())), *blanks] for title, summarize in summaries.items()]
     lines = aligned(rows)
     for name, result in results.items():
         failed = [f"{side}: {result[side]['error']}" for side in result if "error" in result[side]]
@@ -106,11 +106,11 @@ def _caption(facts: dict[str, Any]) -> str:
     )
 
 
-def _summary(title: str, summarise: Callable[[Column, list[float]], float], results: list[Results]) -> list[str]:
+def _summary(title: str, summarize: Callable[[Column, list[float]], float], results: list[Results]) -> list[str]:
     cells = [title]
     for column in COLUMNS:
         ratios = [ratio for result in results if (ratio := column.ratio(result)) is not None]
-        cells.append(column.ratio_text(summarise(column, ratios)) if ratios else "-")
+        cells.append(column.ratio_text(summarize(column, ratios)) if ratios else "-")
     return cells
 
 

@@ -6,7 +6,7 @@ import pytest
 from fuseconv.fuse.pattern import Constant, pattern
 from fuseconv.fuse.pattern_terms import glance
 from fuseconv.ir import types
-from fuseconv.ir.graph import Op, Quantisation, Value, constant
+from fuseconv.ir.graph import Op, Quantization, Value, constant
 
 
 def value(name="x"):
@@ -161,10 +161,10 @@ def test_an_inner_value_that_is_read_twice_by_the_match():
     assert list(found.matches(op("tf.Mul", d, d).op))
 
 
-def test_variable_tensors_and_quantised_values_do_not_match():
-    for spoil in ("variable", "quantisation"):
+def test_variable_tensors_and_quantized_values_do_not_match():
+    for spoil in ("variable", "quantization"):
         result = op("tf.Relu6", op("tf.AddV2", value(), number(3)))
-        setattr(result, spoil, True if spoil == "variable" else Quantisation((0.1,), (0,)))
+        setattr(result, spoil, True if spoil == "variable" else Quantization((0.1,), (0,)))
         assert not list(scaled.matches(result.op))
 
 

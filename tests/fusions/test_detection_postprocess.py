@@ -22,11 +22,11 @@ ANCHORS = np.random.default_rng(1).uniform(0.2, 0.8, (BOXES, 4)).astype(np.float
 
 
 def decoded(encoded, anchors, attrs):
-    """Centres and sizes, relative to the anchors' -> corners."""
+    """Centers and sizes, relative to the anchors' -> corners."""
     scaled = encoded / [attrs[name] for name in ("y_scale", "x_scale", "h_scale", "w_scale")]
-    centres = scaled[:, :2] * anchors[:, 2:] + anchors[:, :2]
+    centers = scaled[:, :2] * anchors[:, 2:] + anchors[:, :2]
     halves = tf.exp(scaled[:, 2:]) * anchors[:, 2:] * 0.5
-    return tf.concat([centres - halves, centres + halves], 1)
+    return tf.concat([centers - halves, centers + halves], 1)
 
 
 def selected(boxes, scores, most, attrs):

@@ -8,7 +8,7 @@ X = tf.TensorSpec([3, 6])
 FOUR = ["SUB", "MUL", "MUL", "ADD"]
 
 
-def test_towards_a_tanh():
+def test_toward_a_tanh():
     check(lambda z, h, n: z * h + (1 - z) * tf.tanh(n), X, X, X, ops=["TANH", "SUB", "MUL", "ADD"])
 
 

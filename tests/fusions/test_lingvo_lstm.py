@@ -13,7 +13,7 @@ from tests.annotated import FORMS, annotated
 
 IN, UNITS = 4, 3
 SIMPLE = "lingvo.LSTMCellSimple"
-NORMALISED = "lingvo.LayerNormalizedLSTMCellSimple"
+NORMALIZED = "lingvo.LayerNormalizedLSTMCellSimple"
 
 
 def step(x, wm, b, projection=None, scale=None, m=None, c=None, cap=10.0, forget_bias=0.0, epsilon=1e-8):
@@ -50,16 +50,16 @@ def weights(gates: int = 4, outputs: int = UNITS, seed: int = 0) -> dict[str, np
     return drawn
 
 
-def cell(annotation: str, form: str = "string", normalised: bool = False, **options: Any):
+def cell(annotation: str, form: str = "string", normalized: bool = False, **options: Any):
     """The composite: x, wm, b, projection, the scale of the layer norm, the states as far as they are given."""
 
     def simple(x, wm, b, projection, *states):
         return step(x, wm, b, projection, None, *states, **options)[: 1 + bool(states)]
 
-    def layer_normalised(x, wm, b, projection, scale, *states):
+    def layer_normalized(x, wm, b, projection, scale, *states):
         return step(x, wm, b, projection, scale, *states, **options)[: 1 + bool(states)]
 
-    return annotated(layer_normalised if normalised else simple, annotation, form)
+    return annotated(layer_normalized if normalized else simple, annotation, form)
 
 
 def wide(rng, shape, dtype):
@@ -82,13 +82,13 @@ def test_forms_and_names(form, name):
 
 @pytest.mark.parametrize(
     "name",
-    [NORMALISED, NORMALISED.removeprefix("lingvo."), "lingvo.LayerNormalizedLstmCellSimple",
+    [NORMALIZED, NORMALIZED.removeprefix("lingvo."), "lingvo.LayerNormalizedLstmCellSimple",
      "LayerNormalizedLstmCellSimple"],
 )  # fmt: skip
 @pytest.mark.parametrize("gates", [3, 4])
-def test_layer_normalisation(name, gates):
+def test_layer_normalization(name, gates):
     w = weights(gates, outputs=2)
-    fn = cell(name, normalised=True)
+    fn = cell(name, normalized=True)
     converted = check(
         lambda x, m, c: fn(x, w["wm"], w["b"], w["projection"], w["scale"], m, c), X, *STATES, inputs=wide
     )
@@ -193,10 +193,10 @@ def test_sizes_that_do_not_fit(change, why):
 
 
 @pytest.mark.parametrize(
-    ("annotation", "why"), [(NORMALISED, "something else"), (implements(NORMALISED, layer_norm_epsilon=1e-3), "1e-8")]
+    ("annotation", "why"), [(NORMALIZED, "something else"), (implements(NORMALIZED, layer_norm_epsilon=1e-3), "1e-8")]
 )
 def test_an_epsilon_that_the_kernel_does_not_have(annotation, why):
     w = weights(outputs=2)
-    fn = cell(annotation, normalised=True, epsilon=1e-3)
+    fn = cell(annotation, normalized=True, epsilon=1e-3)
     converted = check(lambda x: fn(x, w["wm"], w["b"], w["projection"], w["scale"]), X, static=False)
     assert why in converted.refused["lingvo_layer_norm_lstm"]

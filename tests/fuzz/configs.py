@@ -212,14 +212,14 @@ def _reference(rng: Random, tree: Any) -> None:
 
 
 def _payload(rng: Random, tree: Any) -> None:
-    """A value that some deserialiser runs, imports or fetches, in the place of any."""
+    """A value that some deserializer runs, imports or fetches, in the place of any."""
     place = _place(rng, tree, lambda key, value: key not in ("class_name", "name"))
     if place:
         place[0][place[1]] = copy.deepcopy(rng.choice(_PAYLOADS))
 
 
 def _layer(rng: Random, tree: Any) -> None:
-    """A layer that some deserialiser runs code for, in the place of any."""
+    """A layer that some deserializer runs code for, in the place of any."""
     layers = _place(rng, tree, lambda key, value: key == "layers" and isinstance(value, list) and len(value) > 0)
     if layers is None:
         return
@@ -295,7 +295,7 @@ _LAYERS: tuple[dict[str, Any], ...] = (
      "function_type": "lambda"}}}, "module": "keras.layers"},
 )  # fmt: skip
 def _whole(rng: Random, tree: Any) -> None:
-    """A functional model of an input and a layer that some deserialiser runs code for."""
+    """A functional model of an input and a layer that some deserializer runs code for."""
     first = {"class_name": "InputLayer", "config": {"batch_input_shape": [None, 4], "dtype": "float32", "name": "i"}}
     last = copy.deepcopy(rng.choice(_LAYERS))
     last["config"] |= {"name": "x", "dtype": "float32"}

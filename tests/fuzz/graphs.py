@@ -11,7 +11,7 @@ import numpy as np
 from tests.fuzz.messages import Model, all_nodes, graph_of
 
 _INTS = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 5, 127, 1000, 2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1)
-# Numbers of types: the ordinary ones, then resource, variant, quantised ones, references, none, unknown ones.
+# Numbers of types: the ordinary ones, then resource, variant, quantized ones, references, none, unknown ones.
 _TYPES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14, 17, 19, 22, 23, 20, 21, 11, 12, 13, 15, 16, 101, 103, 0, 99)
 _STRINGS = (b"", b"SAME", b"VALID", b"EXPLICIT", b"NCHW", b"NCDHW", b"ij,jk->ik", b"...,...", b"\xff", b"x" * 999)
 _REFERENCES = ("", "nothing:0", "x:y", ":")

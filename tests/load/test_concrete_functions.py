@@ -90,10 +90,10 @@ def test_assets(tmp_path: Path) -> None:
 
     class Words(tf.Module):
         def __init__(self) -> None:
-            initialiser = tf.lookup.TextFileInitializer(
+            initializer = tf.lookup.TextFileInitializer(
                 str(tmp_path / "words.txt"), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, -1
             )
-            self.table = tf.lookup.StaticHashTable(initialiser, -1)
+            self.table = tf.lookup.StaticHashTable(initializer, -1)
 
         @tf.function(input_signature=[Spec([None], tf.string, "word")])
         def __call__(self, word: tf.Tensor) -> tf.Tensor:

@@ -113,7 +113,7 @@ def test_functions_of_the_graph(write: Write) -> None:
     assert body.ops[2].operands[0] is body.ops[1].results[1]
 
 
-def test_tables_with_their_initialiser(write: Write) -> None:
+def test_tables_with_their_initializer(write: Write) -> None:
     def build(tf: Any) -> None:
         table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), -1)
         tf.identity(table.lookup(tf.compat.v1.placeholder(tf.string, [2], "x")), "y")

@@ -58,7 +58,7 @@ def descendants(kind: Any) -> Iterator[Any]:
         yield from descendants(child)
 
 
-def serialisable() -> set[str]:
+def serializable() -> set[str]:
     import keras
     import keras.src.ops
     import tf_keras
@@ -78,7 +78,7 @@ def serialisable() -> set[str]:
 
 def test_each_class_is_allowed_or_refused_on_purpose() -> None:
     known = allowed.CLASSES | allowed.CALLS.keys() | _REFUSED
-    assert sorted(serialisable() - known) == []
+    assert sorted(serializable() - known) == []
 
 
 def test_none_is_both() -> None:

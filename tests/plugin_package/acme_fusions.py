@@ -1,7 +1,7 @@
 """acme.ProjectedLSTM -> UNIDIRECTIONAL_SEQUENCE_LSTM.
 
 The contract: x [batch, time, in], kernel [in, 4n], recurrent [out, 4n] and bias [4n] with the gates in the order input,
-forget, cell, output, projection [n, out], the scale [4n] of the layer normalisation -> outputs [batch, time, out].
+forget, cell, output, projection [n, out], the scale [4n] of the layer normalization -> outputs [batch, time, out].
 """
 
 from fuseconv.fuse.match import Fusion, composite

@@ -80,7 +80,7 @@ Subgraph  0 main
    Op                  Operands (* constant)          Results         Options
 0  FULLY_CONNECTED v9  0:float32[?,5] 1:int8[4,5]* -  3:float32[?,4]  fused_activation_function=RELU keep_num_dims=False
 1  MyOp v1             3:float32[?,4] 2:float32[1,4]  3:float32[?,4]
-   Tensor  Type          Buffer  Size  Quantisation
+   Tensor  Type          Buffer  Size  Quantization
 0  x       float32[?,5]       0
 1  w       int8[4,5]          1  20 B  scale 0.01..0.5, zero point 0, 4 along axis 0  sparse
 2  state   float32[1,4]       0                                                       variable

@@ -63,12 +63,20 @@ def _logical(tfl, x, y):
     return tfl.logical_and(x, y) if y else logical(tfl, y, x)
 
 
+KERNELS = {"Less": "LESS", "Greater": "GREATER"}
+
+
+def looked_up(tfl: Any, x: Any, y: Any) -> Any:
+    return tfl.op(KERNELS[tfl.source.type], (x, y), {})
+
+
 def test_the_ops_that_a_rule_builds() -> None:
     assert builds(relu) == ["MAXIMUM"]
     assert builds(pooled) == ["MAX_POOL_2D"]
     assert builds(blocks) == ["RESHAPE", "SPACE_TO_BATCH_ND"]
     assert builds(add) == ["ADD"]
     assert builds(elsewhere) == []
+    assert [builds(looked_up, op) for op in ("Less", "Greater", "Add")] == [["LESS"], ["GREATER"], []]
 
 
 def test_helpers_are_followed_and_decorators_are_not() -> None:

@@ -127,7 +127,7 @@ def test_names_from_a_model_cannot_command_the_terminal() -> None:
         assert "evil\\x1b[2J\\r[bold]name\\u202e" in shown
 
 
-def test_colours_and_wrapping_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colors_and_wrapping_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)

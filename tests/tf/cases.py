@@ -144,7 +144,7 @@ for _source, _targets in {
 row("Cast", lambda b: [np.array([300, -1, 128, 255, -129], np.int32)], DstT=tf.int8, name="wrap")
 row("Cast", lambda b: [n(b, 3)], DstT=tf.bfloat16)
 
-# Convolutions, pools, normalisation.
+# Convolutions, pools, normalization.
 for _padding in ("SAME", "VALID"):
     for _stride in (1, 2):
         _common: dict[str, Any] = {"padding": _padding, "strides": [1, _stride, _stride, 1]}
@@ -228,3 +228,25 @@ for _pad in (True, False):
     row(
         "CombinedNonMaxSuppression", lambda b: [p(b, 6, 1, 4), p(b, 6, 2), s(3), s(9), _HALF, _HALF], pad_per_class=_pad
     )
+row("ScaleAndTranslate", lambda b: [f(2, 4, 4, 3), i(b, 6), p(2), p(2)])
+_PROJECTION = np.array([[1, 0.1, 0, 0, 1, 0, 0, 0]], np.float32)
+row("ImageProjectiveTransformV2", lambda b: [f(2, 4, 4, 3), _PROJECTION, i(b, 6)], interpolation="NEAREST")
+row("ImageProjectiveTransformV3", lambda b: [f(2, 4, 4, 3), _PROJECTION, i(b, 6), np.float32(1)],
+    interpolation="BILINEAR")  # fmt: skip
+
+# Reductions, histograms and segments that few models have.
+row("ApproxTopK", lambda b: [f(b, 7)], k=3, aggregate_to_topk=True)
+row("UniqueWithCountsV2", lambda b: [n(b, low=0, high=3), i(0)], fresh=True)
+row("DenseBincount", lambda b: [n(b, 4, low=0, high=6), s(b), f(0)], binary_output=False)
+row("DenseBincount", lambda b: [n(b, low=0, high=6), s(4), f(0)], name="vector", binary_output=False)
+row("HistogramFixedWidth", lambda b: [p(b, 3), np.array([0, 1], np.float32), s(b)])
+row("InTopK", lambda b: [f(b, 4), n(b, low=0, high=4)], k=2)
+for _kind in ("Mean", "SqrtN", "Sum"):
+    row(f"SparseSegment{_kind}", lambda b: [f(b, 4), i(0, 2, 1), i(0, 0, 2)], fresh=True)
+    row(f"SparseSegment{_kind}WithNumSegments", lambda b: [f(b, 4), i(0, 2, 1), i(0, 0, 2), s(b)])
+row("BiasAddGrad", lambda b: [f(3, b)])
+row("BiasAddGrad", lambda b: [f(3, b, 2, 2)], data_format="NCHW")
+
+# Recurrent cells.
+row("LSTMBlockCell", lambda b: [f(b, 3), f(b, 4), f(b, 4), f(7, 16), f(4), f(4), f(4), f(16)])
+row("GRUBlockCell", lambda b: [f(b, 3), f(b, 4), f(7, 8), f(7, 4), f(8), f(4)])

@@ -183,3 +183,15 @@ row("StringJoin", lambda b: [[_WORDS, np.array(b"-", object)]])
 row("StringJoin", lambda b: [[_WORDS, _WORDS]], name="separated", separator=", ")
 row("Substr", lambda b: [np.array([b"abc", b"def"], object), s(0), s(2)])
 row("StringSplitV2", lambda b: [_WORDS, np.array(b"", object)], fresh=True)
+
+# Of old and of gradient graphs.
+row("DataFormatDimMap", lambda b: [n(b, low=0, high=4)], src_format="NHWC", dst_format="NCHW")
+row("DataFormatVecPermute", lambda b: [i(b, 7, 8, 9)], src_format="NHWC", dst_format="NCHW")
+for _op in ("InplaceAdd", "InplaceSub", "InplaceUpdate"):
+    row(_op, lambda b: [f(b, 4), i(0, 2), f(2, 4)])
+row("Empty", lambda b: [i(b, 3)], dtype=np.float32, init=True)
+row("StridedSliceGrad", lambda b: [i(b, 4), i(0, 1), i(2, 3), i(1, 1), f(2, 2)])
+row("UnravelIndex", lambda b: [n(b, low=0, high=6), i(2, 3)])
+row("ParallelDynamicStitch", lambda b: [[i(0, 2), i(1)], [f(2, b), f(1, b)]])
+row("BroadcastGradientArgs", lambda b: [i(b, 1, 3), i(4, 1)], fresh=True)
+row("MirrorPadGrad", lambda b: [f(b, 4), i((0, 0), (1, 1))], mode="REFLECT")

@@ -1,4 +1,4 @@
-"""Cases of ops on ragged and sparse tensors."""
+"""Cases of ops on ragged tensors."""
 
 from __future__ import annotations
 
@@ -19,16 +19,3 @@ row("RaggedTensorToSparse", lambda b: [[_SPLITS], f(5)], fresh=True)
 row("RaggedRange", lambda b: [n(b, low=0, high=3), n(b, low=3, high=9), s(1)], fresh=True)
 row("RaggedGather", lambda b: [[_SPLITS], f(5, b), i(2, 0)], OUTPUT_RAGGED_RANK=1, fresh=True)
 row("RaggedBincount", lambda b: [_SPLITS, n(5, low=0, high=3), s(b), f(0)], binary_output=False)
-
-# Sparse tensors.
-_PLACES = np.array([[0, 1], [2, 0]], np.int64)
-_SIZES = np.array([3, 4], np.int64)
-row("SparseReorder", lambda b: [_PLACES, f(2), _SIZES])
-row("SparseReshape", lambda b: [_PLACES, _SIZES, np.array([2, -1, 2], np.int64)])
-row("SparseFillEmptyRows", lambda b: [_PLACES, f(2), _SIZES, np.float32(1)], fresh=True)
-row("SparseReduceSum", lambda b: [_PLACES, f(2), np.array([3, b], np.int64), i(0)])
-row("SparseReduceSum", lambda b: [_PLACES, f(2), np.array([3, b], np.int64), i(-1)], name="kept", keep_dims=True)
-row("SparseTensorDenseAdd", lambda b: [_PLACES, f(2), np.array([3, b], np.int64), f(3, b)])
-for _op in ("SparseDenseCwiseAdd", "SparseDenseCwiseDiv", "SparseDenseCwiseMul"):
-    row(_op, lambda b: [_PLACES, f(2), np.array([3, b], np.int64), f(3, b)])
-row("SparseSoftmax", lambda b: [_PLACES, f(2), _SIZES])

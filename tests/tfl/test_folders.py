@@ -9,7 +9,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Quantisation, Value, constant
+from fuseconv.ir.graph import Quantization, Value, constant
 from fuseconv.tfl.builder import FOLD_GROWTH_BYTES, Builder
 from fuseconv.tfl.opdef import KERNELS
 from fuseconv.write.flatbuffer_export import to_bytes
@@ -140,9 +140,9 @@ def test_a_fold_that_grows_is_left_to_the_runtime():
     assert [op.type for op in ops] == ["FILL"]
 
 
-def test_quantised_constants_are_not_folded():
+def test_quantized_constants_are_not_folded():
     stored = constant(np.array([1, 2], np.int8))
-    stored.quantisation = Quantisation((0.5,), (0,))
+    stored.quantization = Quantization((0.5,), (0,))
     ops: list = []
     Builder(ops, "op").add(stored, stored)
     assert [op.type for op in ops] == ["ADD"]

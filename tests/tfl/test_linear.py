@@ -5,7 +5,7 @@ import pytest
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import symbol
-from fuseconv.ir.graph import Quantisation, Value
+from fuseconv.ir.graph import Quantization, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import linear
 
@@ -62,6 +62,6 @@ def test_what_is_no_linear_op_of_constant_floats():
     assert build("FULLY_CONNECTED", data(N, 3), weights(4, 3), data(4)) is None
     assert build("FULLY_CONNECTED", data(N, 3), weights(4, 3), weights_format="SHUFFLED4x16INT8") is None
     assert build("BATCH_MATMUL", data(N, 2, 3), data(N, 3, 4)) is None
-    quantised = Value(types.FLOAT32, (4, 3), "w")
-    quantised.data, quantised.quantisation = weights(4, 3), Quantisation((0.1,), (0,))
-    assert build("FULLY_CONNECTED", data(N, 3), quantised) is None
+    quantized = Value(types.FLOAT32, (4, 3), "w")
+    quantized.data, quantized.quantization = weights(4, 3), Quantization((0.1,), (0,))
+    assert build("FULLY_CONNECTED", data(N, 3), quantized) is None

@@ -20,6 +20,11 @@ def test_a_definition_is_read_off_a_function() -> None:
     assert TABLE["SLICE"].name == "SLICE"  # slice_: no name of Python's is hidden
 
 
+def test_a_function_defines_several_operators_of_one_form() -> None:
+    assert TABLE["EXP"].infer is TABLE["SIN"].infer
+    assert (TABLE["EXP"].name, TABLE["EXP"].options, TABLE["SIN"].options) == ("EXP", "ExpOptions", None)
+
+
 def test_operands_and_attributes_that_are_wrong() -> None:
     x = constant([1.0, 2.0], FLOAT32)
     assert TABLE["NEG"].result_types([x], {}) == [(FLOAT32, (2,))]

@@ -123,11 +123,11 @@ def test_shape_and_rank_of_an_unknown_shape():
 
 
 def test_quantize_and_dequantize():
-    from fuseconv.ir.graph import Quantisation
+    from fuseconv.ir.graph import Quantization
 
     def graph(tfl: Builder, x: Value):
         stored = tfl.quantize(x, results=[(types.INT8, x.shape)])
-        stored.quantisation = Quantisation((0.5,), (3,))
+        stored.quantization = Quantization((0.5,), (3,))
         return stored, tfl.dequantize(stored)
 
     stored, back = run(graph, np.float32([[1, -2.3, 100]]))

@@ -12,7 +12,7 @@ import pytest
 from fuseconv.errors import FuseconvError
 from fuseconv.inspect import inspect
 from fuseconv.ir import types
-from fuseconv.ir.graph import Op, Quantisation, Value
+from fuseconv.ir.graph import Op, Quantization, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.releases import RELEASES
@@ -40,7 +40,7 @@ def value_of(tensor: dict[str, Any]) -> Value:
     if parameters is not None:
         count = parameters["count"]
         scale = parameters["scale"][:1] * count
-        value.quantisation = Quantisation(tuple(scale), tuple(parameters["zero_point"][:1] * count), parameters["axis"])
+        value.quantization = Quantization(tuple(scale), tuple(parameters["zero_point"][:1] * count), parameters["axis"])
     return value
 
 
@@ -150,7 +150,7 @@ def test_versions_of_float_and_integer_ops(function: Callable, least: int, tmp_p
 
 
 @pytest.mark.parametrize("scheme", ["dynamic range", "int8"])
-def test_versions_of_quantised_ops(scheme: str, tmp_path: Path):
+def test_versions_of_quantized_ops(scheme: str, tmp_path: Path):
     import tensorflow as tf
 
     rng = np.random.default_rng(0)

@@ -29,8 +29,8 @@ def test_vectors_are_aligned_to_their_items():
             "scale": np.array([0.5, 2], np.float32), "zero_point": np.array([1, -(2**40)], np.int64),
             "max": np.array([len(name)], ">f4"),
         }  # fmt: skip
-        quantisation = Table("QuantizationParameters", fields)
-        data = encode(Table("Tensor", {"name": name, "shape": [1, -1], "quantization": quantisation}))
+        quantization = Table("QuantizationParameters", fields)
+        data = encode(Table("Tensor", {"name": name, "shape": [1, -1], "quantization": quantization}))
         tensor = schema.Tensor.GetRootAs(data, 0)
         parameters = tensor.Quantization()
         assert parameters.ScaleAsNumpy().tolist() == [0.5, 2]

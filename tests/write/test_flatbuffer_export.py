@@ -17,7 +17,7 @@ from flatbuffers import flexbuffers
 from fuseconv.errors import FuseconvError, InputError
 from fuseconv.ir import types
 from fuseconv.ir.dims import symbol
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantisation, Signature, Value, constant
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Signature, Value, constant
 from fuseconv.ir.product import Product
 from fuseconv.tfl.builder import Builder
 from fuseconv.write.flatbuffer_export import to_bytes, write
@@ -351,9 +351,9 @@ def test_constants_of_each_type(data: np.ndarray):
         np.testing.assert_array_equal(result, data)
 
 
-def test_quantised_values():
+def test_quantized_values():
     stored = constant(np.array([[10, -20], [30, 40]], np.int8), None, "w")
-    stored.quantisation = Quantisation((0.5, 0.25), (0, 0), 0)
+    stored.quantization = Quantization((0.5, 0.25), (0, 0), 0)
     (result,) = run(lambda tfl, x: tfl.add(tfl.dequantize(stored), x), np.zeros((2, 2), np.float32))
     np.testing.assert_array_equal(result, [[5, -10], [7.5, 10]])
 

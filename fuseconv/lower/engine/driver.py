@@ -22,7 +22,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.shape_functions import DAMAGED, contradiction
 from fuseconv.tf.side_effects import has_effect
-from fuseconv.tfl.limits import LARGEST_RANK, LARGEST_SIZE
+from fuseconv.tfl.kernel_limits import LARGEST_RANK, LARGEST_SIZE
 
 
 @module_pass("lower", ensures=(TFL_ONLY,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuseconv.ir import types
 from fuseconv.lower.rules import lowers, require
 from fuseconv.lower.support.dynamic_shapes import iota, reshape, shape_of, static_dims
-from fuseconv.lower.support.kernel_limits import elementwise, scalar
+from fuseconv.lower.support.legalize_operands import elementwise, scalar
 from fuseconv.lower.support.type_promotion import cast
 
 

@@ -10,7 +10,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.reduction import reduced
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, scalar, select
+from fuseconv.lower.support.legalize_operands import elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import in_float32
 
 _MOST = float(np.finfo(np.float32).max)

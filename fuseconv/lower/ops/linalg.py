@@ -12,7 +12,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.matmul import swapped
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, select
+from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.builder import Builder
 

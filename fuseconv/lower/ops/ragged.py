@@ -17,7 +17,7 @@ from fuseconv.lower.ops.math.bincount import weighted
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, Unsupported, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import broadcast_to, build_legalized, elementwise, filled, scalar, select
+from fuseconv.lower.support.legalize_operands import broadcast_to, build_legalized, elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast
 
 

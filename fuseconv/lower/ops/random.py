@@ -15,7 +15,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.special import erfinv
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, shape_of
-from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 _TWO_SIGMA = math.erf(math.sqrt(2.0))

@@ -12,9 +12,9 @@ from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import iota, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, filled, scalar, select
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32, promote
-from fuseconv.tfl.limits import TYPES
+from fuseconv.tfl.kernel_limits import TYPES
 
 _EXTREMES = ("UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN")
 

@@ -14,7 +14,7 @@ from fuseconv.lower.ops.ragged import elements
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
-from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, filled, scalar, select
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 

@@ -16,7 +16,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, scalar
+from fuseconv.lower.support.legalize_operands import elementwise, scalar
 from fuseconv.lower.support.type_promotion import HALVES, cast
 from fuseconv.tfl.builder import Builder
 

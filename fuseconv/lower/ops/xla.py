@@ -21,7 +21,7 @@ from fuseconv.lower.ops.nn.convolution import Conv2D, Conv2DBackpropInput, Depth
 from fuseconv.lower.ops.nn.pooling import AvgPool, MaxPool
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
-from fuseconv.lower.support.kernel_limits import elementwise
+from fuseconv.lower.support.legalize_operands import elementwise
 from fuseconv.lower.support.type_promotion import cast
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.xla_dimension_numbers import Convolution, Dot, Gather

@@ -127,7 +127,8 @@ def minimum(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @functools.partial(np.vectorize, otypes=[object])
 def _larger(x: Dim, y: Dim) -> Dim:
-    """The larger of two expressions over sizes, if that does not depend on the sizes or they are plain unknowns."""
+    """Return the larger of two expressions over sizes, if that does not depend on the sizes or they are plain
+    unknowns."""
     if nonnegative(x - y):
         return x
     if plain_names(x) and plain_names(y):

@@ -10,6 +10,11 @@ from fuseconv.ir.graph import Op
 from fuseconv.ir.slice_spec import Pick, SliceSpec
 from fuseconv.tf.folders.registry import kernel, require
 
+_SCATTERED = {
+    "TensorScatterAdd": np.add, "TensorScatterSub": np.subtract, "TensorScatterMax": np.maximum,
+    "TensorScatterMin": np.minimum,
+}  # fmt: skip
+
 
 @kernel("Slice")
 def slice_(op: Op, x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -25,18 +30,9 @@ def slice_(op: Op, x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.nda
 
 @kernel("StridedSlice")
 def strided_slice(
-    op: Op,
-    x: np.ndarray,
-    begin: np.ndarray,
-    end: np.ndarray,
-    strides: np.ndarray,
-    *,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-) -> np.ndarray:
+    op: Op, x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray, *, begin_mask: int = 0,
+    end_mask: int = 0, ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
+) -> np.ndarray:  # fmt: skip
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
     spec = SliceSpec.read((begin.tolist(), end.tolist(), strides.tolist()), masks)
     require(all(entry.stride > 0 for entry in spec.entries if isinstance(entry, Pick)))
@@ -98,24 +94,9 @@ def scatter_nd(op: Op, indices: np.ndarray, updates: np.ndarray, shape: np.ndarr
     return _scatter(np.add, made, indices, updates)
 
 
-@kernel("TensorScatterAdd")
-def tensor_scatter_add(op: Op, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
-    return _scatter(np.add, x.copy(), indices, updates)
-
-
-@kernel("TensorScatterSub")
-def tensor_scatter_sub(op: Op, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
-    return _scatter(np.subtract, x.copy(), indices, updates)
-
-
-@kernel("TensorScatterMax")
-def tensor_scatter_max(op: Op, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
-    return _scatter(np.maximum, x.copy(), indices, updates)
-
-
-@kernel("TensorScatterMin")
-def tensor_scatter_min(op: Op, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
-    return _scatter(np.minimum, x.copy(), indices, updates)
+@kernel(*_SCATTERED)
+def tensor_scatter(op: Op, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    return _scatter(_SCATTERED[op.type], x.copy(), indices, updates)
 
 
 @kernel("TensorScatterUpdate")

@@ -11,6 +11,10 @@ from fuseconv.ir import budget
 from fuseconv.ir.graph import Op
 from fuseconv.tf.folders.registry import kernel, require
 
+_ON_BYTES: dict[str, Callable[[bytes], bytes]] = {
+    "StringLower": bytes.lower, "StringUpper": bytes.upper, "StringStrip": bytes.strip,
+}  # fmt: skip
+
 
 def _each(function: Callable[..., Any], *arrays: np.ndarray, dtype: Any = object) -> np.ndarray:
     """Return the function of the elements of arrays that broadcast."""
@@ -50,22 +54,10 @@ def string_join(op: Op, *inputs: np.ndarray, separator: str | bytes = "") -> np.
     return _each(lambda *words: between.join(words), *inputs)
 
 
-@kernel("StringLower")
-def string_lower(op: Op, x: np.ndarray) -> np.ndarray:
+@kernel(*_ON_BYTES)
+def string_method(op: Op, x: np.ndarray) -> np.ndarray:
     _words(x)
-    return _each(bytes.lower, x)
-
-
-@kernel("StringUpper")
-def string_upper(op: Op, x: np.ndarray) -> np.ndarray:
-    _words(x)
-    return _each(bytes.upper, x)
-
-
-@kernel("StringStrip")
-def string_strip(op: Op, x: np.ndarray) -> np.ndarray:
-    _words(x)
-    return _each(bytes.strip, x)
+    return _each(_ON_BYTES[op.type], x)
 
 
 @kernel("StringLength")

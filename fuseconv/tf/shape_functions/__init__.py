@@ -12,13 +12,15 @@ from fuseconv.tf.shape_functions import (
     array,
     control,
     elementwise,
+    image,
     linalg,
     nn,
-    others,
     ragged,
     random,
+    recurrent,
     reduction,
     slicing,
+    sparse,
     strings,
     tensor_lists,
     xla,
@@ -27,7 +29,8 @@ from fuseconv.tf.shape_functions.ranks import misfit
 from fuseconv.tf.shape_functions.registry import TABLE
 
 for _module in (
-    array, control, elementwise, linalg, nn, others, ragged, random, reduction, slicing, strings, tensor_lists, xla,
+    array, control, elementwise, image, linalg, nn, ragged, random, recurrent, reduction, slicing, sparse, strings,
+    tensor_lists, xla,
 ):  # fmt: skip
     TABLE.collect(_module)
 

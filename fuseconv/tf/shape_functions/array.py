@@ -44,6 +44,11 @@ def size(op: Op, x: Value) -> Shapes:
     return ()
 
 
+@infers("UnravelIndex")
+def unravel_index(op: Op, indices: Value, sizes: Value) -> Shapes:
+    return (*with_rank(sizes, 1), *shape_of(indices))
+
+
 @infers("Reshape")
 def reshape(op: Op, x: Value, shape: Value) -> Shapes:
     wanted = sizes(shape, "reshape")
@@ -138,6 +143,11 @@ def concat_offset(op: Op, axis: Value, *shapes: Value) -> Shapes:
     return [x.shape for x in shapes]
 
 
+@infers("ParallelConcat")
+def parallel_concat(op: Op, *values: Value, shape: Shape) -> Shapes:
+    return shape
+
+
 @infers("Split")
 def split(op: Op, axis: Value, x: Value) -> Shapes:
     source, num_split = shape_of(x), len(op.results)
@@ -195,12 +205,22 @@ def pad(op: Op, x: Value, paddings: Value, value: Value | None = None) -> Shapes
     return tuple(dim + before + after for dim, (before, after) in zip(source, pairs))
 
 
+@infers("MirrorPadGrad")
+def mirror_pad_grad(op: Op, x: Value, paddings: Value) -> Shapes:
+    shape, amounts = shape_of(x), ints(paddings)
+    return tuple(size - amounts[2 * axis] - amounts[2 * axis + 1] for axis, size in enumerate(shape))
+
+
 @infers("Tile")
 def tile(op: Op, x: Value, multiples: Value) -> Shapes:
     if content_of(multiples) is None:
         return tuple(dims.fresh("tile") for _ in _ranked(x, multiples))
     times = elements(multiples)
     return tuple(dim * n for dim, n in zip(with_rank(x, len(times)), times))
+
+
+def _pairs(amounts: Value) -> np.ndarray:
+    return np.array(elements(amounts), object).reshape(-1, 2)
 
 
 def _only_sizes(pairs: np.ndarray) -> None:
@@ -240,9 +260,19 @@ def broadcast_args(op: Op, s0: Value, s1: Value) -> Shapes:
     return (max(lengths),)  # type: ignore[type-var]
 
 
+@infers("BroadcastGradientArgs")
+def broadcast_gradient_args(op: Op, a: Value, b: Value) -> Shapes:
+    return [(dims.fresh("axes"),), (dims.fresh("axes"),)]
+
+
 @infers("Fill")
 def fill(op: Op, shape: Value, value: Value) -> Shapes:
     return tuple(extents(shape, "fill"))
+
+
+@infers("Empty")
+def empty(op: Op, shape: Value) -> Shapes:
+    return tuple(extents(shape, "empty"))
 
 
 @infers("OneHot")
@@ -282,17 +312,15 @@ def lin_space(op: Op, start: Value, stop: Value, num: Value) -> Shapes:
 
 @infers("SpaceToBatchND")
 def space_to_batch_nd(op: Op, x: Value, block_shape: Value, paddings: Value) -> Shapes:
-    pairs = np.array(elements(paddings), object).reshape(-1, 2)
-    return _into_batch(list(shape_of(x)), ints(block_shape), pairs)
+    return _into_batch(_pairs(paddings), list(shape_of(x)), ints(block_shape))
 
 
 @infers("SpaceToBatch")
 def space_to_batch(op: Op, x: Value, paddings: Value, *, block_size: int) -> Shapes:
-    pairs = np.array(elements(paddings), object).reshape(-1, 2)
-    return _into_batch(list(with_rank(x, 4)), [block_size] * 2, pairs)
+    return _into_batch(_pairs(paddings), list(with_rank(x, 4)), [block_size] * 2)
 
 
-def _into_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> Shape:
+def _into_batch(pairs: np.ndarray, shape: list[Dim], blocks: Sequence[int]) -> Shape:
     shape[0] = shape[0] * dims.product(blocks)
     _only_sizes(pairs)
     for axis, (block, (before, after)) in enumerate(zip(blocks, pairs), 1):
@@ -304,17 +332,15 @@ def _into_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> S
 
 @infers("BatchToSpaceND")
 def batch_to_space_nd(op: Op, x: Value, block_shape: Value, crops: Value) -> Shapes:
-    pairs = np.array(elements(crops), object).reshape(-1, 2)
-    return _out_of_batch(list(shape_of(x)), ints(block_shape), pairs)
+    return _out_of_batch(_pairs(crops), list(shape_of(x)), ints(block_shape))
 
 
 @infers("BatchToSpace")
 def batch_to_space(op: Op, x: Value, crops: Value, *, block_size: int) -> Shapes:
-    pairs = np.array(elements(crops), object).reshape(-1, 2)
-    return _out_of_batch(list(with_rank(x, 4)), [block_size] * 2, pairs)
+    return _out_of_batch(_pairs(crops), list(with_rank(x, 4)), [block_size] * 2)
 
 
-def _out_of_batch(shape: list[Dim], blocks: Sequence[int], pairs: np.ndarray) -> Shape:
+def _out_of_batch(pairs: np.ndarray, shape: list[Dim], blocks: Sequence[int]) -> Shape:
     _only_sizes(pairs)
     batch, made = shape[0], dims.product(blocks)
     agree(isinstance(batch, Sym) or batch % made == 0, f"it makes one of each {made} of a batch of {batch}")

@@ -24,7 +24,8 @@ LIKE_FIRST = (
     "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad",
     "SqrtGrad", "TanhGrad", "TensorStridedSliceUpdate", "XlaDynamicUpdateSlice", "XlaSharding",
     "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin", "TensorScatterSub",
-    "TensorScatterUpdate", "ZerosLike",
+    "TensorScatterUpdate", "ZerosLike", "BatchMatrixBandPart", "BatchNormWithGlobalNormalization", "DataFormatDimMap",
+    "DataFormatVecPermute", "InplaceAdd", "InplaceSub", "InplaceUpdate",
 )  # fmt: skip
 
 BINARY = (
@@ -64,7 +65,7 @@ def ternary(op: Op, x: Value, y: Value, z: Value) -> Shapes:
     return broadcast(x.shape, y.shape, z.shape)
 
 
-@infers("AddN")
+@infers("AddN", "AccumulateNV2")
 def add_n(op: Op, *terms: Value) -> Shapes:
     return same_shape([term.shape for term in terms])
 

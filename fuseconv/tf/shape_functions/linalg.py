@@ -64,7 +64,7 @@ def einsum(op: Op, *operands: Value, equation: str) -> Shapes:
     )
 
 
-@infers("Diag", "MatrixDiag")
+@infers("Diag", "MatrixDiag", "BatchMatrixDiag")
 def diag(op: Op, diagonal: Value) -> Shapes:
     shape = shape_of(diagonal)
     return (*shape, *shape) if op.type == "Diag" else (*shape, shape[-1])

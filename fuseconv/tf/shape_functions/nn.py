@@ -1,4 +1,4 @@
-"""Shape functions of convolutions, pools, normalization and image ops."""
+"""Shape functions of convolutions, pools, normalization and losses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 
 from fuseconv.ir import dims
-from fuseconv.ir.dims import Dim, Shape, Sym
+from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.operands import (
     UnknownShape,
@@ -15,7 +15,6 @@ from fuseconv.tf.operands import (
     elements,
     ints,
     same,
-    scalar,
     shape_of,
     sizes,
     with_rank,
@@ -39,7 +38,7 @@ def window(dim: Dim, size: Dim, stride: int, dilation: int, padding: str, pads: 
     return dims.ceildiv(padded - (size - 1) * dilation, stride)
 
 
-def _windows(
+def windows(
     shape: Shape,
     kernel: Sequence[Dim],
     channels: Dim,
@@ -49,6 +48,7 @@ def _windows(
     dilations: Sequence[int],
     explicit_paddings: Sequence[int],
 ) -> Shape:
+    """Return the shape that windows of the spatial sizes `kernel` make of an image, with so many channels."""
     channel, spatial = layout(data_format, len(shape))
     agree(min(*strides, *dilations) > 0, f"its strides are {list(strides)} and its dilations {list(dilations)}")
     result = list(shape)
@@ -68,16 +68,9 @@ def _fit(channels: Dim, taken: Dim) -> None:
 
 @infers("Conv2D", "DepthwiseConv2dNative")
 def conv2d(
-    op: Op,
-    x: Value,
-    filter: Value,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    data_format: str = "NHWC",
-    dilations: Sequence[int] = (1, 1, 1, 1),
-    explicit_paddings: Sequence[int] = (),
-) -> Shapes:
+    op: Op, x: Value, filter: Value, *, strides: Sequence[int], padding: str, data_format: str = "NHWC",
+    dilations: Sequence[int] = (1, 1, 1, 1), explicit_paddings: Sequence[int] = (),
+) -> Shapes:  # fmt: skip
     kernel = with_rank(filter, 4)
     shape = with_rank(x, 4)
     channels, made = shape[layout(data_format, 4)[0]], kernel[3]
@@ -86,45 +79,31 @@ def conv2d(
     else:
         same(channels, kernel[2])
         made = kernel[2] * kernel[3]
-    return _windows(shape, kernel[:2], made, data_format, padding, strides, dilations, explicit_paddings)
+    return windows(shape, kernel[:2], made, data_format, padding, strides, dilations, explicit_paddings)
 
 
 @infers("Conv3D")
 def conv3d(
-    op: Op,
-    x: Value,
-    filter: Value,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    data_format: str = "NDHWC",
+    op: Op, x: Value, filter: Value, *, strides: Sequence[int], padding: str, data_format: str = "NDHWC",
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
-) -> Shapes:
+) -> Shapes:  # fmt: skip
     kernel = with_rank(filter, 5)
     shape = with_rank(x, 5)
     _fit(shape[layout(data_format, 5)[0]], kernel[3])
-    return _windows(shape, kernel[:3], kernel[4], data_format, padding, strides, dilations, ())
+    return windows(shape, kernel[:3], kernel[4], data_format, padding, strides, dilations, ())
 
 
 @infers("Conv")
 def conv(
-    op: Op,
-    x: Value,
-    filter: Value,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    data_format: str = "CHANNELS_LAST",
-    dilations: Sequence[int] = (),
-    explicit_paddings: Sequence[int] = (),
-    batch_dims: int = 1,
-) -> Shapes:
+    op: Op, x: Value, filter: Value, *, strides: Sequence[int], padding: str, data_format: str = "CHANNELS_LAST",
+    dilations: Sequence[int] = (), explicit_paddings: Sequence[int] = (), batch_dims: int = 1,
+) -> Shapes:  # fmt: skip
     shape, kernel = shape_of(x), shape_of(filter)
     if batch_dims != 1 or len(shape) not in (4, 5):
         raise UnknownShape
     letters = {4: "HW", 5: "DHW"}[len(shape)]
     order = f"N{letters}C" if data_format == "CHANNELS_LAST" else f"NC{letters}"
-    return _windows(
+    return windows(
         shape, kernel[:-2], kernel[-1], order, padding, strides, dilations or (1,) * len(shape), explicit_paddings
     )
 
@@ -151,7 +130,7 @@ def conv_backprop_input(
         made = tuple(elements(input_sizes))
         kernel = filter.shape[: rank - 2] if filter.shape is not None and len(filter.shape) == rank else ()
         if strides and kernel:
-            back = _windows(made, kernel, shape[channel], order, padding, strides, dilations or (1,) * rank,
+            back = windows(made, kernel, shape[channel], order, padding, strides, dilations or (1,) * rank,
                             explicit_paddings)  # fmt: skip
             for dim, given in zip(back, shape):
                 same(dim, given)
@@ -174,7 +153,7 @@ def dilation2d(
     op: Op, x: Value, filter: Value, *, strides: Sequence[int], rates: Sequence[int], padding: str
 ) -> Shapes:
     shape = with_rank(x, 4)
-    return _windows(shape, with_rank(filter, 3)[:2], shape[3], "NHWC", padding, strides, rates, ())
+    return windows(shape, with_rank(filter, 3)[:2], shape[3], "NHWC", padding, strides, rates, ())
 
 
 @infers("MaxPool", "AvgPool")
@@ -255,90 +234,12 @@ def softmax_cross_entropy(op: Op, features: Value, labels: Value) -> Shapes:
     return [shape[:1], shape]
 
 
-@infers("InTopKV2")
-def in_top_k(op: Op, predictions: Value, targets: Value, k: Value) -> Shapes:
+@infers("InTopK", "InTopKV2")
+def in_top_k(op: Op, predictions: Value, targets: Value, *k: Value) -> Shapes:
     return targets.shape
 
 
-@infers("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea")
-def resize(op: Op, images: Value, size: Value) -> Shapes:
-    shape = with_rank(images, 4)
-    height, width = sizes(size) if content_of(size) is not None else (dims.fresh("h"), dims.fresh("w"))
-    agree(all(isinstance(dim, Sym) or dim > 0 for dim in (height, width)), f"it makes images of {height} x {width}")
-    return (shape[0], height, width, shape[3])
-
-
-@infers("CropAndResize")
-def crop_and_resize(op: Op, image: Value, boxes: Value, box_ind: Value, crop_size: Value) -> Shapes:
-    height, width = sizes(crop_size)
-    return (with_rank(boxes, 2)[0], height, width, with_rank(image, 4)[3])
-
-
-@infers("AdjustContrastv2", "AdjustHue", "AdjustSaturation", "HSVToRGB", "RGBToHSV")
-def adjust(op: Op, images: Value, *others: Value) -> Shapes:
-    return images.shape
-
-
-@infers("ExtractImagePatches")
-def extract_image_patches(
-    op: Op, images: Value, *, ksizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: str
-) -> Shapes:
-    shape = with_rank(images, 4)
-    channels = shape[3] * (ksizes[1] * ksizes[2])
-    return _windows(shape, ksizes[1:3], channels, "NHWC", padding, strides, rates, ())
-
-
-@infers("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
-def non_max_suppression(op: Op, *operands: Value) -> Shapes:
-    return (dims.fresh("boxes"),)
-
-
-@infers("NonMaxSuppressionV4")
-def non_max_suppression_v4(
-    op: Op,
-    boxes: Value,
-    scores: Value,
-    max_output_size: Value,
-    iou_threshold: Value,
-    score_threshold: Value,
-    *,
-    pad_to_max_output_size: bool = False,
-) -> Shapes:
-    count = scalar(max_output_size, "boxes") if pad_to_max_output_size else dims.fresh("boxes")
-    return [(count,), ()]
-
-
-@infers("NonMaxSuppressionV5")
-def non_max_suppression_v5(
-    op: Op,
-    boxes: Value,
-    scores: Value,
-    max_output_size: Value,
-    iou_threshold: Value,
-    score_threshold: Value,
-    soft_nms_sigma: Value,
-    *,
-    pad_to_max_output_size: bool = False,
-) -> Shapes:
-    count = scalar(max_output_size, "boxes") if pad_to_max_output_size else dims.fresh("boxes")
-    return [(count,), (count,), ()]
-
-
-@infers("CombinedNonMaxSuppression")
-def combined_non_max_suppression(
-    op: Op,
-    boxes: Value,
-    scores: Value,
-    max_output_size_per_class: Value,
-    max_total_size: Value,
-    iou_threshold: Value,
-    score_threshold: Value,
-    *,
-    pad_per_class: bool = False,
-) -> Shapes:
-    batch, _, classes = with_rank(scores, 3)
-    count = scalar(max_total_size, "boxes")
-    if pad_per_class:
-        most = scalar(max_output_size_per_class, "boxes") * classes
-        count = min(count, most) if isinstance(count, int) and isinstance(most, int) else dims.fresh("boxes")
-    return [(batch, count, 4), (batch, count), (batch, count), (batch,)]
+@infers("BiasAddGrad")
+def bias_add_grad(op: Op, x: Value, *, data_format: str = "NHWC") -> Shapes:
+    shape = shape_of(x)
+    return (shape[1 if data_format == "NCHW" else -1],)

@@ -1,4 +1,4 @@
-"""Shape functions of ops on ragged tensors, whose sizes depend on data, and on sparse ones."""
+"""Shape functions of ops on ragged tensors, whose sizes depend on data."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from fuseconv.ir import dims
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.operands import (
     UnknownShape,
-    axis_in,
     content_of,
-    extents,
-    ints,
     scalar,
     shape_of,
     with_rank,
@@ -58,43 +55,3 @@ def ragged_gather(op: Op, *operands: Value) -> Shapes:
 @infers("RaggedBincount")
 def ragged_bincount(op: Op, splits: Value, values: Value, size: Value, weights: Value) -> Shapes:
     return (with_rank(splits, 1)[0] - 1, scalar(size, "bins"))
-
-
-@infers("SparseReorder")
-def reorder(op: Op, indices: Value, values: Value, shape: Value) -> Shapes:
-    return [indices.shape, values.shape]
-
-
-@infers("SparseReshape")
-def sparse_reshape(op: Op, indices: Value, shape: Value, new_shape: Value) -> Shapes:
-    (rank,) = with_rank(new_shape, 1)
-    return [(with_rank(indices, 2)[0], rank), (rank,)]
-
-
-@infers("SparseFillEmptyRows")
-def fill_empty_rows(op: Op, indices: Value, values: Value, shape: Value, default: Value) -> Shapes:
-    (count, rank), made = with_rank(indices, 2), dims.fresh("filled")
-    content = content_of(shape)
-    first = dims.fresh("rows") if content is None else content[0]
-    return [(made, rank), (made,), (first,), (count,)]
-
-
-@infers("SparseReduceSum")
-def sparse_reduce_sum(
-    op: Op, indices: Value, values: Value, shape: Value, axes: Value, *, keep_dims: bool = False
-) -> Shapes:
-    sizes = extents(shape, "dense")
-    reduced = {axis_in(axis, len(sizes)) for axis in ints(axes)}
-    if keep_dims:
-        return tuple(1 if at in reduced else size for at, size in enumerate(sizes))
-    return tuple(size for at, size in enumerate(sizes) if at not in reduced)
-
-
-@infers("SparseTensorDenseAdd")
-def sparse_dense_add(op: Op, indices: Value, values: Value, shape: Value, dense: Value) -> Shapes:
-    return dense.shape
-
-
-@infers("SparseDenseCwiseAdd", "SparseDenseCwiseDiv", "SparseDenseCwiseMul", "SparseSoftmax")
-def like_values(op: Op, indices: Value, values: Value, *others: Value) -> Shapes:
-    return values.shape

@@ -1,4 +1,4 @@
-"""Shape functions of reductions and of ops that pick the largest elements."""
+"""Shape functions of reductions, segments, histograms, and ops that pick the largest or the distinct elements."""
 
 from __future__ import annotations
 
@@ -45,8 +45,22 @@ def arg_max(op: Op, x: Value, dimension: Value) -> Shapes:
 
 
 @infers("TopKV2")
-def top_k(op: Op, x: Value, k: Value) -> Shapes:
+def top_k_v2(op: Op, x: Value, k: Value) -> Shapes:
     return [(*shape_of(x)[:-1], scalar(k, "k"))] * 2
+
+
+@infers("TopK")
+def top_k(op: Op, x: Value, *, k: int) -> Shapes:
+    return [(*shape_of(x)[:-1], k)] * 2
+
+
+@infers("ApproxTopK")
+def approximate_top_k(
+    op: Op, x: Value, *, k: int, reduction_dimension: int = -1, aggregate_to_topk: bool = True
+) -> Shapes:
+    shape = list(shape_of(x))
+    shape[axis_in(reduction_dimension, len(shape))] = k if aggregate_to_topk else dims.fresh("top")
+    return [tuple(shape)] * 2
 
 
 @infers("NthElement")
@@ -77,6 +91,13 @@ def unique_v2(op: Op, x: Value, axis: Value) -> Shapes:
     return [(*shape[:along], dims.fresh("unique"), *shape[along + 1 :]), (shape[along],)]
 
 
+@infers("UniqueWithCountsV2")
+def unique_with_counts_v2(op: Op, x: Value, axis: Value) -> Shapes:
+    shape = with_rank(x, 1)
+    count = dims.fresh("unique")
+    return [(count,), shape, (count,)]
+
+
 @infers("Where")
 def where(op: Op, condition: Value) -> Shapes:
     return (dims.fresh("where"), len(shape_of(condition)))
@@ -97,6 +118,16 @@ def list_diff(op: Op, x: Value, y: Value) -> Shapes:
 @infers("Bincount")
 def bincount(op: Op, x: Value, size: Value, weights: Value) -> Shapes:
     return (scalar(size, "bins"),)
+
+
+@infers("DenseBincount")
+def dense_bincount(op: Op, x: Value, size: Value, weights: Value) -> Shapes:
+    return (*shape_of(x)[:-1], scalar(size, "bins"))
+
+
+@infers("HistogramFixedWidth")
+def histogram(op: Op, values: Value, value_range: Value, bins: Value) -> Shapes:
+    return (scalar(bins, "bins"),)
 
 
 @infers("LowerBound", "UpperBound")
@@ -120,3 +151,13 @@ def unsorted_segment(op: Op, data: Value, segment_ids: Value, num_segments: Valu
         largest = segment_ids.data.max()
         agree(largest < count, f"it has a segment {largest} of {count}")
     return (count, *shape[len(ids) :])
+
+
+@infers("SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSum")
+def sparse_segment(op: Op, data: Value, indices: Value, ids: Value) -> Shapes:
+    return (dims.fresh("segments"), *shape_of(data)[1:])
+
+
+@infers("SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtNWithNumSegments", "SparseSegmentSumWithNumSegments")
+def sparse_segment_of_number(op: Op, data: Value, indices: Value, ids: Value, number: Value) -> Shapes:
+    return (scalar(number, "segments"), *shape_of(data)[1:])

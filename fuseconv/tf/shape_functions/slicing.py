@@ -41,18 +41,9 @@ def slice_(op: Op, x: Value, begin: Value, size: Value) -> Shapes:
 
 @infers("StridedSlice")
 def strided_slice(
-    op: Op,
-    x: Value,
-    begin: Value,
-    end: Value,
-    strides: Value,
-    *,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-) -> Shapes:
+    op: Op, x: Value, begin: Value, end: Value, strides: Value, *, begin_mask: int = 0, end_mask: int = 0,
+    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
+) -> Shapes:  # fmt: skip
     shape = shape_of(x)
     masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
     spec = SliceSpec.read((_bounds(begin, end), _bounds(end, begin), _bounds(strides, begin)), masks)
@@ -69,6 +60,11 @@ def strided_slice(
         if isinstance(entry, Take):
             result.append(length(dim, entry))
     return tuple(result)
+
+
+@infers("StridedSliceGrad")
+def strided_slice_grad(op: Op, shape: Value, *others: Value) -> Shapes:
+    return tuple(extents(shape, "whole"))
 
 
 def _bounds(value: Value, sibling: Value) -> list[Dim]:

@@ -14,7 +14,7 @@ from fuseconv.tfl.type_inference import ShapeError, axis_of, content, ints, merg
 
 @op("ReshapeOptions")
 def reshape(x: Value, shape: Index | None = None, *, new_shape: tuple[int, ...] | None = None) -> ResultType:
-    """The shape is the operand's, or where there is none the option's; one -1 stands for what is left."""
+    """Take the shape from the operand, or where there is none from the option; one -1 stands for what is left."""
     target = shape_of(shape) if shape is not None else new_shape
     if target is None or -1 not in target:
         return x.dtype, target
@@ -49,7 +49,7 @@ def concatenation(*xs: Value, axis: int = 0, fused_activation_function: str = "N
 
 @op("SliceOptions")
 def slice_(x: Value, begin: Index, size: Index) -> ResultType:
-    """A size of -1 takes all that is left."""
+    """Take size elements from begin on in each dimension; a size of -1 takes all that is left."""
     sizes = content(size)
     if sizes is None:
         return x.dtype, None if x.shape is None else unknown(len(x.shape))
@@ -63,7 +63,7 @@ def slice_(x: Value, begin: Index, size: Index) -> ResultType:
 
 
 def sliced(dim: Dim, begin: Dim | None, end: Dim | None, stride: int) -> Dim:
-    """The number of elements that begin:end:stride takes, as in Python; a bound of None is open."""
+    """Return the number of elements that begin:end:stride takes, as in Python; a bound of None is open."""
     if isinstance(dim, int) and (begin is None or isinstance(begin, int)) and (end is None or isinstance(end, int)):
         return len(range(*slice(begin, end, stride).indices(dim)))
     if stride < 0:
@@ -86,18 +86,9 @@ def sliced(dim: Dim, begin: Dim | None, end: Dim | None, stride: int) -> Dim:
 
 @op("StridedSliceOptions")
 def strided_slice(
-    x: Value,
-    begin: Index,
-    end: Index,
-    strides: Index,
-    *,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-    offset: bool = False,
-) -> ResultType:
+    x: Value, begin: Index, end: Index, strides: Index, *, begin_mask: int = 0, end_mask: int = 0,
+    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, offset: bool = False,
+) -> ResultType:  # fmt: skip
     """As TensorFlow's StridedSlice; bit i of a mask speaks of element i of begin. offset: end counts from begin."""
     steps = ints(strides)
     if x.shape is None or steps is None:
@@ -196,7 +187,7 @@ def split_v(x: Value, size_splits: Index, axis: Index, *, num_splits: int | None
 
 
 def padded(x: Value, paddings: Value) -> ResultType:
-    """paddings [rank, 2]: how much before and after each dimension."""
+    """Return the shape of x with paddings [rank, 2]: how much before and after each dimension."""
     if x.shape is None:
         return x.dtype, None
     amounts = content(paddings)
@@ -207,7 +198,7 @@ def padded(x: Value, paddings: Value) -> ResultType:
 
 @op("PadOptions")
 def pad(x: Value, paddings: Index) -> ResultType:
-    """Pads with zeros."""
+    """Pad with zeros."""
     return padded(x, paddings)
 
 

@@ -17,7 +17,7 @@ def if_(
     else_subgraph_index: FuncRef,
     results: list[ResultType],
 ) -> list[ResultType]:
-    """Runs one of two functions on xs."""
+    """Run one of two functions on xs."""
     return results
 
 
@@ -28,13 +28,13 @@ def while_(
     body_subgraph_index: FuncRef,
     results: list[ResultType] | None = None,
 ) -> list[ResultType]:
-    """Runs body on the values while cond of them holds. `results` are needed if the shapes change on the way."""
+    """Run body on the values while cond of them holds. `results` are needed if the shapes change on the way."""
     return [(x.dtype, x.shape) for x in xs] if results is None else results
 
 
 @op("CallOnceOptions")
 def call_once(*, init_subgraph_index: FuncRef) -> list[ResultType]:
-    """Runs a function without operands and results, on the first invoke only."""
+    """Run a function without operands and results, on the first invoke only."""
     return []
 
 
@@ -96,7 +96,7 @@ def multinomial(
 
 
 def known(value: Value) -> Dim:
-    """What a scalar operand says, or an unknown size."""
+    """Return what a scalar operand says, or an unknown size."""
     size = scalar(value)
     return fresh() if size is None else size
 

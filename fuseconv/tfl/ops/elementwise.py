@@ -10,17 +10,27 @@ from fuseconv.tfl.opdef import ResultType, op
 from fuseconv.tfl.type_inference import broadcast, merge, same
 
 
+@op({
+    "FLOOR_DIV": "FloorDivOptions", "FLOOR_MOD": "FloorModOptions", "POW": "PowOptions",
+    "MAXIMUM": "MaximumMinimumOptions", "MINIMUM": "MaximumMinimumOptions",
+    "SQUARED_DIFFERENCE": "SquaredDifferenceOptions", "BITWISE_XOR": "BitwiseXorOptions",
+    "RIGHT_SHIFT": "RightShiftOptions", "LOGICAL_AND": "LogicalAndOptions", "LOGICAL_OR": "LogicalOrOptions",
+})  # fmt: skip
 def binary(x: Value, y: Value) -> ResultType:
-    """Both operands are of the result's type and broadcast."""
+    """Return the type of operands of one type, and the shape that they broadcast to."""
     return x.dtype, broadcast(x.shape, y.shape)
 
 
+@op({
+    "EQUAL": "EqualOptions", "NOT_EQUAL": "NotEqualOptions", "LESS": "LessOptions", "LESS_EQUAL": "LessEqualOptions",
+    "GREATER": "GreaterOptions", "GREATER_EQUAL": "GreaterEqualOptions",
+})  # fmt: skip
 def comparison(x: Value, y: Value) -> ResultType:
     return types.BOOL, broadcast(x.shape, y.shape)
 
 
 def real_part(dtype: DType) -> DType:
-    """The type of the parts of a complex number."""
+    """Return the type of the parts of a complex number."""
     return types.FLOAT64 if dtype is types.COMPLEX128 else types.FLOAT32
 
 
@@ -41,37 +51,7 @@ def mul(x: Value, y: Value, *, fused_activation_function: str = "NONE") -> Resul
 
 @op("DivOptions")
 def div(x: Value, y: Value, *, fused_activation_function: str = "NONE") -> ResultType:
-    """Integers are divided toward zero."""
-    return binary(x, y)
-
-
-@op("FloorDivOptions")
-def floor_div(x: Value, y: Value) -> ResultType:
-    return binary(x, y)
-
-
-@op("FloorModOptions")
-def floor_mod(x: Value, y: Value) -> ResultType:
-    return binary(x, y)
-
-
-@op("PowOptions")
-def pow_(x: Value, y: Value) -> ResultType:
-    return binary(x, y)
-
-
-@op("MaximumMinimumOptions")
-def maximum(x: Value, y: Value) -> ResultType:
-    return binary(x, y)
-
-
-@op("MaximumMinimumOptions")
-def minimum(x: Value, y: Value) -> ResultType:
-    return binary(x, y)
-
-
-@op("SquaredDifferenceOptions")
-def squared_difference(x: Value, y: Value) -> ResultType:
+    """Divide; integers toward zero."""
     return binary(x, y)
 
 
@@ -80,172 +60,27 @@ def atan2(y: Value, x: Value) -> ResultType:
     return same(y)
 
 
-@op("BitwiseXorOptions")
-def bitwise_xor(x: Value, y: Value) -> ResultType:
-    return binary(x, y)
-
-
-@op("RightShiftOptions")
-def right_shift(x: Value, y: Value) -> ResultType:
-    return binary(x, y)
-
-
 @op()
 def stablehlo_and(x: Value, y: Value) -> ResultType:
-    """The bits that both have; the operands have one shape."""
+    """Return the bits that both have; the operands have one shape."""
     return same(x)
 
 
 @op("AddNOptions")
 def add_n(*xs: Value) -> ResultType:
-    """All operands have one shape."""
+    """Add operands of one shape."""
     shapes = [x.shape for x in xs if x.shape is not None]
     return xs[0].dtype, tuple(merge(dims) for dims in zip(*shapes, strict=True)) if shapes else None
 
 
-@op("EqualOptions")
-def equal(x: Value, y: Value) -> ResultType:
-    return comparison(x, y)
-
-
-@op("NotEqualOptions")
-def not_equal(x: Value, y: Value) -> ResultType:
-    return comparison(x, y)
-
-
-@op("LessOptions")
-def less(x: Value, y: Value) -> ResultType:
-    return comparison(x, y)
-
-
-@op("LessEqualOptions")
-def less_equal(x: Value, y: Value) -> ResultType:
-    return comparison(x, y)
-
-
-@op("GreaterOptions")
-def greater(x: Value, y: Value) -> ResultType:
-    return comparison(x, y)
-
-
-@op("GreaterEqualOptions")
-def greater_equal(x: Value, y: Value) -> ResultType:
-    return comparison(x, y)
-
-
-@op("LogicalAndOptions")
-def logical_and(x: Value, y: Value) -> ResultType:
-    return binary(x, y)
-
-
-@op("LogicalOrOptions")
-def logical_or(x: Value, y: Value) -> ResultType:
-    return binary(x, y)
-
-
-@op("LogicalNotOptions")
-def logical_not(x: Value) -> ResultType:
-    return same(x)
-
-
-@op("AbsOptions")
-def abs_(x: Value) -> ResultType:
-    return same(x)
-
-
-@op("NegOptions")
-def neg(x: Value) -> ResultType:
-    return same(x)
-
-
-@op("SignOptions")
-def sign(x: Value) -> ResultType:
-    return same(x)
-
-
-@op("SquareOptions")
-def square(x: Value) -> ResultType:
-    return same(x)
-
-
-@op("ExpOptions")
-def exp(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def log(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def sqrt(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def rsqrt(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def sin(x: Value) -> ResultType:
-    return same(x)
-
-
-@op("CosOptions")
-def cos(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def floor(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def ceil(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def round_(x: Value) -> ResultType:
-    """Halves go to the even neighbor."""
-    return same(x)
-
-
-@op()
-def tanh(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def logistic(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def relu(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def relu6(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def relu_n1_to_1(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def relu_0_to_1(x: Value) -> ResultType:
-    return same(x)
-
-
-@op()
-def elu(x: Value) -> ResultType:
+# ROUND takes halves to the even neighbor.
+@op({
+    "LOGICAL_NOT": "LogicalNotOptions", "ABS": "AbsOptions", "NEG": "NegOptions", "SIGN": "SignOptions",
+    "SQUARE": "SquareOptions", "EXP": "ExpOptions", "LOG": None, "SQRT": None, "RSQRT": None, "SIN": None,
+    "COS": "CosOptions", "FLOOR": None, "CEIL": None, "ROUND": None, "TANH": None, "LOGISTIC": None, "RELU": None,
+    "RELU6": None, "RELU_N1_TO_1": None, "RELU_0_TO_1": None, "ELU": None, "HARD_SWISH": "HardSwishOptions",
+})  # fmt: skip
+def unary(x: Value) -> ResultType:
     return same(x)
 
 
@@ -257,11 +92,6 @@ def leaky_relu(x: Value, *, alpha: float = 0.0) -> ResultType:
 @op()
 def prelu(x: Value, alpha: Value) -> ResultType:
     """alpha broadcasts to x."""
-    return same(x)
-
-
-@op("HardSwishOptions")
-def hard_swish(x: Value) -> ResultType:
     return same(x)
 
 
@@ -289,7 +119,7 @@ def bitcast(x: Value, *, results: list[ResultType]) -> ResultType:
 
 @op("QuantizeOptions")
 def quantize(x: Value, *, results: list[ResultType]) -> ResultType:
-    """The result's quantisation is that of the value, which the caller sets."""
+    """Quantize x; the caller sets the quantization of the result's value."""
     return results[0]
 
 
@@ -305,18 +135,10 @@ def fake_quant(
     return same(x)
 
 
-@op()
-def real(x: Value) -> ResultType:
-    return real_part(x.dtype), x.shape
-
-
-@op()
-def imag(x: Value) -> ResultType:
-    return real_part(x.dtype), x.shape
-
-
-@op()
-def complex_abs(x: Value) -> ResultType:
+@op({
+    "REAL": None, "IMAG": None, "COMPLEX_ABS": None,
+})  # fmt: skip
+def part_of_complex(x: Value) -> ResultType:
     return real_part(x.dtype), x.shape
 
 
@@ -333,7 +155,7 @@ def select_v2(condition: Value, x: Value, y: Value) -> ResultType:
 
 @op("WhereOptions")
 def where(condition: Value) -> ResultType:
-    """The indices of the elements that are not zero: [how many, rank]."""
+    """Return the indices of the elements that are not zero: [how many, rank]."""
     return types.INT64, None if condition.shape is None else (fresh(), len(condition.shape))
 
 

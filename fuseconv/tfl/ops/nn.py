@@ -12,7 +12,7 @@ from fuseconv.tfl.type_inference import broadcast, content, ints, same, shape_of
 
 
 def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: str) -> Dim:
-    """The number of positions of a window along one dimension."""
+    """Return the number of positions of a window along one dimension."""
     if padding == "SAME":
         return ceildiv(size, stride)
     return ceildiv(size - (kernel - 1) * dilation, stride)
@@ -21,7 +21,8 @@ def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: str) -> 
 def windowed(
     x: Value, kernel: Sequence[Dim], out: Dim, strides: Sequence[int], dilations: Sequence[int], padding: str
 ) -> ResultType:
-    """x [n,sizes...,c] -> [n,sizes'...,out]: an element for each position of the window along each of the sizes."""
+    """Return x [n,sizes...,c] -> [n,sizes'...,out]: an element for each position of the window along each of the
+    sizes."""
     if x.shape is None:
         return x.dtype, None
     n, *sizes, _ = x.shape
@@ -30,18 +31,10 @@ def windowed(
 
 @op("Conv2DOptions")
 def conv_2d(
-    x: Value,
-    filter: Value,
-    bias: Value,
-    *,
-    padding: str = "SAME",
-    stride_w: int = 0,
-    stride_h: int = 0,
-    fused_activation_function: str = "NONE",
-    dilation_w_factor: int = 1,
-    dilation_h_factor: int = 1,
+    x: Value, filter: Value, bias: Value, *, padding: str = "SAME", stride_w: int = 0, stride_h: int = 0,
+    fused_activation_function: str = "NONE", dilation_w_factor: int = 1, dilation_h_factor: int = 1,
     quantized_bias_type: str = "FLOAT32",
-) -> ResultType:
+) -> ResultType:  # fmt: skip
     """x [n,h,w,c], filter [out,kh,kw,in], bias [out] -> [n,h',w',out]. The kernel refuses to do without a bias."""
     if filter.shape is None:
         return x.dtype, None
@@ -51,18 +44,10 @@ def conv_2d(
 
 @op("DepthwiseConv2DOptions")
 def depthwise_conv_2d(
-    x: Value,
-    filter: Value,
-    bias: Value | None = None,
-    *,
-    padding: str = "SAME",
-    stride_w: int = 0,
-    stride_h: int = 0,
-    depth_multiplier: int = 0,
-    fused_activation_function: str = "NONE",
-    dilation_w_factor: int = 1,
+    x: Value, filter: Value, bias: Value | None = None, *, padding: str = "SAME", stride_w: int = 0,
+    stride_h: int = 0, depth_multiplier: int = 0, fused_activation_function: str = "NONE", dilation_w_factor: int = 1,
     dilation_h_factor: int = 1,
-) -> ResultType:
+) -> ResultType:  # fmt: skip
     """x [n,h,w,c], filter [1,kh,kw,c*depth_multiplier] -> [n,h',w',c*depth_multiplier]."""
     if filter.shape is None:
         return x.dtype, None
@@ -72,36 +57,20 @@ def depthwise_conv_2d(
 
 @op("TransposeConvOptions")
 def transpose_conv(
-    output_shape: Index,
-    filter: Value,
-    x: Value,
-    bias: Value | None = None,
-    *,
-    padding: str = "SAME",
-    stride_w: int = 0,
-    stride_h: int = 0,
-    fused_activation_function: str = "NONE",
+    output_shape: Index, filter: Value, x: Value, bias: Value | None = None, *, padding: str = "SAME",
+    stride_w: int = 0, stride_h: int = 0, fused_activation_function: str = "NONE",
     quantized_bias_type: str = "FLOAT32",
-) -> ResultType:
+) -> ResultType:  # fmt: skip
     """output_shape [4] of ints, filter [out,kh,kw,in], x [n,h,w,in] -> [output_shape]."""
     return x.dtype, shape_of(output_shape)
 
 
 @op("Conv3DOptions")
 def conv_3d(
-    x: Value,
-    filter: Value,
-    bias: Value | None = None,
-    *,
-    padding: str = "SAME",
-    stride_d: int = 0,
-    stride_w: int = 0,
-    stride_h: int = 0,
-    fused_activation_function: str = "NONE",
-    dilation_d_factor: int = 1,
-    dilation_w_factor: int = 1,
-    dilation_h_factor: int = 1,
-) -> ResultType:
+    x: Value, filter: Value, bias: Value | None = None, *, padding: str = "SAME", stride_d: int = 0,
+    stride_w: int = 0, stride_h: int = 0, fused_activation_function: str = "NONE", dilation_d_factor: int = 1,
+    dilation_w_factor: int = 1, dilation_h_factor: int = 1,
+) -> ResultType:  # fmt: skip
     """x [n,d,h,w,c], filter [kd,kh,kw,in,out] -> [n,d',h',w',out]."""
     if filter.shape is None:
         return x.dtype, None
@@ -112,20 +81,10 @@ def conv_3d(
 
 @op("Conv3DOptions")
 def conv_3d_transpose(
-    output_shape: Index,
-    filter: Value,
-    x: Value,
-    bias: Value | None = None,
-    *,
-    padding: str = "SAME",
-    stride_d: int = 0,
-    stride_w: int = 0,
-    stride_h: int = 0,
-    fused_activation_function: str = "NONE",
-    dilation_d_factor: int = 1,
-    dilation_w_factor: int = 1,
-    dilation_h_factor: int = 1,
-) -> ResultType:
+    output_shape: Index, filter: Value, x: Value, bias: Value | None = None, *, padding: str = "SAME",
+    stride_d: int = 0, stride_w: int = 0, stride_h: int = 0, fused_activation_function: str = "NONE",
+    dilation_d_factor: int = 1, dilation_w_factor: int = 1, dilation_h_factor: int = 1,
+) -> ResultType:  # fmt: skip
     """output_shape [5] of ints, filter [kd,kh,kw,out,in], x [n,d,h,w,in] -> [output_shape]."""
     return x.dtype, shape_of(output_shape)
 
@@ -172,13 +131,8 @@ def batch_matmul(
     return x.dtype, (*batch, x.shape[-1 if adj_x else -2], y.shape[-2 if adj_y else -1])
 
 
-def pooled(x: Value, padding: str, stride: tuple[int, int], filter: tuple[int, int]) -> ResultType:
-    """x [n,h,w,c] -> [n,h',w',c]; stride and filter are (height, width)."""
-    return windowed(x, filter, x.shape[-1] if x.shape else 0, stride, (1, 1), padding)
-
-
-@op("Pool2DOptions")
-def average_pool_2d(
+@op(dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"), "Pool2DOptions"))
+def pool_2d(
     x: Value,
     *,
     padding: str = "SAME",
@@ -188,36 +142,9 @@ def average_pool_2d(
     filter_height: int = 0,
     fused_activation_function: str = "NONE",
 ) -> ResultType:
-    """Padding does not count."""
-    return pooled(x, padding, (stride_h, stride_w), (filter_height, filter_width))
-
-
-@op("Pool2DOptions")
-def max_pool_2d(
-    x: Value,
-    *,
-    padding: str = "SAME",
-    stride_w: int = 0,
-    stride_h: int = 0,
-    filter_width: int = 0,
-    filter_height: int = 0,
-    fused_activation_function: str = "NONE",
-) -> ResultType:
-    return pooled(x, padding, (stride_h, stride_w), (filter_height, filter_width))
-
-
-@op("Pool2DOptions")
-def l2_pool_2d(
-    x: Value,
-    *,
-    padding: str = "SAME",
-    stride_w: int = 0,
-    stride_h: int = 0,
-    filter_width: int = 0,
-    filter_height: int = 0,
-    fused_activation_function: str = "NONE",
-) -> ResultType:
-    return pooled(x, padding, (stride_h, stride_w), (filter_height, filter_width))
+    """Return the type of x [n,h,w,c] -> [n,h',w',c]. AVERAGE_POOL_2D does not count the padding."""
+    channels = x.shape[-1] if x.shape else 0
+    return windowed(x, (filter_height, filter_width), channels, (stride_h, stride_w), (1, 1), padding)
 
 
 @op("L2NormOptions")
@@ -245,7 +172,7 @@ def log_softmax(x: Value) -> ResultType:
 
 
 def resized(x: Value, size: Value) -> Shape | None:
-    """x [n,h,w,c], size [height, width] -> [n,height,width,c]."""
+    """Return x [n,h,w,c], size [height, width] -> [n,height,width,c]."""
     if x.shape is None:
         return None
     height, width = content(size) or unknown(2)
@@ -269,7 +196,7 @@ def resize_nearest_neighbor(
 @op()
 def embedding_lookup(ids: Index, table: Value) -> ResultType:
     """ids [n] of int32, table [rows, ...] -> [n, ...]. Rows of quantized tables come out as floats."""
-    dtype = types.FLOAT32 if table.quantisation is not None else table.dtype
+    dtype = types.FLOAT32 if table.quantization is not None else table.dtype
     return dtype, None if ids.shape is None or table.shape is None else (*ids.shape, *table.shape[1:])
 
 

@@ -14,7 +14,7 @@ _GATES = 4
 
 
 def sequence(x: Value, width: Dim | None) -> ResultType:
-    """x [batch, time, in] or [time, batch, in] -> the same with another last dimension."""
+    """Return x [batch, time, in] or [time, batch, in] -> the same with another last dimension."""
     if x.shape is None or width is None:
         return x.dtype, None
     return x.dtype, (*x.shape[:-1], width)
@@ -25,7 +25,7 @@ def rows(value: Value | None) -> Dim | None:
 
 
 def output_width(projection: Value | None, recurrent: Value | None) -> Dim | None:
-    """The size of an LSTM's output, which is the width of its recurrent weights, or the rows of a projection."""
+    """Return the size of an LSTM's output, which is the width of its recurrent weights, or the rows of a projection."""
     if projection is not None:
         return rows(projection)
     return None if recurrent is None or recurrent.shape is None else recurrent.shape[-1]
@@ -34,7 +34,7 @@ def output_width(projection: Value | None, recurrent: Value | None) -> Dim | Non
 def both_directions(
     x: Value, forward: Dim | None, backward: Dim | None, merge_outputs: bool
 ) -> ResultType | list[ResultType]:
-    """One result of both widths if merge_outputs; else one for each direction."""
+    """Return one result of both widths if merge_outputs; else one for each direction."""
     if merge_outputs:
         return sequence(x, None if forward is None or backward is None else forward + backward)
     return [sequence(x, forward), sequence(x, backward)]
@@ -171,16 +171,9 @@ def lstm(
 
 @op("SequenceRNNOptions")
 def unidirectional_sequence_rnn(
-    x: Value,
-    weights: Value,
-    recurrent: Value,
-    bias: Value,
-    state: Value,
-    *,
-    time_major: bool = False,
-    fused_activation_function: str = "NONE",
-    asymmetric_quantize_inputs: bool = False,
-) -> ResultType:
+    x: Value, weights: Value, recurrent: Value, bias: Value, state: Value, *, time_major: bool = False,
+    fused_activation_function: str = "NONE", asymmetric_quantize_inputs: bool = False,
+) -> ResultType:  # fmt: skip
     """weights [units, in], recurrent [units, units], bias [units], state [batch, units]."""
     return sequence(x, rows(weights))
 
@@ -210,15 +203,9 @@ def bidirectional_sequence_rnn(
 
 @op("RNNOptions")
 def rnn(
-    x: Value,
-    weights: Value,
-    recurrent: Value,
-    bias: Value,
-    state: Value,
-    *,
-    fused_activation_function: str = "NONE",
+    x: Value, weights: Value, recurrent: Value, bias: Value, state: Value, *, fused_activation_function: str = "NONE",
     asymmetric_quantize_inputs: bool = False,
-) -> ResultType:
+) -> ResultType:  # fmt: skip
     """One step: x [batch, in] -> [batch, units]."""
     return sequence(x, rows(weights))
 

@@ -10,7 +10,7 @@ from fuseconv.tfl.type_inference import axis_of, ints, same, scalar, unknown
 
 
 def reduced(x: Value, axes: Value, keep_dims: bool) -> Shape | None:
-    """The shape that is left when the axes are reduced."""
+    """Return the shape that is left when the axes are reduced."""
     if x.shape is None:
         return None
     rank = len(x.shape)
@@ -23,38 +23,10 @@ def reduced(x: Value, axes: Value, keep_dims: bool) -> Shape | None:
     return tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone)
 
 
-@op("ReducerOptions")
-def sum_(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def mean(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def reduce_prod(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def reduce_max(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def reduce_min(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def reduce_any(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
-    return x.dtype, reduced(x, axes, keep_dims)
-
-
-@op("ReducerOptions")
-def reduce_all(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
+@op(dict.fromkeys(
+    ("SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL"), "ReducerOptions"
+))  # fmt: skip
+def reduction(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 
 
@@ -75,7 +47,7 @@ def cumsum(x: Value, axis: Index, *, exclusive: bool = False, reverse: bool = Fa
 
 @op("TopKV2Options")
 def topk_v2(x: Value, k: Index) -> list[ResultType]:
-    """The k largest of the last dimension, and their indices."""
+    """Return the k largest of the last dimension, and their indices."""
     size = scalar(k)
     shape = None if x.shape is None else (*x.shape[:-1], fresh() if size is None else size)
     return [(x.dtype, shape), (types.INT16 if k.dtype is types.INT16 else types.INT32, shape)]
@@ -87,7 +59,7 @@ def segment_sum(x: Value, segment_ids: Index) -> ResultType:
 
 
 def unsorted(x: Value, segment_ids: Value, num_segments: Value) -> ResultType:
-    """x [ids..., rest...] -> [num_segments, rest...]."""
+    """Return x [ids..., rest...] -> [num_segments, rest...]."""
     if x.shape is None or segment_ids.shape is None:
         return x.dtype, None
     count = scalar(num_segments)
@@ -124,7 +96,7 @@ def reduce_window(
     *,
     reduce_function: str = "UNSUPPORTED",
 ) -> ResultType:
-    """Reduces each window that lies wholly inside x. The window's sizes, strides and dilations are int64 [rank]."""
+    """Reduce each window that lies wholly inside x. The window's sizes, strides and dilations are int64 [rank]."""
     sizes, strides, dilations = ints(window_dimensions), ints(window_strides), ints(window_dilations)
     if x.shape is None or sizes is None or strides is None or dilations is None:
         return x.dtype, None if x.shape is None else unknown(len(x.shape))

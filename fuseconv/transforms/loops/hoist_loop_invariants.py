@@ -1,4 +1,6 @@
-"""Takes out of loops what does not depend on what they carry.
+"""Hoist out of loops what does not depend on their state: loop-invariant code motion, for rows of sequences too.
+
+    While(t, h): h = tanh(x[t] @ k + h @ r)  ->  y = x @ k;  While(t, h): h = tanh(y[t] + h @ r)
 
 What a step computes of invariants alone is computed once, before the loop. What it computes of one row of a sequence
 (and invariants) is computed of all rows at once, before the loop, and the step reads a row of that: the projection of
@@ -36,18 +38,18 @@ def hoist_out_of_unrolled_loops(module: Module, unroll_policy: UnrollPolicy) -> 
 
 
 def hoist(module: Module, moves: Callable[[LoopForm], bool] = lambda loop: False) -> None:
-    """Moves computation from the bodies of loops to where the loops stand, those inside others first.
+    """Move computation from the bodies of loops to where the loops stand, those inside others first.
 
     moves: of which loops also the ops that only take tensors apart or put them together."""
 
     def visit(op: Op, graph: Graph) -> None:
         loop = LoopForm(op, module)
-        _Hoist(loop, graph, module, moves(loop)).run()
+        _Hoister(loop, graph, module, moves(loop)).run()
 
     for_each_loop(module, visit)
 
 
-class _Hoist:
+class _Hoister:
     def __init__(self, loop: LoopForm, graph: Graph, module: Module, moves: bool) -> None:
         self.moves = moves
         self.loop = loop
@@ -59,7 +61,7 @@ class _Hoist:
         self.invariants: dict[Value, Value] = {}
         self.rows: dict[Value, tuple[Value, Value]] = {}
         self.carried: dict[Value, Value] = {}
-        self.gone: set[Op] = set()
+        self.erased: set[Op] = set()
 
     def run(self) -> None:
         loop = self.loop
@@ -70,24 +72,25 @@ class _Hoist:
                 self.carried.setdefault(operand, inner)
         ops, loop.body.ops = loop.body.ops, []
         for op in ops:
-            if op not in self.gone:
-                op = self.as_gather(op)
-                self.add_early(op)
-                if not self.take_out(op):
+            if op not in self.erased:
+                op = self.canonicalize_row_read(op)
+                self.reassociate_sum(op)
+                if not self.hoist_op(op):
                     loop.body.ops.append(op)
         for variable, made in enumerate(loop.body.outputs):
-            self.take_copies(variable, made.op)
+            self.forward_copied_rows(variable, made.op)
         at = self.graph.ops.index(loop.op)
         self.graph.ops[at:at] = self.before
 
-    def as_gather(self, op: Op) -> Op:
-        """A read of one row along any axis -> one along the first, of the sequence transposed before the loop."""
+    def canonicalize_row_read(self, op: Op) -> Op:
+        """Canonicalize a read of one row along any axis: x[:, t] -> GatherV2(transpose(x), t, 0), transposed before the
+        loop."""
         axis, index = row_read(op)
         x = op.operands[0] if op.operands else None
         if axis is None or index is None or x is None or x not in self.invariants or x.rank is None:
             return op
         course, steps = self.loop.course(index), self.loop.steps()
-        if op.kind == "tf.StridedSlice" and not _is_natural(course, steps):
+        if op.kind == "tf.StridedSlice" and not _is_nonnegative(course, steps):
             return op  # a negative index counts from the end
         outer = self.invariants[x]
         if axis:
@@ -115,21 +118,21 @@ class _Hoist:
     def is_invariant(self, value: Value | None) -> bool:
         return value is not None and (value.is_const or value in self.invariants)
 
-    def take_out(self, op: Op) -> bool:
-        """Moves an op before the loop; False if it stays. What is moved leaves reads of its results behind."""
+    def hoist_op(self, op: Op) -> bool:
+        """Move an op before the loop; return False if it stays. What is moved leaves reads of its results behind."""
         if not is_repeatable(op) or any(True for _ in bodies(op, self.module)):
             return False
         if any(result.dtype.is_handle for result in op.results):
             return False
         if op.operands and all(self.is_invariant(value) for value in op.operands):
-            return self.take_invariant(op)
+            return self.hoist_invariant(op)
         if constant_axis_zero(op) and self.is_invariant(op.operands[0]) and op.operands[0].shape:  # type: ignore[union-attr]
             self.rows[op.result] = op.operands[1], self.outside(op.operands[0])  # type: ignore[arg-type,assignment]
             return False
-        return self.take_rows(op)
+        return self.hoist_row_op(op)
 
-    def take_copies(self, variable: int, write: Op | None) -> None:
-        """Rows that a loop only copies, one by one, into a tensor of as many are what that tensor ends as."""
+    def forward_copied_rows(self, variable: int, write: Op | None) -> None:
+        """Forward a tensor that a loop only fills with rows, one by one: for t: y[t] = x[t] -> y = x."""
         if write is None or write.kind != "tf.XlaDynamicUpdateSlice":
             return
         held, update, begin = write.operands
@@ -144,8 +147,8 @@ class _Hoist:
         if every and steps == rows.shape[0] and held.shape == rows.shape == result.shape:  # type: ignore[index]
             replace_uses(result, rows)
 
-    def take_invariant(self, op: Op) -> bool:
-        if not is_safe(op) and not self.runs():
+    def hoist_invariant(self, op: Op) -> bool:
+        if not is_safe(op) and not self.runs_once():
             return False
         moved = copy_op(op, [self.outside(v) for v in op.operands if v is not None])
         self.before.append(moved)
@@ -158,11 +161,11 @@ class _Hoist:
         detach(op)
         return True
 
-    def runs(self) -> bool:
+    def runs_once(self) -> bool:
         steps = self.loop.steps()
         return isinstance(steps, int) and steps > 0
 
-    def take_rows(self, op: Op) -> bool:
+    def hoist_row_op(self, op: Op) -> bool:
         indices = {self.rows[v][0] for v in op.operands if v is not None and v in self.rows}
         others = [v for v in op.operands if v is not None and v not in self.rows]
         if len(indices) != 1 or not all(self.is_invariant(value) for value in others):
@@ -182,8 +185,9 @@ class _Hoist:
         detach(op)
         return True
 
-    def add_early(self, op: Op) -> None:
-        """(row + state) + bias -> (row + bias) + state, of which the first sum can move: x @ K + h @ R + b."""
+    def reassociate_sum(self, op: Op) -> None:
+        """Reassociate a sum so that more of it can move: (row + state) + bias -> (row + bias) + state, as in x @ K + h
+        @ R + b."""
         reader = next(iter(op.result.uses), None) if op.kind in _ADDS and len(op.result.uses) == 1 else None
         if reader is None or reader.kind not in _ADDS or not op.result.dtype.is_float:
             return
@@ -196,12 +200,12 @@ class _Hoist:
         index = op.operands.index(row)
         first = Op(reader.kind, [row, bias], reader.attrs, reader.name, reader.sources)
         op.set_operand(index, first.add_result(row.dtype, row.shape))
-        if not self.take_out(first):
+        if not self.hoist_op(first):
             op.set_operand(index, row)
             detach(first)
             return
         replace_uses(reader.result, op.result)
-        self.gone.add(reader)
+        self.erased.add(reader)
         detach(reader)
 
     def read(self, op: Op, rows: Value, index: Value) -> Value:
@@ -211,14 +215,14 @@ class _Hoist:
         return row
 
     def carry(self, value: Value) -> Value:
-        """The value in the body."""
+        """Return the value in the body."""
         if value not in self.carried:
             self.carried[value] = self.loop.carry(value)
         return self.carried[value]
 
 
-def _is_natural(course: tuple[Dim, int] | None, steps: Dim | None) -> bool:
-    """True if an index is known to be 0 or more in each step."""
+def _is_nonnegative(course: tuple[Dim, int] | None, steps: Dim | None) -> bool:
+    """Return whether an index is known to be 0 or more in each step."""
     if course is None:
         return False
     first, change = course

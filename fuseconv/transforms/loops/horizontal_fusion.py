@@ -1,7 +1,9 @@
-"""Ops on parts of tensors, one for each part -> one op on the tensor, and parts of its result.
+"""Fuse sibling ops on slices of a tensor horizontally: one op on the tensor, and slices of its result.
+
+    i = tanh(x @ a);  f = tanh(x @ b)  ->  i, f = split(tanh(x @ [a, b]))
 
 RNN cells multiply one state with the weights of each gate, or slice what they multiply for each gate. What is adjacent
-and the same for several gates is done for all of them at once. Parts are slices of the last dimension.
+and the same for several gates is done for all of them at once. Slices are of the last dimension.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ _ELEMENTWISE = frozenset({*UNARY, *BINARY, "BiasAdd"}) - {"Cast"}
 
 
 @dataclass(frozen=True)
-class _Part:
-    """Elements begin to begin + size of the last dimension of a tensor."""
+class _Slice:
+    """The elements begin to begin + size of the last dimension of a tensor."""
 
     whole: Value
     begin: int
@@ -39,32 +41,32 @@ class _Part:
 @module_pass("horizontal-fusion")
 def horizontal_fusion(module: Module, report: Report) -> None:
     """Join ops of a loop's body that do the same to parts of a tensor: x @ a, x @ b -> split(x @ [a, b])."""
-    for_each_loop(module, lambda op, graph: join_parts(LoopForm(op, module).body, report))
+    for_each_loop(module, lambda op, graph: fuse_siblings(LoopForm(op, module).body, report))
 
 
-def join_parts(graph: Graph, report: Report) -> None:
-    """Join the ops of a graph that do the same to parts; then takes all parts of a tensor by one op where it can."""
-    _Joiner(graph, report).run()
+def fuse_siblings(graph: Graph, report: Report) -> None:
+    """Fuse the ops of a graph that do the same to slices; then take all slices of a tensor by one op where one can."""
+    _Fuser(graph, report).run()
 
 
-class _Joiner:
+class _Fuser:
     def __init__(self, graph: Graph, report: Report) -> None:
         self.graph = graph
         self.report = report
 
     def run(self) -> None:
-        self.join_products()
-        while self.join_elementwise():
+        self.fuse_products()
+        while self.fuse_elementwise():
             pass
-        self.drop_unread()
-        self.take_apart()
-        self.take_together()
+        self.erase_unread()
+        self.split_to_slices()
+        self.slices_to_split()
 
-    def join_products(self) -> None:
-        """x @ a, x @ b with constants -> x @ [a, b]; so are convolutions of one x."""
+    def fuse_products(self) -> None:
+        """Fuse products of one x with constants: x @ a, x @ b -> x @ [a, b]; so are convolutions of one x."""
         groups: dict[tuple, list[Op]] = {}
         for op in self.graph.ops:
-            axis = _axis_of_outputs(op)
+            axis = _output_axis(op)
             if axis is not None:
                 x, weights = op.operands
                 others = [n for i, n in enumerate(weights.shape) if i != axis % len(weights.shape)]  # type: ignore[union-attr,arg-type]
@@ -75,8 +77,8 @@ class _Joiner:
                 data = np.concatenate([op.operands[1].data for op in ops], axis)  # type: ignore[union-attr]
                 self.join(ops, [x, constant(data, None, ops[0].operands[1].name)])  # type: ignore[union-attr]
 
-    def join_elementwise(self) -> bool:
-        """Joins one group of adjacent parts; False if there is none."""
+    def fuse_elementwise(self) -> bool:
+        """Fuse one group of adjacent slices: f(x[:n]), f(x[n:]) -> f(x); return False if there is none."""
         groups: dict[tuple, list[tuple[int, Op]]] = {}
         for op in self.graph.ops:
             found = self.key(op)
@@ -84,14 +86,14 @@ class _Joiner:
                 groups.setdefault(found[0], []).append((found[1], op))
         for group in groups.values():
             group.sort(key=lambda each: each[0])
-            for run in _adjacent(group):
+            for run in _contiguous_runs(group):
                 if len(run) > 1:
-                    self.join(run, [self.joined_operand(run, i) for i in range(len(run[0].operands))])
+                    self.join(run, [self.fused_operand(run, i) for i in range(len(run[0].operands))])
                     return True
         return False
 
     def key(self, op: Op) -> tuple[tuple, int] | None:
-        """What ops that can be joined have in common, and where this one's part begins."""
+        """Return what ops that can be fused have in common, and where this one's slice begins."""
         shape = op.result.shape if len(op.results) == 1 else None
         if op.type not in _ELEMENTWISE or not shape or not isinstance(shape[-1], int) or not is_repeatable(op):
             return None
@@ -102,7 +104,7 @@ class _Joiner:
             if operand is None:
                 return None
             if operand.data is not None:
-                if _is_vector(operand, shape[-1]):
+                if _is_per_channel(operand, shape[-1]):
                     common.append(("vector", len(operand.shape or ())))
                 elif operand.data.size == 1:
                     common.append(("scalar", operand.data.tobytes(), operand.shape))
@@ -117,11 +119,11 @@ class _Joiner:
             return None
         return (op.type, repr(sorted(op.attrs.items())), op.result.dtype.name, tuple(common)), begin
 
-    def joined_operand(self, run: list[Op], index: int) -> Value:
+    def fused_operand(self, run: list[Op], index: int) -> Value:
         first = run[0].operands[index]
         assert first is not None
         if first.data is not None:
-            if not _is_vector(first, run[0].result.shape[-1]):  # type: ignore[index]
+            if not _is_per_channel(first, run[0].result.shape[-1]):  # type: ignore[index]
                 return first
             return constant(np.concatenate([op.operands[index].data for op in run], -1), first.dtype, first.name)  # type: ignore[union-attr]
         part = part_of(first)
@@ -130,12 +132,13 @@ class _Joiner:
         if size == part.whole.shape[-1]:  # type: ignore[index]
             return part.whole
         ops: list[Op] = []
-        value = _taken(TfBuilder(ops, run[0]), part.whole, part.begin, int(size))
+        value = _sliced(TfBuilder(ops, run[0]), part.whole, part.begin, int(size))
         self.insert(run, ops)
         return value
 
     def join(self, run: list[Op], operands: Sequence[Value | None]) -> None:
-        """Puts one op in the place of several, and parts of its result in that of theirs."""
+        """Put one op in the place of several, and slices of its result in the place of theirs: f(a), f(b) ->
+        split(f([a, b]))."""
         made: list[Op] = []
         first = run[0]
         tf = TfBuilder(made, first)
@@ -146,7 +149,7 @@ class _Joiner:
         begin = 0
         for op, size in zip(run, sizes):
             tf.op = op
-            replace_uses(op.result, _taken(tf, whole, begin, int(size)))  # type: ignore[arg-type]
+            replace_uses(op.result, _sliced(tf, whole, begin, int(size)))  # type: ignore[arg-type]
             begin += int(size)  # type: ignore[arg-type]
         self.insert(run, made)
         for op in run:
@@ -154,11 +157,11 @@ class _Joiner:
             detach(op)
 
     def insert(self, run: list[Op], ops: list[Op]) -> None:
-        """Before the first of these ops: what they read is there, since they read parts of the same."""
+        """Insert before the first of these ops: what they read is there, since they read slices of the same."""
         at = min(self.graph.ops.index(op) for op in run)
         self.graph.ops[at:at] = ops
 
-    def drop_unread(self) -> None:
+    def erase_unread(self) -> None:
         kept: list[Op] = []
         for op in reversed(self.graph.ops):
             if op.kind in TAKES and not any(result.uses for result in op.results):
@@ -168,8 +171,8 @@ class _Joiner:
                 kept.append(op)
         self.graph.ops = kept[::-1]
 
-    def take_apart(self) -> None:
-        """A Split of which not all parts are read -> slices."""
+    def split_to_slices(self) -> None:
+        """Replace a Split of which not all results are read: split(x)[0] -> x[:n]."""
 
         def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
             parts = [part_of(result) for result in op.results if result.uses]
@@ -178,14 +181,15 @@ class _Joiner:
             tf = TfBuilder(out, op)
             for result, part in zip([result for result in op.results if result.uses], parts):
                 assert part is not None
-                replace_uses(result, _taken(tf, part.whole, part.begin, part.size))
+                replace_uses(result, _sliced(tf, part.whole, part.begin, part.size))
             return []
 
         rewrite_ops(self.graph, ("tf.Split", "tf.SplitV"), rewrite)
 
-    def take_together(self) -> None:
-        """Equal parts that cover a tensor -> one Split: XNNPACK takes it, and not one into parts that differ."""
-        parts: dict[Value, dict[Value, _Part]] = {}
+    def slices_to_split(self) -> None:
+        """Replace equal slices that cover a tensor: x[:n], x[n:] -> split(x, 2). XNNPACK takes that, and no slices that
+        differ."""
+        parts: dict[Value, dict[Value, _Slice]] = {}
         for op in self.graph.ops:
             for result in op.results:
                 part = part_of(result) if op.kind in TAKES else None
@@ -206,17 +210,17 @@ class _Joiner:
                     if part.begin == begin:
                         replace_uses(result, made)
             self.graph.ops.insert(self.graph.ops.index(first), split)
-        self.drop_unread()
+        self.erase_unread()
 
 
-def _is_vector(value: Value, size: Dim) -> bool:
-    """True of a constant with one number for each element of the last dimension, of this size."""
+def _is_per_channel(value: Value, size: Dim) -> bool:
+    """Return whether a constant has one number for each element of the last dimension, of this size."""
     assert value.data is not None
     return bool(value.shape) and value.data.size == value.data.shape[-1] == size
 
 
-def _axis_of_outputs(op: Op) -> int | None:
-    """The axis of constant weights that the last dimension of the result comes from; None of any other op."""
+def _output_axis(op: Op) -> int | None:
+    """Return the axis of constant weights that the last dimension of the result comes from; None of any other op."""
     if op.kind not in ("tf.MatMul", "tf.Conv2D") or op.result.shape is None:
         return None
     x, weights = op.operands
@@ -230,8 +234,8 @@ def _axis_of_outputs(op: Op) -> int | None:
 
 
 
-def part_of(value: Value) -> _Part | None:
-    """The part of a tensor's last dimension that a value is; None if it is none."""
+def part_of(value: Value) -> _Slice | None:
+    """Return the slice of a tensor's last dimension that a value is; None if it is none."""
     op = value.op
     if op is None or op.kind not in TAKES:
         return None
@@ -241,12 +245,12 @@ def part_of(value: Value) -> _Part | None:
     size = value.shape[-1]
     if not isinstance(size, int) or not isinstance(whole.shape[-1], int) or whole.shape[:-1] != value.shape[:-1]:
         return None
-    begin = _begin(op, value.index, len(whole.shape))
-    return None if begin is None else _Part(whole, begin, size)
+    begin = _slice_begin(op, value.index, len(whole.shape))
+    return None if begin is None else _Slice(whole, begin, size)
 
 
-def _begin(op: Op, index: int, rank: int) -> int | None:
-    """Where a result of an op begins in the last dimension; None if the op takes a part of another."""
+def _slice_begin(op: Op, index: int, rank: int) -> int | None:
+    """Return where a result of an op begins in the last dimension; None if the op takes a part of another."""
     if op.kind in ("tf.Split", "tf.SplitV"):
         axis = content_of(op.operands[0 if op.kind == "tf.Split" else 2])
         if axis is None or axis.reshape(-1)[0] not in (-1, rank - 1):
@@ -263,7 +267,7 @@ def _begin(op: Op, index: int, rank: int) -> int | None:
     return first if first >= 0 else first + int(op.operands[0].shape[-1])  # type: ignore[union-attr,index,arg-type]
 
 
-def _taken(tf: TfBuilder, whole: Value, begin: int, size: int) -> Value:
+def _sliced(tf: TfBuilder, whole: Value, begin: int, size: int) -> Value:
     assert whole.shape is not None
     *bounds, masks = SliceSpec((*[WHOLE] * (len(whole.shape) - 1), Take(begin, begin + size))).operands()
     made = tf.StridedSlice(whole, *bounds, **masks)
@@ -271,8 +275,8 @@ def _taken(tf: TfBuilder, whole: Value, begin: int, size: int) -> Value:
     return made
 
 
-def _adjacent(group: list[tuple[int, Op]]) -> Iterator[list[Op]]:
-    """The ops whose parts follow one another without a gap."""
+def _contiguous_runs(group: list[tuple[int, Op]]) -> Iterator[list[Op]]:
+    """Yield the ops whose slices follow one another without a gap."""
     run: list[Op] = []
     end: int | None = None
     for begin, op in group:

@@ -1,4 +1,5 @@
-"""Loops that count down (tf.scan(reverse=True), tf.foldr) count up instead, as all that looks at loops expects."""
+"""Normalize loops that count down (tf.scan(reverse=True), tf.foldr): they count up, as all that looks at loops
+expects."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def normalize_loops(module: Module) -> bool:
 
 
 def _is_previous(made: Value, value: Value) -> bool:
-    """True if a step takes 1 off a whole number."""
+    """Return whether a step takes 1 off a whole number."""
     op = made.op
     if op is None or value.dtype not in (types.INT32, types.INT64) or value.shape != () or value not in op.operands:
         return False
@@ -49,7 +50,7 @@ def _is_previous(made: Value, value: Value) -> bool:
 
 
 def _test(loop: LoopForm, i: int) -> tuple[Op, int] | None:
-    """What compares a variable with a constant in the condition, and the last number for which it holds."""
+    """Return what compares a variable with a constant in the condition, and the last number for which it holds."""
     value = loop.cond.inputs[i]
     for reader in value.uses:
         place = next((n for n, operand in enumerate(reader.operands) if operand is value), 0)
@@ -87,5 +88,5 @@ def _turn(loop: LoopForm, i: int, test: Op, last: int, graph: Graph) -> None:
 
 
 def _replace(old: Value, new: Value) -> None:
-    """Lets all read another value that is made of this one."""
+    """Let all read another value that is made of this one."""
     replace_uses_except(old, new, (new.op,))

@@ -1,4 +1,4 @@
-"""Several steps of a loop become one iteration, or all of them no loop at all.
+"""Unroll loops: several steps become one iteration, or all of them no loop at all.
 
 Rows that the steps read from a sequence and write to one move by the block: of x [steps, ...] an iteration reads one
 element of x as [iterations, k, ...]; what it writes is such an element too.
@@ -36,7 +36,7 @@ def unroll_loops(module: Module, unroll_policy: UnrollPolicy, report: Report) ->
 
 
 def unroll(module: Module, choose: Choose, report: Report) -> None:
-    """Unrolls the loops whose number of steps is known, as far as `choose` says, those inside others first."""
+    """Unroll the loops whose number of steps is known, as far as `choose` says, those inside others first."""
 
     def visit(op: Op, graph: Graph) -> None:
         loop = LoopForm(op, module)
@@ -76,12 +76,12 @@ class _Unrolled:
         self.writes = {i: item for i in range(len(loop.op.results)) if (item := self.item_of(i)) is not None}
 
     def is_place(self, value: Value | None) -> bool:
-        """True of the counter of steps from 0."""
+        """Return whether variable i counts steps from 0."""
         i = self.loop.counter_of(value)
         return i is not None and self.loop.counters[i] == 0
 
     def has_rows(self, value: Value | None) -> bool:
-        """True if there is one row for each step, and all that is unknown of its shape is one dimension."""
+        """Return whether there is one row for each step, and all that is unknown of its shape is one dimension."""
         shape = None if value is None else value.shape
         return shape is not None and shape[0] == self.steps and sum(isinstance(dim, Sym) for dim in shape) < 2
 
@@ -93,7 +93,7 @@ class _Unrolled:
         return None if i is None else _Read(op, i)
 
     def item_of(self, i: int) -> Value | None:
-        """What a step writes as its row of variable i; None if that is no sequence written row by row."""
+        """Return what a step writes as its row of variable i; None if that is no sequence written row by row."""
         made, held = self.loop.body.outputs[i].op, self.loop.body.inputs[i]
         if made is None or made.kind != "tf.XlaDynamicUpdateSlice" or made.operands[0] is not held:
             return None
@@ -108,7 +108,7 @@ class _Unrolled:
         return row.op.operands[0] if self.is_place(_first(begin)) else None
 
     def replace_loop(self) -> None:
-        """All steps, one after the other, stand in the loop's place."""
+        """Put all steps, one after the other, in the loop's place."""
         loop = self.loop
         out: list[Op] = []
         tf = TfBuilder(out, loop.op)
@@ -125,7 +125,7 @@ class _Unrolled:
         detach(loop.op)
 
     def widen(self, k: int) -> None:
-        """An iteration takes k steps; what is left of them stands behind the loop."""
+        """Take k steps an iteration; what is left of them stands behind the loop."""
         loop, count = self.loop, self.steps // k
         rest = range(count * k, self.steps)
         before: list[Op] = []
@@ -174,7 +174,7 @@ class _Unrolled:
             detach(op)
 
     def report_rows(self) -> None:
-        """Says where the ops are that every step needed to read and write its rows."""
+        """Say where the ops are that every step needed to read and write its rows."""
         for op in (*(read.op for read in self.reads), *(self.outputs[i].op for i in self.writes)):
             assert op is not None
             self.report.removed(op, _RULE, "the rows of several steps are read and written at once")
@@ -188,7 +188,7 @@ class _Unrolled:
         place: Value | None,
         ops: list[Op] | None = None,
     ) -> dict[int, list[Value]]:
-        """Builds the ops of these steps; `state` becomes what the variables are after them. Returns what each step
+        """Build the ops of these steps; `state` becomes what the variables are after them. Returns what each step
         writes to each sequence. place: the number of the iteration, of which these are the steps; None outside."""
         loop = self.loop
         skipped = {read.op for read in self.reads} | {self.outputs[i].op for i in self.writes}
@@ -215,7 +215,7 @@ class _Unrolled:
         return items
 
     def counted(self, tf: TfBuilder, i: int, number: int, k: int, place: Value | None) -> Value:
-        """A counter in a step."""
+        """Return the counter at a step."""
         like = self.loop.body.inputs[i]
         fixed = constant(np.array(number, like.dtype.numpy), like.dtype, like.name)
         if place is None:
@@ -225,7 +225,7 @@ class _Unrolled:
         return tf.AddV2(tf.Mul(wide, factor), fixed)
 
     def count_iterations(self, tf: TfBuilder, count: int) -> Value:
-        """Adds the variable that counts iterations, and lets the condition test it."""
+        """Add the variable that counts iterations, and let the condition test it."""
         loop = self.loop
         place = loop.carry(constant(np.array(0, np.int32), types.INT32, loop.op.name))
         test = TfBuilder([], loop.op)
@@ -238,7 +238,7 @@ class _Unrolled:
         return place
 
     def end_iteration(self, state: list[Value | None], ops: list[Op]) -> None:
-        """Sets what the body returns; counters of steps stay as they are, unread."""
+        """Set what the body returns; counters of steps stay as they are, unread."""
         loop = self.loop
         place = loop.body.inputs[-1]
         following = TfBuilder(loop.body.ops, loop.op).AddV2(place, 1)
@@ -247,7 +247,7 @@ class _Unrolled:
         loop.body.outputs = [*state, *loop.body.inputs[len(state) : -1], following]  # type: ignore[list-item]
 
     def redirect(self, ends: list[Value | None], made: list[Op]) -> None:
-        """Lets the readers of the loop's results, but the ops `made` of these, read the ends."""
+        """Let the readers of the loop's results, but the ops `made` of these, read the ends."""
         own = set(made)
         for i, (result, end) in enumerate(zip(self.loop.op.results, ends)):
             if i in self.loop.counters:
@@ -269,7 +269,7 @@ class _Unrolled:
         return made
 
     def part(self, tf: TfBuilder, value: Value | None, start: int) -> Value:
-        """The rows from `start` on."""
+        """Return the rows from `start` on."""
         assert value is not None and value.shape is not None
         rank = len(value.shape)
         made = tf.Slice(value, [start] + [0] * (rank - 1), [-1] * rank)
@@ -289,7 +289,7 @@ class _Unrolled:
 
 
 def _first(begin: Value | None) -> Value | None:
-    """The first number of a vector that is put together of numbers."""
+    """Return the first number of a vector that is put together of numbers."""
     while begin is not None and begin.op is not None and begin.op.kind in ("tf.ConcatV2", "tf.Pack", "tf.Reshape"):
         begin = begin.op.operands[0]
         if begin is not None and begin.rank == 0:

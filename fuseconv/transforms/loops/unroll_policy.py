@@ -1,4 +1,5 @@
-"""Loops that no fused op stands for are made fast: what they carry, what a step computes, how many steps are one.
+"""Decide how loops that no fused op stands for are made fast: what they carry, what a step computes, how many steps are
+one.
 
 `rnn` says what becomes of a loop whose steps multiply matrices, of a known number of steps: "loop" leaves a loop,
 "unroll" none; "auto", and "fused" where no fused op took the loop, go by what was measured.
@@ -43,7 +44,7 @@ _MOST_BYTES = 8 << 20
 
 
 class UnrollPolicy:
-    """Decides, once for each loop, how many of its steps one iteration takes; `rnn` as above."""
+    """Decide, once for each loop, how many of its steps one iteration takes; `rnn` as above."""
 
     def __init__(self, rnn: str) -> None:
         self.rnn = rnn

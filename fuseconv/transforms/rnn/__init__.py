@@ -1,1 +1,1 @@
-"""Loops that are recurrent layers -> calls of annotated functions, which fusions know."""
+"""Raise loops that are recurrent layers: While(...) -> call of an annotated function, which fusions know."""

@@ -1,8 +1,15 @@
-"""Takes a loop apart into a loop for each cell, and what is computed of all steps at once between and behind them.
+"""Distribute a loop: one loop for each recurrent cell, and what needs no loop computed of all steps at once.
 
-A cell further up reads what the step has made of a state further down, and nothing else of it: so its loop can run
-after that of the lower one, along the sequence of that state. What else a step computes of its input and of such states
-before a cell multiplies it by its weights, or before it puts it out (h + x of a residual cell), needs no loop at all.
+    While(t, a, b): a = cell1(x[t], a); b = cell2(relu(a), b); y[t] = a + b
+    ->  While(t, a): a = cell1(x[t], a); s[t] = a
+        u = relu(s)
+        While(t, b): b = cell2(u[t], b); v[t] = b
+        y = s + v
+
+The states that depend on each other (the strongly connected components of their dependences) are one cell. A cell
+further up reads what the step has made of a state further down, and nothing else of it: so its loop can run after that
+of the lower one, along the sequence of that state. What else a step computes of its input and of such states before a
+cell multiplies it by its weights, or before it puts it out (h + x of a residual cell), needs no loop at all.
 """
 
 from __future__ import annotations
@@ -16,7 +23,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op, replace_uses
 from fuseconv.ir.rewriter import Speculative, add_function, erase_function
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.traits import PRODUCTS
-from fuseconv.transforms.rnn.masking import unmasked
+from fuseconv.transforms.rnn.masking import strip_mask
 from fuseconv.transforms.rnn.recurrence import Loop, NotALoop, classify, known_size
 from fuseconv.transforms.rnn.vectorize_body import Stacked
 
@@ -39,22 +46,24 @@ class Fission:
             erase_function(self.module.functions, self.loop.op.attrs[name].name)
 
 
-def split(op: Op, module: Module, trial: Speculative) -> Fission | None:
-    """The parts of a loop; None if it has but one. The parts of a masked loop have the same mask.
+def split_loop(op: Op, module: Module, trial: Speculative) -> Fission | None:
+    """Split a loop into one for each cell; return None if it has but one. The parts of a masked loop have the same
+    mask.
 
     Raises NotALoop if a group of states reads more of another one than what the step makes of its states."""
     whole = classify(op, module)
-    loop, _ = unmasked(whole)
-    groups = _groups(loop)
+    loop, _ = strip_mask(whole)
+    groups = _connected_states(loop)
     made = {loop.made[i] for i in loop.states}
-    one = len(groups) == 1 and all(output.item in made for output in loop.outputs) and not _cuts(loop, groups[0])
+    one = len(groups) == 1 and all(output.item in made for output in loop.outputs)
+    one = one and not _vectorizable_inputs(loop, groups[0])
     if not groups or one:
         return None
-    return _Splitter(loop, whole, module, trial.ops).run(groups)
+    return _LoopSplitter(loop, whole, module, trial.ops).run(groups)
 
 
-def _reached(start: Value, stops: Collection[Value]) -> set[Value]:
-    """The values that a value is made of; what the stops are made of is not looked at."""
+def _backward_slice(start: Value, stops: Collection[Value]) -> set[Value]:
+    """Return the backward slice of a value: all that it is made of. What the stops are made of is not looked at."""
     found: set[Value] = set()
     pending: list[Value | None] = [start]
     while pending:
@@ -67,13 +76,13 @@ def _reached(start: Value, stops: Collection[Value]) -> set[Value]:
     return found
 
 
-def _groups(loop: Loop) -> list[list[int]]:
-    """The states that depend on each other, each group behind those that it reads."""
+def _connected_states(loop: Loop) -> list[list[int]]:
+    """Return the strongly connected components of the states, each behind those that it reads."""
     body, states = loop.body, loop.states
     made = {loop.made[i] for i in states}
     reads: dict[int, set[int]] = {}
     for i in states:
-        found = _reached(loop.made[i], made)
+        found = _backward_slice(loop.made[i], made)
         reads[i] = {j for j in states if body.inputs[j] in found or (loop.made[j] in found and j != i)}
     while True:
         wider = {i: known.union(*(reads[j] for j in known)) for i, known in reads.items()}
@@ -90,19 +99,19 @@ def _groups(loop: Loop) -> list[list[int]]:
     return groups
 
 
-def _cuts(loop: Loop, group: list[int]) -> list[Value]:
-    """What the cell of a group multiplies by its weights, where the step has computed it of its input and of what it
-    made of other groups' states."""
+def _vectorizable_inputs(loop: Loop, group: list[int]) -> list[Value]:
+    """Return what can be computed of all steps at once for a group: what its cell multiplies by its weights, where the
+    step has computed that of its input and of what it made of other groups' states."""
     others = {loop.made[i] for i in loop.states if i not in group}
     states = {loop.body.inputs[i] for i in loop.states}
     given = {item.item for item in loop.inputs} | others
-    inside = set().union(*(_reached(loop.made[i], others) for i in group))
+    inside = set().union(*(_backward_slice(loop.made[i], others) for i in group))
     cuts: dict[Value, None] = {}
 
     def visit(value: Value | None) -> None:
         if value is None or value.op is None or value in given:
             return
-        reached = _reached(value, others)
+        reached = _backward_slice(value, others)
         if not reached & states and reached & given:
             cuts[value] = None
         elif value.op.kind == "tf.ConcatV2":
@@ -115,8 +124,8 @@ def _cuts(loop: Loop, group: list[int]) -> list[Value]:
     return list(cuts)
 
 
-class _Splitter:
-    """loop: without its mask; whole: with it."""
+class _LoopSplitter:
+    """Split a loop into one for each cell. loop: without its mask; whole: with it."""
 
     def __init__(self, loop: Loop, whole: Loop, module: Module, out: list[Op]) -> None:
         self.loop = loop
@@ -139,7 +148,7 @@ class _Splitter:
         self.stacked = Stacked(loop, whole.inputs, self.tf, self.steps())
 
     def run(self, groups: list[list[int]]) -> Fission:
-        parts = [_Part(self, group) for group in groups]
+        parts = [_CellLoop(self, group) for group in groups]
         computed = [output for output in self.loop.outputs if output.item not in self.made]
         if any(not output.every for output in computed):
             raise NotALoop("it keeps what the last step computes of a state")
@@ -151,7 +160,7 @@ class _Splitter:
         read = {value for part in parts for value in part.read}
         for value in [*items.values(), *(cut for part in parts for cut in part.cuts)]:
             assert value is not None
-            read |= _reached(value, self.made.keys())
+            read |= _backward_slice(value, self.made.keys())
         for state in self.loop.states:
             self.width(state)
         results: dict[Value, Value] = {}
@@ -180,7 +189,7 @@ class _Splitter:
         return _width(None if operand is None else operand.shape)
 
     def steps(self) -> Value:
-        """The number of steps, outside of the loop."""
+        """Return the number of steps, outside of the loop."""
         if isinstance(self.loop.steps, int):
             return self.tf.ints(self.loop.steps)
         (bound, *_) = self.bounds
@@ -194,18 +203,18 @@ def _width(shape: Shape | None) -> int:
     return shape[1]
 
 
-class _Part:
+class _CellLoop:
     """The loop of one group of states."""
 
-    def __init__(self, whole: _Splitter, group: list[int]) -> None:
+    def __init__(self, whole: _LoopSplitter, group: list[int]) -> None:
         self.whole = whole
         self.group = group
         loop = whole.loop
         body = loop.body
-        self.cuts = _cuts(loop, group)
+        self.cuts = _vectorizable_inputs(loop, group)
         others = {value for value, i in whole.made.items() if i not in group}.union(self.cuts)
         self.lists = [o.variable for o in loop.outputs if whole.made.get(o.item, -1) in group]
-        found = set().union(*(_reached(body.outputs[i], others) for i in (*group, *self.lists)))
+        found = set().union(*(_backward_slice(body.outputs[i], others) for i in (*group, *self.lists)))
         if any(body.inputs[i] in found for i in loop.states if i not in group):
             raise NotALoop("a cell reads the last state of another")
         # In the order of the body.
@@ -217,8 +226,8 @@ class _Part:
         ]  # fmt: skip
         self.results: dict[Value, Value] = {}
 
-    def build(self, number: int, handed: list[int]) -> None:
-        """Builds the loop. handed: the states that other groups read."""
+    def build(self, number: int, published: list[int]) -> None:
+        """Build the loop of the group. published: the states that other groups read."""
         whole, loop = self.whole, self.whole.loop
         name = f"{loop.op.name}/cell{number}"
         cond, cond_values = self.graph(f"{name}/cond", loop.cond)
@@ -240,10 +249,10 @@ class _Part:
         _copy(loop.cond.ops, loop.cond.outputs, cond_values, cond.ops)
         _copy(loop.body.ops, [loop.body.outputs[i] for i in self.kept], values, body.ops)
         cond.outputs = [_mapped(cond_values, value) for value in loop.cond.outputs]
-        for state in handed:
+        for state in published:
             made = self.add_list(cond, body, f"made{state}")
             tf = TfBuilder(body.ops, loop.op)
-            item = self.handed_over(tf, state, values)
+            item = self.published_state(tf, state, values)
             written.append(tf.TensorListSetItem(made, values[loop.body.inputs[whole.counter]], item))
             operands.append(whole.tf.TensorListReserve(
                 whole.element_shape(state), whole.steps(), dtype=types.VARIANT, element_dtype=types.FLOAT32
@@ -257,14 +266,15 @@ class _Part:
         whole.out.append(op)
         whole.built.append(op)
         self.results = {loop.op.results[i]: result for i, result in zip(self.kept, op.results)}
-        for state, result in zip(handed, op.results[len(self.kept) + len(self.read) :]):
+        for state, result in zip(published, op.results[len(self.kept) + len(self.read) :]):
             stack = whole.tf.TensorListStack(result, whole.element_shape(state), dtype=types.FLOAT32)
             stack.shape = (loop.steps, whole.batch, whole.width(state))
             whole.stacked.rows[loop.made[state]] = stack
             whole.lists[loop.made[state]] = whole.as_list(stack)
 
-    def handed_over(self, tf: TfBuilder, state: int, values: dict[Value, Value]) -> Value:
-        """What the step makes of a state. Where steps are masked, zeros at those, which its reader leaves out too."""
+    def published_state(self, tf: TfBuilder, state: int, values: dict[Value, Value]) -> Value:
+        """Return what the step makes of a state, for those who read it. Where steps are masked, zeros at those, which
+        its reader leaves out too."""
         loop = self.whole.loop
         made, selection = loop.made[state], loop.body.outputs[state].op
         if made is loop.body.outputs[state] or selection is None:
@@ -277,7 +287,7 @@ class _Part:
         return tf.add(selection.type, operands, dict(selection.attrs), made.dtype, made.shape)
 
     def graph(self, name: str, like: Graph) -> tuple[Graph, dict[Value, Value]]:
-        """A graph that takes the variables that are kept, and what stands in it for those of the whole loop."""
+        """Return a graph that takes the variables that are kept, and what stands in it for those of the whole loop."""
         graph = Graph(name, dict(like.attrs))
         values: dict[Value, Value] = {}
         for i in self.kept:
@@ -295,8 +305,8 @@ def _mapped(values: dict[Value, Value], value: Value) -> Value:
 
 
 def _copy(ops: Iterable[Op], outputs: Iterable[Value], values: dict[Value, Value], out: list[Op]) -> None:
-    """Copies the ops that the outputs need, on the values that are known already."""
-    needed = set().union(*(_reached(value, values.keys()) for value in outputs))
+    """Copy the ops that the outputs need, on the values that are known already."""
+    needed = set().union(*(_backward_slice(value, values.keys()) for value in outputs))
     for op in ops:
         if all(result in values for result in op.results) or not any(result in needed for result in op.results):
             continue

@@ -1,8 +1,11 @@
-"""Loops that leave steps out: which steps of a row count, and what becomes of the states and outputs at the others.
+"""Match masked loops: which steps of a row count, and what becomes of the states and outputs at the others.
+
+    state' = select(mask[t], step(x[t], state), state)  ->  state' = step(x[t], state), and the mask apart
+    output' = select(mask[t], state', output)           ->  the output is held where a step does not count
 
 At a step that does not count each state stays what it was, and what is put out is either what the step before put out
-or always the same: state' = select(mask, step(x, state), state). Whether a step counts is told by a mask, a sequence
-beside that of the inputs, or by the number of steps of each row. What counts may be written either way round.
+or always the same. Whether a step counts is told by a mask, a sequence beside that of the inputs, or by the number of
+steps of each row (t < lengths). What counts may be written either way round.
 """
 
 from __future__ import annotations
@@ -19,7 +22,6 @@ from fuseconv.tf.traits import REPEATS, RESHAPES, SELECTS
 from fuseconv.transforms.rnn.recurrence import Input, Loop, NotALoop, Output, known_size
 from fuseconv.transforms.rnn.sequence import Sequence
 
-# Ops that give each row what it has, in another number of columns.
 # Comparisons of the step's number with lengths, by whether the number stands first: do they hold where a step counts?
 _COMPARISONS = {
     ("tf.Less", True): True, ("tf.GreaterEqual", True): False,
@@ -29,30 +31,30 @@ _COMPARISONS = {
 
 @dataclass(frozen=True)
 class _Condition:
-    """When a step counts. source: the step's mask, or the lengths, in the body. inverted: it counts where the mask is
-    false, or from the length on."""
+    """The condition under which a step counts. source: the step's mask, or the lengths, in the body. inverted: it
+    counts where the mask is false, or from the length on."""
 
     source: Value
     inverted: bool
 
 
 @dataclass(frozen=True)
-class _Choice:
-    """What a mask selects: `counted` where the condition holds, else `other`."""
+class _Select:
+    """A selection on a mask: `counted` where the condition holds, else `other`."""
 
     condition: _Condition
     counted: Value
     other: Value
 
-    def turned(self) -> _Choice:
-        """The same, said the other way round."""
+    def inverted_form(self) -> _Select:
+        """Return the same selection under the inverted condition: select(c, x, y) -> select(not c, y, x)."""
         condition = replace(self.condition, inverted=not self.condition.inverted)
-        return _Choice(condition, self.other, self.counted)
+        return _Select(condition, self.other, self.counted)
 
 
 @dataclass(frozen=True)
 class Masked:
-    """How a loop leaves steps out.
+    """The masking of a loop: how it leaves steps out.
 
     variable: that holds the mask's sequence, or the lengths. mask: that sequence; None if lengths tell. inverted: steps
     count where the mask is false. held: a step that does not count puts out what the step before it did, else always
@@ -68,15 +70,16 @@ class Masked:
     previous: int | None
 
 
-def unmasked(loop: Loop) -> tuple[Loop, Masked | None]:
-    """The loop as it would be if all steps counted, with what tells which of them do; None if all do.
+def strip_mask(loop: Loop) -> tuple[Loop, Masked | None]:
+    """Strip a loop of its mask: state' = select(mask, step(x, state), state) -> state' = step(x, state). Returns the
+    loop as it would be if all steps counted, with what tells which of them do; None if all do.
 
     Raises NotALoop if anything else is left out at the steps that do not count than what they make."""
     if not any(_is_select(loop.made[i]) for i in loop.states):
         if loop.longest is not None:
             raise NotALoop("it may end before its sequence does")
         return loop, None
-    choices = {i: _kept(loop, i) for i in loop.states if loop.body.inputs[i].uses}
+    choices = {i: _state_select(loop, i) for i in loop.states if loop.body.inputs[i].uses}
     conditions = {choice.condition for choice in choices.values()}
     if len(conditions) != 1:
         raise NotALoop("its states have different masks")
@@ -86,7 +89,7 @@ def unmasked(loop: Loop) -> tuple[Loop, Masked | None]:
         raise NotALoop("the first steps of each row are masked, not the last ones")
     variable = mask.variable if mask is not None else loop.body.inputs.index(condition.source)
     held = Masked(variable, mask, condition.inverted, True, None, (), None)
-    masked, outputs = _outputs(loop, choices, condition, held)
+    masked, outputs = _masked_outputs(loop, choices, condition, held)
     if loop.longest is not None:
         lengths = None if mask is not None else loop.op.operands[variable]
         if loop.longest is not lengths or (outputs and (masked.held or masked.first is not None)):
@@ -101,32 +104,32 @@ def unmasked(loop: Loop) -> tuple[Loop, Masked | None]:
     return plain, masked
 
 
-def _kept(loop: Loop, state: int) -> _Choice:
-    """What is selected for a state, which is kept where a step does not count."""
+def _state_select(loop: Loop, state: int) -> _Select:
+    """Return the selection that makes a state, which keeps the old one where a step does not count."""
     made, old = loop.made[state], loop.body.inputs[state]
-    choice = _choice(loop, made)
+    choice = _select_of(loop, made)
     if choice is None and _is_select(made):
         raise NotALoop("a condition that is neither a mask nor a number of steps decides what a step keeps")
     if choice is not None and choice.counted is old:
-        choice = choice.turned()
+        choice = choice.inverted_form()
     if choice is None or choice.other is not old:
         raise NotALoop("a masked step does not keep all states")
     return choice
 
 
-def _outputs(
-    loop: Loop, choices: dict[int, _Choice], condition: _Condition, masked: Masked
+def _masked_outputs(
+    loop: Loop, choices: dict[int, _Select], condition: _Condition, masked: Masked
 ) -> tuple[Masked, list[Output]]:
-    """What a masked loop puts out at the steps that do not count, and at the others."""
+    """Return what a masked loop puts out at the steps that do not count, and at the others."""
     # What is read by nothing but the selection, or by nothing at all, is carried only to be put out once more.
     carried = [i for i in loop.states if all(reader.kind in SELECTS for reader in loop.body.inputs[i].uses)]
     outputs = loop.outputs
     holder = next((i for i in carried if i in choices), None)
     first = None if holder is None else loop.op.operands[holder]
     if len(outputs) == 1:
-        choice = _choice(loop, outputs[0].item)
+        choice = _select_of(loop, outputs[0].item)
         if choice is not None and choice.condition.inverted != condition.inverted:
-            choice = choice.turned()
+            choice = choice.inverted_form()
         if choice is None or choice.condition != condition:
             raise NotALoop("its outputs are not masked as its states are")
         holder = next((i for i, known in choices.items() if known == choice), None)
@@ -143,12 +146,12 @@ def _outputs(
         first = None
     elif first is not None and (holder is None or first.rank != 2):
         raise NotALoop("a masked step puts out something else than the step before it, or zeros")
-    carriers = dict.fromkeys([*carried, *([] if holder is None else [holder]), *_for_nobody(loop)])
+    carriers = dict.fromkeys([*carried, *([] if holder is None else [holder]), *_unread_lists(loop)])
     return replace(masked, first=first, carriers=tuple(carriers), previous=carried[0] if carried else None), outputs
 
 
-def _for_nobody(loop: Loop) -> list[int]:
-    """The variables that are put out at masked steps to a list that nobody reads, and serve for nothing else."""
+def _unread_lists(loop: Loop) -> list[int]:
+    """Return the variables that are put out at masked steps to a list that nobody reads, and serve for nothing else."""
     writers = {loop.made[i].op for i in loop.unread}
 
     def serves(reader: Op) -> bool:
@@ -161,7 +164,7 @@ def _for_nobody(loop: Loop) -> list[int]:
 
 
 def _is_zero(value: Value) -> bool:
-    """True of a tensor that is known to hold nothing but zeros."""
+    """Return whether a tensor is known to hold nothing but zeros."""
     if value.is_const:
         return not np.any(value.data)
     op = value.op
@@ -178,8 +181,8 @@ def _is_select(value: Value) -> bool:
     return value.op is not None and value.op.kind in SELECTS
 
 
-def _choice(loop: Loop, value: Value) -> _Choice | None:
-    """What a value is, if a mask decides on each row of it; None of any other."""
+def _select_of(loop: Loop, value: Value) -> _Select | None:
+    """Return the selection that a value is, if a mask decides on each row of it; None of any other."""
     op = value.op
     if op is None or op.kind not in SELECTS or value.rank != 2:
         return None
@@ -187,11 +190,12 @@ def _choice(loop: Loop, value: Value) -> _Choice | None:
     # A vector is one number a row for Select, for SelectV2 one a column.
     by_row = test.rank == 2 or (test.rank == 1 and op.kind == "tf.Select")
     condition = _condition(loop, test) if by_row else None
-    return None if condition is None else _Choice(condition, yes, no)
+    return None if condition is None else _Select(condition, yes, no)
 
 
 def _condition(loop: Loop, value: Value) -> _Condition | None:
-    """What decides on each row; None if it is neither a mask nor a comparison of lengths with the step's number."""
+    """Return what decides on each row; None if it is neither a mask nor a comparison of lengths with the step's
+    number."""
     inverted = False
     while True:
         given = next((given for given in loop.inputs if given.item is value), None)
@@ -203,7 +207,7 @@ def _condition(loop: Loop, value: Value) -> _Condition | None:
             return None
         if op.kind == "tf.LogicalNot":
             inverted = not inverted
-        elif not _keeps_rows(op):
+        elif not _preserves_rows(op):
             break
         value = _operand(op, 0)
     if len(op.operands) != 2:
@@ -218,8 +222,8 @@ def _condition(loop: Loop, value: Value) -> _Condition | None:
     return None
 
 
-def _keeps_rows(op: Op) -> bool:
-    """True if each row of [batch] or [batch, 1] keeps its place, and gets more columns at most."""
+def _preserves_rows(op: Op) -> bool:
+    """Return whether each row of [batch] or [batch, 1] keeps its place, and gets more columns at most."""
     if not op.operands:
         return False
     old, new = _operand(op, 0).shape, op.result.shape
@@ -234,7 +238,7 @@ def _keeps_rows(op: Op) -> bool:
 
 
 class Handover:
-    """Hands what tells which steps count, and what is put out at others, to the function that a masked loop becomes.
+    """Hand what tells which steps count, and what is put out at others, to the function that a masked loop becomes.
 
     x: the sequence of the inputs. The mask is handed over as [batch, time] or [time, batch], as x is, and in its order.
     Raises NotALoop if it cannot be brought into this form."""
@@ -251,15 +255,15 @@ class Handover:
                 raise NotALoop("its mask is not known to be [batch, time]")
             plain = not masked.inverted and not self.mask.backwards and (self.mask.time_axis, x.time_axis) == (1, 1)
             if plain and not x.backwards:
-                self.lengths = _lengths(self.mask.source)
+                self.lengths = _sequence_lengths(self.mask.source)
 
     @property
     def variables(self) -> set[int]:
-        """The loop's variables that hold it."""
+        """Return the loop's variables that hold it."""
         return {self.masked.variable, *self.masked.carriers}
 
     def operands(self, tf: TfBuilder) -> list[Value | None]:
-        """The mask, the numbers of steps, and the output before any step counts, outside of the function."""
+        """Return the mask, the numbers of steps, and the output before any step counts, outside of the function."""
         if self.lengths is not None:
             return [None, tf.as_int32(tf.Squeeze(self.lengths, squeeze_dims=[1])), self.masked.first]
         if self.mask is None:
@@ -278,7 +282,8 @@ class Handover:
         return [mask, None, self.masked.first]
 
     def inside(self, tf: TfBuilder, given: dict[str, Value], steps: Value) -> dict[int, Value]:
-        """What stands in the function for the variables; for the mask its sequence, of which the loop may read a list.
+        """Return what stands in the function for the variables; for the mask its sequence, of which the loop may read a
+        list.
 
         given: the function's inputs by their names in the contract; steps: the number of steps."""
         values: dict[int, Value] = {}
@@ -306,19 +311,19 @@ class Handover:
         return values
 
 
-def _lengths(mask: Value) -> Value | None:
-    """The numbers of steps [batch, 1] of which a mask [batch, time] is made, as tf.sequence_mask does."""
+def _sequence_lengths(mask: Value) -> Value | None:
+    """Return the numbers of steps [batch, 1] of which a mask [batch, time] is made, as tf.sequence_mask does."""
     op = mask.op
     if op is None or op.kind not in ("tf.Less", "tf.Greater"):
         return None
     numbers, lengths = op.operands if op.kind == "tf.Less" else op.operands[::-1]
     assert numbers is not None and lengths is not None
     fits = lengths.rank == 2 and lengths.shape[1] == 1 and lengths.dtype in (types.INT32, types.INT64)  # type: ignore[index]
-    return lengths if fits and _counts(numbers) else None
+    return lengths if fits and _is_iota(numbers) else None
 
 
-def _counts(value: Value) -> bool:
-    """True of the numbers 0, 1, 2, ... in a row."""
+def _is_iota(value: Value) -> bool:
+    """Return whether a value holds the numbers 0, 1, 2, ... in a row."""
     if value.data is not None:
         row = value.data.reshape(-1)
         return value.shape in ((row.size,), (1, row.size)) and bool((row == np.arange(row.size)).all())

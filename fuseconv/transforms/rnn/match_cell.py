@@ -1,4 +1,4 @@
-"""Which cell a step is: an LSTM's, a simple RNN's, or none that TFLite has a kernel for."""
+"""Match the cell that a step is: an LSTM's, a simple RNN's, or none that TFLite has a kernel for."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class Cell:
         return self.kind == "lstm" and len(self.gates) == 3
 
 
-def recognise(loop: Loop) -> Cell:
-    """The cell that a loop runs at each step. Raises NoCell."""
+def recognize(loop: Loop) -> Cell:
+    """Return the cell that a loop runs at each step. Raises NoCell."""
     step = Step(loop)
     if len(loop.states) == 2:
         for h, c in (loop.states, loop.states[::-1]):
@@ -81,14 +81,14 @@ def recognise(loop: Loop) -> Cell:
 
 
 def _let_through(step: Step, h: int) -> list[Atom]:
-    """The factors of an LSTM's output, if the state h is one."""
+    """Return the factors of an LSTM's output, if the state h is one."""
     columns = step.definition(h)
     output = columns.whole if columns is not None else None
     return (output and _projected(output)[0].factors) or []
 
 
 def _projected(output: Poly) -> tuple[Poly, Part | None, float]:
-    """An output before it is projected, the matrix that does so, and where the result is clipped."""
+    """Return an output before it is projected, the matrix that does so, and where the result is clipped."""
     product, clip = output.atom, 0.0
     if isinstance(product, Call) and isinstance(product.argument.atom, Product):
         unclipped, clip = _unclipped(output, "output")
@@ -97,7 +97,7 @@ def _projected(output: Poly) -> tuple[Poly, Part | None, float]:
 
 
 def _of_new(atom: Atom, c: int) -> bool:
-    """True of a function of what the step makes of the state c."""
+    """Return whether a value is a function of what the step makes of the state c."""
     source = atom.argument.atom if isinstance(atom, Call) else None
     return isinstance(source, Source) and source.role == "next" and source.index == c
 
@@ -154,9 +154,9 @@ def _lstm(step: Step, h: int, c: int) -> Cell:
 
 
 def _entering(state: Poly, old: Poly, new: Poly, name: str) -> tuple[list[Poly], tuple[Poly | None, ...], bool]:
-    """What a new state is made of: the sums of the gates i and f, or of f alone where i is 1 - f, and the candidate;
-    the cell states that these gates, and the output's, may see; whether f is 1 - the sigmoid of its sum. name: of the
-    function that the output is made with."""
+    """Return what a new state is made of: the sums of the gates i and f, or of f alone where i is 1 - f, and the
+    candidate; the cell states that these gates, and the output's, may see; whether f is 1 - the sigmoid of its sum.
+    name: of the function that the output is made with."""
     coupled = _coupled(state, old)
     if coupled is not None:
         gate, candidate, negative = coupled
@@ -171,8 +171,8 @@ def _entering(state: Poly, old: Poly, new: Poly, name: str) -> tuple[list[Poly],
 
 
 def _coupled(state: Poly, old: Poly) -> tuple[Atom, Atom, bool] | None:
-    """The gate and the candidate of f * old + (1 - f) * new, or of (1 - f) * old + f * new, which is the third; None of
-    any other state."""
+    """Return the gate and the candidate of f * old + (1 - f) * new, or of (1 - f) * old + f * new, which is the third;
+    None of any other state."""
     alone = [factors(m) for m, number in state.terms if number == 1 and len(factors(m)) == 1]
     taken = [factors(m) for m, number in state.terms if number == -1 and len(factors(m)) == 2]
     mixed = [factors(m) for m, number in state.terms if number == 1 and len(factors(m)) == 2]
@@ -189,7 +189,7 @@ def _coupled(state: Poly, old: Poly) -> tuple[Atom, Atom, bool] | None:
 
 
 def _unclipped(state: Poly, name: str) -> tuple[Poly, float]:
-    """A state before it is clipped, and at which number."""
+    """Return a state before it is clipped, and at which number."""
     clip = state.atom
     limits = bounds(clip.name) if isinstance(clip, Call) else None
     if limits is None or not isinstance(clip, Call):
@@ -209,7 +209,7 @@ def _has_name(atom: Atom, name: str) -> bool:
 
 
 def _gated(atom: Atom, name: str) -> Poly:
-    """What a gate is the sigmoid of."""
+    """Return what a gate is the sigmoid of."""
     if isinstance(atom, Call) and atom.name == "Sigmoid":
         return atom.argument
     if isinstance(atom, Call):
@@ -224,7 +224,7 @@ def _activation(atom: Atom, name: str) -> str:
 
 
 def _gate(argument: Poly, h: int, cell: Poly | None = None) -> tuple[int, Gate]:
-    """The weights of a gate, with the number of the loop's input that it reads."""
+    """Return the weights of a gate, with the number of the loop's input that it reads."""
     kernel: list[Part] = []
     recurrent: list[Part] = []
     peephole: list[Part] = []
@@ -260,7 +260,7 @@ def _gate(argument: Poly, h: int, cell: Poly | None = None) -> tuple[int, Gate]:
 
 
 def describe(atom: Atom) -> str:
-    """An atom in words, for a reason."""
+    """Return an atom in words, for a reason."""
     if isinstance(atom, Call):
         return atom.name if atom.name == "hard_sigmoid" else atom.name.partition(" ")[0].lower()
     if isinstance(atom, Opaque):

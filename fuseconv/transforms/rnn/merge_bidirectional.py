@@ -1,4 +1,5 @@
-"""A layer that reads a sequence forwards and one that reads it backwards become one composite.
+"""Merge layers of both directions: one that reads a sequence forwards and one that reads it backwards become one
+composite.
 
 The composite's function holds both calls, so that each is fused on its own where the composite is not.
 """
@@ -42,15 +43,15 @@ class _Direction:
         return self.op.operands[0]
 
     def operands(self) -> list[Value | None]:
-        """Those behind x."""
+        """Return the operands behind x."""
         return [self.op.operands[i] if i < len(self.op.operands) else None for i in _INTERFACES[self.kind][0]]
 
     def fits(self, other: _Direction) -> bool:
-        """True of a layer that is alike, the other way round."""
+        """Return whether the other layer is alike, the other way round."""
         return self.backwards != other.backwards and self.traits() == other.traits()
 
     def traits(self) -> tuple:
-        """What an op of both directions has only once: the LSTM's allows for one number of units."""
+        """Return what an op of both directions has only once: the LSTM's allows for one number of units."""
         sizes = [value.shape for value in self.operands()[3:4] if value is not None and self.kind == "lstm"]
         return self.x, self.kind, self.time_axis, self.others, sizes
 
@@ -108,7 +109,7 @@ def _is_reversal(reader: Op, axis: int) -> bool:
 
 
 def _pair(graph: Graph, first: _Direction, second: _Direction, module: Module) -> bool:
-    """Puts the call of both in the place of the second one; False, with nothing changed, if it cannot stand there."""
+    """Put the call of both in the place of the second one; False, with nothing changed, if it cannot stand there."""
     start, end = graph.ops.index(first.op), graph.ops.index(second.op)
     after: list[Op] = []
     made = set(first.op.results)
@@ -135,7 +136,7 @@ def _pair(graph: Graph, first: _Direction, second: _Direction, module: Module) -
 
 
 def _call(forward: _Direction, backward: _Direction, reversals: list[Op], module: Module) -> Op:
-    """The call of both, and its function, which makes their calls and does the reversals."""
+    """Return the call of both, and its function, which makes their calls and does the reversals."""
     name = f"bidirectional_{forward.kind}_paired"
     attrs = dict(forward.others) | {"time_major": forward.time_axis == 0}
     function = Graph(f"{forward.op.name}/{name}", {"_implements": FuncRef(name, attrs)})

@@ -20,7 +20,7 @@ _SWAP = [1, 0, 2]
 
 
 class Outline:
-    """Builds the function and the call. Raises NotALoop or NoCell, with nothing changed, if they cannot be built."""
+    """Build the function and the call. Raises NotALoop or NoCell, with nothing changed, if they cannot be built."""
 
     def __init__(self, loop: Loop, cell: Cell, masked: Masked | None, module: Module) -> None:
         self.loop = loop
@@ -37,7 +37,7 @@ class Outline:
         self.require_readers()
 
     def require_interface(self) -> None:
-        """All that the loop is given from outside must be what the contract hands over."""
+        """Require that all that the loop is given from outside is what the contract hands over."""
         handed = {self.given.variable, *self.cell.states, *self.loop.bounds, *self.loop.counters}
         handed |= {*self.loop.unread, *(output.variable for output in self.loop.outputs)}
         handed |= self.handover.variables if self.handover is not None else set()
@@ -51,7 +51,7 @@ class Outline:
         return value.dtype in (types.INT32, types.INT64) and known_size(value) == self.loop.steps
 
     def is_end(self, output: Output, state: int) -> bool:
-        """True if nothing is read of a list of all that the steps make of a state but what the last one does."""
+        """Return whether nothing is read of a list of all that the steps make of a state but what the last one does."""
         stacks = self.loop.op.results[output.variable].uses
         return (
             output.item is self.loop.made[state]
@@ -62,7 +62,7 @@ class Outline:
         )
 
     def require_output(self) -> Output | None:
-        """The list of the outputs; None if the loop keeps none."""
+        """Return the list of the outputs; None if the loop keeps none."""
         h, *others = (self.loop.made[i] for i in self.cell.states)
         outputs = [output for output in self.loop.outputs if output not in self.ends]
         if any(output.item in others for output in outputs):
@@ -88,7 +88,7 @@ class Outline:
 
     @property
     def length(self) -> Value | None:
-        """The number of the outputs in their list, where it is made with so many."""
+        """Return the number of the outputs in their list, where it is made with so many."""
         assert self.output is not None
         made = self.loop.op.operands[self.output.variable]
         if made is None or made.op is None or made.op.kind != "tf.TensorListReserve":
@@ -103,7 +103,8 @@ class Outline:
         return shape[1 - self.sequence.time_axis]
 
     def fixed_batch(self) -> dict[str, int]:
-        """The size of the batch by its symbol, where it is unknown to the input, and a state has several rows."""
+        """Return the size of the batch by its symbol, where it is unknown to the input, and a state has several
+        rows."""
         for state in self.cell.states:
             rows = self.loop.op.operands[state].shape[0]  # type: ignore[union-attr,index]
             if isinstance(rows, int) and rows > 1 and isinstance(self.batch, Sym):
@@ -113,13 +114,13 @@ class Outline:
         return {}
 
     def width(self, state: int) -> int:
-        """The number of columns of a state."""
+        """Return the number of columns of a state."""
         initial = self.loop.op.operands[state]
         assert initial is not None and initial.shape is not None and isinstance(initial.shape[1], int)
         return initial.shape[1]
 
     def build(self, out: list[Op], dead: set[Op]) -> None:
-        """Appends the call to `out`, and lets it stand for the loop."""
+        """Append the call to `out`, and let it stand for the loop."""
         op, cell = self.loop.op, self.cell
         tf = TfBuilder(out, op)
         weights = build_weights(tf, cell)
@@ -158,7 +159,7 @@ class Outline:
         return attrs
 
     def redirect(self, tf: TfBuilder, last: Value, every: Value, finals: list[Value], dead: set[Op]) -> list[Op]:
-        """Lets the readers of the loop read the call; returns the ops between them."""
+        """Let the readers of the loop read the call; return the ops between them."""
         out: list[Op] = []
         between = TfBuilder(out, tf.op)
         for i, state in zip(self.cell.states, finals):
@@ -192,7 +193,7 @@ class Outline:
         return out
 
     def redirect_stack(self, tf: TfBuilder, stack: Op, last: Value, every: Value) -> None:
-        """Lets the readers of the stacked outputs [time, batch, units] read the call's results."""
+        """Let the readers of the stacked outputs [time, batch, units] read the call's results."""
         assert self.output is not None
         time_major = self.sequence.time_axis == 0
         tf.op = stack
@@ -211,7 +212,7 @@ class Outline:
         replace_uses(stack.result, sequence)
 
     def fill(self, function: Graph, call: Op) -> None:
-        """Builds the function: the loop, between ops that lead from the contract's operands to its results."""
+        """Build the function: the loop, between ops that lead from the contract's operands to its results."""
         op, cell = self.loop.op, self.cell
         first = ["output0"] if self.handover is not None else []
         names = ["x", "h0", "c0"][: 1 + len(cell.states)]
@@ -245,7 +246,7 @@ class Outline:
         function.outputs = [*self.outputs(tf, inner, x), *(inner.results[i] for i in cell.states)]
 
     def as_input(self, function: Graph, given: Value, variable: int) -> Value:
-        """What is handed over, in the place of an operand of the loop: as a list if that is one."""
+        """Return what is handed over, in the place of an operand of the loop: as a list if that is one."""
         operand = self.loop.op.operands[variable]
         assert operand is not None
         if operand.dtype is not types.VARIANT or operand.op is None:
@@ -267,12 +268,12 @@ class Outline:
         return tf.add(made.type, [shape, size], dict(made.attrs), types.VARIANT)
 
     def steps(self, tf: TfBuilder, x: Value, dtype: types.DType) -> Value:
-        """The number of steps."""
+        """Return the number of steps."""
         size = tf.size(x, self.given.axis)
         return size if dtype is types.INT32 else tf.Cast(size, dtype=dtype)
 
     def outputs(self, tf: TfBuilder, inner: Op, x: Value) -> list[Value]:
-        """The last output, and all outputs. Where the loop does not keep them all, nobody reads the second."""
+        """Return the last output, and all outputs. Where the loop does not keep them all, nobody reads the second."""
         last = inner.results[self.cell.states[0]]
         if self.masked is not None and self.masked.previous is not None:
             last = inner.results[self.masked.previous]
@@ -291,7 +292,7 @@ class Outline:
 
 
 def _element_shape(given: Value | None, shape: Shape) -> Value:
-    """The shape of a list's elements [batch, ...], as the model says it if that is constant."""
+    """Return the shape of a list's elements [batch, ...], as the model says it if that is constant."""
     if given is not None and given.is_const:
         return given
     return constant(np.array([-1, *(dim if isinstance(dim, int) else -1 for dim in shape[1:])], np.int32))

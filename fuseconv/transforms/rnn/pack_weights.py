@@ -1,4 +1,4 @@
-"""Builds the weights that a recognised cell's fused op takes, as tf ops on the weights of the model."""
+"""Build the weights that a recognized cell's fused op takes, as tf ops on the weights of the model."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _filled(tf: TfBuilder, number: float, units: int) -> Value:
 
 
 def build_part(tf: TfBuilder, part: Part) -> Value:
-    """A part of a weight: [n], or [rows, columns]."""
+    """Return a part of a weight: [n], or [rows, columns]."""
     value, (start, _) = part.value, part.columns
     shape = value.shape
     if part.rows is None:
@@ -64,7 +64,7 @@ def build_part(tf: TfBuilder, part: Part) -> Value:
 
 
 def _bias(tf: TfBuilder, bias: Poly, units: int) -> Value:
-    """A sum of vectors and a number: [units]."""
+    """Return a sum of vectors and a number: [units]."""
     number = 0.0
     parts: list[Part] = []
     for monomial, coefficient in bias.terms:
@@ -97,7 +97,8 @@ def _signed(tf: TfBuilder, gate: Gate, value: Value) -> Value:
 
 
 def _matrix(tf: TfBuilder, gates: Sequence[Gate], of: Callable[[Gate], tuple[Part, ...]]) -> Value:
-    """The gates' matrices side by side, each the sum of its parts; neighbours in the model are cut out together."""
+    """Return the gates' matrices side by side, each the sum of its parts; neighbors in the model are cut out
+    together."""
     if any(len(of(gate)) != 1 or gate.negative for gate in gates):
         sums = [_total(tf, [build_part(tf, p) for p in sorted(of(gate), key=lambda p: p.order)]) for gate in gates]
         return _side_by_side(tf, [_signed(tf, gate, total) for gate, total in zip(gates, sums)], 1)

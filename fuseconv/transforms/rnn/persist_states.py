@@ -1,4 +1,4 @@
-"""States of fused recurrent ops that outlive an invoke stay in the ops' own variable tensors."""
+"""Persist states of fused recurrent ops that outlive an invoke: they stay in the ops' own variable tensors."""
 
 from __future__ import annotations
 
@@ -88,14 +88,15 @@ def _warn(report: Report, warning: str) -> None:
 
 
 def _replace(op: Op, state: Value) -> None:
-    """Puts a variable tensor that nothing writes in the place of a state."""
+    """Put a variable tensor that nothing writes in the place of a state."""
     kept = Value(state.dtype, state.shape, state.name)
     kept.variable = True
     replace_uses(state, kept)
 
 
 def _only_uses(module: Module, names: dict[Value, set[str]], op: Op, index: int) -> list[Op]:
-    """The ops that read and write the model's variable that a state is kept in; none unless the variable can go."""
+    """Return the ops that read and write the model's variable that a state is kept in; none unless the variable can
+    go."""
     state = op.operands[index]
     assert state is not None and state.op is not None
     read = state.op.operands[0].op if state.op.operands[0] is not None else None
@@ -113,8 +114,8 @@ def _only_uses(module: Module, names: dict[Value, set[str]], op: Op, index: int)
 
 
 def _is_final(value: Value, op: Op, index: int) -> bool:
-    """True of what a state is after the op has run, as the fusions build it: the last output, or what is cut from
-    behind it."""
+    """Return whether a value is what a state is after the op has run, as the fusions build it: the last output, or what
+    is cut from behind it."""
     made, state = value.op, _STATES[op.kind][index]
     if made is None or not made.operands or made.operands[0] is None:
         return False

@@ -1,4 +1,4 @@
-"""What a step of a loop computes, as polynomials whose equality does not depend on how the author wrote them.
+"""Represent what a step of a loop computes as polynomials, whose equality does not depend on how the author wrote them.
 
 A tensor [batch, n] is a row of columns. Each piece of it is a sum of products of atoms: the step's input and states,
 their products with matrices, vectors of weights, and elementwise functions of such sums. Cutting columns out of a piece
@@ -46,7 +46,7 @@ class Part:
         return self.value.name, self.rows or (), self.columns, self.transposed
 
     def cut(self, start: int, stop: int) -> Part:
-        """The columns [start, stop) of this part."""
+        """Return the columns [start, stop) of this part."""
         return replace(self, columns=(self.columns[0] + start, self.columns[0] + stop))
 
 
@@ -134,7 +134,7 @@ class Poly:
         return self._hash
 
     def cut(self, start: int, stop: int) -> Poly:
-        """The columns [start, stop)."""
+        """Return the columns [start, stop)."""
         return poly(
             (frozenset((atom.cut(start, stop), power) for atom, power in monomial), coefficient)
             for monomial, coefficient in self.terms
@@ -153,7 +153,7 @@ class Poly:
 
     @property
     def number(self) -> float | None:
-        """The number that it is; None if it holds any atom."""
+        """Return the number that it is; None if it holds any atom."""
         if not self.terms:
             return 0.0
         ((monomial, coefficient), *others) = self.terms
@@ -161,13 +161,13 @@ class Poly:
 
     @property
     def atom(self) -> Atom | None:
-        """The atom that it is; None if it is anything else."""
+        """Return the atom that it is; None if it is anything else."""
         factors = self.factors
         return factors[0] if factors is not None and len(factors) == 1 else None
 
     @property
     def factors(self) -> list[Atom] | None:
-        """The atoms of which it is the product; None if it is a sum or has a number before it."""
+        """Return the atoms of which it is the product; None if it is a sum or has a number before it."""
         if len(self.terms) != 1:
             return None
         ((monomial, coefficient),) = self.terms
@@ -175,7 +175,7 @@ class Poly:
 
 
 def poly(terms: Iterable[tuple[Monomial, float]]) -> Poly:
-    """The sum of these terms, like ones put together."""
+    """Return the sum of these terms, like ones put together."""
     sums: dict[Monomial, float] = {}
     for monomial, coefficient in terms:
         sums[monomial] = sums.get(monomial, 0.0) + coefficient
@@ -193,7 +193,7 @@ def of_number(number: float) -> Poly:
 
 
 def factors(monomial: Monomial) -> list[Atom]:
-    """The atoms of a product, each as often as it occurs."""
+    """Return the atoms of a product, each as often as it occurs."""
     return [atom for atom, power in monomial for _ in range(power)]
 
 
@@ -218,11 +218,11 @@ class Columns:
 
     @property
     def whole(self) -> Poly | None:
-        """The polynomial of all columns; None if they differ."""
+        """Return the polynomial of all columns; None if they differ."""
         return self.pieces[0][0] if len(self.pieces) == 1 else None
 
     def cut(self, start: int, stop: int) -> Columns:
-        """The columns [start, stop)."""
+        """Return the columns [start, stop)."""
         pieces: list[tuple[Poly, int | None]] = []
         at = 0
         for piece, width in self.pieces:
@@ -239,12 +239,12 @@ def one_piece(piece: Poly, width: int | None) -> Columns:
 
 
 def side_by_side(parts: Iterable[Columns]) -> Columns:
-    """The columns of several tensors, one after the other."""
+    """Return the columns of several tensors, one after the other."""
     return Columns(tuple(piece for part in parts for piece in part.pieces))
 
 
 def elementwise(function: Callable[..., Poly], *operands: Columns) -> Columns | None:
-    """The function of each column, where the operands have the same number of them or are numbers; else None."""
+    """Return the function of each column, where the operands have the same number of them or are numbers; else None."""
     widths = {operand.width for operand in operands} - {None}
     if len(widths) > 1:
         return None
@@ -269,7 +269,7 @@ def _edges(operand: Columns) -> list[int]:
 
 
 def close(a: float, b: float) -> bool:
-    """True of two numbers that an author means to be one."""
+    """Return whether two numbers are meant to be one."""
     return abs(a - b) <= 1e-5 * max(abs(a), abs(b), 1e-6)
 
 
@@ -277,12 +277,12 @@ _CLIPS = {(0.0, math.inf): "Relu", (0.0, 6.0): "Relu6"}
 
 
 def clip_name(low: float, high: float) -> str:
-    """The name of the function that keeps numbers within bounds."""
+    """Return the name of the function that keeps numbers within bounds."""
     return _CLIPS.get((low, high), f"clip({low!r}, {high!r})")
 
 
 def bounds(name: str) -> tuple[float, float] | None:
-    """The bounds of a function that keeps numbers within some; None of any other."""
+    """Return the bounds of a function that keeps numbers within some; None of any other."""
     if name.startswith("clip("):
         low, high = name[len("clip(") : -1].split(", ")
         return float(low), float(high)
@@ -290,7 +290,7 @@ def bounds(name: str) -> tuple[float, float] | None:
 
 
 def call(name: str, argument: Poly) -> Poly:
-    """A function of a polynomial, under its usual name where it is written otherwise."""
+    """Return a function of a polynomial, under its usual name where it is written otherwise."""
     number = dict(argument.terms).get(ONE, 0.0)
     if name == "Reciprocal" and number == 1:
         # 1 / (1 + exp(-z))
@@ -304,7 +304,7 @@ def call(name: str, argument: Poly) -> Poly:
 
 
 def renamed(value: Poly) -> Poly:
-    """The function that a sum of functions is, where it has a name: (1 + tanh(z / 2)) / 2, relu6(z + 3) / 6."""
+    """Return the function that a sum of functions is, where it has a name: (1 + tanh(z / 2)) / 2, relu6(z + 3) / 6."""
     terms: Mapping[Monomial, float] = dict(value.terms)
     calls = [
         (atom, terms[m]) for m in terms if len(m) == 1 for atom, power in m if power == 1 and isinstance(atom, Call)

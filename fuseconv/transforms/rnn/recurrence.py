@@ -1,4 +1,4 @@
-"""What the variables of a loop are: counters, bounds, sequences that it reads and writes, and states."""
+"""Classify the variables of a loop: counters, bounds, sequences that it reads and writes, and states."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Output:
-    """A list that the loop writes, and that is read afterwards.
+    """A list that the loop writes, and that is read afterward.
 
     item: what a step writes, in the body. every: the list keeps the items of all steps, in their order (backwards: the
     first one last); else only the last one's."""
@@ -75,12 +75,12 @@ class Loop:
 
     @property
     def invariants(self) -> list[int]:
-        """The variables that no step changes."""
+        """Return the variables that no step changes."""
         return [i for i, value in enumerate(self.body.inputs) if self.body.outputs[i] is value]
 
 
 def classify(op: Op, module: Module) -> Loop:
-    """Finds out what a While's variables are. Raises NotALoop if one of them is none of these."""
+    """Find out what a While's variables are. Raises NotALoop if one of them is none of these."""
     form = LoopForm(op, module)
     for inner in form.body.ops:
         if has_effect(inner, module, {}) or any(True for _ in bodies(inner, module)):
@@ -125,7 +125,7 @@ class _Classifier:
         return loop
 
     def steps(self) -> tuple[Dim, list[int]]:
-        """How often the body runs, from the comparisons of counters with bounds in the condition."""
+        """Return how often the body runs, from the comparisons of counters with bounds in the condition."""
         position = {value: i for i, value in enumerate(self.cond.inputs)}
         counts: set[Dim] = set()
         bounds: list[int] = []
@@ -175,14 +175,15 @@ class _Classifier:
         return self.form.known(value)
 
     def along(self, value: Value | None, steps: Dim) -> bool | None:
-        """False if an index goes from the first element to the last, True for the other way round, None for neither."""
+        """Return False if an index goes from the first element to the last, True for the other way round, None for
+        neither."""
         course = self.form.course(value)
         if course == (0, 1):
             return False
         return True if course == (steps - 1, -1) else None
 
     def read(self, op: Op, steps: Dim) -> Input | None:
-        """The sequence of which an op of the body reads an element; None if the op does not."""
+        """Return the sequence of which an op of the body reads an element; None if the op does not."""
         variable = self.index.get(op.operands[0]) if op.operands and op.operands[0] is not None else None
         if variable is None or self.body.outputs[variable] is not op.operands[0]:
             return None
@@ -212,7 +213,7 @@ class _Classifier:
         return Input(op.result, variable, tensor, axis, backwards)
 
     def written(self, variable: int, steps: Dim) -> Output:
-        """What a list gets at each step."""
+        """Return what a list gets at each step."""
         made, initial = self.body.outputs[variable].op, self.op.operands[variable]
         start = initial.op if initial is not None else None
         held = self.body.inputs[variable]
@@ -240,7 +241,7 @@ class _Classifier:
 
 
 def known_size(value: Value | None) -> Dim | None:
-    """A scalar integer that is constant, or known from shapes; None of any other value."""
+    """Return a scalar integer that is constant, or known from shapes; None of any other value."""
     if value is None or (value.data is None and value.content is None):
         return None
     elements = np.asarray(value.data if value.data is not None else value.content)
@@ -251,7 +252,7 @@ def known_size(value: Value | None) -> Dim | None:
 
 
 def _largest_of(value: Value | None) -> Value | None:
-    """The vector of which a value is the largest element."""
+    """Return the vector of which a value is the largest element."""
     op = value.op if value is not None else None
     if op is None or op.kind != "tf.Max" or op.operands[0] is None:
         return None
@@ -259,7 +260,7 @@ def _largest_of(value: Value | None) -> Value | None:
 
 
 def _listed(value: Value) -> Value | None:
-    """The tensor whose rows a list holds; None of any other list."""
+    """Return the tensor whose rows a list holds; None of any other list."""
     op = value.op
     if op is None or op.kind not in ("tf.TensorListFromTensor", *_SCATTERS):
         return None
@@ -272,7 +273,7 @@ def _listed(value: Value) -> Value | None:
 
 
 def is_stack(op: Op) -> bool:
-    """True of an op that makes a tensor of all items of a list, in their order."""
+    """Return whether an op makes a tensor of all items of a list, in their order."""
     if op.kind == "tf.TensorListGather":
         held, indices = op.operands[:2]
         return held is not None and indices is not None and counts(indices, held)

@@ -1,5 +1,15 @@
-"""Rolls up cells that the model has unrolled: equal steps, each of which reads one element of an unpacked sequence, and
-of its mask, and what the step before it has made, become the body of a loop."""
+"""Reroll loops: equal steps that a model has written out become the body of a loop.
+
+    x0, x1, x2 = Unpack(x)
+    h1 = tanh(x0 @ k + h0 @ r)
+    h2 = tanh(x1 @ k + h1 @ r)     ->   While(t = 0, h = h0; t < 3): h = tanh(x[t] @ k + h @ r)
+    h3 = tanh(x2 @ k + h2 @ r)
+
+An op belongs to the step of the latest element that it depends on: of x1 are x1 @ k, the sum and the tanh, and also
+h1 @ r, which reads nothing later than step 0 but is only read by step 1. Step 1 is the template: it is matched with
+step 0, which tells what the states are (h1 for h0) and what they start from, and then with each later step. Elements of
+a mask belong to the steps as those of the sequence do.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +41,7 @@ _SWAP = [1, 0, 2]
 
 
 @dataclass
-class Rolled:
+class RerolledLoop:
     """A loop that does what equal steps do, with the ops around it, and where in the graph it can stand.
 
     replacements: what stands for values that others read. Unless it is accepted, the loop is undone."""
@@ -49,14 +59,14 @@ class Rolled:
         graph.ops[self.position : self.position] = self.trial.ops
 
 
-def rolled_steps(graph: Graph, module: Module) -> Iterator[Rolled]:
+def reroll_loops(graph: Graph, module: Module) -> Iterator[RerolledLoop]:
     """Yield the loops that steps of a graph can be rolled up into; each is accepted before the next, or undone."""
     for unpack in [op for op in graph.ops if op.kind == "tf.Unpack" and len(op.results) >= _FEWEST]:
         for backwards in (False, True):
-            found = _Steps(graph, unpack, backwards).find()
+            found = _UnrolledLoop(graph, unpack, backwards).find()
             if found is not None:
                 with Speculative(module.functions) as trial:
-                    yield found.roll(module, trial)
+                    yield found.build_loop(module, trial)
 
 
 def _key(value: Value | None) -> Any:
@@ -66,7 +76,7 @@ def _key(value: Value | None) -> Any:
 
 
 def _same(a: Value, b: Value) -> bool:
-    """True of one value, and of constants that are equal."""
+    """Return whether two values are one, or constants that are equal."""
     return a is b or (a.data is not None and b.data is not None and np.array_equal(a.data, b.data))
 
 
@@ -74,8 +84,9 @@ def _op_key(kind: str, attrs: dict[str, Any], operands: list[Any]) -> Any:
     return kind, repr(sorted(attrs.items(), key=lambda item: item[0])), tuple(operands)
 
 
-def _early(steps: dict[Op, int]) -> set[Op]:
-    """The ops that only the next step reads, and that multiply the last state by weights or go on from there.
+def _next_step_ops(steps: dict[Op, int]) -> set[Op]:
+    """Return the ops of a step that only the next one reads, and that multiply the last state by weights or go on from
+    there.
 
     They can be computed before that step, and belong to it."""
     early: set[Op] = set()
@@ -103,7 +114,7 @@ def _early(steps: dict[Op, int]) -> set[Op]:
         early = kept
 
 
-class _Steps:
+class _UnrolledLoop:
     """The steps along an unpacked sequence, from its first element or its last."""
 
     def __init__(self, graph: Graph, unpack: Op, backwards: bool) -> None:
@@ -120,14 +131,14 @@ class _Steps:
         self.images: list[dict[Value, Value]] = []
         self.initial: dict[Value, Value] = {}
         # States that start as zeros, with what these are like.
-        self.alike: dict[Value, Value] = {}
+        self.zeros_like: dict[Value, Value] = {}
 
     def _read(self, unpack: Op) -> None:
         self.elements[unpack] = unpack.results[::-1] if self.backwards else list(unpack.results)
         self.step_of.update((value, step) for step, value in enumerate(self.elements[unpack]))
 
     def _read_masks(self, steps: dict[Op, int]) -> None:
-        """Finds the masks of which the steps read elements; what is made of an element alone belongs to its step."""
+        """Find the masks of which the steps read elements; what is made of an element alone belongs to its step."""
         unpacks = [op for op, step in steps.items() if op.kind == "tf.Unpack" and step < 0]
         masks = {
             value: (op, number)
@@ -149,8 +160,8 @@ class _Steps:
             for unpack in [masks[v][0] for v in op.operands if step == 1 and v in masks]:  # type: ignore[index]
                 self._read(unpack)
 
-    def find(self) -> _Steps | None:
-        """Sorts the ops into steps; None if the steps are not equal."""
+    def find(self) -> _UnrolledLoop | None:
+        """Sort the ops into steps; return None if the steps are not equal."""
         steps: dict[Op, int] = {}
         made = dict(self.step_of)
         for op in self.graph.ops:
@@ -158,31 +169,31 @@ class _Steps:
                 steps[op] = max((made[v] for v in op.operands if v in made), default=-1)  # type: ignore[index]
                 made.update(dict.fromkeys(op.results, steps[op]))
         self._read_masks(steps)
-        for op in _early(steps):
+        for op in _next_step_ops(steps):
             steps[op] += 1
         for op, step in steps.items():
             if step >= 0:
                 self.step_of.update(dict.fromkeys(op.results, step))
                 self.ops[step].append(op)
         first, second = self.ops[:2]
-        if not second or not self._pair(first, second):
+        if not second or not self._match_first_steps(first, second):
             return None
         by_key: dict[Any, Op] = {}
         for op, step in steps.items():
             if step >= 0:
                 by_key.setdefault(_op_key(op.kind, op.attrs, [_key(v) for v in op.operands]), op)
         for step in range(2, self.count):
-            if not self._match(step, by_key):
+            if not self._match_step(step, by_key):
                 return None
-        return self if self.initial and self._start_before() and self._read_nothing_else() else None
+        return self if self.initial and self._resolve_zero_states() and self._read_nothing_else() else None
 
     def _read_nothing_else(self) -> bool:
-        """True if the states are made of constants besides what a loop carries."""
+        """Return whether the states are made of constants besides what a loop carries."""
         return all(v is None or v.is_const or v in self.step_of for op in self._needed() for v in op.operands)
 
     def _needed(self) -> list[Op]:
-        """The ops of step 1 that make the states."""
-        wanted: set[Value | None] = {made for _, made in self._made()}
+        """Return the ops of step 1 that make the states."""
+        wanted: set[Value | None] = {made for _, made in self._next_states()}
         needed: list[Op] = []
         for op in reversed(self.ops[1]):
             if wanted.intersection(op.results):
@@ -190,24 +201,25 @@ class _Steps:
                 wanted.update(op.operands)
         return needed[::-1]
 
-    def _start_before(self) -> bool:
-        """True if all that the steps start from is there before them: zeros that are like what they make are like
-        another first state of the same shape, too."""
+    def _resolve_zero_states(self) -> bool:
+        """Return whether all that the steps start from is there before them: zeros that are like what they make are
+        like another first state of the same shape, too."""
         for state, start in self.initial.items():
             zeros = start.op if start.op is not None and start.op.kind == "tf.ZerosLike" else None
             if zeros is None or zeros.operands[0] not in self.step_of:
                 continue
             others = (v for v in self.initial.values() if v is not start and v.shape == start.shape is not None)
-            self.alike[state] = next(others, start)
-            if self.alike[state] is start:
+            self.zeros_like[state] = next(others, start)
+            if self.zeros_like[state] is start:
                 return False
         return True
 
-    def _pair(self, first: list[Op], second: list[Op]) -> bool:
-        """Finds what each value of step 1 is at step 0, and what step 0 has for what step 1 reads of it.
+    def _match_first_steps(self, first: list[Op], second: list[Op]) -> bool:
+        """Match step 0 with step 1: find what each value of step 1 is at step 0, and what step 0 has for what step 1
+        reads of it.
 
         What step 0 makes of the first states alone stands before it, or is a constant where they are."""
-        alone = self._of_states_alone(second) if len(first) < len(second) else []
+        alone = self._state_only_ops(second) if len(first) < len(second) else []
         folded: dict[Value, Value] = {}
         before: dict[Value, Value] = {elements[1]: elements[0] for elements in self.elements.values()}
         rest = [op for op in second if op not in alone]
@@ -219,7 +231,7 @@ class _Steps:
             for x, y in zip(a.operands, b.operands):
                 step = self.step_of.get(y) if y is not None else None  # type: ignore[arg-type]
                 if y is not None and y.op in alone and x is not None and x.data is None:
-                    if not self._mirror(x, y, alone, before):
+                    if not self._match_before_first(x, y, alone, before):
                         return False
                 elif y is not None and y.op in alone:
                     if x is None or folded.setdefault(y, x) is not x:
@@ -229,7 +241,7 @@ class _Steps:
                         return False
                 elif step == 0:
                     assert y is not None
-                    if not self._start(x, y):
+                    if not self._set_initial(x, y):
                         return False
                 elif _key(x) != _key(y):
                     return False
@@ -237,24 +249,24 @@ class _Steps:
         self.images = [before, {value: value for value in before}]
         self.images[1].update((result, result) for op in alone for result in op.results)
         unknown = [op for op in alone if op.results[0] not in before]
-        return self._explain(unknown, folded) and set(self.initial) <= set(before.values())
+        return self._infer_folded_states(unknown, folded) and set(self.initial) <= set(before.values())
 
-    def _start(self, x: Value | None, state: Value | None) -> bool:
-        """Notes what step 0 has for a state; False if that is made by the steps, or not always the same."""
+    def _set_initial(self, x: Value | None, state: Value | None) -> bool:
+        """Note what step 0 has for a state; return False if that is made by the steps, or not always the same."""
         assert state is not None
         return x is not None and x not in self.step_of and _same(self.initial.setdefault(state, x), x)
 
-    def _mirror(self, x: Value, y: Value, alone: list[Op], before: dict[Value, Value]) -> bool:
-        """Finds what ops before step 0 make of the first states, as ops of step 1 do of the last ones."""
+    def _match_before_first(self, x: Value, y: Value, alone: list[Op], before: dict[Value, Value]) -> bool:
+        """Match ops before step 0, made of the first states, with those of step 1 that are made of the last ones."""
         a, b = x.op, y.op
         assert b is not None
         if a is None or x in self.step_of or (a.kind, repr(a.attrs), x.index) != (b.kind, repr(b.attrs), y.index):
             return False
         for p, q in zip(a.operands, b.operands):
             if p is not None and q is not None and q.op in alone:
-                same = self._mirror(p, q, alone, before)
+                same = self._match_before_first(p, q, alone, before)
             elif q is not None and self.step_of.get(q) == 0:
-                same = self._start(p, q)
+                same = self._set_initial(p, q)
             else:
                 same = _key(p) == _key(q)
             if not same:
@@ -262,8 +274,8 @@ class _Steps:
         before.update(zip(b.results, a.results))
         return len(a.operands) == len(b.operands)
 
-    def _of_states_alone(self, ops: list[Op]) -> list[Op]:
-        """The ops of a step that see nothing of its element."""
+    def _state_only_ops(self, ops: list[Op]) -> list[Op]:
+        """Return the ops of a step that see nothing of its element."""
         alone: list[Op] = []
         for op in ops:
             read = [v for v in op.operands if v is not None and self.step_of.get(v, -1) >= 0]
@@ -271,8 +283,8 @@ class _Steps:
                 alone.append(op)
         return alone
 
-    def _explain(self, alone: list[Op], folded: dict[Value, Value]) -> bool:
-        """True if the constants of step 0 are what these ops of step 1 make of the first states: of zeros, where
+    def _infer_folded_states(self, alone: list[Op], folded: dict[Value, Value]) -> bool:
+        """Return whether the constants of step 0 are what these ops of step 1 make of the first states: of zeros, where
         nothing else tells what a state is."""
         known: dict[Value, np.ndarray] = {}
         for op in alone:
@@ -289,8 +301,8 @@ class _Steps:
             known.update(zip(op.results, made))
         return all(np.array_equal(known[value], held.data) for value, held in folded.items())  # type: ignore[arg-type]
 
-    def _match(self, step: int, by_key: dict[Any, Op]) -> bool:
-        """Finds what each value of step 1 is at a later step; the last one may lack what only a further one would read.
+    def _match_step(self, step: int, by_key: dict[Any, Op]) -> bool:
+        """Match a later step with step 1; the last one may lack what only a further one would read.
         """
         earlier = {old: self.images[step - 1][new] for new, old in self.images[0].items()}
         image: dict[Value, Value] = {elements[1]: elements[step] for elements in self.elements.values()}
@@ -305,23 +317,23 @@ class _Steps:
             else:
                 lacking.update(op.results)
         self.images.append(image)
-        return any(new in image for old, new in self._made())
+        return any(new in image for old, new in self._next_states())
 
-    def _made(self) -> list[tuple[Value, Value]]:
-        """The states at the end of step 0, with what step 1 makes of each."""
+    def _next_states(self) -> list[tuple[Value, Value]]:
+        """Return the states at the end of step 0, with what step 1 makes of each."""
         after = {old: new for new, old in self.images[0].items()}
         return [(state, after[state]) for state in self.initial]
 
-    def roll(self, module: Module, trial: Speculative) -> Rolled:
-        """Builds the loop."""
+    def build_loop(self, module: Module, trial: Speculative) -> RerolledLoop:
+        """Build the loop: f(x[2], f(x[1], f(x[0], h))) -> While(h = f(x[t], h); 3)."""
         tf = TfBuilder(trial.ops, self.unpack)
         sequences = [self._sequence(tf, unpack) for unpack in self.elements]
-        after = dict(self._made())
+        after = dict(self._next_states())
         states = list(after)
-        outputs = [v for v in states if self._readers(after[v])]
+        outputs = [v for v in states if self._outside_readers(after[v])]
         shapes = [tf.ints([-1] * ((x.rank or 1) - 1)) for x in sequences]
         lists = [tf.TensorListFromTensor(x, shape, dtype=types.VARIANT) for x, shape in zip(sequences, shapes)]
-        starts = {v: _shaped(tf.ZerosLike(like), like.shape) for v, like in self.alike.items()}
+        starts = {v: _shaped(tf.ZerosLike(like), like.shape) for v, like in self.zeros_like.items()}
         operands = [tf.ints(0), *lists, *(starts.get(v, self.initial[v]) for v in states)]
         for v in outputs:
             shape = tf.ints([-1] * (v.rank or 0))
@@ -342,14 +354,14 @@ class _Steps:
         for v, result in zip(outputs, ends[len(states) :]):
             stack = tf.TensorListStack(result, [-1] * (v.rank or 0), dtype=v.dtype)
             _shaped(stack, None if v.shape is None else (self.count, *v.shape))
-            replacements = [*self._each(tf, after[v], stack), *replacements]
+            replacements = [*self._replace_outputs(tf, after[v], stack), *replacements]
         made = {op: i for i, op in enumerate(self.graph.ops)}
-        given = [*(unpack.operands[0] for unpack in self.elements), *(self.initial | self.alike).values()]
+        given = [*(unpack.operands[0] for unpack in self.elements), *(self.initial | self.zeros_like).values()]
         needed = [v.op for v in given if v is not None and v.op is not None]
-        return Rolled(loop, trial, 1 + max((made[op] for op in needed), default=-1), replacements)
+        return RerolledLoop(loop, trial, 1 + max((made[op] for op in needed), default=-1), replacements)
 
     def _sequence(self, tf: TfBuilder, unpack: Op) -> Value:
-        """What is unpacked, with the first step first and the time in front."""
+        """Return what is unpacked, with the first step first and the time in front."""
         x = unpack.operands[0]
         assert x is not None
         if unpack.attrs.get("axis", 0) != 0:
@@ -377,21 +389,21 @@ class _Steps:
             for result in op.results:
                 values[result] = copy.add_result(result.dtype, result.shape)
             body.ops.append(copy)
-        after = dict(self._made())
+        after = dict(self._next_states())
         lists = [
             tf.TensorListSetItem(held, counter, values[after[v]]) for v, held in zip(outputs, rest[len(states) :])
         ]
         body.outputs = [tf.AddV2(counter, 1), *sequences, *(values[after[v]] for v in states), *lists]
         return cond, body
 
-    def _readers(self, value: Value) -> list[Op]:
-        """The ops beyond the steps that read what a value of step 1 is at some step before the last."""
+    def _outside_readers(self, value: Value) -> list[Op]:
+        """Return the ops beyond the steps that read what a value of step 1 is at some step before the last."""
         results = [result for op in self._needed() for result in op.results]
         inside = {image[result].op for image in self.images for result in results if result in image}
         return [reader for image in self.images[:-1] for reader in image[value].uses if reader not in inside]
 
-    def _each(self, tf: TfBuilder, value: Value, stack: Value) -> list[tuple[Value, Value]]:
-        """What stands for the outputs of all steps: for a Pack of them the stack, for others its elements."""
+    def _replace_outputs(self, tf: TfBuilder, value: Value, stack: Value) -> list[tuple[Value, Value]]:
+        """Return what stands for the outputs of all steps: for a Pack of them the stack, for others its elements."""
         made = [image.get(value) for image in self.images]
         replacements: list[tuple[Value, Value]] = []
         readers = self.images[0][value].uses
@@ -402,7 +414,7 @@ class _Steps:
             whole = stack if pack.operands == made else _shaped(tf.ReverseV2(stack, [0]), stack.shape)
             whole = tf.Transpose(whole, _SWAP) if pack.attrs.get("axis", 0) else whole
             replacements.append((pack.result, whole))
-        if any(reader not in packs for reader in self._readers(value)):
+        if any(reader not in packs for reader in self._outside_readers(value)):
             elements = Op("tf.Unpack", [stack], {}, tf.op.name, tf.op.sources)
             for old in made:
                 element = elements.add_result(value.dtype, value.shape)

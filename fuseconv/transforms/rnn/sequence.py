@@ -1,4 +1,4 @@
-"""Where the sequences come from that a loop walks along."""
+"""Trace where the sequences come from that a loop walks along."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sequence:
 
     @classmethod
     def of(cls, given: Input) -> Sequence:
-        """The sequence that a loop reads: [batch, time, n] or [time, batch, n]; a mask may lack the n."""
+        """Return the sequence that a loop reads: [batch, time, n] or [time, batch, n]; a mask may lack the n."""
         value, axis, backwards = given.tensor, given.axis, given.backwards
         moves: list[Op] = []
         while value.op is not None and value.op.operands and value.rank in (2, 3):
@@ -39,7 +39,7 @@ class Sequence:
         return cls(value, tuple(moves), axis, backwards)
 
     def moved(self, out: list[Op], value: Value) -> Value:
-        """What the moves make of another tensor in the place of the source."""
+        """Return what the moves make of another tensor in the place of the source."""
         for move in self.moves:
             value = TfBuilder(out, move).add(move.type, [value, move.operands[1]], {}, value.dtype, move.result.shape)
         return value

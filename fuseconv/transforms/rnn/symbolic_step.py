@@ -1,4 +1,4 @@
-"""Evaluates the body of a loop: what its values are as polynomials of the step's input and the states."""
+"""Evaluate the body of a loop: what its values are as polynomials of the step's input and the states."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ class Step:
                 self.known.setdefault(result, columns)
 
     def width(self, state: int) -> int | None:
-        """The number of columns of a state; None if it is not [batch, n]."""
+        """Return the number of columns of a state; None if it is not [batch, n]."""
         initial = self.loop.op.operands[state]
         shape = initial.shape if initial is not None else None
         return shape[1] if shape is not None and len(shape) == 2 and isinstance(shape[1], int) else None
 
     def definition(self, state: int) -> Columns | None:
-        """What the step makes of a state."""
+        """Return what the step makes of a state."""
         return self.known.get(self.loop.made[state])
 
     def operand(self, value: Value | None) -> Columns | None:
-        """What a value is, as its readers see it; None if it is not [batch, n] with a known n."""
+        """Return what a value is, as its readers see it; None if it is not [batch, n] with a known n."""
         if value is None:
             return None
         if value in self.next:
@@ -89,7 +89,7 @@ class Step:
         return made if isinstance(made, list) else [made]
 
     def apply(self, op: Op) -> Columns | list[Columns | None] | None:
-        """What an op makes; None if that cannot be said."""
+        """Return what an op makes; None if that cannot be said."""
         rule = _RULES.get(op.type)
         if rule is not None:
             return rule(self, op)
@@ -110,7 +110,7 @@ def _source(role: str, index: int, width: int) -> Columns:
 
 
 def _weight(value: Value) -> Columns | None:
-    """A constant or another value from outside, as a number or a vector that is the same for the whole batch."""
+    """Return a constant or another value from outside, as a number or a vector that is the same for the whole batch."""
     data = value.data
     if data is not None and data.dtype.kind == "f" and data.size and data.ndim <= 2 and (data == data.flat[0]).all():
         width = None if data.ndim == 0 or data.shape[-1] == 1 else data.shape[-1]
@@ -129,7 +129,7 @@ def _opaque(value: Value) -> Columns | None:
 
 
 def _name(op: Op) -> str:
-    """The name of a function, with its attributes."""
+    """Return the name of a function, with its attributes."""
     return op.type + "".join(f" {key}={value}" for key, value in sorted(op.attrs.items()))
 
 
@@ -151,7 +151,7 @@ def _total(*parts: Poly) -> Poly:
 
 
 def _clip(low: float, high: float, x: Poly) -> Poly:
-    """clip, put together from a maximum and a minimum."""
+    """Read a clip that is put together from a maximum and a minimum."""
     atom = x.atom
     if isinstance(atom, polynomial.Call) and (bounds := polynomial.bounds(atom.name)) is not None:
         # Between the outer bounds, or at the one that lies nearer to what the inner ones let through.
@@ -202,7 +202,7 @@ def _matmul(step: Step, op: Op) -> Columns | None:
 
 
 def _einsum(step: Step, op: Op) -> Columns | None:
-    """The equations of a product of two matrices: "ij,jk->ik", "ij,kj->ik"."""
+    """Return the equations of a product of two matrices: "ij,jk->ik", "ij,kj->ik"."""
     equation = op.attrs["equation"]
     left, _, rest = (equation.decode() if isinstance(equation, bytes) else equation).replace(" ", "").partition(",")
     right, _, result = rest.partition("->")
@@ -254,7 +254,7 @@ def _split(step: Step, op: Op) -> list[Columns | None] | None:
 
 
 def _slice(step: Step, op: Op) -> Columns | None:
-    """A Slice or StridedSlice of columns, for the whole batch."""
+    """Return a Slice or StridedSlice of columns, for the whole batch."""
     columns = step.operand(op.operands[0])
     spec = SliceSpec.of(op)
     takes = spec.takes() if spec is not None else None
@@ -277,7 +277,7 @@ def _concat(step: Step, op: Op) -> Columns | None:
 
 
 def _same_row(step: Step, op: Op) -> Columns | None:
-    """A change of shape that keeps the columns: between [n] and [1, n], which the same one row has."""
+    """Return a change of shape that keeps the columns: between [n] and [1, n], which the same one row has."""
     value = op.operands[0]
     shapes = [None if v is None else v.shape for v in (value, op.result)]
     rows = [shape is not None and 0 < len(shape) < 3 and shape[:-1] in ((), (1,)) for shape in shapes]

@@ -1,4 +1,5 @@
-"""What values of a loop's body are in all of its steps, stacked, outside of the loop: [steps, *shape]."""
+"""Vectorize values of a loop's body: what they are in all of its steps, stacked, outside of the loop: [steps,
+*shape]."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from fuseconv.transforms.rnn.recurrence import Input, Loop, NotALoop
 
 
 class Stacked:
-    """Builds what values that depend on no state are in all steps, in the order of the steps.
+    """Build what values that depend on no state are in all steps, in the order of the steps.
 
     inputs: the sequences that the loop reads, its mask too. rows: what is known to be stacked."""
 
@@ -37,7 +38,8 @@ class Stacked:
         return value is not None and (value.is_const or value in self.unchanged)
 
     def of(self, value: Value) -> Value:
-        """The rows of a value. Raises NotALoop if it depends on a state of which no rows are known, or has none."""
+        """Return the rows of a value. Raises NotALoop if it depends on a state of which no rows are known, or has
+        none."""
         if value not in self.rows:
             if value in self.inputs:
                 self.rows[value] = self.sequence(self.inputs[value])
@@ -57,7 +59,7 @@ class Stacked:
         self.rows.update(zip(op.results, made))
 
     def outside(self, value: Value) -> Value:
-        """What a value that no step changes is before the loop."""
+        """Return what a value that no step changes is before the loop."""
         if value.is_const:
             return value
         if value not in self.invariants:
@@ -80,13 +82,13 @@ class Stacked:
         return self.reversed(x) if given.backwards else x
 
     def reversed(self, rows: Value) -> Value:
-        """The rows of the last step first."""
+        """Return the rows of the last step first."""
         made = self.tf.ReverseV2(rows, [0])
         made.shape = rows.shape
         return made
 
     def numbers(self, start: int, counter: Value) -> Value:
-        """The numbers of the steps."""
+        """Return the numbers of the steps."""
         end = self.tf.AddV2(self.steps, start) if start else self.steps
         numbers = self.tf.Range(start, end, 1)
         numbers.shape = (self.loop.steps,)

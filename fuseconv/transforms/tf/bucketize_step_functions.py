@@ -1,4 +1,4 @@
-"""What rounds a function of a whole number to whole numbers, by way of float64 -> a table of its steps.
+"""Bucketize functions of whole numbers that round to whole numbers by way of float64 -> a table of their steps.
 
 So buckets of relative positions are computed: `tf.cast(tf.math.log(n / 8) / math.log(16) * 8, tf.int32)`. TFLite has no
 logarithm of float64, and one of float32 may fall on the other side of a step.
@@ -66,13 +66,13 @@ def bucketize_step_functions(module: Module, report: Report) -> bool:
         numbers = ", ".join(map(str, sorted(doubtful)[:5]))
         report.warnings.append(
             f"{what}: rounding errors decide what {numbers} become; TensorFlow itself finds one number or the other, "
-            "as it runs the operations as they are or optimises them first"
+            "as it runs the operations as they are or optimizes them first"
         )
     return bool(made)
 
 
 def _chain(root: Op) -> list[Op]:
-    """The ops from the Cast of an integer to `root`, if that rounds and a float64 is on the way; else none."""
+    """Return the ops from the Cast of an integer to `root`, if that rounds and a float64 is on the way; else none."""
     source = root.operands[0] if root.operands else None
     if root.result.dtype is types.FLOAT64:
         return []
@@ -104,8 +104,8 @@ def _constants_fit(op: Op, varying: int) -> bool:
 
 
 def _steps(chain: list[Op]) -> tuple[list[int], np.ndarray] | None:
-    """The numbers at which the last op's result changes, and its values: before the first, between them, and from the
-    last to 2**24. None if they are too many, or numpy does not compute them."""
+    """Return the numbers at which the last op's result changes, and its values: before the first, between them, and
+    from the last to 2**24. None if they are too many, or numpy does not compute them."""
     source = chain[0].operands[0]
     assert source is not None
     first = int(np.iinfo(source.dtype.numpy).min)
@@ -139,7 +139,8 @@ def _steps(chain: list[Op]) -> tuple[list[int], np.ndarray] | None:
 
 
 def _doubtful(chain: list[Op], starts: list[int]) -> list[int]:
-    """The numbers for which, on one side or the other of a step, what is rounded is whole but for a rounding error."""
+    """Return the numbers for which, on one side or the other of a step, what is rounded is whole but for a rounding
+    error."""
     near = np.unique([*starts, *(start - 1 for start in starts)]).astype(np.int64)
     exact = _run(chain[:-1], near)
     if exact is None or not len(near):
@@ -152,7 +153,7 @@ def _doubtful(chain: list[Op], starts: list[int]) -> list[int]:
 
 
 def _values(chain: list[Op], numbers: np.ndarray) -> np.ndarray | None:
-    """What the chain makes of these numbers, as floats: a cast's whole numbers may not fit what it casts to."""
+    """Return what the chain makes of these numbers, as floats: a cast's whole numbers may not fit what it casts to."""
     if chain[-1].type != "Cast":
         return _run(chain, numbers)
     made = _run(chain[:-1], numbers)

@@ -1,4 +1,5 @@
-"""One walk in order of execution: shapes, constant folding, common subexpressions, and ops that only forward."""
+"""Canonicalize TF ops in one walk in order of execution: shapes, constant folding, common subexpressions, and ops that
+only forward."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from fuseconv.tf.folders.tensorflow import evaluate_with_tensorflow
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tf.symbolic_content import content
 from fuseconv.tf.traits import FORWARDS, LOOPS, RUNNERS, VARIABLES
-from fuseconv.tfl.limits import LARGEST_RANK
+from fuseconv.tfl.kernel_limits import LARGEST_RANK
 from fuseconv.transforms.tf.common_subexpression_elimination import CommonSubexpressions
 from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
 
@@ -113,7 +114,7 @@ class _Walk:
             result.content = known
 
     def run(self, op: Op) -> list[Shape | None]:
-        """Walks the bodies of an op that runs functions; returns the shapes of its results."""
+        """Walk the bodies of an op that runs functions; return the shapes of its results."""
         operands: list[Shape | None] = [None if v is None else v.shape for v in op.operands]
         if op.kind not in LOOPS:
             first, *others = self.walk_bodies(op, operands)
@@ -175,7 +176,7 @@ class _Walk:
         return True
 
     def read(self, op: Op) -> int:
-        """The bytes of the constants that an op is made from."""
+        """Return the bytes of the constants that an op is made from."""
         total = 0
         for value in op.operands:
             if value is not None and value.data is not None:
@@ -185,7 +186,7 @@ class _Walk:
         return total
 
     def compute(self, op: Op) -> list[np.ndarray] | None:
-        """The results of an op whose operands are constants, or made by ops that are postponed."""
+        """Return the results of an op whose operands are constants, or made by ops that are postponed."""
         if not self.postponed:
             return _computed(op, {})
         needed = {op}
@@ -210,7 +211,7 @@ class _Postponed(NamedTuple):
 
 
 def _size(op: Op) -> int:
-    """The bytes of an op's results, as far as they are known."""
+    """Return the bytes of an op's results, as far as they are known."""
     total = 0
     for result in op.results:
         size = dims.product(result.shape or ())
@@ -220,7 +221,7 @@ def _size(op: Op) -> int:
 
 
 def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
-    """The results of an op whose operands are constants, or among those that are made."""
+    """Return the results of an op whose operands are constants, or among those that are made."""
     operands: list[np.ndarray] = [made[v] if v.data is None else v.data for v in op.operands]  # type: ignore[index,union-attr]
     try:
         budget.spend_work(numpy_cost(op, operands, _size(op)))
@@ -234,7 +235,7 @@ def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
 
 
 def _widened(carried: Shape | None, made: Shape | None) -> Shape | None:
-    """What a loop carries: of the size that it broadcasts to in a step, from the first step on.
+    """Return what a loop carries: of the size that it broadcasts to in a step, from the first step on.
 
     Only sizes of the model's inputs count. One that depends on data is another in each walk, and would grow for ever.
     """
@@ -246,7 +247,7 @@ def _widened(carried: Shape | None, made: Shape | None) -> Shape | None:
 
 
 def _join(alternatives: list[Shape | None], changing: dict[int, dims.Sym]) -> Shape | None:
-    """The shape that covers all alternatives: where they differ it is unknown, with a symbol for each axis that
+    """Return the shape that covers all alternatives: where they differ it is unknown, with a symbol for each axis that
     `changing` keeps from one call to the next."""
     first, *others = alternatives
     for other in others:
@@ -258,7 +259,7 @@ def _join(alternatives: list[Shape | None], changing: dict[int, dims.Sym]) -> Sh
 
 
 def _contents(op: Op) -> list[np.ndarray] | None:
-    """The results of an op of which all elements are known."""
+    """Return the results of an op of which all elements are known."""
     arrays = []
     for result in op.results:
         known = result.content

@@ -1,4 +1,4 @@
-"""Removes ops that nobody reads and that leave nothing behind."""
+"""Remove ops that nobody reads and that leave nothing behind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fuseconv.tf.side_effects import bodies, has_effect, is_idle
 
 
 def remove_dead_code(module: Module, report: Report) -> None:
-    """Drops ops without readers, backwards, so that chains go at once; then functions that nothing refers to."""
+    """Drop ops without readers, backwards, so that chains go at once; then functions that nothing refers to."""
     effects: dict[str, bool] = {}
     for graph in module.graphs():
         kept: list[Op] = []

@@ -1,4 +1,4 @@
-"""Takes away variables that are only kept up to date: what they hold reaches no result.
+"""Eliminate variables that are only kept up to date: what they hold reaches no result.
 
 Keras 3's dropout layers, for one, advance the seed of a generator in inference too.
 """
@@ -48,7 +48,7 @@ def eliminate_dead_variables(module: Module, report: Report) -> None:
 
 
 def _vanishes(name: str, uses: set[Op], dead: set[str], targets: dict[Op, str], module: Module) -> bool:
-    """True if all that a variable's reads lead to are assignments of dead variables."""
+    """Return whether all that a variable's reads lead to are assignments of dead variables."""
     pending: list[Value] = [op.result for op in uses if op.kind == _READ]
     found: set[Value] = set()
     while pending:

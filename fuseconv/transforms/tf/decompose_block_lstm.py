@@ -1,4 +1,4 @@
-"""BlockLSTM, a whole LSTM layer in one op of TF1 -> the loop that it computes.
+"""Decompose BlockLSTM, a whole LSTM layer in one op of TF1 -> the loop that it computes.
 
 The loop is one like any other: it is fused where the layer hands on its outputs only, and has no peepholes that the
 fusion does not know. The contract is lstm_ops.cc's: x is [time, batch, in]; the gates are columns of w [in + u, 4u], in

@@ -1,4 +1,4 @@
-"""Ops into which Grappler puts several when it optimises a graph -> those several.
+"""Decompose ops into which Grappler puts several when it optimizes a graph -> those several.
 
 The contract is that of remapper.cc and the kernels: `fused_ops` names what is computed of the product, one after the
 other, and `args` are what these need besides: a bias, an addend, or a batch norm's scale, offset, mean and variance.
@@ -71,13 +71,13 @@ def _product(tf: TfBuilder, op: Op) -> Value:
 
 def _norm(tf: TfBuilder, op: Op) -> Value:
     operands = [value for value in op.operands if value is not None]
-    y = _normalised(tf, operands[0], iter(operands[1:5]))
+    y = _normalized(tf, operands[0], iter(operands[1:5]))
     for side in operands[5:]:
         y = tf.AddV2(y, side)
     return tf.Relu(y) if op.attrs.get("activation_mode", "Identity") == "Relu" else y
 
 
-def _normalised(tf: TfBuilder, x: Value, args: Iterator[Value]) -> Value:
+def _normalized(tf: TfBuilder, x: Value, args: Iterator[Value]) -> Value:
     parameters = [next(args) for _ in range(4)]
     given = tf.op.attrs
     attrs: dict[str, Any] = {key: given[key] for key in ("data_format", "exponential_avg_factor") if key in given}
@@ -101,6 +101,6 @@ def _added(tf: TfBuilder, x: Value, args: Iterator[Value]) -> Value:
 
 # Parts that take operands of their own.
 _WITH_OPERANDS: dict[str, Callable[[TfBuilder, Value, Iterator[Value]], Value]] = {
-    "BiasAdd": _biased, "Add": _added, "FusedBatchNorm": _normalised,
+    "BiasAdd": _biased, "Add": _added, "FusedBatchNorm": _normalized,
 }  # fmt: skip
 _DECOMPOSE: dict[str, Callable[[TfBuilder, Op], Value]] = {**dict.fromkeys(_PRODUCTS, _product), _NORM: _norm}

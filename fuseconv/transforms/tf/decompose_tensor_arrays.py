@@ -1,4 +1,5 @@
-"""TensorArrays of TF1 -> TensorLists, which they are but for a handle beside the value that orders their use."""
+"""Decompose TensorArrays of TF1 -> TensorLists, which they are but for a handle beside the value that orders their
+use."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def decompose_tensor_arrays(module: Module, report: Report) -> None:
 
 
 def _flows(module: Module) -> dict[Value, bool]:
-    """The flows of arrays, through loops, branches and calls, and whether one of their arrays grows when written."""
+    """Return the flows of arrays, through loops, branches and calls, and whether one of their arrays grows when
+    written."""
     found: dict[Value, bool] = {}
     pending: list[Value] = []
 
@@ -84,7 +86,7 @@ def _flows(module: Module) -> dict[Value, bool]:
 
 
 def _shape(tf: TfBuilder, shape: Sequence[Any] | None) -> Value:
-    """The operand that states the shape of an element."""
+    """Return the operand that states the shape of an element."""
     if shape is None:
         return tf.ints(-1)
     return tf.ints([-1 if dim is None or isinstance(dim, Sym) else dim for dim in shape])

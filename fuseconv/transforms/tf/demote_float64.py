@@ -1,4 +1,4 @@
-"""float64 between casts -> the type that the last cast makes, where that computes the same numbers.
+"""Demote float64 between casts -> the type that the last cast makes, where that computes the same numbers.
 
 TensorFlow divides whole numbers in float64, as models do with their own sizes (`tf.cast(tf.math.ceil(length / 4),
 tf.int32)`), and tables made by numpy are of float64. TFLite has next to no kernels for it.
@@ -88,7 +88,7 @@ class _Narrow:
         return made and self.converted(made, dtype)
 
     def rounded(self, x: Value, dtype: DType) -> Value | None:
-        """x in a type of fewer bits."""
+        """Return x in a type of fewer bits."""
         key = (dtype.name, x)
         if key not in self.known:
             self.known[key] = self._rounded(x, dtype)
@@ -106,7 +106,7 @@ class _Narrow:
         return self.again(x, _MOVES | _CHOICES, dtype, lambda operand: self.rounded(operand, dtype))
 
     def exact(self, x: Value) -> Value | None:
-        """x as float32 if that holds it."""
+        """Return x as float32 if that holds it."""
         key = ("exact", x)
         if key not in self.known:
             self.known[key] = self._exact(x)
@@ -120,7 +120,7 @@ class _Narrow:
         return self.again(x, _MOVES | _CHOICES, types.FLOAT32, self.exact)
 
     def truncated(self, x: Value, wraps: bool) -> Value | None:
-        """x without its fraction, as int32. wraps: what does not fit int32 may be anything."""
+        """Return x without its fraction, as int32. wraps: what does not fit int32 may be anything."""
         if x.op is not None and x.op.type in _QUOTIENTS:
             return self.quotient(x.op, "TruncateDiv")
         if x.op is not None and x.op.type in _MOVES:
@@ -128,7 +128,7 @@ class _Narrow:
         return self.whole(x, wraps)
 
     def whole(self, x: Value, wraps: bool) -> Value | None:
-        """x as int32 if all its elements are whole numbers that fit."""
+        """Return x as int32 if all its elements are whole numbers that fit."""
         key = ("wraps" if wraps else "fits", x)
         if key not in self.known:
             self.known[key] = self._whole(x, wraps)
@@ -158,7 +158,7 @@ class _Narrow:
         return self.again(x, kinds, types.INT32, lambda operand: self.whole(operand, wraps))
 
     def quotient(self, op: Op, kind: str, upwards: bool = False) -> Value | None:
-        """A quotient of numbers that fit int32, which float64 never rounds to a whole number that it is not."""
+        """Return a quotient of numbers that fit int32, which float64 never rounds to a whole number that it is not."""
         a, b = (self.whole(operand, wraps=False) for operand in op.operands if operand is not None)
         if a is None or b is None or (b.data is not None and not b.data.all()):
             return None
@@ -174,7 +174,7 @@ class _Narrow:
     def again(
         self, x: Value, kinds: dict[str, slice], dtype: DType, narrow: Callable[[Value], Value | None]
     ) -> Value | None:
-        """The op that makes x, if it is of these kinds, on operands of another type."""
+        """Return the op that makes x, if it is of these kinds, on operands of another type."""
         if x.op is None or x.op.type not in kinds:
             return None
         operands: list[Value | None] = list(x.op.operands)
@@ -187,6 +187,6 @@ class _Narrow:
 
 
 def _cast_from(x: Value) -> Value | None:
-    """The number of a type that float64 holds exactly, of which x is a Cast."""
+    """Return the number of a type that float64 holds exactly, of which x is a Cast."""
     source = x.op.operands[0] if x.op is not None and x.op.kind == "tf.Cast" else None
     return source if source is not None and source.dtype in _EXACT else None

@@ -1,4 +1,4 @@
-"""float64 -> float32, and complex128 -> complex64, in the whole model."""
+"""Downcast float64 -> float32, and complex128 -> complex64, in the whole model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns variables that nothing writes into constants."""
+"""Freeze variables that nothing writes: they become constants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fuseconv.report.records import Report
 from fuseconv.tf.resource_alias import aliases
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.traits import FORWARDS, VARIABLES
-from fuseconv.tfl.limits import LARGEST_SIZE
+from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 
 # Ops that take a variable's handle and leave the variable as it was.
 _READS = frozenset({
@@ -103,6 +103,6 @@ def _read_constant(op: Op, value: Value) -> None:
 def _constant(variable: Variable | None, name: str) -> Value:
     if variable is None or variable.data is None:
         raise InputError(
-            f"the variable {name} has no value in the checkpoint; export the model again with its variables initialised"
+            f"the variable {name} has no value in the checkpoint; export the model again with its variables initialized"
         )
     return constant(variable.data, variable.dtype, name)

@@ -1,4 +1,4 @@
-"""Control flow of TF1 -> While and If.
+"""Functionalize control flow of TF1 -> While and If.
 
 TF1 has no functions: Enter, Merge, Switch, NextIteration and Exit steer tokens through one graph. What stands between
 them is what a loop or a branch runs.
@@ -50,8 +50,8 @@ def functionalize_control_flow(module: Module, report: Report) -> None:
 
 
 def _mark_lost(graph: Graph, module: Module) -> None:
-    """Effects that nothing but a control edge places would happen at the wrong time, or not as often. A handle comes
-    into a loop or branch through an Enter or Switch."""
+    """Mark effects that nothing but a control edge places: they would happen at the wrong time, or not as often. A
+    handle comes into a loop or branch through an Enter or Switch."""
     placed: set[Value] = set()
     for op in graph.ops:
         if op.type in ("Switch", "Enter") or any(value in placed for value in op.operands if value is not None):
@@ -63,7 +63,7 @@ def _mark_lost(graph: Graph, module: Module) -> None:
 
 
 class _Outliner:
-    """Moves parts of a graph to functions."""
+    """Move parts of a graph to functions."""
 
     def __init__(self, graph: Graph, module: Module, report: Report) -> None:
         self.graph = graph
@@ -76,7 +76,7 @@ class _Outliner:
         return graph
 
     def drop(self, ops: Iterable[Op], rule: str) -> None:
-        """Takes ops, and then what only they read, out of the graph."""
+        """Take ops, and then what only they read, out of the graph."""
         gone = set(ops)
         for op in gone:
             if op.kind in STEERING:
@@ -92,7 +92,7 @@ class _Outliner:
         self.graph.ops = [op for op in self.graph.ops if op not in gone]
 
     def sort(self) -> None:
-        """Orders the ops so that each comes after those it reads, else as they are."""
+        """Order the ops so that each comes after those it reads, else as they are."""
         order: list[Op] = []
         entered: set[Op] = set()
         for root in self.graph.ops:
@@ -122,7 +122,7 @@ def _made_by(value: Value | None, kind: str) -> bool:
 
 
 def _condition(switch: Op) -> Value:
-    """What a Switch asks; TF1 hands it on under several names."""
+    """Return what a Switch asks; TF1 hands it on under several names."""
     value = switch.operands[1]
     assert value is not None
     while value.op is not None and value.op.type == "Identity":
@@ -132,7 +132,7 @@ def _condition(switch: Op) -> Value:
 
 
 class _Copy:
-    """Builds a function's graph from the ops that its outputs need.
+    """Build a function's graph from the ops that its outputs need.
 
     values: what stands for a value in the function. Others that `inside` does not hold for become inputs, through
     `capture`."""
@@ -149,7 +149,7 @@ class _Copy:
         raise NotImplementedError
 
     def of(self, value: Value) -> Value:
-        """The value in the function, with the ops that make it."""
+        """Return the value in the function, with the ops that make it."""
         stack = [value]
         while stack:
             top = stack[-1]
@@ -174,7 +174,7 @@ class _Copy:
         self.twins[op] = twin
 
     def copy_effect(self, op: Op) -> None:
-        """Copies an op that nothing may read, and those that make its operands."""
+        """Copy an op that nothing may read, and those that make its operands."""
         if op not in self.twins:
             for value in op.operands:
                 if value is not None:
@@ -182,7 +182,7 @@ class _Copy:
             self.copy(op)
 
     def keep_order(self, ops: Iterable[Op]) -> None:
-        """Orders the function's ops as `ops`, the graph's, are: what reads a variable stays before what writes it."""
+        """Order the function's ops as `ops`, the graph's, are: what reads a variable stays before what writes it."""
         self.graph.ops = [self.twins[op] for op in ops if op in self.twins]
 
 
@@ -208,7 +208,7 @@ class _Loop:
         self.operands: list[Value] = []
 
     def add(self, operand: Value, like: Value) -> tuple[Value, Value]:
-        """Carries one more value, and hands it on as it is."""
+        """Carry one more value, and hand it on as it is."""
         self.operands.append(operand)
         inputs = [graph.add_input(like.dtype, operand.shape, like.name) for graph in (self.cond, self.body)]
         return inputs[0], inputs[1]
@@ -276,7 +276,8 @@ class _Loops(_Outliner):
         self.replace(loop, name, frame, inside, exits)
 
     def mark_repeated(self, op: Op) -> None:
-        """An op that gives another result whenever it runs, on constants alone, may be one that the loop repeats."""
+        """Mark an op that gives another result whenever it runs, on constants alone: it may be one that the loop
+        repeats."""
         if all(value is None or value.is_const for value in op.operands) and "Random" in op.type:
             op.rejection = _LOST
 
@@ -319,7 +320,7 @@ class _BranchCopy(_Copy):
 
     @property
     def inner(self) -> dict[Value, Value]:
-        """The function's own values for what it captures."""
+        """Return the function's own values for what it captures."""
         return self.branches.inner.setdefault(self.graph, {})
 
 
@@ -338,7 +339,7 @@ class _Branches(_Outliner):
             self.sort()
 
     def placed(self, op: Op) -> _Context:
-        """The sides on which all that an op reads is there."""
+        """Return the sides on which all that an op reads is there."""
         return max((self.contexts.get(v, ()) for v in op.operands if v is not None), key=len, default=())
 
     def find_context(self, op: Op) -> None:
@@ -351,11 +352,11 @@ class _Branches(_Outliner):
             self.contexts[result] = context[:-1] if op.type == "Merge" else context
 
     def context_of(self, merge: Op) -> _Context:
-        """That of the deeper operand; the other may be a value that no Switch lets through."""
+        """Return the context of the deeper operand; the other may be a value that no Switch lets through."""
         return max((self.contexts.get(v, ()) for v in merge.operands if v is not None), key=len, default=())
 
     def group(self, merge: Op) -> list[Op]:
-        """The merges of one branch: those with its condition that do not depend on one another."""
+        """Return the merges of one branch: those with its condition that do not depend on one another."""
         context = self.context_of(merge)
         group = [merge]
         below = {merge.result}
@@ -402,7 +403,7 @@ class _Branches(_Outliner):
         self.drop(gone, "functionalise")
 
     def operand(self, merge: Op, side: int) -> Value:
-        """What a merge takes from a side of its branch."""
+        """Return what a merge takes from a side of its branch."""
         context = self.context_of(merge)
         first, second = merge.operands
         assert first is not None and second is not None
@@ -410,7 +411,7 @@ class _Branches(_Outliner):
         return deeper if context[-1][1] == side else other
 
     def give_index(self, merge: Op, condition: Value, out: list[Op]) -> None:
-        """Which operand a merge took, as a number."""
+        """Return which operand a merge took, as a number."""
         index = merge.results[1]
         tf = TfBuilder(out, merge)
         taken = tf.Cast(condition, dtype=index.dtype)

@@ -7,7 +7,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, constant
 from fuseconv.pass_manager import module_pass
-from fuseconv.tfl.limits import LARGEST_SIZE
+from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 from fuseconv.transforms.tf.tensor_list_info import MAKERS, STATES, stated_shape, tensor_lists, written_shape
 
 

@@ -1,4 +1,4 @@
-"""Replaces calls by the bodies of the functions that they call."""
+"""Inline calls: the bodies of the functions that they call stand in their places."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_DEPTH = 100
 
 
 def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambda function: False) -> None:
-    """Inlines every call but those of functions that `keep` holds, to any depth and in one walk.
+    """Inline every call but those of functions that `keep` holds, to any depth and in one walk.
 
     A function that stays (kept, or the body of a loop or branch) is copied if several ops refer to it, so that every
     function left has one user: shapes and constants can flow into it. An op of a body is named "call/op".
@@ -67,7 +67,7 @@ def inline_composites(module: Module, report: Report) -> None:
 
 
 def move_body(body: Graph, arguments: Sequence[Value | None], out: list[Op]) -> list[Value]:
-    """Moves the ops of a function that nothing else uses to `out`, on these arguments; returns what it returns."""
+    """Move the ops of a function that nothing else uses to `out`, on these arguments; return what it returns."""
     for inner, argument in zip(body.inputs, arguments):
         if argument is not None:
             replace_uses(inner, argument)
@@ -78,7 +78,8 @@ def move_body(body: Graph, arguments: Sequence[Value | None], out: list[Op]) -> 
 
 
 def _count_uses(module: Module) -> Counter[str]:
-    """How often each function is there when all calls are written out. Raises InputError if that is not possible."""
+    """Return how often each function is there when all calls are written out. Raises InputError if that is not
+    possible."""
     called = {name: _called(graph, module) for name, graph in module.functions.items()}
     # The ops of each function with all calls written out, and how deep its calls go; callees come first.
     size: dict[str, int] = {}
@@ -128,7 +129,7 @@ class _Inliner:
         self.constants: dict[str, None] = {}
 
     def expand(self, graph: Graph, prefix: str = "") -> list[Op]:
-        """The ops of a graph that nothing else uses, with the bodies of calls in their places."""
+        """Return the ops of a graph that nothing else uses, with the bodies of calls in their places."""
         self.note_constants(graph, prefix)
         ops: list[Op] = []
         for op in graph.ops:
@@ -145,18 +146,18 @@ class _Inliner:
         return ops
 
     def replace(self, op: Op, callee: Graph, out: list[Op]) -> None:
-        """Puts the body of the function that an op calls into the graph that is being built."""
+        """Put the body of the function that an op calls into the graph that is being built."""
         body = self.instance(callee)
         body.ops = self.expand(body, f"{op.name}/")
         self.report.removed(op, "inline", f"the body of {callee.name} stands in its place")
         replace_op(op, move_body(body, op.operands, out))
 
     def instance(self, function: Graph) -> Graph:
-        """A function for one user: itself, or a copy."""
+        """Return a function for one user: itself, or a copy."""
         return function if self.uses[function.name] == 1 else copy_graph(function)
 
     def note_constants(self, graph: Graph, prefix: str) -> None:
-        """Constants are no ops here, but they are nodes of the model, which the report accounts for."""
+        """Note constants: they are no ops here, but they are nodes of the model, which the report accounts for."""
         for value in graph.constants():
             name = prefix + value.name
             if name not in self.report.sources:
@@ -164,7 +165,7 @@ class _Inliner:
                 self.constants[name] = None
 
     def instantiate(self, value: Any, op: Op) -> Any:
-        """A reference to a function becomes one to a copy that only this op uses."""
+        """Instantiate the functions that an op refers to: a reference becomes one to a copy that only this op uses."""
         if isinstance(value, (list, tuple)):
             return type(value)(self.instantiate(item, op) for item in value)
         if not isinstance(value, FuncRef) or value.name not in self.functions:

@@ -14,9 +14,10 @@ from fuseconv.transforms.tf.legalize_variables import TABLE_IMPORTS
 
 # Tables have numbers of their own choice, variables get theirs from 0 on, and both count as resources.
 _FIRST_TABLE = 1 << 20
-INITIALISER = "initialise"
+# The name of the function, which is also that of the subgraph in the file.
+INITIALIZER = "initialise"
 _UNFILLED = Rejection(
-    "nothing in the model fills this table; convert the SavedModel, or freeze the graph with the op that initialises "
+    "nothing in the model fills this table; convert the SavedModel, or freeze the graph with the op that initializes "
     "its tables as one more output"
 )
 
@@ -32,7 +33,7 @@ def insert_call_once(module: Module, report: Report) -> None:
     if not handles:
         return
     filled = any(has_kind(graph, TABLE_IMPORTS) for graph in module.graphs())
-    function = Graph(INITIALISER)
+    function = Graph(INITIALIZER)
     numbers: dict[str, int] = {}
     done: set[tuple[str, str]] = set()
     for op in handles:

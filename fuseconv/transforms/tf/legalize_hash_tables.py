@@ -1,4 +1,4 @@
-"""Tables of types that TFLite has no tables of -> tables that find a row, and GATHER of the rows.
+"""Legalize tables of types that TFLite has no tables of -> tables that find a row, and GATHER of the rows.
 
 TFLite's tables lead from strings to int64 and from int64 to strings. So a string leads to the number of its row, and a
 whole number to the number of its row written out, which leads to that number.
@@ -42,7 +42,7 @@ def legalize_hash_tables(module: Module, report: Report) -> None:
 
 
 def _table(op: Op, module: Module) -> Table | None:
-    """The table that an op reads, if it is one to take apart."""
+    """Return the table that an op reads, if it is one to take apart."""
     handle = op.operands[0]
     if handle is None or handle.op is None or handle.op.kind not in TABLES:
         return None
@@ -66,7 +66,7 @@ class _Lookup:
         self.module = module
 
     def find(self, keys: Value | None, default: Value | None) -> Value:
-        """The values of keys of any shape."""
+        """Return the values of keys of any shape."""
         assert keys is not None and default is not None
         tf, table = self.tf, self.table
         if not np.asarray(table.keys).size:

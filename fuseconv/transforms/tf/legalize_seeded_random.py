@@ -1,4 +1,5 @@
-"""Random numbers from a seed that the model keeps and moves on -> random numbers of a generator that does this itself.
+"""Legalize random numbers from a seed that the model keeps and moves on -> random numbers of a generator that does this
+itself.
 
 Keras 3's SeedGenerator is a variable that gives a new seed on every run: what is drawn from it is drawn anew each time,
 like the numbers of TensorFlow's stateful ops, which TFLite's generators stand for. What is drawn from a seed that the
@@ -55,12 +56,12 @@ def draws_from_variables(module: Module) -> bool:
 
 
 def _moved(module: Module) -> set[str]:
-    """The names of the variables that the model writes."""
+    """Return the names of the variables that the model writes."""
     return {name for graph in module.graphs() for op in graph.ops if (name := _assigned(op))}
 
 
 def _assigned(op: Op) -> str:
-    """The name of the variable that an op writes, "" if it writes none."""
+    """Return the name of the variable that an op writes, "" if it writes none."""
     handle = op.operands[0] if op.kind == "tf.AssignVariableOp" else None
     return "" if handle is None or handle.op is None else str(handle.op.attrs.get("shared_name", ""))
 
@@ -70,7 +71,7 @@ def _is_shared(seed: Value | None) -> bool:
 
 
 def _is_moved(seed: Value | None, moved: set[str]) -> bool:
-    """True if a seed is computed from one of these variables, and from constants."""
+    """Return whether a seed is computed from one of these variables, and from constants."""
     found = False
     pending, seen = [seed], set()
     while pending:

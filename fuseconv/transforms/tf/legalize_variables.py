@@ -1,4 +1,4 @@
-"""Variables that the model writes, and tables: what TFLite's few ops for them can say.
+"""Legalize variables that the model writes, and tables: what TFLite's few ops for them can say.
 
 TFLite reads and assigns whole variables, finds them by name, and fills tables in a subgraph that CALL_ONCE runs before
 the first invoke needs them.

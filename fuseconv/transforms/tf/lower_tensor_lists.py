@@ -1,4 +1,5 @@
-"""TensorLists -> tensors: TFLite has no lists, so a list becomes the tensor of its elements, stacked on axis 0."""
+"""Lower TensorLists -> tensors: TFLite has no lists, so a list becomes the tensor of its elements, stacked on axis
+0."""
 
 from __future__ import annotations
 

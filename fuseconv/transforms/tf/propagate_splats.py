@@ -1,4 +1,4 @@
-"""Tensors that hold one number everywhere, whatever their sizes: what reads them element by element reads the number.
+"""Propagate splats, tensors that hold one number everywhere: what reads them element by element reads the number.
 
 Layers that are written for masks multiply by ones of the input's shape where there is no mask, and count the ones
 (tf-keras' GroupNormalization). The size of a batch that is not known keeps those from being folded.
@@ -62,13 +62,13 @@ class _Numbers:
         return changed
 
     def number(self, value: Value | None) -> np.ndarray | None:
-        """What an operand holds everywhere, as an array of rank 0."""
+        """Return what an operand holds everywhere, as an array of rank 0."""
         if value is not None and value.data is not None and value.data.size == 1:
             return value.data.reshape(())
         return self.known.get(value)  # type: ignore[arg-type]
 
     def made(self, op: Op) -> np.ndarray | None:
-        """The number that an op makes alone, None if it is not known or not such an op."""
+        """Return the number that an op makes alone, None if it is not known or not such an op."""
         if not (self.known or op.kind in FILLS):
             return None
         if len(op.results) != 1 or op.result.dtype.numpy.kind not in "fiub":
@@ -102,7 +102,7 @@ class _Numbers:
         return (number * count).astype(number.dtype) if op.type == "Sum" else number
 
     def read(self, op: Op) -> bool:
-        """Sets the number in the place of operands that the result has its shape without."""
+        """Set the number in the place of operands that the result has its shape without."""
         changed = False
         for index, value in enumerate(op.operands):
             number = self.known.get(value)  # type: ignore[arg-type]
@@ -114,7 +114,7 @@ class _Numbers:
         return changed
 
     def untouched(self, op: Op) -> Value | None:
-        """The operand that the op hands on."""
+        """Return the operand that the op hands on."""
         same = None
         if op.kind == "tf.SelectV2":
             condition = self.number(op.operands[0])
@@ -130,7 +130,7 @@ class _Numbers:
 
 
 def _holds(value: Value | None, number: int, like: Value) -> bool:
-    """True of a constant of the shape of another value that holds nothing but this number."""
+    """Return whether a constant of the shape of another value holds nothing but this number."""
     data = None if value is None else value.data
     return data is not None and data.shape == like.shape and data.dtype.kind in "fiu" and bool((data == number).all())
 

@@ -1,4 +1,4 @@
-"""Reducers of XLA's windows, by name: XlaReduceWindow(computation=f) -> XlaReduceWindow(computation="Add")."""
+"""Resolve reducers of XLA's windows to names: XlaReduceWindow(computation=f) -> XlaReduceWindow(computation="Add")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes the shapes of a model's inputs as the user asks."""
+"""Fix the shapes of a model's inputs as the user asks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fuseconv.ir import dims
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Module, Value
 from fuseconv.pass_manager import module_pass
-from fuseconv.tfl.limits import LARGEST_SIZE
+from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 
 
 @module_pass("set-input-shapes")

@@ -1,4 +1,4 @@
-"""Branches and loops as TFLite has them: cases as branches, conditions as bools, only what changes carried."""
+"""Simplify branches and loops to what TFLite has: cases as branches, conditions as bools, only what changes carried."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def simplify_control_flow(module: Module, report: Report) -> None:
 
 
 def has_known_branch(module: Module) -> bool:
-    """Whether there is a branch on a constant."""
+    """Return whether there is a branch on a constant."""
     branches = (op.operands[0] for graph in module.graphs() for op in graph.ops if op.kind in BRANCHES)
     return any(condition is not None and condition.is_const for condition in branches)
 
 
 def _nest_cases(graph: Graph, module: Module) -> None:
-    """A case becomes a branch on whether its index is 0, with the other branches nested in its second side.
+    """Nest the branches of a case: Case(i, f, g, h) -> If(i == 0, f, If(i == 1, g, h)).
 
     An index out of range takes the last branch."""
     for op in graph.ops:
@@ -77,7 +77,7 @@ def _nest_cases(graph: Graph, module: Module) -> None:
 
 
 def _side(case: Op, number: int, then: FuncRef, other: FuncRef, module: Module) -> FuncRef:
-    """A function that takes a case's operands and runs `then` if the index is `number`, else `other`."""
+    """Return a function that takes a case's operands and runs `then` if the index is `number`, else `other`."""
     graph = Graph(f"{case.name}/branch{number}")
     inputs = [graph.add_input(v.dtype, v.shape, v.name) for v in case.operands if v is not None]
     condition = _is_number(TfBuilder(graph.ops, case), inputs[0], number)
@@ -95,7 +95,7 @@ def _is_number(tf: TfBuilder, index: Value, number: int) -> Value:
 
 
 def _express_conditions(graph: Graph, module: Module) -> None:
-    """Conditions become bools: a number holds unless it is 0, and what is no scalar unless it is empty."""
+    """Turn conditions into bools: a number holds unless it is 0, and what is no scalar unless it is empty."""
 
     def rewrite(op: Op, out: list[Op]) -> None:
         if op.kind in LOOPS:
@@ -145,7 +145,7 @@ def _prune_loop(op: Op, module: Module, report: Report) -> None:
 
 
 def _prune_branches(op: Op, module: Module) -> None:
-    """Constants move into the branches; operands and results that nobody reads go."""
+    """Prune branches: constants move into them, and operands and results that nobody reads go."""
     graphs = [module.functions[op.attrs[name].name] for name in ("then_branch", "else_branch")]
     keep: list[int] = []
     for index, operand in enumerate(op.operands[1:]):

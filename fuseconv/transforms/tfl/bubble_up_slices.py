@@ -1,4 +1,6 @@
-"""Ops whose results are read in part -> the same ops on that part of their operands.
+"""Bubble slices up: ops whose results are only read in part compute that part alone.
+
+    SLICE(GELU(FULLY_CONNECTED(x)), row 0)  ->  GELU(FULLY_CONNECTED(SLICE(x, row 0)))
 
 A classifier on a class token, or a language model that is asked for the next word, reads one row of what its last layer
 computes: the row is taken out before the layer, not behind it.
@@ -28,16 +30,16 @@ _WORTH_A_SLICE = frozenset({"FULLY_CONNECTED", "BATCH_MATMUL", "SOFTMAX", "GELU"
 def bubble_up_slices(module: Module, report: Report) -> None:
     """Bubble slices up through ops that keep the sliced dimension apart: slice(f(x)) -> f(slice(x))."""
     for graph in module.graphs():
-        slices = [(op, part) for op in graph.ops if (part := taken_part(op)) is not None]
+        slices = [(op, part) for op in graph.ops if (part := slice_part(op)) is not None]
         if slices:
-            regions = _Regions(graph, dict(slices))
+            mover = _SliceMover(graph, dict(slices))
             for op, part in reversed(slices):
-                regions.narrow(op, part, report)
-            regions.finish()
+                mover.narrow(op, part, report)
+            mover.finish()
 
 
-def taken_part(op: Op) -> Part | None:
-    """The part that a slice takes, if that is along one dimension, in steps of one, and known."""
+def slice_part(op: Op) -> Part | None:
+    """Return the elements that a slice takes, if that is along one dimension, in steps of one, and known."""
     if op.kind != "tfl.STRIDED_SLICE":
         return None
     x, *bounds = op.operands
@@ -67,31 +69,31 @@ def taken_part(op: Op) -> Part | None:
     return parts[0] if len(parts) == 1 else None
 
 
-class _Narrow(NamedTuple):
+class _Narrowing(NamedTuple):
     """The part of its result that an op is to compute, and what its operands must give for it."""
 
     part: Part
     needs: list[Part | None]
 
 
-class _Regions:
-    """Moves the slices of one graph."""
+class _SliceMover:
+    """Move the slices of one graph up."""
 
     def __init__(self, graph: Graph, parts: dict[Op, Part]) -> None:
         self.graph = graph
         self.parts = parts
         self.places = {op: place for place, op in enumerate(graph.ops)}
         self.before: dict[Op, list[Op]] = {}
-        self.gone: set[Op] = set()
+        self.erased: set[Op] = set()
 
     def narrow(self, first: Op, part: Part, report: Report) -> None:
-        """Moves one slice, and all others of the same part of the same value."""
-        if first in self.gone:
+        """Bubble up one slice, and all others of the same elements of the same value: slice(f(x)) -> f(slice(x))."""
+        if first in self.erased:
             return
         source: Value = first.operands[0]  # type: ignore[assignment]
         # Of hundreds of slices of one value, most are known to take other parts.
         likely = [op for op in source.uses if op.kind == first.kind and self.parts.get(op, part) == part]
-        slices = [op for op in likely if taken_part(op) == part]
+        slices = [op for op in likely if slice_part(op) == part]
         region = self._region(source, part, slices)
         cuts = dict.fromkeys(
             (value, wanted)
@@ -103,20 +105,20 @@ class _Regions:
         if not region or len(cuts) > len(slices) + heavy:
             return
         ordered = sorted(region, key=self.places.__getitem__)
-        taken = {cut: self._cut(*cut, next(op for op in ordered if cut[0] in op.operands)) for cut in cuts}
+        taken = {cut: self._insert_slice(*cut, next(op for op in ordered if cut[0] in op.operands)) for cut in cuts}
         for op in ordered:
             for index, (value, wanted) in enumerate(zip(op.operands, region[op].needs)):
                 if wanted is not None and value is not None and value.op not in region:
-                    op.set_operand(index, _cut_constant(value, wanted) if value.is_const else taken[value, wanted])
+                    op.set_operand(index, _slice_constant(value, wanted) if value.is_const else taken[value, wanted])
             op.result.shape = _narrowed(op.result, region[op].part)
             if op.type == "RESHAPE":
                 op.set_operand(1, _sizes(op.result.shape))
         for op in slices:
-            self._shorten(op, part, report)
+            self._simplify_slice(op, part, report)
 
-    def _region(self, source: Value, part: Part, slices: list[Op]) -> dict[Op, _Narrow]:
-        """The ops that can compute a part of their results, with what they need of their operands for it."""
-        region: dict[Op, _Narrow] = {}
+    def _region(self, source: Value, part: Part, slices: list[Op]) -> dict[Op, _Narrowing]:
+        """Return the ops that can compute a part of their results, with what they need of their operands for it."""
+        region: dict[Op, _Narrowing] = {}
         asked: set[Op] = set()
         queue: list[tuple[int, Op, Part]] = []
 
@@ -140,13 +142,13 @@ class _Regions:
             if found is None or any(is_whole(reader, op.result, wanted) for reader in op.result.uses):
                 continue
             if op.type != "RESHAPE" or _sizes(_narrowed(op.result, wanted)):
-                region[op] = _Narrow(wanted, found)
+                region[op] = _Narrowing(wanted, found)
                 for operand, inner in zip(op.operands, found):
                     ask(operand, inner)
         return region
 
-    def _cut(self, value: Value, part: Part, reader: Op) -> Value:
-        """The part of a value, taken just before its first reader in the region."""
+    def _insert_slice(self, value: Value, part: Part, reader: Op) -> Value:
+        """Insert a slice of a value just before its first reader in the region."""
         made = self.before.setdefault(reader, [])
         rank = len(value.shape)  # type: ignore[arg-type]
         begins, ends = [0] * rank, [0] * rank
@@ -157,14 +159,15 @@ class _Regions:
         cut: Value = tfl.strided_slice(value, begins, ends, [1] * rank, begin_mask=mask, end_mask=end_mask)
         return cut
 
-    def _shorten(self, op: Op, part: Part, report: Report) -> None:
-        """A slice whose operand has become what it takes -> nothing, or a reshape where it drops the dimension."""
+    def _simplify_slice(self, op: Op, part: Part, report: Report) -> None:
+        """Drop a slice whose operand has become what it takes: slice(x) -> x, or reshape(x) where it drops the
+        dimension."""
         source: Value = op.operands[0]  # type: ignore[assignment]
         if not op.attrs.get("shrink_axis_mask") or _reads_rows(op.result, part):
             report.removed(op, "take_early", "what it takes is all that is computed")
             replace_uses(op.result, source)
             detach(op)
-            self.gone.add(op)
+            self.erased.add(op)
         elif (sizes := _sizes(op.result.shape)) is not None:
             op.set_kind("tfl.RESHAPE")
             op.attrs = {}
@@ -177,16 +180,16 @@ class _Regions:
             op.set_operand(0, source)
 
     def finish(self) -> None:
-        """Puts the new ops into the graph's list, and takes those out that are gone."""
+        """Put the new ops into the graph's list, and take those out that are erased."""
         ops: list[Op] = []
         for op in self.graph.ops:
             ops += (*self.before.get(op, ()), op)
-        self.graph.ops = [op for op in ops if op not in self.gone]
+        self.graph.ops = [op for op in ops if op not in self.erased]
 
 
 def _is_plain(op: Op) -> bool:
-    """True unless the result is a state, scaled integers, or sizes that are known apart from the tensor."""
-    return all(r.content is None and r.quantisation is None and not r.variable for r in op.results)
+    """Return whether no result is a state, scaled integers, or sizes that are known apart from the tensor."""
+    return all(r.content is None and r.quantization is None and not r.variable for r in op.results)
 
 
 def _narrowed(value: Value, part: Part) -> Shape:
@@ -195,18 +198,18 @@ def _narrowed(value: Value, part: Part) -> Shape:
 
 
 def _reads_rows(value: Value, part: Part) -> bool:
-    """True if all readers are dense layers, which read any shape row by row."""
+    """Return whether all readers are dense layers, which read any shape row by row."""
     dense = all(r.kind == "tfl.FULLY_CONNECTED" and not r.attrs.get("keep_num_dims") for r in value.uses)
     return dense and bool(value.uses) and part.axis < len(value.shape)  # type: ignore[arg-type]
 
 
 def _sizes(shape: Shape | None) -> Value | None:
-    """The shape as RESHAPE takes it; None if more than one size is not known."""
+    """Return the shape as RESHAPE takes it; None if more than one size is not known."""
     sizes = Builder([]).static_shape(shape)
     return None if sizes is None else constant(np.array(sizes, np.int32))
 
 
-def _cut_constant(value: Value, part: Part) -> Value:
+def _slice_constant(value: Value, part: Part) -> Value:
     index = (slice(None),) * part.axis + (slice(part.begin, part.end or None),)
     assert value.data is not None
     return constant(np.ascontiguousarray(value.data[index]), value.dtype, value.name)

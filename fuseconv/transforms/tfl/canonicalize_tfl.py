@@ -1,4 +1,4 @@
-"""Clean-up of TFLite ops: reshapes and transposes that cancel, ops that do nothing, ops that are made twice."""
+"""Canonicalize TFLite ops: reshapes and transposes that cancel, ops that do nothing, ops that are made twice."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _strided_slice(tfl: Builder, x: Value, spec: SliceSpec, shape: Shape | None)
 
 
 def _shape_with_units(shape: Shape | None, units: list[bool]) -> Shape | None:
-    """The shape with dimensions of 1 in these places."""
+    """Return the shape with dimensions of 1 in these places."""
     if shape is None:
         return None
     left = iter(shape)
@@ -140,7 +140,7 @@ def _shape_with_units(shape: Shape | None, units: list[bool]) -> Shape | None:
 
 
 def _reads_any_shape(reader: Op, value: Value) -> bool:
-    """True of readers that heed the elements of a value, and only the last of its dimensions."""
+    """Return whether readers heed the elements of a value, and only the last of its dimensions."""
     if reader.operands[0] is not value or value.uses[reader] > 1:
         return False
     dense = reader.kind == "tfl.FULLY_CONNECTED" and not reader.attrs.get("keep_num_dims")
@@ -247,8 +247,9 @@ def not_negative(op: Op, tfl: Builder) -> Value | None:
 
 
 def _is_clamped(value: Value) -> bool:
-    """True if a RELU of any kind made the elements, and no more has been done to them than to move or pool them."""
-    while value.op is not None and value.op.dialect == "tfl" and value.quantisation is None:
+    """Return whether a RELU of any kind made the elements, and no more has been done to them than to move or pool
+    them."""
+    while value.op is not None and value.op.dialect == "tfl" and value.quantization is None:
         op = value.op
         if op.type in _CLAMPS or op.attrs.get("fused_activation_function") in _CLAMPS:
             return True
@@ -270,12 +271,13 @@ def outer_units(op: Op, tfl: Builder) -> Value | None:
 
 
 def _without_units(shape: Shape) -> Shape:
-    """The shape from the first dimension on that is not 1."""
+    """Return the shape from the first dimension on that is not 1."""
     return shape[next((axis for axis, dim in enumerate(shape) if dim != 1), len(shape)) :]
 
 
 def _broadcasts(reader: Op, value: Value, rank: int) -> bool:
-    """True if the reader makes the same of the value with so many dimensions: another operand has all of them."""
+    """Return whether the reader makes the same of the value with so many dimensions: another operand has all of
+    them."""
     if reader.kind not in _BROADCASTING:  # the end of a graph has no result, others have several
         return False
     others = (operand for operand in reader.operands if operand is not None and operand is not value)
@@ -287,7 +289,7 @@ def _broadcasts(reader: Op, value: Value, rank: int) -> bool:
 def repeated_constant(op: Op, tfl: Builder) -> Value | None:
     """its constant repeats itself along dimensions in which it can be broadcast"""
     for index, (value, other) in enumerate(zip(op.operands, op.operands[::-1])):
-        if value is None or value.data is None or other is None or other.is_const or value.quantisation is not None:
+        if value is None or value.data is None or other is None or other.is_const or value.quantization is not None:
             continue
         once = _once(value.data)
         if other.shape == op.result.shape and once.size < value.data.size:
@@ -298,7 +300,7 @@ def repeated_constant(op: Op, tfl: Builder) -> Value | None:
 
 
 def _once(array: np.ndarray) -> np.ndarray:
-    """The array with one element along each dimension in which all are the same."""
+    """Return the array with one element along each dimension in which all are the same."""
     for axis in range(array.ndim):
         first = array.take([0], axis) if array.shape[axis] > 1 else array
         # Most that differ do so at once.
@@ -308,7 +310,7 @@ def _once(array: np.ndarray) -> np.ndarray:
 
 
 def moves_only_units(shape: Shape, order: list[int]) -> bool:
-    """True if a transpose keeps the order of the dimensions that are not 1, so that no element moves."""
+    """Return whether a transpose keeps the order of the dimensions that are not 1, so that no element moves."""
     moved: list[Dim] = [axis for axis in order if shape[axis] != 1]
     return moved == sorted(moved)  # type: ignore[type-var]
 

@@ -1,4 +1,4 @@
-"""Outputs of subgraphs in the form that the runtime needs: each a tensor of its own, and growth in loops visible."""
+"""Legalize outputs of subgraphs for the runtime: each a tensor of its own, and growth in loops visible."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def legalize_outputs(module: Module) -> None:
 
 
 def separate_outputs(graph: Graph, keep_inputs: bool = False, keep_constants: bool = False) -> None:
-    """Gives each output a tensor of its own: a copy, where it is an input, a constant or another output as well.
+    """Give each output a tensor of its own: a copy, where it is an input, a constant or another output as well.
 
     keep_inputs: it is the body of a loop in which an input may be the output of the same number. keep_constants: it is
     a branch or body: the runtime copies constants that it returns, but crashes on what RESHAPE makes of one."""
@@ -46,7 +46,7 @@ def separate_outputs(graph: Graph, keep_inputs: bool = False, keep_constants: bo
 
 
 def has_fixed_sizes(body: Graph) -> bool:
-    """True if the runtime knows the shapes in a loop's body before it runs.
+    """Return whether the runtime knows the shapes in a loop's body before it runs.
 
     Then it keeps an input that the body hands on as it is, without copying; else it cannot: WHILE fails."""
     if any(a.shape is None or a.shape != b.shape for a, b in zip(body.inputs, body.outputs)):
@@ -63,7 +63,7 @@ def has_fixed_sizes(body: Graph) -> bool:
 
 
 def _show_growth(loop: Op, body: Graph) -> None:
-    """Lets the runtime see that a value which may begin empty grows.
+    """Let the runtime see that a value which may begin empty grows.
 
     WHILE takes the shapes [0, ...] and [1, ...] for those of a scalar and a vector of one element, and then for equal:
     it does not resize what it carries, unless it finds a result whose size only a run tells."""
@@ -85,7 +85,7 @@ def _unknowns(value: Value) -> set[str]:
 
 
 def _copy(graph: Graph, value: Value) -> Value:
-    """A copy that the runtime makes on every invoke."""
+    """Return a copy that the runtime makes on every invoke."""
     tfl = Builder(graph.ops, value.name)
     sources = value.op.sources if value.op is not None else (value.name,)
     tfl.sources = sources

@@ -1,4 +1,5 @@
-"""Transposes and reshapes around a group of ops -> none, and the ops in the form that they have inside.
+"""Optimize layouts: transposes and reshapes around a group of ops -> none, and the ops in the form that they have
+inside.
 
 A group grows from a transpose, or a reshape that adds or drops a dimension of size 1, up and down through ops that can
 work in its form. It changes if that takes more transposes and reshapes away, at its edges, than it needs new ones.
@@ -59,7 +60,8 @@ class _Group:
         self.results = [op.result for op, found in self.ops.items() if not found.plain]
 
     def _beside(self, value: Value) -> Iterator[Value]:
-        """Takes in the op of a value that is wanted in the form, and its readers; the values that must be so then."""
+        """Take in the op of a value that is wanted in the form, and its readers; return the values that must be so
+        then."""
         made = value.op is not None and (value.op in self.ops or self._take(value.op, plain=False))
         if made:
             yield from self._wanted(value.op)  # type: ignore[arg-type]
@@ -87,20 +89,21 @@ class _Group:
                 yield value
 
     def is_free(self, value: Value) -> bool:
-        """True if the value is one in the form, transposed or reshaped."""
+        """Return whether the value is one in the form, transposed or reshaped."""
         return value.op is not None and taken_off(value.op) == self.form
 
     def reads(self, op: Op) -> bool:
-        """True of readers that take the value in the form: ops of the group, and those that put it into the form."""
+        """Return whether a reader takes the value in the form: an op of the group, or one that puts it into the
+        form."""
         return op in self.ops or put_on(op) == self.form
 
     def reads_any(self, op: Op) -> bool:
-        """True of readers that do not mind the dimension that the form adds or drops."""
+        """Return whether a reader does not mind the dimension that the form adds or drops."""
         return self.reads(op) or (self.form.reshapes and op.kind == "tfl.RESHAPE")
 
     @property
     def profit(self) -> int:
-        """How many ops fewer there will be."""
+        """Return how many ops fewer there will be."""
         saved = 0
         for value in self.inputs:
             if self.is_free(value):
@@ -113,7 +116,7 @@ class _Group:
         return saved
 
     def is_reshaped(self, value: Value) -> bool:
-        """True if a reshape makes the value, for this group alone, and can as well make it in the form."""
+        """Return whether a reshape makes the value, for this group alone, and can as well make it in the form."""
         alone = value.op is not None and value.op.kind == "tfl.RESHAPE" and all(op in self.ops for op in value.uses)
         if not alone or value.shape is None or Builder([]).static_shape(value.shape) is None:
             return False
@@ -121,7 +124,7 @@ class _Group:
 
     @property
     def is_buildable(self) -> bool:
-        """Whether the reshapes at the edges can be written."""
+        """Return whether the reshapes at the edges can be written."""
         static = Builder([]).static_shape
         return not self.form.reshapes or all(static(v.shape) is not None for v in (*self.inputs, *self.results))
 
@@ -138,7 +141,7 @@ class _Groups:
         self.gone: set[Op] = set()
 
     def run(self) -> bool:
-        """Changes the groups that pay; True if any did."""
+        """Change the groups that pay; return whether any did."""
         seen: set[tuple[Form, Value]] = set()
         changed = False
         for op in self.graph.ops:
@@ -162,7 +165,7 @@ class _Groups:
         return changed
 
     def _starts(self, op: Op) -> list[tuple[Form, Value]]:
-        """The values before and behind a transpose or reshape, and the forms that they would have without it."""
+        """Return the values before and behind a transpose or reshape, and the forms that they would have without it."""
         if op in self.gone or op.type not in LAYOUT_CHANGES:
             return []
         forms = ((put_on(op), op.operands[0]), (taken_off(op), op.result))
@@ -187,7 +190,7 @@ class _Groups:
                 self._remove(value.op)
 
     def _put(self, group: _Group, value: Value, ordered: list[Op]) -> Value:
-        """A value from outside, in the form."""
+        """Return a value from outside, in the form."""
         if group.is_free(value):
             return value.op.operands[0]  # type: ignore[union-attr,return-value]
         reader = next(op for op in ordered if op in value.uses)
@@ -199,7 +202,7 @@ class _Groups:
         return _reshaped(tfl, value.op.operands[0], shape)  # type: ignore[union-attr,arg-type]
 
     def _take_off(self, group: _Group, value: Value) -> None:
-        """Gives a result its new shape; its other readers read it as it was."""
+        """Give a result its new shape; its other readers read it as it was."""
         op, shape, form = value.op, value.shape, group.form
         assert op is not None and shape is not None
         readers = [reader for reader in value.uses if reader not in group.ops]
@@ -221,7 +224,7 @@ class _Groups:
 
 
 def _moved(tfl: Builder, value: Value, shape: Shape, order: Sequence[int | None]) -> Value:
-    """The value with its dimensions in this order, or reshaped where there is one more or less."""
+    """Return the value with its dimensions in this order, or reshaped where there is one more or less."""
     if None not in order and len(order) == value.rank:
         return tfl.transpose(value, np.array(order, np.int32))  # type: ignore[no-any-return]
     return _reshaped(tfl, value, shape)

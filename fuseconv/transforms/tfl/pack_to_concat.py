@@ -1,4 +1,5 @@
-"""PACK of sizes that are read off shapes -> CONCATENATION of slices of the shapes: shapes that are known before a run.
+"""Replace PACK of sizes that are read off shapes -> CONCATENATION of slices of the shapes: shapes that are known before
+a run.
 
 The runtime computes SHAPE, its slices and what CONCATENATION makes of them as it allocates tensors, but PACK only as it
 runs. What is sized by a vector of PACK's (FILL, RESHAPE, TILE) is of dynamic size, and all ops behind are prepared in
@@ -44,12 +45,12 @@ def _joined(op: Op, out: list[Op]) -> list[Value] | None:
 
 
 def _sizes_state(op: Op) -> bool:
-    """True if a variable tensor is made: with a size that is known before, some are wrong without delegates."""
+    """Return whether a variable tensor is made: with a size that is known before, some are wrong without delegates."""
     return any(result.variable for reader in op.result.uses for result in reader.results)
 
 
 def _place(value: Value | None) -> tuple[Value, int] | None:
-    """The result of SHAPE, and the place in it, that a scalar is read from."""
+    """Return the result of SHAPE, and the place in it, that a scalar is read from."""
     op = value.op if value is not None and value.rank == 0 else None
     spec = SliceSpec.of(op)
     picked = spec.picked() if spec is not None else None
@@ -62,7 +63,7 @@ def _place(value: Value | None) -> tuple[Value, int] | None:
 
 
 def _parts(tfl: Builder, places: list[tuple[Value, int] | None], values: list[Value]) -> list[Value]:
-    """The scalars as vectors: of one element each, and one of those that stand side by side in a shape."""
+    """Return the scalars as vectors: of one element each, and one of those that stand side by side in a shape."""
     parts: list[Value] = []
     index = 0
     while index < len(values):
@@ -82,14 +83,14 @@ def _parts(tfl: Builder, places: list[tuple[Value, int] | None], values: list[Va
 
 
 def _is_at(place: tuple[Value, int] | None, shape: Value, at: int) -> bool:
-    """True of a place in the same shape, which may be read more than once."""
+    """Return whether the place is in the same shape; it may be read more than once."""
     if place is None or place[1] != at or place[0].dtype is not shape.dtype:
         return False
     return place[0] is shape or place[0].op.operands[0] is shape.op.operands[0]  # type: ignore[union-attr]
 
 
 def _merged(tfl: Builder, parts: list[Value]) -> list[Value]:
-    """The vectors, of which neighbours that are constants are one."""
+    """Return the vectors, of which neighbors that are constants are one."""
     merged: list[Value] = []
     for part in parts:
         if merged and part.is_const and merged[-1].is_const:

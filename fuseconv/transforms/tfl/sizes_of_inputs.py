@@ -1,4 +1,4 @@
-"""Sizes that are read off what ops make -> read off the graph's inputs, where these have them.
+"""Read sizes off the graph's inputs, where these have them: SHAPE(f(x))[i] -> SHAPE(x)[j].
 
 So that one op reads the size of the batch for all, and nothing is kept for its shape alone.
 """
@@ -42,7 +42,7 @@ def read_off_inputs(graph: Graph) -> None:
 
 
 def _size_of(op: Op) -> Sym | None:
-    """The unknown size that a slice of a shape is, as a scalar."""
+    """Return the unknown size that a slice of a shape is, as a scalar."""
     x = op.operands[0] if op.kind == "tfl.STRIDED_SLICE" else None
     if x is None or x.op is None or x.op.kind != "tfl.SHAPE" or op.result.content is None or op.result.rank != 0:
         return None

@@ -1,4 +1,4 @@
-"""Parity of simulated quantisation."""
+"""Parity of simulated quantization."""
 
 import numpy as np
 import pytest
@@ -25,12 +25,12 @@ RANGES = [(-3.0, 2.5), (0.0, 4.0), (0.3, 4.0), (-6.0, -1.0)]
 @pytest.mark.parametrize(("low", "high"), RANGES)
 def test_fake_quant(low, high, bits, narrow):
     options = {"num_bits": bits, "narrow_range": narrow}
-    quantise = tf.quantization
+    quantize = tf.quantization
     x = spec(None, 50)
     # Of 2 ** 16 steps, float32 does not always tell which is the nearest.
     loose = {"inputs": wide, "ops": None if narrow else ["FAKE_QUANT"], "atol": 1e-4 if bits == 16 else 1e-5}
-    check(lambda x: quantise.fake_quant_with_min_max_args(x, low, high, **options), x, **loose)
-    check(lambda x: quantise.fake_quant_with_min_max_vars(x, low, high, **options), x, **loose)
+    check(lambda x: quantize.fake_quant_with_min_max_args(x, low, high, **options), x, **loose)
+    check(lambda x: quantize.fake_quant_with_min_max_vars(x, low, high, **options), x, **loose)
 
 
 def test_fake_quant_of_a_range_that_nobody_has_trained():
@@ -41,21 +41,21 @@ def test_fake_quant_of_a_range_that_nobody_has_trained():
 
 
 def test_fake_quant_with_computed_ranges():
-    def quantise(x, low, high):
+    def quantize(x, low, high):
         return tf.quantization.fake_quant_with_min_max_vars(x, low, high)
 
     inputs = [wide(np.random.default_rng(0), (3, 50), np.float32), np.float32(-3), np.float32(2.5)]
-    check(quantise, spec(3, 50), spec(), spec(), inputs=[np.asarray(x) for x in inputs])
+    check(quantize, spec(3, 50), spec(), spec(), inputs=[np.asarray(x) for x in inputs])
 
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_fake_quant_by_channel(narrow):
     low, high = np.array(RANGES, np.float32).T
 
-    def quantise(x):
+    def quantize(x):
         return tf.quantization.fake_quant_with_min_max_vars_per_channel(x, low, high, 8, narrow)
 
-    check(quantise, spec(None, 30, 4), inputs=wide)
+    check(quantize, spec(None, 30, 4), inputs=wide)
 
 
 @pytest.mark.parametrize("signed", [True, False])
@@ -66,10 +66,10 @@ def test_quantize_and_dequantize(signed, mode, narrow, given):
     low, high = given or (0.0, 0.0)
     options = {"signed_input": signed, "range_given": given is not None, "round_mode": mode, "narrow_range": narrow}
 
-    def quantise(x):
+    def quantize(x):
         return tf.quantization.quantize_and_dequantize(x, low, high, **options)
 
-    check(quantise, spec(None, 50), inputs=wide)
+    check(quantize, spec(None, 50), inputs=wide)
 
 
 def test_other_versions():
@@ -79,16 +79,16 @@ def test_other_versions():
 
 
 def test_by_axis():
-    def quantise(x):
+    def quantize(x):
         zeros = tf.zeros([3])
         return tf.quantization.quantize_and_dequantize_v2(x, zeros, zeros, range_given=False, axis=1)
 
-    check(quantise, spec(None, 3, 20), inputs=wide)
+    check(quantize, spec(None, 3, 20), inputs=wide)
 
 
-def test_quantised_types_are_refused():
-    def quantise(x):
+def test_quantized_types_are_refused():
+    def quantize(x):
         y, low, high = tf.quantization.quantize(x, -3.0, 3.0, tf.quint8)
         return tf.quantization.dequantize(y, low, high)
 
-    check_refused(quantise, spec(5), match="QuantizeV2")
+    check_refused(quantize, spec(5), match="QuantizeV2")

@@ -12,7 +12,7 @@ from fuseconv.ir.graph import Op, Value
 from fuseconv.tf import shape_functions
 from fuseconv.tf.shape_functions import infer
 from tests.tf.all_cases import CASES
-from tests.tf.shape_functions.test_others import OLD
+from tests.tf.shape_functions.test_registry import OLD
 
 B = symbol("B")
 X = (B, 4)

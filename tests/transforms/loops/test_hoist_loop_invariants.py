@@ -5,6 +5,18 @@ from __future__ import annotations
 from tests.check_pass import check_pass
 
 
+def condition(steps: int, *carried: str) -> str:
+    """The function @cond: so many steps are left, whatever else is carried."""
+    inputs = "\n".join(f"input %{value}" for value in ("i: int32[]", *carried))
+    return f"""
+    cond {{
+      {inputs}
+      %more: bool[] = tf.Less(%i, int32[] {steps})
+      return %more
+    }}
+    """
+
+
 def test_rows_are_multiplied_at_once() -> None:
     check_pass("hoist-loop-invariants", """
     main {
@@ -14,14 +26,6 @@ def test_rows_are_multiplied_at_once() -> None:
       %i: int32[]; %y: float32[1,3]; %xs: float32[5,1,2]; %ws: float32[2,3] = tf.While(int32[] 0, %h, %x, %w) \
 {'cond': @cond, 'body': @body}
       return %y
-    }
-    cond {
-      input %i: int32[]
-      input %h: float32[1,3]
-      input %x: float32[5,1,2]
-      input %w: float32[2,3]
-      %more: bool[] = tf.Less(%i, int32[] 5)
-      return %more
     }
     body {
       input %i: int32[]
@@ -34,7 +38,7 @@ def test_rows_are_multiplied_at_once() -> None:
       %sum: float32[1,3] = tf.AddV2(%p, %h)
       return %next, %sum, %x, %w
     }
-    """, """
+    """ + condition(5, "h: float32[1,3]", "x: float32[5,1,2]", "w: float32[2,3]"), """
     main {
       input %x: float32[5,1,2]
       input %h: float32[1,3]
@@ -56,16 +60,7 @@ def test_rows_are_multiplied_at_once() -> None:
       %sum: float32[1,3] = tf.AddV2(%p2, %h)
       return %next, %sum, %x, %w, %p
     }
-    cond {
-      input %i: int32[]
-      input %h: float32[1,3]
-      input %x: float32[5,1,2]
-      input %w: float32[2,3]
-      input %p: float32[5,1,3]
-      %more: bool[] = tf.Less(%i, int32[] 5)
-      return %more
-    }
-    """)
+    """ + condition(5, "h: float32[1,3]", "x: float32[5,1,2]", "w: float32[2,3]", "p: float32[5,1,3]"))
 
 
 def test_rows_are_transposed_at_once_where_no_loop_will_be_left() -> None:
@@ -75,13 +70,6 @@ def test_rows_are_transposed_at_once_where_no_loop_will_be_left() -> None:
       input %h: float32[2,1]
       %i: int32[]; %y: float32[2,1]; %xs: float32[3,1,2] = tf.While(int32[] 0, %h, %x) {'cond': @cond, 'body': @body}
       return %y
-    }
-    cond {
-      input %i: int32[]
-      input %h: float32[2,1]
-      input %x: float32[3,1,2]
-      %more: bool[] = tf.Less(%i, int32[] 3)
-      return %more
     }
     body {
       input %i: int32[]
@@ -94,7 +82,7 @@ def test_rows_are_transposed_at_once_where_no_loop_will_be_left() -> None:
       %sum: float32[2,1] = tf.AddV2(%p, %column)
       return %next, %sum, %x
     }
-    """, """
+    """ + condition(3, "h: float32[2,1]", "x: float32[3,1,2]"), """
     main {
       input %x: float32[3,1,2]
       input %h: float32[2,1]
@@ -115,15 +103,7 @@ def test_rows_are_transposed_at_once_where_no_loop_will_be_left() -> None:
       %sum: float32[2,1] = tf.AddV2(%p, %column2)
       return %next, %sum, %x, %column
     }
-    cond {
-      input %i: int32[]
-      input %h: float32[2,1]
-      input %x: float32[3,1,2]
-      input %column: float32[3,2,1]
-      %more: bool[] = tf.Less(%i, int32[] 3)
-      return %more
-    }
-    """)
+    """ + condition(3, "h: float32[2,1]", "x: float32[3,1,2]", "column: float32[3,2,1]"))
 
 
 def test_a_product_of_the_state_stays() -> None:
@@ -133,12 +113,6 @@ def test_a_product_of_the_state_stays() -> None:
       %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
       return %y
     }
-    cond {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %more: bool[] = tf.Less(%i, int32[] 5)
-      return %more
-    }
     body {
       input %i: int32[]
       input %h: float32[1,2]
@@ -148,7 +122,7 @@ def test_a_product_of_the_state_stays() -> None:
       %g: float32[1,2] = tf.Mul(%a, %b)
       return %next, %g
     }
-    """)
+    """ + condition(5, "h: float32[1,2]"))
 
 
 def test_transposes_stay_in_a_loop_that_stays() -> None:
@@ -158,12 +132,6 @@ def test_transposes_stay_in_a_loop_that_stays() -> None:
       %i: int32[]; %y: float32[1,2] = tf.While(int32[] 0, %x) {'cond': @cond, 'body': @body}
       return %y
     }
-    cond {
-      input %i: int32[]
-      input %h: float32[1,2]
-      %more: bool[] = tf.Less(%i, int32[] 5)
-      return %more
-    }
     body {
       input %i: int32[]
       input %h: float32[1,2]
@@ -173,4 +141,4 @@ def test_transposes_stay_in_a_loop_that_stays() -> None:
       %g: float32[1,2] = tf.Mul(%a, %b)
       return %next, %g
     }
-    """)
+    """ + condition(5, "h: float32[1,2]"))

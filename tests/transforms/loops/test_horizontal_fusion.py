@@ -6,7 +6,7 @@ import numpy as np
 
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check as check_ir
-from fuseconv.transforms.loops.horizontal_fusion import join_parts
+from fuseconv.transforms.loops.horizontal_fusion import fuse_siblings
 from fuseconv.transforms.tf.canonicalize import canonicalize
 from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
@@ -24,7 +24,7 @@ def joined(*lines: str) -> Module:
         inputs=2,
     )
     canonicalize(module, report)
-    join_parts(module.signatures[0].graph, report)
+    fuse_siblings(module.signatures[0].graph, report)
     check_ir(module)
     canonicalize(module, report)
     check_ir(module)

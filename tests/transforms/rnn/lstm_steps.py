@@ -1,4 +1,4 @@
-"""Hand-written LSTM steps and loops, for the tests of what is recognised."""
+"""Hand-written LSTM steps and loops, for the tests of what is recognized."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tf_keras.src.layers.rnn import legacy_cells as cells
 
 import fuseconv
 from tests.transforms.rnn.masked import check_fused, check_loop, draw
-from tests.transforms.rnn.test_raise_loops_tf1 import CELLS, UNITS
+from tests.transforms.rnn.test_raise_rnn_loops_tf1 import CELLS, UNITS
 from tests.transforms.rnn.tf1 import v1
 
 TIME = 7

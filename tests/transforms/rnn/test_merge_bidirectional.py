@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from tests.check_pass import check_pass
 
-
-def test_two_layers_of_one_sequence() -> None:
-    check_pass("merge-bidirectional", """
+MAIN = """
     main {
       input %x: float32[1,5,2]
       input %h: float32[1,3]
@@ -18,25 +16,8 @@ def test_two_layers_of_one_sequence() -> None:
       %turned: float32[1,5,3] = tf.ReverseV2(%back, int32[1] [1])
       return %ys, %turned
     }
-    forwards {
-      attrs {'_implements': {'function': 'rnn_1'}, 'time_major': False}
-      input %x: float32[1,5,2]
-      input %h: float32[1,3]
-      input %w: float32[2,3]
-      input %u: float32[2,3]
-      input %b: float32[2,3]
-      return %h, %x, %h
-    }
-    backwards {
-      attrs {'_implements': {'function': 'rnn_1'}, 'time_major': False, 'go_backwards': True}
-      input %x: float32[1,5,2]
-      input %h: float32[1,3]
-      input %w: float32[2,3]
-      input %u: float32[2,3]
-      input %b: float32[2,3]
-      return %h, %x, %h
-    }
-    """, """
+"""
+MERGED = """
     main {
       input %x: float32[1,5,2]
       input %h: float32[1,3]
@@ -64,56 +45,27 @@ float32[1,5,3]; %last_5: float32[1,3] = tf.PartitionedCall(%x, %h, %w, %w, %w, %
       %turned: float32[1,5,3] = tf.ReverseV2(%last2_1, int32[1] [1])
       return %last, %last_1, %last_2, %last2, %turned, %last2_2
     }
-    forwards {
-      attrs {'_implements': {'function': 'rnn_1'}, 'time_major': False}
+"""
+
+
+def layer(name: str, backwards: str = "") -> str:
+    return f"""
+    {name} {{
+      attrs {{'_implements': {{'function': 'rnn_1'}}, 'time_major': False{backwards}}}
       input %x: float32[1,5,2]
       input %h: float32[1,3]
       input %w: float32[2,3]
       input %u: float32[2,3]
       input %b: float32[2,3]
       return %h, %x, %h
-    }
-    backwards {
-      attrs {'_implements': {'function': 'rnn_1'}, 'time_major': False, 'go_backwards': True}
-      input %x: float32[1,5,2]
-      input %h: float32[1,3]
-      input %w: float32[2,3]
-      input %u: float32[2,3]
-      input %b: float32[2,3]
-      return %h, %x, %h
-    }
-    """)
+    }}
+    """
+
+
+def test_two_layers_of_one_sequence() -> None:
+    layers = layer("forwards") + layer("backwards", ", 'go_backwards': True")
+    check_pass("merge-bidirectional", MAIN + layers, MERGED + layers)
 
 
 def test_two_layers_of_one_direction() -> None:
-    check_pass("merge-bidirectional", """
-    main {
-      input %x: float32[1,5,2]
-      input %h: float32[1,3]
-      %w: float32[2,3] = tf.Zeros()
-      %last: float32[1,3]; %ys: float32[1,5,3]; %state: float32[1,3] = tf.PartitionedCall(%x, %h, %w, %w, %w) {'f': \
-@forwards}
-      %last2: float32[1,3]; %back: float32[1,5,3]; %state2: float32[1,3] = tf.PartitionedCall(%x, %h, %w, %w, %w) \
-{'f': @backwards}
-      %turned: float32[1,5,3] = tf.ReverseV2(%back, int32[1] [1])
-      return %ys, %turned
-    }
-    forwards {
-      attrs {'_implements': {'function': 'rnn_1'}, 'time_major': False}
-      input %x: float32[1,5,2]
-      input %h: float32[1,3]
-      input %w: float32[2,3]
-      input %u: float32[2,3]
-      input %b: float32[2,3]
-      return %h, %x, %h
-    }
-    backwards {
-      attrs {'_implements': {'function': 'rnn_1'}, 'time_major': False}
-      input %x: float32[1,5,2]
-      input %h: float32[1,3]
-      input %w: float32[2,3]
-      input %u: float32[2,3]
-      input %b: float32[2,3]
-      return %h, %x, %h
-    }
-    """)
+    check_pass("merge-bidirectional", MAIN + layer("forwards") + layer("backwards"))

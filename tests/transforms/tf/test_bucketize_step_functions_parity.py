@@ -19,7 +19,7 @@ def below(end):
 
 
 def t5_bucket(n):
-    # 15.9 and not 16: so TensorFlow computes the same whether it optimises the graph or not.
+    # 15.9 and not 16: so TensorFlow computes the same whether it optimizes the graph or not.
     return 8 + tf.cast(tf.math.log(n / 8) / math.log(15.9) * 8, n.dtype)
 
 

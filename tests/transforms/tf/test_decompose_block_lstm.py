@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from tests.check_pass import check_pass
 
-
-def test_a_layer_is_a_loop_over_lists() -> None:
-    check_pass("decompose-block-lstm", """
+BEFORE = """
     main {
       input %steps: int64[]
       input %x: float32[5,1,2]
@@ -19,7 +17,8 @@ def test_a_layer_is_a_loop_over_lists() -> None:
 float32[5,1,1]; %hs: float32[5,1,1] = tf.BlockLSTMV2(%steps, %x, %c, %h, %w, %p, %p, %p, %b)
       return %hs
     }
-    """, """
+    """
+AFTER = """
     main {
       input %steps: int64[]
       input %x: float32[5,1,2]
@@ -39,6 +38,8 @@ float32[*]; %i_7: float32[*]; %i_8: float32[*]; %i_9: float32[*]; %i_10: variant
       %i7: float32[*] = tf.TensorListStack(%i_10, int32[2] [-1, -1])
       return %i7
     }
+"""
+STEP = """
     i_body {
       input %i: int32[*]
       input %i2: int32[*]
@@ -84,4 +85,8 @@ float32[*]; %i_7: float32[*]; %i_8: float32[*]; %i_9: float32[*]; %i_10: variant
       %i5: bool[*] = tf.Less(%i, %i2)
       return %i5
     }
-    """)
+    """
+
+
+def test_a_layer_is_a_loop_over_lists() -> None:
+    check_pass("decompose-block-lstm", BEFORE, AFTER + STEP)

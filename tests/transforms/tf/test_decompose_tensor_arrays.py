@@ -1,4 +1,4 @@
-"""TF1's arrays become lists; that loops of them compute the same is told in test_functionalise.py."""
+"""TF1's arrays become lists; that loops of them compute the same is told in test_functionalize_control_flow.py."""
 
 from __future__ import annotations
 

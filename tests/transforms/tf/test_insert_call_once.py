@@ -8,7 +8,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Signature, Table, Variable
 from fuseconv.ir.verifier import check
 from fuseconv.report.records import Report
-from fuseconv.transforms.tf.insert_call_once import INITIALISER, insert_call_once
+from fuseconv.transforms.tf.insert_call_once import INITIALIZER, insert_call_once
 from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
@@ -25,7 +25,7 @@ def _module(body: str, filled: bool = True) -> tuple[Module, Report]:
     return module, report
 
 
-def test_all_signatures_run_one_initialiser() -> None:
+def test_all_signatures_run_one_initializer() -> None:
     module, report = _module(f"{HANDLES}\n return %0")
     first = module.signatures[0]
     module.signatures.append(Signature(["again"], Graph("again"), [], []))
@@ -33,7 +33,7 @@ def test_all_signatures_run_one_initialiser() -> None:
     check(module)
     assert kinds(module) == ["CALL_ONCE", "VarHandleOp", "HashTableV2"]
     assert kinds(module, 1) == ["CALL_ONCE"]
-    function = module.functions[INITIALISER]
+    function = module.functions[INITIALIZER]
     assert [op.type for op in function.ops] == ["VAR_HANDLE", "ASSIGN_VARIABLE", "HASHTABLE", "HASHTABLE_IMPORT"]
     assert function.ops[2].attrs["table_id"] == first.graph.ops[2].attrs["table_id"] > 0
     assert not function.inputs and not function.outputs

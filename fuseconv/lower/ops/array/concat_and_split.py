@@ -14,9 +14,9 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.reduction import axes_of
 from fuseconv.lower.rules import Lowering, constant_of, lowers
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
-from fuseconv.lower.support.kernel_limits import build_legalized, scalar, sizes
+from fuseconv.lower.support.legalize_operands import build_legalized, scalar, sizes
 from fuseconv.lower.support.type_promotion import cast, conjugate
-from fuseconv.tfl.limits import RANK
+from fuseconv.tfl.kernel_limits import RANK
 
 
 @lowers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.lower.rules import lowers
-from fuseconv.lower.support.kernel_limits import build_legalized
+from fuseconv.lower.support.legalize_operands import build_legalized
 
 
 @lowers

@@ -9,7 +9,7 @@ from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.kernel_limits import broadcast_to, build_legalized, check_rank, elementwise, scalar
+from fuseconv.lower.support.legalize_operands import broadcast_to, build_legalized, check_rank, elementwise, scalar
 from fuseconv.lower.support.type_promotion import cast
 
 # Whole numbers up to here are all float32 numbers.

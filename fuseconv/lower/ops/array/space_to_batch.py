@@ -39,7 +39,7 @@ def BatchToSpaceND(tfl, x, block_shape, crops):
 
 
 def _to_batch(tfl: Lowering, x: Value, block: Value, paddings: Value) -> Value:
-    """x [n,s1,..,rest] -> [b1*..*n,s1/b1,..,rest]."""
+    """Move blocks of x into the batch: [n,s1,..,rest] -> [b1*..*n,s1/b1,..,rest]."""
     if _count(block) <= 2:
         return _build_merged(tfl, "SPACE_TO_BATCH_ND", x, block, paddings)
     two, others = _split_block_and_margins(block, paddings)
@@ -52,7 +52,7 @@ def _to_batch(tfl: Lowering, x: Value, block: Value, paddings: Value) -> Value:
 
 
 def _to_space(tfl: Lowering, x: Value, block: Value, crops: Value) -> Value:
-    """x [b1*..*n,s1,..,rest] -> [n,s1*b1,..,rest]."""
+    """Move the batch of x into blocks: [b1*..*n,s1,..,rest] -> [n,s1*b1,..,rest]."""
     if _count(block) <= 2:
         return _build_merged(tfl, "BATCH_TO_SPACE_ND", x, block, crops)
     two, others = _split_block_and_margins(block, crops)

@@ -11,9 +11,9 @@ from fuseconv.lower.ops.math.reduction import TopKV2
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, filled
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, filled
 from fuseconv.lower.support.type_promotion import cast
-from fuseconv.tfl.limits import TYPES
+from fuseconv.tfl.kernel_limits import TYPES
 
 
 @lowers

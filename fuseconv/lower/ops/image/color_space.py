@@ -8,7 +8,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.dynamic_shapes import shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, scalar, select
+from fuseconv.lower.support.legalize_operands import elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import in_float32
 
 _ONE = np.ones((), np.float32)

@@ -11,7 +11,7 @@ from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers
 from fuseconv.lower.support.dynamic_shapes import dim_vector, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, select
+from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.type_promotion import cast
 
 

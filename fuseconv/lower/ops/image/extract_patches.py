@@ -16,7 +16,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.data_format import pad, same_pads
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
-from fuseconv.lower.support.kernel_limits import build_legalized, elementwise
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise
 from fuseconv.lower.support.type_promotion import cast, in_float32, promote
 
 _BLOCKS = (types.FLOAT32, types.UINT8, types.INT8, types.INT32, types.INT64)

@@ -16,7 +16,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
-from fuseconv.lower.support.kernel_limits import filled, scalar, select
+from fuseconv.lower.support.legalize_operands import filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.nms_boxes import separate_boxes
 

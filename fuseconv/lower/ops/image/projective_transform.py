@@ -13,7 +13,7 @@ from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of
-from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar, select
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import cast
 
 

@@ -68,8 +68,8 @@ def ScaleAndTranslate(tfl, images, size, scale, translation, *, kernel_type="lan
 
 
 def _resized(tfl: Lowering, images: Value, weights: Callable[[int, Dim, Dim], np.ndarray | Value]) -> Value:
-    """images [n, h, w, c] -> float32 [n, rows, columns, c]; weights(0, h, rows) is [rows, h], weights(1, w, columns)
-    is [columns, w]."""
+    """Resize images by two products: [n, h, w, c] -> float32 [n, rows, columns, c]; weights(0, h, rows) is [rows, h],
+    weights(1, w, columns) is [columns, w]."""
     batch, h, w, channels = shape_of(images, 4)
     (c,) = static_dims([channels], "the channels")
     _, rows, columns, _ = shape_of(tfl.source.result, 4)

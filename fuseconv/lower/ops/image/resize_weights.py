@@ -14,7 +14,7 @@ from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape
-from fuseconv.lower.support.kernel_limits import scalar
+from fuseconv.lower.support.legalize_operands import scalar
 from fuseconv.lower.support.type_promotion import cast
 
 BICUBIC_STEPS = 1024

@@ -9,29 +9,20 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.complex import quotient
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import shape_of
-from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar, select
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import cast, conjugate, promote
-from fuseconv.tfl.limits import BROADCAST_RANK, TYPES
+from fuseconv.tfl.kernel_limits import BROADCAST_RANK, TYPES
 
 _LONG = (types.INT64, types.UINT32)
+_ONE_KERNEL = {
+    "Add": "ADD", "AddV2": "ADD", "Sub": "SUB", "Mul": "MUL", "FloorMod": "FLOOR_MOD", "Atan2": "ATAN2",
+}  # fmt: skip
 
 
-@lowers("Add", "AddV2")
-def Add(tfl, x, y):
-    """ADD."""
-    return elementwise(tfl, "ADD", x, y)
-
-
-@lowers
-def Sub(tfl, x, y):
-    """SUB."""
-    return elementwise(tfl, "SUB", x, y)
-
-
-@lowers
-def Mul(tfl, x, y):
-    """MUL."""
-    return elementwise(tfl, "MUL", x, y)
+@lowers(*_ONE_KERNEL)
+def one_kernel(tfl, *operands):
+    """One kernel, on operands of a type that it takes."""
+    return elementwise(tfl, _ONE_KERNEL[tfl.source.type], *operands)
 
 
 @lowers
@@ -88,12 +79,6 @@ def FloorDiv(tfl, x, y):
     if x.dtype in _LONG:
         return cast(tfl, floor_quotient(tfl, cast(tfl, x, types.INT64), cast(tfl, y, types.INT64)), tfl.dtype)
     return elementwise(tfl, "FLOOR_DIV", x, y)
-
-
-@lowers
-def FloorMod(tfl, x, y):
-    """FLOOR_MOD."""
-    return elementwise(tfl, "FLOOR_MOD", x, y)
 
 
 @lowers("Mod", "TruncateMod")
@@ -169,12 +154,6 @@ def Cross(tfl, a, b):
 def AccumulateNV2(tfl, *inputs, shape=None):
     """ADD of two, ADD_N of more."""
     return AddN(tfl, *inputs)
-
-
-@lowers
-def Atan2(tfl, y, x):
-    """ATAN2."""
-    return elementwise(tfl, "ATAN2", y, x)
 
 
 def reciprocal(tfl: Lowering, x: Value) -> Value:

@@ -10,7 +10,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, filled, scalar
+from fuseconv.lower.support.legalize_operands import elementwise, filled, scalar
 from fuseconv.lower.support.type_promotion import cast
 
 
@@ -73,8 +73,8 @@ def _count_matches(tfl: Lowering, kind: str, rows: Value, values: Value) -> Valu
 
 
 def weighted(tfl: Lowering, x: Value, size: Value, weights: Value, binary: bool) -> Value:
-    """x [..., n] -> [..., n, size], where what is not 0 is 1, or the weight if there are any and the output is not
-    binary."""
+    """Return one-hot rows, or weighted: x [..., n] -> [..., n, size], where what is not 0 is 1, or the weight if there
+    are any and the output is not binary."""
     hot = _one_hot(tfl, x, size)
     if binary or 0 in shape_of(weights):
         return hot
@@ -83,7 +83,7 @@ def weighted(tfl: Lowering, x: Value, size: Value, weights: Value, binary: bool)
 
 
 def _one_hot(tfl: Lowering, x: Value, size: Value) -> Value:
-    """x [..., n] -> [..., n, size] of the result's type; numbers beyond the size give no 1."""
+    """Return one-hot rows: x [..., n] -> [..., n, size] of the result's type; numbers beyond the size give no 1."""
     require(tfl.dtype in (types.FLOAT32, types.INT32, types.INT64), f"ONE_HOT and SUM have no kernel for {tfl.dtype}")
     index = x if x.dtype is types.INT64 else cast(tfl, x, types.INT32)
     return tfl.one_hot(index, cast(tfl, size, types.INT32), scalar(1, tfl.dtype), scalar(0, tfl.dtype), axis=-1)

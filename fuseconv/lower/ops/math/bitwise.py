@@ -9,7 +9,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.arithmetic import floor_quotient
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, select
+from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.type_promotion import cast
 
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.lower.rules import lowers, require
-from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar, select
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar, select
+
+_ONE_KERNEL = {
+    "Less": "LESS", "LessEqual": "LESS_EQUAL", "Greater": "GREATER", "GreaterEqual": "GREATER_EQUAL",
+    "LogicalAnd": "LOGICAL_AND", "LogicalOr": "LOGICAL_OR", "LogicalNot": "LOGICAL_NOT",
+}  # fmt: skip
+
+
+@lowers(*_ONE_KERNEL)
+def one_kernel(tfl, *operands):
+    """One kernel, on operands of a type that it takes."""
+    return elementwise(tfl, _ONE_KERNEL[tfl.source.type], *operands)
 
 
 @lowers
@@ -20,52 +31,10 @@ def NotEqual(tfl, x, y, *, incompatible_shape_error=True):
 
 
 @lowers
-def Less(tfl, x, y):
-    """LESS."""
-    return elementwise(tfl, "LESS", x, y)
-
-
-@lowers
-def LessEqual(tfl, x, y):
-    """LESS_EQUAL."""
-    return elementwise(tfl, "LESS_EQUAL", x, y)
-
-
-@lowers
-def Greater(tfl, x, y):
-    """GREATER."""
-    return elementwise(tfl, "GREATER", x, y)
-
-
-@lowers
-def GreaterEqual(tfl, x, y):
-    """GREATER_EQUAL."""
-    return elementwise(tfl, "GREATER_EQUAL", x, y)
-
-
-@lowers
 def ApproximateEqual(tfl, x, y, *, tolerance=1e-5):
     """LESS of the absolute difference and the tolerance."""
     difference = elementwise(tfl, "ABS", elementwise(tfl, "SUB", x, y))
     return elementwise(tfl, "LESS", difference, tolerance)
-
-
-@lowers
-def LogicalAnd(tfl, x, y):
-    """LOGICAL_AND."""
-    return elementwise(tfl, "LOGICAL_AND", x, y)
-
-
-@lowers
-def LogicalOr(tfl, x, y):
-    """LOGICAL_OR."""
-    return elementwise(tfl, "LOGICAL_OR", x, y)
-
-
-@lowers
-def LogicalNot(tfl, x):
-    """LOGICAL_NOT."""
-    return elementwise(tfl, "LOGICAL_NOT", x)
 
 
 @lowers

@@ -14,7 +14,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.matmul import dense, matmul
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
-from fuseconv.lower.support.kernel_limits import elementwise, select
+from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.type_promotion import build_on_complex_parts, in_float32
 
 # A dimension's name: a letter of the equation, or for an ellipsis' dimensions a number that counts from the right.

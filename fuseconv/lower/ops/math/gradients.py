@@ -15,7 +15,7 @@ from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.data_format import is_channels_first
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
-from fuseconv.lower.support.kernel_limits import build_legalized, elementwise, scalar, select
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 _ONE = np.ones((), np.float32)

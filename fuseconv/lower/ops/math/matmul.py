@@ -7,7 +7,7 @@ from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.kernel_limits import elementwise, scalar
+from fuseconv.lower.support.legalize_operands import elementwise, scalar
 from fuseconv.lower.support.type_promotion import cast, complex_from_parts, conjugate, in_float32, promote
 
 # BATCH_MATMUL takes no higher ranks.
@@ -44,7 +44,7 @@ def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool =
 
 
 def dense(tfl: Lowering, x: Value, weights: Value) -> Value:
-    """x [...,k] times the transpose of `weights` [n,k] -> [...,n]."""
+    """Multiply x [...,k] with the transpose of `weights` [n,k] -> [...,n]."""
     return tfl.fully_connected(x, weights, keep_num_dims=len(shape_of(x)) > 2)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers
-from fuseconv.lower.support.kernel_limits import elementwise, filled, scalar, select
+from fuseconv.lower.support.legalize_operands import elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import in_float32
 
 _ONE = np.ones((), np.float32)

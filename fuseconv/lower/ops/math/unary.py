@@ -8,9 +8,20 @@ from fuseconv.ir import types
 from fuseconv.lower.ops.math.arithmetic import reciprocal
 from fuseconv.lower.ops.math.complex import exponential
 from fuseconv.lower.rules import lowers
-from fuseconv.lower.support.kernel_limits import elementwise, filled
+from fuseconv.lower.support.legalize_operands import elementwise, filled
 from fuseconv.lower.support.type_promotion import cast, in_float32
-from fuseconv.tfl.limits import TYPES
+from fuseconv.tfl.kernel_limits import TYPES
+
+_ONE_KERNEL = {
+    "Neg": "NEG", "Sqrt": "SQRT", "Rsqrt": "RSQRT", "Log": "LOG", "Sin": "SIN", "Cos": "COS", "Tanh": "TANH",
+    "Sigmoid": "LOGISTIC",
+}  # fmt: skip
+
+
+@lowers(*_ONE_KERNEL)
+def one_kernel(tfl, *operands):
+    """One kernel, on operands of a type that it takes."""
+    return elementwise(tfl, _ONE_KERNEL[tfl.source.type], *operands)
 
 
 @lowers
@@ -19,12 +30,6 @@ def Abs(tfl, x):
     if x.dtype is types.INT64:
         return tfl.maximum(x, tfl.neg(x))
     return elementwise(tfl, "ABS", x)
-
-
-@lowers
-def Neg(tfl, x):
-    """NEG."""
-    return elementwise(tfl, "NEG", x)
 
 
 @lowers
@@ -41,18 +46,6 @@ def Square(tfl, x):
     return elementwise(tfl, "SQUARE", x) if x.dtype.is_float else elementwise(tfl, "MUL", x, x)
 
 
-@lowers
-def Sqrt(tfl, x):
-    """SQRT."""
-    return elementwise(tfl, "SQRT", x)
-
-
-@lowers
-def Rsqrt(tfl, x):
-    """RSQRT."""
-    return elementwise(tfl, "RSQRT", x)
-
-
 @lowers("Reciprocal", "Inv")
 def Reciprocal(tfl, x):
     """DIV of 1."""
@@ -66,40 +59,10 @@ def Exp(tfl, x):
 
 
 @lowers
-def Log(tfl, x):
-    """LOG."""
-    return elementwise(tfl, "LOG", x)
-
-
-@lowers
-def Sin(tfl, x):
-    """SIN."""
-    return elementwise(tfl, "SIN", x)
-
-
-@lowers
-def Cos(tfl, x):
-    """COS."""
-    return elementwise(tfl, "COS", x)
-
-
-@lowers
 @in_float32
 def Tan(tfl, x):
     """SIN over COS."""
     return tfl.div(tfl.sin(x), tfl.cos(x))
-
-
-@lowers
-def Tanh(tfl, x):
-    """TANH."""
-    return elementwise(tfl, "TANH", x)
-
-
-@lowers
-def Sigmoid(tfl, x):
-    """LOGISTIC."""
-    return elementwise(tfl, "LOGISTIC", x)
 
 
 @lowers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.lower.rules import lowers
-from fuseconv.lower.support.kernel_limits import elementwise
+from fuseconv.lower.support.legalize_operands import elementwise
 from fuseconv.lower.support.type_promotion import HALVES, cast, in_float32
 
 _SELU_SCALE = 1.0507009873554805

@@ -10,7 +10,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.data_format import channels_last, is_channels_first, to_data_format
 from fuseconv.lower.support.dynamic_shapes import dim_vector, shape_of, static_dims
-from fuseconv.lower.support.kernel_limits import elementwise, scalar
+from fuseconv.lower.support.legalize_operands import elementwise, scalar
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 

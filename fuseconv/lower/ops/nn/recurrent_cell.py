@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers
-from fuseconv.lower.support.kernel_limits import elementwise
+from fuseconv.lower.support.legalize_operands import elementwise
 from fuseconv.lower.support.type_promotion import in_float32
 
 

@@ -1,4 +1,4 @@
-"""Parity of colours."""
+"""Parity of colors."""
 
 import numpy as np
 import pytest
@@ -24,18 +24,18 @@ OPS = {
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_colours(op):
+def test_colors(op):
     check(OPS[op], IMAGE, inputs=unit)
 
 
 @pytest.mark.parametrize("op", ["to_hsv", "to_rgb"])
-def test_colours_of_halves(op):
+def test_colors_of_halves(op):
     def even(rng, shape, dtype):
         return rng.uniform(0.1, 0.9, shape).astype(dtype)
 
     check(OPS[op], tf.TensorSpec([2, 4, 5, 3], tf.float16), inputs=even, atol=1e-2)
 
 
-def test_grey_has_no_hue():
-    grey = np.repeat(np.linspace(0, 1, 5, dtype=np.float32), 3).reshape(5, 3)
-    check(tf.image.rgb_to_hsv, tf.TensorSpec([5, 3]), inputs=[grey])
+def test_gray_has_no_hue():
+    gray = np.repeat(np.linspace(0, 1, 5, dtype=np.float32), 3).reshape(5, 3)
+    check(tf.image.rgb_to_hsv, tf.TensorSpec([5, 3]), inputs=[gray])

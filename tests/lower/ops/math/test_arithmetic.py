@@ -77,7 +77,7 @@ def test_division_of_floats_with_a_rest(op, dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda t: t.name)
-def test_division_of_floats_towards_zero(dtype):
+def test_division_of_floats_toward_zero(dtype):
     x, y = np.array([7.5, -7.5, 7, -7, 0.5, -6]), np.array([2, 2, -2, -2, 3, 3])
     arrays = [array.astype(dtype.as_numpy_dtype) for array in (x, y)]
     check(lambda x, y: raw.TruncateDiv(x=x, y=y), spec(6, dtype=dtype), spec(6, dtype=dtype), inputs=arrays)

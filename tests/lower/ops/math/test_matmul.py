@@ -86,7 +86,7 @@ def test_halves_of_integers():
 
 
 @pytest.mark.parametrize("mode", ["int8", "int4"])
-def test_quantised_layers_of_keras(mode):
+def test_quantized_layers_of_keras(mode):
     dense = tf.keras.layers.Dense(16, activation="relu")
     einsum = tf.keras.layers.EinsumDense("abc,cd->abd", output_shape=(None, 6), bias_axes="d")
     model = tf.keras.Sequential([tf.keras.Input((5, 8)), dense, einsum])

@@ -1,4 +1,4 @@
-"""Parity of normalisation, and of the bias and the norm that go with it."""
+"""Parity of normalization, and of the bias and the norm that go with it."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def test_batch_norm_with_a_moving_average_is_refused():
         {"depth_radius": 1, "bias": 0.3, "alpha": -3.0, "beta": 1.0},
     ],
 )
-def test_local_response_normalisation(parameters):
+def test_local_response_normalization(parameters):
     def away_from_poles(rng, shape, dtype):
         # A sum of squares that almost cancels the bias amplifies rounding without bound.
         return (rng.choice([0.0, 1.0, 2.0], shape) + rng.uniform(0, 0.01, shape)).astype(dtype)

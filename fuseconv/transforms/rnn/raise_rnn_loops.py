@@ -1,4 +1,4 @@
-"""Raises loops that are RNNs: each becomes a call of a function that carries the annotation of a composite.
+"""Raise loops that are RNNs: each becomes a call of a function that carries the annotation of a composite.
 
 The function has a contract of those that the fusions of annotated functions have, `lstm_*` (Keras 2's) or `rnn_*`, and
 holds the loop itself: where it is not fused, `dissolve` puts the loop back.
@@ -12,18 +12,18 @@ from fuseconv.ir.rewriter import Speculative, erase_ops, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.traits import CONVOLUTIONS, LOOPS, PRODUCTS
-from fuseconv.transforms.rnn.loop_fission import split
-from fuseconv.transforms.rnn.masking import unmasked
-from fuseconv.transforms.rnn.match_cell import NoCell, recognise
+from fuseconv.transforms.rnn.loop_fission import split_loop
+from fuseconv.transforms.rnn.masking import strip_mask
+from fuseconv.transforms.rnn.match_cell import NoCell, recognize
 from fuseconv.transforms.rnn.outline import Outline
 from fuseconv.transforms.rnn.recurrence import NotALoop, classify
-from fuseconv.transforms.rnn.reroll import rolled_steps
+from fuseconv.transforms.rnn.reroll import reroll_loops
 
 _RULE = "raise_loops"
 
 
 @module_pass("raise-rnn-loops")
-def raise_loops(module: Module, report: Report) -> None:
+def raise_rnn_loops(module: Module, report: Report) -> None:
     """Outline loops that are recurrent layers: While(...) -> call of a function annotated lstm_* or rnn_*.
 
     The report says why others, which multiply matrices at each step and carry what they make, are none."""
@@ -49,7 +49,7 @@ def raise_loops(module: Module, report: Report) -> None:
 
 
 def _fix(module: Module, sizes: dict[str, int], report: Report) -> None:
-    """Gives unknown sizes of inputs these values."""
+    """Give unknown sizes of inputs these values."""
     for signature in module.signatures:
         for name, value in zip(signature.inputs, signature.graph.inputs):
             fixed = None if value.shape is None else tuple(substitute_dim(dim, sizes) for dim in value.shape)
@@ -59,35 +59,36 @@ def _fix(module: Module, sizes: dict[str, int], report: Report) -> None:
 
 
 def _roll(graph: Graph, module: Module) -> None:
-    """Makes loops of unrolled cells, all of which will be raised."""
-    for rolled in rolled_steps(graph, module):
+    """Make loops of unrolled cells, all of which will be raised."""
+    for rolled in reroll_loops(graph, module):
         if _is_cell(rolled.loop, module) or _are_cells(rolled.loop, module):
             rolled.accept(graph)
 
 
 def _is_cell(op: Op, module: Module) -> bool:
     try:
-        _recognised(op, module)
+        _recognized(op, module)
     except (NotALoop, NoCell):
         return False
     return True
 
 
 def _are_cells(op: Op, module: Module) -> bool:
-    """True of a loop that can be split up into those of cells, and nothing else."""
+    """Return whether a loop can be split up into those of cells, and nothing else."""
     with Speculative(module.functions) as trial:
         try:
-            fission = split(op, module, trial)
+            fission = split_loop(op, module, trial)
         except NotALoop:
             return False
         return fission is not None and all(_is_cell(part, module) for part in fission.parts)
 
 
 def _split(op: Op, module: Module) -> list[Op] | None:
-    """A loop for each cell, where a loop runs several or computes more than a cell, any of which will be raised."""
+    """Return a loop for each cell, where a loop runs several or computes more than a cell, any of which will be
+    raised."""
     with Speculative(module.functions) as trial:
         try:
-            fission = split(op, module, trial)
+            fission = split_loop(op, module, trial)
         except NotALoop:
             return None
         if fission is None or not any(_is_cell(part, module) for part in fission.parts):
@@ -98,9 +99,9 @@ def _split(op: Op, module: Module) -> list[Op] | None:
 
 
 def _raised(op: Op, module: Module, report: Report) -> Outline | list[Op] | None:
-    """What a loop becomes that is an RNN, or the parts of it that are to be looked at; None of any other."""
+    """Return what a loop becomes that is an RNN, or the parts of it that are to be looked at; None of any other."""
     try:
-        return _recognised(op, module)
+        return _recognized(op, module)
     except (NotALoop, NoCell) as no:
         parts = _split(op, module)
         if parts is None and _is_recurrent(op, module):
@@ -108,13 +109,14 @@ def _raised(op: Op, module: Module, report: Report) -> Outline | list[Op] | None
         return parts
 
 
-def _recognised(op: Op, module: Module) -> Outline:
-    loop, masked = unmasked(classify(op, module))
-    return Outline(loop, recognise(loop), masked, module)
+def _recognized(op: Op, module: Module) -> Outline:
+    loop, masked = strip_mask(classify(op, module))
+    return Outline(loop, recognize(loop), masked, module)
 
 
 def _is_recurrent(op: Op, module: Module) -> bool:
-    """True of a loop that a user may take for an RNN: it multiplies matrices at each step and carries what it makes."""
+    """Return whether a user may take a loop for an RNN: it multiplies matrices at each step and carries what it
+    makes."""
     body = module.functions[op.attrs["body"].name]
     multiplies = any(inner.kind in PRODUCTS | CONVOLUTIONS for inner in body.ops)
     carried = (made for value, made in zip(body.inputs, body.outputs) if made is not value)

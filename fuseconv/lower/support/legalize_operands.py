@@ -1,5 +1,5 @@
 """Legalization of operands to kernel limits: types that a kernel lacks are promoted, and dimensions beyond its rank are
-merged. `fuseconv.tfl.limits` holds what each kernel takes."""
+merged. `fuseconv.tfl.kernel_limits` holds what each kernel takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fuseconv.lower.rules import Lowering, Unsupported, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_vector
 from fuseconv.lower.support.string_indices import build_on_indices
 from fuseconv.lower.support.type_promotion import build_on_complex_parts, cast, promote
-from fuseconv.tfl.limits import BROADCAST_RANK, RANK, TYPES
+from fuseconv.tfl.kernel_limits import BROADCAST_RANK, RANK, TYPES
 from fuseconv.tfl.traits import MOVES
 from fuseconv.tfl.type_inference import broadcast
 

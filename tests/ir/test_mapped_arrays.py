@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fuseconv.ir.memory import drop_pages
+from fuseconv.ir.mapped_arrays import drop_pages
 
 SIZE = 8 << 20
 

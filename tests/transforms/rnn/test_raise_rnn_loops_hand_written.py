@@ -35,7 +35,7 @@ def _forget_bias(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
 
 
 def _gates_at_once(x: tf.Tensor, h: tf.Tensor, c: tf.Tensor) -> States:
-    """One sigmoid over three gates, cut afterwards; factors and summands the other way round."""
+    """One sigmoid over three gates, cut afterward; factors and summands the other way round."""
     z = BIAS + h @ RECURRENT + x @ KERNEL
     gates, candidate = tf.sigmoid(z[:, : 3 * UNITS]), tf.tanh(z[:, 3 * UNITS :])
     c = candidate * gates[:, :UNITS] + c * gates[:, UNITS : 2 * UNITS]

@@ -12,7 +12,7 @@ _LARGE_BYTES = 1 << 20
 
 
 def drop_pages(array: np.ndarray) -> None:
-    """Gives back the memory that the file behind a large array takes up, to be called when the array has been read.
+    """Give back the memory that the file behind a large array takes up, to be called when the array has been read.
 
     What was read of a mapped file counts as the process's memory until it ends. The array stays as it is: whatever is
     read again comes from the system's cache of the file. Does nothing for an array that is no view of such a file."""

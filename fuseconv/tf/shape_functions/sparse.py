@@ -1,0 +1,68 @@
+"""Shape functions of ops on sparse tensors: indices [n, rank], values [n] and a dense shape [rank]."""
+
+from __future__ import annotations
+
+from fuseconv.ir import dims
+from fuseconv.ir.graph import Op, Value
+from fuseconv.tf.operands import UnknownShape, axis_in, content_of, extents, ints, same, with_rank
+from fuseconv.tf.shape_functions.registry import Shapes, infers
+
+
+@infers("SparseReorder")
+def reorder(op: Op, indices: Value, values: Value, shape: Value) -> Shapes:
+    return [indices.shape, values.shape]
+
+
+@infers("SparseReshape")
+def sparse_reshape(op: Op, indices: Value, shape: Value, new_shape: Value) -> Shapes:
+    (rank,) = with_rank(new_shape, 1)
+    return [(with_rank(indices, 2)[0], rank), (rank,)]
+
+
+@infers("SparseFillEmptyRows")
+def fill_empty_rows(op: Op, indices: Value, values: Value, shape: Value, default: Value) -> Shapes:
+    (count, rank), made = with_rank(indices, 2), dims.fresh("filled")
+    content = content_of(shape)
+    first = dims.fresh("rows") if content is None else content[0]
+    return [(made, rank), (made,), (first,), (count,)]
+
+
+@infers("SparseReduceSum")
+def sparse_reduce_sum(
+    op: Op, indices: Value, values: Value, shape: Value, axes: Value, *, keep_dims: bool = False
+) -> Shapes:
+    sizes = extents(shape, "dense")
+    reduced = {axis_in(axis, len(sizes)) for axis in ints(axes)}
+    if keep_dims:
+        return tuple(1 if at in reduced else size for at, size in enumerate(sizes))
+    return tuple(size for at, size in enumerate(sizes) if at not in reduced)
+
+
+@infers("SparseTensorDenseAdd")
+def sparse_dense_add(op: Op, indices: Value, values: Value, shape: Value, dense: Value) -> Shapes:
+    return dense.shape
+
+
+@infers("SparseDenseCwiseAdd", "SparseDenseCwiseDiv", "SparseDenseCwiseMul", "SparseSoftmax")
+def like_values(op: Op, indices: Value, values: Value, *others: Value) -> Shapes:
+    return values.shape
+
+
+@infers("SparseToDense")
+def sparse_to_dense(op: Op, indices: Value, shape: Value, values: Value, default: Value) -> Shapes:
+    if indices.shape is not None and values.shape:
+        same(indices.shape[0] if indices.shape else 1, values.shape[0])
+    made = tuple(extents(shape, "dense"))
+    if indices.shape is not None:
+        same(indices.shape[1] if len(indices.shape) == 2 else 1, len(made))
+    return made
+
+
+@infers("SparseTensorDenseMatMul")
+def sparse_matmul(
+    op: Op, indices: Value, values: Value, shape: Value, b: Value, *, adjoint_a: bool = False, adjoint_b: bool = False
+) -> Shapes:
+    sizes, right = extents(shape, "rows"), with_rank(b, 2)
+    if len(sizes) != 2:
+        raise UnknownShape
+    return (sizes[1 if adjoint_a else 0], right[0 if adjoint_b else 1])
