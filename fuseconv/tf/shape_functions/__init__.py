@@ -64,8 +64,10 @@ def infer(op: Op) -> list[Shape | None] | None:
 
 def _is_endless(shape: Iterable[Dim]) -> bool:
     """Return whether a size is beyond int64, as those of a few ops in a row that square their operands' are."""
-    sizes = [dim for dim in shape if dim.__class__ is int]
-    return bool(sizes) and max(sizes) > _MOST_ELEMENTS
+    for dim in shape:  # noqa: SIM110 - a generator would be called once for each size of the model
+        if dim.__class__ is int and dim > _MOST_ELEMENTS:
+            return True
+    return False
 
 
 def first_contradiction(module: Module) -> str:

@@ -17,6 +17,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.composites import annotation, callee_of
 from fuseconv.tf.side_effects import has_effect
+from fuseconv.tf.traits import CALLS
 
 # The operands and results of the composite of one direction that stand in that of both, in this order, by their places
 # there; the place of all outputs among the results; those of the operands for which a pair has no place.
@@ -69,7 +70,7 @@ def merge_bidirectional(module: Module, fusions: Iterable[Fusion]) -> None:
     names = {name.removesuffix("_*") for fusion in fusions for name in fusion.annotations}
     for graph in list(module.graphs()):
         waiting: dict[Value, list[_Direction]] = {}
-        for op in list(graph.ops):
+        for op in [op for op in graph.ops if op.kind in CALLS]:
             this = _direction(op, module)
             if this is None or f"bidirectional_{this.kind}" not in names:
                 continue
