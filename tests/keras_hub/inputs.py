@@ -1,0 +1,57 @@
+"""Random inputs for a model of keras-hub, drawn by what its inputs are called: ids below the vocabulary, masks that end
+in padding, positions within the sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.keras_hub.sizes import VOCABULARY
+
+# Sizes that are open, in the first and in the second run.
+ROWS = (1, 3)
+_LENGTHS = (16, 24)
+_IMAGE_SIZES = (64, 96)
+_SAMPLES = (1600, 2400)
+_IMAGES = (2, 3)  # in a prompt
+_TOKENS_OF_AN_IMAGE = 4
+
+
+def sized(name: str, shape: Sequence[int | None], run: int) -> tuple[int, ...]:
+    """Return the shape with sizes for what is open in it, for the first run (0) or the second (1)."""
+    rest = {
+        "encoder_input_values": _SAMPLES,
+        "vision_indices": tuple(_TOKENS_OF_AN_IMAGE * count for count in _IMAGES),
+    }.get(name, _IMAGE_SIZES if len(shape) == 4 else _LENGTHS)
+    if name in ("images", "pixel_values", "pixel_position_ids") and shape[1] is None and len(shape) != 4:
+        rest = _IMAGES
+    open_sizes = (ROWS[run], *[rest[run]] * len(shape))
+    return tuple(open_sizes[axis] if size is None else size for axis, size in enumerate(shape))
+
+
+def draw(name: str, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    """Return random numbers for an input of this name."""
+    if "mask" in name and dtype.kind in "biu":
+        return (np.arange(shape[-1]) < _lengths(shape, rng)).astype(dtype)
+    if dtype.kind == "b":
+        return rng.random(shape) < 0.5
+    if name == "labels":
+        return rng.integers(0, 4, shape).astype(dtype)
+    if dtype.kind not in "iu":
+        return rng.standard_normal(shape).astype(dtype)
+    if name.endswith("token_ids"):
+        return rng.integers(2, VOCABULARY, shape).astype(dtype)
+    if name == "vision_indices":
+        return np.broadcast_to(np.arange(1, 1 + shape[-1]), shape).astype(dtype)
+    if name.endswith("index") or "position" in name:
+        return rng.integers(1, 12, shape).astype(dtype)
+    return rng.integers(0, 2, shape).astype(dtype)
+
+
+def _lengths(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Return how much of each row is no padding: the first row is full."""
+    lengths = rng.integers(max(1, shape[-1] // 2), shape[-1] + 1, (*shape[:-1], 1))
+    if len(shape) > 1:
+        lengths[0] = shape[-1]
+    return lengths

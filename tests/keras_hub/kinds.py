@@ -1,0 +1,224 @@
+"""The kinds of models of keras-hub, and one of each, small, with its signatures.
+
+A kind is named Class, Class/configuration, or either with "+variant" behind it. Classes are what keras_hub.models
+offers: backbones, tasks, and encoders and decoders that are models of their own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.keras_hub.sizes import COMMON, SIZES, Part
+
+# Which kinds are also tried in another form; caches are tried wherever there is one.
+VARIANTS = {
+    "generate": (
+        "BartSeq2SeqLM", "GPT2CausalLM", "Gemma3CausalLM", "GemmaCausalLM", "LlamaCausalLM", "MoonshineAudioToText",
+        "Qwen3CausalLM", "T5GemmaSeq2SeqLM",
+    ),
+    "lora": ("BertTextClassifier", "GPT2CausalLM", "Gemma3CausalLM", "LlamaCausalLM", "ViTImageClassifier"),
+    "int8": ("BertTextClassifier", "GPT2CausalLM", "Gemma3CausalLM", "LlamaCausalLM", "ViTImageClassifier"),
+    "float16": ("BertTextClassifier", "Gemma3CausalLM", "LlamaCausalLM", "ResNetImageClassifier", "ViTImageClassifier"),
+    "bfloat16": ("BertTextClassifier", "Gemma3CausalLM", "ResNetImageClassifier", "ViTImageClassifier"),
+    "mixed_float16": ("BertTextClassifier", "Gemma3CausalLM", "ResNetImageClassifier"),
+}  # fmt: skip
+_POLICIES = ("float16", "bfloat16", "mixed_float16")
+_CACHED = ("token_ids", "cache", "cache_update_index")
+_LENGTH = 16  # of a cache, and of what is generated
+_STOP = 1
+
+Specs = dict[str, Any]  # a tf.TensorSpec by the input's name
+
+
+class NoSizesError(Exception):
+    """A class cannot be made, as there are no arguments for its constructor."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A function from arrays to a dict of tensors, and what it takes; a size of None is open."""
+
+    call: Callable[..., dict[str, Any]]
+    specs: Specs
+
+
+def kinds() -> list[str]:
+    """Return the names of all kinds."""
+    import keras
+    import keras_hub
+
+    classes = {
+        found.__name__: found
+        for found in vars(keras_hub.models).values()
+        if isinstance(found, type) and issubclass(found, keras.Model) and not _is_abstract(found)
+    }
+    plain = [name for found in sorted(classes) for name in _configurations(classes[found])]
+    names = list(plain)
+    for name in plain:
+        names += [f"{name}+cache"] * _has_cache(classes[name.partition("/")[0]])
+        names += [f"{name}+{variant}" for variant, chosen in VARIANTS.items() if name in chosen]
+    return sorted(names)
+
+
+def _is_abstract(found: type) -> bool:
+    """Whether a class is only there to be inherited from: a task without a backbone, Backbone itself."""
+    import keras_hub
+
+    if issubclass(found, keras_hub.models.Task):
+        return found.backbone_cls is None
+    return found in (keras_hub.models.Backbone, keras_hub.models.FeaturePyramidBackbone)
+
+
+def _configurations(found: type) -> list[str]:
+    """Return the kinds of a class: those that `SIZES` names; a task has those of its backbone, or the one it names."""
+    name = found.__name__
+    backbone = getattr(found, "backbone_cls", None)
+    source = name if backbone is None or "backbone" in SIZES.get(name, {}) else backbone.__name__
+    return [name, *(name + other[len(source) :] for other in SIZES if other.startswith(f"{source}/"))]
+
+
+def _has_cache(found: type) -> bool:
+    call = getattr(found, "call_with_cache", None)
+    return call is not None and _required(call)[1:] == list(_CACHED)
+
+
+def _required(function: Callable) -> list[str]:
+    return [
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+    ]
+
+
+def make(kind: str) -> tuple[Any, dict[str, Signature]]:
+    """Return a model of a kind with random weights, and its signatures. Raises NoSizesError."""
+    import keras
+
+    from tests.random_weights import randomise
+
+    name, _, variant = kind.partition("+")
+    keras.utils.set_random_seed(1)
+    keras.config.set_dtype_policy(variant if variant in _POLICIES else "float32")
+    model = _make(name)
+    if variant == "lora":
+        getattr(model, "backbone", model).enable_lora(4)
+    randomise(model, seed=1)
+    if variant == "int8":
+        model.quantize("int8")
+    match variant:
+        case "cache":
+            return model, _with_cache(model)
+        case "generate":
+            return model, {"serving_default": _generation(model)}
+        case _:
+            return model, {"serving_default": _serving(model)}
+
+
+def _make(name: str) -> Any:
+    """Return an object of a class in a configuration; a task stands for itself on its backbone."""
+    import keras_hub
+
+    cls_name, slash, configuration = name.partition("/")
+    cls = getattr(keras_hub.models, cls_name, None) or getattr(keras_hub.layers, cls_name)
+    sizes = dict(SIZES.get(name, {}))
+    if backbone := getattr(cls, "backbone_cls", None):
+        sizes = {"backbone": Part(f"{backbone.__name__}{slash}{configuration}"), "preprocessor": None}
+        sizes |= SIZES.get(cls_name, {})
+    return cls(**arguments(cls, sizes))
+
+
+def arguments(cls: Callable, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a class is made of: the sizes given, and the common ones for parameters with their names.
+
+    Raises NoSizesError if a parameter without a default is in neither."""
+    named = {name: COMMON[name] for name in inspect.signature(cls).parameters if name in COMMON} | dict(sizes)
+    if missing := [name for name in _required(cls) if name not in named]:
+        raise NoSizesError(f"no sizes for {', '.join(missing)} of {cls.__name__}")
+    return {name: _resolved(value) for name, value in named.items()}
+
+
+def _resolved(value: Any) -> Any:
+    if not isinstance(value, Part):
+        return value
+    made = _made_of(value)
+    return made.get_config() if value.config else made
+
+
+def _made_of(part: Part) -> Any:
+    if not part.sizes:
+        return _make(part.name)
+    import keras_hub
+
+    cls = getattr(keras_hub.models, part.name, None) or getattr(keras_hub.layers, part.name)
+    return cls(**arguments(cls, part.sizes))
+
+
+def _serving(model: Any) -> Signature:
+    """Return the model itself as a signature."""
+    import keras
+    import tensorflow as tf
+
+    tensors = keras.tree.flatten(model.input)
+    specs = {tensor.name: tf.TensorSpec(tensor.shape, tensor.dtype, tensor.name) for tensor in tensors}
+
+    def call(**feed: Any) -> dict[str, Any]:
+        given = keras.tree.pack_sequence_as(model.input, [feed[tensor.name] for tensor in tensors])
+        return _outputs(model(given, training=False))
+
+    return Signature(call, specs)
+
+
+def _outputs(results: Any) -> dict[str, Any]:
+    """Number the outputs. Numpy has no bfloat16, so that both sides give that as float32."""
+    import tensorflow as tf
+
+    flat = [tf.convert_to_tensor(result) for result in tf.nest.flatten(results)]
+    return {f"output_{n}": tf.cast(y, tf.float32) if y.dtype == tf.bfloat16 else y for n, y in enumerate(flat)}
+
+
+def _with_cache(model: Any) -> dict[str, Signature]:
+    """Return two signatures: `prefill` makes a cache of a prompt, `decode` takes one token and the cache further."""
+    import keras
+    import tensorflow as tf
+
+    ones = keras.ops.ones((1, _LENGTH), "int32")
+    known = {"token_ids": ones, "padding_mask": ones}
+    empty = model._build_cache(**{name: known.get(name) for name in _required(model._build_cache)})[1]
+    caches = {f"cache_{n}": tf.TensorSpec(c.shape, c.dtype, f"cache_{n}") for n, c in enumerate(tf.nest.flatten(empty))}
+
+    def step(token_ids: Any, index: Any, flat: Any) -> dict[str, Any]:
+        logits, _, cache = model.call_with_cache(token_ids, tf.nest.pack_sequence_as(empty, flat), index)
+        return _outputs([logits, cache])
+
+    def prefill(token_ids: Any) -> dict[str, Any]:
+        return step(token_ids, 0, [tf.zeros(spec.shape, spec.dtype) for spec in caches.values()])
+
+    def decode(token_ids: Any, cache_update_index: Any, **flat: Any) -> dict[str, Any]:
+        return step(token_ids, cache_update_index, [flat[name] for name in caches])
+
+    def ids(*shape: int, name: str = "token_ids") -> Specs:
+        return {name: tf.TensorSpec(shape, tf.int32, name)}
+
+    return {
+        "decode": Signature(decode, ids(1, 1) | ids(name="cache_update_index") | caches),
+        "prefill": Signature(prefill, ids(1, _LENGTH)),
+    }
+
+
+def _generation(model: Any) -> Signature:
+    """Return the whole of generation as one signature: the prompt's cache, the loop, the sampler."""
+    import tensorflow as tf
+
+    model.compile(sampler="greedy")
+    specs = {}
+    for name, spec in _serving(model).specs.items():
+        shape = [2, *(_LENGTH if size is None else size for size in spec.shape[1:])]
+        specs[name] = tf.TensorSpec(shape, spec.dtype, name)
+
+    def call(**feed: Any) -> dict[str, Any]:
+        return _outputs(model.generate_step(feed, stop_token_ids=[_STOP]))
+
+    return Signature(call, specs)
