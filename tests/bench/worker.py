@@ -10,7 +10,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +159,7 @@ def _timed(name: str, files: dict[str, Path]) -> dict[str, list[float]]:
     return take_turns(invokes)
 
 
-def take_turns(invokes: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
+def take_turns(invokes: Mapping[str, Callable[[], Any]]) -> dict[str, list[float]]:
     """Seconds of a call by side, one number a round."""
     repeats = 1
     seconds: dict[str, list[float]] = {side: [] for side in invokes}

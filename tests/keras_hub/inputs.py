@@ -3,6 +3,7 @@ in padding, positions within the sequence."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,19 +15,22 @@ ROWS = (1, 3)
 _LENGTHS = (16, 24)
 _IMAGE_SIZES = (64, 96)
 _SAMPLES = (1600, 2400)
-_IMAGES = (2, 3)  # in a prompt
-_TOKENS_OF_AN_IMAGE = 4
+_IMAGES = (2, 3)  # in a prompt, each of so many patches, which become so many tokens
+_PATCHES = 16
+_TOKENS = 4
+_PATCHED = ("pixel_values", "pixel_position_ids")
+_OF_NAMES = {
+    "encoder_input_values": _SAMPLES,
+    "vision_indices": tuple(_TOKENS * count for count in _IMAGES),
+    **dict.fromkeys(("images", *_PATCHED), _IMAGES),
+}
 
 
 def sized(name: str, shape: Sequence[int | None], run: int) -> tuple[int, ...]:
     """Return the shape with sizes for what is open in it, for the first run (0) or the second (1)."""
-    rest = {
-        "encoder_input_values": _SAMPLES,
-        "vision_indices": tuple(_TOKENS_OF_AN_IMAGE * count for count in _IMAGES),
-    }.get(name, _IMAGE_SIZES if len(shape) == 4 else _LENGTHS)
-    if name in ("images", "pixel_values", "pixel_position_ids") and shape[1] is None and len(shape) != 4:
-        rest = _IMAGES
-    open_sizes = (ROWS[run], *[rest[run]] * len(shape))
+    sizes = _OF_NAMES.get(name) if len(shape) != 4 or name in _PATCHED else None
+    rest = sizes or (_IMAGE_SIZES if len(shape) == 4 else _LENGTHS)
+    open_sizes = [ROWS[run], rest[run], *[_PATCHES if name in _PATCHED else rest[run]] * len(shape)]
     return tuple(open_sizes[axis] if size is None else size for axis, size in enumerate(shape))
 
 
@@ -38,12 +42,17 @@ def draw(name: str, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Gene
         return rng.random(shape) < 0.5
     if name == "labels":
         return rng.integers(0, 4, shape).astype(dtype)
+    if name == "boxes":
+        return rng.uniform(0.1, 0.6, shape).astype(dtype)
     if dtype.kind not in "iu":
         return rng.standard_normal(shape).astype(dtype)
     if name.endswith("token_ids"):
         return rng.integers(2, VOCABULARY, shape).astype(dtype)
     if name == "vision_indices":
         return np.broadcast_to(np.arange(1, 1 + shape[-1]), shape).astype(dtype)
+    if name == "pixel_position_ids":
+        side = math.isqrt(shape[-2])
+        return np.broadcast_to(np.stack(np.divmod(np.arange(shape[-2]), side), axis=-1), shape).astype(dtype)
     if name.endswith("index") or "position" in name:
         return rng.integers(1, 12, shape).astype(dtype)
     return rng.integers(0, 2, shape).astype(dtype)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.keras_hub.inputs import sized
 from tests.keras_hub.sizes import COMMON, SIZES, Part
 
 # Which kinds are also tried in another form; caches are tried wherever there is one.
@@ -27,7 +28,7 @@ VARIANTS = {
 }  # fmt: skip
 _POLICIES = ("float16", "bfloat16", "mixed_float16")
 _CACHED = ("token_ids", "cache", "cache_update_index")
-_LENGTH = 16  # of a cache, and of what is generated
+_LENGTH = 16  # of a cache
 _STOP = 1
 
 Specs = dict[str, Any]  # a tf.TensorSpec by the input's name
@@ -39,10 +40,32 @@ class NoSizesError(Exception):
 
 @dataclass(frozen=True)
 class Signature:
-    """A function from arrays to a dict of tensors, and what it takes; a size of None is open."""
+    """A function from tensors to a dict of them, and what it takes; a size of None is open."""
 
     call: Callable[..., dict[str, Any]]
     specs: Specs
+
+    def trace(self) -> Any:
+        """Return the concrete function. A model that cannot be traced with open sizes gets them but for the batch: what
+        counts steps in Python has to know how many there are."""
+        import tensorflow as tf
+
+        function = tf.function(self.call)
+        try:
+            return function.get_concrete_function(**self.specs)
+        except (tf.errors.OperatorNotAllowedInGraphError, TypeError, ValueError):
+            fixed = {name: _fixed(spec) for name, spec in self.specs.items()}
+            if fixed == self.specs:
+                raise
+            return function.get_concrete_function(**fixed)
+
+
+def _fixed(spec: Any) -> Any:
+    """Return what an input takes with sizes for all but its first dimension."""
+    import tensorflow as tf
+
+    sizes = sized(spec.name, spec.shape.as_list(), 0)
+    return tf.TensorSpec([*spec.shape[:1], *sizes[1:]], spec.dtype, spec.name)
 
 
 def kinds() -> list[str]:
@@ -63,7 +86,7 @@ def kinds() -> list[str]:
     return sorted(names)
 
 
-def _is_abstract(found: type) -> bool:
+def _is_abstract(found: Any) -> bool:
     """Whether a class is only there to be inherited from: a task without a backbone, Backbone itself."""
     import keras_hub
 
@@ -72,7 +95,7 @@ def _is_abstract(found: type) -> bool:
     return found in (keras_hub.models.Backbone, keras_hub.models.FeaturePyramidBackbone)
 
 
-def _configurations(found: type) -> list[str]:
+def _configurations(found: Any) -> list[str]:
     """Return the kinds of a class: those that `SIZES` names; a task has those of its backbone, or the one it names."""
     name = found.__name__
     backbone = getattr(found, "backbone_cls", None)
@@ -172,10 +195,10 @@ def _serving(model: Any) -> Signature:
 
 
 def _outputs(results: Any) -> dict[str, Any]:
-    """Number the outputs. Numpy has no bfloat16, so that both sides give that as float32."""
+    """Number the outputs, those that are None left out. Numpy has no bfloat16: both sides give that as float32."""
     import tensorflow as tf
 
-    flat = [tf.convert_to_tensor(result) for result in tf.nest.flatten(results)]
+    flat = [tf.convert_to_tensor(result) for result in tf.nest.flatten(results) if result is not None]
     return {f"output_{n}": tf.cast(y, tf.float32) if y.dtype == tf.bfloat16 else y for n, y in enumerate(flat)}
 
 
@@ -213,10 +236,8 @@ def _generation(model: Any) -> Signature:
     import tensorflow as tf
 
     model.compile(sampler="greedy")
-    specs = {}
-    for name, spec in _serving(model).specs.items():
-        shape = [2, *(_LENGTH if size is None else size for size in spec.shape[1:])]
-        specs[name] = tf.TensorSpec(shape, spec.dtype, name)
+    fixed = {name: _fixed(spec) for name, spec in _serving(model).specs.items()}
+    specs = {name: tf.TensorSpec([2, *spec.shape[1:]], spec.dtype, name) for name, spec in fixed.items()}
 
     def call(**feed: Any) -> dict[str, Any]:
         return _outputs(model.generate_step(feed, stop_token_ids=[_STOP]))

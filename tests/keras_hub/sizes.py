@@ -38,7 +38,7 @@ COMMON: dict[str, Any] = {
 _RESNET = Part(
     "ResNetBackbone",
     {
-        "input_conv_filters": [8], "input_conv_kernel_sizes": [7], "stackwise_num_filters": [8, 12, 16, 20],
+        "input_conv_filters": [8], "input_conv_kernel_sizes": [7], "stackwise_num_filters": [64, 12, 16, 20],
         "stackwise_num_blocks": [1, 2, 1, 1], "stackwise_num_strides": [1, 2, 2, 2], "block_type": "basic_block",
         "image_shape": (None, None, 3),
     },
@@ -76,7 +76,7 @@ _SAM3 = {"hidden_dim": 16, "intermediate_dim": 24, "num_heads": 2, "num_layers":
 _SD3_TEXT = {"embedding_dim": 16, "intermediate_output_index": -2}
 _TWO_TOWERS = {"projection_dim": 10}
 _MOBILENETV5_BLOCKS = {
-    "block_types": [["er"], ["uir", "uir"]], "num_blocks": [1, 2], "num_filters": [[8], [12, 12]],
+    "block_types": [["er"], ["uir", "uir"]], "num_blocks": [1, 2], "num_filters": [[8], [16, 16]],
     "strides": [[2], [2, 1]], "act_layers": [["relu"], ["relu", "relu"]], "exp_ratios": [[4.0], [6.0, 6.0]],
     "se_ratios": [[0.0], [0.0, 0.0]], "dw_kernel_sizes": [[0], [5, 5]], "dw_start_kernel_sizes": [[0], [0, 0]],
     "dw_end_kernel_sizes": [[0], [0, 0]], "exp_kernel_sizes": [[3], [0, 0]], "pw_kernel_sizes": [[1], [0, 0]],
@@ -179,9 +179,9 @@ SIZES: dict[str, dict[str, Any]] = {
     },
     "Gemma3VisionEncoder": {"pool_size": 2, "output_dim": 16},
     "Gemma3nBackbone": _GEMMA3N_TEXT,
-    "Gemma3nBackbone/images+audio": {
-        **_GEMMA3N_TEXT, "vision_hidden_size": 12,
-        "vision_encoder_config": Part("MobileNetV5Backbone", {**_MOBILENETV5, "num_features": 12}, config=True),
+    "Gemma3nBackbone/images-audio": {
+        **_GEMMA3N_TEXT, "vision_hidden_size": 16,
+        "vision_encoder_config": Part("MobileNetV5Backbone", {**_MOBILENETV5, "num_features": 16}, config=True),
         "audio_encoder_config": _GEMMA3N_AUDIO, "audio_hidden_size": 4,
     },
     "Gemma4AssistantCausalLM": {
@@ -219,7 +219,7 @@ SIZES: dict[str, dict[str, Any]] = {
         "image_encoder": Part("ViTBackbone", {
             "image_shape": (16, 32, 3), "patch_size": (4, 8), "use_class_token": False,
         }),
-        "max_label_length": 9, "decoder_hidden_dim": 16, "num_decoder_layers": 1, "num_decoder_heads": 2,
+        "max_label_length": 31, "decoder_hidden_dim": 16, "num_decoder_layers": 1, "num_decoder_heads": 2,
         "decoder_mlp_dim": 24,
     },
     "PaliGemmaBackbone": {

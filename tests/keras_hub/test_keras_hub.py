@@ -51,6 +51,8 @@ def test_a_model_has_a_cache_if_its_call_takes_one_and_nothing_else() -> None:
         ("images", (None, None, None, 3), (1, 64, 64, 3), (3, 96, 96, 3)),
         ("images", (None, None, 16, 16, 3), (1, 2, 16, 16, 3), (3, 3, 16, 16, 3)),
         ("vision_indices", (None, None), (1, 8), (3, 12)),
+        ("pixel_values", (None, None, None, 48), (1, 2, 16, 48), (3, 3, 16, 48)),
+        ("pixel_values", (None, 28, 28, 3), (1, 28, 28, 3), (3, 28, 28, 3)),
         ("x", (None, 5), (1, 5), (3, 5)),
         ("x", (2, 5), (2, 5), (2, 5)),
     ],
@@ -75,6 +77,10 @@ def test_inputs_are_drawn_by_their_names() -> None:
     assert set(np.unique(drawn("segment_ids", "int32"))) == {0, 1}
     assert drawn("mask_positions", "int32").max() < 16
     assert (np.diff(drawn("vision_indices", "int32")) == 1).all()
+    grid = draw("pixel_position_ids", (4, 2), np.dtype("int32"), np.random.default_rng(0))
+    assert grid.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    boxes = drawn("boxes", "float32")
+    assert 0 < boxes.min() < boxes.max() < 1
     assert drawn("images", "float32").std() > 0.5
     assert set(np.unique(drawn("labels", "float32"))) == {0, 1, 2, 3}
 

@@ -33,17 +33,17 @@ def make(kind: str, folder: Path) -> dict[str, Any]:
     except NoSizesError as error:
         return {"not_tried": str(error)}
     module = tf.Module()
-    traced = {name: tf.function(item.call).get_concrete_function(**item.specs) for name, item in signatures.items()}
+    traced = {name: signature.trace() for name, signature in signatures.items()}
     module.captured = [variable for function in traced.values() for variable in function.graph.variables]
     tf.saved_model.save(module, str(folder / "model"), signatures=traced)
-    arrays = {}
+    arrays: dict[str, np.ndarray] = {}
     for name, function in traced.items():
-        arrays |= _runs(name, function, signatures[name].specs)
+        arrays |= _runs(name, function)
     np.savez(folder / "runs.npz", **arrays)
     return {}
 
 
-def _runs(signature: str, function: Any, specs: dict[str, Any]) -> dict[str, np.ndarray]:
+def _runs(signature: str, function: Any) -> dict[str, np.ndarray]:
     """Return what a function gives on two draws, the second larger where sizes are open."""
     import numpy as np
     import tensorflow as tf
@@ -51,7 +51,8 @@ def _runs(signature: str, function: Any, specs: dict[str, Any]) -> dict[str, np.
     from tests.keras_hub.inputs import draw, sized
 
     rng = np.random.default_rng(1)
-    arrays = {}
+    specs = dict(sorted(function.structured_input_signature[1].items()))
+    arrays: dict[str, np.ndarray] = {}
     for run in range(2):
         feed = {
             name: draw(name, sized(name, spec.shape.as_list(), run), np.dtype(spec.dtype.as_numpy_dtype), rng)
