@@ -10,28 +10,28 @@ import numpy as np
 
 from tests.keras_hub.sizes import VOCABULARY
 
-# Sizes that are open, in the first and in the second run.
+# Sizes that are open, in the first and in the second run: rows, lengths, and by name those behind the rows.
 ROWS = (1, 3)
 _LENGTHS = (16, 24)
 _IMAGE_SIZES = (64, 96)
-_SAMPLES = (1600, 2400)
-_IMAGES = (2, 3)  # in a prompt, each of so many patches, which become so many tokens
-_PATCHES = 16
-_TOKENS = 4
-_PATCHED = ("pixel_values", "pixel_position_ids")
-_OF_NAMES = {
-    "encoder_input_values": _SAMPLES,
-    "vision_indices": tuple(_TOKENS * count for count in _IMAGES),
-    **dict.fromkeys(("images", *_PATCHED), _IMAGES),
+# Prompts hold 2 or 3 images, of 16 patches each, which become 4 tokens.
+_BY_NAME: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "encoder_input_values": ((1600,), (2400,)),
+    "images": ((2,), (3,)),
+    "input_features": ((1, 8, 16), (2, 8, 16)),
+    "input_features_mask": ((1, 8), (2, 8)),
+    "pixel_position_ids": ((2, 16), (3, 16)),
+    "pixel_values": ((2, 16, 48), (3, 16, 48)),
+    "vision_indices": ((8,), (12,)),
 }
 
 
 def sized(name: str, shape: Sequence[int | None], run: int) -> tuple[int, ...]:
     """Return the shape with sizes for what is open in it, for the first run (0) or the second (1)."""
-    sizes = _OF_NAMES.get(name) if len(shape) != 4 or name in _PATCHED else None
-    rest = sizes or (_IMAGE_SIZES if len(shape) == 4 else _LENGTHS)
-    open_sizes = [ROWS[run], rest[run], *[_PATCHES if name in _PATCHED else rest[run]] * len(shape)]
-    return tuple(open_sizes[axis] if size is None else size for axis, size in enumerate(shape))
+    is_image = len(shape) == 4 and shape[-1] == 3
+    rest = (_IMAGE_SIZES if is_image else _LENGTHS)[run]
+    behind = _BY_NAME[name][run] if name in _BY_NAME and not is_image else (rest,) * len(shape)
+    return tuple(size if size is not None else (ROWS[run], *behind)[axis] for axis, size in enumerate(shape))
 
 
 def draw(name: str, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:

@@ -6,6 +6,7 @@ offers: backbones, tasks, and encoders and decoders that are models of their own
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,8 +35,8 @@ _STOP = 1
 Specs = dict[str, Any]  # a tf.TensorSpec by the input's name
 
 
-class NoSizesError(Exception):
-    """A class cannot be made, as there are no arguments for its constructor."""
+class NotTriedError(Exception):
+    """A class cannot be made alone: there are no arguments for its constructor, or it has no inputs of its own."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def _required(function: Callable) -> list[str]:
 
 
 def make(kind: str) -> tuple[Any, dict[str, Signature]]:
-    """Return a model of a kind with random weights, and its signatures. Raises NoSizesError."""
+    """Return a model of a kind with random weights, and its signatures. Raises NotTriedError."""
     import keras
 
     from tests.random_weights import randomise
@@ -142,10 +143,8 @@ def make(kind: str) -> tuple[Any, dict[str, Signature]]:
 
 def _make(name: str) -> Any:
     """Return an object of a class in a configuration; a task stands for itself on its backbone."""
-    import keras_hub
-
     cls_name, slash, configuration = name.partition("/")
-    cls = getattr(keras_hub.models, cls_name, None) or getattr(keras_hub.layers, cls_name)
+    cls = _class(cls_name)
     sizes = dict(SIZES.get(name, {}))
     if backbone := getattr(cls, "backbone_cls", None):
         sizes = {"backbone": Part(f"{backbone.__name__}{slash}{configuration}"), "preprocessor": None}
@@ -156,10 +155,10 @@ def _make(name: str) -> Any:
 def arguments(cls: Callable, sizes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a class is made of: the sizes given, and the common ones for parameters with their names.
 
-    Raises NoSizesError if a parameter without a default is in neither."""
+    Raises NotTriedError if a parameter without a default is in neither."""
     named = {name: COMMON[name] for name in inspect.signature(cls).parameters if name in COMMON} | dict(sizes)
     if missing := [name for name in _required(cls) if name not in named]:
-        raise NoSizesError(f"no sizes for {', '.join(missing)} of {cls.__name__}")
+        raise NotTriedError(f"no sizes for {', '.join(missing)} of {cls.__name__}")
     return {name: _resolved(value) for name, value in named.items()}
 
 
@@ -173,10 +172,18 @@ def _resolved(value: Any) -> Any:
 def _made_of(part: Part) -> Any:
     if not part.sizes:
         return _make(part.name)
+    cls = _class(part.name)
+    return cls(**arguments(cls, part.sizes))
+
+
+def _class(name: str) -> Any:
+    """Return a class of keras_hub.models or keras_hub.layers, or by its path one that keras-hub does not offer."""
     import keras_hub
 
-    cls = getattr(keras_hub.models, part.name, None) or getattr(keras_hub.layers, part.name)
-    return cls(**arguments(cls, part.sizes))
+    module, _, cls = name.rpartition(".")
+    if module:
+        return getattr(importlib.import_module(f"keras_hub.src.models.{module}"), cls)
+    return getattr(keras_hub.models, cls, None) or getattr(keras_hub.layers, cls)
 
 
 def _serving(model: Any) -> Signature:
@@ -184,6 +191,8 @@ def _serving(model: Any) -> Signature:
     import keras
     import tensorflow as tf
 
+    if not hasattr(model, "input"):
+        raise NotTriedError("it is made as a part of others")
     tensors = keras.tree.flatten(model.input)
     specs = {tensor.name: tf.TensorSpec(tensor.shape, tensor.dtype, tensor.name) for tensor in tensors}
 

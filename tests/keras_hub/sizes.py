@@ -13,9 +13,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Part:
-    """A class of keras_hub.models or keras_hub.layers that is made for a parameter of another one.
+    """A class that is made for a parameter of another one.
 
-    sizes: instead of those in `SIZES`. config: the parameter takes the part's configuration in its place.
+    name: in keras_hub.models or keras_hub.layers, or a path below keras_hub.src.models. sizes: instead of those in
+    `SIZES`. config: the parameter takes the part's configuration in its place.
     """
 
     name: str
@@ -38,7 +39,7 @@ COMMON: dict[str, Any] = {
 _RESNET = Part(
     "ResNetBackbone",
     {
-        "input_conv_filters": [8], "input_conv_kernel_sizes": [7], "stackwise_num_filters": [64, 12, 16, 20],
+        "input_conv_filters": [64], "input_conv_kernel_sizes": [7], "stackwise_num_filters": [64, 12, 16, 20],
         "stackwise_num_blocks": [1, 2, 1, 1], "stackwise_num_strides": [1, 2, 2, 2], "block_type": "basic_block",
         "image_shape": (None, None, 3),
     },
@@ -57,7 +58,14 @@ _DINO = Part(
     "DINOV2Backbone",
     {
         "patch_size": 14, "num_layers": 4, "layer_scale_init_value": 1.0, "num_register_tokens": 0,
-        "image_shape": (70, 70, 3), "apply_layernorm": True,
+        "image_shape": (126, 126, 3), "apply_layernorm": True,
+    },
+)  # fmt: skip
+_ANCHORS = Part(
+    "AnchorGenerator",
+    {
+        "bounding_box_format": "yxyx", "min_level": 3, "max_level": 5, "num_scales": 3,
+        "aspect_ratios": [0.5, 1.0, 2.0], "anchor_size": 4,
     },
 )  # fmt: skip
 _T5GEMMA = {
@@ -73,6 +81,7 @@ _LINEAR_ATTENTION = {
     "linear_num_value_heads": 4, "linear_key_head_dim": 4, "linear_value_head_dim": 6, "linear_conv_kernel_dim": 4,
 }  # fmt: skip
 _SAM3 = {"hidden_dim": 16, "intermediate_dim": 24, "num_heads": 2, "num_layers": 2}
+_VAE = "vae.vae_backbone.VAEBackbone"
 _SD3_TEXT = {"embedding_dim": 16, "intermediate_output_index": -2}
 _TWO_TOWERS = {"projection_dim": 10}
 _MOBILENETV5_BLOCKS = {
@@ -236,8 +245,10 @@ SIZES: dict[str, dict[str, Any]] = {
     "ResNetBackbone/v2": {**_RESNET.sizes, "block_type": "bottleneck_block", "use_pre_activation": True},
     "RetinaNetBackbone": {"image_encoder": _RESNET, "min_level": 3, "max_level": 5, "use_p5": False},
     "RetinaNetObjectDetector": {
-        "label_encoder": Part("RetinaNetLabelEncoder"), "bounding_box_format": "yxyx",
-        "anchor_generator": Part("AnchorGenerator"),
+        "label_encoder": Part("retinanet.retinanet_label_encoder.RetinaNetLabelEncoder", {
+            "anchor_generator": _ANCHORS, "bounding_box_format": "yxyx",
+        }),
+        "anchor_generator": _ANCHORS, "bounding_box_format": "yxyx",
     },
     "SAM3PromptableConceptBackbone": {
         "vision_encoder": Part("SAM3VisionEncoder"), "text_encoder": Part("SAM3TextEncoder"),
@@ -278,13 +289,13 @@ SIZES: dict[str, dict[str, Any]] = {
     "StableDiffusion3Backbone": {
         "mmdit_patch_size": 2, "mmdit_hidden_dim": 16, "mmdit_num_layers": 2, "mmdit_num_heads": 2,
         "mmdit_position_size": 48, "mmdit_qk_norm": None, "mmdit_dual_attention_indices": None,
-        "vae": Part("VAEBackbone"), "clip_l": Part("CLIPTextEncoder", {**_SD3_TEXT, "name": "clip_l"}),
+        "vae": Part(_VAE), "clip_l": Part("CLIPTextEncoder", {**_SD3_TEXT, "name": "clip_l"}),
         "clip_g": Part("CLIPTextEncoder", {**_SD3_TEXT, "name": "clip_g"}), "image_shape": (64, 64, 3),
     },
     "SwinTransformerBackbone": {"embed_dim": 8, "depths": (2, 2), "num_heads": (2, 4), "window_size": 4},
     "T5Gemma2Backbone": {**_T5GEMMA, "use_query_key_norm": True},
     "T5GemmaBackbone": _T5GEMMA,
-    "VAEBackbone": {
+    _VAE: {
         "encoder_num_filters": [32, 32, 32, 32], "encoder_num_blocks": [1, 1, 1, 1],
         "decoder_num_filters": [32, 32, 32, 32], "decoder_num_blocks": [1, 1, 1, 1], "sampler_method": "mode",
     },

@@ -30,7 +30,7 @@ def test_a_class_is_made_of_its_own_sizes_and_common_ones() -> None:
 
 
 def test_a_class_without_sizes_is_told() -> None:
-    with pytest.raises(kinds.NoSizesError, match=r"no sizes for depth of Model"):
+    with pytest.raises(kinds.NotTriedError, match=r"no sizes for depth of Model"):
         kinds.arguments(Model, {})
 
 
@@ -51,7 +51,7 @@ def test_a_model_has_a_cache_if_its_call_takes_one_and_nothing_else() -> None:
         ("images", (None, None, None, 3), (1, 64, 64, 3), (3, 96, 96, 3)),
         ("images", (None, None, 16, 16, 3), (1, 2, 16, 16, 3), (3, 3, 16, 16, 3)),
         ("vision_indices", (None, None), (1, 8), (3, 12)),
-        ("pixel_values", (None, None, None, 48), (1, 2, 16, 48), (3, 3, 16, 48)),
+        ("pixel_values", (None, None, None, None), (1, 2, 16, 48), (3, 3, 16, 48)),
         ("pixel_values", (None, 28, 28, 3), (1, 28, 28, 3), (3, 28, 28, 3)),
         ("x", (None, 5), (1, 5), (3, 5)),
         ("x", (2, 5), (2, 5), (2, 5)),
