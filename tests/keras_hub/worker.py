@@ -36,7 +36,7 @@ def make(kind: str, folder: Path) -> dict[str, Any]:
     traced = {name: signature.trace() for name, signature in signatures.items()}
     module.captured = [variable for function in traced.values() for variable in function.graph.variables]
     tf.saved_model.save(module, str(folder / "model"), signatures=traced)
-    arrays: dict[str, np.ndarray] = {}
+    arrays: dict[str, Any] = {}
     for name, function in traced.items():
         arrays |= _runs(name, function)
     np.savez(folder / "runs.npz", **arrays)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import tensorflow as tf
@@ -56,7 +58,7 @@ row("MatrixSetDiagV2", lambda b: [f(b, 5, 5), p(b, 4), s(1)])
 row("MatrixDiagV3", lambda b: [f(b, 2, 3), i(1, 2), s(4), s(-1), np.float32(0)], name="rows")
 for _align in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"):
     for _low, _high in ((-2, 1), (1, 3), (-3, -1), (0, 2)):
-        _more = {"align": _align, "name": f"{_align},{_low},{_high}"}
+        _more: Any = {"align": _align, "name": f"{_align},{_low},{_high}"}
         row("MatrixDiagPartV3", lambda b, k=(_low, _high): [f(b, 4, 6), i(*k), np.float32(7)], **_more)
         _shape = (_high - _low + 1, min(4 + min(_high, 0), 6 - max(_low, 0)))
         row("MatrixSetDiagV3", lambda b, k=(_low, _high), d=_shape: [f(b, 4, 6), p(b, *d), i(*k)], **_more)

@@ -28,10 +28,10 @@ def test_an_identity_matrix() -> None:
 
 def folded(name: str, shape: tuple[int, ...], *arrays: Any) -> list | None:
     """Return what an op of this type and shape folds to."""
-    operands = [constant(np.asarray(array, np.int32)) for array in arrays]
-    op = Op(f"tf.{name}", operands)
+    operands = [np.asarray(array, np.int32) for array in arrays]
+    op = Op(f"tf.{name}", [constant(array) for array in operands])
     op.add_result(types.INT32, shape)
-    results = evaluate(op, [operand.data for operand in operands])
+    results = evaluate(op, operands)
     return None if results is None else results[0].tolist()
 
 
