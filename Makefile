@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-fast test-slow check bench bench-compare same scale opcases fuzz
+.PHONY: help demo test test-fast test-slow check bench bench-compare same scale opcases fuzz keras-hub
 .DEFAULT_GOAL := help
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make same BASE=main~5  which files differ from those that a commit writes (CASES=DIR of operator cases)"
 	@echo "make scale   measure models of 50,000 nodes and 2.7 GB"
 	@echo "make opcases run the operator cases of a directory (CASES=testdata/opcases; ARGS='--only while,pad --json')"
+	@echo "make keras-hub  convert a small model of every kind of keras-hub (ONLY='GPT2*,BertBackbone'; ARGS='--json')"
 	@echo "make fuzz    convert damaged and hostile models (SECONDS=600, or CASES=10000; SEED=1; ONLY=graph,config)"
 
 # pip is asked again when the declared dependencies change.
@@ -68,3 +69,13 @@ SEED ?= 1
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz.run $(if $(CASES),--cases $(CASES),--seconds $(SECONDS)) --seed $(SEED) \
 		$(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+# keras-hub stays out of .venv: what it asks for is not what fuseconv asks for.
+HUB := build/keras-hub-venv
+$(HUB)/.installed: pyproject.toml tests/keras_hub/requirements.txt
+	$(PYTHON) -m venv $(HUB)
+	$(HUB)/bin/python -m pip install --quiet --editable . -r tests/keras_hub/requirements.txt
+	@touch $@
+
+keras-hub: $(HUB)/.installed
+	$(HUB)/bin/python -m tests.keras_hub.run $(if $(ONLY),--only '$(ONLY)',--write) $(ARGS)

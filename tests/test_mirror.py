@@ -15,7 +15,7 @@ SOURCES = sorted(
 )
 PASSES = {item.name: item for item in passes_of(CONVERT)}
 # Folders of tests of many files together, or of what tests and measures.
-_OTHERS = ("bench", "fuzz")
+_OTHERS = ("bench", "fuzz", "keras_hub")
 
 
 def mirror(source: Path) -> Path:

@@ -4,12 +4,15 @@ The process that starts them must stay small: a child's peak memory counts from 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,18 +33,40 @@ class Process:
     peak_megabytes: float
 
 
-def run(command: Sequence[str | os.PathLike], **environment: str) -> Process:
-    """Runs a Python program, `command` being its arguments, to its end."""
+@dataclass(frozen=True)
+class Limits:
+    """What a process may take: seconds, and gigabytes of address space (where the system limits that)."""
+
+    seconds: float
+    gigabytes: float
+
+    def hold(self) -> None:
+        """Limits the memory of this process."""
+        size = int(self.gigabytes * (1 << 30))
+        with contextlib.suppress(ImportError, ValueError, OSError):
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def run(command: Sequence[str | os.PathLike], limits: Limits | None = None, **environment: str) -> Process:
+    """Runs a Python program, `command` being its arguments, to its end, or that of its time."""
     variables = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""} | environment
     # Whoever runs a program for the second time has its bytecode.
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
         os.sync()  # what was written before is not to slow down what is measured
         start = time.perf_counter()
-        child = subprocess.Popen([sys.executable, *command], stdout=stdout, stderr=stderr, env=variables)
-        _, status, usage = os.wait4(child.pid, 0)
+        child = subprocess.Popen(
+            [sys.executable, *command],
+            stdout=stdout, stderr=stderr, env=variables, preexec_fn=limits.hold if limits else None,
+        )  # fmt: skip
+        with _killed_after(limits.seconds, child) if limits else contextlib.nullcontext():
+            _, status, usage = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - start
         child.returncode = os.waitstatus_to_exitcode(status)
+        if limits and child.returncode == -signal.SIGKILL and seconds >= limits.seconds:
+            raise WorkerError(f"no end in {limits.seconds:g} s")
         for stream in (stdout, stderr):
             stream.seek(0)
         if child.returncode:
@@ -50,11 +75,21 @@ def run(command: Sequence[str | os.PathLike], **environment: str) -> Process:
         return Process(stdout.read(), seconds, usage.ru_maxrss / _MEGABYTE)
 
 
+@contextlib.contextmanager
+def _killed_after(seconds: float, child: subprocess.Popen) -> Iterator[None]:
+    timer = threading.Timer(seconds, child.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def work(*arguments: str | os.PathLike) -> Process:
     """Runs a worker (tests/bench/worker.py)."""
     return run(["-m", "tests.bench.worker", *arguments])
 
 
-def convert_cold(model: Path, out: Path) -> Process:
+def convert_cold(model: Path, out: Path, limits: Limits | None = None) -> Process:
     """Runs `fuseconv convert`, as a user does."""
-    return run(["-c", "from fuseconv.cli import main; main()", "convert", model, "-o", out])
+    return run(["-c", "from fuseconv.cli import main; main()", "convert", model, "-o", out], limits)

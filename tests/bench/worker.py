@@ -10,6 +10,7 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,7 @@ def times(model: Path, out: Path) -> dict[str, list[float]]:
         start = time.process_time()
         convert("ours", model, out)
         warm.append(time.process_time() - start)
-    return {"cold": [cold], "warm": warm, "ops": [_count_ops(out)], "bytes": [out.stat().st_size]}
+    return {"cold": [cold], "warm": warm, "ops": [count_ops(out)], "bytes": [out.stat().st_size]}
 
 
 def expected(name: str, model: Path) -> None:
@@ -93,13 +94,13 @@ def run(name: str, model: Path, directory: Path) -> dict[str, dict[str, Any]]:
     files = {side: path for side in SIDES if (path := directory / f"{side}.tflite").exists()}
     results: dict[str, dict[str, Any]] = {}
     for side, path in files.items():
-        results[side] = {"bytes": path.stat().st_size, "ops": _count_ops(path), "errors": _errors(name, model, path)}
+        results[side] = {"bytes": path.stat().st_size, "ops": count_ops(path), "errors": _errors(name, model, path)}
     for side, milliseconds in _latencies(name, files).items():
         results[side]["milliseconds"] = milliseconds
     return results
 
 
-def _count_ops(path: Path) -> int:
+def count_ops(path: Path) -> int:
     from ai_edge_litert import schema_py_generated as schema
 
     model = schema.Model.GetRootAs(path.read_bytes())
@@ -155,12 +156,17 @@ def _timed(name: str, files: dict[str, Path]) -> dict[str, list[float]]:
         for key, array in MODELS[name].sample(1).items():
             interpreter.set_tensor(inputs[key]["index"], array)
         invokes[side] = interpreter.invoke
+    return take_turns(invokes)
+
+
+def take_turns(invokes: Mapping[str, Callable[[], Any]]) -> dict[str, list[float]]:
+    """Seconds of a call by side, one number a round."""
     repeats = 1
-    seconds: dict[str, list[float]] = {side: [] for side in files}
+    seconds: dict[str, list[float]] = {side: [] for side in invokes}
     begin = time.perf_counter()
     for turn in range(_WARM_UP_ROUNDS + _ROUNDS):
         # Each side goes first as often as the other.
-        for side in sorted(files, reverse=bool(turn % 2)):
+        for side in sorted(invokes, reverse=bool(turn % 2)):
             start = time.perf_counter()
             for _ in range(repeats):
                 invokes[side]()

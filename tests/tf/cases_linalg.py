@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import tensorflow as tf
@@ -54,6 +56,14 @@ row("MatrixDiagV3", lambda b: [f(b, 3, 4), i(-1, 1), s(-1), s(-1), np.float32(0)
 row("MatrixDiagV2", lambda b: [f(b, 4), s(1), s(-1), s(-1), np.float32(0)])
 row("MatrixSetDiagV2", lambda b: [f(b, 5, 5), p(b, 4), s(1)])
 row("MatrixDiagV3", lambda b: [f(b, 2, 3), i(1, 2), s(4), s(-1), np.float32(0)], name="rows")
+for _align in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"):
+    for _low, _high in ((-2, 1), (1, 3), (-3, -1), (0, 2)):
+        _more: Any = {"align": _align, "name": f"{_align},{_low},{_high}"}
+        row("MatrixDiagPartV3", lambda b, k=(_low, _high): [f(b, 4, 6), i(*k), np.float32(7)], **_more)
+        _shape = (_high - _low + 1, min(4 + min(_high, 0), 6 - max(_low, 0)))
+        row("MatrixSetDiagV3", lambda b, k=(_low, _high), d=_shape: [f(b, 4, 6), p(b, *d), i(*k)], **_more)
+        row("MatrixDiagV3", lambda b, k=(_low, _high), d=_shape: [f(b, *d), i(*k), s(-1), s(-1), f()], **_more)
+row("MatrixDiagV3", lambda b: [f(b, 4), i(1, 1), s(-1), s(7), np.float32(7)], name="columns")
 _WELL = (np.eye(4) * 3 + 0.1).astype(np.float32)
 for _op in ("MatrixInverse", "Cholesky", "MatrixSquareRoot"):
     row(_op, lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])

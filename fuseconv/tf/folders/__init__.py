@@ -10,6 +10,7 @@ from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.graph import Op
 from fuseconv.tf.folders import (
     array,
+    diagonals,
     elementwise,
     linalg,
     nn,
@@ -19,7 +20,7 @@ from fuseconv.tf.folders import (
 )
 from fuseconv.tf.folders.registry import TABLE, Declined
 
-for _module in (array, elementwise, linalg, nn, reduction, slicing, strings):
+for _module in (array, diagonals, elementwise, linalg, nn, reduction, slicing, strings):
     TABLE.collect(_module)
 
 

@@ -34,11 +34,10 @@ _BY_KIND = {
     "Arrays: segments, diagonals, parts, places.": """
         AccumulateNV2 BatchMatrixBandPart BatchMatrixDiag BatchMatrixDiagPart BatchMatrixSetDiag BatchToSpace
         BatchToSpaceND Bincount BroadcastGradientArgs DataFormatDimMap DataFormatVecPermute DenseBincount
-        DynamicPartition DynamicStitch HistogramFixedWidth InTopK InTopKV2 LowerBound MatrixDiagPartV2 MatrixDiagPartV3
-        MatrixDiagV2 MatrixDiagV3 MatrixSetDiagV2 MatrixSetDiagV3 MirrorPadGrad NthElement Reverse ReverseSequence
-        ScatterNdNonAliasingAdd SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum SpaceToBatch SpaceToBatchND
-        StridedSliceGrad TopK UniqueV2 UniqueWithCounts UniqueWithCountsV2 UnravelIndex UnsortedSegmentMax
-        UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum UpperBound
+        DynamicPartition DynamicStitch HistogramFixedWidth InTopK InTopKV2 LowerBound MirrorPadGrad NthElement
+        Reverse ReverseSequence ScatterNdNonAliasingAdd SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum
+        SpaceToBatch SpaceToBatchND StridedSliceGrad TopK UniqueV2 UniqueWithCounts UniqueWithCountsV2 UnravelIndex
+        UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum UpperBound
     """,
     "Sparse and ragged tensors as their parts.": """
         RaggedBincount RaggedGather RaggedRange RaggedTensorToSparse RaggedTensorToTensor SparseDenseCwiseAdd

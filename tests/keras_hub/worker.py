@@ -1,0 +1,143 @@
+"""What happens to one kind, in processes of their own: `python -m tests.keras_hub.worker ACTION ARGUMENTS`.
+
+A kind has a folder: `model` is the SavedModel, `runs.npz` what it was fed and gave, `ours.tflite` and `peer.tflite` the
+files. Answers are JSON.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# A run is a signature and a number; its arrays are inputs ("in") and outputs ("out") by name.
+Runs = dict[tuple[str, str], dict[str, dict[str, "np.ndarray"]]]
+
+
+def make(kind: str, folder: Path) -> dict[str, Any]:
+    """Leaves the SavedModel of a kind and what it computes."""
+    import numpy as np
+    import tensorflow as tf
+
+    from tests.keras_hub.kinds import NotTriedError
+    from tests.keras_hub.kinds import make as make_model
+
+    try:
+        _, signatures = make_model(kind)
+    except NotTriedError as error:
+        return {"not_tried": str(error)}
+    module = tf.Module()
+    traced = {name: signature.trace() for name, signature in signatures.items()}
+    module.captured = [variable for function in traced.values() for variable in function.graph.variables]
+    tf.saved_model.save(module, str(folder / "model"), signatures=traced)
+    arrays: dict[str, Any] = {}
+    for name, function in traced.items():
+        arrays |= _runs(name, function)
+    np.savez(folder / "runs.npz", **arrays)
+    return {}
+
+
+def _runs(signature: str, function: Any) -> dict[str, np.ndarray]:
+    """Return what a function gives on two draws, the second larger where sizes are open if the model takes that."""
+    import numpy as np
+    import tensorflow as tf
+
+    from tests.keras_hub.inputs import draw, sized
+
+    rng = np.random.default_rng(1)
+    specs = {spec.name: spec for spec in tf.nest.flatten(function.structured_input_signature)}
+    arrays: dict[str, np.ndarray] = {}
+    for run in range(2):
+        feed = {
+            name: draw(name, sized(name, spec.shape.as_list(), run), np.dtype(spec.dtype.as_numpy_dtype), rng)
+            for name, spec in specs.items()
+        }
+        try:
+            results = function(**{name: tf.constant(array) for name, array in feed.items()})
+        except tf.errors.InvalidArgumentError:
+            if run == 0:
+                raise
+            break  # the model takes no other size
+        arrays |= {f"{signature}|{run}|in|{name}": array for name, array in feed.items()}
+        arrays |= {f"{signature}|{run}|out|{name}": result.numpy() for name, result in results.items()}
+    return arrays
+
+
+def peer(folder: Path) -> dict[str, Any]:
+    """Converts with TFLiteConverter, builtin ops only."""
+    import tensorflow as tf
+
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(folder / "model"))
+    (folder / "peer.tflite").write_bytes(converter.convert())
+    return {}
+
+
+def check(file: Path, tolerance: float) -> dict[str, Any]:
+    """Tells a file's ops and bytes, its largest error over that of each output's numbers, and what is wrong.
+
+    Each run is invoked twice, and the second is judged."""
+    from fuseconv.runners import TFLiteFile
+    from fuseconv.verify import compare
+    from tests.bench.worker import count_ops
+
+    loaded = TFLiteFile(file)
+    errors, wrong = [], []
+    for (signature, run), arrays in runs(file.parent).items():
+        loaded.run(signature, arrays["in"])
+        actual = loaded.run(signature, arrays["in"])
+        for name, expected in arrays["out"].items():
+            _, relative, why = compare(expected, actual[name], rtol=tolerance)
+            errors += [] if relative is None else [relative]
+            wrong += [f"{signature}, run {run}, {name}: {why}"] if why else []
+    result: dict[str, Any] = {"ops": count_ops(file), "bytes": file.stat().st_size, "error": max(errors, default=None)}
+    return result | ({"wrong": wrong[0]} if wrong else {})
+
+
+def runs(folder: Path) -> Runs:
+    """Return what the model of a folder was fed and gave."""
+    import numpy as np
+
+    found: Runs = {}
+    with np.load(folder / "runs.npz") as archive:
+        for key in archive.files:
+            signature, run, side, name = key.split("|", 3)
+            found.setdefault((signature, run), {"in": {}, "out": {}})[side][name] = archive[key]
+    return found
+
+
+def latency(folder: Path, sides: list[str]) -> dict[str, float]:
+    """Return the median milliseconds of the first run on one thread, of both files in turns."""
+    from fuseconv.runners import TFLiteFile
+    from tests.bench.worker import take_turns
+
+    (signature, _), arrays = next(iter(runs(folder).items()))
+    files = {side: TFLiteFile(folder / f"{side}.tflite") for side in sides}
+    invokes = {side: functools.partial(file.run, signature, arrays["in"]) for side, file in files.items()}
+    return {side: 1e3 * statistics.median(seconds) for side, seconds in take_turns(invokes).items()}
+
+
+def main(action: str, *arguments: str) -> None:
+    match action, arguments:
+        case "kinds", ():
+            from tests.keras_hub.kinds import kinds
+
+            answer: Any = kinds()
+        case "make", (kind, folder):
+            answer = make(kind, Path(folder))
+        case "peer", (folder,):
+            answer = peer(Path(folder))
+        case "check", (file, tolerance):
+            answer = check(Path(file), float(tolerance))
+        case "latency", (folder, sides):
+            answer = latency(Path(folder), sides.split(","))
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
