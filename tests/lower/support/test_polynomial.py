@@ -9,7 +9,7 @@ from fuseconv.lower.support.polynomial import odd_polynomial, polynomial
 
 def builder() -> Lowering:
     """A builder that folds what is made of constants."""
-    return Lowering([], Op("tf.Erf", [], {}, []))
+    return Lowering([], Op("tf.Erf"))
 
 
 def test_falling_powers():

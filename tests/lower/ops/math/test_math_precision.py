@@ -39,11 +39,11 @@ RANGES = {
 def spread(least: float, largest: float, count: int = 1500) -> np.ndarray:
     """Numbers of both signs, evenly by their logarithm, those around branches, 0 and NaN."""
     x = np.exp(np.linspace(np.log(least), np.log(largest), count))
-    near = np.float32(BRANCHES)
+    near = np.array(BRANCHES, np.float32)
     beside = [np.nextafter(near, np.float32(to)) for to in (-np.inf, np.inf)]
     x = np.concatenate([x, np.linspace(0.2, 3, count), 1 - np.exp2(-np.arange(2.0, 24)), near, *beside])
     x = np.clip(x, least, largest).astype(np.float32)
-    return np.concatenate([x, -x, np.float32([0, np.nan])])
+    return np.concatenate([x, -x, np.array([0, np.nan], np.float32)])
 
 
 def run(data: bytes, resolver: OpResolverType, *arrays: np.ndarray) -> np.ndarray:
