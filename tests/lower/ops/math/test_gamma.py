@@ -12,7 +12,7 @@ POSITIVE = np.concatenate([
     np.exp(np.linspace(np.log(3e-38), np.log(1e35), 2000)), np.linspace(0.4, 4, 2000), 1 + np.logspace(-6, -1, 50),
     2 - np.logspace(-6, -1, 50), 1.4616321449683623 + np.logspace(-6, -1, 50), [0.5, 1, 2, 3],
 ]).astype(np.float32)  # fmt: skip
-_BELOW = np.concatenate([-np.logspace(-30, -2, 500), np.linspace(-30.01, -0.01, 3001), [-1e3 - 0.25]]).astype(np.float32)
+_BELOW = np.array([*-np.logspace(-30, -2, 500), *np.linspace(-30.01, -0.01, 3001), -1e3 - 0.25], np.float32)
 NEGATIVE = _BELOW[np.round(_BELOW) != _BELOW]
 FUNCTIONS = [tf.math.lgamma, tf.math.digamma]
 
