@@ -1,4 +1,8 @@
-"""x * Phi(x) written out -> GELU; its approximation by tanh -> GELU(approximate)."""
+"""x * Phi(x) written out -> GELU; its approximation by tanh -> GELU(approximate).
+
+XNNPACK's kernels are off by 1e-7 of 1, so that where x is below -3 the result, of 4e-3 and less, loses digits, and
+below -5.3 is 0. A form that keeps them takes 25 ops.
+"""
 
 from __future__ import annotations
 

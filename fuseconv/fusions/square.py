@@ -11,6 +11,7 @@ from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.graph import Op, Value
+from fuseconv.tf.operands import is_kept_from_zero
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import BROADCAST_RANK
 
@@ -80,6 +81,12 @@ def rewrite_known(tfl: Builder, m: Match) -> Value:
     return tfl.square(tfl.sub(m.x, m.y))
 
 
+def check_root(m: Match) -> None:
+    """Accept the root of what is not 0, of which XNNPACK's RSQRT makes NaN where the model divides by 0."""
+    require_float32(m)
+    m.require(is_kept_from_zero(m.x), "the model divides by the root of what may be 0")
+
+
 def rewrite_root(tfl: Builder, m: Match) -> Value:
     """1 / sqrt(x) -> RSQRT."""
     return tfl.rsqrt(m.x)
@@ -90,5 +97,5 @@ FUSIONS = [
     Fusion("squared_sub", "SQUARED_DIFFERENCE", of_difference, rewrite_difference, check_of_difference),
     Fusion("square", "SQUARE", product, rewrite_product, require_float32),
     Fusion("square_of_difference", "SQUARE", of_known_difference, rewrite_known, check_known),
-    Fusion("reciprocal_root", "RSQRT", reciprocal_root, rewrite_root, require_float32),
+    Fusion("reciprocal_root", "RSQRT", reciprocal_root, rewrite_root, check_root),
 ]

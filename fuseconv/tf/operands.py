@@ -45,6 +45,23 @@ def content_of(value: Value | None) -> np.ndarray | None:
     return data.astype(object)
 
 
+def is_kept_from_zero(value: Value) -> bool:
+    """Return True if a model, of either dialect, has taken care that a value is not 0, as norms do: it is a constant, a
+    maximum with a positive constant, or a sum with one (of what is not negative, or there is no care)."""
+    while value.op is not None and value.op.type in ("Cast", "CAST"):
+        source = value.op.operands[0]
+        if source is None or not (source.dtype.is_float and value.dtype.is_float):
+            return False
+        value = source
+    if value.data is not None:
+        return bool((value.data != 0).all())
+    op = value.op
+    if op is None or op.type not in ("Add", "AddV2", "ADD", "Maximum", "MAXIMUM"):
+        return False
+    constants = [x.data for x in op.operands if x is not None and x.data is not None]
+    return any(bool((data > 0).all()) for data in constants)
+
+
 def shape_of(value: Value) -> Shape:
     """Return the shape of an operand whose rank is needed. Raises UnknownShape."""
     if value.shape is None:

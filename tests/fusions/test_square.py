@@ -29,7 +29,12 @@ def test_five_dimensions_stay():
 
 @pytest.mark.parametrize("fn", [lambda x: 1.0 / tf.sqrt(x), lambda x: tf.math.reciprocal(tf.sqrt(x))])
 def test_reciprocal_root(fn):
-    check(fn, X, ops=["RSQRT"], inputs=positive)
+    check(lambda x: fn(x + 0.1), X, ops=["ADD", "RSQRT"], inputs=positive)
+    check(lambda x: fn(tf.maximum(x, 0.1)), X, ops=["MAXIMUM", "RSQRT"], inputs=positive)
+
+
+def test_the_root_of_what_may_be_0_is_divided_by():
+    check(lambda x: 1.0 / tf.sqrt(x), X, ops=["SQRT", "DIV"], inputs=positive)
 
 
 def test_squares():

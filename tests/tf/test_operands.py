@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym, symbol
-from fuseconv.ir.graph import Value, constant
+from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.tf.operands import (
     UnknownShape,
     broadcast,
     content_of,
     extents,
     ints,
+    is_kept_from_zero,
     nonnegative,
     same_shape,
     scalar,
@@ -90,3 +91,23 @@ def test_extents_are_sizes() -> None:
 def test_nonnegative() -> None:
     assert nonnegative(0) and nonnegative(2 * N + M * N) and nonnegative(N // 2)
     assert not nonnegative(-1) and not nonnegative(N - 1) and not nonnegative((N - 3) // 2)
+
+
+def made_by(kind: str, *operands: Value, dtype: types.DType = types.FLOAT32) -> Value:
+    return Op(kind, operands).add_result(dtype, (3,))
+
+
+def test_what_is_kept_from_zero() -> None:
+    x = Value(types.FLOAT32, (3,))
+    small, none = (constant(np.float32(number), types.FLOAT32) for number in (1e-6, 0.0))
+    for kind in ("tf.AddV2", "tf.Maximum", "tfl.ADD", "tfl.MAXIMUM"):
+        kept = made_by(kind, x, small)
+        assert is_kept_from_zero(kept)
+        assert is_kept_from_zero(made_by("tf.Cast", kept))
+        assert not is_kept_from_zero(made_by(kind, x, none))
+        assert not is_kept_from_zero(made_by(kind, x, x))
+    assert is_kept_from_zero(small) and not is_kept_from_zero(none) and not is_kept_from_zero(x)
+    assert not is_kept_from_zero(made_by("tf.Minimum", x, small))
+    # What is cast to integers may be cut off to 0.
+    whole = made_by("tf.Cast", made_by("tf.Maximum", x, small), dtype=types.INT32)
+    assert not is_kept_from_zero(made_by("tf.Cast", whole))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
@@ -11,6 +12,7 @@ from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import shape_of
 from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import cast, conjugate, promote
+from fuseconv.tf.operands import is_kept_from_zero
 from fuseconv.tfl.kernel_limits import BROADCAST_RANK, TYPES
 
 _LONG = (types.INT64, types.UINT32)
@@ -21,7 +23,7 @@ _ONE_KERNEL = {
 
 @lowers(*_ONE_KERNEL)
 def one_kernel(tfl, *operands):
-    """One kernel, on operands of a type that it takes."""
+    """The kernel of the same name, on operands of a type that it takes."""
     return elementwise(tfl, _ONE_KERNEL[tfl.source.type], *operands)
 
 
@@ -120,7 +122,7 @@ def Pow(tfl, x, y):
         x, y = (promote(tfl, v, (types.INT32, types.INT64)) for v in (x, y))
         return cast(tfl, _integer_power(tfl, x, y), tfl.dtype)
     if x.dtype.is_float and exponent in (0.5, -0.5):
-        return elementwise(tfl, "SQRT" if exponent > 0 else "RSQRT", x)
+        return elementwise(tfl, "SQRT", x) if exponent > 0 else reciprocal_root(tfl, x)
     if x.dtype.is_float and exponent == -1.0:
         return reciprocal(tfl, x)
     return elementwise(tfl, "POW", x, y)
@@ -154,6 +156,14 @@ def Cross(tfl, a, b):
 def AccumulateNV2(tfl, *inputs, shape=None):
     """ADD of two, ADD_N of more."""
     return AddN(tfl, *inputs)
+
+
+def reciprocal_root(tfl: Lowering, x: Value) -> Value:
+    """Return 1 / sqrt(x) of floats. XNNPACK's RSQRT of 0 is NaN: infinity is selected where x may be 0."""
+    root = elementwise(tfl, "RSQRT", x)
+    if is_kept_from_zero(x):
+        return root
+    return select(tfl, elementwise(tfl, "EQUAL", x, 0), math.inf, root)
 
 
 def reciprocal(tfl: Lowering, x: Value) -> Value:

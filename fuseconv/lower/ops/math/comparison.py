@@ -14,7 +14,7 @@ _ONE_KERNEL = {
 
 @lowers(*_ONE_KERNEL)
 def one_kernel(tfl, *operands):
-    """One kernel, on operands of a type that it takes."""
+    """The kernel of the same name, on operands of a type that it takes."""
     return elementwise(tfl, _ONE_KERNEL[tfl.source.type], *operands)
 
 

@@ -53,10 +53,13 @@ def Complex(tfl, real, imag):
 
 
 def quotient(tfl: Lowering, x: Value, y: Value) -> Value:
-    """Return x / y of complex numbers: the product with the conjugate over the square of the length."""
-    product = elementwise(tfl, "MUL", x, conjugate(tfl, y))
+    """Return x / y of complex numbers: the product with the conjugate over the square of the length. The conjugate is
+    taken over the larger part of y, so that no square overflows or vanishes."""
     real, imaginary = tfl.real(y), tfl.imag(y)
-    length = tfl.add(tfl.mul(real, real), tfl.mul(imaginary, imaginary))
+    size = tfl.maximum(tfl.abs_(real), tfl.abs_(imaginary))
+    parts = tfl.div(real, size), tfl.div(imaginary, size)
+    length = tfl.add(tfl.mul(real, parts[0]), tfl.mul(imaginary, parts[1]))
+    product = elementwise(tfl, "MUL", x, complex_from_parts(tfl, parts[0], tfl.neg(parts[1])))
     return complex_from_parts(tfl, *[elementwise(tfl, "DIV", part(product), length) for part in (tfl.real, tfl.imag)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir import types
+from fuseconv.lower.ops.math.logarithm import log1p_near
 from fuseconv.lower.rules import lowers
 from fuseconv.lower.support.legalize_operands import elementwise
 from fuseconv.lower.support.type_promotion import HALVES, cast, in_float32
@@ -51,8 +52,9 @@ def Selu(tfl, x):
 @lowers
 @in_float32
 def Softplus(tfl, x):
-    """max(x, 0) - log(sigmoid(|x|)), which does not overflow as log(1 + exp(x)) does."""
-    return tfl.sub(tfl.relu(x), tfl.log(tfl.logistic(tfl.abs_(x))))
+    """max(x, 0) + log(1 + exp(-|x|)), which does not overflow as log(1 + exp(x)) does, nor vanish where x is far below
+    0."""
+    return tfl.add(tfl.relu(x), log1p_near(tfl, tfl.exp(tfl.neg(tfl.abs_(x)))))
 
 
 @lowers

@@ -121,3 +121,12 @@ def test_parts_that_were_put_together_are_there():
         return tf.math.imag(numbers) * tf.math.real(numbers)
 
     check(fn, spec(None, 3), ops=["COS", "MUL"])
+
+
+def test_quotients_of_any_size():
+    # Squares of these overflow, or vanish.
+    sizes = np.float32([1e-25, 1e-20, 1, 1e20, 1e30])
+    y = np.concatenate([sizes * (1 + 2j), sizes * (2 - 1j), sizes * 1j, -sizes]).astype(np.complex64)
+    three = np.full(20, 3 - 1j, np.complex64)
+    check(lambda x: tf.math.imag(x / y) * np.abs(y), tf.TensorSpec([20], tf.complex64), inputs=[three])
+    check(lambda x: x / x, tf.TensorSpec([20], tf.complex64), inputs=[y])

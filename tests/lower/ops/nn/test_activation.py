@@ -24,7 +24,7 @@ ACTIVATIONS = {
     "LeakyRelu of another slope": (lambda x: tf.nn.leaky_relu(x, 1.7), ["LEAKY_RELU"]),
     "Elu": (tf.nn.elu, ["ELU"]),
     "Selu": (tf.nn.selu, ["ELU", "LEAKY_RELU", "MUL"]),
-    "Softplus": (tf.nn.softplus, ["RELU", "ABS", "LOGISTIC", "LOG", "SUB"]),
+    "Softplus": (tf.nn.softplus, None),
     "Softsign": (tf.nn.softsign, ["ABS", "ADD", "DIV"]),
     "Softmax": (tf.nn.softmax, ["SOFTMAX"]),
     "LogSoftmax": (tf.nn.log_softmax, ["LOG_SOFTMAX"]),

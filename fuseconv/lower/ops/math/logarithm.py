@@ -1,0 +1,97 @@
+"""Logarithms of numbers near 1, and the inverse hyperbolic functions, which are such.
+
+The sum 1 + x keeps of a small x what float32 holds beside 1, and XNNPACK's LOG is off by 6e-8 near 1, however small
+its result is. So these functions are polynomials where they are small, fitted with relative errors below 2e-7, and
+logarithms elsewhere: the results are right to a few parts in 1e7 of themselves. NaN stays NaN: SELECT_V2 takes the
+polynomial then, as XNNPACK's LOG of NaN is a number. Of infinity that LOG makes 88.4; and where no delegate runs,
+infinities come out as the largest number, where sums and products end.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fuseconv.ir.graph import Value
+from fuseconv.lower.rules import Lowering, lowers
+from fuseconv.lower.support.legalize_operands import elementwise, select
+from fuseconv.lower.support.polynomial import odd_polynomial
+from fuseconv.lower.support.type_promotion import in_float32
+
+_ONE = np.ones((), np.float32)
+# artanh(x) = x * p(x * x) for |x| <= 1 / 3, p of falling powers. log(1 + x) is twice that of x / (x + 2), from -1/2
+# to 1.
+_ARTANH = (0.1699178085181511, 0.19817985062051005, 0.3333674165137862, 1.0)
+_TWICE_ARTANH = tuple(2 * coefficient for coefficient in _ARTANH)
+_NEAR = 0.5
+# arsinh(x) = x * p(x * x) for |x| <= 0.4.
+_ARSINH = (-0.03662969269109237, 0.07429617382469464, -0.1666486510320107, 1.0)
+_ARSINH_OF_TWICE = tuple(coefficient * 2**power for coefficient, power in zip(_ARSINH, (7, 5, 3, 1)))
+_ARSINH_RANGE = 0.4
+
+
+@lowers
+@in_float32
+def Log1p(tfl, x):
+    """LOG of 1 + x; a polynomial where |x| is below a half."""
+    return log1p(tfl, x)
+
+
+@lowers
+@in_float32
+def Xlogy(tfl, x, y):
+    """x * log(y), and 0 where x is 0."""
+    return select(tfl, elementwise(tfl, "EQUAL", x, 0), 0, elementwise(tfl, "MUL", x, tfl.log(y)))
+
+
+@lowers
+@in_float32
+def Xlog1py(tfl, x, y):
+    """x * log(1 + y), and 0 where x is 0."""
+    return select(tfl, elementwise(tfl, "EQUAL", x, 0), 0, elementwise(tfl, "MUL", x, log1p(tfl, y)))
+
+
+@lowers
+@in_float32
+def Asinh(tfl, x):
+    """sign(x) * log(|x| + sqrt(x * x + 1)); a polynomial near 0."""
+    size = tfl.abs_(x)
+    # |x| * (1 + sqrt(1 + 1 / x^2)) does not overflow as x * x does; a 16th of it is far from where XNNPACK's LOG ends.
+    root = tfl.sqrt(tfl.add(tfl.square(tfl.div(_ONE, x)), 1.0))
+    log = tfl.add(tfl.log(tfl.mul(size, tfl.add(tfl.mul(root, 1 / 16), 1 / 16))), math.log(16))
+    far = tfl.greater(size, _ARSINH_RANGE)
+    return select(tfl, far, tfl.mul(tfl.sign(x), log), odd_polynomial(tfl, x, _ARSINH))
+
+
+@lowers
+@in_float32
+def Acosh(tfl, x):
+    """2 * arsinh(sqrt((x - 1) / 2)), which keeps x - 1 where that is small; NaN where x is below 1."""
+    # Of half the root: XNNPACK's SQRT fails where its operand is above 2^126.
+    square = tfl.mul(tfl.add(x, -1.0), 1 / 8)
+    root = tfl.sqrt(square)
+    log = tfl.add(tfl.log(tfl.add(root, tfl.sqrt(tfl.add(square, 1 / 4)))), math.log(2))
+    far = tfl.greater(square, (_ARSINH_RANGE / 2) ** 2)
+    return tfl.mul(select(tfl, far, log, odd_polynomial(tfl, root, _ARSINH_OF_TWICE)), 2.0)
+
+
+@lowers
+@in_float32
+def Atanh(tfl, x):
+    """sign(x) * log((1 - |x|) / (1 + |x|)) / -2; a polynomial near 0."""
+    size = tfl.abs_(x)
+    log = tfl.log(tfl.div(tfl.sub(_ONE, size), tfl.add(size, 1.0)))
+    far = tfl.greater(size, 1 / 3)
+    return select(tfl, far, tfl.mul(tfl.mul(tfl.sign(x), -0.5), log), odd_polynomial(tfl, x, _ARTANH))
+
+
+def log1p(tfl: Lowering, x: Value) -> Value:
+    """Return log(1 + x) of float32."""
+    far = tfl.greater(tfl.abs_(x), _NEAR)
+    return select(tfl, far, tfl.log(tfl.add(x, 1.0)), log1p_near(tfl, x))
+
+
+def log1p_near(tfl: Lowering, x: Value) -> Value:
+    """Return log(1 + x) of float32 from -1/2 to 1: no LOG, but a quotient and a polynomial."""
+    return odd_polynomial(tfl, tfl.div(x, tfl.add(x, 2.0)), _TWICE_ARTANH)
