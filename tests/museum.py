@@ -123,7 +123,7 @@ def _save(case: Case, folder: Path) -> Any:
 
     module = tf.Module()
     module.function = function
-    module.run = tf.function(run).get_concrete_function(*named)
+    module.run = tf.function(run, autograph=False).get_concrete_function(*named)
     module.captured = list(module.run.graph.variables)
     tf.saved_model.save(module, str(folder), signatures=module.run)
     return module
@@ -229,7 +229,7 @@ def _short(why: str) -> str:
     """The line of a message that tells most, without places in files."""
     lines = [line for line in why.strip().splitlines() if line.strip()] or [""]
     telling = next((line for line in lines if "error: " in line and "failed while converting" not in line), lines[0])
-    return telling.rpartition("error: ")[2][:_LONGEST_REASON]
+    return re.sub(r"^loc\(.*\): ", "", telling.rpartition("error: ")[2])[:_LONGEST_REASON]
 
 
 def ask(names: Sequence[str], side: str, seconds: float) -> Iterator[Outcome]:

@@ -10,31 +10,52 @@ import numpy as np
 import tensorflow as tf
 
 from testdata.museum.case import case, randomised, spec, weights
+from tests.random_weights import randomise
 
 
-@case("LiteRT#4847", "XNNPACK returns zeros for SAME and a stride that leaves nothing to pad", spec(None, 17, 18, 7))
+@case(
+    "LiteRT#4847",
+    "XNNPACK returns zeros for SAME and a stride that leaves nothing to pad",
+    spec(None, 17, 18, 7),
+    pending="SAME that pads nothing",
+)
 def conv_same_with_a_large_stride() -> Callable[..., Any]:
     return randomised(keras.layers.Conv2D(16, 3, strides=10, padding="same"), None, 17, 18, 7)
 
 
-@case("LiteRT#9256", "zeros for SAME where the strides differ", spec(None, 12, 16, 3))
+@case("LiteRT#9256", "zeros for SAME where the strides differ", spec(None, 12, 16, 3), pending="SAME that pads nothing")
 def conv_same_with_asymmetric_strides() -> Callable[..., Any]:
     return randomised(keras.layers.Conv2D(4, 3, strides=(3, 4), padding="same"), None, 12, 16, 3)
 
 
-@case("here", "zeros for SAME and a stride above the kernel's size, depthwise too", spec(None, 9, 9, 4))
+@case(
+    "here",
+    "zeros for SAME and a stride above the kernel's size, depthwise too",
+    spec(None, 9, 9, 4),
+    pending="SAME that pads nothing",
+)
 def depthwise_same_with_a_large_stride() -> Callable[..., Any]:
     kernel = weights(2, 2, 4, 1)
     return lambda x: tf.nn.depthwise_conv2d(x, kernel, [1, 3, 3, 1], "SAME")
 
 
-@case("here", "zeros for SAME and a large stride, where the sizes come with the input", spec(None, None, None, 3))
+@case(
+    "here",
+    "zeros for SAME and a large stride, where the sizes come with the input",
+    spec(None, None, None, 3),
+    pending="SAME that pads nothing",
+)
 def conv_same_with_a_large_stride_of_unknown_sizes() -> Callable[..., Any]:
     kernel = weights(2, 2, 3, 5)
     return lambda x: tf.nn.conv2d(x, kernel, 3, "SAME")
 
 
-@case("tensorflow#61815", "wrong for a kernel of 3 by 1 and strides of 2", spec(1, 8, 8, 2))
+@case(
+    "tensorflow#61815",
+    "wrong for a kernel of 3 by 1 and strides of 2",
+    spec(1, 8, 8, 2),
+    pending="SAME that pads nothing",
+)
 def depthwise_with_a_flat_kernel() -> Callable[..., Any]:
     layer = keras.layers.DepthwiseConv2D((3, 1), strides=2, padding="same", use_bias=False)
     return randomised(layer, 1, 8, 8, 2)
@@ -121,6 +142,31 @@ def conv_of_float32_twice() -> Callable[..., Any]:
     return randomised(keras.Sequential(stack), None, 6, 7, 4)
 
 
+@case("keras-hub#2495", "masks differ by 60%: dilated branches and a pooled one, resized", spec(None, 12, 12, 4))
+def branches_of_a_segmenter() -> Callable[..., Any]:
+    layers = keras.layers
+    image = layers.Input((12, 12, 4))
+    convs = [layers.Conv2D(3, 3, dilation_rate=rate, padding="same", activation="relu") for rate in (1, 2, 4)]
+    pooled = layers.UpSampling2D(12, interpolation="bilinear")(layers.AveragePooling2D(12)(image))
+    joined = layers.Concatenate()([*(conv(image) for conv in convs), layers.Conv2D(3, 1)(pooled)])
+    resized = layers.UpSampling2D(2, interpolation="bilinear")(layers.Conv2D(5, 1)(joined))
+    model = keras.Model(image, layers.Softmax()(resized))
+    randomise(model, 7)
+    return model
+
+
+@case("keras-hub#2495", "masks differ by 1000%: patches that overlap, keys of fewer patches", spec(None, 16, 16, 3))
+def attention_of_a_segmenter() -> Callable[..., Any]:
+    layers = keras.layers
+    image = layers.Input((16, 16, 3))
+    patches = layers.LayerNormalization()(layers.Conv2D(8, 7, strides=2, padding="same")(image))
+    fewer = layers.LayerNormalization()(layers.Conv2D(8, 4, strides=4, padding="same")(patches))
+    rows, keys = layers.Reshape((64, 8))(patches), layers.Reshape((4, 8))(fewer)
+    model = keras.Model(image, layers.MultiHeadAttention(2, 4)(rows, keys) + rows)
+    randomise(model, 7)
+    return model
+
+
 NAN = np.full((1, 4, 4, 1), 5, np.float32)
 NAN[0, 3, 3, 0] = np.nan
 
@@ -130,6 +176,6 @@ def avg_pool_of_nan() -> Callable[..., Any]:
     return lambda x: tf.nn.avg_pool2d(x, 2, 2, "VALID")
 
 
-@case("here", "refused", spec(None, 5, 5, 5, 4))
+@case("here", "refused", spec(None, 5, 5, 5, 4), refused="CONV_3D has no groups")
 def grouped_conv3d() -> Callable[..., Any]:
     return randomised(keras.layers.Conv3D(6, 3, groups=2), None, 5, 5, 5, 4)

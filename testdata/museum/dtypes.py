@@ -1,4 +1,4 @@
-"""Element types, and functions that say what they implement."""
+"""Element types, and a function that says what it implements."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
-from fuseconv.testing import implements
 from testdata.museum.case import case, randomised, spec, weights
+
+WORDS = np.array([b"yes", b"no", b"yes and no", b""], object)
 
 
 @case("tensorflow#46380 tensorflow#40930", "refused: products of half precision", spec(None, 5))
@@ -32,11 +34,6 @@ def sum_in_double_precision() -> Callable[..., Any]:
     return lambda x: tf.cast(tf.linalg.matvec(tf.cast(x, tf.float64)[:, None], tf.cast(x, tf.float64)), tf.float32)
 
 
-@case("tensorflow#62469", "the annotated function ends the conversion, or its flag becomes -1", spec(None, 4))
-def function_that_is_one_op() -> Callable[..., Any]:
-    return tf.function(lambda x: tf.sin(tf.exp(x)), experimental_implements=implements("exp_sin", tfl_fusable_op=True))
-
-
 @case("here", "the name that the guide of fusion shows is not known", spec(None, 4, dtype=tf.int32))
 def embedding_lookup_as_the_guide_shows() -> Callable[..., Any]:
     table = weights(10, 3)
@@ -49,6 +46,11 @@ def bytes_that_overflow() -> Callable[..., Any]:
     return lambda n: [n * tf.constant(50, tf.int8), n + tf.constant(120, tf.int8)]
 
 
-@case("here", "words", spec(None, dtype=tf.string))
+@case("here", "words", spec(None, dtype=tf.string), inputs=[WORDS])
 def words_that_are_compared() -> Callable[..., Any]:
     return lambda words: tf.cast(tf.equal(words, "yes"), tf.float32)
+
+
+@case("here", "examples of a file are taken apart by Flex", spec(None, dtype=tf.string), refused="ParseExample")
+def parsed_examples() -> Callable[..., Any]:
+    return lambda words: tf.io.parse_example(words, {"x": tf.io.FixedLenFeature([4], tf.float32)})["x"]

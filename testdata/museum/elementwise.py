@@ -20,12 +20,18 @@ def floats(*values: float) -> np.ndarray:
     return np.array(values, np.float32)
 
 
-@case("tensorflow#118525 tensorflow#120301", "0 for small numbers: LOG(1 + x)", spec(None, 4), inputs=[SMALL])
+@case(
+    "tensorflow#118525 tensorflow#120301",
+    "0 for small numbers: LOG(1 + x)",
+    spec(None, 4),
+    inputs=[SMALL],
+    pending="precision of log1p",
+)
 def log1p_of_small_numbers() -> Callable[..., Any]:
     return tf.math.log1p
 
 
-@case("tensorflow#118525", "0 for tiny numbers: LOG(1 + x)", spec(None, 4), inputs=[TINY])
+@case("tensorflow#118525", "0 for tiny numbers: LOG(1 + x)", spec(None, 4), inputs=[TINY], pending="precision of log1p")
 def log1p_of_tiny_numbers() -> Callable[..., Any]:
     return tf.math.log1p
 
@@ -116,7 +122,13 @@ def extremes_of_nan() -> Callable[..., Any]:
     return lambda x: [tf.reduce_max(x, -1), tf.reduce_min(x, -1)]
 
 
-@case("tensorflow#45312", "the largest float in place of inf", spec(3), inputs=[floats(1, -2, 5)])
+@case(
+    "tensorflow#45312",
+    "the largest float in place of inf",
+    spec(3),
+    inputs=[floats(1, -2, 5)],
+    kernel="inf is cut without XNNPACK",
+)
 def division_by_zero() -> Callable[..., Any]:
     return lambda x: tf.divide(x, tf.constant(0.0))
 
@@ -126,7 +138,12 @@ def log_of_zero() -> Callable[..., Any]:
     return tf.math.log
 
 
-@case("tensorflow#57818", "the folded LEAKY_RELU of a double constant is wrong", spec(1, dtype=tf.float64))
+@case(
+    "tensorflow#57818",
+    "the folded LEAKY_RELU of a double constant is wrong",
+    spec(1, dtype=tf.float64),
+    refused="float64",
+)
 def leaky_relu_of_a_double_constant() -> Callable[..., Any]:
     constant = tf.constant([-10.43154963850975037], tf.float64)
     return lambda x: tf.raw_ops.LeakyRelu(features=constant, alpha=0.1) + x
