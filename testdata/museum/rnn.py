@@ -107,18 +107,19 @@ def lstm_from_a_constant_state() -> Callable[..., Any]:
     return lambda x: layer(x, initial_state=state)
 
 
-@case(
-    "here", "cells are clipped at 10, which Keras does not do", spec(1, 40, 3), inputs=[np.ones((1, 40, 3), np.float32)]
-)
+UP_AND_DOWN = np.repeat(np.float32([1, -1]), [30, 25])[None, :, None]
+
+
+@case("here", "cells are clipped at 10, which Keras does not do", spec(1, 55, 1), inputs=[UP_AND_DOWN])
 def lstm_that_counts() -> Callable[..., Any]:
     import tf_keras
 
-    layer = keras2(tf_keras.layers.LSTM(2, recurrent_activation="sigmoid"))
-    kernel, recurrent, _ = layer.get_weights()
-    # Input and forget gates are open, so that the cell adds one a step; the output gate shows it.
-    layer.set_weights([kernel * 0, recurrent * 0, np.float32([9, 9, 9, 9, 2, 2, -3, -3])])
-    factor = tf.constant(np.float32([[1.0, 1.0]]))
-    return lambda x: tf.atanh(tf.minimum(layer(x) * 0.02 * factor / 0.0474259, 0.99))
+    layer = tf_keras.layers.LSTM(2, recurrent_activation="sigmoid")
+    layer.build((1, 55, 1))
+    # Input and forget gates are open, so that a cell adds or subtracts one a step; it ends at 5, or clipped at -15.
+    kernel = np.float32([[0, 0, 0, 0, 5, 6, 0, 0]])
+    layer.set_weights([kernel, np.zeros((2, 8), np.float32), np.float32([12, 12, 12, 12, 0, 0, 2, 1])])
+    return layer
 
 
 @case("tensorflow#62840", "RESHAPE of 4288 and 64 elements, once the length is another", spec(None, None, 3))
