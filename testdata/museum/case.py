@@ -88,9 +88,14 @@ def spec(*shape: int | None, dtype: Any = tf.float32) -> Any:
     return tf.TensorSpec(shape, dtype)
 
 
+def floats(*values: Any) -> np.ndarray:
+    """Return these numbers, or rows of numbers, as an array."""
+    return np.array(values, np.float32)
+
+
 def weights(*shape: int) -> np.ndarray:
     """Return normally distributed numbers, which keep a product near unit variance."""
-    return (_rng.standard_normal(shape) / np.sqrt(max(1, np.prod(shape[:-1])))).astype(np.float32)
+    return (_rng.standard_normal(shape) / max(1, int(np.prod(shape[:-1]))) ** 0.5).astype(np.float32)
 
 
 def randomised(layer: Any, *shape: int | None) -> Any:

@@ -61,7 +61,7 @@ def branch_on_a_number_of_rows() -> Callable[..., Any]:
     "the inner branch is never taken",
     spec(None),
     spec(),
-    inputs=[np.ones(3, np.float32), np.float32(9)],
+    inputs=[np.ones(3, np.float32), np.array(9, np.float32)],
 )
 def branches_in_branches() -> Callable[..., Any]:
     def run(x: tf.Tensor, value: tf.Tensor) -> tf.Tensor:

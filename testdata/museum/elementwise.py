@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from testdata.museum.case import case, spec, weights
+from testdata.museum.case import case, floats, spec
 
 SMALL = np.array([[2e-10, 3e-10, -1e-10, 5e-11]], np.float32)
 TINY = np.array([[5e-25, 3e-25, -1e-25, 2e-26]], np.float32)
 LARGE = np.array([[20, 88, 95, 150, 500]], np.float32)
 NAN, INF = np.nan, np.inf
-
-
-def floats(*values: float) -> np.ndarray:
-    return np.array(values, np.float32)
 
 
 @case(
@@ -206,7 +202,7 @@ def local_response_normalization() -> Callable[..., Any]:
     "tensorflow-onnx#2174 tensorflow#89988",
     "rounds to zero",
     spec(None, dtype=tf.int32),
-    inputs=[np.int32([3, -7, 10, -9])],
+    inputs=[np.array([3, -7, 10, -9], np.int32)],
 )
 def ceiling_division() -> Callable[..., Any]:
     return lambda n: [-tf.math.floordiv(-n, 3), tf.math.floormod(n, -4), tf.truncatediv(n, 4)]
@@ -227,7 +223,7 @@ def logsumexp_of_large_numbers() -> Callable[..., Any]:
     return lambda x: [tf.reduce_logsumexp(x, -1), tf.nn.log_softmax(x)]
 
 
-@case("here", "powers of negative numbers", spec(None, 4), inputs=[np.float32([[-2, -0.5, 3, -1]])])
+@case("here", "powers of negative numbers", spec(None, 4), inputs=[floats([-2, -0.5, 3, -1])])
 def powers_of_negative_numbers() -> Callable[..., Any]:
-    exponents = weights(4) * 0 + np.float32([2, 3, -1, 5])
+    exponents = floats(2, 3, -1, 5)
     return lambda x: [tf.pow(x, exponents), tf.pow(x, 3.0), tf.square(x)]

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from testdata.museum.case import case, spec
+from testdata.museum.case import case, floats, spec
 
 
 @case("tensorflow#33691", "align_corners and half_pixel_centers are ignored", spec(None, 5, 7, 2))
@@ -49,7 +49,7 @@ def central_crop_of_unknown_sizes() -> Callable[..., Any]:
 
 @case("here", "refused", spec(2, 6, 6, 3), spec(3, 4), inputs=[
     np.random.default_rng(3).standard_normal((2, 6, 6, 3)).astype(np.float32),
-    np.float32([[0, 0, 1, 1], [0.1, 0.2, 0.8, 0.7], [0.9, 0.8, 0.2, 0.1]]),
+    floats([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.7], [0.9, 0.8, 0.2, 0.1]),
 ])  # fmt: skip
 def crop_and_resize() -> Callable[..., Any]:
     return lambda images, boxes: tf.image.crop_and_resize(images, boxes, [0, 1, 1], [3, 5])

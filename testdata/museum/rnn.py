@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from testdata.museum.case import case, randomised, spec
+from testdata.museum.case import case, floats, randomised, spec
 from tests.random_weights import randomise
 
 layers = keras.layers
@@ -103,11 +103,11 @@ def lstm_from_a_constant_state() -> Callable[..., Any]:
     import tf_keras
 
     layer = keras2(tf_keras.layers.LSTM(4))
-    state = [tf.constant(np.float32([[0.5, -1, 2, 0.3]])), tf.constant(np.float32([[1.5, 0.2, -0.7, 1]]))]
+    state = [tf.constant(floats([0.5, -1, 2, 0.3])), tf.constant(floats([1.5, 0.2, -0.7, 1]))]
     return lambda x: layer(x, initial_state=state)
 
 
-UP_AND_DOWN = np.repeat(np.float32([1, -1]), [30, 25])[None, :, None]
+UP_AND_DOWN = np.repeat(floats(1, -1), [30, 25])[None, :, None]
 
 
 @case("here", "cells are clipped at 10, which Keras does not do", spec(1, 55, 1), inputs=[UP_AND_DOWN])
@@ -117,8 +117,8 @@ def lstm_that_counts() -> Callable[..., Any]:
     layer = tf_keras.layers.LSTM(2, recurrent_activation="sigmoid")
     layer.build((1, 55, 1))
     # Input and forget gates are open, so that a cell adds or subtracts one a step; it ends at 5, or clipped at -15.
-    kernel = np.float32([[0, 0, 0, 0, 5, 6, 0, 0]])
-    layer.set_weights([kernel, np.zeros((2, 8), np.float32), np.float32([12, 12, 12, 12, 0, 0, 2, 1])])
+    kernel = floats([0, 0, 0, 0, 5, 6, 0, 0])
+    layer.set_weights([kernel, np.zeros((2, 8), np.float32), floats(12, 12, 12, 12, 0, 0, 2, 1)])
     return layer
 
 

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from testdata.museum.case import case, spec, weights
+from testdata.museum.case import case, floats, spec, weights
 
 
 @case("tensorflow#118180 tensorflow#116047", "taken for the identity", spec(3, 4))
@@ -97,7 +97,7 @@ def gather_with_batch_dimensions() -> Callable[..., Any]:
     return lambda x, n: tf.gather(x, n % 5, axis=1, batch_dims=1)
 
 
-@case("tensorflow#30131", "unknown to the runtime", spec(3, 2), inputs=[np.float32([[1, 2], [3, 4], [5, 6]])])
+@case("tensorflow#30131", "unknown to the runtime", spec(3, 2), inputs=[floats([1, 2], [3, 4], [5, 6])])
 def scatter_with_repeated_indices() -> Callable[..., Any]:
     return lambda x: tf.scatter_nd([[1], [3], [1]], x, [5, 2])
 
