@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-fast test-slow check bench bench-compare same scale opcases fuzz keras-hub
+.PHONY: help demo test test-fast test-slow check bench bench-compare same scale opcases museum keras-hub fuzz
 .DEFAULT_GOAL := help
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make same BASE=main~5  which files differ from those that a commit writes (CASES=DIR of operator cases)"
 	@echo "make scale   measure models of 50,000 nodes and 2.7 GB"
 	@echo "make opcases run the operator cases of a directory (CASES=testdata/opcases; ARGS='--only while,pad --json')"
+	@echo "make museum  ask TFLiteConverter again for testdata/museum (ARGS='--only roll', '--side ours' for what fuseconv does)"
 	@echo "make keras-hub  convert a small model of every kind of keras-hub (ONLY='GPT2*,BertBackbone'; ARGS='--json')"
 	@echo "make fuzz    convert damaged and hostile models (SECONDS=600, or CASES=10000; SEED=1; ONLY=graph,config)"
 
@@ -63,6 +64,9 @@ scale: $(STAMP)
 
 opcases: $(STAMP)
 	$(BIN)/python -m tests.opcases $(or $(CASES),testdata/opcases) $(ARGS)
+
+museum: $(STAMP)
+	$(BIN)/python -m tests.museum $(ARGS)
 
 SECONDS ?= 60
 SEED ?= 1

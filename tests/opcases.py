@@ -120,8 +120,8 @@ def _difference(interpreter: Any, detail: dict[str, Any], expected: Any, entry: 
     return f"{int((~near).sum())} of {near.size} elements differ, {a[place]:.6g} for {b[place]:.6g} at {list(place)}"
 
 
-class _Worker:
-    """A process that answers the path of a case, a line, with its outcome in JSON, a line; an error ends it."""
+class Worker:
+    """A process that answers a case, its path or name on a line, with its outcome in JSON, a line; an error ends it."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `end`)
@@ -129,7 +129,7 @@ class _Worker:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True
         )
 
-    def ask(self, path: Path, timeout: float) -> str | None:
+    def ask(self, path: Path | str, timeout: float) -> str | None:
         """The answer; None if the worker died or took too long, and is dead now."""
         assert self.process.stdin is not None and self.process.stdout is not None
         timer = threading.Timer(timeout, self.process.kill)
@@ -161,7 +161,7 @@ def run(paths: Sequence[Path], jobs: int, timeout: float, command: Sequence[str]
     outcomes: dict[Path, Outcome] = {}
 
     def serve() -> None:
-        worker = _Worker(command)
+        worker = Worker(command)
         while True:
             try:
                 path = pending.get_nowait()
@@ -178,7 +178,7 @@ def run(paths: Sequence[Path], jobs: int, timeout: float, command: Sequence[str]
             why = f"no answer in {timeout:g} s" if seconds >= timeout else said or f"the process died ({code})"
             op = json.loads((path / "case.json").read_text())["op"]
             outcomes[path] = Outcome(path.name, op, "error", why[:_LONGEST_REASON], seconds)
-            worker = _Worker(command)
+            worker = Worker(command)
         worker.end()
 
     threads = [threading.Thread(target=serve) for _ in range(jobs)]

@@ -15,11 +15,13 @@ from click.testing import CliRunner
 from fuseconv.cli import main
 from fuseconv.fuse.registry import Registry
 from fuseconv.report.listing import fusion_table
+from tests import museum
 from tests.bench import table
 
 ROOT = Path(__file__).parents[1]
-README, FUSE, FIGURES = ROOT / "README.md", ROOT / "fuseconv" / "fuse" / "README.md", table.PAGE
-PAGES = sorted([README, *(page for name in (".github", "fuseconv", "tests") for page in (ROOT / name).rglob("*.md"))])
+README, FUSE, FIGURES, MUSEUM = ROOT / "README.md", ROOT / "fuseconv" / "fuse" / "README.md", table.PAGE, museum.PAGE
+FOLDERS = (".github", "fuseconv", "testdata", "tests")
+PAGES = sorted([README, *(page for name in FOLDERS for page in (ROOT / name).rglob("*.md"))])
 BLOCK = re.compile(r"```python\n(?:# (\S+\.py)\n)?(.*?)```", re.DOTALL)
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
@@ -142,7 +144,7 @@ def test_the_readme_is_short() -> None:
     assert len(README.read_bytes()) <= 10_240
 
 
-@pytest.mark.parametrize("page", [README, FUSE], ids=_name)
+@pytest.mark.parametrize("page", [README, FUSE, MUSEUM], ids=_name)
 def test_what_is_generated_is_up_to_date(page: Path) -> None:
     """`python -m tests.test_readme` writes it."""
     assert _generated(page) == page.read_text()
@@ -152,9 +154,11 @@ def _generated(page: Path) -> str:
     """The page with its marked block written anew."""
     if page == FUSE:
         return table.insert(page.read_text(), fusion_table(Registry.builtin()), "fusions")
+    if page == MUSEUM:
+        return museum.page()
     return table.insert(page.read_text(), table.figures(FIGURES.read_text()), "figures")
 
 
 if __name__ == "__main__":
-    for _page in (README, FUSE):
+    for _page in (README, FUSE, MUSEUM):
         _page.write_text(_generated(_page))
