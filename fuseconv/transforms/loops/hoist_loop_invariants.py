@@ -68,6 +68,7 @@ class _Hoist:
             if loop.is_invariant(i) and operand is not None and not operand.dtype.is_handle:
                 self.invariants[inner] = operand
                 self.carried.setdefault(operand, inner)
+        self.take_out_of_condition()
         ops, loop.body.ops = loop.body.ops, []
         for op in ops:
             if op not in self.gone:
@@ -79,6 +80,37 @@ class _Hoist:
             self.take_copies(variable, made.op)
         at = self.graph.ops.index(loop.op)
         self.graph.ops[at:at] = self.before
+
+    def take_out_of_condition(self) -> None:
+        """Moves what the condition computes of invariants alone before the loop. It runs in any case: once at least."""
+        cond = self.loop.cond
+        outside = {cond.inputs[self.loop.body.inputs.index(inner)]: outer for inner, outer in self.invariants.items()}
+        kept: list[Op] = []
+        for op in cond.ops:
+            known = op.operands and all(v is not None and (v.is_const or v in outside) for v in op.operands)
+            if not known or not self.may_move(op):
+                kept.append(op)
+            else:
+                for result, outer in zip(op.results, self.moved(op, outside)):
+                    inner = cond.inputs[self.loop.body.inputs.index(self.carry(outer))]
+                    self.invariants.setdefault(self.carried[outer], outer)
+                    outside[inner] = outer
+                    replace_uses(result, inner)
+                detach(op)
+        cond.ops = kept
+
+    def may_move(self, op: Op) -> bool:
+        """True if the op makes tensors, the same ones wherever it stands."""
+        handles = any(result.dtype.is_handle for result in op.results)
+        return is_repeatable(op) and not handles and not any(True for _ in bodies(op, self.module))
+
+    def moved(self, op: Op, outside: dict[Value, Value]) -> list[Value]:
+        """The results of an op, computed before the loop."""
+        moved = copy_op(op, [v if v is None else outside.get(v, v) for v in op.operands])
+        self.before.append(moved)
+        for result in op.results:
+            moved.add_result(result.dtype, result.shape, result.name).content = result.content
+        return moved.results
 
     def as_gather(self, op: Op) -> Op:
         """A read of one row along any axis -> one along the first, of the sequence transposed before the loop."""
@@ -117,9 +149,7 @@ class _Hoist:
 
     def take_out(self, op: Op) -> bool:
         """Moves an op before the loop; False if it stays. What is moved leaves reads of its results behind."""
-        if not is_repeatable(op) or any(True for _ in bodies(op, self.module)):
-            return False
-        if any(result.dtype.is_handle for result in op.results):
+        if not self.may_move(op):
             return False
         if op.operands and all(self.is_invariant(value) for value in op.operands):
             return self.take_invariant(op)
@@ -147,11 +177,7 @@ class _Hoist:
     def take_invariant(self, op: Op) -> bool:
         if not is_safe(op) and not self.runs():
             return False
-        moved = copy_op(op, [self.outside(v) for v in op.operands if v is not None])
-        self.before.append(moved)
-        for result in op.results:
-            outer = moved.add_result(result.dtype, result.shape, result.name)
-            outer.content = result.content
+        for result, outer in zip(op.results, self.moved(op, self.invariants)):
             inner = self.carry(outer)
             self.invariants[inner] = outer
             replace_uses(result, inner)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.dims import Sym
+from fuseconv.ir.dims import Shape, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
@@ -66,18 +68,34 @@ def _show_growth(loop: Op, body: Graph) -> None:
     """Lets the runtime see that a value which may begin empty grows.
 
     WHILE takes the shapes [0, ...] and [1, ...] for those of a scalar and a vector of one element, and then for equal:
-    it does not resize what it carries, unless it finds a result whose size only a run tells."""
-    for index, (operand, before, after) in enumerate(zip(loop.operands, body.inputs, body.outputs)):
-        if operand is None or not (operand.shape and before.shape and after.shape):
-            continue
-        first = operand.shape[0]
-        if not (isinstance(first, int) and first > 0) and before.shape[0] != after.shape[0]:
-            tfl = Builder(body.ops, after.name, loop.sources)
-            zeros = tfl.ints([0] * len(after.shape))
-            # The sum is what only a run tells: SHAPE alone is known before.
-            size = tfl.typed_op("ADD", [tfl.shape_(after), zeros], [(types.INT32, (len(after.shape),))], {})[0]
-            made = tfl.typed_op("SLICE", [after, zeros, size], [(after.dtype, after.shape)], {})[0]
-            body.terminator.set_operand(index, made)
+    it does not resize what it carries, unless it finds a tensor in the body whose size only a run tells. One is enough
+    for all that the loop carries: the smallest value that grows is copied."""
+    growing = [index for index in range(len(body.outputs)) if _may_begin_empty(loop, body, index)]
+    if not growing:
+        return
+    index = min(growing, key=lambda each: _least_elements(body.outputs[each].shape or ()))
+    after = body.outputs[index]
+    tfl = Builder(body.ops, after.name, loop.sources)
+    zeros = tfl.ints([0] * len(after.shape or ()))
+    # The sum is what only a run tells: SHAPE alone is known before.
+    size = tfl.typed_op("ADD", [tfl.shape_(after), zeros], [(types.INT32, zeros.shape)], {})[0]
+    made = tfl.typed_op("SLICE", [after, zeros, size], [(after.dtype, after.shape)], {})[0]
+    body.terminator.set_operand(index, made)
+
+
+def _may_begin_empty(loop: Op, body: Graph, index: int) -> bool:
+    """True if the first dimension of what a loop carries may be 0 before the loop, and another behind a step."""
+    operand, before, after = loop.operands[index], body.inputs[index], body.outputs[index]
+    if operand is None or not (operand.shape and before.shape and after.shape):
+        return False
+    first = operand.shape[0]
+    return not (isinstance(first, int) and first > 0) and before.shape[0] != after.shape[0]
+
+
+def _least_elements(shape: Shape) -> tuple[int, int]:
+    """The number of dimensions that are not known, and the product of those that are."""
+    known = [dim for dim in shape if isinstance(dim, int)]
+    return len(shape) - len(known), math.prod(known)
 
 
 def _unknowns(value: Value) -> set[str]:

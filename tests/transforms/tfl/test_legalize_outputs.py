@@ -32,3 +32,36 @@ def test_an_output_of_its_own() -> None:
       return %y
     }
     """)
+
+
+_LOOP = """
+    main {
+      input %a: float32[n,3]
+      input %b: int32[n]
+      %x: float32[n,3]; %y: int32[n] = tfl.WHILE(%a, %b) {'cond_subgraph_index': @cond, 'body_subgraph_index': @body}
+      return %x, %y
+    }
+    cond {
+      input %x: float32[p,3]
+      input %y: int32[q]
+      %s: int32[1] = tfl.SHAPE(%y)
+      %more: bool[1] = tfl.LESS(%s, int32[] 5)
+      return %more
+    }
+    body {
+      input %x: float32[p,3]
+      input %y: int32[q]
+      %u: float32[2*p,3] = tfl.CONCATENATION(%x, %x)
+      %v: int32[2*q] = tfl.CONCATENATION(%y, %y)
+      COPY
+      return %u, RESULT
+    }
+    """
+
+
+def test_the_smallest_value_that_grows_shows_it_for_all() -> None:
+    before = _LOOP.replace("COPY", "").replace("RESULT", "%v")
+    copy = """%s: int32[1] = tfl.SHAPE(%v)
+      %sum: int32[1] = tfl.ADD(%s, int32[1] [0])
+      %w: int32[2*q] = tfl.SLICE(%v, int32[1] [0], %sum)"""
+    check_pass("legalize-outputs", before, _LOOP.replace("COPY", copy).replace("RESULT", "%w"))
