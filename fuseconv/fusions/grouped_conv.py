@@ -36,7 +36,7 @@ def check(m: Match) -> None:
     m.require(x is not None and _size(x) == inputs * len(groups), "not all channels are read")
     turns = [_Channels(x, at, at + inputs) for at in range(0, inputs * len(groups), inputs)]  # type: ignore[arg-type]
     m.require(parts == turns, "the channels are not read one part after the other")
-    if sum(group.weights.stored.nbytes for group in groups) > bytes_of(m.result):  # type: ignore[union-attr]
+    if len(groups) * bytes_of(first.weights) > bytes_of(m.result):
         m.require(all(_is_own(m, group, place) for place, group in enumerate(groups)), READ_ELSEWHERE)
 
 
@@ -55,7 +55,7 @@ def _is_own(m: Match, group: Linear, place: int) -> bool:
         return True
     for op, _ in m.constants.others(group.weights, group.op):
         (join, *more) = op.result.uses if op.results else (None,)
-        makers = [value.op for value in join.operands] if join is not None and join.kind == m.join.kind else []
+        makers = [value and value.op for value in join.operands] if join is not None and join.kind == m.join.kind else []
         if more or join is m.join or makers[place : place + 1] != [op]:
             return False
     return True

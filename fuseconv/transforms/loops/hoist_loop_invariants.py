@@ -12,9 +12,11 @@ from collections.abc import Callable
 
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op, detach, replace_uses
+from fuseconv.ir.slice_spec import UNKNOWN, SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.batching_rules import MOVES, batched, constant_axis_zero, is_safe, row_read
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.iota import counts_up
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tf.traits import ADDS
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
@@ -115,6 +117,8 @@ class _Hoist:
     def as_gather(self, op: Op) -> Op:
         """A read of one row along any axis -> one along the first, of the sequence transposed before the loop."""
         axis, index = row_read(op)
+        if axis is None:
+            axis, index = self.counted_read(op)
         x = op.operands[0] if op.operands else None
         if axis is None or index is None or x is None or x not in self.invariants or x.rank is None:
             return op
@@ -141,6 +145,15 @@ class _Hoist:
         detach(op)
         return out[0]
 
+    def counted_read(self, op: Op) -> tuple[int | None, Value | None]:
+        """(0, i) of a StridedSlice that begins at row i of 0, 1, 2, ...: so `tf.vectorized_map` reads x[i]."""
+        begin = op.operands[1] if op.kind == "tf.StridedSlice" else None
+        spec = SliceSpec.of(op)
+        if begin not in self.rows or spec is None or spec.picked() != (0, UNKNOWN):
+            return None, None
+        index, table = self.rows[begin]
+        return (0, index) if counts_up(table) else (None, None)
+
     def outside(self, value: Value) -> Value:
         return value if value.is_const else self.invariants[value]
 
@@ -159,7 +172,8 @@ class _Hoist:
         return self.take_rows(op)
 
     def take_copies(self, variable: int, write: Op | None) -> None:
-        """Rows that a loop only copies, one by one, into a tensor of as many are what that tensor ends as."""
+        """Rows that a loop only copies, one by one, are what the tensor that it copies them into ends as, or the first
+        of them."""
         if write is None or write.kind != "tf.XlaDynamicUpdateSlice":
             return
         held, update, begin = write.operands
@@ -170,9 +184,16 @@ class _Hoist:
         index, rows = self.rows[row]
         first = begin.op.operands[0] if begin.op is not None and begin.op.kind == "tf.Pack" else None
         steps, result = self.loop.steps(), self.loop.op.results[variable]
-        every = first is index and self.loop.course(index) == (0, 1) and rows.shape is not None
-        if every and steps == rows.shape[0] and held.shape == rows.shape == result.shape:  # type: ignore[index]
-            replace_uses(result, rows)
+        every = first is index and self.loop.course(index) == (0, 1) and held.shape == result.shape
+        if not every or not held.shape or not rows.shape or steps != held.shape[0] or held.shape[1:] != rows.shape[1:]:
+            return
+        if steps != rows.shape[0]:
+            tf = TfBuilder(self.before, write)
+            count = tf.size(self.loop.op.operands[variable])  # type: ignore[arg-type]
+            sizes = tf.Pack(count, *[-1] * (len(rows.shape) - 1))
+            rows = tf.Slice(rows, [0] * len(rows.shape), sizes)
+            rows.shape = held.shape
+        replace_uses(result, rows)
 
     def take_invariant(self, op: Op) -> bool:
         if not is_safe(op) and not self.runs():

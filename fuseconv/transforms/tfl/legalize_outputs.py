@@ -15,7 +15,7 @@ from fuseconv.tfl.opdef import TABLE
 # Ops whose indices tell which elements, never how many.
 _INDEXED = frozenset({"GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "REVERSE_SEQUENCE"})
 # Ops of which the runtime may not know the results' sizes before they run, whatever their operands are.
-_SIZED_BY_DATA = frozenset({"WHILE", "IF", "CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE", "DENSIFY"})
+_SIZED_BY_DATA = frozenset({"CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE", "DENSIFY"})
 
 
 @module_pass("legalize-outputs", requires=(TFL_ONLY,))
@@ -27,8 +27,9 @@ def legalize_outputs(module: Module) -> None:
         _show_growth(op, module.functions[op.attrs["body_subgraph_index"].name])
     for signature in module.signatures:
         separate_outputs(signature.graph)
+    fixed = {name for name in repeated if has_fixed_sizes(module.functions[name], module.functions)}
     for graph in module.functions.values():
-        separate_outputs(graph, graph.name in repeated and has_fixed_sizes(graph), keep_constants=True)
+        separate_outputs(graph, graph.name in fixed, keep_constants=True)
 
 
 def separate_outputs(graph: Graph, keep_inputs: bool = False, keep_constants: bool = False) -> None:
@@ -47,21 +48,37 @@ def separate_outputs(graph: Graph, keep_inputs: bool = False, keep_constants: bo
         seen.add(graph.outputs[index])
 
 
-def has_fixed_sizes(body: Graph) -> bool:
+def has_fixed_sizes(body: Graph, functions: dict[str, Graph]) -> bool:
     """True if the runtime knows the shapes in a loop's body before it runs.
 
     Then it keeps an input that the body hands on as it is, without copying; else it cannot: WHILE fails."""
     if any(a.shape is None or a.shape != b.shape for a, b in zip(body.inputs, body.outputs)):
         return False
-    known = {name for value in body.inputs for name in _unknowns(value)}
-    for op in body.ops:
+    return _has_fixed_ops(body, functions)
+
+
+def _has_fixed_ops(graph: Graph, functions: dict[str, Graph]) -> bool:
+    """True if the sizes of what a graph computes follow from those of its inputs alone."""
+    known = {name for value in graph.inputs for name in _unknowns(value)}
+    for op in graph.ops:
         if op.type in _SIZED_BY_DATA or any(r.shape is None or _unknowns(r) - known for r in op.results):
+            return False
+        if op.type in ("IF", "WHILE") and not _has_fixed_results(op, functions):
             return False
         indices = TABLE[op.type].indices if op.type not in _INDEXED else ()
         operands = [op.operands[index] for index in indices if index < len(op.operands)]
         if any(value is not None and not value.is_const for value in operands):
             return False
     return True
+
+
+def _has_fixed_results(op: Op, functions: dict[str, Graph]) -> bool:
+    """True of a branch whose sides make the same sizes, and of a loop that changes none."""
+    if op.type == "WHILE":
+        return has_fixed_sizes(functions[op.attrs["body_subgraph_index"].name], functions)
+    sides = [functions[op.attrs[name].name] for name in ("then_subgraph_index", "else_subgraph_index")]
+    same = all(a.shape is not None and a.shape == b.shape for a, b in zip(*(side.outputs for side in sides)))
+    return same and all(_has_fixed_ops(side, functions) for side in sides)
 
 
 def _show_growth(loop: Op, body: Graph) -> None:

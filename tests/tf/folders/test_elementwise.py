@@ -39,7 +39,7 @@ def _cast(array: np.ndarray, dtype: types.DType) -> list[np.ndarray] | None:
 @pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("dtype", [types.INT32, types.INT64], ids=str)
 @pytest.mark.parametrize("count", [1, 12, 101])
-def test_numbers_beyond_an_integer_become_what_tensorflow_makes_of_them(source, dtype, count) -> None:
+def test_numbers_beyond_an_integer_become_what_tensorflow_makes_of_them(tf, source, dtype, count) -> None:
     x = tf.cast(np.resize(np.array(_BEYOND), count), source)
     made = _cast(x.numpy(), dtype)
     assert made is not None, "T5's buckets, log(0) among them, need no TensorFlow"
