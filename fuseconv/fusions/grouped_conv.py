@@ -54,9 +54,10 @@ def _is_own(m: Match, group: Linear, place: int) -> bool:
     if m.constants is None:
         return True
     for op, _ in m.constants.others(group.weights, group.op):
-        (join, *more) = op.result.uses if op.results else (None,)
-        makers = [value and value.op for value in join.operands] if join is not None and join.kind == m.join.kind else []
-        if more or join is m.join or makers[place : place + 1] != [op]:
+        readers = [*op.result.uses] if op.results else []
+        joins = [join for join in readers if join is not m.join and join.kind == m.join.kind]
+        makers = [value.op for join in joins for value in join.operands if value is not None]
+        if len(joins) != 1 or len(readers) != 1 or makers[place : place + 1] != [op]:
             return False
     return True
 

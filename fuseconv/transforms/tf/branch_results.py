@@ -27,7 +27,8 @@ _MOST_OPS = 8
 def reduce_branch_results(op: Op, out: list[Op], module: Module) -> None:
     """Let the readers of a branch's results read what is known without it; what that takes is appended to `out`."""
     condition = op.operands[0]
-    if condition is not None and condition.dtype is BOOL and condition.shape == ():
+    two_sides = op.attrs["then_branch"].name != op.attrs["else_branch"].name
+    if two_sides and condition is not None and condition.dtype is BOOL and condition.shape == ():
         _Branch(op, condition, out, module).run()
 
 
