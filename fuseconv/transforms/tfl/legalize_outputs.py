@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
@@ -22,25 +23,28 @@ _SIZED_BY_DATA = frozenset({"CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE
 def legalize_outputs(module: Module) -> None:
     """Copy outputs that are inputs, constants or another output: return x, x -> return x, SLICE(x)."""
     loops = [op for graph in module.graphs() for op in graph.ops if op.kind == "tfl.WHILE"]
-    repeated = {op.attrs["body_subgraph_index"].name for op in loops}
     for op in loops:
         _show_growth(op, module.functions[op.attrs["body_subgraph_index"].name])
     for signature in module.signatures:
         separate_outputs(signature.graph)
-    fixed = {name for name in repeated if has_fixed_sizes(module.functions[name], module.functions)}
+    kept: dict[str, set[int]] = {}
+    for op in loops:
+        body = module.functions[op.attrs["body_subgraph_index"].name]
+        indices = _may_hand_on(op, body, module.functions)
+        kept[body.name] = kept.get(body.name, indices) & indices
     for graph in module.functions.values():
-        separate_outputs(graph, graph.name in fixed, keep_constants=True)
+        separate_outputs(graph, kept.get(graph.name, ()), keep_constants=True)
 
 
-def separate_outputs(graph: Graph, keep_inputs: bool = False, keep_constants: bool = False) -> None:
+def separate_outputs(graph: Graph, keep_inputs: Container[int] = (), keep_constants: bool = False) -> None:
     """Gives each output a tensor of its own: a copy, where it is an input, a constant or another output as well.
 
-    keep_inputs: it is the body of a loop in which an input may be the output of the same number. keep_constants: it is
-    a branch or body: the runtime copies constants that it returns, but crashes on what RESHAPE makes of one."""
+    keep_inputs: it is the body of a loop in which these inputs may be the outputs of their numbers. keep_constants: it
+    is a branch or body: the runtime copies constants that it returns, but crashes on what RESHAPE makes of one."""
     seen: set[Value] = set(graph.inputs)
     for index, value in enumerate(graph.outputs):
         # What WHILE carries of strings it frees as it copies.
-        kept = keep_inputs and value is graph.inputs[index] and value.dtype is not types.STRING
+        kept = index in keep_inputs and value is graph.inputs[index] and value.dtype is not types.STRING
         if kept or (keep_constants and value.is_const):
             continue
         if value in seen or value.is_const or value.variable:
@@ -48,10 +52,18 @@ def separate_outputs(graph: Graph, keep_inputs: bool = False, keep_constants: bo
         seen.add(graph.outputs[index])
 
 
+def _may_hand_on(loop: Op, body: Graph, functions: dict[str, Graph]) -> set[int]:
+    """The inputs of a loop's body that it may hand on without a copy: all, if no size changes; else those of a known
+    size which nobody reads behind the loop. The runtime lets the latter alone."""
+    if has_fixed_sizes(body, functions):
+        return set(range(len(body.inputs)))
+    return {i for i, value in enumerate(body.inputs) if value.is_static and not loop.results[i].uses}
+
+
 def has_fixed_sizes(body: Graph, functions: dict[str, Graph]) -> bool:
     """True if the runtime knows the shapes in a loop's body before it runs.
 
-    Then it keeps an input that the body hands on as it is, without copying; else it cannot: WHILE fails."""
+    Then it keeps an input that the body hands on as it is, without copying; else WHILE fails where it resizes one."""
     if any(a.shape is None or a.shape != b.shape for a, b in zip(body.inputs, body.outputs)):
         return False
     return _has_fixed_ops(body, functions)
