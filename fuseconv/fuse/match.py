@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from fuseconv.fuse.pattern import Pattern, Term
+from fuseconv.ir.constant_readers import ConstantReaders
 from fuseconv.ir.graph import Op, Value
 
 
@@ -72,7 +73,8 @@ class Match:
     attributes. An optional operand that is left out, and what only another pattern of the fusion has, is None.
     results: by their names in the contract of a composite; a pattern's are `result`, `result1`, ... `name*` in a
     contract makes a list of operands, and the results `name0`, `name1`, ... composite: the annotation's name.
-    placeholder: the composite's body returns constants, which say nothing of what it stands for.
+    placeholder: the composite's body returns constants, which say nothing of what it stands for. constants: tells what
+    else reads the memory of a constant; None for a composite.
     """
 
     operands: dict[str, Any]
@@ -81,6 +83,7 @@ class Match:
     results: dict[str, Value] = field(default_factory=dict)
     composite: str = ""
     placeholder: bool = False
+    constants: ConstantReaders | None = None
 
     def __post_init__(self) -> None:
         self.__dict__.update(self.ops)

@@ -12,6 +12,7 @@ from fuseconv.fuse.apply_fusion import build, replace
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.fuse.pattern import Pattern
 from fuseconv.fuse.pattern_terms import Glance, NearMiss, glance
+from fuseconv.ir.constant_readers import ConstantReaders
 from fuseconv.ir.graph import Graph, Module, Op, detach
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -50,8 +51,10 @@ def fuse_patterns(
     # What an earlier call left alone is judged anew.
     report.forget_refusals(candidates.names)
     fused = False
+    constants = ConstantReaders(module)
     for graph in list(module.graphs()):
-        walk = _PatternRewriter(graph, module.functions, candidates, report, -1 if dialect == "tf" else 1)
+        step = -1 if dialect == "tf" else 1
+        walk = _PatternRewriter(graph, module.functions, candidates, report, constants, step)
         fused |= walk.run()
         if explain:
             walk.explain()
@@ -121,12 +124,14 @@ class _PatternRewriter:
         functions: dict[str, Graph],
         candidates: _Candidates,
         report: Report,
+        constants: ConstantReaders,
         step: int,
     ) -> None:
         self.graph = graph
         self.functions = functions
         self.candidates = candidates
         self.report = report
+        self.constants = constants
         self.step = step
         self.refusals: dict[tuple[str, Op], str] = {}
         self.fuel = _APPLICATIONS_PER_OP * (len(graph.ops) + 1)
@@ -184,6 +189,7 @@ class _PatternRewriter:
                     {**dict.fromkeys(fusion.parameters), **bindings.values},
                     ops={**dict.fromkeys(fusion.op_names), **bindings.ops},
                     results={f"result{index or ''}": result for index, result in enumerate(op.results)},
+                    constants=self.constants,
                 )
                 sources = tuple(dict.fromkeys(name for part in bindings.matched[::-1] for name in part.sources))
                 tfl = Builder([], op.name, sources, self.functions)
@@ -193,6 +199,7 @@ class _PatternRewriter:
                     self.refusals.setdefault((fusion.name, op), str(refusal))
                     continue
                 replace(fusion, match, made, tfl, self.report)
+                self.constants.add(tfl.out)
                 self.spend(fusion)
                 for part in bindings.matched:
                     if not any(result.uses for result in part.results):

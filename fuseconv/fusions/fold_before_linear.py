@@ -15,6 +15,7 @@ from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Dialect, Term, pattern
 from fuseconv.fusions.constant_operands import finite_array, per_channel, reciprocal, scaled, scaled_weights, summed
 from fuseconv.fusions.fold_into_linear import linear_of, rebuilt
+from fuseconv.fusions.shared_weights import factor_before, require_own_weights, same_array
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import LAYOUTS, Linear, linear
@@ -60,6 +61,7 @@ def check(m: Match) -> None:
             m.refuse(_OTHER_READER)
         m.require(_channels(found, m.a) and _channels(found, m.b), _NOT_PER_CHANNEL)
         m.require(m.b is None or not found.pads, "zeros stand beside the data")
+        _require_own_weights(m, found, m.inner.result)
     rounded = m.b is None or _rounds(m.x.op) or (m.a is not None and _rounds_all(m.a.data))
     m.require(rounded, "the sum is exact where the product with weights is not")
 
@@ -83,6 +85,7 @@ def check_factored(m: Match) -> None:
     _require_elementwise(m)
     m.require(_channels(found, m.a) and finite_array(m.b) is not None, _NOT_PER_CHANNEL)
     m.require(reciprocal(a) is not None and scaled(m.b.data, reciprocal(a)) is not None, _INEXACT)  # type: ignore[arg-type]
+    _require_own_weights(m, found, m.inner.result)
 
 
 def rewrite_factored(tfl: Builder, m: Match) -> Value:
@@ -99,6 +102,7 @@ def check_gated(m: Match) -> None:
     m.require(not m.factor.attrs.get("fused_activation_function"), "an activation stands between")
     m.require(_channels(found, m.a), _NOT_PER_CHANNEL)
     m.require(m.gate.shape is not None and m.gate.shape == m.factor.result.shape, "the constant enlarges the gate")
+    _require_own_weights(m, found, m.factor.result)
 
 
 def rewrite_gated(tfl: Builder, m: Match) -> Value:
@@ -136,6 +140,19 @@ def _vector(found: Linear, constant: Value) -> np.ndarray | None:
     return per_channel(array, found.data.shape, inputs)
 
 
+def _require_own_weights(m: Match, found: Linear, saved: Value) -> None:
+    """Refuse a factor for weights that others read without it."""
+    if m.a is not None:
+        factor = _along(found, _vector(found, m.a))  # type: ignore[arg-type]
+        same = lambda other: same_array(factor_before(other.data.op), m.a.data)  # noqa: E731
+        require_own_weights(m, found, factor, saved, same)
+
+
+def _along(found: Linear, vector: np.ndarray) -> np.ndarray:
+    """Return the numbers of input channels, shaped to broadcast to the weights."""
+    return vector if found.inputs is None else found.along_inputs(vector)
+
+
 def _folded(m: Match, found: Linear, b: Value | None) -> tuple[Value, np.ndarray | None]:
     """Return the weights and the bias with `m.a` and `b` in them; refuses the fusion where digits would be lost."""
     weights, bias = found.weights, found.bias
@@ -148,7 +165,7 @@ def _folded(m: Match, found: Linear, b: Value | None) -> tuple[Value, np.ndarray
     if m.a is not None:
         vector = _vector(found, m.a)
         assert vector is not None
-        product = scaled_weights(weights, vector if found.inputs is None else found.along_inputs(vector))
+        product = scaled_weights(weights, _along(found, vector))
         if product is None:
             m.refuse(_INEXACT)
         weights = product

@@ -13,7 +13,8 @@ import numpy as np
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import finite_array, per_channel, scaled, scaled_weights, summed
-from fuseconv.ir.graph import Value
+from fuseconv.fusions.shared_weights import factor_behind, require_own_weights, same_array
+from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS, Linear, linear
 from fuseconv.tfl.traits import ARITHMETIC
@@ -86,7 +87,9 @@ def _folded(m: Match, found: Linear) -> tuple[Value, np.ndarray | None]:
     weights, bias = found.weights, found.bias
     if m.last.kind != "tfl.ADD":
         factors = constant if m.last.kind == "tfl.MUL" else np.full_like(constant, -1)
-        product = scaled_weights(weights, found.along_outputs(factors))
+        along = found.along_outputs(factors)
+        require_own_weights(m, found, along, m.last.result, lambda other: _takes(other.op, m))
+        product = scaled_weights(weights, along)
         bias = scaled(bias, factors) if bias is not None else None
         if product is None or (bias is None) != (found.bias is None):
             m.refuse(INEXACT)
@@ -95,6 +98,14 @@ def _folded(m: Match, found: Linear) -> tuple[Value, np.ndarray | None]:
         bias = summed(constant, np.zeros_like(constant) if bias is None else bias)
         m.require(bias is not None, INEXACT)
     return weights, bias
+
+
+def _takes(other: Op, m: Match) -> bool:
+    """Return True if the constant of the match stands behind another linear op too."""
+    if m.last.kind == "tfl.MUL":
+        return same_array(factor_behind(other), m.c.data)
+    readers = [*other.result.uses]
+    return len(readers) == 1 and readers[0].kind == m.last.kind and readers[0].operands[1] is other.result
 
 
 # CONCATENATION has the option, but its kernel refuses any activation.

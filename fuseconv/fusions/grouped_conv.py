@@ -12,6 +12,7 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Term, pattern
+from fuseconv.fusions.shared_weights import READ_ELSEWHERE, bytes_of
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.tfl.builder import Builder
@@ -35,6 +36,8 @@ def check(m: Match) -> None:
     m.require(x is not None and _size(x) == inputs * len(groups), "not all channels are read")
     turns = [_Channels(x, at, at + inputs) for at in range(0, inputs * len(groups), inputs)]  # type: ignore[arg-type]
     m.require(parts == turns, "the channels are not read one part after the other")
+    if len(groups) * bytes_of(first.weights) > bytes_of(m.result):
+        m.require(all(_is_own(m, group, place) for place, group in enumerate(groups)), READ_ELSEWHERE)
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
@@ -44,6 +47,19 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     weights = np.concatenate([group.array for group in groups])
     biases = [np.zeros(group.outputs, np.float32) if group.bias is None else group.bias for group in groups]
     return tfl.op("CONV_2D", (part.whole, weights, np.concatenate(biases)), groups[0].op.attrs)[0]
+
+
+def _is_own(m: Match, group: Linear, place: int) -> bool:
+    """Return True if others that read a group's weights are the same group of another concatenation."""
+    if m.constants is None:
+        return True
+    for op, _ in m.constants.others(group.weights, group.op):
+        readers = [*op.result.uses] if op.results else []
+        joins = [join for join in readers if join is not m.join and join.kind == m.join.kind]
+        makers = [value.op for join in joins for value in join.operands if value is not None]
+        if len(joins) != 1 or len(readers) != 1 or makers[place : place + 1] != [op]:
+            return False
+    return True
 
 
 def _groups(m: Match) -> list[Linear]:

@@ -145,8 +145,9 @@ class SliceSpec:
 
     def picked(self) -> tuple[int, Any] | None:
         """Return (axis, index) of a slice x[:, ..., index] that takes one element of one dimension, and masks that say
-        so all of the others that it names; else None."""
-        places = [axis for axis, entry in enumerate(self.entries) if entry != WHOLE]
+        so all of the others that it names, but for an ellipsis at the end; else None."""
+        named = self.entries[:-1] if self.entries and isinstance(self.entries[-1], Rest) else self.entries
+        places = [axis for axis, entry in enumerate(named) if entry != WHOLE]
         entry = self.entries[places[0]] if len(places) == 1 else None
         return (places[0], entry.index) if isinstance(entry, Pick) and entry.stride == 1 else None
 

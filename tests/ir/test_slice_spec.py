@@ -94,7 +94,9 @@ def test_plain_slices() -> None:
     assert SliceSpec((WHOLE, Pick(1))).dimensions() == (WHOLE, Pick(1))
     for other in (Rest(), Insert(), Take(0, 2, 2)):
         assert SliceSpec((WHOLE, other)).dimensions() is None
-        assert SliceSpec((Pick(1), other)).picked() is None
+        assert SliceSpec((other, Pick(1))).picked() is None
+        assert SliceSpec((Pick(1), other, WHOLE)).picked() is None
+    assert SliceSpec((WHOLE, Pick(1), Rest())).picked() == (1, 1)
     assert SliceSpec((Pick(1), Pick(1))).picked() is None
     assert SliceSpec((WHOLE,)).picked() is None
 

@@ -11,7 +11,7 @@ import numpy as np
 from fuseconv.ir.dims import Dim, either, plain_names
 from fuseconv.ir.graph import Op
 from fuseconv.ir.types import STRING
-from fuseconv.tf.folders.registry import TABLE, Declined, kernel, require
+from fuseconv.tf.folders.registry import TABLE, Declined, kernel, require, widened
 from fuseconv.tf.operands import nonnegative
 
 
@@ -254,7 +254,11 @@ def cast(op: Op, x: np.ndarray, *, Truncate: bool = False) -> np.ndarray:
     if x.dtype.kind == "c" and target.kind != "c":
         x = x.real
     if target.kind in "iu" and x.dtype.kind not in "iub":
-        # Where the number does not fit, what comes out depends on the processor.
+        if target in (np.int32, np.int64):
+            # Where the number does not fit (-inf of log(0) in T5's buckets), what comes out depends on the processor,
+            # whose instruction numpy's loops use as TensorFlow's do.
+            return widened(x).astype(target)
+        # Into smaller types a vector of TensorFlow's may be packed in another way than a single number.
         whole = np.trunc(x.astype(np.float64))
         info = np.iinfo(target)
         require(bool(np.all((whole >= info.min) & (whole <= info.max) & (whole < 2.0**63))))

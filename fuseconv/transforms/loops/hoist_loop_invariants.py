@@ -14,9 +14,11 @@ from collections.abc import Callable
 
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, copy_op, detach, replace_uses
+from fuseconv.ir.slice_spec import UNKNOWN, SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.batching_rules import MOVES, batched, constant_axis_zero, is_safe, row_read
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.iota import counts_up
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tf.traits import ADDS
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
@@ -70,6 +72,7 @@ class _Hoister:
             if loop.is_invariant(i) and operand is not None and not operand.dtype.is_handle:
                 self.invariants[inner] = operand
                 self.carried.setdefault(operand, inner)
+        self.hoist_out_of_condition()
         ops, loop.body.ops = loop.body.ops, []
         for op in ops:
             if op not in self.erased:
@@ -82,10 +85,43 @@ class _Hoister:
         at = self.graph.ops.index(loop.op)
         self.graph.ops[at:at] = self.before
 
+    def hoist_out_of_condition(self) -> None:
+        """Move what the condition computes of invariants alone before the loop. It runs in any case: once at least."""
+        cond = self.loop.cond
+        outside = {cond.inputs[self.loop.body.inputs.index(inner)]: outer for inner, outer in self.invariants.items()}
+        kept: list[Op] = []
+        for op in cond.ops:
+            known = op.operands and all(v is not None and (v.is_const or v in outside) for v in op.operands)
+            if not known or not self.may_move(op):
+                kept.append(op)
+            else:
+                for result, outer in zip(op.results, self.moved(op, outside)):
+                    inner = cond.inputs[self.loop.body.inputs.index(self.carry(outer))]
+                    self.invariants.setdefault(self.carried[outer], outer)
+                    outside[inner] = outer
+                    replace_uses(result, inner)
+                detach(op)
+        cond.ops = kept
+
+    def may_move(self, op: Op) -> bool:
+        """Return whether the op makes tensors, the same ones wherever it stands."""
+        handles = any(result.dtype.is_handle for result in op.results)
+        return is_repeatable(op) and not handles and not any(True for _ in bodies(op, self.module))
+
+    def moved(self, op: Op, outside: dict[Value, Value]) -> list[Value]:
+        """Return the results of an op, computed before the loop."""
+        moved = copy_op(op, [v if v is None else outside.get(v, v) for v in op.operands])
+        self.before.append(moved)
+        for result in op.results:
+            moved.add_result(result.dtype, result.shape, result.name).content = result.content
+        return moved.results
+
     def canonicalize_row_read(self, op: Op) -> Op:
         """Canonicalize a read of one row along any axis: x[:, t] -> GatherV2(transpose(x), t, 0), transposed before the
         loop."""
         axis, index = row_read(op)
+        if axis is None:
+            axis, index = self.counted_read(op)
         x = op.operands[0] if op.operands else None
         if axis is None or index is None or x is None or x not in self.invariants or x.rank is None:
             return op
@@ -112,6 +148,15 @@ class _Hoister:
         detach(op)
         return out[0]
 
+    def counted_read(self, op: Op) -> tuple[int | None, Value | None]:
+        """(0, i) of a StridedSlice that begins at row i of 0, 1, 2, ...: so `tf.vectorized_map` reads x[i]."""
+        begin = op.operands[1] if op.kind == "tf.StridedSlice" else None
+        spec = SliceSpec.of(op)
+        if begin not in self.rows or spec is None or spec.picked() != (0, UNKNOWN):
+            return None, None
+        index, table = self.rows[begin]
+        return (0, index) if counts_up(table) else (None, None)
+
     def outside(self, value: Value) -> Value:
         return value if value.is_const else self.invariants[value]
 
@@ -120,9 +165,7 @@ class _Hoister:
 
     def hoist_op(self, op: Op) -> bool:
         """Move an op before the loop; return False if it stays. What is moved leaves reads of its results behind."""
-        if not is_repeatable(op) or any(True for _ in bodies(op, self.module)):
-            return False
-        if any(result.dtype.is_handle for result in op.results):
+        if not self.may_move(op):
             return False
         if op.operands and all(self.is_invariant(value) for value in op.operands):
             return self.hoist_invariant(op)
@@ -132,7 +175,8 @@ class _Hoister:
         return self.hoist_row_op(op)
 
     def forward_copied_rows(self, variable: int, write: Op | None) -> None:
-        """Forward a tensor that a loop only fills with rows, one by one: for t: y[t] = x[t] -> y = x."""
+        """Forward a tensor that a loop only fills with rows, one by one, or with the first of them: for t: y[t] = x[t]
+        -> y = x."""
         if write is None or write.kind != "tf.XlaDynamicUpdateSlice":
             return
         held, update, begin = write.operands
@@ -143,18 +187,21 @@ class _Hoister:
         index, rows = self.rows[row]
         first = begin.op.operands[0] if begin.op is not None and begin.op.kind == "tf.Pack" else None
         steps, result = self.loop.steps(), self.loop.op.results[variable]
-        every = first is index and self.loop.course(index) == (0, 1) and rows.shape is not None
-        if every and steps == rows.shape[0] and held.shape == rows.shape == result.shape:  # type: ignore[index]
-            replace_uses(result, rows)
+        every = first is index and self.loop.course(index) == (0, 1) and held.shape == result.shape
+        if not every or not held.shape or not rows.shape or steps != held.shape[0] or held.shape[1:] != rows.shape[1:]:
+            return
+        if steps != rows.shape[0]:
+            tf = TfBuilder(self.before, write)
+            count = tf.size(self.loop.op.operands[variable])  # type: ignore[arg-type]
+            sizes = tf.Pack(count, *[-1] * (len(rows.shape) - 1))
+            rows = tf.Slice(rows, [0] * len(rows.shape), sizes)
+            rows.shape = held.shape
+        replace_uses(result, rows)
 
     def hoist_invariant(self, op: Op) -> bool:
         if not is_safe(op) and not self.runs_once():
             return False
-        moved = copy_op(op, [self.outside(v) for v in op.operands if v is not None])
-        self.before.append(moved)
-        for result in op.results:
-            outer = moved.add_result(result.dtype, result.shape, result.name)
-            outer.content = result.content
+        for result, outer in zip(op.results, self.moved(op, self.invariants)):
             inner = self.carry(outer)
             self.invariants[inner] = outer
             replace_uses(result, inner)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fuseconv.ir.constant_readers import ConstantReaders
 from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.rewriter import rewrite_ops
@@ -41,17 +42,19 @@ class _Slice:
 @module_pass("horizontal-fusion")
 def horizontal_fusion(module: Module, report: Report) -> None:
     """Join ops of a loop's body that do the same to parts of a tensor: x @ a, x @ b -> split(x @ [a, b])."""
-    for_each_loop(module, lambda op, graph: fuse_siblings(LoopForm(op, module).body, report))
+    constants = ConstantReaders(module)
+    for_each_loop(module, lambda op, graph: fuse_siblings(LoopForm(op, module).body, constants, report))
 
 
-def fuse_siblings(graph: Graph, report: Report) -> None:
+def fuse_siblings(graph: Graph, constants: ConstantReaders, report: Report) -> None:
     """Fuse the ops of a graph that do the same to slices; then take all slices of a tensor by one op where one can."""
-    _Fuser(graph, report).run()
+    _Fuser(graph, constants, report).run()
 
 
 class _Fuser:
-    def __init__(self, graph: Graph, report: Report) -> None:
+    def __init__(self, graph: Graph, constants: ConstantReaders, report: Report) -> None:
         self.graph = graph
+        self.constants = constants
         self.report = report
 
     def run(self) -> None:
@@ -67,7 +70,7 @@ class _Fuser:
         groups: dict[tuple, list[Op]] = {}
         for op in self.graph.ops:
             axis = _output_axis(op)
-            if axis is not None:
+            if axis is not None and self.only_in_products(op):
                 x, weights = op.operands
                 others = [n for i, n in enumerate(weights.shape) if i != axis % len(weights.shape)]  # type: ignore[union-attr,arg-type]
                 key = (x, op.type, axis, repr(sorted(op.attrs.items())), tuple(others))
@@ -76,6 +79,12 @@ class _Fuser:
             if len(ops) > 1:
                 data = np.concatenate([op.operands[1].data for op in ops], axis)  # type: ignore[union-attr]
                 self.join(ops, [x, constant(data, None, ops[0].operands[1].name)])  # type: ignore[union-attr]
+
+    def only_in_products(self, op: Op) -> bool:
+        """Return False if the weights are read as more than weights: a table of embeddings would be written twice."""
+        weights = op.operands[1]
+        assert weights is not None
+        return all(other.type == op.type for other, _ in self.constants.others(weights, op))
 
     def fuse_elementwise(self) -> bool:
         """Fuse one group of adjacent slices: f(x[:n]), f(x[n:]) -> f(x); return False if there is none."""

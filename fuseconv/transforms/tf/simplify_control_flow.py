@@ -12,6 +12,7 @@ from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.traits import BRANCHES, LOOPS
 from fuseconv.transforms.loops.loop_info import LoopForm
 from fuseconv.transforms.loops.reduce_while_operands import merge_equal_variables
+from fuseconv.transforms.tf.branch_results import reduce_branch_results
 from fuseconv.transforms.tf.inline import move_body
 
 _CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
@@ -23,7 +24,7 @@ def simplify_control_flow(module: Module, report: Report) -> None:
     """Reduce control flow to what TFLite has: Case -> If, If(True) -> then_branch, invariants out of a loop's operands.
 
     A loop carries only what changes: an invariant that is constant moves into the body, and one that nobody reads (a
-    frozen variable's handle, say) goes. Conditions become bools."""
+    frozen variable's handle, say) goes. Conditions become bools, and flags that branches return LOGICAL ops."""
 
     def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
         if op.kind in LOOPS:
@@ -31,6 +32,7 @@ def simplify_control_flow(module: Module, report: Report) -> None:
         elif op.operands[0] is not None and op.operands[0].is_const:
             return take_branch(op, out, module, report)
         else:
+            reduce_branch_results(op, out, module)
             _prune_branches(op, module)
         return None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Container
+
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.dims import Sym
+from fuseconv.ir.dims import Shape, Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
@@ -13,31 +16,35 @@ from fuseconv.tfl.opdef import TABLE
 # Ops whose indices tell which elements, never how many.
 _INDEXED = frozenset({"GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE", "EMBEDDING_LOOKUP", "REVERSE_SEQUENCE"})
 # Ops of which the runtime may not know the results' sizes before they run, whatever their operands are.
-_SIZED_BY_DATA = frozenset({"WHILE", "IF", "CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE", "DENSIFY"})
+_SIZED_BY_DATA = frozenset({"CUSTOM", "RANGE", "READ_VARIABLE", "WHERE", "UNIQUE", "DENSIFY"})
 
 
 @module_pass("legalize-outputs", requires=(TFL_ONLY,))
 def legalize_outputs(module: Module) -> None:
     """Copy outputs that are inputs, constants or another output: return x, x -> return x, SLICE(x)."""
     loops = [op for graph in module.graphs() for op in graph.ops if op.kind == "tfl.WHILE"]
-    repeated = {op.attrs["body_subgraph_index"].name for op in loops}
     for op in loops:
         _show_growth(op, module.functions[op.attrs["body_subgraph_index"].name])
     for signature in module.signatures:
         separate_outputs(signature.graph)
+    kept: dict[str, set[int]] = {}
+    for op in loops:
+        body = module.functions[op.attrs["body_subgraph_index"].name]
+        indices = _may_hand_on(op, body, module.functions)
+        kept[body.name] = kept.get(body.name, indices) & indices
     for graph in module.functions.values():
-        separate_outputs(graph, graph.name in repeated and has_fixed_sizes(graph), keep_constants=True)
+        separate_outputs(graph, kept.get(graph.name, ()), keep_constants=True)
 
 
-def separate_outputs(graph: Graph, keep_inputs: bool = False, keep_constants: bool = False) -> None:
+def separate_outputs(graph: Graph, keep_inputs: Container[int] = (), keep_constants: bool = False) -> None:
     """Give each output a tensor of its own: a copy, where it is an input, a constant or another output as well.
 
-    keep_inputs: it is the body of a loop in which an input may be the output of the same number. keep_constants: it is
-    a branch or body: the runtime copies constants that it returns, but crashes on what RESHAPE makes of one."""
+    keep_inputs: it is the body of a loop in which these inputs may be the outputs of their numbers. keep_constants: it
+    is a branch or body: the runtime copies constants that it returns, but crashes on what RESHAPE makes of one."""
     seen: set[Value] = set(graph.inputs)
     for index, value in enumerate(graph.outputs):
         # What WHILE carries of strings it frees as it copies.
-        kept = keep_inputs and value is graph.inputs[index] and value.dtype is not types.STRING
+        kept = index in keep_inputs and value is graph.inputs[index] and value.dtype is not types.STRING
         if kept or (keep_constants and value.is_const):
             continue
         if value in seen or value.is_const or value.variable:
@@ -45,15 +52,30 @@ def separate_outputs(graph: Graph, keep_inputs: bool = False, keep_constants: bo
         seen.add(graph.outputs[index])
 
 
-def has_fixed_sizes(body: Graph) -> bool:
+def _may_hand_on(loop: Op, body: Graph, functions: dict[str, Graph]) -> set[int]:
+    """Return the inputs of a loop's body that it may hand on without a copy: all, if no size changes; else those of a
+    known size which nobody reads behind the loop. The runtime lets the latter alone."""
+    if has_fixed_sizes(body, functions):
+        return set(range(len(body.inputs)))
+    return {i for i, value in enumerate(body.inputs) if value.is_static and not loop.results[i].uses}
+
+
+def has_fixed_sizes(body: Graph, functions: dict[str, Graph]) -> bool:
     """Return whether the runtime knows the shapes in a loop's body before it runs.
 
-    Then it keeps an input that the body hands on as it is, without copying; else it cannot: WHILE fails."""
+    Then it keeps an input that the body hands on as it is, without copying; else WHILE fails where it resizes one."""
     if any(a.shape is None or a.shape != b.shape for a, b in zip(body.inputs, body.outputs)):
         return False
-    known = {name for value in body.inputs for name in _unknowns(value)}
-    for op in body.ops:
+    return _has_fixed_ops(body, functions)
+
+
+def _has_fixed_ops(graph: Graph, functions: dict[str, Graph]) -> bool:
+    """Return whether the sizes of what a graph computes follow from those of its inputs alone."""
+    known = {name for value in graph.inputs for name in _unknowns(value)}
+    for op in graph.ops:
         if op.type in _SIZED_BY_DATA or any(r.shape is None or _unknowns(r) - known for r in op.results):
+            return False
+        if op.type in ("IF", "WHILE") and not _has_fixed_results(op, functions):
             return False
         indices = TABLE[op.type].indices if op.type not in _INDEXED else ()
         operands = [op.operands[index] for index in indices if index < len(op.operands)]
@@ -62,22 +84,47 @@ def has_fixed_sizes(body: Graph) -> bool:
     return True
 
 
+def _has_fixed_results(op: Op, functions: dict[str, Graph]) -> bool:
+    """True of a branch whose sides make the same sizes, and of a loop that changes none."""
+    if op.type == "WHILE":
+        return has_fixed_sizes(functions[op.attrs["body_subgraph_index"].name], functions)
+    sides = [functions[op.attrs[name].name] for name in ("then_subgraph_index", "else_subgraph_index")]
+    same = all(a.shape is not None and a.shape == b.shape for a, b in zip(*(side.outputs for side in sides)))
+    return same and all(_has_fixed_ops(side, functions) for side in sides)
+
+
 def _show_growth(loop: Op, body: Graph) -> None:
     """Let the runtime see that a value which may begin empty grows.
 
     WHILE takes the shapes [0, ...] and [1, ...] for those of a scalar and a vector of one element, and then for equal:
-    it does not resize what it carries, unless it finds a result whose size only a run tells."""
-    for index, (operand, before, after) in enumerate(zip(loop.operands, body.inputs, body.outputs)):
-        if operand is None or not (operand.shape and before.shape and after.shape):
-            continue
-        first = operand.shape[0]
-        if not (isinstance(first, int) and first > 0) and before.shape[0] != after.shape[0]:
-            tfl = Builder(body.ops, after.name, loop.sources)
-            zeros = tfl.ints([0] * len(after.shape))
-            # The sum is what only a run tells: SHAPE alone is known before.
-            size = tfl.typed_op("ADD", [tfl.shape_(after), zeros], [(types.INT32, (len(after.shape),))], {})[0]
-            made = tfl.typed_op("SLICE", [after, zeros, size], [(after.dtype, after.shape)], {})[0]
-            body.terminator.set_operand(index, made)
+    it does not resize what it carries, unless it finds a tensor in the body whose size only a run tells. One is enough
+    for all that the loop carries: the smallest value that grows is copied."""
+    growing = [index for index in range(len(body.outputs)) if _may_begin_empty(loop, body, index)]
+    if not growing:
+        return
+    index = min(growing, key=lambda each: _least_elements(body.outputs[each].shape or ()))
+    after = body.outputs[index]
+    tfl = Builder(body.ops, after.name, loop.sources)
+    zeros = tfl.ints([0] * len(after.shape or ()))
+    # The sum is what only a run tells: SHAPE alone is known before.
+    size = tfl.typed_op("ADD", [tfl.shape_(after), zeros], [(types.INT32, zeros.shape)], {})[0]
+    made = tfl.typed_op("SLICE", [after, zeros, size], [(after.dtype, after.shape)], {})[0]
+    body.terminator.set_operand(index, made)
+
+
+def _may_begin_empty(loop: Op, body: Graph, index: int) -> bool:
+    """True if the first dimension of what a loop carries may be 0 before the loop, and another behind a step."""
+    operand, before, after = loop.operands[index], body.inputs[index], body.outputs[index]
+    if operand is None or not (operand.shape and before.shape and after.shape):
+        return False
+    first = operand.shape[0]
+    return not (isinstance(first, int) and first > 0) and before.shape[0] != after.shape[0]
+
+
+def _least_elements(shape: Shape) -> tuple[int, int]:
+    """The number of dimensions that are not known, and the product of those that are."""
+    known = [dim for dim in shape if isinstance(dim, int)]
+    return len(shape) - len(known), math.prod(known)
 
 
 def _unknowns(value: Value) -> set[str]:

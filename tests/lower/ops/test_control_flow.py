@@ -233,3 +233,19 @@ def test_branches_that_wait_for_each_other_are_taken():
         return tf.cond(count > 9, lambda: x, lambda: x + 1)
 
     assert check(layer, tf.TensorSpec([None, 5])).ops == ["ADD"]
+
+
+def test_a_growing_loop_hands_on_what_it_only_reads() -> None:
+    states, n = tf.TensorSpec([2, 3]), tf.TensorSpec([None], tf.int32)
+
+    def fn(x: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+        scaled = tf.tanh(x)
+        for step in tf.range(4):
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(ids, tf.TensorShape([None]))])
+            row = tf.argmax(tf.linalg.matvec(scaled, tf.cast(tf.fill([3], step), tf.float32)), output_type=tf.int32)
+            ids = tf.concat([ids, [row + tf.size(ids)]], 0)
+            if tf.size(ids) > 5:
+                break
+        return ids
+
+    check(fn, states, n, batches=(0, 1, 3))

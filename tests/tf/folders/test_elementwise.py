@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Op, constant
+from fuseconv.tf.folders import evaluate
 from tests.check_pass import check_pass
+
+_BEYOND = [-np.inf, np.inf, np.nan, 3e9, -3e9, 1e20, 2.0**31, -(2.0**31), 9.3e18, 2.5, -2.5, 0.99]
 
 
 def test_arithmetic_of_constants() -> None:
@@ -20,3 +28,25 @@ def test_arithmetic_of_constants() -> None:
       return int32[2] [3, -4], int32[2] [1, 1], float32[2] [1.5, 2.0], bool[2] [False, True], int32[2] [1, -1]
     }
     """)
+
+
+def _cast(array: np.ndarray, dtype: types.DType) -> list[np.ndarray] | None:
+    op = Op("tf.Cast", [constant(array)], {}, "cast")
+    op.add_result(dtype, array.shape)
+    return evaluate(op, [array])
+
+
+@pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", [types.INT32, types.INT64], ids=str)
+@pytest.mark.parametrize("count", [1, 12, 101])
+def test_numbers_beyond_an_integer_become_what_tensorflow_makes_of_them(tf, source, dtype, count) -> None:
+    x = tf.cast(np.resize(np.array(_BEYOND), count), source)
+    made = _cast(x.numpy(), dtype)
+    assert made is not None, "T5's buckets, log(0) among them, need no TensorFlow"
+    np.testing.assert_array_equal(made[0], tf.cast(x, dtype.tf).numpy())
+
+
+def test_numbers_beyond_a_small_integer_are_left_to_tensorflow() -> None:
+    for dtype in (types.INT8, types.UINT8, types.INT16, types.UINT32):
+        assert _cast(np.array([1.0, -np.inf], np.float32), dtype) is None
+        assert _cast(np.array([1.9, 3.0], np.float32), dtype) is not None

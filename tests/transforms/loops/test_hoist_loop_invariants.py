@@ -142,3 +142,42 @@ def test_transposes_stay_in_a_loop_that_stays() -> None:
       return %next, %g
     }
     """ + condition(5, "h: float32[1,2]"))
+
+
+def test_what_a_condition_computes_of_invariants() -> None:
+    loop = """
+    cond {
+      input %i: int32[]
+      input %x: float32[n,2]
+      INPUTS
+      %more: bool[] = tf.Less(%i, %count)
+      return %more
+    }
+    body {
+      input %i: int32[]
+      input %x: float32[n,2]
+      MORE
+      %next: int32[] = tf.AddV2(%i, %i)
+      return %next, %x REST
+    }
+    """
+    ops = """%shape: int32[2] = tf.Shape(%x)
+      %count: int32[] = tf.StridedSlice(%shape, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}"""
+    inputs = "input %shape: int32[2]\n      input %count: int32[]"
+    before = loop.replace("INPUTS", ops).replace("MORE", "").replace(" REST", "")
+    after = loop.replace("INPUTS", inputs).replace("MORE", inputs).replace(" REST", ", %shape, %count")
+    check_pass("hoist-loop-invariants", f"""
+    main {{
+      input %x: float32[n,2]
+      %i: int32[]; %xs: float32[n,2] = tf.While(int32[] 1, %x) {{'cond': @cond, 'body': @body}}
+      return %i
+    }}
+    {before}""", f"""
+    main {{
+      input %x: float32[n,2]
+      {ops}
+      %i: int32[]; %xs: float32[n,2]; %s: int32[2]; %c: int32[] = tf.While(int32[] 1, %x, %shape, %count) \
+{{'cond': @cond, 'body': @body}}
+      return %i
+    }}
+    {after}""")  # fmt: skip

@@ -195,3 +195,37 @@ def test_rows_that_keep_their_axis() -> None:
         return made
 
     check(total, tf.TensorSpec([None, 3]))
+
+
+KERNEL = np.random.default_rng(5).standard_normal((3, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize("rows", [0, 1], ids=["all rows", "as many as another dimension"])
+def test_rows_that_vectorized_map_reads_one_by_one(rows):
+    """Of the first and of as many rows as the sequence has, which is what Keras' TimeDistributed reads."""
+
+    def fn(x):
+        return tf.vectorized_map(lambda i: tf.nn.relu(tf.matmul(x[i], KERNEL)), tf.range(tf.shape(x)[rows]))
+
+    def longer_than_wide(rng, shape, dtype):
+        return rng.standard_normal((max(shape) + 1, min(shape), 3)).astype(dtype)
+
+    made = check(fn, tf.TensorSpec([None, None, 3]), inputs=longer_than_wide, static=False)
+    assert "WHILE" not in made.ops and made.ops.count("FULLY_CONNECTED") == 1
+
+
+def test_a_layer_distributed_over_an_unknown_number_of_steps():
+    import keras
+
+    inner = keras.Sequential([keras.layers.Conv2D(2, 3, activation="relu"), keras.layers.Flatten()])
+    model = keras.Sequential([keras.Input((None, 5, 6, 2)), keras.layers.TimeDistributed(inner)])
+    made = check(model, tf.TensorSpec([None, None, 5, 6, 2]))
+    assert "WHILE" not in made.ops and made.ops.count("CONV_2D") == 1
+
+
+def test_rows_in_another_order_stay_rows():
+    def fn(x):
+        n = tf.shape(x)[0]
+        return tf.vectorized_map(lambda i: tf.matmul(x[n - 1 - i], KERNEL), tf.range(n))
+
+    check(fn, tf.TensorSpec([None, 2, 3]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fuseconv.ir.constant_readers import ConstantReaders
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.transforms.loops.horizontal_fusion import fuse_siblings
@@ -24,7 +25,7 @@ def joined(*lines: str) -> Module:
         inputs=2,
     )
     canonicalize(module, report)
-    fuse_siblings(module.signatures[0].graph, report)
+    fuse_siblings(module.signatures[0].graph, ConstantReaders(module), report)
     check_ir(module)
     canonicalize(module, report)
     check_ir(module)

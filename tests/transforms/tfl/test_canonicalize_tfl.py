@@ -153,9 +153,9 @@ def test_a_loop_hands_an_invariant_on_without_a_copy() -> None:
 def test_a_loop_that_the_runtime_resizes_copies_its_invariants() -> None:
     sized_by_data = '%4 "mask": bool[b,2] = tfl.NOT_EQUAL(%1, %1) {}\n %5 "where": int64[?n,2] = tfl.WHERE(%4) {}'
     module, _ = module_of(LOOP.format(), COND, BODY.format(sized_by_data), inputs=2)
-    assert not has_fixed_sizes(module.functions["body"])
+    assert not has_fixed_sizes(module.functions["body"], module.functions)
     module, _ = module_of(LOOP.format(), COND, BODY.format(""), inputs=2)
-    assert has_fixed_sizes(module.functions["body"])
+    assert has_fixed_sizes(module.functions["body"], module.functions)
 
 
 def test_a_value_that_may_begin_empty_is_seen_to_grow() -> None:

@@ -32,3 +32,81 @@ def test_an_output_of_its_own() -> None:
       return %y
     }
     """)
+
+
+_LOOP = """
+    main {
+      input %a: float32[n,3]
+      input %b: int32[n]
+      %x: float32[n,3]; %y: int32[n] = tfl.WHILE(%a, %b) {'cond_subgraph_index': @cond, 'body_subgraph_index': @body}
+      return %x, %y
+    }
+    cond {
+      input %x: float32[p,3]
+      input %y: int32[q]
+      %s: int32[1] = tfl.SHAPE(%y)
+      %more: bool[1] = tfl.LESS(%s, int32[] 5)
+      return %more
+    }
+    body {
+      input %x: float32[p,3]
+      input %y: int32[q]
+      %u: float32[2*p,3] = tfl.CONCATENATION(%x, %x)
+      %v: int32[2*q] = tfl.CONCATENATION(%y, %y)
+      COPY
+      return %u, RESULT
+    }
+    """
+
+
+def test_the_smallest_value_that_grows_shows_it_for_all() -> None:
+    before = _LOOP.replace("COPY", "").replace("RESULT", "%v")
+    copy = """%s: int32[1] = tfl.SHAPE(%v)
+      %sum: int32[1] = tfl.ADD(%s, int32[1] [0])
+      %w: int32[2*q] = tfl.SLICE(%v, int32[1] [0], %sum)"""
+    check_pass("legalize-outputs", before, _LOOP.replace("COPY", copy).replace("RESULT", "%w"))
+
+
+def test_a_loop_that_resizes_hands_on_what_has_a_known_size() -> None:
+    loop = """
+    main {
+      input %a: float32[n]
+      input %b: float32[2]
+      input %c: float32[n]
+      %x: float32[?r]; %y: float32[2]; %z: float32[n]; %i: int32[] = tfl.WHILE(%a, %b, %c, int32[] 0) \
+{'cond_subgraph_index': @cond, 'body_subgraph_index': @body}
+      return %x, %i
+    }
+    cond {
+      input %x: float32[?p]
+      input %y: float32[2]
+      input %z: float32[n]
+      input %i: int32[]
+      %more: bool[] = tfl.LESS(%i, int32[] 5)
+      return %more
+    }
+    body {
+      input %x: float32[?p]
+      input %y: float32[2]
+      input %z: float32[n]
+      input %i: int32[]
+      %w: int64[?q,1] = tfl.WHERE(%x)
+      %u: float32[?q] = tfl.GATHER_ND(%x, %w)
+      %j: int32[] = tfl.ADD(%i, int32[] 1)
+      COPIES
+      return RESULTS, %j
+    }
+    """
+    copies = """%s: int32[1] = tfl.SHAPE(%u)
+      %sum: int32[1] = tfl.ADD(%s, int32[1] [0])
+      %v: float32[?q] = tfl.SLICE(%u, int32[1] [0], %sum)
+      %t: float32[n] = tfl.SLICE(%z, int32[1] [0], int32[1] [-1])"""
+    before = loop.replace("COPIES", "").replace("RESULTS", "%u, %y, %z")
+    after = loop.replace("COPIES", copies).replace("RESULTS", "%v, %y, %t")
+    check_pass("legalize-outputs", before, after)
+    # Behind the loop, the runtime copies what is read of it.
+    read = lambda text: text.replace("return %x, %i", "return %x, %y")  # noqa: E731
+    copy = "%d: float32[2] = tfl.SLICE(%y, int32[1] [0], int32[1] [-1])\n      "
+    copied = copies.replace("%t: float32[n]", copy + "%t: float32[n]")
+    after = after.replace(copies, copied).replace("%v, %y, %t", "%v, %d, %t")
+    check_pass("legalize-outputs", read(before), read(after))
