@@ -16,6 +16,7 @@ from fuseconv.tf import shape_functions
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.folders.cost import numpy_cost, tensorflow_cost
 from fuseconv.tf.folders.tensorflow import evaluate_with_tensorflow
+from fuseconv.tf.resource_alias import aliases
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tf.symbolic_content import content
 from fuseconv.tf.traits import FORWARDS, LOOPS, RUNNERS, VARIABLES
@@ -45,6 +46,18 @@ def canonicalize(module: Module, report: Report) -> None:
     for signature in module.signatures:
         walk.graph(signature.graph)
     remove_dead_code(module, report)
+
+
+def infer_shapes(module: Module) -> None:
+    """Infer the shapes of all tensors as `canonicalize` does, and change nothing else."""
+    for handle, names in aliases(module, VARIABLES).items():
+        for op in handle.uses:
+            if op.kind == "tf.ReadVariableOp" and len(names) == 1 and names <= module.variables.keys():
+                op.result.shape = module.variables[next(iter(names))].shape
+    walk = _Walk(module, Report())
+    walk.only_infer = True
+    for signature in module.signatures:
+        walk.graph(signature.graph)
 
 
 class _Walk:
