@@ -88,6 +88,7 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @_data
 @_atol
 @_rtol
+@click.option("--seed", type=click.IntRange(min=0), help="Seeds the random inputs of --verify.")
 @click.pass_obj
 def convert(
     terminal: Terminal,
@@ -100,20 +101,22 @@ def convert(
     data: str | None,
     atol: float | None,
     rtol: float | None,
+    seed: int | None,
     **options: Any,
 ) -> None:
     """Convert MODEL to a .tflite file.
 
     MODEL is a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen graph (.pb).
     """
-    if not verifies and (data, atol, rtol) != (None, None, None):
-        raise InputError("--data, --atol and --rtol say how to verify: add --verify")
+    how = _given(data=data, atol=atol, rtol=rtol, seed=seed)
+    if how and not verifies:
+        raise InputError("--data, --atol, --rtol and --seed say how to verify: add --verify")
     from fuseconv.cli.conversion import convert_to_file
 
     for several in ("tags", "inputs", "outputs"):
         options[several] = _split(options[several])
     options["input_shapes"], options["rename"] = _shapes(input_shape), _new_names(rename)
-    verifying = _given(data=data, atol=atol, rtol=rtol) if verifies else None
+    verifying = how if verifies else None
     written = convert_to_file(terminal, model, output, report_path, verifying, options)
     for warning in written.report.warnings:
         terminal.warn(warning)
@@ -141,7 +144,11 @@ def inspect(terminal: Terminal, file: str) -> None:
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seeds the random inputs.")
 @_signature
 @_tags
+@_inputs
+@_outputs
+@_rename
 @_shape
+@_batch_size
 @_plugin
 @_trust
 @_links
@@ -151,6 +158,9 @@ def verify(
     model: str,
     file: str,
     tags: tuple[str, ...],
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    rename: tuple[str, ...],
     input_shape: tuple[str, ...],
     atol: float | None,
     rtol: float | None,
@@ -159,18 +169,19 @@ def verify(
     """Run MODEL in TensorFlow and FILE in LiteRT on the same inputs, and compare the outputs.
 
     Every signature runs twice in a row, and where the batch is dynamic twice more with another batch. The inputs are
-    random unless --data gives them. This runs the model: verify only models that you would run.
+    random unless --data gives them. Of a file of a part of the model, give the --inputs, --outputs and --rename that it
+    was converted with. This runs the model: verify only models that you would run.
     """
-    shapes = _shapes(input_shape)
+    options["input_shapes"], options["rename"] = _shapes(input_shape), _new_names(rename)
+    for name, several in (("tags", tags), ("inputs", inputs), ("outputs", outputs)):
+        options[name] = _split(several)
 
     from fuseconv.report.terminal import show_verification
     from fuseconv.verify import verify as compare
 
     with terminal.progress() as update:
         update("verify")
-        verification = compare(
-            model, file, tags=_split(tags), input_shapes=shapes, **_given(atol=atol, rtol=rtol), **options
-        )
+        verification = compare(model, file, **_given(atol=atol, rtol=rtol), **options)
     document = verification.to_json()
     terminal.result(document, lambda out: show_verification(out, document), verification.failure)
 

@@ -148,6 +148,8 @@ def show_verification(out: Console, document: Mapping[str, Any]) -> None:
     for run in document["runs"]:
         shapes = ", ".join(f"{escape_controls(name)}{shape_text(shape)}" for name, shape in run["inputs"].items())
         line(out, "Run", f"{escape_controls(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
+    for row in document["drawn"]:
+        line(out, "Drawn", f"{escape_controls(row['signature'])} {escape_controls(row['input'])}: {row['how']}".strip())
     line(out, "Allowed", f"{document['atol']:g} + {document['rtol']:g} of the largest expected value")
 
 

@@ -50,14 +50,36 @@ def canonicalize(module: Module, report: Report) -> None:
 
 def infer_shapes(module: Module) -> None:
     """Infer the shapes of all tensors as `canonicalize` does, and change nothing else."""
-    for handle, names in aliases(module, VARIABLES).items():
-        for op in handle.uses:
-            if op.kind == "tf.ReadVariableOp" and len(names) == 1 and names <= module.variables.keys():
-                op.result.shape = module.variables[next(iter(names))].shape
+    changed = _read_tensors(module)
     walk = _Walk(module, Report())
     walk.only_infer = True
     for signature in module.signatures:
         walk.graph(signature.graph)
+    for op, kind, attrs, operands in changed:
+        op.set_kind(kind)
+        op.attrs = attrs
+        op.set_operands(operands)
+
+
+def _read_tensors(module: Module) -> list[tuple[Op, str, dict[str, Any], list[Value | None]]]:
+    """Let ops that gather from variables, whose handles tell no shape, gather from tensors of their shapes; return what
+    these ops were. What reads a variable gets its shape."""
+    changed = []
+    for handle, names in aliases(module, VARIABLES).items():
+        variable = module.variables.get(next(iter(names))) if len(names) == 1 else None
+        if variable is None:
+            continue
+        for op in list(handle.uses):
+            tensor = Value(variable.dtype, variable.shape)
+            if op.kind == "tf.ReadVariableOp":
+                op.result.shape = variable.shape
+            elif op.kind in ("tf.ResourceGather", "tf.ResourceGatherNd"):
+                changed.append((op, op.kind, op.attrs, op.operands))
+                axis = constant(np.array(op.attrs.get("batch_dims", 0), np.int32))
+                operands = [tensor, *op.operands[1:]]
+                op.set_operands([*operands, axis] if op.kind == "tf.ResourceGather" else operands)
+                op.set_kind("tf.GatherV2" if op.kind == "tf.ResourceGather" else "tf.GatherNd")
+    return changed
 
 
 class _Walk:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fuseconv.errors import InputError
@@ -33,7 +35,7 @@ main {
 """
 
 
-def refused(text: str, **options: object) -> str:
+def refused(text: str, **options: Any) -> str:
     with pytest.raises(InputError) as error:
         check_pass("cut-signature", text, text, **options)
     return str(error.value)
