@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from click.testing import CliRunner
 
 import fuseconv
+from fuseconv import cli
 from fuseconv.errors import InputError
 from fuseconv.verify import verify
 
@@ -93,3 +96,21 @@ def test_a_part_of_a_keras_file(tmp_path: Path) -> None:
         conversion = fuseconv.convert(path, **options)
         result = verify(path, conversion.data or b"", **options)
         assert result.passed and result.outputs, [row.why for row in result.outputs]
+
+
+def test_the_command_line_verifies_a_part(saved: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tflite"
+    part = ["--inputs", "rows,k", "--outputs", "second", "--rename", "rows=r"]
+    done = CliRunner().invoke(
+        cli.main, ["convert", str(saved), "-o", str(out), *part, "--verify", "--seed", "3", "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert document["verification"]["passed"] and document["renamed"] == {"rows": "r"}
+    assert [row["input"] for row in document["verification"]["drawn"]] == ["r", "k"]
+    done = CliRunner().invoke(cli.main, ["verify", str(saved), str(out), *part, "--batch-size", "2"])
+    assert done.exit_code == 0, done.output
+    assert "Drawn     serving_default r: normal distribution" in done.stdout
+    assert "r[2,4]" in done.stdout and "r[1,4]" not in done.stdout
+    done = CliRunner().invoke(cli.main, ["convert", str(saved), "-o", str(out), "--seed", "3"])
+    assert done.exit_code == 2 and "--seed say how to verify: add --verify" in done.stderr

@@ -149,7 +149,8 @@ def test_a_pruned_function(tmp_path: Path) -> None:
         def part(feed: dict[str, np.ndarray], inputs: list[str] = inputs, pruned: Any = pruned) -> dict[str, Any]:
             return pruned(*[tf.constant(feed[name.removesuffix(":0")]) for name in inputs])
 
-        shapes: dict[str, tuple[int, ...]] = {name.removesuffix(":0"): (-1, feed.shape[1]) for name, feed in zip(inputs, feeds)}
+        names = [name.removesuffix(":0") for name in inputs]
+        shapes: dict[str, tuple[int, ...]] = {name: (-1, feed.shape[1]) for name, feed in zip(names, feeds)}
         check_cut(tmp_path / "model", part, shapes, inputs=inputs, outputs=outputs)
 
 
