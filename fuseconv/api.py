@@ -75,6 +75,7 @@ class _Options:
     tags: Sequence[str]
     inputs: Sequence[str]
     outputs: Sequence[str]
+    rename: Mapping[str, str] | None
     input_shapes: Mapping[str, Sequence[int | None]] | None
     batch_size: int | None
     plugins: Sequence[str | os.PathLike]
@@ -101,6 +102,9 @@ class _Options:
             value = getattr(self, name)
             if isinstance(value, (str, bytes, os.PathLike)):
                 raise InputError(f"{name} takes a list: write [{os.fspath(value)!r}]")
+        names = self.rename if self.rename is not None else {}
+        if not isinstance(names, Mapping) or not all(isinstance(n, str) and n for n in (*names, *names.values())):
+            raise InputError(f"rename takes a dict from names to names, not {names!r}")
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise InputError(f"{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}")
@@ -121,6 +125,7 @@ def convert(
     tags: Sequence[str] = (),
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
+    rename: Mapping[str, str] | None = None,
     input_shapes: Mapping[str, Sequence[int | None]] | None = None,
     batch_size: int | None = None,
     plugins: Sequence[str | os.PathLike] = (),
@@ -145,9 +150,11 @@ def convert(
     """Convert a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen GraphDef (.pb) to TFLite.
 
     signatures: those to convert, each to a subgraph (default: every distinct one). tags: those of the meta graph.
-    inputs, outputs: names of a frozen graph's tensors. input_shapes: shapes of inputs by name, None for a dimension
-    that stays dynamic; batch_size: the size of every unknown first dimension. plugins: converter modules (files or
-    module names) besides the built-in ones. fuse, no_fuse: globs of the fusions to make, and not to make.
+    inputs, outputs: tensors that become the ends of the signature, by names of nodes ("call/node", "node:1") or layers;
+    nothing: its own. rename: new names of inputs and outputs by the old ones. input_shapes: shapes of inputs by their
+    (new) names, None for a dimension that stays dynamic; batch_size: the size of every unknown first dimension.
+    plugins: converter modules (files or module names) besides the built-in ones. fuse, no_fuse: globs of the fusions to
+    make, and not to make.
     verify_fusions: "always" runs the body of each annotated function that is fused, and the fused op, on random
     operands, and refuses fusions that compute something else; "auto" does so for up to a second; "never" trusts the
     annotations. rnn: "fused" makes fused ops of recurrent layers that have a kernel, and loops of others, unrolled
@@ -216,6 +223,7 @@ def _pass_options(
 ) -> dict[str, Any]:
     """Return what passes may name as parameters."""
     return {
+        "inputs": options.inputs, "outputs": options.outputs, "rename": options.rename or {},
         "input_shapes": options.input_shapes or {}, "batch_size": options.batch_size,
         "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules, "body_check": body_check,
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,

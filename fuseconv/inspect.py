@@ -56,14 +56,19 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
             contents = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    if contents[4:8] != _IDENTIFIER:
-        raise InputError(f"{path} is not a TFLite model: it does not bear the mark TFL3")
-    try:
-        description = _Reader(generated.Model.GetRootAs(contents, 0), size).describe()
-    except _DAMAGE as error:
-        raise InputError(f"{path} is a damaged TFLite model: {error}") from error
+    description = describe(contents, os.fspath(path))
     description["file"]["path"] = str(Path(path))
     return description
+
+
+def describe(contents: bytes | mmap.mmap, name: str) -> dict[str, Any]:
+    """Return what `inspect` does, of a file's contents and without its path. name: for the sentence of the error."""
+    if contents[4:8] != _IDENTIFIER:
+        raise InputError(f"{name} is not a TFLite model: it does not bear the mark TFL3")
+    try:
+        return _Reader(generated.Model.GetRootAs(contents, 0), len(contents)).describe()
+    except _DAMAGE as error:
+        raise InputError(f"{name} is a damaged TFLite model: {error}") from error
 
 
 def _text(raw: bytes | None) -> str:

@@ -21,6 +21,7 @@ from fuseconv.transforms.rnn.persist_states import persist_states
 from fuseconv.transforms.rnn.raise_rnn_loops import raise_rnn_loops
 from fuseconv.transforms.tf.bucketize_step_functions import bucketize_step_functions
 from fuseconv.transforms.tf.canonicalize import canonicalize
+from fuseconv.transforms.tf.cut_signature import cut_signature
 from fuseconv.transforms.tf.dead_variable_elimination import eliminate_dead_variables
 from fuseconv.transforms.tf.decompose_block_lstm import decompose_block_lstm
 from fuseconv.transforms.tf.decompose_grappler_kernels import decompose_grappler_kernels
@@ -38,6 +39,7 @@ from fuseconv.transforms.tf.legalize_seeded_random import draws_from_variables, 
 from fuseconv.transforms.tf.legalize_variables import legalize_variables
 from fuseconv.transforms.tf.lower_tensor_lists import lower_tensor_lists
 from fuseconv.transforms.tf.propagate_splats import propagate_splats
+from fuseconv.transforms.tf.rename_signature import rename_signature
 from fuseconv.transforms.tf.resolve_xla_reducers import resolve_xla_reducers
 from fuseconv.transforms.tf.set_input_shapes import set_input_shapes
 from fuseconv.transforms.tf.simplify_control_flow import (
@@ -67,10 +69,14 @@ def _draws_from_variables(context: Context) -> bool:
 
 CLEANUP: Pipeline = (simplify_control_flow, canonicalize)
 
-IMPORT: Pipeline = (set_input_shapes, downcast_float64.when(lambda context: context.downcasts))
+IMPORT: Pipeline = (
+    inline_functions, cut_signature.when(lambda context: context.inputs or context.outputs),
+    rename_signature.when(lambda context: context.rename), set_input_shapes,
+    downcast_float64.when(lambda context: context.downcasts),
+)  # fmt: skip
 
 LEGALIZE_TF: Pipeline = (
-    inline_functions, functionalize_control_flow, fold_default_branches, decompose_tensor_arrays,
+    functionalize_control_flow, fold_default_branches, decompose_tensor_arrays,
     decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, freeze_variables, legalize_variables,
     legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random, eliminate_dead_variables,
     Repeat(CLEANUP, until=_no_constant_branch), demote_float64, bucketize_step_functions, canonicalize,

@@ -13,10 +13,11 @@ import numpy as np
 
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import ModelFiles, read_file
-from fuseconv.inspect import inspect
+from fuseconv.inspect import describe, inspect
 from fuseconv.load.concrete_functions import Trace
 from fuseconv.load.initialization_graph import TABLE_WRITES
 from fuseconv.load.saved_model import chosen_tags, function_signatures
+from fuseconv.tfl.index_bounds import Bound, index_bounds
 
 # TensorFlow's own CPU kernels refuse channels first, and oneDNN's, which take it, are on by default on some CPUs only.
 # This is read as TensorFlow is imported, which the functions below do.
@@ -49,10 +50,11 @@ class TFLiteFile:
         if isinstance(tflite, bytes):
             self.name = "the converted model"
             source: dict[str, Any] = {"model_content": tflite}
+            self._document = describe(tflite, self.name)
         else:
             self.name = os.fspath(tflite)
             # The runtime trusts a file's indices: a damaged one could end the process.
-            inspect(tflite)
+            self._document = inspect(tflite)
             source = {"model_path": self.name}
         from ai_edge_litert.interpreter import Interpreter
 
@@ -80,6 +82,11 @@ class TFLiteFile:
             dims = tuple(None if n < 0 else int(n) for n in shape)
             specs[name] = Spec(np.dtype(object) if dtype.kind == "S" else dtype, dims)
         return specs
+
+    def index_bounds(self, signature: str) -> dict[str, Bound]:
+        """Return the bounds of inputs that the file takes for indices."""
+        subgraph, tensors, _ = self.signatures[signature]
+        return index_bounds(self._document, subgraph, tensors)
 
     def run(self, signature: str, feed: Arrays) -> dict[str, np.ndarray]:
         """Run one invoke. Tensors are allocated again only if a shape changes."""
@@ -121,15 +128,17 @@ def original_functions(
     trust_model: bool = False,
     follow_links: bool = False,
     custom_objects: Mapping[str, Any] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> dict[str, Function]:
-    """Return the original for each signature of the file, by its name. Raises InputError if TensorFlow cannot load the
-    model, VerificationError if it has no such signature."""
+    """Return the original for each signature of the file, by its name. Raises InputError if TensorFlow cannot load the model,
+    VerificationError if it has no such signature. renamed: names that the file has for the model's."""
     if not model.exists():
         raise InputError(f"there is no model {model}")
     if model.is_dir():
         return _saved_model(ModelFiles(model, follow_links), list(file.signatures), tags)
     if model.suffix == ".pb":
-        return {name: _frozen_graph(model, name, file) for name in file.signatures}
+        own = {new: old for old, new in (renamed or {}).items()}
+        return {name: _frozen_graph(model, name, file, own) for name in file.signatures}
     function = _keras_model(model, trust_model, custom_objects)
     return dict.fromkeys(file.signatures, function)
 
@@ -190,7 +199,18 @@ def _trace(loaded: Any, concrete: Any, trace: Trace) -> Function:
     return Function({name: _spec(spec) for name, spec in specs.items()}, run)
 
 
-def _frozen_graph(model: Path, signature: str, file: TFLiteFile) -> Function:
+def renamed_function(function: Function, names: Mapping[str, str]) -> Function:
+    """Return a function whose inputs and outputs have other names: those of a file that was converted with --rename."""
+    names = {old.removesuffix(":0"): new for old, new in names.items()} | dict(names)
+
+    def run(feed: Arrays) -> dict[str, np.ndarray]:
+        results = function.run({name: feed[names.get(name, name)] for name in function.inputs})
+        return {names.get(name, name): array for name, array in results.items()}
+
+    return Function({names.get(name, name): spec for name, spec in function.inputs.items()}, run) if names else function
+
+
+def _frozen_graph(model: Path, signature: str, file: TFLiteFile, own: Mapping[str, str]) -> Function:
     """Return the part of a frozen graph between the tensors that the file's inputs and outputs are named after.
 
     It runs in a session, as TensorFlow 1 ran it: a function knows no ops that TensorFlow has given up since."""
@@ -206,7 +226,8 @@ def _frozen_graph(model: Path, signature: str, file: TFLiteFile) -> Function:
         tf.compat.v1.import_graph_def(proto, name="")
         session = tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(device_count={"GPU": 0}))
         session.run([op for op in graph.get_operations() if op.type in TABLE_WRITES])
-    _, inputs, outputs = file.signatures[signature]
+    _, *ends = file.signatures[signature]
+    inputs, outputs = ([own.get(name, name) for name in names] for names in ends)
     tensors = {}
     for name in (*inputs, *outputs):
         try:

@@ -1,11 +1,11 @@
 """Inputs to verify a file with: arrays of the caller's, or random ones that the model accepts.
 
-Inputs that the caller does not give are drawn with a fixed seed: floats from the standard normal distribution, whole
-numbers of 8 bits from their whole range and others from [0, 8), booleans with even odds, strings of three letters.
-Unknown dimensions beyond the batch get the size 7. Both are guesses about a model that may want other ones - fewer
-rows in an embedding, an image that survives five strides - so if TensorFlow refuses them smaller numbers, whole numbers
-for floats (Keras 2 declares the ids of an embedding as float32) and larger sizes are tried, and only if it refuses them
-all the caller is asked for shapes or data.
+Inputs that the caller does not give are drawn with a fixed seed: what the file looks up in a table from the numbers of
+its rows, whatever the input's type; other floats from the standard normal distribution, whole numbers of 8 bits from
+their whole range and others from [0, 8), booleans with even odds, strings of three letters. Unknown dimensions beyond
+the batch get the size 7. All are guesses about a model that may want other ones - an image that survives five strides -
+so if TensorFlow refuses them smaller numbers, whole numbers for floats (Keras 2 declares the ids of an embedding as
+float32) and larger sizes are tried, and only if it refuses them all the caller is asked for shapes or data.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from fuseconv.errors import InputError
 from fuseconv.runners import Arrays, Function, Spec, first_line
+from fuseconv.tfl.index_bounds import Bound
 
 _BATCHES = (1, 3)
 _SIZES = (7, 32, 64, 224)
@@ -26,29 +27,67 @@ _BOUNDS = (8, 2)
 
 
 class Range(NamedTuple):
-    """What is drawn: whole numbers below the first bound; floats below the second, and whole, unless it is None."""
+    """What is drawn: whole numbers below the first bound; floats below the second, and whole, unless it is None.
+
+    by_use: but inputs that are indices by the bounds of the tables that they are looked up in."""
 
     whole: int
     floats: int | None
+    by_use: bool = False
+
+
+class Draws:
+    """Draws the inputs of a signature.
+
+    bounds: of inputs that are indices. how: what was said of each input that was drawn, in words."""
+
+    def __init__(self, specs: Mapping[str, Spec], bounds: Mapping[str, Bound], random: np.random.Generator) -> None:
+        self.specs = specs
+        self.bounds = {name: bound for name, bound in bounds.items() if specs[name].dtype.kind in "iufV"}
+        self.random = random
+        self.how: dict[str, list[str]] = {name: [] for name in specs}
+
+    def ranges(self) -> list[Range]:
+        """Return the ranges to try, the likeliest first."""
+        kinds = {spec.dtype.kind for spec in self.specs.values()}
+        ranges = [Range(bound, None) for bound in (_BOUNDS if kinds & set("iu") else _BOUNDS[:1])]
+        ranges += [Range(bound, bound) for bound in _BOUNDS if kinds & set("fV")]
+        return [Range(_BOUNDS[0], None, True), *ranges] if self.bounds else ranges
+
+    def feed(self, batch: int, size: int, limits: Range) -> Arrays:
+        return {
+            name: _random_array(_shape(spec, batch, size), spec.dtype, self._limits(name, limits), self.random)
+            for name, spec in self.specs.items()
+        }
+
+    def tell(self, limits: Range) -> None:
+        """Remember that inputs were drawn from these ranges."""
+        for name, spec in self.specs.items():
+            said = _how(spec.dtype, self._limits(name, limits))
+            if limits.by_use and name in self.bounds:
+                said += f", as {self.bounds[name].op} looks them up"
+            if said not in self.how[name]:
+                self.how[name].append(said)
+
+    def _limits(self, name: str, limits: Range) -> Range:
+        rows = self.bounds[name].rows if limits.by_use and name in self.bounds else 0
+        return Range(rows, rows, True) if rows else limits._replace(by_use=False)
 
 
 Run = tuple[Arrays, dict[str, np.ndarray]]  # inputs, and what the original makes of them
 
 
 def random_batches(
-    original: Function, signature: str, specs: Mapping[str, Spec], dynamic: set[str], random: np.random.Generator
+    original: Function, signature: str, dynamic: set[str], draws: Draws
 ) -> Iterator[list[Run]]:
-    """Yield two runs on random inputs that the original accepts; two more with another size of what is not fixed: more
-    rows, and twice the other sizes if the original takes that."""
-    open_sizes = any(None in (spec.shape or ())[1:] for spec in specs.values())
-    whole = any(spec.dtype.kind in "iu" for spec in specs.values())
-    floats = any(spec.dtype.kind in "fV" for spec in specs.values())
+    """Yield two runs on random inputs that the original accepts; two more with another size of what is not fixed: more rows,
+    and twice the other sizes if the original takes that."""
+    open_sizes = any(None in (spec.shape or ())[1:] for spec in draws.specs.values())
     sizes: Sequence[int] = _SIZES if open_sizes else _SIZES[:1]
-    ranges = [Range(bound, None) for bound in (_BOUNDS if whole else _BOUNDS[:1])]
-    ranges += [Range(bound, bound) for bound in _BOUNDS if floats]
+    ranges = draws.ranges()
     for batch in _BATCHES if dynamic or open_sizes else _BATCHES[:1]:
-        first, size, ranges = _accepted(original, signature, specs, batch, sizes, ranges, random)
-        second, _, ranges = _accepted(original, signature, specs, batch, (size,), ranges, random)
+        first, size, ranges = _accepted(original, signature, batch, sizes, ranges, draws)
+        second, _, ranges = _accepted(original, signature, batch, (size,), ranges, draws)
         yield [first, second]
         sizes = (2 * size, size) if open_sizes else (size,)
 
@@ -56,17 +95,16 @@ def random_batches(
 def _accepted(
     original: Function,
     signature: str,
-    specs: Mapping[str, Spec],
     batch: int,
     sizes: Sequence[int],
     ranges: list[Range],
-    random: np.random.Generator,
+    draws: Draws,
 ) -> tuple[Run, int, list[Range]]:
     """Return a run that the original accepts, the size of the unknown dimensions in it, and the ranges of numbers that
     it has not refused: what one draw avoids the next may hit."""
     refusal: InputError | None = None
     for size, (index, limits) in itertools.product(sizes, enumerate(ranges)):
-        feed = _draw(specs, batch, size, limits, random)
+        feed = draws.feed(batch, size, limits)
         try:
             expected = call_original(original, signature, feed)
         except InputError as error:
@@ -74,13 +112,27 @@ def _accepted(
             continue
         # Nothing is compared if the image is used up before the last layer.
         if size == sizes[-1] or any(array.size for array in expected.values()):
+            draws.tell(limits)
             return (feed, expected), size, ranges[index:]
     assert refusal is not None
     raise refusal
 
 
-def _draw(specs: Mapping[str, Spec], batch: int, size: int, limits: Range, random: np.random.Generator) -> Arrays:
-    return {name: _random_array(_shape(spec, batch, size), spec.dtype, limits, random) for name, spec in specs.items()}
+def _how(dtype: np.dtype, limits: Range) -> str:
+    """Say in words what `_random_array` draws."""
+    if dtype == np.dtype(object):
+        return "three letters"
+    if dtype.kind == "b":
+        return "even odds"
+    if dtype.kind in "iu":
+        return "all numbers of 8 bits" if _whole_range(dtype, limits) else f"whole numbers below {limits.whole}"
+    if dtype.kind != "c" and limits.floats is not None:
+        return f"whole numbers below {limits.floats}"
+    return "normal distribution"
+
+
+def _whole_range(dtype: np.dtype, limits: Range) -> bool:
+    return dtype.itemsize == 1 and limits.whole == _BOUNDS[0] and not limits.by_use
 
 
 def _shape(spec: Spec, batch: int, size: int) -> tuple[int, ...]:
@@ -98,10 +150,10 @@ def _random_array(shape: tuple[int, ...], dtype: np.dtype, limits: Range, random
     if dtype.kind == "b":
         return random.integers(0, 2, shape).astype(np.bool_)
     if dtype.kind in "iu":
-        if dtype.itemsize == 1 and limits.whole == _BOUNDS[0]:
-            info = np.iinfo(dtype)
+        info = np.iinfo(dtype)
+        if _whole_range(dtype, limits):
             return random.integers(info.min, info.max + 1, shape, dtype=dtype)
-        return random.integers(0, limits.whole, shape, dtype=dtype)
+        return random.integers(0, min(limits.whole, int(info.max) + 1), shape, dtype=dtype)
     if dtype.kind != "c" and limits.floats is not None:
         return random.integers(0, limits.floats, shape).astype(dtype)
     values = random.standard_normal(shape)

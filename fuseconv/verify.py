@@ -19,10 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from fuseconv.cut_original import cut_function
 from fuseconv.errors import FuseconvError, InputError, VerificationError
 from fuseconv.fuse.plugins import load_registry
-from fuseconv.runners import Arrays, Dims, Function, Spec, TFLiteFile, original_functions
+from fuseconv.runners import Arrays, Dims, Function, Spec, TFLiteFile, original_functions, renamed_function
 from fuseconv.verification_inputs import (
+    Draws,
     as_bytes,
     call_original,
     dims_text,
@@ -69,7 +71,9 @@ class Comparison:
 
 @dataclass
 class Verification:
-    """The result: each output of each signature, and what was run: (signature, shapes of its inputs, invokes)."""
+    """The result: each output of each signature, and what was run: (signature, shapes of its inputs, invokes).
+
+    drawn: (signature, input, how it was drawn); empty where the caller gave the inputs."""
 
     model: str
     file: str
@@ -77,6 +81,7 @@ class Verification:
     rtol: float
     outputs: list[Comparison] = field(default_factory=list)
     runs: list[tuple[str, dict[str, tuple[int, ...]], int]] = field(default_factory=list)
+    drawn: list[tuple[str, str, str]] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
@@ -104,8 +109,9 @@ class Verification:
 
         `model` and `file`: the paths; `passed`; `atol` and `rtol`: an output passes if
         |actual - expected| <= atol + rtol * max|expected| for each element of each run; `runs`: `{"signature",
-        "inputs": {name: shape}, "invokes"}`; `outputs`: `{"signature", "output", "type", "shapes", "absolute",
-        "relative", "passed", "why"}` with the largest differences over all runs, null where they are not finite.
+        "inputs": {name: shape}, "invokes"}`; `drawn`: `{"signature", "input", "how"}`, in words, of random inputs;
+        `outputs`: `{"signature", "output", "type", "shapes", "absolute", "relative", "passed", "why"}` with the largest
+        differences over all runs, null where they are not finite.
         """
         return {
             "model": self.model,
@@ -117,6 +123,7 @@ class Verification:
                 {"signature": signature, "inputs": {name: list(shape) for name, shape in shapes.items()}, "invokes": n}
                 for signature, shapes, n in self.runs
             ],
+            "drawn": [{"signature": signature, "input": name, "how": how} for signature, name, how in self.drawn],
             "outputs": [
                 {
                     "signature": output.signature,
@@ -180,7 +187,11 @@ def verify(
     rtol: float = RTOL,
     signatures: Sequence[str] = (),
     tags: Sequence[str] = (),
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename: Mapping[str, str] | None = None,
     input_shapes: Mapping[str, Sequence[int | None]] | None = None,
+    batch_size: int | None = None,
     plugins: Sequence[str] = (),
     trust_model: bool = False,
     follow_links: bool = False,
@@ -191,20 +202,28 @@ def verify(
     model: what `convert` takes. tflite: the file's path, or its bytes. data: an .npz file, or arrays, by input name, to
     run instead of random ones (the second batch then has two rows more, the first ones again). signatures: those to
     run, by default every one of the file, or every one that the data serves. tags, plugins, trust_model,
-    follow_links: as for `convert`. input_shapes: sizes for dimensions that the model leaves open.
+    follow_links, inputs, outputs, rename: as for `convert`. input_shapes: sizes for dimensions that the model leaves
+    open, batch_size for first ones, by the names that the file has.
 
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model.
     """
+    if batch_size is not None and batch_size < 1:
+        raise InputError(f"a batch size of {batch_size} makes no sense; it must be at least 1")
     for option, tolerance in (("atol", atol), ("rtol", rtol)):
         if not 0 <= tolerance < math.inf:
             raise InputError(f"{option} is {tolerance}, which is no tolerance")
     file = TFLiteFile(tflite)
     names = _signature_names(file, signatures)
     custom_objects = load_registry(plugins).custom_objects if plugins else None
-    originals = original_functions(
-        Path(model), file, tags=tags, trust_model=trust_model, follow_links=follow_links, custom_objects=custom_objects
-    )
+    reading: dict[str, Any] = {
+        "tags": tags, "trust_model": trust_model, "follow_links": follow_links, "custom_objects": custom_objects
+    }  # fmt: skip
+    if (inputs or outputs) and Path(model).suffix != ".pb":
+        originals = dict.fromkeys(names, cut_function(Path(model), names[0], inputs, outputs, **reading))
+    else:
+        originals = original_functions(Path(model), file, renamed=rename or {}, **reading)
+    originals = {name: renamed_function(function, rename or {}) for name, function in originals.items()}
     given = load_data(data)
     if given is not None and not signatures:
         names = [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
@@ -215,7 +234,8 @@ def verify(
     for name in names:
         if name not in originals:
             raise VerificationError(f"{result.file or 'the file'} has a signature {name!r}, which the model has not")
-        _verify_signature(result, name, originals[name], file, given, dict(input_shapes or {}), seed)
+        specs = _agree(name, originals[name].inputs, file.inputs(name), input_shapes or {}, batch_size, given or {})
+        _verify_signature(result, name, originals[name], file, given, specs, seed)
     return result
 
 
@@ -225,13 +245,13 @@ def _verify_signature(
     original: Function,
     file: TFLiteFile,
     given: Arrays | None,
-    shapes: Mapping[str, Sequence[int | None]],
+    specs: dict[str, Spec],
     seed: int,
 ) -> None:
-    specs = _agree(signature, original.inputs, file.inputs(signature), shapes, given or {})
     dynamic = {name for name, spec in specs.items() if spec.shape and spec.shape[0] is None}
     if given is None:
-        batches = random_batches(original, signature, specs, dynamic, np.random.default_rng(seed))
+        draws = Draws(specs, file.index_bounds(signature), np.random.default_rng(seed))
+        batches = random_batches(original, signature, dynamic, draws)
     else:
         batches = given_batches(original, signature, specs, dynamic, given)
     rows: dict[str, Comparison] = {}
@@ -249,6 +269,8 @@ def _verify_signature(
                 row.add(array, actual[name], result.atol, result.rtol)
             count += 1
         result.runs.append((signature, {name: array.shape for name, array in feed.items()}, count))
+    if given is None:
+        result.drawn += [(signature, name, ", then ".join(how)) for name, how in draws.how.items()]
     failed = [row for row in rows.values() if not row.passed]
     if failed:
         # Of random numbers, or state that counts, no file can make the same.
@@ -264,6 +286,7 @@ def _agree(
     model: Mapping[str, Spec],
     file: Mapping[str, Spec],
     shapes: Mapping[str, Sequence[int | None]],
+    batch_size: int | None,
     given: Arrays,
 ) -> dict[str, Spec]:
     """Return what each input takes by what the model, the file and the caller say; a known size wins over an unknown
@@ -285,6 +308,8 @@ def _agree(
             shape = (None,) * given[name].ndim
         if shape is None:
             raise InputError(f"the rank of the input {name!r} is not known: give --input-shape {name}=...")
+        if batch_size is not None and shape and shape[0] is None:
+            shape = (batch_size, *shape[1:])
         specs[name] = Spec(spec.dtype, shape)
     return specs
 

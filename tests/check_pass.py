@@ -68,6 +68,7 @@ def check_pass(
 def _options() -> dict[str, Any]:
     registry = _registry()
     return {
+        "inputs": (), "outputs": (), "rename": {},
         "input_shapes": {}, "batch_size": None, "fusions": registry.fusions, "rules": registry.rules, "rnn": "fused",
         "rnn_state": "written", "explain": False, "custom": CustomOps(), "unroll_policy": UnrollPolicy("fused"),
         "body_check": BodyCheck("never", lambda module: b""),

@@ -15,7 +15,7 @@ ROOT = Path(fuseconv.__file__).parent
 LAYERS = [
     {"cli"},
     {"testing", "verify"},
-    {"verification_inputs"},
+    {"cut_original", "verification_inputs"},
     {"runners"},
     {"api"},
     {"pipeline"},
@@ -37,7 +37,7 @@ STAGES = {
 GUESTS = {
     "click": ({"cli"}, False),
     "rich": ({"report"}, False),
-    "tensorflow": ({"load", "verification_inputs", "runners", "tf", "testing"}, True),
+    "tensorflow": ({"cut_original", "load", "verification_inputs", "runners", "tf", "testing"}, True),
     "keras": ({"load", "verify", "runners"}, True),
     "tf_keras": ({"load", "verify", "runners"}, True),
 }

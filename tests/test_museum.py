@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,16 +48,16 @@ def test_what_the_table_says_of_tfliteconverter_is_true() -> None:
     assert {outcome.case: str(outcome) for outcome in ask(list(CASES), "peer", 120.0)} == states
 
 
-def _case(make: object, **changes: object) -> Case:
-    kept = {"name": "x", "theme": "x", "sources": ("here",), "wrong": "x", "make": make, "specs": (spec(None, 2),)}
+def _case(make: Any, **changes: Any) -> Case:
+    kept: dict[str, Any] = {"name": "x", "theme": "x", "sources": ("here",), "wrong": "x", "make": make, "specs": (spec(None, 2),)}
     return Case(**{**kept, "inputs": None, "refused": "", "kernel": "", "pending": "", **changes})
 
 
-def _converted(make: object) -> object:
+def _converted(make: Any) -> Any:
     """Another function's file, whatever is asked for."""
     data: list[bytes] = []
 
-    def keep(folder: object) -> str:
+    def keep(folder: Path) -> str:
         import fuseconv
 
         data.append(fuseconv.convert(folder).data or b"")

@@ -30,6 +30,14 @@ _PATH = click.Path(readable=False)
 _model = click.argument("model", type=_PATH)
 _shape = click.option("--input-shape", "input_shape", metavar="NAME=1,28,28", multiple=True,
                       help="The shape of an input; ? for a dimension that stays dynamic. Repeatable.")  # fmt: skip
+_inputs = click.option("--inputs", metavar="NAME,...", multiple=True,
+                       help="Tensors to feed: the model is cut there. Names of nodes (call/node, node:1) or layers.")
+_outputs = click.option("--outputs", metavar="NAME,...", multiple=True,
+                        help="Tensors to return in place of the signature's outputs. Names as for --inputs.")
+_rename = click.option("--rename", metavar="OLD=NEW", multiple=True,
+                       help="A new name for an input or output, by which other options know it. Repeatable.")
+_batch_size = click.option("--batch-size", type=click.IntRange(min=1),
+                           help="The size of every unknown first dimension.")  # fmt: skip
 _signature = click.option("--signature", "signatures", metavar="NAME", multiple=True,
                           help="A signature to take; all of them by default. Repeatable.")  # fmt: skip
 _tags = click.option("--tags", metavar="TAG,...", multiple=True, help="The tags of a SavedModel's meta graph.")
@@ -50,10 +58,11 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("-o", "--output", type=_PATH, required=True, help="The .tflite file to write.")
 @_signature
 @_tags
-@click.option("--inputs", metavar="NAME,...", multiple=True, help="The input tensors of a frozen graph.")
-@click.option("--outputs", metavar="NAME,...", multiple=True, help="The output tensors of a frozen graph.")
+@_inputs
+@_outputs
+@_rename
 @_shape
-@click.option("--batch-size", type=click.IntRange(min=1), help="The size of every unknown first dimension.")
+@_batch_size
 @_plugin
 @click.option("--fuse", metavar="GLOB", multiple=True, help="Only fusions of this name. Repeatable.")
 @click.option("--no-fuse", metavar="GLOB", multiple=True, help="No fusions of this name. Repeatable.")
@@ -79,31 +88,35 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @_data
 @_atol
 @_rtol
+@click.option("--seed", type=click.IntRange(min=0), help="Seeds the random inputs of --verify.")
 @click.pass_obj
 def convert(
     terminal: Terminal,
     model: str,
     output: str,
     input_shape: tuple[str, ...],
+    rename: tuple[str, ...],
     report_path: str | None,
     verifies: bool,
     data: str | None,
     atol: float | None,
     rtol: float | None,
+    seed: int | None,
     **options: Any,
 ) -> None:
     """Convert MODEL to a .tflite file.
 
     MODEL is a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen graph (.pb).
     """
-    if not verifies and (data, atol, rtol) != (None, None, None):
-        raise InputError("--data, --atol and --rtol say how to verify: add --verify")
+    how = _given(data=data, atol=atol, rtol=rtol, seed=seed)
+    if how and not verifies:
+        raise InputError("--data, --atol, --rtol and --seed say how to verify: add --verify")
     from fuseconv.cli.conversion import convert_to_file
 
     for several in ("tags", "inputs", "outputs"):
         options[several] = _split(options[several])
-    options["input_shapes"] = _shapes(input_shape)
-    verifying = _given(data=data, atol=atol, rtol=rtol) if verifies else None
+    options["input_shapes"], options["rename"] = _shapes(input_shape), _new_names(rename)
+    verifying = how if verifies else None
     written = convert_to_file(terminal, model, output, report_path, verifying, options)
     for warning in written.report.warnings:
         terminal.warn(warning)
@@ -131,7 +144,11 @@ def inspect(terminal: Terminal, file: str) -> None:
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seeds the random inputs.")
 @_signature
 @_tags
+@_inputs
+@_outputs
+@_rename
 @_shape
+@_batch_size
 @_plugin
 @_trust
 @_links
@@ -141,6 +158,9 @@ def verify(
     model: str,
     file: str,
     tags: tuple[str, ...],
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    rename: tuple[str, ...],
     input_shape: tuple[str, ...],
     atol: float | None,
     rtol: float | None,
@@ -149,18 +169,19 @@ def verify(
     """Run MODEL in TensorFlow and FILE in LiteRT on the same inputs, and compare the outputs.
 
     Every signature runs twice in a row, and where the batch is dynamic twice more with another batch. The inputs are
-    random unless --data gives them. This runs the model: verify only models that you would run.
+    random unless --data gives them. Of a file of a part of the model, give the --inputs, --outputs and --rename that it
+    was converted with. This runs the model: verify only models that you would run.
     """
-    shapes = _shapes(input_shape)
+    options["input_shapes"], options["rename"] = _shapes(input_shape), _new_names(rename)
+    for name, several in (("tags", tags), ("inputs", inputs), ("outputs", outputs)):
+        options[name] = _split(several)
 
     from fuseconv.report.terminal import show_verification
     from fuseconv.verify import verify as compare
 
     with terminal.progress() as update:
         update("verify")
-        verification = compare(
-            model, file, tags=_split(tags), input_shapes=shapes, **_given(atol=atol, rtol=rtol), **options
-        )
+        verification = compare(model, file, **_given(atol=atol, rtol=rtol), **options)
     document = verification.to_json()
     terminal.result(document, lambda out: show_verification(out, document), verification.failure)
 
@@ -244,3 +265,16 @@ def _shapes(values: tuple[str, ...]) -> dict[str, tuple[int | None, ...]]:
             raise InputError(f"--input-shape gives {name} twice")
         shapes[name] = shape
     return shapes
+
+
+def _new_names(values: tuple[str, ...]) -> dict[str, str]:
+    """("x=y",) -> {"x": "y"}"""
+    names: dict[str, str] = {}
+    for value in values:
+        old, _, new = value.partition("=")
+        if not old or not new or "=" in new:
+            raise InputError(f"--rename {value} is no new name: write OLD=NEW")
+        if old in names:
+            raise InputError(f"--rename gives {old} two names")
+        names[old] = new
+    return names

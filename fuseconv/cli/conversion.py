@@ -91,7 +91,8 @@ def _verify(model: str, path: Path, options: dict[str, Any], verifying: dict[str
     """Compare a file that was written with the model, which is read with the options of the conversion."""
     from fuseconv.verify import verify
 
-    shared = ("tags", "plugins", "trust_model", "follow_links", "input_shapes")
+    shared = ("tags", "plugins", "trust_model", "follow_links", "inputs", "outputs", "rename",
+              "input_shapes", "batch_size")  # fmt: skip
     return verify(model, path, **{name: options[name] for name in shared}, **verifying)
 
 

@@ -29,8 +29,9 @@ def load(
     """Return the module of a model: a SavedModel directory, a Keras file (.keras, .h5, .hdf5) or a frozen GraphDef
     (.pb).
 
-    signatures, tags: of a SavedModel. inputs, outputs: names of a frozen graph's tensors; what is not given is found.
-    Given for another kind of model, they are refused. trust_model, custom_objects: for Keras files, whether their own
+    signatures, tags: of a SavedModel; given for another kind of model, they are refused. inputs, outputs: names of a
+    frozen graph's tensors; what is not given is found. Other models are loaded whole, for the pass `cut-signature` to
+    take from them. trust_model, custom_objects: for Keras files, whether their own
     code may run, and the classes and functions that are not Keras's, by name. follow_links: read files of a SavedModel
     that are links out of its directory. warn: is told what the user should know of the loading.
     Raises InputError, which says what is wrong with the path or the model."""
@@ -41,13 +42,11 @@ def load(
         from fuseconv.files import ModelFiles
         from fuseconv.load import saved_model
 
-        _refuse_options(f"{path} is a SavedModel; --signature chooses from it", inputs=inputs, outputs=outputs)
         module = saved_model.load(ModelFiles(path, follow_links), signatures=signatures, tags=tags)
     elif path.suffix.lower() in _KERAS_SUFFIXES:
         from fuseconv.load import keras_file
 
-        kind = f"{path} is a Keras file, which has one signature and all of whose inputs and outputs are taken"
-        _refuse_options(kind, signature=signatures, tags=tags, inputs=inputs, outputs=outputs)
+        _refuse_options(f"{path} is a Keras file, which has one signature", signature=signatures, tags=tags)
         module = keras_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
     else:
         from fuseconv.load import frozen_graph

@@ -29,11 +29,17 @@ def load(files: ModelFiles, *, signatures: Sequence[str] = (), tags: Sequence[st
     signatures: the names of those to take; nothing: all, "serving_default" first. tags: of the meta graph to take;
     nothing: the one tagged "serve", or the only one, or the one without tags, which is how modules for TensorFlow 1's
     Hub have what is not for training. Raises InputError if something is not there or is damaged."""
+    meta = meta_graph(files, tags)
+    chosen = _chosen(meta, signatures)
+    return _Loader(files, meta).load(chosen)
+
+
+def meta_graph(files: ModelFiles, tags: Sequence[str] = ()) -> Any:
+    """Return the meta graph that `load` takes, with signatures of its functions if it has none. Raises as that does."""
     meta = _meta_graph(_read(files), tags, files.root)
     if not meta.signature_def.keys() - _NO_SIGNATURES:
         add_signatures(meta)
-    chosen = _chosen(meta, signatures)
-    return _Loader(files, meta).load(chosen)
+    return meta
 
 
 def chosen_tags(files: ModelFiles, tags: Sequence[str] = ()) -> list[str]:

@@ -19,6 +19,8 @@ in the order in which things happened, so that the same conversion gives the sam
   empty.
 - `emitted`: each op of the file as `{"subgraph", "index", "type", "sources"}`: its place in the file, its type (the
   custom code of a custom op) and the nodes of the model that it stands for.
+- `cut`: `{"inputs", "outputs"}`, the tensors that were made ends of the signature: their names in full by the names
+  that were given; empty where the signature has its own. `renamed`: new names of inputs and outputs by the old ones.
 - `warnings`: sentences for the user.
 - `passes`: `{"name", "changes", "seconds"}` of each run of a pass, in order; changes count the edits of ops, 0 where
   the pass left the module as it was.
@@ -71,6 +73,8 @@ def to_json(report: Report) -> dict[str, Any]:
             {"subgraph": op.subgraph, "index": op.index, "type": op.type, "sources": list(op.sources)}
             for op in report.emitted
         ],
+        "cut": {"inputs": dict(report.cut.inputs), "outputs": dict(report.cut.outputs)},
+        "renamed": dict(report.renamed),
         "warnings": list(report.warnings),
         "passes": [
             {"name": run.name, "changes": run.changes, "seconds": round(run.seconds, 6)} for run in report.passes

@@ -49,12 +49,20 @@ class PassRun(NamedTuple):
     changes: int
 
 
+class Cut(NamedTuple):
+    """The tensors at which a signature was cut: their names in full, by the names that the user gave."""
+
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+
+
 @dataclass
 class Report:
     """Collect records while a model is converted.
 
     model and output: the paths as they were given; output is empty where the bytes are returned instead.
-    sources: each node of the model with its op type. seconds: by stage. passes: their runs, in order.
+    sources: each node of the model with its op type. seconds: by stage. passes: their runs, in order. cut: where the
+    signature was cut, if it was; renamed: new names of inputs and outputs by the old ones.
     """
 
     model: str = ""
@@ -66,6 +74,8 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict)
     output_bytes: int = 0
     passes: list[PassRun] = field(default_factory=list)
+    cut: Cut = field(default_factory=lambda: Cut({}, {}))
+    renamed: dict[str, str] = field(default_factory=dict)
 
     def source(self, name: str, type: str) -> None:
         """Register a node of the model; `account` must know its fate in the end."""

@@ -67,6 +67,9 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
             _show_pass_runs(out, report)
     elif counts := _removed(report):
         line(out, "Removed", " · ".join(f"{n} {escape_controls(rule)}" for rule, n in counts.most_common()))
+    cut = {**report.cut.inputs, **report.cut.outputs}
+    if cut:
+        line(out, "Cut", " · ".join(escape_controls(f"{name} at {tensor}") for name, tensor in cut.items()))
     totals = report.totals()
     parts = [f"{totals[fate]} {fate}" for fate in ("fused", "lowered", "folded", "removed", "unsupported")]
     line(out, "Ops", f"{len(report.sources)} -> {len(report.emitted)}  ({', '.join(parts)})")
@@ -145,6 +148,8 @@ def show_verification(out: Console, document: Mapping[str, Any]) -> None:
     for run in document["runs"]:
         shapes = ", ".join(f"{escape_controls(name)}{shape_text(shape)}" for name, shape in run["inputs"].items())
         line(out, "Run", f"{escape_controls(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
+    for row in document["drawn"]:
+        line(out, "Drawn", f"{escape_controls(row['signature'])} {escape_controls(row['input'])}: {row['how']}".strip())
     line(out, "Allowed", f"{document['atol']:g} + {document['rtol']:g} of the largest expected value")
 
 

@@ -16,6 +16,7 @@ _WRITES = re.compile(
 )
 # Ops that only check, log or order; a converted model has no use for them.
 _IDLE = re.compile(r"tf\.(Assert|NoOp|Print(V2)?|\w*Summary(V2)?|Timestamp)$")
+_LOCAL = re.compile(r"tf\.(TensorArray|Stack)")
 # Ops whose results differ from one run to the next, or that make or read state which others write.
 _VARYING = re.compile(
     r"tf\.(Random(?!Shuffle$)|Parameterized|TruncatedNormal|Multinomial|StatefulRandom|StatefulUniform|StatefulTruncated"
@@ -60,6 +61,11 @@ def _matches(pattern: re.Pattern[str], kind: str) -> bool:
 @functools.cache
 def _repeats(kind: str) -> bool:
     return _VARYING.match(kind) is None and _WRITES.match(kind) is None
+
+
+def is_local(op: Op) -> bool:
+    """Return True for an op on state that a run makes for itself, and hands to what reads it: arrays, stacks."""
+    return _matches(_LOCAL, op.kind)
 
 
 def is_idle(op: Op) -> bool:

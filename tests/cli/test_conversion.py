@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from fuseconv import cli
 from fuseconv.cli.conversion import convert_to_file
 from fuseconv.cli.terminal import Terminal
 from fuseconv.errors import InputError, UnsupportedError
@@ -39,3 +42,35 @@ def test_a_report_that_cannot_be_written_comes_first(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--report .* would overwrite the --output"):
         convert_to_file(QUIET, model(tmp_path, "Neg"), str(out), str(out), None, {})
     assert not out.exists()
+
+
+def convert(folder: Path, *options: str) -> Result:
+    testdata = Path(__file__).parents[2] / "testdata" / "two_signatures"
+    return CliRunner().invoke(cli.main, ["convert", str(testdata), "-o", str(folder / "y.tflite"), *options])
+
+
+def test_a_cut_and_new_names_are_in_the_report(tmp_path: Path) -> None:
+    names = json.loads(convert(tmp_path, "--signature", "encode", "--json").stdout)
+    node = next(name for name, source in names["sources"].items() if source["fate"] in ("lowered", "fused"))
+    done = convert(tmp_path, "--signature", "encode", "--outputs", node, "--rename", f"{node}=code", "--json")
+    document = json.loads(done.stdout)
+    assert document["cut"] == {"inputs": {}, "outputs": {node: f"{node}:0"}}
+    assert document["renamed"] == {node: "code"}
+    again = convert(tmp_path, "--signature", "encode", "--outputs", node)
+    assert f"\nCut       {node} at {node}:0\n" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--outputs", "nowhere_at_all"], "--outputs nowhere_at_all: the model has no tensor or layer of that name"),
+        (["--rename", "x"], "--rename x is no new name: write OLD=NEW"),
+        (["--rename", "x=y=z"], "--rename x=y=z is no new name"),
+        (["--rename", "x=y", "--rename", "x=z"], "--rename gives x two names"),
+        (["--rename", "nowhere_at_all=y"], "no signature has an input or output nowhere_at_all"),
+    ],
+)
+def test_names_that_mean_nothing(tmp_path: Path, options: list[str], why: str) -> None:
+    done = convert(tmp_path, "--signature", "encode", *options)
+    assert done.exit_code == 2 and why in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -51,8 +51,7 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "model, option",
     [
-        ("two_signatures", "inputs"), ("two_signatures", "outputs"), ("frozen.pb", "signatures"), ("frozen.pb", "tags"),
-        ("keras3.keras", "signatures"), ("keras3.keras", "outputs"),
+        ("frozen.pb", "signatures"), ("frozen.pb", "tags"), ("keras3.keras", "signatures"), ("keras3.keras", "tags"),
     ],
 )  # fmt: skip
 def test_options_of_another_kind_of_model_are_refused(model: str, option: str) -> None:

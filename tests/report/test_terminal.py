@@ -66,6 +66,7 @@ serving_default  mask    bool     [1]                             0         0  o
 encode           code    float32  [1,4]                           -         -  the shape [1, 5] instead of [1, 4]
 Run       serving_default 2 times in a row on x[1,28,28]
 Run       encode 2 times in a row on x[], words[3]
+Drawn     encode x: normal distribution
 Allowed   1e-06 + 0.0001 of the largest expected value
 """
 
@@ -106,6 +107,7 @@ def test_a_verification() -> None:
             {"signature": "serving_default", "inputs": {"x": [1, 28, 28]}, "invokes": 2},
             {"signature": "encode", "inputs": {"x": [], "words": [3]}, "invokes": 2},
         ],
+        "drawn": [{"signature": "encode", "input": "x", "how": "normal distribution"}],
         "outputs": [
             {**row, "signature": "serving_default", "output": "class", "shapes": [[1, 10], [3, 10]],
              "absolute": 1.19e-7, "relative": 2.38e-7},

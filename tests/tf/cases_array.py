@@ -169,6 +169,23 @@ row("DecodeRaw", lambda b: [np.array([b"abcd", b"efgh"], object)], out_type=tf.i
 row("RegexFullMatch", lambda b: [_WORDS, np.array(b"a.*", object)])
 row("StaticRegexFullMatch", lambda b: [_WORDS], pattern="a.*")
 row("StaticRegexReplace", lambda b: [_WORDS], pattern="a", rewrite="b")
+_EXAMPLE = tf.train.Example(features=tf.train.Features(feature={
+    "a": tf.train.Feature(float_list=tf.train.FloatList(value=[1, 2, 3])),
+    "b": tf.train.Feature(int64_list=tf.train.Int64List(value=[4, 5])),
+})).SerializeToString()  # fmt: skip
+_KEYS, _NONE = np.array([b"a"], object), np.array([], object)
+_LONG = np.zeros([0], np.int64)
+row("ParseExample", lambda b: [np.array([_EXAMPLE] * b, object), _NONE, [b"b"], [b"a"], [f(0)]],
+    sparse_types=[tf.int64], dense_shapes=[[3]], fresh=True)  # fmt: skip
+row("ParseExample", lambda b: [np.array([_EXAMPLE] * b, object), _NONE, [], [b"a", b"b"], [f(0), _LONG]],
+    sparse_types=[], dense_shapes=[[3], [2, 1]], name="dense")  # fmt: skip
+row("ParseExampleV2", lambda b: [np.array([_EXAMPLE] * b, object), _NONE, _NONE, _KEYS, _NONE, [f(0)]],
+    num_sparse=0, sparse_types=[], ragged_value_types=[], ragged_split_types=[], dense_shapes=[[3]])  # fmt: skip
+row("ParseExampleV2", lambda b: [np.array([_EXAMPLE] * b, object), _NONE, np.array([b"b"], object), _KEYS, _NONE,
+    [f(1)]], num_sparse=1, sparse_types=[tf.int64], ragged_value_types=[], ragged_split_types=[], dense_shapes=[[-1]],
+    fresh=True, name="sparse")  # fmt: skip
+row("ParseSingleExample", lambda b: [np.array(_EXAMPLE, object), [_LONG]], num_sparse=1, sparse_keys=["a"],
+    dense_keys=["b"], sparse_types=[tf.float32], dense_shapes=[[2]], fresh=True)  # fmt: skip
 row("StringToNumber", lambda b: [np.array([b"1", b"2.5"], object)])
 row("AsString", lambda b: [n(b, 2)])
 row("AsString", lambda b: [n(b, 2)], name="wide", width=6, fill="0")

@@ -16,7 +16,7 @@ from fuseconv.ir.rewriter import Speculative
 from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
 from fuseconv.lower.engine.custom import CustomOps
-from fuseconv.lower.engine.unsupported_ops import unsupported_reason
+from fuseconv.lower.engine.unsupported_ops import how_to_feed, unsupported_reason
 from fuseconv.lower.rules import Lowering, Unsupported
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -52,8 +52,10 @@ def lower(
             for name, value in zip(signature.inputs, signature.graph.inputs)
             if value.shape is None and not value.dtype.is_handle
         ]
+        advised = [(op, _with_advice(op, why, op.type in rules, custom)) for op, why in refused[::-1]]
+        count = Counter(op.type for op, _ in advised)
         raise unsupported(
-            [(op, _with_advice(op, why, op.type in rules, custom)) for op, why in refused[::-1]], unranked
+            [(op, why + (how_to_feed(op, module) if count[op.type] == 1 else "")) for op, why in advised], unranked
         )
     _warn_of_custom_ops(made, custom, report)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fuseconv.ir.graph import Graph, Module, Op, Value
+
 _FUNCTIONS = "TFLite has no kernel that comes near this function"
 _LINEAR = (
     "TFLite has no kernel for linear algebra beyond products; "
@@ -108,6 +110,9 @@ _WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
     "XlaCallModule": "it holds a StableHLO module; export TensorFlow's own operations instead",
 }
 
+# Ops whose results can be computed before the model is run, and be fed.
+_FED = frozenset({op for why in (_STRINGS, _FILES, _DATASETS) for op in _FAMILIES[why].split()})
+
 
 def reasons() -> dict[str, str]:
     """Return the sentences that say why ops cannot be converted, each with the ops it applies to."""
@@ -120,3 +125,28 @@ def reasons() -> dict[str, str]:
 def unsupported_reason(op: str) -> str:
     """Return the reason why a TF op without a lowering rule cannot be converted."""
     return _WHY.get(op, "no rule lowers this op")
+
+
+def how_to_feed(op: Op, module: Module) -> str:
+    """Return which --inputs cut the model behind an op whose results can be fed; empty if that cannot be said."""
+    graphs = [signature for signature in module.signatures if op in signature.graph.ops] if op.type in _FED else []
+    results = [result for result in op.results if result.uses]
+    if not graphs or op.name not in op.sources or any(result.dtype.tflite is None for result in results):
+        return ""
+    (signature,) = graphs
+    others = [n for n, v in zip(signature.inputs, signature.graph.inputs) if _needed_besides(v, op, signature.graph)]
+    names = [f"{op.name}:{result.index}" for result in results]
+    which = f" --signature {signature.names[0]}" if len(module.signatures) > 1 else ""
+    return f"; --inputs {','.join([*names, *others])}{which} cuts the model behind it"
+
+
+def _needed_besides(value: Value, op: Op, graph: Graph) -> bool:
+    """Return whether the outputs of a graph need an input, though an op's results are fed."""
+    found = {op}
+    pending = list(value.uses)
+    while pending:
+        reader = pending.pop()
+        if reader not in found:
+            found.add(reader)
+            pending += [each for result in reader.results for each in result.uses]
+    return graph.terminator in found

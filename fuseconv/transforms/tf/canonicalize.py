@@ -17,6 +17,7 @@ from fuseconv.tf import shape_functions
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.folders.cost import numpy_cost, tensorflow_cost
 from fuseconv.tf.folders.tensorflow import evaluate_with_tensorflow
+from fuseconv.tf.resource_alias import aliases
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tf.symbolic_content import content
 from fuseconv.tf.traits import FORWARDS, LOOPS, RUNNERS, VARIABLES
@@ -46,6 +47,40 @@ def canonicalize(module: Module, report: Report) -> None:
     for signature in module.signatures:
         walk.graph(signature.graph)
     remove_dead_code(module, report)
+
+
+def infer_shapes(module: Module) -> None:
+    """Infer the shapes of all tensors as `canonicalize` does, and change nothing else."""
+    changed = _read_tensors(module)
+    walk = _Walk(module, Report())
+    walk.only_infer = True
+    for signature in module.signatures:
+        walk.graph(signature.graph)
+    for op, kind, attrs, operands in changed:
+        op.set_kind(kind)
+        op.attrs = attrs
+        op.set_operands(operands)
+
+
+def _read_tensors(module: Module) -> list[tuple[Op, str, dict[str, Any], list[Value | None]]]:
+    """Let ops that gather from variables, whose handles tell no shape, gather from tensors of their shapes; return what
+    these ops were. What reads a variable gets its shape."""
+    changed = []
+    for handle, names in aliases(module, VARIABLES).items():
+        variable = module.variables.get(next(iter(names))) if len(names) == 1 else None
+        if variable is None:
+            continue
+        for op in list(handle.uses):
+            tensor = Value(variable.dtype, variable.shape)
+            if op.kind == "tf.ReadVariableOp":
+                op.result.shape = variable.shape
+            elif op.kind in ("tf.ResourceGather", "tf.ResourceGatherNd"):
+                changed.append((op, op.kind, op.attrs, op.operands))
+                axis = constant(np.array(op.attrs.get("batch_dims", 0), np.int32))
+                operands = [tensor, *op.operands[1:]]
+                op.set_operands([*operands, axis] if op.kind == "tf.ResourceGather" else operands)
+                op.set_kind("tf.GatherV2" if op.kind == "tf.ResourceGather" else "tf.GatherNd")
+    return changed
 
 
 class _Walk:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fuseconv.fuse.registry import Registry
-from fuseconv.lower.engine.unsupported_ops import reasons, unsupported_reason
+from fuseconv.lower.engine.unsupported_ops import how_to_feed, reasons, unsupported_reason
+from tests.tf.text_cases import module_of
 
 
 def test_each_op_has_the_sentence_that_speaks_of_it() -> None:
@@ -15,3 +16,25 @@ def test_each_op_has_the_sentence_that_speaks_of_it() -> None:
 
 def test_no_op_with_a_rule_is_among_them() -> None:
     assert not {op for ops in reasons().values() for op in ops.split()} & Registry.builtin().rules.keys()
+
+
+def test_what_can_be_fed_is_named_with_the_inputs_that_are_needed_besides() -> None:
+    module, _ = module_of("""
+    main {
+      input %file: string[]
+      input %gain: float32[]
+      input %rate: float32[]
+      %size: int32[]; %wave: float32[n] = tf.DecodeWav(%file)
+      %g: float32[n] = tf.Mul(%wave, %gain)
+      %r: float32[] = tf.Neg(%rate)
+      %q: float32[n] = tf.Qr(%g)
+      return %q
+    }
+    """)
+    graph = module.signatures[0].graph
+    decode, last = graph.ops[0], graph.ops[-1]
+    decode.sources, last.sources = ("size",), ("q",)
+    assert how_to_feed(decode, module) == "; --inputs size:1,i1 cuts the model behind it"
+    assert how_to_feed(last, module) == ""  # it may be what the model is for
+    decode.sources = ("another",)
+    assert how_to_feed(decode, module) == ""  # a pass made it: no node of the model has its name
