@@ -130,8 +130,8 @@ def original_functions(
     custom_objects: Mapping[str, Any] | None = None,
     renamed: Mapping[str, str] | None = None,
 ) -> dict[str, Function]:
-    """Return the original for each signature of the file, by its name. Raises InputError if TensorFlow cannot load the model,
-    VerificationError if it has no such signature. renamed: names that the file has for the model's."""
+    """Return the original for each signature of the file, by its name. Raises InputError if TensorFlow cannot load the
+    model, VerificationError if it has no such signature. renamed: names that the file has for the model's."""
     if not model.exists():
         raise InputError(f"there is no model {model}")
     if model.is_dir():

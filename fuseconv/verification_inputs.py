@@ -80,8 +80,8 @@ Run = tuple[Arrays, dict[str, np.ndarray]]  # inputs, and what the original make
 def random_batches(
     original: Function, signature: str, dynamic: set[str], draws: Draws
 ) -> Iterator[list[Run]]:
-    """Yield two runs on random inputs that the original accepts; two more with another size of what is not fixed: more rows,
-    and twice the other sizes if the original takes that."""
+    """Yield two runs on random inputs that the original accepts; two more with another size of what is not fixed: more
+    rows, and twice the other sizes if the original takes that."""
     open_sizes = any(None in (spec.shape or ())[1:] for spec in draws.specs.values())
     sizes: Sequence[int] = _SIZES if open_sizes else _SIZES[:1]
     ranges = draws.ranges()

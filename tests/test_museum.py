@@ -49,8 +49,8 @@ def test_what_the_table_says_of_tfliteconverter_is_true() -> None:
 
 
 def _case(make: Any, **changes: Any) -> Case:
-    kept: dict[str, Any] = {"name": "x", "theme": "x", "sources": ("here",), "wrong": "x", "make": make, "specs": (spec(None, 2),)}
-    return Case(**{**kept, "inputs": None, "refused": "", "kernel": "", "pending": "", **changes})
+    kept: dict[str, Any] = {"name": "x", "theme": "x", "sources": ("here",), "wrong": "x", "make": make}
+    return Case(**{**kept, "specs": (spec(None, 2),), "inputs": None, "refused": "", "kernel": "", "pending": "", **changes})
 
 
 def _converted(make: Any) -> Any:
@@ -82,7 +82,7 @@ def test_a_file_that_the_runtime_refuses_fails() -> None:
 
 def test_state_that_leaks_is_wrong() -> None:
     def counter() -> object:
-        count = tf.Variable(np.float32([1, 2]))
+        count = tf.Variable([1.0, 2.0])
         return lambda x: x + count.assign_add([1.0, 1.0])
 
     assert judge(_case(counter), _converted(counter)).state == "right"
