@@ -50,7 +50,8 @@ def test_what_the_table_says_of_tfliteconverter_is_true() -> None:
 
 def _case(make: Any, **changes: Any) -> Case:
     kept: dict[str, Any] = {"name": "x", "theme": "x", "sources": ("here",), "wrong": "x", "make": make}
-    return Case(**{**kept, "specs": (spec(None, 2),), "inputs": None, "refused": "", "kernel": "", "pending": "", **changes})
+    kept |= {"specs": (spec(None, 2),), "inputs": None, "refused": "", "kernel": "", "pending": ""}
+    return Case(**kept | changes)
 
 
 def _converted(make: Any) -> Any:

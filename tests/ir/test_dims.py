@@ -63,7 +63,7 @@ def test_substitution_commutes_with_arithmetic(steps: list, b: int, h: int) -> N
         number = operation(number, known)
     made = dims.substitute_dim(symbolic, sizes)
     # What is too large to be kept is a symbol of its own, which no size is known of.
-    assert made == number or any(name.startswith("?") for name in dims.plain_names(symbolic))
+    assert made == number or "?" in str(symbolic)
 
 
 def test_what_two_unknown_sizes_broadcast_to() -> None:
