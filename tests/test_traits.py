@@ -21,7 +21,7 @@ LEFT = {
         load/initialization_graph.py:_IDENTITIES load/frozen_graph.py:_PLACEHOLDERS load/frozen_graph.py:_FEEDERS
         load/frozen_graph.py:_NO_OUTPUTS load/graph_importer.py:CALLS load/graph_importer.py:_MERGES
         load/graph_importer.py:_NEXT_ITERATIONS load/resource_values.py:_TABLES load/resource_values.py:_HANDLES
-        load/concrete_functions.py:_TABLES""",
+        load/concrete_functions.py:_TABLES cut_original.py:_CALLS""",
     "the ops that one function serves, declared for it": """tf/shape_functions/elementwise.py:UNARY
         tf/shape_functions/elementwise.py:LIKE_FIRST tf/shape_functions/elementwise.py:BINARY
         transforms/rnn/symbolic_step.py:_FUNCTIONS transforms/tf/decompose_grappler_kernels.py:_ACTIVATIONS
@@ -30,7 +30,8 @@ LEFT = {
         transforms/tf/legalize_variables.py:_ON_VARIABLES""",
     "traits joined with what one rule also takes": """fusions/affine_to_depthwise_conv.py:_TAKERS
         fusions/fold_into_linear.py:_ACTIVATED lower/support/legalize_operands.py:_LINEAR tf/batching_rules.py:MOVES
-        transforms/tf/propagate_splats.py:_MOVES transforms/loops/horizontal_fusion.py:_ELEMENTWISE""",
+        transforms/tf/propagate_splats.py:_MOVES transforms/loops/horizontal_fusion.py:_ELEMENTWISE
+        transforms/tf/branch_results.py:_SCALAR_OPS""",
     "a fact of numbers that one rule needs: bounded, monotonic, without rest, of one sign": """fusions/lerp.py:_BOUNDED
         fusions/reassociate_constants.py:_SMOOTH fusions/reassociate_constants.py:_STEPS lower/ops/fft.py:_ANGLES
         tf/batching_rules.py:_MAY_FAIL transforms/rnn/reroll.py:_LINEAR tf/symbolic_content.py:_COMPARING
@@ -44,6 +45,7 @@ LEFT = {
     "a fact of kernels, or what pays off": """api.py:RECURRENT lower/ops/segment.py:_EXTREMES
         tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING""",
+    "ops of a file, which is not IR": "tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN",
     "what reads a variable that may be frozen": "transforms/tf/freeze_variables.py:_READS",
     "ir/ knows no dialect, but for the cycles of TF1's loops": "ir/verifier.py:_LOOP_HEADS",
 }  # fmt: skip
