@@ -53,6 +53,8 @@ class _Walk:
         self.module = module
         self.report = report
         self.only_infer = False
+        # How many bodies the walk is inside of.
+        self.inside = 0
         self.subexpressions = CommonSubexpressions()
         # Ops that are not folded because their results are large; what is made of those may be folded yet.
         self.postponed: dict[Op, _Postponed] = {}
@@ -101,6 +103,10 @@ class _Walk:
         if op.kind not in FORWARDS and not same_type:
             return False
         operands = [value for value in op.operands if value is not None]
+        if op.kind == "tf.EnsureShape" and (self.inside or operands[0].op is not None):
+            self.infer(op)
+            if op.result.shape != operands[0].shape:
+                return False  # it tells what cannot be inferred
         for operand, result in zip(operands, op.results):
             operand.shape = more_known(operand.shape, result.shape)
         return self.replace(op, operands, "removed", "forward", "it hands its operand on")
@@ -163,7 +169,9 @@ class _Walk:
         for body, offset in bodies(op, self.module):
             for value, known in zip(body.inputs, operands[offset:]):
                 value.shape, value.content = known
+            self.inside += 1
             self.graph(body)
+            self.inside -= 1
             made.append([_known(value) for value in body.outputs])
         return made
 
@@ -269,7 +277,8 @@ def _known(value: Value | None, elements: bool = True) -> _Known:
 
 def _common(a: _Known, b: _Known) -> np.ndarray | None:
     """The elements that a value has either way; None if they may differ."""
-    return a.content if a.content is not None and np.array_equal(a.content, b.content) else None
+    both = a.content is not None and b.content is not None
+    return a.content if both and np.array_equal(a.content, b.content) else None  # type: ignore[arg-type]
 
 
 def _widened(carried: Shape | None, made: Shape | None) -> Shape | None:

@@ -421,7 +421,8 @@ def test_branches_know_the_sizes_that_they_are_given_and_what_both_make() -> Non
     }
     """)
     branch = next(op for op in context.module.signatures[0].graph.ops if op.kind == "tf.If")
-    assert list(branch.results[1].content) == [dims.symbol("n"), 6] and branch.results[2].content is None
+    np.testing.assert_array_equal(branch.results[1].content, [dims.symbol("n"), 6])  # type: ignore[arg-type]
+    assert branch.results[2].content is None
 
 
 def test_the_body_of_a_composite_is_right_for_other_contents_too() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from fuseconv.testing import check
 
@@ -85,3 +86,28 @@ def greedy_decoder(x: tf.Tensor) -> list[tf.Tensor]:
 @pytest.mark.parametrize("model", [rows_of_a_list, nested_loops, branches, greedy_decoder])
 def test_sizes_from_outside(model) -> None:
     check(tf.function(model), X)
+
+
+def test_what_is_asserted_of_a_shape_holds_in_a_loop_too() -> None:
+    def masked_rows(x: tf.Tensor) -> tf.Tensor:
+        array = tf.TensorArray(tf.float32, 3)
+        for i in tf.range(3):
+            rows = tf.boolean_mask(x, tf.range(5) < 3) * tf.cast(i + 1, tf.float32)
+            array = array.write(i, tf.ensure_shape(rows, [3, None]))
+        return array.stack()
+
+    check(tf.function(masked_rows), tf.TensorSpec([5, 2]))
+
+
+def test_what_is_asserted_of_a_shape_is_held_to() -> None:
+    def rows(x: tf.Tensor) -> tf.Tensor:
+        return tf.reshape(tf.ensure_shape(tf.boolean_mask(x, x[:, 0] > 0), [3, 2]), [2, 3])
+
+    three = np.array([[1, 2], [-1, 2], [3, 4], [5, 6], [-1, 0]], np.float32)
+    converted = check(rows, tf.TensorSpec([5, 2]), inputs=[three])
+    plain = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=plain)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.zeros([5, 2], np.float32))
+    with pytest.raises(RuntimeError, match="RESHAPE"):
+        interpreter.invoke()
