@@ -249,7 +249,7 @@ def test_rows_of_sizes_that_data_tell_in_a_branch() -> None:
     def fn(x: tf.Tensor) -> tf.Tensor:
         count, width = tf.shape(x)[0], tf.shape(x)[1]
         chosen = x[:, :, 0] > 0.3
-        numbers = tf.math.count_nonzero(chosen, 1, tf.int32)
+        numbers = tf.math.count_nonzero(chosen, 1, dtype=tf.int32)
         most = tf.reduce_max(numbers)
         places = tf.where(tf.range(most)[None] < numbers[:, None])
 
