@@ -108,6 +108,8 @@ def sizes(value: Value, hint: str = "u") -> list[Dim]:
     UnknownShape."""
     if value.content is not None or value.data is not None:
         return elements(value)
+    if value.op is not None and value.op.kind == "tf.Pack" and value.rank == 1:
+        return [dims.fresh(hint) if each is None else scalar(each, hint) for each in value.op.operands]
     count = value.shape[0] if value.shape is not None and len(value.shape) == 1 else None
     if not isinstance(count, int) or count > _MAX_RANK:
         raise UnknownShape

@@ -143,6 +143,11 @@ def _rest(tf: TfBuilder, x: Value, axis: int = 1) -> Value:
     return tf.StridedSlice(tf.shape(x), [axis], [0], [1], end_mask=1)
 
 
+def like_rows(tf: TfBuilder, x: Value, row: Value) -> Value:
+    """Return one row, stacked alone, in the shape of the rows of x."""
+    return tf.Reshape(row, tf.ConcatV2([1], _rest(tf, x), 0))
+
+
 def zero(dtype: types.DType) -> Value:
     """Return the zero that TensorFlow reads from an element that was never written."""
     return constant(np.array(b"" if dtype is types.STRING else 0, dtype.numpy), dtype)

@@ -26,7 +26,7 @@ def test_ops_on_a_list() -> None:
       %set: float32[*] = tf.ExpandDims(%y, int32[] 0)
       %set2: int32[*] = tf.Pack(%i, int32[] 0)
       %set3: float32[*] = tf.XlaDynamicUpdateSlice(%x, %set, %set2) {} "set" from ["set"] \
-rejected "elements of different shapes are written into the list"
+rejected "the size of an element that is written into the list is not known to be that of the others"
       %n: int32[*] = tf.Shape(%set3)
       %n2: int32[*] = tf.StridedSlice(%n, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
       %rows: float32[*] = tf.GatherV2(%set3, int32[2] [2, 0], int32[] 0)

@@ -113,17 +113,21 @@ def _axis(tfl: Builder, value: Value, axis: int) -> Value:
 
 
 def _solve_for(tfl: Builder, unknown: Sym, sources: Sequence[Value]) -> Value:
-    """Build an unknown `u` from a source dimension of the form factor * u + constant, as an int32 vector [1]. Refuses
-    the op if there is none."""
+    """Build an unknown `u` from a source dimension of the form factor * u + rest, as an int32 vector [1]; the rest is
+    made of sizes that are dimensions of the sources themselves. Refuses the op if there is none."""
     (monomial, _), *_ = unknown.terms
+    readable = {dim for value in sources for dim in value.shape or ()}
     for value in sources:
         for axis, dim in enumerate(value.shape or ()):
-            terms = dict(dim.terms) if isinstance(dim, Sym) else {}
-            factor, rest = terms.pop(monomial, 0), terms.pop((), 0)
-            if factor and not terms:
-                found = _axis(tfl, value, axis)
-                found = tfl.sub(found, tfl.ints([rest])) if rest else found
-                return tfl.floor_div(found, tfl.ints([factor])) if factor != 1 else found
+            factor = dict(dim.terms).get(monomial, 0) if isinstance(dim, Sym) else 0
+            if not factor:
+                continue
+            rest = dim - unknown * factor
+            if isinstance(rest, Sym) and not readable.issuperset(map(symbol, rest.symbols())):
+                continue
+            found = _axis(tfl, value, axis)
+            found = found if rest == 0 else tfl.sub(found, dim_vector(tfl, rest, *sources))
+            return tfl.floor_div(found, tfl.ints([factor])) if factor != 1 else found
     raise Unsupported(f"the size {unknown} cannot be told from the shapes of the operands")
 
 

@@ -85,12 +85,17 @@ def length(dim: Dim, take: Take) -> Dim:
     if isinstance(dim, int) and not isinstance(begin, Sym) and not isinstance(end, Sym):
         return len(range(*slice(begin, end, stride).indices(dim)))
     if stride > 0:
-        first = 0 if begin is None else begin
-        last = dim if end is None else end
+        first = 0 if begin is None else _from_front(begin, dim)
+        last = dim if end is None else _from_front(end, dim)
         inside = all(nonnegative(d) for d in (first, last, dim - last, last - first))
         if inside:
             return dims.ceildiv(last - first, stride)
     return dims.fresh("slice")
+
+
+def _from_front(bound: Dim, dim: Dim) -> Dim:
+    """Return a bound of a dimension that is surely long enough for it, counted from the front."""
+    return bound + dim if isinstance(bound, int) and bound < 0 else bound
 
 
 @infers("XlaDynamicSlice")

@@ -17,10 +17,11 @@ from fuseconv.tf import shape_functions
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.folders.cost import numpy_cost, tensorflow_cost
 from fuseconv.tf.folders.tensorflow import evaluate_with_tensorflow
+from fuseconv.tf.operands import content_of
 from fuseconv.tf.resource_alias import aliases
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tf.symbolic_content import content
-from fuseconv.tf.traits import FORWARDS, LOOPS, RUNNERS, VARIABLES
+from fuseconv.tf.traits import CALLS, FORWARDS, LOOPS, RUNNERS, VARIABLES
 from fuseconv.tfl.kernel_limits import LARGEST_RANK
 from fuseconv.transforms.tf.common_subexpression_elimination import CommonSubexpressions
 from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
@@ -88,6 +89,8 @@ class _Walk:
         self.module = module
         self.report = report
         self.only_infer = False
+        # How many bodies the walk is inside of.
+        self.inside = 0
         self.subexpressions = CommonSubexpressions()
         # Ops that are not folded because their results are large; what is made of those may be folded yet.
         self.postponed: dict[Op, _Postponed] = {}
@@ -136,50 +139,76 @@ class _Walk:
         if op.kind not in FORWARDS and not same_type:
             return False
         operands = [value for value in op.operands if value is not None]
+        if op.kind == "tf.EnsureShape" and (self.inside or operands[0].op is not None):
+            self.infer(op)
+            if op.result.shape != operands[0].shape:
+                return False  # it tells what cannot be inferred
         for operand, result in zip(operands, op.results):
             operand.shape = more_known(operand.shape, result.shape)
         return self.replace(op, operands, "removed", "forward", "it hands its operand on")
 
     def infer(self, op: Op) -> None:
-        runs = op.kind in RUNNERS and bodies(op, self.module)
-        inferred = self.run(op) if runs else shape_functions.infer(op)
-        for result, shape in zip(op.results, inferred or (None,) * len(op.results)):
-            result.shape = shape if self.only_infer else more_known(shape, result.shape)
-        for result, known in zip(op.results, content(op)):
-            result.content = known
+        if op.kind in RUNNERS and bodies(op, self.module):
+            known = self.run(op)
+        else:
+            shapes = shape_functions.infer(op) or [None] * len(op.results)
+            known = [_Known(shape, elements) for shape, elements in zip(shapes, content(op))]
+        for result, each in zip(op.results, known):
+            result.shape = each.shape if self.only_infer else more_known(each.shape, result.shape)
+            result.content = each.content
 
-    def run(self, op: Op) -> list[Shape | None]:
-        """Walk the bodies of an op that runs functions; return the shapes of its results."""
-        operands: list[Shape | None] = [None if v is None else v.shape for v in op.operands]
+    def run(self, op: Op) -> list[_Known]:
+        """Walk the bodies of an op that runs functions; return what is known of its results."""
         if op.kind not in LOOPS:
+            # A composite may be held against its fusion on other operands: its body is right for every content.
+            operands = [_known(value, op.kind not in CALLS) for value in op.operands]
             first, *others = self.walk_bodies(op, operands)
-            return [_join([a, *b], {}) for a, b in zip(first, zip(*others))] if others else first
+            for other in others:
+                first = [_Known(_join([a.shape, b.shape], {}), _common(a, b)) for a, b in zip(first, other)]
+            return first
         # Nothing may be folded in a loop's body before the shapes hold for every iteration.
         outer, self.only_infer = self.only_infer, True
-        carried = self.invariant_shapes(op, operands)
+        carried = self.invariants(op)
         self.only_infer = outer
         if not outer:
             self.walk_bodies(op, carried)
         return carried
 
-    def invariant_shapes(self, op: Op, carried: list[Shape | None]) -> list[Shape | None]:
+    def invariants(self, op: Op) -> list[_Known]:
+        """What holds of a loop's variables before each iteration and after the last. The elements of one that is
+        handed on unchanged are those before the loop."""
+        carried = [_known(value, self.is_handed_on(op, index)) for index, value in enumerate(op.operands)]
         # A size that changes on the way has one symbol of its own, whatever it is at first.
         changing: list[dict[int, dims.Sym]] = [{} for _ in carried]
+        made = self.module.functions[op.attrs["body"].name].outputs
         while True:
             self.walk_bodies(op, carried)
-            made = self.module.functions[op.attrs["body"].name].outputs
-            joined = [_join([_widened(a, b.shape), b.shape], own) for a, b, own in zip(carried, made, changing)]
-            if joined == carried:
-                return joined
-            carried = joined
+            before = [each.shape for each in carried]
+            shapes = [_join([_widened(a, b.shape), b.shape], own) for a, b, own in zip(before, made, changing)]
+            if shapes == before:
+                return carried
+            carried = [_Known(shape, each.content) for shape, each in zip(shapes, carried)]
 
-    def walk_bodies(self, op: Op, operands: list[Shape | None]) -> list[list[Shape | None]]:
-        made: list[list[Shape | None]] = []
+    def is_handed_on(self, loop: Op, index: int) -> bool:
+        """Returns whether the body of a loop hands a variable on unchanged, perhaps through loops of its own."""
+        body = self.module.functions[loop.attrs["body"].name]
+        value: Value | None = body.outputs[index]
+        while value is not None and value.op is not None:
+            op = value.op
+            if op.kind not in FORWARDS and (op.kind not in LOOPS or not self.is_handed_on(op, value.index)):
+                return False
+            value = op.operands[value.index]
+        return value is body.inputs[index]
+
+    def walk_bodies(self, op: Op, operands: list[_Known]) -> list[list[_Known]]:
+        made: list[list[_Known]] = []
         for body, offset in bodies(op, self.module):
-            for value, shape in zip(body.inputs, operands[offset:]):
-                value.shape = shape
+            for value, known in zip(body.inputs, operands[offset:]):
+                value.shape, value.content = known
+            self.inside += 1
             self.graph(body)
-            made.append([value.shape for value in body.outputs])
+            self.inside -= 1
+            made.append([_known(value) for value in body.outputs])
         return made
 
     def fold(self, op: Op) -> bool:
@@ -238,6 +267,14 @@ class _Walk:
             made.update(zip(maker.results, arrays))
         return _computed(op, made)
 
+
+class _Known(NamedTuple):
+    """What is known of a value: its shape, and the elements of a small integer tensor."""
+
+    shape: Shape | None
+    content: np.ndarray | None
+
+
 class _Postponed(NamedTuple):
     """The place of an op in the walk, and the bytes of the constants that it is made from."""
 
@@ -267,6 +304,17 @@ def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
     except budget.Exhausted:
         return None
     return arrays
+
+
+def _known(value: Value | None, elements: bool = True) -> _Known:
+    """What is known of a value; elements: those of its content too."""
+    return _Known(None, None) if value is None else _Known(value.shape, content_of(value) if elements else None)
+
+
+def _common(a: _Known, b: _Known) -> np.ndarray | None:
+    """The elements that a value has either way; None if they may differ."""
+    both = a.content is not None and b.content is not None
+    return a.content if both and np.array_equal(a.content, b.content) else None  # type: ignore[arg-type]
 
 
 def _widened(carried: Shape | None, made: Shape | None) -> Shape | None:
@@ -305,5 +353,3 @@ def _contents(op: Op) -> list[np.ndarray] | None:
         except OverflowError:  # a size beyond the type, which the lowering refuses
             return None
     return arrays or None
-
-

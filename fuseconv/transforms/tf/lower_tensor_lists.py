@@ -12,11 +12,13 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.reify_dims import DimReifier
-from fuseconv.tf.tensor_list_rules import REWRITES, zero
+from fuseconv.tf.tensor_list_rules import REWRITES, like_rows, zero
 from fuseconv.transforms.tf.tensor_list_info import MAKERS, MIXED, TensorList, tensor_lists, values_before
 
-# Of the op that an element of a list is written with, until it is known to be as large as the others.
+# Of the op that an element of a list is written with, until it is known to be as large as the others: where TensorFlow
+# takes elements of any size, and where it stacks them and so refuses one that is of another.
 _UNCOVERED = Rejection(MIXED)
+UNSURE = Rejection("the size of an element that is written into the list is not known to be that of the others")
 _UPDATE = "tf.XlaDynamicUpdateSlice"
 
 
@@ -40,11 +42,32 @@ def lower_tensor_lists(module: Module, report: Report) -> bool:
             for op, _, _ in each.ops:
                 if op.rejection is None or not op.rejection.hopeless:
                     op.rejection = Rejection(each.why)
-    for graph in module.graphs():
-        for op in graph.ops:
-            if op.kind == _UPDATE and op.rejection == _UNCOVERED and _covers(op):
-                op.rejection = None
-    return False
+    settled = [_settle_rows(graph) for graph in module.graphs()]
+    return any(settled)
+
+
+def _settle_rows(graph: Graph) -> bool:
+    """Accept the rows that are as large as the others; reshape one that can only be so large. Return whether there was
+    one to reshape.
+
+    If it is not so large, TensorFlow does not stack the list, and RESHAPE refuses its number of elements."""
+
+    def settle(op: Op, out: list[Op]) -> None:
+        if op.rejection not in (_UNCOVERED, UNSURE):
+            return
+        x, row = op.operands[:2]
+        assert x is not None and row is not None
+        differing = _differing(x, row)
+        if differing == 0:
+            op.rejection = None
+        elif differing == 1 and op.rejection == UNSURE:
+            op.set_operand(1, like_rows(TfBuilder(out, op), x, row))
+            op.rejection = None
+            reshaped.append(op)
+
+    reshaped: list[Op] = []
+    rewrite_ops(graph, {_UPDATE}, settle)
+    return bool(reshaped)
 
 
 def _values(graph: Graph) -> Iterator[Value]:
@@ -74,11 +97,13 @@ def _split_empty_lists(module: Module) -> None:
                 graph.ops.append(op)
 
 
-def _covers(op: Op) -> bool:
-    """Return whether the row that an op writes is as large as the rows that are there."""
-    x, row = op.operands[:2]
-    assert x is not None and row is not None
-    return x.shape is not None and row.shape is not None and x.shape[1:] == row.shape[1:]
+def _differing(x: Value, row: Value) -> int | None:
+    """Return how many sizes of a row, behind its first, may differ from those of the rows that are there; None if one
+    does for sure, or their number is not known."""
+    if x.shape is None or row.shape is None or len(x.shape) != len(row.shape):
+        return None
+    pairs = [(a, b) for a, b in zip(x.shape[1:], row.shape[1:]) if a != b]
+    return None if any(isinstance(a, int) and isinstance(b, int) for a, b in pairs) else len(pairs)
 
 
 def _rewrite(module: Module, lists: list[TensorList], report: Report) -> None:
@@ -115,5 +140,5 @@ def _rewritten(tf: TfBuilder, op: Op, of: TensorList, graph: Graph) -> list[Valu
         return [tf.Fill(shape, zero(of.dtype), dtype=of.dtype)]
     made = REWRITES[op.type](tf, op, len(of.element), *op.operands)
     if op.kind == "tf.TensorListSetItem":
-        tf.out[-1].rejection = _UNCOVERED
+        tf.out[-1].rejection = UNSURE if of.is_stacked() else _UNCOVERED
     return [made] if isinstance(made, Value) else list(made)

@@ -36,6 +36,8 @@ STATES = {
     "tf.TensorListFromTensor": 1, "tf.TensorListGetItem": 2, "tf.TensorListGather": 2, "tf.TensorListPopBack": 1,
     "tf.TensorListStack": 1, "tf.TensorListReserve": 0, "tf.EmptyTensorList": 0,
 }  # fmt: skip
+# Ops that take elements of one shape only.
+_STACKS = frozenset({"tf.TensorListGather", "tf.TensorListStack"})
 _NO_SHAPE = "the shape of its elements is not known where the list is made"
 MIXED = "elements of different shapes are written into the list"
 
@@ -59,6 +61,11 @@ class TensorList:
         if not self.why:
             self._find_shape()
         return not self.why
+
+    def is_stacked(self) -> bool:
+        """Return whether elements of several shapes would be refused: they are stacked, and never concatenated."""
+        kinds = {op.kind for op, _, _ in self.ops}
+        return not kinds.isdisjoint(_STACKS) and kinds.isdisjoint({"tf.TensorListConcat", "tf.TensorListConcatV2"})
 
     def _find_dtype(self) -> None:
         found = {dtype for op, _, _ in self.ops if (dtype := _element_dtype(op)) is not None}

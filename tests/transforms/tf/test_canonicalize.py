@@ -296,3 +296,150 @@ def test_shapes_constants_equal_ops_and_dead_ones() -> None:
       return %e
     }
     """)
+
+
+def test_a_loop_knows_the_sizes_that_it_is_given_and_hands_on() -> None:
+    context = check_pass("canonicalize", """
+    main {
+      input %x: float32[n,2]
+      %s: int32[2] = tf.Shape(%x)
+      %rows: int32[] = tf.StridedSlice(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
+      %a: float32[*]; %b: int32[]; %c: int32[]; %d: int32[] = \
+tf.While(%x, %rows, %rows, int32[] 0) {'cond': @cond, 'body': @body}
+      %same: int32[2] = tf.Pack(%b, int32[] 2)
+      %y: float32[*] = tf.Reshape(%a, %same)
+      return %y
+    }
+    cond {
+      input %x: float32[*]
+      input %rows: int32[]
+      input %other: int32[]
+      input %i: int32[]
+      %less: bool[*] = tf.Less(%i, %rows)
+      return %less
+    }
+    body {
+      input %x: float32[*]
+      input %rows: int32[]
+      input %other: int32[]
+      input %i: int32[]
+      %same: int32[2] = tf.Pack(%rows, int32[] 2)
+      %neg: float32[*] = tf.Neg(%x)
+      %y: float32[*] = tf.Reshape(%neg, %same)
+      %handed: int32[] = tf.Identity(%rows)
+      %more: int32[] = tf.AddV2(%other, int32[] 1)
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      return %y, %handed, %more, %next
+    }
+    """, """
+    main {
+      input %x: float32[n,2]
+      %s: int32[2] = tf.Shape(%x)
+      %rows: int32[] = tf.StridedSlice(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
+      %a: float32[n,2]; %b: int32[]; %c: int32[]; %d: int32[] = \
+tf.While(%x, %rows, %rows, int32[] 0) {'cond': @cond, 'body': @body}
+      %same: int32[2] = tf.Pack(%b, int32[] 2)
+      %y: float32[n,2] = tf.Reshape(%a, %same)
+      return %y
+    }
+    cond {
+      input %x: float32[n,2]
+      input %rows: int32[]
+      input %other: int32[]
+      input %i: int32[]
+      %less: bool[] = tf.Less(%i, %rows)
+      return %less
+    }
+    body {
+      input %x: float32[n,2]
+      input %rows: int32[]
+      input %other: int32[]
+      input %i: int32[]
+      %same: int32[2] = tf.Pack(%rows, int32[] 2)
+      %neg: float32[n,2] = tf.Neg(%x)
+      %y: float32[n,2] = tf.Reshape(%neg, %same)
+      %more: int32[] = tf.AddV2(%other, int32[] 1)
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      return %y, %rows, %more, %next
+    }
+    """)
+    loop = next(op for op in context.module.signatures[0].graph.ops if op.kind == "tf.While")
+    body = context.module.functions["body"]
+    for values in (loop.results, body.inputs):
+        known = [value.content for value in values]
+        assert known[1] == dims.symbol("n") and known[2] is None and known[3] is None
+
+
+def test_branches_know_the_sizes_that_they_are_given_and_what_both_make() -> None:
+    context = check_pass("canonicalize", """
+    main {
+      input %x: float32[n,6]
+      input %c: bool[]
+      %s: int32[2] = tf.Shape(%x)
+      %a: float32[*]; %b: int32[2]; %d: int32[2] = tf.If(%c, %x, %s) {'then_branch': @then, 'else_branch': @else}
+      %y: float32[*] = tf.Reshape(%a, %b)
+      return %y, %d
+    }
+    then {
+      input %x: float32[*]
+      input %s: int32[2]
+      %y: float32[*] = tf.Reshape(%x, int32[3] [-1, 2, 3])
+      return %y, %s, %s
+    }
+    else {
+      input %x: float32[*]
+      input %s: int32[2]
+      %rows: int32[] = tf.StridedSlice(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
+      %three: int32[3] = tf.Pack(%rows, int32[] 2, int32[] 3)
+      %y: float32[*] = tf.Reshape(%x, %three)
+      %turned: int32[*] = tf.ReverseV2(%s, int32[1] [0])
+      return %y, %s, %turned
+    }
+    """, """
+    main {
+      input %x: float32[n,6]
+      input %c: bool[]
+      %s: int32[2] = tf.Shape(%x)
+      %a: float32[n,2,3]; %b: int32[2]; %d: int32[2] = tf.If(%c, %x, %s) {'then_branch': @then, 'else_branch': @else}
+      %y: float32[n,6] = tf.Reshape(%a, %b)
+      return %y, %d
+    }
+    then {
+      input %x: float32[n,6]
+      input %s: int32[2]
+      %y: float32[n,2,3] = tf.Reshape(%x, int32[3] [-1, 2, 3])
+      return %y, %s, %s
+    }
+    else {
+      input %x: float32[n,6]
+      input %s: int32[2]
+      %rows: int32[] = tf.StridedSlice(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
+      %three: int32[3] = tf.Pack(%rows, int32[] 2, int32[] 3)
+      %y: float32[n,2,3] = tf.Reshape(%x, %three)
+      %turned: int32[2] = tf.ReverseV2(%s, int32[1] [0])
+      return %y, %s, %turned
+    }
+    """)
+    branch = next(op for op in context.module.signatures[0].graph.ops if op.kind == "tf.If")
+    np.testing.assert_array_equal(branch.results[1].content, [dims.symbol("n"), 6])  # type: ignore[arg-type]
+    assert branch.results[2].content is None
+
+
+def test_the_body_of_a_composite_is_right_for_other_contents_too() -> None:
+    """Its fusion is held against it on operands of any content."""
+    module, report = module_of(
+        """main {
+        input %x: float32[2,3]
+        %y: float32[3,2] = tf.PartitionedCall(%x, int32[2] [3, 2]) {'f': @inner}
+        return %y
+        }""",
+        """inner {
+        input %x: float32[2,3]
+        input %s: int32[2]
+        %twice: int32[2] = tf.AddV2(%s, %s)
+        %y: int32[2] = tf.Sub(%twice, %s)
+        return %y
+        }""",
+    )
+    canonicalize(module, report)
+    assert kinds(module, 1) == ["AddV2", "Sub"]

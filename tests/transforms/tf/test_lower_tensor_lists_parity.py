@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.testing import check, check_refused
@@ -267,6 +268,55 @@ def test_elements_whose_shape_changes_in_the_loop_are_refused() -> None:
         return array.concat()
 
     check_refused(tf.function(longer), X, match="different shapes|not known where")
+
+
+def test_a_row_of_unknown_size_that_is_stacked_with_others_is_as_large() -> None:
+    """If not, TensorFlow does not stack it either."""
+
+    def rows(x: tf.Tensor) -> tf.TensorArray:
+        return _array(2, infer_shape=False).write(0, x[:2]).write(1, tf.boolean_mask(x, x[:, 0] > 0))
+
+    def stacked(x: tf.Tensor) -> tf.Tensor:
+        return rows(x).stack()
+
+    def read(x: tf.Tensor) -> list[tf.Tensor]:
+        return [rows(x).read(0), rows(x).read(1)]
+
+    spec = tf.TensorSpec([3, 2])
+    check_refused(read, spec, match="elements of different shapes are written into the list")
+    converted = check(stacked, spec, inputs=[np.array([[1, 2], [-1, 2], [3, 4]], np.float32)])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        stacked(tf.zeros([3, 2]))
+    plain = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=plain)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.zeros([3, 2], np.float32))
+    with pytest.raises(RuntimeError, match="RESHAPE"):
+        interpreter.invoke()
+
+
+def test_the_translator_of_the_tutorial() -> None:
+    """It decodes all words so far in each step, takes the last of what comes out, and ends with the last word."""
+    draw = np.random.default_rng(1).standard_normal
+    words, mix = draw((7, 4)).astype(np.float32), draw((4, 7)).astype(np.float32)
+
+    def decode(context: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+        h = tf.gather(words, ids)
+        h += tf.matmul(tf.nn.softmax(tf.matmul(h, context, transpose_b=True)), context)
+        return tf.matmul(h, mix)
+
+    def translate(context: tf.Tensor) -> list[tf.Tensor]:
+        output = _array(0, tf.int64, dynamic_size=True).write(0, tf.constant([3], tf.int64))
+        for i in tf.range(6):
+            predictions = decode(context, tf.transpose(output.stack()))[:, -1:, :]
+            predicted = tf.argmax(predictions, -1)
+            output = output.write(i + 1, predicted[0])
+            if predicted == 5:
+                break
+        ids = tf.transpose(output.stack())
+        return [ids, decode(context, ids[:, :-1])]
+
+    check(tf.function(translate), tf.TensorSpec([1, None, 4]))
 
 
 def test_lists_of_lists_are_refused() -> None:

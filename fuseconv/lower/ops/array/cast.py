@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import Sym, is_static
 from fuseconv.lower.rules import lowers, require
 from fuseconv.lower.support.type_promotion import cast
 
 
 @lowers(
-    "Identity", "StopGradient", "PreventGradient", "Snapshot", "DeepCopy", "PlaceholderWithDefault", "EnsureShape",
+    "Identity", "StopGradient", "PreventGradient", "Snapshot", "DeepCopy", "PlaceholderWithDefault",
     "GuaranteeConst", "DebugGradientIdentity", "XlaSharding",
 )  # fmt: skip
 def Identity(tfl, x, *, shape=None, sharding="", unspecified_dims=()):
-    """The operand. What EnsureShape asserts of its shape is not checked; where XLA would place it does not matter."""
+    """The operand. Where XLA would place it does not matter."""
     return x
+
+
+@lowers
+def EnsureShape(tfl, x, *, shape=None):
+    """The operand; RESHAPE where it tells the only unknown size, since that refuses another number of elements. No more
+    of what it asserts is checked."""
+    said = tfl.shape
+    if x.shape is None or not is_static(said) or sum(isinstance(dim, Sym) for dim in x.shape) != 1:
+        return x
+    return tfl.reshape(x, list(said))
 
 
 @lowers("CheckNumerics", "CheckNumericsV2")

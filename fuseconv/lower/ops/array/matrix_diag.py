@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim, Shape, is_static, product
+from fuseconv.ir.dims import Shape, is_static, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import build_legalized, scalar, select
 from fuseconv.lower.support.type_promotion import cast
 
@@ -91,20 +91,35 @@ def DiagPart(tfl, x):
 @lowers("MatrixBandPart", "BatchMatrixBandPart")
 def MatrixBandPart(tfl, x, num_lower, num_upper):
     """SELECT_V2 of the band, else 0."""
-    rows, columns = shape_of(x)[-2:]
+    rows, columns = (_size(tfl, x, axis) for axis in (-2, -1))
     # Where a number is negative, the whole side is kept: nothing is further off than the size.
-    offset = tfl.sub(iota(tfl, columns, x), reshape(tfl, iota(tfl, rows, x), (rows, 1), x))
-    below = tfl.less_equal(tfl.neg(offset), _width(tfl, num_lower, rows, x))
-    above = tfl.less_equal(offset, _width(tfl, num_upper, columns, x))
+    offset = tfl.sub(_count(tfl, columns), tfl.expand_dims(_count(tfl, rows), scalar(1, types.INT32)))
+    below = tfl.less_equal(tfl.neg(offset), _width(tfl, num_lower, rows))
+    above = tfl.less_equal(offset, _width(tfl, num_upper, columns))
     return select(tfl, tfl.logical_and(below, above), x, 0)
 
 
-def _width(tfl: Lowering, number: Value, size: Dim, x: Value) -> Value:
+def _size(tfl: Lowering, x: Value, axis: int) -> Value:
+    """Return a size, by its axis from the end, as an int32 scalar; the rank of x need not be known."""
+    if x.shape is not None:
+        return dim_scalar(tfl, x.shape[axis], x)
+    shape = tfl.shape_(x)
+    return tfl.strided_slice(shape, [axis], [axis + 1], [1], shrink_axis_mask=1)
+
+
+def _count(tfl: Lowering, size: Value) -> Value:
+    """Return 0, 1, ..., size - 1 as an int32 vector."""
+    if size.data is not None:
+        return tfl.const(np.arange(size.data, dtype=np.int32))
+    return tfl.range(scalar(0, types.INT32), size, scalar(1, types.INT32))
+
+
+def _width(tfl: Lowering, number: Value, size: Value) -> Value:
     """Return how far from the diagonal elements are kept, as an int32 scalar."""
     if number.data is not None:
-        return scalar(number.data, types.INT32) if number.data >= 0 else dim_scalar(tfl, size, x)
+        return scalar(number.data, types.INT32) if number.data >= 0 else size
     number = cast(tfl, number, types.INT32)
-    return tfl.select_v2(tfl.less(number, 0), dim_scalar(tfl, size, x), number)
+    return tfl.select_v2(tfl.less(number, 0), size, number)
 
 
 def _band(k: Value) -> tuple[int, int]:

@@ -241,3 +241,23 @@ def test_data_formats(dtype):
     check(dimensions, tf.TensorSpec([8], dtype), inputs=[numbers])
     for shape in ([4], [4, 2], [2], [2, 2]):
         check(sizes, tf.TensorSpec(shape, dtype))
+
+
+def test_rows_of_sizes_that_data_tell_in_a_branch() -> None:
+    """As Longformer's global attention: how many rows come before the others, only the data tells."""
+
+    def fn(x: tf.Tensor) -> tf.Tensor:
+        count, width = tf.shape(x)[0], tf.shape(x)[1]
+        chosen = x[:, :, 0] > 0.3
+        numbers = tf.math.count_nonzero(chosen, 1, dtype=tf.int32)
+        most = tf.reduce_max(numbers)
+        places = tf.where(tf.range(most)[None] < numbers[:, None])
+
+        def scattered() -> tf.Tensor:
+            rows = tf.scatter_nd(tf.cast(places, tf.int32), tf.boolean_mask(x, chosen), [count, most, 3])
+            both = tf.concat([rows, x], 1)
+            return tf.reduce_sum(tf.tensor_scatter_nd_update(both, places, tf.boolean_mask(2.0 * x, chosen)), 1)
+
+        return tf.cond(most > 0, scattered, lambda: tf.reduce_sum(x, 1) + tf.cast(width, tf.float32))
+
+    check(fn, tf.TensorSpec([None, None, 3]))

@@ -73,3 +73,13 @@ def test_diagonals_of_whole_tensors(dtype):
     check(lambda x: tf.raw_ops.Diag(diagonal=x), tf.TensorSpec([2, 3], dtype))
     check(lambda x: tf.raw_ops.DiagPart(input=x), tf.TensorSpec([4, 4], dtype))
     check(lambda x: tf.raw_ops.DiagPart(input=x), tf.TensorSpec([2, 3, 2, 3], dtype))
+
+
+@pytest.mark.parametrize("band", [(0, 1), (-1, 0), (2, -1)])
+def test_a_band_where_not_even_the_rank_is_known(band) -> None:
+    def fn(x: tf.Tensor) -> tf.Tensor:
+        more = tf.ones([tf.cast(x[0, 0, 0] > 0, tf.int32)], tf.int32)
+        return tf.linalg.band_part(tf.reshape(x, tf.concat([more, tf.shape(x)], 0)), *band)
+
+    converted = check(fn, tf.TensorSpec([2, 3, 4]), static=False)
+    assert {"SHAPE", "RANGE", "SELECT_V2"} <= set(converted.ops)
