@@ -47,6 +47,7 @@ from fuseconv.transforms.tf.simplify_control_flow import (
 from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
 from fuseconv.transforms.tfl.legalize_outputs import legalize_outputs
+from fuseconv.transforms.tfl.legalize_padding import legalize_padding
 from fuseconv.transforms.tfl.optimize_layout import optimize_layout
 from fuseconv.transforms.tfl.pack_to_concat import pack_to_concat
 from fuseconv.transforms.tfl.sizes_of_inputs import sizes_of_inputs
@@ -91,7 +92,9 @@ FUSE: Pipeline = (
     propagate_splats, canonicalize, fuse_tf_patterns, canonicalize,
 )  # fmt: skip
 
-CLEANUP_TFL: Pipeline = (canonicalize_tfl, sizes_of_inputs, pack_to_concat, canonicalize, legalize_outputs)
+CLEANUP_TFL: Pipeline = (
+    legalize_padding, canonicalize_tfl, sizes_of_inputs, pack_to_concat, canonicalize, legalize_outputs,
+)  # fmt: skip
 
 OPTIMIZE_TFL: Pipeline = (
     fuse_tfl_patterns, slp_vectorize, optimize_layout, fuse_tfl_patterns, bubble_up_slices, *CLEANUP_TFL,
