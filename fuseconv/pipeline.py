@@ -9,6 +9,7 @@ from __future__ import annotations
 from fuseconv.fuse.composites import fuse_composites
 from fuseconv.fuse.pattern_rewriter import fuse_tf_patterns, fuse_tfl_patterns
 from fuseconv.ir.graph import Module
+from fuseconv.lower.engine.check_ranks import check_ranks
 from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
@@ -104,7 +105,7 @@ CONVERT: Pipeline = (
     Stage("load", IMPORT),
     Stage("simplify", LEGALIZE_TF, "control flow", "its loop, branch, array or variable takes another form"),
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
-    Stage("lower", (insert_call_once, lower, *OPTIMIZE_TFL)),
+    Stage("lower", (insert_call_once, lower, *OPTIMIZE_TFL, check_ranks)),
 )
 
 # What a composite computes that no fusion takes, in a module of its own: the body that a fusion is checked against.

@@ -32,3 +32,20 @@ def test_an_output_of_its_own() -> None:
       return %y
     }
     """)
+
+
+def test_a_tensor_of_more_dimensions_than_slice_takes_is_copied_flat() -> None:
+    check_pass("legalize-outputs", """
+    main {
+      input %x: float32[n,2,2,2,2,2]
+      return %x
+    }
+    """, """
+    main {
+      input %x: float32[n,2,2,2,2,2]
+      %f: float32[32*n] = tfl.RESHAPE(%x, int32[1] [-1])
+      %s: float32[32*n] = tfl.SLICE(%f, int32[1] [0], int32[1] [-1])
+      %y: float32[n,2,2,2,2,2] = tfl.RESHAPE(%s, int32[6] [-1, 2, 2, 2, 2, 2])
+      return %y
+    }
+    """)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fuseconv.ir import types
 from fuseconv.lower.rules import lowers
 from fuseconv.lower.support.kernel_limits import elementwise
+from fuseconv.lower.support.merged_dims import along_last
 from fuseconv.lower.support.type_promotion import HALVES, cast, in_float32
 
 _SELU_SCALE = 1.0507009873554805
@@ -66,7 +67,7 @@ def Softsign(tfl, x):
 @in_float32
 def Softmax(tfl, logits):
     """SOFTMAX."""
-    return tfl.softmax(logits, beta=1.0)
+    return along_last(tfl, "SOFTMAX", logits, lambda rows: tfl.softmax(rows, beta=1.0))
 
 
 @lowers
