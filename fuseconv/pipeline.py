@@ -9,6 +9,7 @@ from __future__ import annotations
 from fuseconv.fuse.composites import fuse_composites
 from fuseconv.fuse.pattern_rewriter import fuse_tf_patterns, fuse_tfl_patterns
 from fuseconv.ir.graph import Module
+from fuseconv.lower.engine.check_ranks import check_ranks
 from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
@@ -49,6 +50,7 @@ from fuseconv.transforms.tf.simplify_control_flow import (
 from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
 from fuseconv.transforms.tfl.legalize_outputs import legalize_outputs
+from fuseconv.transforms.tfl.legalize_padding import legalize_padding
 from fuseconv.transforms.tfl.optimize_layout import optimize_layout
 from fuseconv.transforms.tfl.pack_to_concat import pack_to_concat
 from fuseconv.transforms.tfl.sizes_of_inputs import sizes_of_inputs
@@ -97,7 +99,9 @@ FUSE: Pipeline = (
     *OPTIMIZE_LOOPS, propagate_splats, canonicalize, fuse_tf_patterns, canonicalize,
 )  # fmt: skip
 
-CLEANUP_TFL: Pipeline = (canonicalize_tfl, sizes_of_inputs, pack_to_concat, canonicalize, legalize_outputs)
+CLEANUP_TFL: Pipeline = (
+    legalize_padding, canonicalize_tfl, sizes_of_inputs, pack_to_concat, canonicalize, legalize_outputs,
+)  # fmt: skip
 
 OPTIMIZE_TFL: Pipeline = (
     fuse_tfl_patterns, slp_vectorize, optimize_layout, fuse_tfl_patterns, bubble_up_slices, *CLEANUP_TFL,
@@ -107,7 +111,7 @@ CONVERT: Pipeline = (
     Stage("load", IMPORT),
     Stage("simplify", LEGALIZE_TF, "control flow", "its loop, branch, array or variable takes another form"),
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
-    Stage("lower", (insert_call_once, lower, *OPTIMIZE_TFL)),
+    Stage("lower", (insert_call_once, lower, *OPTIMIZE_TFL, check_ranks)),
 )
 
 # What a composite computes that no fusion takes, in a module of its own: the body that a fusion is checked against.

@@ -12,12 +12,12 @@ import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Constant, Term, pattern
-from fuseconv.fusions.fold_padding import pads_as_same, windows
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.traits import CONVOLUTIONS, RESHAPES
 from fuseconv.tfl.type_inference import content
+from fuseconv.tfl.windows import pads_as_same, windows
 
 
 @pattern

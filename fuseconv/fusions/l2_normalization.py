@@ -13,6 +13,7 @@ from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.kernel_limits import RANK
 
 _SMALLEST_NORM = 1e-6
 
@@ -32,6 +33,7 @@ def bounded_norm(tf: Any, x: Any, axes: Constant, smallest: Constant) -> Term:
 def check(m: Match) -> None:
     require_float32(m)
     require_last_axis(m)
+    m.require(m.x.rank <= RANK["L2_NORMALIZATION"], "L2_NORMALIZATION takes fewer dimensions")
     wanted = _SMALLEST_NORM if m.norm is not None else _SMALLEST_NORM**2
     same = m.smallest.data.size == 1 and math.isclose(float(m.smallest.data.reshape(())), wanted, rel_tol=1e-5)
     m.require(same, f"the op bounds the norm by {_SMALLEST_NORM:g} from below, the model by another number")

@@ -13,6 +13,7 @@ from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.fusions.l2_normalization import require_last_axis
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.kernel_limits import RANK
 
 
 @pattern
@@ -40,6 +41,11 @@ def check(m: Match) -> None:
     require_last_axis(m)
 
 
+def check_softmax(m: Match) -> None:
+    check(m)
+    m.require(m.x.rank <= RANK["SOFTMAX"], "SOFTMAX takes fewer dimensions")
+
+
 def rewrite(tfl: Builder, m: Match) -> Value:
     return tfl.softmax(m.x, beta=1.0)
 
@@ -50,6 +56,6 @@ def rewrite_log(tfl: Builder, m: Match) -> Value:
 
 
 FUSIONS = [
-    Fusion("softmax", "SOFTMAX", softmax, rewrite, check),
+    Fusion("softmax", "SOFTMAX", softmax, rewrite, check_softmax),
     Fusion("log_softmax", "LOG_SOFTMAX", (log_softmax, less_log_sum_exp), rewrite_log, check),
 ]

@@ -112,6 +112,10 @@ def _parts(kind: str) -> tuple[str, str, str]:
     return kind, dialect, type
 
 
+# An attribute of ops that only the model knows, and of the CUSTOM ops that stand for such as these: that running the op
+# may change what outlives it. So it runs though nothing reads its results, and once for each time it stands there.
+STATEFUL = "_stateful"
+
 _edits = 0
 
 
@@ -340,6 +344,6 @@ class Module:
 
 
 __all__ = [
-    "Dim", "FuncRef", "Graph", "Module", "Op", "Quantization", "Rejection", "Shape", "Signature", "Table", "Value",
-    "Variable", "constant", "copy_graph", "copy_op", "count_edits", "detach", "replace_uses",
+    "STATEFUL", "Dim", "FuncRef", "Graph", "Module", "Op", "Quantization", "Rejection", "Shape", "Signature", "Table",
+    "Value", "Variable", "constant", "copy_graph", "copy_op", "count_edits", "detach", "replace_uses",
 ]  # fmt: skip

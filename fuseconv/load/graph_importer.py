@@ -12,12 +12,12 @@ from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.ir import budget, dims, types
-from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
+from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, validate
 from fuseconv.load.annotation import KEYS, annotation
 from fuseconv.load.node_table import Nodes, Ref, function_ref, graph_ref
-from fuseconv.load.op_defs import Arg, OpDef, OpDefs
+from fuseconv.load.op_defs import Arg, OpDef, OpDefs, is_custom
 
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _MERGES = frozenset({"Merge", "RefMerge"})
@@ -329,6 +329,8 @@ class _Builder:
                 validate.attribute(decoded, key, node, op_def)
             if key not in defaults or not _same(decoded, defaults[key]):
                 found[key] = decoded
+        if op_def.stateful and is_custom(op_def.name):
+            found[STATEFUL] = True
         missing = op_def.required.difference(found)
         if missing:
             raise InputError(f"The node '{node.name}' ({node.op}) lacks '{', '.join(sorted(missing))}': {_DAMAGED}")
@@ -357,7 +359,7 @@ class _Builder:
             for name, output, index in map(self.parse, itertools.chain(refs, self.outputs)):
                 counts = self.readers.setdefault(name, {})
                 counts[output] = max(counts.get(output, 0), index + 1)
-        counts = self.readers.get(node.name) or {"": 1}
+        counts = self.readers.get(node.name, {})
         said = (_dtypes(attrs.attr(node.attr[key])) for key in _RESULT_TYPES if key in node.attr)
         listed = next(filter(None, said), [types.VARIANT])
         budget.require_results(sum(counts.values()), node.name)

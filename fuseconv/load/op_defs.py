@@ -128,6 +128,11 @@ class OpDefs:
         return own if op_def is None else {**op_def.defaults, **op_def.told(op), **own}
 
 
+def is_custom(name: str) -> bool:
+    """Return True if TensorFlow does not have the op: only the model's own list may define it."""
+    return name not in _lines()
+
+
 def _extended(known: OpDef, said: OpDef) -> OpDef:
     """Return the table's definition of an op with the attributes that only the model's has, and that have defaults."""
     more = said.defaults.keys() - known.attr_types.keys()

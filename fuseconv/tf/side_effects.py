@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op
+from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Module, Op
 from fuseconv.tf.traits import BRANCHES, CASES
 
 # Ops that stay though nobody reads their results: they write to variables, tables and other state.
@@ -15,7 +15,10 @@ _WRITES = re.compile(
     r"|tfl\.(ASSIGN_VARIABLE|CALL_ONCE|HASHTABLE_IMPORT)"
 )
 # Ops that only check, log or order; a converted model has no use for them.
-_IDLE = re.compile(r"tf\.(Assert|NoOp|Print(V2)?|\w*Summary(V2)?|Timestamp)$")
+_IDLE = re.compile(
+    r"tf\.(Assert|NoOp|ControlTrigger|DisableCopyOnRead|Print(V2)?|\w*Summary(V2)?|Timestamp"
+    r"|(Close|Flush)SummaryWriter|CreateSummary(Db|File)Writer)$"
+)
 _LOCAL = re.compile(r"tf\.(TensorArray|Stack)")
 # Ops whose results differ from one run to the next, or that make or read state which others write.
 _VARYING = re.compile(
@@ -75,7 +78,7 @@ def is_idle(op: Op) -> bool:
 
 def is_repeatable(op: Op) -> bool:
     """Return True if the op gives the same results whenever it gets the same operands, and they may be shared."""
-    if not _repeats(op.kind) or (op.attrs and references(op)):
+    if not _repeats(op.kind) or (op.attrs and (STATEFUL in op.attrs or references(op))):
         return False
     # No op of TensorFlow knows variable tensors.
     return op.dialect == "tf" or not any(v is not None and v.variable for v in (*op.operands, *op.results))
@@ -84,9 +87,12 @@ def is_repeatable(op: Op) -> bool:
 def has_effect(op: Op, module: Module, known: dict[str, bool]) -> bool:
     """Return True if running the op changes state that outlives it, itself or in a function that it runs.
 
+    So does, in both dialects, what has no results but runs no function, save what is idle: why else would it be there?
     `known` remembers the answer for functions from one call to the next.
     """
-    if _matches(_WRITES, op.kind) or any(result.variable for result in op.results):
+    if _matches(_WRITES, op.kind) or any(result.variable for result in op.results) or STATEFUL in op.attrs:
+        return True
+    if not op.results and not is_idle(op) and not references(op):
         return True
     for graph, _ in bodies(op, module):
         if graph.name not in known:

@@ -13,7 +13,7 @@ import fuseconv.tfl.ops  # noqa: F401  (both fill the table)
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, Shape, Sym, is_static
-from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
+from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.tfl.opdef import KERNELS, TABLE, ResultType
 from fuseconv.tfl.type_inference import ShapeError, result_content
@@ -101,15 +101,20 @@ class Builder:
         operands: Sequence[Operand],
         result_types: Sequence[tuple[DType, Shape | None]],
         options: bytes | dict[str, Any] | list[str | bytes] = b"",
+        stateful: bool = False,
     ) -> list[Value]:
         """Build a CUSTOM op: `options` are its raw bytes, or a map (of numbers, texts, maps and lists of them) or
-        a vector (of texts) that is written as a flexbuffer. Raises TypeError if they are something else."""
+        a vector (of texts) that is written as a flexbuffer. Raises TypeError if they are something else.
+
+        stateful: it changes what outlives it, and runs though nothing reads its results; so does one without results.
+        """
         if not isinstance(code, str) or not code:
             raise TypeError(f"a custom op has a name, and not {code!r}")
         if not _are_options(options):
             raise TypeError(f"the options of {code} are bytes, a map or a list of texts, not {options!r}")
         values = self._values(tuple(operands), frozenset())
-        return self.typed_op("CUSTOM", values, result_types, {"custom_code": code, "custom_options": options})
+        attrs = {"custom_code": code, "custom_options": options} | ({STATEFUL: True} if stateful else {})
+        return self.typed_op("CUSTOM", values, result_types, attrs)
 
     def typed_op(
         self,

@@ -6,6 +6,7 @@ with XNNPACK and without. A type is listed if all four give the right result. An
 
 from __future__ import annotations
 
+from fuseconv.ir.graph import Op
 from fuseconv.ir.types import BY_NAME, DType
 
 # Of a dimension: shapes are vectors of int32.
@@ -98,7 +99,7 @@ TYPES: dict[str, tuple[DType, ...]] = {
     name: tuple(BY_NAME[dtype] for dtype in listed.split()) for name, listed in _TYPES.items()
 }
 
-# The largest rank at which operands of different shapes broadcast.
+# The largest rank at which operands of different shapes broadcast; beyond it TF 2.21's interpreter ends the process.
 BROADCAST_RANK = {
     "ADD": 6, "SUB": 6, "MUL": 6, "DIV": 5, "MAXIMUM": 5, "MINIMUM": 5, "FLOOR_DIV": 4, "FLOOR_MOD": 4, "POW": 4,
     "SQUARED_DIFFERENCE": 4, "EQUAL": 4, "NOT_EQUAL": 4, "LESS": 4, "LESS_EQUAL": 4, "GREATER": 4, "GREATER_EQUAL": 4,
@@ -106,8 +107,32 @@ BROADCAST_RANK = {
     "STABLEHLO_AND": 0,
 }  # fmt: skip
 
-# The largest rank of the operand; XNNPACK's tensors have at most 6 dimensions.
+# The largest rank of the operands and results of an op. Each op was run with ranks 1 to 8; what is not here took 8. The
+# source is XNNPACK, whose tensors have up to 6 dimensions and which fails to prepare an op of more, or the kernel of
+# TF 2.21 or LiteRT 2.3 that refused.
 RANK = {
-    "SUM": 6, "MEAN": 6, "REDUCE_MAX": 6, "REDUCE_MIN": 6, "CONCATENATION": 6, "SPLIT": 6, "TRANSPOSE": 6, "SLICE": 5,
-    "STRIDED_SLICE": 5, "PAD": 5, "PADV2": 5, "BROADCAST_TO": 8,
+    "SUM": 6, "MEAN": 6, "REDUCE_MAX": 6, "REDUCE_MIN": 6, "CONCATENATION": 6, "SPLIT": 6,  # XNNPACK
+    "SOFTMAX": 6, "FULLY_CONNECTED": 6,  # XNNPACK
+    "SLICE": 5, "STRIDED_SLICE": 5, "TRANSPOSE": 6, "DILATE": 6,  # TF; LiteRT took 8
+    "L2_NORMALIZATION": 4,  # TF; LiteRT took 8
+    "PAD": 5, "PADV2": 5, "BATCH_MATMUL": 5,  # both; XNNPACK takes PAD and BATCH_MATMUL of 6
+    "UNIQUE": 1,  # both
+    "BROADCAST_TO": 8, "DYNAMIC_UPDATE_SLICE": 8, "REVERSE_V2": 8, "SQUEEZE": 8,  # LiteRT's Prepare
 }  # fmt: skip
+
+
+def rank_excess(op: Op) -> str:
+    """Return the reason why no kernel takes a TFLite op of this rank, as a sentence's end; empty if there is none.
+
+    A rank that is not known is no reason."""
+    limit, broadcast = RANK.get(op.type), BROADCAST_RANK.get(op.type)
+    if limit is not None:
+        for value in (*op.operands, *op.results):
+            if value is not None and value.shape is not None and len(value.shape) > limit:
+                return f"{op.type} takes up to {limit} dimensions, and a tensor has {len(value.shape)}"
+    if broadcast is not None:
+        shapes = {value.shape for value in op.operands if value is not None and value.shape is not None}
+        rank = max(map(len, shapes), default=0)
+        if rank > broadcast and len(shapes) > 1:
+            return f"{op.type} broadcasts tensors of up to {broadcast} dimensions, and one has {rank}"
+    return ""

@@ -31,6 +31,7 @@ from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.versions import min_runtime_version, op_version
 from fuseconv.write import flexbuffer
 from fuseconv.write.buffer_data import chunks, size
+from fuseconv.write.control_dependencies import CONTROL_DEPENDENCIES, control_dependencies
 from fuseconv.write.flatbuffer_encoder import Deferred, Encoder, Table
 
 ALIGNMENT = 16
@@ -205,13 +206,19 @@ class _Model:
             self._signature(signature, name) for signature in self.module.signatures for name in signature.names
         ]
         runtime = min_runtime_version((kind, version) for kind, _, version in self.codes)
+        buffers = [Table("Buffer", {}), Table("Buffer", {"data": runtime.encode().ljust(16, b"\0")}), *weights]
+        metadata = [Table("Metadata", {"name": "min_runtime_version", "buffer": _METADATA_BUFFER})]
+        order = control_dependencies(self.buffers.graphs)
+        if order is not None:
+            metadata.append(Table("Metadata", {"name": CONTROL_DEPENDENCIES, "buffer": len(buffers)}))
+            buffers.append(Table("Buffer", {"data": order}))
         fields = {
             "version": 3,
             "operator_codes": [_operator_code(*code) for code in self.codes],
             "subgraphs": subgraphs,
             "description": "Converted by fuseconv",
-            "buffers": [Table("Buffer", {}), Table("Buffer", {"data": runtime.encode().ljust(16, b"\0")}), *weights],
-            "metadata": [Table("Metadata", {"name": "min_runtime_version", "buffer": _METADATA_BUFFER})],
+            "buffers": buffers,
+            "metadata": metadata,
             "signature_defs": signatures,
         }
         return Table("Model", fields)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fuseconv.ir.graph import FuncRef, Op
+from fuseconv.ir.graph import STATEFUL, FuncRef, Op
+from fuseconv.ir.types import FLOAT32
 from fuseconv.tf.side_effects import bodies, callers, has_effect, is_idle, is_repeatable, references
 from tests.tf.text_cases import module_of
 
@@ -21,7 +22,34 @@ from tests.tf.text_cases import module_of
 def test_kinds(kind: str, effect: bool, idle: bool, repeatable: bool) -> None:
     module, _ = module_of("main {\n input %x: float32[2]\n return %x\n}")
     op = Op(kind)
+    if not effect:
+        op.add_result(FLOAT32, (2,))
     assert (has_effect(op, module, {}), is_idle(op), is_repeatable(op)) == (effect, idle, repeatable)
+
+
+@pytest.mark.parametrize(
+    ("kind", "effect"),
+    [
+        ("tf.MyOwn", True), ("tf.SaveV2", True), ("tf.WriteFile", True), ("tfl.CUSTOM", True),
+        ("tfl.HASHTABLE_IMPORT", True),
+        ("tf.Assert", False), ("tf.NoOp", False), ("tf.DisableCopyOnRead", False), ("tf.FlushSummaryWriter", False),
+    ],
+)  # fmt: skip
+def test_what_has_no_results_is_there_for_its_effect_unless_idle(kind: str, effect: bool) -> None:
+    module, _ = module_of("main {\n input %x: float32[2]\n return %x\n}")
+    assert has_effect(Op(kind), module, {}) is effect
+    # What it runs tells, if it runs functions.
+    assert not has_effect(Op("tf.PartitionedCall", [], {"f": FuncRef("there is none")}), module, {})
+
+
+@pytest.mark.parametrize("kind", ["tf.MyOwn", "tfl.CUSTOM"])
+def test_an_op_of_unknown_kind_says_that_it_is_stateful(kind: str) -> None:
+    module, _ = module_of("main {\n input %x: float32[2]\n return %x\n}")
+    plain, stateful = Op(kind), Op(kind, attrs={STATEFUL: True})
+    for op in (plain, stateful):
+        op.add_result(FLOAT32, (2,))
+    assert has_effect(stateful, module, {}) and not is_repeatable(stateful)
+    assert not has_effect(plain, module, {}) and is_repeatable(plain) is (kind == "tf.MyOwn")
 
 
 def test_functions_that_ops_run() -> None:

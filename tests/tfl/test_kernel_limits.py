@@ -3,6 +3,9 @@
 import pytest
 
 import fuseconv.tfl.ops  # noqa: F401  (fills the table)
+from fuseconv.ir.dims import Dim, symbol
+from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.types import FLOAT32
 from fuseconv.tfl import kernel_limits
 from fuseconv.tfl.opdef import TABLE
 
@@ -16,3 +19,20 @@ def test_types_are_those_that_a_file_can_hold():
     for name, types in kernel_limits.TYPES.items():
         assert len(types) == len(set(types)) > 0, name
         assert all(dtype.tflite is not None for dtype in types), name
+
+
+def op(kind: str, *shapes: tuple[Dim, ...] | None) -> Op:
+    made = Op(f"tfl.{kind}", [None if shape is None else Value(FLOAT32, shape, "x") for shape in shapes], {}, "op")
+    made.add_result(FLOAT32, shapes[0])
+    return made
+
+
+def test_a_rank_beyond_the_limit_is_told() -> None:
+    six = (symbol("n"), 1, 2, 3, 4, 5)
+    assert not kernel_limits.rank_excess(op("SLICE", six[1:]))
+    assert "up to 5" in kernel_limits.rank_excess(op("SLICE", six))
+    assert not kernel_limits.rank_excess(op("DIV", six, six)) and not kernel_limits.rank_excess(op("ABS", six * 2))
+    assert "broadcasts" in kernel_limits.rank_excess(op("DIV", six, ()))
+    assert not kernel_limits.rank_excess(op("MUL", six, (5,)))
+    assert not kernel_limits.rank_excess(op("ATAN2", (2,), (2,))) and kernel_limits.rank_excess(op("ATAN2", (2,), (1,)))
+    assert not kernel_limits.rank_excess(op("FULLY_CONNECTED", None, (2, 3)))

@@ -42,7 +42,7 @@ def lower(
     functions: dict[str, Graph] = {}
     for graph in module.graphs():
         effects = functools.partial(has_effect, module=module, known=known)
-        form = functools.partial(_build_custom, module=module, custom=custom, made=made)
+        form = functools.partial(_build_custom, module=module, custom=custom, made=made, effects=effects)
         _lower_graph(graph, rules, report, effects, form, refused, functions)
     module.functions.update(functions)
     if refused:
@@ -163,9 +163,11 @@ def _known_elements(shape: Shape) -> int:
     return math.prod(size for size in shape if isinstance(size, int) and size)
 
 
-def _build_custom(op: Op, module: Module, custom: CustomOps, made: Counter[str]) -> tuple[str, list[Value], list[Op]]:
-    """Build a CUSTOM op for `op`: return the reason why that is not possible (empty if it was not asked for), the
-    results and the ops built. Counts the codes of custom ops in `made`."""
+def _build_custom(
+    op: Op, module: Module, custom: CustomOps, made: Counter[str], effects: Callable[[Op], bool]
+) -> tuple[str, list[Value], list[Op]]:
+    """Build a CUSTOM op for `op`, with its side effects: return the reason why that is not possible (empty if it was
+    not asked for), the results and the ops built. Counts the codes of custom ops in `made`."""
     attributes = module.attributes(op)
     try:
         form = custom.form(op, attributes)
@@ -176,7 +178,8 @@ def _build_custom(op: Op, module: Module, custom: CustomOps, made: Counter[str])
     made[form[0]] += 1
     emitted: list[Op] = []
     types = [(result.dtype, result.shape) for result in op.results]
-    return "", Lowering(emitted, op).custom(form[0], op.operands, types, form[1]), emitted
+    results = Lowering(emitted, op).custom(form[0], op.operands, types, form[1], stateful=effects(op))
+    return "", results, emitted
 
 
 def _cannot_run(op: Op, why: str) -> bool:

@@ -16,6 +16,7 @@ from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import FuncRef, Op, Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
+from fuseconv.lower.support.merged_dims import along_last
 from fuseconv.lower.support.type_promotion import cast
 
 # The largest matrix: that of 2048 complex numbers.
@@ -216,4 +217,8 @@ def _product(tfl: Lowering, x: Value, matrix: np.ndarray) -> Value:
     weights = np.ascontiguousarray(matrix.T.astype(np.float32))
     if not outer:
         return reshape(tfl, _product(tfl, reshape(tfl, x, (1, *shape_of(x))), matrix), matrix.shape[1:])
-    return tfl.fully_connected(x, weights, None, keep_num_dims=len(outer) > 1)
+
+    def build(rows: Value) -> Value:
+        return tfl.fully_connected(rows, weights, None, keep_num_dims=len(shape_of(rows)) > 2)
+
+    return along_last(tfl, "FULLY_CONNECTED", x, build)

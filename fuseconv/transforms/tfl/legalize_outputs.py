@@ -7,10 +7,11 @@ from collections.abc import Container
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.dims import Shape, Sym
+from fuseconv.ir.dims import Shape, Sym, product
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.kernel_limits import RANK
 from fuseconv.tfl.opdef import TABLE
 
 # Ops whose indices tell which elements, never how many.
@@ -136,14 +137,24 @@ def _copy(graph: Graph, value: Value) -> Value:
     tfl = Builder(graph.ops, value.name)
     sources = value.op.sources if value.op is not None else (value.name,)
     tfl.sources = sources
-    # A slice of everything, unlike a reshape, serves any shape and shares no memory with what it is a copy of.
     rank = value.rank or 0
     if rank == 0:
         return tfl.typed_op("RESHAPE", [value, tfl.ints([])], [(value.dtype, value.shape)], {})[0]
+    if rank <= min(RANK["SLICE"], RANK["STRIDED_SLICE"]):
+        return _slice_of_all(tfl, value)
+    shape: Shape = value.shape  # type: ignore[assignment]
+    flat = tfl.typed_op("RESHAPE", [value, tfl.ints([-1])], [(value.dtype, (product(shape),))], {})[0]
+    known = tfl.static_shape(shape)
+    sizes = tfl.shape_(value) if known is None else tfl.ints([*known])
+    return tfl.typed_op("RESHAPE", [_slice_of_all(tfl, flat), sizes], [(value.dtype, shape)], {})[0]
+
+
+def _slice_of_all(tfl: Builder, value: Value) -> Value:
+    """Build a slice of everything, which unlike a reshape serves any shape and shares no memory with what it is of."""
+    rank = value.rank or 0
+    none, ones = tfl.ints([0] * rank), tfl.ints([1] * rank)
     if value.dtype is types.STRING:
         # SLICE fails where strings change their number between two runs.
-        none, ones = tfl.ints([0] * rank), tfl.ints([1] * rank)
         masks = {"begin_mask": (1 << rank) - 1, "end_mask": (1 << rank) - 1}
         return tfl.typed_op("STRIDED_SLICE", [value, none, none, ones], [(value.dtype, value.shape)], masks)[0]
-    begin, size = tfl.ints([0] * rank), tfl.ints([-1] * rank)
-    return tfl.typed_op("SLICE", [value, begin, size], [(value.dtype, value.shape)], {})[0]
+    return tfl.typed_op("SLICE", [value, none, tfl.ints([-1] * rank)], [(value.dtype, value.shape)], {})[0]

@@ -171,3 +171,67 @@ def test_ops_in_branches():
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(convert_function(fn, spec(3), select_tf_ops=True).data))
     codes = [model.operatorCodes[op.opcodeIndex].customCode for graph in model.subgraphs[1:] for op in graph.operators]
     assert codes == [b"FlexAsString", b"FlexAsString"]
+
+
+def renamed(function, path, **names):
+    """A SavedModel of a function, some of whose ops have other names, equally long, which TensorFlow does not know."""
+    module = tf.Module()
+    module.run = function
+    tf.saved_model.save(module, str(path), signatures=module.run)
+    file = path / "saved_model.pb"
+    data = file.read_bytes()
+    for old, new in names.items():
+        assert len(old) == len(new)
+        data = data.replace(old.encode(), new.encode())
+    file.write_bytes(data)
+    return path
+
+
+def test_side_effects_stay_in_their_order(tmp_path):
+    """Ops without results, and ops that the model calls stateful, though nothing reads them; equal ones stay two."""
+
+    @tf.function(input_signature=[spec(3), spec(dtype=tf.string)])
+    def run(x, text):
+        raw.WriteFile(filename="first", contents=text)
+        raw.NonDeterministicInts(shape=[2])
+        y = tf.nn.relu(x) * 2
+        raw.WriteFile(filename=text, contents=tf.constant("second"))
+        raw.NonDeterministicInts(shape=[2])
+        raw.WriteFile(filename="first", contents=text)
+        return {"y": y}
+
+    names = {"WriteFile": "TellWorld", "NonDeterministicInts": "NoteThatThisWasCount"}
+    path = renamed(run, tmp_path, **names)
+    with pytest.raises(UnsupportedError) as error:
+        convert(path)
+    assert [(op, len(nodes)) for op, nodes, _ in error.value.ops] == [("NoteThatThisWasCount", 2), ("TellWorld", 3)]
+    conversion = convert(path, custom_ops=list(names.values()))
+    ops = [op.type for op in conversion.report.emitted if op.type in names.values()]
+    tell, note = names.values()
+    assert ops == [tell, note, tell, note, tell]
+    assert all(conversion.report.account().values())
+    written = schema.ModelT.InitFromObj(schema.Model.GetRootAs(conversion.data)).metadata
+    assert [metadata.name for metadata in written] == [b"min_runtime_version", b"model_control_dependencies"]
+
+
+def test_side_effects_in_branches_and_loops(tmp_path):
+    @tf.function(input_signature=[spec(3), spec(dtype=tf.string)])
+    def run(x, text):
+        if x[0] > 0:
+            raw.WriteFile(filename="first", contents=text)
+        for _ in tf.range(tf.cast(x[1], tf.int32)):
+            raw.WriteFile(filename="second", contents=text)
+        return {"y": x + 1}
+
+    path = renamed(run, tmp_path, WriteFile="TellWorld")
+    ops = [op.type for op in convert(path, custom_ops=["TellWorld"]).report.emitted]
+    assert ops.count("TellWorld") == 2 and {"IF", "WHILE"} <= set(ops)
+
+
+def test_what_only_orders_or_checks_is_no_effect():
+    def run(x):
+        tf.debugging.assert_positive(x)
+        tf.print("is positive", x)
+        return x * 2
+
+    assert convert_function(run, spec(3), allow_custom_ops=True).ops == ["MUL"]

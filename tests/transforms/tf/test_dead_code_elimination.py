@@ -51,3 +51,22 @@ def test_a_loop_that_writes_stays_and_an_idle_one_goes() -> None:
         remove_dead_code(module, report)
         assert kinds(module) == expected
         assert list(module.functions) == (["body"] if expected else [])
+
+
+def test_custom_ops_with_effects_stay() -> None:
+    """Before lowering and after it: those without results, and those that are said to be stateful."""
+    module, report = module_of(
+        """main {
+        input %x: float32[2]
+        %a: float32[2] = tf.MyOwn(%x) {'_stateful': True}
+        %b: float32[2] = tf.MyOther(%x)
+        tf.MySave(%x)
+        %c: float32[2] = tfl.CUSTOM(%x) {'custom_code': 'MyOwn', '_stateful': True}
+        %d: float32[2] = tfl.CUSTOM(%x) {'custom_code': 'MyOther'}
+        tfl.CUSTOM(%x) {'custom_code': 'FlexSave'}
+        return %x
+        }"""
+    )
+    remove_dead_code(module, report)
+    kept = [op.attrs.get("custom_code", op.type) for op in module.signatures[0].graph.ops]
+    assert kept == ["MyOwn", "MySave", "MyOwn", "FlexSave"]

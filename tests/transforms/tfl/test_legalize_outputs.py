@@ -110,3 +110,20 @@ def test_a_loop_that_resizes_hands_on_what_has_a_known_size() -> None:
     copied = copies.replace("%t: float32[n]", copy + "%t: float32[n]")
     after = after.replace(copies, copied).replace("%v, %y, %t", "%v, %d, %t")
     check_pass("legalize-outputs", read(before), read(after))
+
+
+def test_a_tensor_of_more_dimensions_than_slice_takes_is_copied_flat() -> None:
+    check_pass("legalize-outputs", """
+    main {
+      input %x: float32[n,2,2,2,2,2]
+      return %x
+    }
+    """, """
+    main {
+      input %x: float32[n,2,2,2,2,2]
+      %f: float32[32*n] = tfl.RESHAPE(%x, int32[1] [-1])
+      %s: float32[32*n] = tfl.SLICE(%f, int32[1] [0], int32[1] [-1])
+      %y: float32[n,2,2,2,2,2] = tfl.RESHAPE(%s, int32[6] [-1, 2, 2, 2, 2, 2])
+      return %y
+    }
+    """)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from fuseconv.lower.ops.math.reduction import axes_of
 from fuseconv.lower.rules import Lowering, constant_of, lowers
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import build_legalized, scalar, sizes
+from fuseconv.lower.support.merged_dims import along_axis, merge_untouched_dims, transpose
 from fuseconv.lower.support.type_promotion import cast, conjugate
 from fuseconv.tfl.kernel_limits import RANK
 
@@ -56,7 +56,7 @@ def SplitV(tfl, x, size_splits, axis):
         where = scalar(along, types.INT32)
         return build_legalized(tfl, "SPLIT_V", lambda wide: tfl.split_v(wide, parts, where, num_splits=count), merged)
 
-    return _build_on_merged(tfl, "SPLIT_V", split, _axis(axis, x), x)
+    return along_axis(tfl, "SPLIT_V", split, _axis(axis, x), x)
 
 
 @lowers
@@ -88,9 +88,7 @@ def Transpose(tfl, x, perm):
     order = [int(axis) % rank for axis in perm.data]
     if order == list(range(rank)):
         return x
-    if rank > RANK["TRANSPOSE"]:
-        return _transpose_merged(tfl, x, order)
-    return build_legalized(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, order), x)
+    return transpose(tfl, x, order)
 
 
 @lowers
@@ -188,25 +186,7 @@ def _split(tfl: Lowering, x: Value, axis: Value, count: int) -> list[Value]:
         where = scalar(along, types.INT32)
         return build_legalized(tfl, "SPLIT", lambda wide: tfl.split(where, wide, num_splits=count), merged)
 
-    return _build_on_merged(tfl, "SPLIT", split, at, x)
-
-
-def _build_on_merged(tfl: Lowering, kind: str, build: Callable[..., Any], axis: int, *data: Value) -> Any:
-    """Build `build(*data, axis)` with the dimensions before and after the axis merged where there are more than the
-    kernel takes."""
-    shapes = [shape_of(x) for x in data]
-    if len(shapes[0]) <= RANK.get(kind, 8):
-        return build(*data, axis)
-    merged = [
-        reshape(tfl, x, (product(dims[:axis]), dims[axis], product(dims[axis + 1 :])), *data)
-        for x, dims in zip(data, shapes)
-    ]
-    made = build(*merged, 1)
-
-    def restored(y: Value) -> Value:
-        return reshape(tfl, y, (*shapes[0][:axis], shape_of(y)[1], *shapes[0][axis + 1 :]), *data)
-
-    return [restored(y) for y in made] if isinstance(made, list) else restored(made)
+    return along_axis(tfl, "SPLIT", split, at, x)
 
 
 def _index(tfl: Lowering, x: Value) -> Value:
@@ -222,7 +202,7 @@ def _concatenate(tfl: Lowering, values: tuple[Value, ...] | list[Value], axis: V
         *merged, at = merged_and_axis
         return build_legalized(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=at), *merged)
 
-    return _build_on_merged(tfl, "CONCATENATION", join, _axis(axis, values[0]), *values)
+    return along_axis(tfl, "CONCATENATION", join, _axis(axis, values[0]), *values)
 
 
 def _pad_merged(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Value) -> Value:
@@ -246,48 +226,6 @@ def _pad_merged(tfl: Lowering, kind: str, x: Value, paddings: Value, *value: Val
     return reshape(tfl, y, dims, x)
 
 
-def merge_untouched_dims(touched: list[bool]) -> list[list[int]]:
-    """Return groups of axes: each touched axis alone, runs of adjacent untouched axes together."""
-    runs: list[list[int]] = []
-    for axis, is_touched in enumerate(touched):
-        if runs and not is_touched and not touched[axis - 1]:
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    return runs
-
-
-def _transpose_merged(tfl: Lowering, x: Value, order: list[int]) -> Value:
-    """Return x transposed with dimensions merged that stay neighbors; where that leaves too many, one axis after
-    another goes to its place first."""
-    placed = 0
-    while len(_neighbors(order)) > RANK["TRANSPOSE"]:
-        moved = order[placed]
-        before = [axis for axis in range(len(order)) if axis != moved]
-        before.insert(placed, moved)
-        x = _transpose_merged(tfl, x, before)
-        order = [before.index(axis) for axis in order]
-        placed += 1
-    shape = shape_of(x)
-    runs = _neighbors(order)
-    in_place = sorted(runs)
-    merged = reshape(tfl, x, [product(shape[axis] for axis in run) for run in in_place])
-    perm = [in_place.index(run) for run in runs]
-    y = build_legalized(tfl, "TRANSPOSE", lambda wide: tfl.transpose(wide, perm), merged)
-    return reshape(tfl, y, [shape[axis] for axis in order], x)
-
-
-def _neighbors(order: list[int]) -> list[list[int]]:
-    """Run of axes that stay neighbors, in their new order."""
-    runs: list[list[int]] = []
-    for axis in order:
-        if runs and runs[-1][-1] == axis - 1:
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    return runs
-
-
 def _roll_static(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
     """Roll x by a known distance along a dimension of known size."""
     shape = shape_of(x)
@@ -304,7 +242,7 @@ def _roll_static(tfl: Lowering, x: Value, axis: int, by: int) -> Value:
             parts.append(build_legalized(tfl, "SLICE", lambda w, s=starts, n=lengths: tfl.slice_(w, s, n), merged))
         return build_legalized(tfl, "CONCATENATION", lambda *wide: tfl.concatenation(*wide, axis=along), *parts)
 
-    return _build_on_merged(tfl, "SLICE", turn, axis, x)
+    return along_axis(tfl, "SLICE", turn, axis, x)
 
 
 def _roll_dynamic(tfl: Lowering, x: Value, axis: int, by: Value) -> Value:

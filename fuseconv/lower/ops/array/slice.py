@@ -11,10 +11,10 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.ir.slice_spec import WHOLE, Insert, Masks, Pick, SliceSpec, Take
-from fuseconv.lower.ops.array.concat_and_split import merge_untouched_dims
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
 from fuseconv.lower.support.legalize_operands import build_legalized, scalar, sizes
+from fuseconv.lower.support.merged_dims import merge_untouched_dims
 from fuseconv.lower.support.type_promotion import cast
 from fuseconv.tfl.kernel_limits import RANK
 

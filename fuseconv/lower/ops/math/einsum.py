@@ -15,6 +15,7 @@ from fuseconv.lower.ops.math.matmul import dense, matmul
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import elementwise, select
+from fuseconv.lower.support.merged_dims import transpose
 from fuseconv.lower.support.type_promotion import build_on_complex_parts, in_float32
 
 # A dimension's name: a letter of the equation, or for an ellipsis' dimensions a number that counts from the right.
@@ -119,7 +120,7 @@ def _diagonal(tfl: Lowering, term: _Term) -> _Term:
     dims = shape_of(term.value)
     n, _ = static_dims([dims[axis] for axis in places], "the size of a diagonal")
     outer = [dims[axis] for axis in others]
-    flat = reshape(tfl, tfl.transpose(term.value, [*others, *places]), [product(outer), n * n], term.value)
+    flat = reshape(tfl, transpose(tfl, term.value, [*others, *places]), [product(outer), n * n], term.value)
     diagonal = tfl.gather(flat, np.arange(n, dtype=np.int32) * (n + 1), axis=1)
     labels = (*(term.labels[axis] for axis in others), again)
     return _diagonal(tfl, _Term(reshape(tfl, diagonal, [*outer, n], term.value), labels))
@@ -170,7 +171,7 @@ def _arranged(tfl: Lowering, term: _Term, order: Labels) -> Value:
     require(set(order) == set(term.labels), "the result has a label that no operand has")
     if order == term.labels:
         return term.value
-    return tfl.transpose(term.value, [term.labels.index(label) for label in order])
+    return transpose(tfl, term.value, [term.labels.index(label) for label in order])
 
 
 def _elementwise(tfl: Lowering, a: _Term, b: _Term, output: Labels, contracted: Labels) -> Value:

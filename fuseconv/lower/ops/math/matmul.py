@@ -8,10 +8,9 @@ from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
 from fuseconv.lower.support.legalize_operands import elementwise, scalar
+from fuseconv.lower.support.merged_dims import along_last, transpose
 from fuseconv.lower.support.type_promotion import cast, complex_from_parts, conjugate, in_float32, promote
-
-# BATCH_MATMUL takes no higher ranks.
-_MOST_DIMS = 5
+from fuseconv.tfl.kernel_limits import RANK
 
 
 @lowers
@@ -32,7 +31,7 @@ def BatchMatMul(tfl, x, y, *, adj_x=False, adj_y=False):
 def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool = False) -> Value:
     """Return x [...,m,k] @ y [...,k,n], with leading dimensions that broadcast; adj: the last two are swapped. The
     result is of the op's type. A constant matrix y is a dense layer's."""
-    if x.dtype is y.dtype is types.INT8 and max(len(shape_of(x)), len(shape_of(y))) <= _MOST_DIMS:
+    if x.dtype is y.dtype is types.INT8 and max(len(shape_of(x)), len(shape_of(y))) <= RANK["BATCH_MATMUL"]:
         result = [(types.INT32, tfl.shape)]
         return cast(tfl, tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y, results=result), tfl.dtype)
     if x.dtype.is_integer and y.dtype.is_integer:
@@ -45,13 +44,17 @@ def matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool = False, adj_y: bool =
 
 def dense(tfl: Lowering, x: Value, weights: Value) -> Value:
     """Multiply x [...,k] with the transpose of `weights` [n,k] -> [...,n]."""
-    return tfl.fully_connected(x, weights, keep_num_dims=len(shape_of(x)) > 2)
+
+    def build(rows: Value) -> Value:
+        return tfl.fully_connected(rows, weights, keep_num_dims=len(shape_of(rows)) > 2)
+
+    return along_last(tfl, "FULLY_CONNECTED", x, build)
 
 
 def swapped(tfl: Lowering, x: Value) -> Value:
     """Return x with its last two dimensions swapped."""
     rank = len(shape_of(x))
-    return tfl.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+    return transpose(tfl, x, [*range(rank - 2), rank - 1, rank - 2])
 
 
 @in_float32
@@ -71,9 +74,9 @@ def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) ->
     if y.is_const and not adj_x and len(left) >= len(right) and all(dim == 1 for dim in right[:-2]):
         matrix = reshape(tfl, y, right[-2:])
         return dense(tfl, x, matrix if adj_y else swapped(tfl, matrix))
-    if max(len(left), len(right)) <= _MOST_DIMS:
+    if max(len(left), len(right)) <= RANK["BATCH_MATMUL"]:
         return tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y)
-    require(left[:-2] == right[:-2], "BATCH_MATMUL broadcasts operands of rank 5 at most")
+    require(left[:-2] == right[:-2], f"BATCH_MATMUL broadcasts operands of rank {RANK['BATCH_MATMUL']} at most")
     x, y = (reshape(tfl, v, [product(s[:-2]), *s[-2:]]) for v, s in ((x, left), (y, right)))
     z = tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y)
     return reshape(tfl, z, [*left[:-2], *shape_of(z)[1:]], x, y)

@@ -6,6 +6,7 @@ from fuseconv.ir import types
 from fuseconv.lower.ops.math.logarithm import log1p_near
 from fuseconv.lower.rules import lowers
 from fuseconv.lower.support.legalize_operands import elementwise
+from fuseconv.lower.support.merged_dims import along_last
 from fuseconv.lower.support.type_promotion import HALVES, cast, in_float32
 
 _SELU_SCALE = 1.0507009873554805
@@ -68,7 +69,7 @@ def Softsign(tfl, x):
 @in_float32
 def Softmax(tfl, logits):
     """SOFTMAX."""
-    return tfl.softmax(logits, beta=1.0)
+    return along_last(tfl, "SOFTMAX", logits, lambda rows: tfl.softmax(rows, beta=1.0))
 
 
 @lowers
