@@ -25,6 +25,7 @@ LEFT = {
     "the ops that one function serves, declared for it": """tf/shape_functions/elementwise.py:UNARY
         tf/shape_functions/elementwise.py:LIKE_FIRST tf/shape_functions/elementwise.py:BINARY
         transforms/rnn/symbolic_step.py:_FUNCTIONS transforms/tf/decompose_grappler_kernels.py:_ACTIVATIONS
+        transforms/tf/tensor_list_info.py:_STACKS
         transforms/tf/decompose_tensor_arrays.py:_HANDS_ON tf/symbolic_content.py:_SHAPE_OPS
         transforms/tf/legalize_variables.py:TABLE_IMPORTS
         transforms/tf/legalize_variables.py:_ON_VARIABLES""",
@@ -43,6 +44,7 @@ LEFT = {
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:_INDEXED
         transforms/tfl/legalize_outputs.py:_SIZED_BY_DATA""",
     "a fact of kernels, or what pays off": """api.py:RECURRENT lower/ops/segment.py:_EXTREMES
+        write/control_dependencies.py:_RUNS_FUNCTIONS
         tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING""",
     "ops of a file, which is not IR": "tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir.graph import Module, Op
+from fuseconv.ir.types import FLOAT32
 from fuseconv.tf.folders import TABLE
 from fuseconv.tf.folders.pure_ops import PURE_OPS
 from fuseconv.tf.side_effects import has_effect, is_idle, is_repeatable
@@ -13,6 +14,7 @@ def test_each_is_repeatable_and_has_no_effect() -> None:
     # What its name begins with is the name of ops that write.
     for name in PURE_OPS - {"ScatterNdNonAliasingAdd"}:
         op = Op(f"tf.{name}")
+        op.add_result(FLOAT32, None)
         assert is_repeatable(op) and not is_idle(op) and not has_effect(op, Module(), {}), name
 
 
