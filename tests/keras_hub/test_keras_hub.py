@@ -105,6 +105,7 @@ def test_the_tolerance_is_that_of_the_policy() -> None:
         ({"convert": WorkerError("x")}, "refused"),
         ({"check": WorkerError("x")}, "does not run"),
         ({"check": {"ops": 3, "error": 0.5, "wrong": "a difference"}}, "wrong"),
+        ({"latency": WorkerError("no end in 60 s")}, "right"),
         ({}, "right"),
     ],
 )

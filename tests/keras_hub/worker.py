@@ -74,7 +74,12 @@ def peer(folder: Path) -> dict[str, Any]:
     import tensorflow as tf
 
     converter = tf.lite.TFLiteConverter.from_saved_model(str(folder / "model"))
-    (folder / "peer.tflite").write_bytes(converter.convert())
+    try:
+        (folder / "peer.tflite").write_bytes(converter.convert())
+    except Exception as error:
+        # Its last line is a note on where; what counts is the first that tells an error.
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise SystemExit(next((line for line in lines if "error:" in line), lines[0])) from error
     return {}
 
 
