@@ -20,7 +20,7 @@ def _parameter(case: Case) -> object:
     return pytest.param(case, id=case.name, marks=marks)
 
 
-@pytest.mark.parametrize("case", map(_parameter, CASES.values()))
+@pytest.mark.parametrize("case", [_parameter(case) for case in CASES.values()])
 def test_a_case_is_what_it_says(case: Case) -> None:
     outcome = ours(case)
     told = f"{outcome}: {outcome.why}"
