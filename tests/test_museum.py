@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,16 +49,23 @@ def test_what_the_table_says_of_tfliteconverter_is_true() -> None:
     assert {outcome.case: str(outcome) for outcome in ask(list(CASES), "peer", 120.0)} == states
 
 
-def _case(make: object, **changes: object) -> Case:
-    kept = {"name": "x", "theme": "x", "sources": ("here",), "wrong": "x", "make": make, "specs": (spec(None, 2),)}
+def _case(make: Callable[[], Any], **changes: Any) -> Case:
+    kept: dict[str, Any] = {
+        "name": "x",
+        "theme": "x",
+        "sources": ("here",),
+        "wrong": "x",
+        "make": make,
+        "specs": (spec(None, 2),),
+    }
     return Case(**{**kept, "inputs": None, "refused": "", "kernel": "", "pending": "", **changes})
 
 
-def _converted(make: object) -> object:
+def _converted(make: Callable[[], Any]) -> Callable[[Path], bytes | str]:
     """Another function's file, whatever is asked for."""
     data: list[bytes] = []
 
-    def keep(folder: object) -> str:
+    def keep(folder: Path) -> str:
         import fuseconv
 
         data.append(fuseconv.convert(folder).data or b"")
@@ -79,8 +89,8 @@ def test_a_file_that_the_runtime_refuses_fails() -> None:
 
 
 def test_state_that_leaks_is_wrong() -> None:
-    def counter() -> object:
-        count = tf.Variable(np.float32([1, 2]))
+    def counter() -> Callable[[tf.Tensor], tf.Tensor]:
+        count = tf.Variable(museum_case.floats(1, 2))
         return lambda x: x + count.assign_add([1.0, 1.0])
 
     assert judge(_case(counter), _converted(counter)).state == "right"
