@@ -273,8 +273,8 @@ def table(cases: Mapping[str, Case], peer: Mapping[str, str]) -> str:
         rows.append([case.name, told, case.wrong, peer.get(case.name, "not run"), expected(case)])
     counts = Counter(peer.get(name, "not run").partition(" (")[0] for name in cases)
     mine = Counter(expected(case).partition(":")[0] for case in cases.values())
-    theirs, ours = (", ".join(f"{count} {state}" for state, count in kind.most_common()) for kind in (counts, mine))
-    return "\n".join([f"{len(cases)} cases. TFLiteConverter: {theirs}. fuseconv: {ours}.", "", *aligned(rows)])
+    sums = [", ".join(f"{count} {state}" for state, count in kind.most_common()) for kind in (counts, mine)]
+    return "\n".join([f"{len(cases)} cases. TFLiteConverter: {sums[0]}. fuseconv: {sums[1]}.", "", *aligned(rows)])
 
 
 def page(asked: Mapping[str, str] | None = None) -> str:

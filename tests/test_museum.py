@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def _parameter(case: Case) -> object:
     return pytest.param(case, id=case.name, marks=marks)
 
 
-@pytest.mark.parametrize("case", map(_parameter, CASES.values()))
+@pytest.mark.parametrize("case", [_parameter(case) for case in CASES.values()])
 def test_a_case_is_what_it_says(case: Case) -> None:
     outcome = ours(case)
     told = f"{outcome}: {outcome.why}"
@@ -48,13 +49,19 @@ def test_what_the_table_says_of_tfliteconverter_is_true() -> None:
     assert {outcome.case: str(outcome) for outcome in ask(list(CASES), "peer", 120.0)} == states
 
 
-def _case(make: Any, **changes: Any) -> Case:
-    kept: dict[str, Any] = {"name": "x", "theme": "x", "sources": ("here",), "wrong": "x", "make": make}
-    kept |= {"specs": (spec(None, 2),), "inputs": None, "refused": "", "kernel": "", "pending": ""}
-    return Case(**kept | changes)
+def _case(make: Callable[[], Any], **changes: Any) -> Case:
+    kept: dict[str, Any] = {
+        "name": "x",
+        "theme": "x",
+        "sources": ("here",),
+        "wrong": "x",
+        "make": make,
+        "specs": (spec(None, 2),),
+    }
+    return Case(**{**kept, "inputs": None, "refused": "", "kernel": "", "pending": "", **changes})
 
 
-def _converted(make: Any) -> Any:
+def _converted(make: Callable[[], Any]) -> Callable[[Path], bytes | str]:
     """Another function's file, whatever is asked for."""
     data: list[bytes] = []
 
@@ -82,8 +89,8 @@ def test_a_file_that_the_runtime_refuses_fails() -> None:
 
 
 def test_state_that_leaks_is_wrong() -> None:
-    def counter() -> object:
-        count = tf.Variable([1.0, 2.0])
+    def counter() -> Callable[[tf.Tensor], tf.Tensor]:
+        count = tf.Variable(museum_case.floats(1, 2))
         return lambda x: x + count.assign_add([1.0, 1.0])
 
     assert judge(_case(counter), _converted(counter)).state == "right"
