@@ -110,7 +110,7 @@ def _size(tfl: Lowering, x: Value, axis: int) -> Value:
 def _count(tfl: Lowering, size: Value) -> Value:
     """Return 0, 1, ..., size - 1 as an int32 vector."""
     if size.data is not None:
-        return tfl.const(np.arange(int(size.data), dtype=np.int32))
+        return tfl.const(np.arange(size.data.item(), dtype=np.int32))
     return tfl.range(scalar(0, types.INT32), size, scalar(1, types.INT32))
 
 

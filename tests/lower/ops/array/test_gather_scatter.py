@@ -247,17 +247,20 @@ def test_rows_of_sizes_that_data_tell_in_a_branch() -> None:
     """As Longformer's global attention: how many rows come before the others, only the data tells."""
 
     def fn(x: tf.Tensor) -> tf.Tensor:
-        count, width = tf.shape(x)[0], tf.shape(x)[1]
-        chosen = x[:, :, 0] > 0.3
-        numbers = tf.math.count_nonzero(chosen, 1, dtype=tf.int32)
+        batch, length = tf.shape(x)[0], tf.shape(x)[1]
+        chosen = tf.where(x[:, :, 0] > 1.0)
+        numbers = tf.math.count_nonzero(x[:, :, 0] > 1.0, axis=1, dtype=tf.int32)
         most = tf.reduce_max(numbers)
-        places = tf.where(tf.range(most)[None] < numbers[:, None])
+        local = tf.where(tf.range(most)[None] < numbers[:, None])
+        probs = tf.nn.softmax(tf.matmul(x, x, transpose_b=True))
 
         def scattered() -> tf.Tensor:
-            rows = tf.scatter_nd(tf.cast(places, tf.int32), tf.boolean_mask(x, chosen), [count, most, 3])
-            both = tf.concat([rows, x], 1)
-            return tf.reduce_sum(tf.tensor_scatter_nd_update(both, places, tf.boolean_mask(2.0 * x, chosen)), 1)
+            tail = tf.transpose(tf.zeros([batch, most, length]), [0, 2, 1])
+            rows = tf.scatter_nd(tf.cast(local, tf.int32), tf.gather_nd(probs, chosen), [batch, most, length])
+            both = tf.transpose(tf.concat([tf.transpose(rows, [0, 2, 1]), probs], -1), [0, 2, 1])
+            own = tf.gather_nd(tf.transpose(both, [0, 2, 1]), chosen)[:, :length] * 2.0
+            return tf.reduce_sum(tf.tensor_scatter_nd_update(both, local, own), 1) + tf.reduce_sum(tail)
 
-        return tf.cond(most > 0, scattered, lambda: tf.reduce_sum(x, 1) + tf.cast(width, tf.float32))
+        return tf.cond(most > 0, scattered, lambda: tf.reduce_sum(probs, 1))
 
-    check(fn, tf.TensorSpec([None, None, 3]))
+    check(fn, tf.TensorSpec([None, None, 8]), static=False)
