@@ -8,6 +8,7 @@ from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.limits import RANK
 from fuseconv.tfl.traits import RESHAPES
 
 
@@ -24,6 +25,7 @@ def before(tfl: Any, x: Any) -> Term:
 
 def check_behind(m: Match) -> None:
     m.require(_rows_are_whole(m) and m.x.shape, "the rows of the weights are not the last dimension of the data")
+    m.require((m.x.rank or 0) <= RANK["FULLY_CONNECTED"], "FULLY_CONNECTED takes fewer dimensions")
     kept = (*m.x.shape[:-1], m.dense.result.shape[-1])
     m.require(m.reshape.result.shape == kept, "the result gets other dimensions than the data has")
 
@@ -36,6 +38,7 @@ def rewrite_behind(tfl: Builder, m: Match) -> Value:
 def check_before(m: Match) -> None:
     m.require(not m.dense.attrs.get("keep_num_dims"), "the dense layer keeps the dimensions of its data")
     m.require(_rows_are_whole(m), "the rows of the weights are not the last dimension of the data")
+    m.require((m.x.rank or 0) <= RANK["FULLY_CONNECTED"], "FULLY_CONNECTED takes fewer dimensions")
     readers = m.reshape.result.uses
     m.require(all(r.kind == "tfl.FULLY_CONNECTED" for r in readers), "others than dense layers read it")
     m.require(all(not r.attrs.get("keep_num_dims") for r in readers), "a dense layer keeps the dimensions of its data")
