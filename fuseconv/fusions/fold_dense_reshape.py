@@ -8,7 +8,7 @@ from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.limits import RANK
+from fuseconv.tfl.kernel_limits import RANK
 from fuseconv.tfl.traits import RESHAPES
 
 

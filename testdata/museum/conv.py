@@ -17,13 +17,12 @@ from tests.random_weights import randomise
     "LiteRT#4847",
     "XNNPACK returns zeros for SAME and a stride that leaves nothing to pad",
     spec(None, 17, 18, 7),
-    pending="SAME that pads nothing",
 )
 def conv_same_with_a_large_stride() -> Callable[..., Any]:
     return randomised(keras.layers.Conv2D(16, 3, strides=10, padding="same"), None, 17, 18, 7)
 
 
-@case("LiteRT#9256", "zeros for SAME where the strides differ", spec(None, 12, 16, 3), pending="SAME that pads nothing")
+@case("LiteRT#9256", "zeros for SAME where the strides differ", spec(None, 12, 16, 3))
 def conv_same_with_asymmetric_strides() -> Callable[..., Any]:
     return randomised(keras.layers.Conv2D(4, 3, strides=(3, 4), padding="same"), None, 12, 16, 3)
 
@@ -32,7 +31,6 @@ def conv_same_with_asymmetric_strides() -> Callable[..., Any]:
     "here",
     "zeros for SAME and a stride above the kernel's size, depthwise too",
     spec(None, 9, 9, 4),
-    pending="SAME that pads nothing",
 )
 def depthwise_same_with_a_large_stride() -> Callable[..., Any]:
     kernel = weights(2, 2, 4, 1)
@@ -43,7 +41,6 @@ def depthwise_same_with_a_large_stride() -> Callable[..., Any]:
     "here",
     "zeros for SAME and a large stride, where the sizes come with the input",
     spec(None, None, None, 3),
-    pending="SAME that pads nothing",
 )
 def conv_same_with_a_large_stride_of_unknown_sizes() -> Callable[..., Any]:
     kernel = weights(2, 2, 3, 5)
@@ -54,7 +51,6 @@ def conv_same_with_a_large_stride_of_unknown_sizes() -> Callable[..., Any]:
     "tensorflow#61815",
     "wrong for a kernel of 3 by 1 and strides of 2",
     spec(1, 8, 8, 2),
-    pending="SAME that pads nothing",
 )
 def depthwise_with_a_flat_kernel() -> Callable[..., Any]:
     layer = keras.layers.DepthwiseConv2D((3, 1), strides=2, padding="same", use_bias=False)

@@ -21,13 +21,12 @@ NAN, INF = np.nan, np.inf
     "0 for small numbers: LOG(1 + x)",
     spec(None, 4),
     inputs=[SMALL],
-    pending="precision of log1p",
 )
 def log1p_of_small_numbers() -> Callable[..., Any]:
     return tf.math.log1p
 
 
-@case("tensorflow#118525", "0 for tiny numbers: LOG(1 + x)", spec(None, 4), inputs=[TINY], pending="precision of log1p")
+@case("tensorflow#118525", "0 for tiny numbers: LOG(1 + x)", spec(None, 4), inputs=[TINY])
 def log1p_of_tiny_numbers() -> Callable[..., Any]:
     return tf.math.log1p
 
