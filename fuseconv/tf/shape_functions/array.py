@@ -52,6 +52,7 @@ def unravel_index(op: Op, indices: Value, sizes: Value) -> Shapes:
 @infers("Reshape")
 def reshape(op: Op, x: Value, shape: Value) -> Shapes:
     wanted = sizes(shape, "reshape")
+    agree(not any(isinstance(dim, int) and dim < -1 for dim in wanted), f"it makes the shape {wanted}")
     if -1 not in wanted:
         if x.shape is not None and dims.product(wanted) == dims.product(x.shape):
             return tuple(wanted)

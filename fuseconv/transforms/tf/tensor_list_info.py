@@ -56,6 +56,8 @@ class TensorList:
 
     def settle(self) -> bool:
         """Find the type and shape of the elements; return False if that, or something else, is in the way."""
+        if any(value.shape == () for value in self.values):
+            self.why = "it is made of a scalar, which has no length"
         if not self.why:
             self._find_dtype()
         if not self.why:
