@@ -6,6 +6,9 @@ with XNNPACK and without. A type is listed if all four give the right result. An
 
 from __future__ import annotations
 
+import itertools
+
+from fuseconv.ir.dims import Shape, is_static
 from fuseconv.ir.graph import Op
 from fuseconv.ir.types import BY_NAME, DType
 
@@ -133,6 +136,11 @@ def rank_excess(op: Op) -> str:
     if broadcast is not None:
         shapes = {value.shape for value in op.operands if value is not None and value.shape is not None}
         rank = max(map(len, shapes), default=0)
-        if rank > broadcast and len(shapes) > 1:
+        if rank > broadcast and any(itertools.starmap(_broadcast, itertools.combinations(shapes, 2))):
             return f"{op.type} broadcasts tensors of up to {broadcast} dimensions, and one has {rank}"
     return ""
+
+
+def _broadcast(a: Shape, b: Shape) -> bool:
+    """Return whether two shapes surely differ: two sizes that only the runtime knows may be the same."""
+    return len(a) != len(b) or any(x != y and (x == 1 or y == 1 or is_static((x, y))) for x, y in zip(a, b))

@@ -36,3 +36,8 @@ def test_a_rank_beyond_the_limit_is_told() -> None:
     assert not kernel_limits.rank_excess(op("MUL", six, (5,)))
     assert not kernel_limits.rank_excess(op("ATAN2", (2,), (2,))) and kernel_limits.rank_excess(op("ATAN2", (2,), (1,)))
     assert not kernel_limits.rank_excess(op("FULLY_CONNECTED", None, (2, 3)))
+
+
+def test_sizes_that_may_be_the_same_do_not_broadcast() -> None:
+    assert not kernel_limits.rank_excess(op("ATAN2", (symbol("n"), 3), (symbol("m"), 3)))
+    assert kernel_limits.rank_excess(op("ATAN2", (symbol("n"), 3), (1, 3)))
