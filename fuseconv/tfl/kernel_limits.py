@@ -122,13 +122,22 @@ RANK = {
     "UNIQUE": 1,  # both
     "BROADCAST_TO": 8, "DYNAMIC_UPDATE_SLICE": 8, "REVERSE_V2": 8, "SQUEEZE": 8,  # LiteRT's Prepare
 }  # fmt: skip
+# XNNPACK's limits hold for what it takes: floats.
+_OF_FLOATS = frozenset({
+    "SUM", "MEAN", "REDUCE_MAX", "REDUCE_MIN", "CONCATENATION", "SPLIT", "SOFTMAX", "FULLY_CONNECTED",
+})  # fmt: skip
+# Limits of TF 2.21's interpreter: rules keep to them where they can, and LiteRT runs a file that does not.
+_OF_TF_ONLY = frozenset({"SLICE", "STRIDED_SLICE", "TRANSPOSE", "DILATE", "L2_NORMALIZATION"})
 
 
 def rank_excess(op: Op) -> str:
-    """Return the reason why no kernel takes a TFLite op of this rank, as a sentence's end; empty if there is none.
+    """Return the reason why no kernel of LiteRT takes a TFLite op of this rank, as a sentence's end; empty if there is
+    none.
 
     A rank that is not known is no reason."""
     limit, broadcast = RANK.get(op.type), BROADCAST_RANK.get(op.type)
+    if op.type in _OF_TF_ONLY or (op.type in _OF_FLOATS and not op.result.dtype.is_float):
+        limit = None
     if limit is not None:
         for value in (*op.operands, *op.results):
             if value is not None and value.shape is not None and len(value.shape) > limit:

@@ -29,8 +29,10 @@ def op(kind: str, *shapes: tuple[Dim, ...] | None) -> Op:
 
 def test_a_rank_beyond_the_limit_is_told() -> None:
     six = (symbol("n"), 1, 2, 3, 4, 5)
-    assert not kernel_limits.rank_excess(op("SLICE", six[1:]))
-    assert "up to 5" in kernel_limits.rank_excess(op("SLICE", six))
+    assert not kernel_limits.rank_excess(op("PAD", six[1:]))
+    assert "up to 5" in kernel_limits.rank_excess(op("PAD", six))
+    assert not kernel_limits.rank_excess(op("SLICE", six))
+    assert "up to 6" in kernel_limits.rank_excess(op("SUM", (*six, 7)))
     assert not kernel_limits.rank_excess(op("DIV", six, six)) and not kernel_limits.rank_excess(op("ABS", six * 2))
     assert "broadcasts" in kernel_limits.rank_excess(op("DIV", six, ()))
     assert not kernel_limits.rank_excess(op("MUL", six, (5,)))
