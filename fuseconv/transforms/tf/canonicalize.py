@@ -148,14 +148,14 @@ class _Walk:
         return self.replace(op, operands, "removed", "forward", "it hands its operand on")
 
     def infer(self, op: Op) -> None:
-        if op.kind in RUNNERS and bodies(op, self.module):
-            known = self.run(op)
-        else:
-            shapes = shape_functions.infer(op) or [None] * len(op.results)
-            known = [_Known(shape, elements) for shape, elements in zip(shapes, content(op))]
-        for result, each in zip(op.results, known):
-            result.shape = each.shape if self.only_infer else more_known(each.shape, result.shape)
-            result.content = each.content
+        made = self.run(op) if op.kind in RUNNERS and bodies(op, self.module) else None
+        shapes = shape_functions.infer(op) if made is None else [each.shape for each in made]
+        for result, shape in zip(op.results, shapes or [None] * len(op.results)):
+            result.shape = shape if self.only_infer else more_known(shape, result.shape)
+        # The shapes tell first whether the elements are few enough to be computed.
+        contents = content(op) if made is None else [each.content for each in made]
+        for result, elements in zip(op.results, contents):
+            result.content = elements
 
     def run(self, op: Op) -> list[_Known]:
         """Walk the bodies of an op that runs functions; return what is known of its results."""
