@@ -44,7 +44,7 @@ LEFT = {
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:_INDEXED
         transforms/tfl/legalize_outputs.py:_SIZED_BY_DATA""",
     "a fact of kernels, or what pays off": """api.py:RECURRENT lower/ops/segment.py:_EXTREMES
-        write/control_dependencies.py:_RUNS_FUNCTIONS tfl/kernel_limits.py:_OF_FLOATS tfl/kernel_limits.py:_OF_TF_ONLY
+        write/control_dependencies.py:_RUNS_FUNCTIONS
         tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING""",
     "ops of a file, which is not IR": "tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN",

@@ -110,34 +110,28 @@ BROADCAST_RANK = {
     "STABLEHLO_AND": 0,
 }  # fmt: skip
 
-# The largest rank of the operands and results of an op. Each op was run with ranks 1 to 8; what is not here took 8. The
-# source is XNNPACK, whose tensors have up to 6 dimensions and which fails to prepare an op of more, or the kernel of
-# TF 2.21 or LiteRT 2.3 that refused.
-RANK = {
-    "SUM": 6, "MEAN": 6, "REDUCE_MAX": 6, "REDUCE_MIN": 6, "CONCATENATION": 6, "SPLIT": 6,  # XNNPACK
-    "SOFTMAX": 6, "FULLY_CONNECTED": 6,  # XNNPACK
-    "SLICE": 5, "STRIDED_SLICE": 5, "TRANSPOSE": 6, "DILATE": 6,  # TF; LiteRT took 8
-    "L2_NORMALIZATION": 4,  # TF; LiteRT took 8
-    "PAD": 5, "PADV2": 5, "BATCH_MATMUL": 5,  # both; XNNPACK takes PAD and BATCH_MATMUL of 6
-    "UNIQUE": 1,  # both
-    "BROADCAST_TO": 8, "DYNAMIC_UPDATE_SLICE": 8, "REVERSE_V2": 8, "SQUEEZE": 8,  # LiteRT's Prepare
+# The largest rank of the operands and results of an op. Each op was run with ranks 1 to 8 in TF 2.21 and LiteRT 2.3;
+# what is not here took 8. XNNPACK's tensors have up to 6 dimensions, and it fails to prepare an op of more.
+_RANK_OF_FLOATS = {
+    "SUM": 6, "MEAN": 6, "REDUCE_MAX": 6, "REDUCE_MIN": 6, "CONCATENATION": 6, "SPLIT": 6, "SOFTMAX": 6,
+    "FULLY_CONNECTED": 6,
 }  # fmt: skip
-# XNNPACK's limits hold for what it takes: floats.
-_OF_FLOATS = frozenset({
-    "SUM", "MEAN", "REDUCE_MAX", "REDUCE_MIN", "CONCATENATION", "SPLIT", "SOFTMAX", "FULLY_CONNECTED",
-})  # fmt: skip
-# Limits of TF 2.21's interpreter: rules keep to them where they can, and LiteRT runs a file that does not.
-_OF_TF_ONLY = frozenset({"SLICE", "STRIDED_SLICE", "TRANSPOSE", "DILATE", "L2_NORMALIZATION"})
+_RANK_OF_LITERT = {
+    "PAD": 5, "PADV2": 5, "BATCH_MATMUL": 5, "UNIQUE": 1, "BROADCAST_TO": 8, "DYNAMIC_UPDATE_SLICE": 8,
+    "REVERSE_V2": 8, "SQUEEZE": 8,
+}  # fmt: skip
+_RANK_OF_TF = {"SLICE": 5, "STRIDED_SLICE": 5, "TRANSPOSE": 6, "DILATE": 6, "L2_NORMALIZATION": 4}
+# What rules keep to where they can. A file beyond the limits of TF's interpreter alone is written: LiteRT runs it.
+RANK = {**_RANK_OF_FLOATS, **_RANK_OF_LITERT, **_RANK_OF_TF}
 
 
 def rank_excess(op: Op) -> str:
-    """Return the reason why no kernel of LiteRT takes a TFLite op of this rank, as a sentence's end; empty if there is
-    none.
+    """Return why LiteRT has no kernel for a TFLite op of this rank, as a sentence's end; empty if it has one.
 
     A rank that is not known is no reason."""
-    limit, broadcast = RANK.get(op.type), BROADCAST_RANK.get(op.type)
-    if op.type in _OF_TF_ONLY or (op.type in _OF_FLOATS and not op.result.dtype.is_float):
-        limit = None
+    limit, broadcast = _RANK_OF_LITERT.get(op.type), BROADCAST_RANK.get(op.type)
+    if op.results and op.result.dtype.is_float:
+        limit = _RANK_OF_FLOATS.get(op.type, limit)
     if limit is not None:
         for value in (*op.operands, *op.results):
             if value is not None and value.shape is not None and len(value.shape) > limit:

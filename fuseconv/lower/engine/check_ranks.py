@@ -16,7 +16,7 @@ from fuseconv.tfl.kernel_limits import rank_excess
 
 @module_pass("check-ranks", requires=(TFL_ONLY,))
 def check_ranks(module: Module, report: Report) -> None:
-    """Refuse ops of more dimensions than their kernels take: SLICE(x) of 6 dimensions -> UnsupportedError.
+    """Refuse ops of more dimensions than their kernels take: PAD(x) of 6 dimensions -> UnsupportedError.
 
     `fuseconv.tfl.kernel_limits` holds what they take. Raises UnsupportedError with every such op."""
     refused: list[tuple[Op, str]] = []
