@@ -193,7 +193,7 @@ def _convert(
     if options.rnn != "fused":
         fusions = [fusion for fusion in fusions if fusion.emits not in RECURRENT]
     pipeline = reduce(insert, registry.passes, CONVERT)
-    check_names((*options.print_ir_before, *options.print_ir_after), pipeline)
+    check_names([*options.print_ir_before, *options.print_ir_after], pipeline)
     body_check = BodyCheck(options.verify_fusions, lambda small: _small_file(small, registry))
     context = Context(Module(), report, _pass_options(options, registry, fusions, body_check))
     manager = PassManager(

@@ -240,7 +240,8 @@ class PassManager:
             return False
         if self.verify_each:
             self._check(item.requires, f"{item.name} requires")
-        self._print("before", item, self.print_before)
+        if self.print_before:
+            self._print("before", item, self.print_before)
         edits, start = count_edits(), time.perf_counter()
         said = item.function(*[getattr(self.context, name) for name in item.parameters])
         seconds, edits = time.perf_counter() - start, count_edits() - edits
@@ -248,7 +249,8 @@ class PassManager:
         self._changes += changed
         self._seen[item.name] = self._changes
         self.context.report.ran(item.name, seconds, max(edits, 1) if changed else 0)
-        self._print("after", item, self.print_after)
+        if self.print_after:
+            self._print("after", item, self.print_after)
         if self.verify_each:
             try:
                 check(self.context.module)
@@ -270,7 +272,7 @@ class PassManager:
 
 def check_names(names: Sequence[str], pipeline: Pipeline) -> None:
     """Raise InputError for a name that is no pass of the pipeline, nor "all"."""
-    known = {item.name for item in passes_of(pipeline)} | {ALL}
+    known = {item.name for item in passes_of(pipeline)} | {ALL} if names else {ALL}
     for name in names:
         if name not in known:
             raise InputError(f"no pass is called {name}{_did_you_mean(name, pipeline)}; `fuseconv passes` lists them")

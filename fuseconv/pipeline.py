@@ -61,6 +61,10 @@ def _no_constant_branch(module: Module) -> bool:
     return not has_known_branch(module)
 
 
+def _has_functions(context: Context) -> bool:
+    return bool(context.module.functions)
+
+
 def _fuses_rnns(context: Context) -> bool:
     return context.rnn == "fused"
 
@@ -84,7 +88,10 @@ LEGALIZE_TF: Pipeline = (
     Repeat(CLEANUP, until=_no_constant_branch), demote_float64, bucketize_step_functions, canonicalize,
 )  # fmt: skip
 
-COMPOSITES: Pipeline = (merge_bidirectional, fuse_composites, inline_composites, canonicalize)
+COMPOSITES: Pipeline = (
+    merge_bidirectional.when(_has_functions), fuse_composites.when(_has_functions),
+    inline_composites.when(_has_functions), canonicalize,
+)  # fmt: skip
 
 LOWER_LISTS: Pipeline = (Repeat((lower_tensor_lists, canonicalize)),)
 

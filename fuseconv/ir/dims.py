@@ -9,6 +9,7 @@ so that the same operation on the same operands gives the same symbol.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 from collections.abc import Iterable
@@ -69,10 +70,7 @@ class Sym:
 
     def __mul__(self, other: Dim) -> Dim:
         if isinstance(other, int):
-            if other == 1:
-                return self
-            made = Sym(tuple((monomial, count * other) for monomial, count in self.terms)) if other else 0
-            return _bounded(made, "*", self, other)
+            return _scaled(self, other)
         if len(self.terms) * len(other.terms) > _MAX_PAIRS or self.weight + other.weight > _MAX_WEIGHT:
             return _opaque("*", self, other)
         sums: dict[_Monomial, int] = {}
@@ -166,8 +164,12 @@ def floordiv(a: Dim, b: Dim) -> Dim:
         return a // b if b else 0
     if b == 1 or a == 0:
         return a
-    if a == b:
-        return 1
+    return 1 if a == b else _quotient(a, b)
+
+
+# A model asks for the same few quotients and multiples of its unknown sizes again and again.
+@functools.lru_cache(maxsize=4096)
+def _quotient(a: Dim, b: Dim) -> Dim:
     left, right = _lift(a), _lift(b)
     if len(right.terms) == 1:
         (m2, c2) = right.terms[0]
@@ -191,9 +193,16 @@ def floordiv(a: Dim, b: Dim) -> Dim:
     return _bounded(Sym((((("//", a, b),), 1),)), "//", a, b)
 
 
+@functools.lru_cache(maxsize=4096)
+def _scaled(a: Sym, factor: int) -> Dim:
+    if factor in (0, 1):
+        return a if factor else 0
+    return _bounded(Sym(tuple((monomial, count * factor) for monomial, count in a.terms)), "*", a, factor)
+
+
 def ceildiv(a: Dim, b: Dim) -> Dim:
     """Return a / b, rounded up."""
-    return floordiv(a + b - 1, b)
+    return -(-a // b) if isinstance(a, int) and isinstance(b, int) and b else floordiv(a + b - 1, b)
 
 
 def product(dims: Iterable[Dim]) -> Dim:

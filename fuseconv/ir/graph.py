@@ -132,9 +132,10 @@ class Op:
     attrs: the attributes that differ from the op's defaults (type attributes, which the operands tell, are left out).
     sources: the names of the nodes of the model that this op stands for.
     rejection: why the op is to be refused; None if it is not.
+    fits: whether the shapes of its results were inferred, from operands that fit together.
     """
 
-    __slots__ = ("attrs", "dialect", "kind", "name", "operands", "rejection", "results", "sources", "type")
+    __slots__ = ("attrs", "dialect", "fits", "kind", "name", "operands", "rejection", "results", "sources", "type")
 
     def __init__(
         self,
@@ -153,6 +154,7 @@ class Op:
         self.name = name
         self.sources = sources
         self.rejection: Rejection | None = None
+        self.fits = False
         self.set_operands(operands)
 
     def set_kind(self, kind: str) -> None:

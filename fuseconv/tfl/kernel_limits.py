@@ -137,9 +137,9 @@ def rank_excess(op: Op) -> str:
             if value is not None and value.shape is not None and len(value.shape) > limit:
                 return f"{op.type} takes up to {limit} dimensions, and a tensor has {len(value.shape)}"
     if broadcast is not None:
-        shapes = {value.shape for value in op.operands if value is not None and value.shape is not None}
-        rank = max(map(len, shapes), default=0)
-        if rank > broadcast and any(itertools.starmap(_broadcast, itertools.combinations(shapes, 2))):
+        shapes = [value.shape for value in op.operands if value is not None and value.shape is not None]
+        rank = max([len(shape) for shape in shapes], default=0)
+        if rank > broadcast and any(itertools.starmap(_broadcast, itertools.combinations(set(shapes), 2))):
             return f"{op.type} broadcasts tensors of up to {broadcast} dimensions, and one has {rank}"
     return ""
 

@@ -148,13 +148,13 @@ def _refusal(error: Exception) -> str:
 
 def _oversized(op: Op) -> str:
     """Return the reason to refuse an op with tensors of a size or rank beyond TFLite's; empty if there is none."""
-    largest = LARGEST_SIZE
     for value in (*op.operands, *op.results):
-        if value is not None and value.shape:
-            if len(value.shape) > LARGEST_RANK:
-                return f"a tensor has {len(value.shape)} dimensions, and fuseconv writes up to {LARGEST_RANK}"
-            largest = max(largest, _known_elements(value.shape))
-    return f"TFLite counts in 32 bits, and a tensor has {largest} elements" if largest > LARGEST_SIZE else ""
+        shape = None if value is None else value.shape
+        if shape and len(shape) > LARGEST_RANK:
+            return f"a tensor has {len(shape)} dimensions, and fuseconv writes up to {LARGEST_RANK}"
+        if shape and (elements := _known_elements(shape)) > LARGEST_SIZE:
+            return f"TFLite counts in 32 bits, and a tensor has {elements} elements"
+    return ""
 
 
 @functools.lru_cache(maxsize=4096)

@@ -17,13 +17,15 @@ _PRODUCTS_PER_BYTE = 8
 def numpy_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:
     """Return the cost of the numpy folder on these operands. made: the bytes of the results, as far as they are
     known."""
-    read = sum(array.nbytes for array in operands)
+    moved = made
+    for array in operands:
+        moved += array.nbytes
     if op.type == "Einsum":
-        return read + made + _cubic(operands, made)
+        return moved + _cubic(operands, made)
     if op.kind in PRODUCTS:
         # Of [m, k] and [k, n] this is m * k * n.
-        return read + made + math.sqrt(math.prod(array.size for array in operands) * made) / _PRODUCTS_PER_BYTE
-    return read + made
+        return moved + math.sqrt(math.prod(array.size for array in operands) * made) / _PRODUCTS_PER_BYTE
+    return moved
 
 
 def tensorflow_cost(op: Op, operands: Sequence[np.ndarray], made: int) -> float:

@@ -55,19 +55,20 @@ def infer(op: Op) -> list[Shape | None] | None:
     if made is None:
         return [None] * count
     if count == 1 and isinstance(made, tuple):
-        return [None if _is_endless(made) else made]
+        return [made if _is_possible(made) else None]
     shapes = list(made) if isinstance(made, list) else [made]
     if len(shapes) != count:
         raise TypeError(f"the shape function of {op.type} made {len(shapes)} shapes where the op has {count} results")
-    return [None if shape is None or _is_endless(shape) else tuple(shape) for shape in shapes]
+    return [None if shape is None or not _is_possible(shape) else tuple(shape) for shape in shapes]
 
 
-def _is_endless(shape: Iterable[Dim]) -> bool:
-    """Return whether a size is beyond int64, as those of a few ops in a row that square their operands' are."""
+def _is_possible(shape: Iterable[Dim]) -> bool:
+    """Return False if a size is negative, or beyond int64 as those of a few ops in a row that square their operands'
+    are."""
     for dim in shape:  # noqa: SIM110 - a generator would be called once for each size of the model
-        if dim.__class__ is int and dim > _MOST_ELEMENTS:
-            return True
-    return False
+        if dim.__class__ is int and not 0 <= dim <= _MOST_ELEMENTS:  # type: ignore[operator]
+            return False
+    return True
 
 
 def first_contradiction(module: Module) -> str:
@@ -88,6 +89,8 @@ def contradiction(op: Op) -> str:
     if function is None or not function.required <= len(op.operands) <= function.most:
         return ""
     why = misfit(op)
+    if op.fits and not why:
+        return ""
     try:
         made = None if why else function(op, op, op.operands)
     except Contradiction as error:
@@ -98,9 +101,10 @@ def contradiction(op: Op) -> str:
         why = f"its operands do not fit together ({error})"
     else:
         shapes = [made] if isinstance(made, tuple) else made or ()
-        negative = [dim for shape in shapes if shape for dim in shape if isinstance(dim, int) and dim < 0]
-        if any(map(_is_endless, filter(None, shapes))):
-            why = "it would make a dimension of more elements than int64 counts"
-        elif negative:
+        impossible = [shape for shape in shapes if shape and not _is_possible(shape)]
+        negative = [dim for shape in impossible for dim in shape if isinstance(dim, int) and dim < 0]
+        if negative:
             why = f"it would make a dimension of {negative[0]} elements"
+        elif impossible:
+            why = "it would make a dimension of more elements than int64 counts"
     return why + DAMAGED if why else ""

@@ -36,29 +36,39 @@ _DECIDING = frozenset({"axis", "batch_dims", "data_format"})
 def misfit(op: Op) -> str:
     """Return why the rank of an operand of a TF op is not allowed, naming the operand; empty if all are allowed."""
     fields = _table().get(op.type)
-    if fields is None or not _DECIDING.isdisjoint(op.attrs):
+    if fields is None or (op.attrs and not _DECIDING.isdisjoint(op.attrs)):
         return ""
     if _SEVERAL in fields:
         at = fields.index(_SEVERAL)
-        fields = (*fields[:at], *[_ANY] * (len(op.operands) - len(fields) + 1), *fields[at + 1 :])
+        fields = (*fields[:at], *[None] * (len(op.operands) - len(fields) + 1), *fields[at + 1 :])
     for index, (field, operand) in enumerate(zip(fields, op.operands)):
-        if field != _ANY and operand is not None and operand.shape is not None and not _fits(operand.shape, field):
-            shape = ",".join(str(dim) if isinstance(dim, int) else "?" for dim in operand.shape)
-            return f"its operand {index} has the shape [{shape}], which the op does not take"
+        shape = None if field is None or operand is None else operand.shape
+        if shape is not None and not _fits(shape, field):  # type: ignore[arg-type]
+            sizes = ",".join(str(dim) if isinstance(dim, int) else "?" for dim in shape)
+            return f"its operand {index} has the shape [{sizes}], which the op does not take"
     return ""
 
 
-def _fits(shape: Shape, field: str) -> bool:
-    ranks, _, length = field.partition("=")
-    if str(min(len(shape), _MOST)) not in ranks:
+def _fits(shape: Shape, field: tuple[frozenset[int], int | None]) -> bool:
+    ranks, length = field
+    rank = len(shape)
+    if (rank if rank < _MOST else _MOST) not in ranks:
         return False
-    return not length or not isinstance(shape[0], int) or shape[0] == int(length)
+    return length is None or not isinstance(shape[0], int) or shape[0] == length
 
 
 @functools.cache
-def _table() -> dict[str, tuple[str, ...]]:
+def _table() -> dict[str, tuple[Any, ...]]:
+    """Return the ranks and the length that each operand of an op may have; None for one that may have any."""
     lines = (line.split("\t") for line in _TABLE.read_text().splitlines())
-    return {name: tuple(fields) for name, *fields in lines}
+    return {name: tuple(map(_parsed, fields)) for name, *fields in lines}
+
+
+def _parsed(field: str) -> Any:
+    if field in (_ANY, _SEVERAL):
+        return None if field == _ANY else _SEVERAL
+    ranks, _, length = field.partition("=")
+    return frozenset(map(int, ranks)), int(length) if length else None
 
 
 def table() -> str:

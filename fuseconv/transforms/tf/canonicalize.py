@@ -28,6 +28,8 @@ from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
 
 # A fold that would make a constant much larger than what it is made from is left to the runtime.
 _GROWTH_BYTES = 1 << 20
+# To move so many bytes takes less time than to look at the op.
+_NO_WORK = 1 << 14
 # Up to this size it is made all the same, for the time that it takes to fold what reads it.
 _POSTPONED_BYTES = 1 << 28
 # Ops whose results are no larger than their operands. Others, if their size is not known, might fill the memory.
@@ -150,6 +152,7 @@ class _Walk:
     def infer(self, op: Op) -> None:
         made = self.run(op) if op.kind in RUNNERS and bodies(op, self.module) else None
         shapes = shape_functions.infer(op) if made is None else [each.shape for each in made]
+        op.fits = shapes is not None and None not in shapes
         for result, shape in zip(op.results, shapes or [None] * len(op.results)):
             result.shape = shape if self.only_infer else more_known(shape, result.shape)
         # The shapes tell first whether the elements are few enough to be computed.
@@ -217,7 +220,7 @@ class _Walk:
             arrays = self.compute(op)
         if arrays is None:
             return False
-        if not budget.has_room(sum(array.nbytes for array in arrays)):
+        if not _has_room(sum([array.nbytes for array in arrays])):
             return False
         values = [constant(array, r.dtype, r.name) for array, r in zip(arrays, op.results)]
         return self.replace(op, values, "folded", "constant folding", "all that it needs is known")
@@ -226,14 +229,15 @@ class _Walk:
         for value in op.operands:
             if value is None or not (value.is_const or value.op in self.postponed):
                 return False
-        if not op.operands or not op.results or any(r.dtype.is_handle for r in op.results) or not is_repeatable(op):
+        if not op.operands or not op.results or not is_repeatable(op):
             return False
-        if any(len(result.shape or ()) > LARGEST_RANK for result in op.results):
-            return False  # the lowering says so
-        made, read = _size(op), self.read(op)
-        if not budget.has_room(made):
+        for result in op.results:
+            if result.dtype.is_handle or len(result.shape or ()) > LARGEST_RANK:  # lowering refuses such a rank
+                return False
+        made = _size(op)
+        if not _has_room(made):
             return False
-        if made > _GROWTH_BYTES and made > 4 * read:
+        if made > _GROWTH_BYTES and made > 4 * (read := self.read(op)):
             if made <= _POSTPONED_BYTES:
                 self.postponed[op] = _Postponed(next(self.places), read)
             return False
@@ -286,17 +290,25 @@ def _size(op: Op) -> int:
     """Return the bytes of an op's results, as far as they are known."""
     total = 0
     for result in op.results:
-        size = dims.product(result.shape or ())
-        if isinstance(size, int):
-            total += size * result.dtype.numpy.itemsize
+        size = result.dtype.numpy.itemsize
+        for dim in result.shape or ():
+            size = size * dim if dim.__class__ is int else 0  # type: ignore[assignment,operator]
+        total += size
     return total
+
+
+def _has_room(size: int) -> bool:
+    """Return whether constants of so many bytes may be made; of few, it is told when they are."""
+    return size <= _GROWTH_BYTES or budget.has_room(size)
 
 
 def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
     """Return the results of an op whose operands are constants, or among those that are made."""
     operands: list[np.ndarray] = [made[v] if v.data is None else v.data for v in op.operands]  # type: ignore[index,union-attr]
     try:
-        budget.spend_work(numpy_cost(op, operands, _size(op)))
+        work = numpy_cost(op, operands, _size(op))
+        if work > _NO_WORK:
+            budget.spend_work(work)
         arrays = evaluate(op, operands)
         if arrays is None and (op.kind in _NEVER_LARGER or all(dims.is_static(r.shape) for r in op.results)):
             budget.spend_work(tensorflow_cost(op, operands, _size(op)))

@@ -1,9 +1,7 @@
-"""Lower TensorLists -> tensors: TFLite has no lists, so a list becomes the tensor of its elements, stacked on axis
-0."""
+"""Lower TensorLists to tensors: TFLite has no lists, so the tensor of its elements, stacked on axis 0, stands for one.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Rejection, Value, copy_op
@@ -13,7 +11,14 @@ from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.reify_dims import DimReifier
 from fuseconv.tf.tensor_list_rules import REWRITES, like_rows, zero
-from fuseconv.transforms.tf.tensor_list_info import MAKERS, MIXED, TensorList, tensor_lists, values_before
+from fuseconv.transforms.tf.tensor_list_info import (
+    MAKERS,
+    MIXED,
+    TensorList,
+    has_variants,
+    tensor_lists,
+    values_before,
+)  # fmt: skip
 
 # Of the op that an element of a list is written with, until it is known to be as large as the others: where TensorFlow
 # takes elements of any size, and where it stacks them and so refuses one that is of another.
@@ -31,7 +36,7 @@ def lower_tensor_lists(module: Module, report: Report) -> bool:
 
     The elements of a list must have one shape; where the model does not state it, it is that of what is written. Lists
     that cannot be a tensor stay, with the reason as the rejection of their ops."""
-    if any(value.dtype is types.VARIANT for graph in module.graphs() for value in _values(graph)):
+    if has_variants(module):
         _split_empty_lists(module)
         found = tensor_lists(module)
         ready = [each for each in found if each.settle()]
@@ -68,12 +73,6 @@ def _settle_rows(graph: Graph) -> bool:
     reshaped: list[Op] = []
     rewrite_ops(graph, {_UPDATE}, settle)
     return bool(reshaped)
-
-
-def _values(graph: Graph) -> Iterator[Value]:
-    yield from graph.inputs
-    for op in graph.ops:
-        yield from op.results
 
 
 def _split_empty_lists(module: Module) -> None:

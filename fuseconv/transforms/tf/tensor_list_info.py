@@ -149,8 +149,20 @@ def values_before(graph: Graph, place: int) -> Iterator[Value]:
             yield from op.results
 
 
+def has_variants(module: Module) -> bool:
+    """Return whether a module has values that may be lists."""
+    for graph in module.graphs():
+        for op in graph.ops:
+            for result in op.results:
+                if result.dtype is types.VARIANT:
+                    return True
+    return any(value.dtype is types.VARIANT for graph in module.graphs() for value in graph.inputs)
+
+
 def tensor_lists(module: Module) -> list[TensorList]:
     """Return the lists of a module that are not tensors yet."""
+    if not has_variants(module):
+        return []
     parents: dict[Value, Value] = {}
 
     def root(value: Value) -> Value:
