@@ -353,6 +353,8 @@ class _Builder:
 
     def _guessed_types(self, node: Any, reached: Mapping[str, list[str]]) -> list[tuple[str, list[DType]]]:
         """Return the outputs of an op without a known definition: those with readers."""
+        if not node.op:
+            raise InputError(f"The node '{node.name}' names no operation: {_DAMAGED}")
         if self.readers is None:
             self.readers = {}
             refs = (ref for reader in reached for ref in self.nodes.inputs(reader)[0])

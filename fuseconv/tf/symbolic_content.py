@@ -76,7 +76,9 @@ def _of_shape(kind: str, operand: Value | None) -> np.ndarray | None:
         return _objects(len(operand.shape))
     if kind == "Size":
         return _objects(dims.product(operand.shape))
-    return _objects(operand.shape[0] if kind == "TensorListLength" else list(operand.shape))
+    if kind == "TensorListLength":
+        return _objects(operand.shape[0]) if operand.shape else None
+    return _objects(list(operand.shape))
 
 
 def _objects(elements: object) -> np.ndarray:

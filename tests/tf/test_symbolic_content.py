@@ -146,3 +146,4 @@ def test_ranks_and_sizes_of_unknown_shapes() -> None:
     assert _run("Size", x).content is None
     assert _run("Rank", Value(types.FLOAT32, (B, 2))).content == 2
     assert _run("Size", Value(types.FLOAT32, (B, 2))).content == 2 * B
+    assert _run("TensorListLength", Value(types.VARIANT, ())).content is None  # a damaged model's

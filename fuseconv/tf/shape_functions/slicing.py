@@ -15,6 +15,7 @@ from fuseconv.tf.operands import (
     ints,
     nonnegative,
     same,
+    same_shape,
     shape_of,
     sizes,
 )
@@ -137,7 +138,11 @@ def resource_gather(op: Op, handle: Value, indices: Value) -> Shapes:
 
 @infers("ScatterNd")
 def scatter_nd(op: Op, indices: Value, updates: Value, shape: Value) -> Shapes:
-    return tuple(extents(shape))
+    made = tuple(extents(shape))
+    if indices.shape and updates.shape is not None and isinstance(depth := indices.shape[-1], int):
+        agree(depth <= len(made), f"its indices are of {depth} dimensions, and it makes {len(made)}")
+        same_shape([updates.shape, (*indices.shape[:-1], *made[depth:])])
+    return made
 
 
 @infers("DynamicStitch", "ParallelDynamicStitch")

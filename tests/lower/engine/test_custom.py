@@ -10,7 +10,7 @@ from fuseconv.api import convert
 from fuseconv.errors import UnsupportedError
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir import types
-from fuseconv.ir.graph import FuncRef
+from fuseconv.ir.graph import FuncRef, Op
 from fuseconv.lower.engine.custom import CustomOps, flex_ops
 from fuseconv.lower.engine.unsupported_ops import _WHY, unsupported_reason
 from fuseconv.lower.rules import Unsupported
@@ -235,3 +235,9 @@ def test_what_only_orders_or_checks_is_no_effect():
         return x * 2
 
     assert convert_function(run, spec(3), allow_custom_ops=True).ops == ["MUL"]
+
+
+def test_an_attribute_whose_name_no_flexbuffer_holds_is_refused():
+    op = Op("tf.Acme")
+    with pytest.raises(Unsupported, match="cannot be an option"):
+        CustomOps(every=True).form(op, {"a\0b": 1})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fuseconv.ir import dims
+from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.ir.slice_spec import Take
-from fuseconv.tf.shape_functions import slicing
+from fuseconv.ir.types import FLOAT32, INT32
+from fuseconv.tf.shape_functions import contradiction, slicing
 from tests.check_pass import check_pass
 
 
@@ -55,3 +59,15 @@ def test_the_last_of_a_dimension_that_may_be_empty() -> None:
     assert slicing.length(size, Take(-1, None)) not in (0, 1, size)
     assert slicing.length(size + 1, Take(-2, None)) not in (1, 2, size)
     assert slicing.length(size + 3, Take(-3, -1)) == 2
+
+
+def test_a_scatter_whose_operands_do_not_fit_is_told() -> None:
+    def op(indices: tuple[int, ...], updates: tuple[int, ...], shape: list[int]) -> Op:
+        operands = [Value(INT32, indices), Value(FLOAT32, updates), constant(np.array(shape, np.int32))]
+        made = Op("tf.ScatterNd", operands)
+        made.add_result(FLOAT32, None)
+        return made
+
+    assert not contradiction(op((4, 1), (4, 3), [5, 3]))
+    assert "indices are of 1 dimensions, and it makes 0" in contradiction(op((4, 1), (4,), []))
+    assert "3 and 2" in contradiction(op((4, 1), (4, 3), [5, 2]))
