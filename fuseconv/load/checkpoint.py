@@ -182,8 +182,11 @@ def _damaged(path: Path) -> InputError:
 def _type(entry: Any, name: str) -> tuple[DType, tuple[int, ...]]:
     dtype, shape = attrs.dtype(entry.dtype), tuple([dim.size for dim in entry.shape.dim[:]])
     # What numpy can address, zeros left out.
-    fits = math.prod([size or 1 for size in shape]) <= _MOST_ELEMENTS and len(shape) <= _MOST_DIMENSIONS
-    if not fits or min(shape, default=0) < 0 or entry.shape.unknown_rank:
+    elements = 1
+    for size in shape:
+        elements *= size or 1
+    negative = min(shape, default=0) < 0
+    if negative or elements > _MOST_ELEMENTS or len(shape) > _MOST_DIMENSIONS or entry.shape.unknown_rank:
         raise InputError(f"The checkpoint gives '{name}' a shape that no tensor has: it is damaged.")
     return dtype, shape
 

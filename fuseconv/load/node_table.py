@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import Value
 from fuseconv.load import validate
 
+# A node's op, the references to tensors that it reads, and the names of the nodes that must run before.
+_Read = tuple[str, list[str], list[str]]
+
+
+class _Reader(dict[str, _Read]):
+    """What was read of the nodes, each when it is first asked for."""
+
+    def __init__(self, by_name: dict[str, Any]) -> None:
+        super().__init__()
+        self.by_name = by_name
+
+    def __missing__(self, name: str) -> _Read:
+        node = self.by_name[name]
+        # A slice is a list at once; what iterates over a repeated field ends with an exception.
+        refs = node.input[:]
+        data = [ref for ref in refs if ref[:1] != "^"]
+        control = [ref[1:] for ref in refs if ref[:1] == "^"] if len(data) < len(refs) else []
+        found = self[name] = node.op, data, control
+        return found
+
 
 class Nodes:
-    """The nodes of one GraphDef or FunctionDef by name, in the file's order, each field read once."""
+    """The nodes of one GraphDef or FunctionDef by name, in the file's order, each field read once.
+
+    read: returns a node's op, the references to tensors that it reads, and the names of the nodes that must run before.
+    """
 
     def __init__(self, nodes: Iterable[Any]) -> None:
         nodes = list(nodes)
@@ -19,23 +42,11 @@ class Nodes:
         if len(self.by_name) != len(nodes):
             validate.unique((node.name for node in nodes), "nodes", "The model")
         self.constants: dict[str, Value] = {}
-        self._read: dict[str, tuple[str, list[str], list[str]]] = {}
+        # The dict's own method: nodes are read more often than anything else is done with them.
+        self.read: Callable[[str], _Read] = _Reader(self.by_name).__getitem__
 
     def __contains__(self, name: str) -> bool:
         return name in self.by_name
-
-    def read(self, name: str) -> tuple[str, list[str], list[str]]:
-        """Return a node's op, the references to tensors that it reads, and the names of the nodes that must run
-        before."""
-        found = self._read.get(name)
-        if found is None:
-            node = self.by_name[name]
-            # A slice is a list at once; what iterates over a repeated field ends with an exception.
-            refs = node.input[:]
-            data = [ref for ref in refs if ref[:1] != "^"]
-            control = [ref[1:] for ref in refs if ref[:1] == "^"] if len(data) < len(refs) else []
-            found = self._read[name] = node.op, data, control
-        return found
 
     def op(self, name: str) -> str:
         """Return the op of a node."""
@@ -57,13 +68,12 @@ def graph_ref(text: str) -> Ref:
 
 def function_ref(text: str) -> Ref:
     """Parse a reference of a FunctionDef: "node:output:index", or the name of an argument."""
-    node, _, rest = text.partition(":")
-    output, _, index = rest.partition(":")
-    return node, output, _index(index, text)
+    node, *rest = text.split(":", 2)
+    return node, rest[0] if rest else "", _index(rest[1], text) if len(rest) == 2 else 0
 
 
 def _index(digits: str, text: str) -> int:
-    if not digits:
+    if not digits or digits == "0":
         return 0
     if not digits.isdecimal():
         raise InputError(f"'{text}' is not the name of a tensor.")

@@ -85,11 +85,11 @@ def contradiction(op: Op) -> str:
     """Say why a TF op cannot run with what is known of its operands and attributes; empty if nothing speaks against it.
 
     TensorFlow refuses such a node too, when it loads or when it runs."""
-    function = TABLE.get(op.type) or TABLE.offered(op.type)
-    if function is None or not function.required <= len(op.operands) <= function.most:
-        return ""
     why = misfit(op)
     if op.fits and not why:
+        return ""
+    function = TABLE.get(op.type) or TABLE.offered(op.type)
+    if function is None or not function.required <= len(op.operands) <= function.most:
         return ""
     try:
         made = None if why else function(op, op, op.operands)
