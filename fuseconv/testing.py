@@ -143,10 +143,11 @@ def _save(concrete: Any, folder: Path) -> None:
         signature.inputs[arg.name].name = f"{node.name}:0"
         signature.inputs[arg.name].dtype = arg.type
         signature.inputs[arg.name].tensor_shape.CopyFrom(tensor.shape.as_proto())
-    for nodes, callee in ((wrapper.node_def, traced.name), (meta.graph_def.node, wrapper.signature.name)):
-        outer = nodes is meta.graph_def.node
+    for nodes, prefix, callee in (
+        (wrapper.node_def, "", traced.name), (meta.graph_def.node, "serving_default_", wrapper.signature.name),
+    ):  # fmt: skip
         node = nodes.add(name=call, op=call)
-        node.input.extend(f"serving_default_{arg.name}" if outer else arg.name for arg in traced.input_arg)
+        node.input.extend(prefix + arg.name for arg in traced.input_arg)
         node.attr["f"].func.name = callee
         for kind, args in (("Tin", traced.input_arg), ("Tout", traced.output_arg)):
             node.attr[kind].list.type.extend(arg.type for arg in args)

@@ -123,7 +123,7 @@ def spend_work(work: float) -> None:
 def has_room(size: int) -> bool:
     """Return whether constants of so many bytes may be made."""
     budget = _current.get()
-    return budget is None or size <= budget.limit - budget.spent
+    return budget is None or size <= budget.room()
 
 
 def most_operations(otherwise: int) -> int:

@@ -37,7 +37,7 @@ def counts_up(value: Value | None) -> bool:
 
 
 def _several(condition: Value | None, then: Value | None, other: Value | None) -> Value | None:
-    """The vector of SelectV2(n > 1, vector, 0), if n is its size: counted up to 1, it is [0] too. None of any other."""
+    """Return the vector of SelectV2(n > 1, vector, 0), if n is its size: counted up to 1, it is [0] too; else None."""
     test = None if condition is None else condition.op
     if test is None or test.kind != "tf.Greater" or not _is_number(test.operands[1], 1) or not _is_number(other, 0):
         return None

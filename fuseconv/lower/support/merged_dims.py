@@ -79,7 +79,7 @@ def transpose(tfl: Lowering, x: Value, order: list[int]) -> Value:
 
 
 def _neighbors(order: list[int]) -> list[list[int]]:
-    """Run of axes that stay neighbors, in their new order."""
+    """Split an order of axes into the runs that stay neighbors: [2, 0, 1] -> [[2], [0, 1]]."""
     runs: list[list[int]] = []
     for axis in order:
         if runs and runs[-1][-1] == axis - 1:

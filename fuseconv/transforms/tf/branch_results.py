@@ -45,15 +45,15 @@ class _Branch:
             self.outer |= {x: v for x, v in zip(side.inputs, op.operands[1:]) if v is not None}
 
     def run(self) -> None:
-        self.tell_condition()
+        self.replace_condition()
         first: dict[tuple[Value, Value], Value] = {}
         for result, *made in zip(self.op.results, *(side.outputs for side in self.sides)):
             if result.uses:
                 value = self.without(*made) or first.setdefault((made[0], made[1]), result)
                 replace_uses(result, value)
 
-    def tell_condition(self) -> None:
-        """In either side the condition is known, and so is what it negates."""
+    def replace_condition(self) -> None:
+        """Replace the condition by what it is in either side, and what negates it by the opposite."""
         for index, operand in enumerate(self.op.operands[1:]):
             same = operand is self.condition
             if same or _negates(operand, self.condition) or _negates(self.condition, operand):

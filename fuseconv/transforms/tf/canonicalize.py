@@ -193,7 +193,7 @@ class _Walk:
             carried = [_Known(shape, each.content) for shape, each in zip(shapes, carried)]
 
     def is_handed_on(self, loop: Op, index: int) -> bool:
-        """Returns whether the body of a loop hands a variable on unchanged, perhaps through loops of its own."""
+        """Return whether the body of a loop hands a variable on unchanged, perhaps through loops of its own."""
         body = self.module.functions[loop.attrs["body"].name]
         value: Value | None = body.outputs[index]
         while value is not None and value.op is not None:
@@ -319,7 +319,7 @@ def _computed(op: Op, made: dict[Value, np.ndarray]) -> list[np.ndarray] | None:
 
 
 def _known(value: Value | None, elements: bool = True) -> _Known:
-    """What is known of a value; elements: those of its content too."""
+    """Return what is known of a value. elements: those of its content too."""
     return _Known(None, None) if value is None else _Known(value.shape, content_of(value) if elements else None)
 
 
