@@ -178,7 +178,7 @@ class _Walk:
         return carried
 
     def invariants(self, op: Op) -> list[_Known]:
-        """What holds of a loop's variables before each iteration and after the last. The elements of one that is
+        """Return what holds of a loop's variables before each iteration and after the last. The elements of one that is
         handed on unchanged are those before the loop."""
         carried = [_known(value, self.is_handed_on(op, index)) for index, value in enumerate(op.operands)]
         # A size that changes on the way has one symbol of its own, whatever it is at first.
@@ -324,7 +324,7 @@ def _known(value: Value | None, elements: bool = True) -> _Known:
 
 
 def _common(a: _Known, b: _Known) -> np.ndarray | None:
-    """The elements that a value has either way; None if they may differ."""
+    """Return the elements that a value has either way; None if they may differ."""
     both = a.content is not None and b.content is not None
     return a.content if both and np.array_equal(a.content, b.content) else None  # type: ignore[arg-type]
 
