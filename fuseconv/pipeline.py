@@ -25,6 +25,7 @@ from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.cut_signature import cut_signature
 from fuseconv.transforms.tf.dead_variable_elimination import eliminate_dead_variables
 from fuseconv.transforms.tf.decompose_block_lstm import decompose_block_lstm
+from fuseconv.transforms.tf.decompose_cudnn_rnn import decompose_cudnn_rnn
 from fuseconv.transforms.tf.decompose_grappler_kernels import decompose_grappler_kernels
 from fuseconv.transforms.tf.decompose_tensor_arrays import decompose_tensor_arrays
 from fuseconv.transforms.tf.demote_float64 import demote_float64
@@ -85,7 +86,8 @@ LEGALIZE_TF: Pipeline = (
     functionalize_control_flow, fold_default_branches, decompose_tensor_arrays,
     decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, freeze_variables, legalize_variables,
     legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random, eliminate_dead_variables,
-    Repeat(CLEANUP, until=_no_constant_branch), demote_float64, bucketize_step_functions, canonicalize,
+    Repeat(CLEANUP, until=_no_constant_branch), decompose_cudnn_rnn, demote_float64, bucketize_step_functions,
+    canonicalize,
 )  # fmt: skip
 
 COMPOSITES: Pipeline = (

@@ -14,7 +14,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +169,7 @@ def check(
     inputs: Inputs | None = None,
     seed: int = 0,
     static: bool = True,
+    reference: Callable[..., Any] | None = None,
     **options: Any,
 ) -> Converted:
     """Convert a function and assert that the file computes what TensorFlow does, and the report tells of every node.
@@ -180,10 +181,11 @@ def check(
     batches: the sizes that an unknown first dimension takes; other unknown ones are 5 larger. ops: the types of the
     file's ops, in any order. inputs: arrays, used in every run, or a function of a generator, a shape and a numpy type
     that draws one; default: normally distributed floats, integers of 8 bits from their whole range, others within 10 of
-    zero. static: convert a second time with the unknown dimensions fixed. options: those of `fuseconv.convert`.
+    zero. static: convert a second time with the unknown dimensions fixed. reference: a function that computes the same,
+    for one whose ops TensorFlow does not run on a CPU. options: those of `fuseconv.convert`.
     """
     rng = np.random.default_rng(seed)
-    converted = convert_function(fn, *specs, **options)
+    converted = _converted(fn, specs, reference, options)
     lost = [name for name, fate in converted.report.account().items() if not fate]
     assert not lost, f"the report does not say what became of {lost}"
     if ops is not None:
@@ -193,8 +195,19 @@ def check(
     _compare(converted, specs, sizes, inputs, atol, rng)
     if dynamic and static:
         fixed = [_fixed(spec, sizes[-1]) for spec in specs]
-        _compare(convert_function(fn, *fixed, **options), fixed, sizes[-1:], inputs, atol, rng)
+        _compare(_converted(fn, fixed, reference, options), fixed, sizes[-1:], inputs, atol, rng)
     return converted
+
+
+def _converted(
+    fn: Callable[..., Any], specs: Sequence[Any], reference: Callable[..., Any] | None, options: dict[str, Any]
+) -> Converted:
+    converted = convert_function(fn, *specs, **options)
+    if reference is None:
+        return converted
+    import tensorflow as tf
+
+    return replace(converted, function=lambda *args: tf.nest.flatten(reference(*args)))
 
 
 def check_refused(fn: Callable[..., Any], *specs: Any, match: str = "", **options: Any) -> UnsupportedError:

@@ -43,6 +43,12 @@ class TfBuilder:
         self.out.append(op)
         return op.add_result(dtype, shape)
 
+    def split(self, value: Value, count: int, axis: int) -> list[Value]:
+        """Return equal parts of a value, along an axis."""
+        op = Op("tf.Split", [self.ints(axis), value], {}, self.op.name, self.op.sources)
+        self.out.append(op)
+        return [op.add_result(value.dtype, None) for _ in range(count)]
+
     def ints(self, numbers: int | Sequence[int]) -> Value:
         """Return an int32 constant."""
         return constant(np.array(numbers, np.int32), types.INT32, self.op.name)

@@ -7,11 +7,11 @@ the order i, c, f, o, of BlockLSTMV2 i, f, c, o; beyond `seq_len_max` steps all 
 
 from __future__ import annotations
 
-from fuseconv.ir import types
-from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
-from fuseconv.ir.rewriter import add_function, rewrite_ops
+from fuseconv.ir.graph import Module, Op, Value, constant, replace_uses
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.transforms.tf.sequence_loop import sequence_loop
 
 # What the gates' columns are, by the op.
 _ORDERS = {"tf.BlockLSTM": "icfo", "tf.BlockLSTMV2": "ifco"}
@@ -30,35 +30,24 @@ def decompose_block_lstm(module: Module) -> None:
 def _build_loop(op: Op, out: list[Op], module: Module) -> list[Value]:
     steps, x, cs, h, *weights = (value for value in op.operands if value is not None)
     read = [name for name, result in zip(_RESULTS, op.results) if result.uses]
-    tf = TfBuilder(out, op)
-    matrix = tf.ints([-1, -1])
-    lists = [tf.TensorListReserve(matrix, tf.size(x), dtype=types.VARIANT, element_dtype=x.dtype) for _ in read]
-    sequence = tf.TensorListFromTensor(x, matrix, dtype=types.VARIANT)
-    operands = [tf.ints(0), tf.as_int32(steps), sequence, cs, h, *weights, *lists]
-    cond, body = Graph(f"{op.name} cond"), Graph(f"{op.name} body")
-    for function in (cond, body):
-        for value in operands:
-            function.add_input(value.dtype, None, value.name)
-    cond.outputs = [TfBuilder(cond.ops, op).Less(cond.inputs[0], cond.inputs[1], dtype=types.BOOL)]
-    _fill_body(body, op, read)
-    attrs = {"cond": add_function(module, cond), "body": add_function(module, body)}
-    loop = Op("tf.StatelessWhile", operands, attrs, op.name, op.sources)
-    for value in operands:
-        loop.add_result(value.dtype, None)
-    out.append(loop)
-    for name, result in zip(read, loop.results[len(operands) - len(read) :]):
-        replace_uses(op.results[_RESULTS.index(name)], tf.TensorListStack(result, matrix, dtype=x.dtype))
+
+    def step(
+        tf: TfBuilder, t: Value, x: Value, states: list[Value], weights: list[Value]
+    ) -> tuple[list[Value], list[Value]]:
+        results = _step(tf, op, x, states, weights)
+        return [results["cs"], results["h"]], [results[name] for name in read]
+
+    _, sequences = sequence_loop(TfBuilder(out, op), module, x, steps, [cs, h], weights, len(read), step)
+    for name, sequence in zip(read, sequences):
+        replace_uses(op.results[_RESULTS.index(name)], sequence)
     return []
 
 
-def _fill_body(body: Graph, op: Op, read: list[str]) -> None:
-    tf = TfBuilder(body.ops, op)
-    t, steps, sequence, cs_prev, h_prev, w, wci, wcf, wco, b, *lists = body.inputs
-    x = tf.TensorListGetItem(sequence, t, [-1, -1], dtype=h_prev.dtype)
+def _step(tf: TfBuilder, op: Op, x: Value, states: list[Value], weights: list[Value]) -> dict[str, Value]:
+    """Return the results of one step."""
+    (cs_prev, h_prev), (w, wci, wcf, wco, b) = states, weights
     gates = tf.BiasAdd(tf.MatMul(tf.ConcatV2(x, h_prev, 1), w), b)
-    split = Op("tf.Split", [tf.ints(1), gates], {}, op.name, op.sources)
-    body.ops.append(split)
-    made = {name: split.add_result(gates.dtype, None) for name in _ORDERS[op.kind]}
+    made = dict(zip(_ORDERS[op.kind], tf.split(gates, 4, axis=1)))
     i, ci, f, o = (made[name] for name in "icfo")
 
     def number(value: float) -> Value:
@@ -77,6 +66,4 @@ def _fill_body(body: Graph, op: Op, read: list[str]) -> None:
         cs = tf.Maximum(tf.Minimum(cs, number(clip)), number(-clip))
     o = tf.Sigmoid(tf.AddV2(o, tf.Mul(cs, wco)) if peephole else o)
     co = tf.Tanh(cs)
-    results = dict(zip(_RESULTS, (i, cs, f, o, ci, co, tf.Mul(o, co))))
-    written = [tf.TensorListSetItem(each, t, results[name], dtype=types.VARIANT) for each, name in zip(lists, read)]
-    body.outputs = [tf.AddV2(t, 1), steps, sequence, cs, results["h"], w, wci, wcf, wco, b, *written]
+    return dict(zip(_RESULTS, (i, cs, f, o, ci, co, tf.Mul(o, co))))
