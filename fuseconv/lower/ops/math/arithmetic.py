@@ -16,15 +16,24 @@ from fuseconv.tf.operands import is_kept_from_zero
 from fuseconv.tfl.kernel_limits import BROADCAST_RANK, TYPES
 
 _LONG = (types.INT64, types.UINT32)
-_ONE_KERNEL = {
-    "Add": "ADD", "AddV2": "ADD", "Sub": "SUB", "Mul": "MUL", "FloorMod": "FLOOR_MOD", "Atan2": "ATAN2",
-}  # fmt: skip
 
 
-@lowers(*_ONE_KERNEL)
-def one_kernel(tfl, *operands):
-    """The kernel of the same name, on operands of a type that it takes."""
-    return elementwise(tfl, _ONE_KERNEL[tfl.source.type], *operands)
+@lowers("Add", "AddV2")
+def Add(tfl, x, y):
+    """Lower Add or AddV2(x, y) -> ADD(x, y)."""
+    return elementwise(tfl, "ADD", x, y)
+
+
+@lowers
+def Sub(tfl, x, y):
+    """Lower Sub(x, y) -> SUB(x, y)."""
+    return elementwise(tfl, "SUB", x, y)
+
+
+@lowers
+def Mul(tfl, x, y):
+    """Lower Mul(x, y) -> MUL(x, y)."""
+    return elementwise(tfl, "MUL", x, y)
 
 
 @lowers
@@ -81,6 +90,12 @@ def FloorDiv(tfl, x, y):
     if x.dtype in _LONG:
         return cast(tfl, floor_quotient(tfl, cast(tfl, x, types.INT64), cast(tfl, y, types.INT64)), tfl.dtype)
     return elementwise(tfl, "FLOOR_DIV", x, y)
+
+
+@lowers
+def FloorMod(tfl, x, y):
+    """Lower FloorMod(x, y) -> FLOOR_MOD(x, y)."""
+    return elementwise(tfl, "FLOOR_MOD", x, y)
 
 
 @lowers("Mod", "TruncateMod")
@@ -156,6 +171,12 @@ def Cross(tfl, a, b):
 def AccumulateNV2(tfl, *inputs, shape=None):
     """ADD of two, ADD_N of more."""
     return AddN(tfl, *inputs)
+
+
+@lowers
+def Atan2(tfl, y, x):
+    """Lower Atan2(y, x) -> ATAN2(y, x)."""
+    return elementwise(tfl, "ATAN2", y, x)
 
 
 def reciprocal_root(tfl: Lowering, x: Value) -> Value:

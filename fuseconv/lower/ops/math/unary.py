@@ -17,17 +17,6 @@ from fuseconv.lower.support.legalize_operands import elementwise, filled
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.kernel_limits import TYPES
 
-_ONE_KERNEL = {
-    "Neg": "NEG", "Sqrt": "SQRT", "Log": "LOG", "Sin": "SIN", "Cos": "COS", "Tanh": "TANH",
-    "Sigmoid": "LOGISTIC",
-}  # fmt: skip
-
-
-@lowers(*_ONE_KERNEL)
-def one_kernel(tfl, *operands):
-    """The kernel of the same name, on operands of a type that it takes."""
-    return elementwise(tfl, _ONE_KERNEL[tfl.source.type], *operands)
-
 
 @lowers
 def Abs(tfl, x):
@@ -35,6 +24,12 @@ def Abs(tfl, x):
     if x.dtype is types.INT64:
         return tfl.maximum(x, tfl.neg(x))
     return elementwise(tfl, "ABS", x)
+
+
+@lowers
+def Neg(tfl, x):
+    """Lower Neg(x) -> NEG(x)."""
+    return elementwise(tfl, "NEG", x)
 
 
 @lowers
@@ -49,6 +44,12 @@ def Sign(tfl, x):
 def Square(tfl, x):
     """SQUARE; MUL of integers and complex numbers."""
     return elementwise(tfl, "SQUARE", x) if x.dtype.is_float else elementwise(tfl, "MUL", x, x)
+
+
+@lowers
+def Sqrt(tfl, x):
+    """Lower Sqrt(x) -> SQRT(x)."""
+    return elementwise(tfl, "SQRT", x)
 
 
 @lowers
@@ -70,10 +71,40 @@ def Exp(tfl, x):
 
 
 @lowers
+def Log(tfl, x):
+    """Lower Log(x) -> LOG(x)."""
+    return elementwise(tfl, "LOG", x)
+
+
+@lowers
+def Sin(tfl, x):
+    """Lower Sin(x) -> SIN(x)."""
+    return elementwise(tfl, "SIN", x)
+
+
+@lowers
+def Cos(tfl, x):
+    """Lower Cos(x) -> COS(x)."""
+    return elementwise(tfl, "COS", x)
+
+
+@lowers
 @in_float32
 def Tan(tfl, x):
     """SIN over COS."""
     return tfl.div(tfl.sin(x), tfl.cos(x))
+
+
+@lowers
+def Tanh(tfl, x):
+    """Lower Tanh(x) -> TANH(x)."""
+    return elementwise(tfl, "TANH", x)
+
+
+@lowers
+def Sigmoid(tfl, x):
+    """Lower Sigmoid(x) -> LOGISTIC(x)."""
+    return elementwise(tfl, "LOGISTIC", x)
 
 
 @lowers
