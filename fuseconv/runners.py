@@ -129,16 +129,27 @@ def original_functions(
     follow_links: bool = False,
     custom_objects: Mapping[str, Any] | None = None,
     renamed: Mapping[str, str] | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
 ) -> dict[str, Function]:
     """Return the original for each signature of the file, by its name. Raises InputError if TensorFlow cannot load the
-    model, VerificationError if it has no such signature. renamed: names that the file has for the model's."""
+    model, VerificationError if it has no such signature. renamed: names that the file has for the model's. inputs,
+    outputs: the tensors that a frozen graph is cut at; nothing: those that the file's are named after."""
     if not model.exists():
         raise InputError(f"there is no model {model}")
     if model.is_dir():
         return _saved_model(ModelFiles(model, follow_links), list(file.signatures), tags)
     if model.suffix == ".pb":
+        graph = _FrozenGraph(model)
         own = {new: old for old, new in (renamed or {}).items()}
-        return {name: _frozen_graph(model, name, file, own) for name in file.signatures}
+        functions = {}
+        for name, (_, *ends) in file.signatures.items():
+            ins, outs = ([own.get(end, end) for end in names] for names in ends)
+            functions[name] = graph.between(
+                {end: graph.given(end) for end in inputs} or {end: graph.tensor(end) for end in ins},
+                {end: graph.given(end) for end in outputs} or {end: graph.tensor(end) for end in outs},
+            )
+        return functions
     function = _keras_model(model, trust_model, custom_objects)
     return dict.fromkeys(file.signatures, function)
 
@@ -210,31 +221,49 @@ def renamed_function(function: Function, names: Mapping[str, str]) -> Function:
     return Function({names.get(name, name): spec for name, spec in function.inputs.items()}, run) if names else function
 
 
-def _frozen_graph(model: Path, signature: str, file: TFLiteFile, own: Mapping[str, str]) -> Function:
-    """Return the part of a frozen graph between the tensors that the file's inputs and outputs are named after.
+class _FrozenGraph:
+    """A frozen graph in a session, as TensorFlow 1 ran it: a function knows no ops that TensorFlow has given up
+    since."""
 
-    It runs in a session, as TensorFlow 1 ran it: a function knows no ops that TensorFlow has given up since."""
-    import tensorflow as tf
+    def __init__(self, model: Path) -> None:
+        import tensorflow as tf
 
-    def run(feed: Arrays) -> dict[str, np.ndarray]:
-        given = {tensors[name]: array for name, array in feed.items()}
-        results = session.run({name: tensors[name] for name in outputs}, given)
-        return {name: np.asarray(array) for name, array in results.items()}
+        self.model = model
+        with _loading(model), tf.Graph().as_default() as graph:
+            proto = tf.compat.v1.GraphDef.FromString(read_file(model))
+            tf.compat.v1.import_graph_def(proto, name="")
+            self.session = tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(device_count={"GPU": 0}))
+            self.session.run([op for op in graph.get_operations() if op.type in TABLE_WRITES])
 
-    with _loading(model), tf.Graph().as_default() as graph:
-        proto = tf.compat.v1.GraphDef.FromString(read_file(model))
-        tf.compat.v1.import_graph_def(proto, name="")
-        session = tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(device_count={"GPU": 0}))
-        session.run([op for op in graph.get_operations() if op.type in TABLE_WRITES])
-    _, *ends = file.signatures[signature]
-    inputs, outputs = ([own.get(name, name) for name in names] for names in ends)
-    tensors = {}
-    for name in (*inputs, *outputs):
+    def between(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Function:
+        """Return the part between tensors, by these names without a ":0"."""
+        fed, fetched = ({name.removesuffix(":0"): end for name, end in ends.items()} for ends in (inputs, outputs))
+
+        def run(feed: Arrays) -> dict[str, np.ndarray]:
+            results = self.session.run(fetched, {fed[name]: array for name, array in feed.items()})
+            return {name: np.asarray(array) for name, array in results.items()}
+
+        return Function({name: _spec(tensor) for name, tensor in fed.items()}, run)
+
+    def tensor(self, name: str) -> Any:
+        """Return the tensor "node" or "node:1", which the file names."""
+        found = self._find(name)
+        if found is None:
+            raise VerificationError(f"{self.model} has no tensor {name!r}, which the file names")
+        return found
+
+    def given(self, name: str) -> Any:
+        """Return the tensor "node" or "node:1", which the caller names."""
+        found = self._find(name)
+        if found is None:
+            raise InputError(f"{self.model} has no tensor {name!r}, which --inputs or --outputs names")
+        return found
+
+    def _find(self, name: str) -> Any:
         try:
-            tensors[name] = graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
-        except (KeyError, ValueError) as error:
-            raise VerificationError(f"{model} has no tensor {name!r}, which {file.name} names") from error
-    return Function({name: _spec(tensors[name]) for name in inputs}, run)
+            return self.session.graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+        except (KeyError, ValueError):
+            return None
 
 
 def _keras_model(model: Path, trust_model: bool, custom_objects: Mapping[str, Any] | None) -> Function:

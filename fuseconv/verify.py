@@ -222,7 +222,9 @@ def verify(
     if (inputs or outputs) and Path(model).suffix != ".pb":
         originals = dict.fromkeys(names, cut_function(Path(model), names[0], inputs, outputs, **reading))
     else:
-        originals = original_functions(Path(model), file, renamed=rename or {}, **reading)
+        originals = original_functions(
+            Path(model), file, renamed=rename or {}, inputs=inputs, outputs=outputs, **reading
+        )
     originals = {name: renamed_function(function, rename or {}) for name, function in originals.items()}
     given = load_data(data)
     if given is not None and not signatures:

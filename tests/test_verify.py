@@ -17,6 +17,7 @@ from fuseconv.errors import InputError, VerificationError
 from fuseconv.load.keras_file import trace
 from fuseconv.runners import first_line
 from fuseconv.verify import ATOL, RTOL, compare, verify
+from tests.frozen import FLOAT, Frozen
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
 
@@ -67,6 +68,27 @@ def test_a_frozen_graph() -> None:
     result = verify(TESTDATA / "frozen.pb", converter.convert())
     assert result.passed
     assert [output.output for output in result.outputs] == ["probabilities"]
+
+
+def test_a_frozen_graph_is_cut_at_the_tensors_that_are_named(tmp_path: Path) -> None:
+    graph = Frozen(-1, 3)
+    graph.node("first", "Relu", "x", T={"type": FLOAT})
+    graph.node("second", "Exp", "first", T={"type": FLOAT})
+    path = graph.write(tmp_path)
+    data = convert(path, inputs=["first:0"], outputs=["second"]).data or b""
+    result = verify(path, data, inputs=["first"], outputs=["second:0"])
+    assert result.passed and result.runs[0][1].keys() == {"first"}
+    # The file's tensors have names of their own: the options, not these, say what they stand for.
+    renamed = convert(path, inputs=["first"], rename={"first": "x"}).data or b""
+    assert verify(path, renamed, inputs=["first"], outputs=["second"], rename={"first": "x"}).passed
+    with pytest.raises(VerificationError, match="outputs differ from the model"):
+        verify(path, renamed).check()
+    with pytest.raises(VerificationError, match=r"inputs .* differ: first, x is not in both"):
+        verify(path, data, inputs=["x"])
+    with pytest.raises(VerificationError, match=r"outputs .* differ: first, second is not in both"):
+        verify(path, data, inputs=["first"], outputs=["first"])
+    with pytest.raises(InputError, match=r"no tensor 'nothing', which --inputs or --outputs names"):
+        verify(path, data, outputs=["nothing"])
 
 
 def test_a_frozen_graph_of_ops_that_tensorflow_has_given_up(tmp_path: Path) -> None:
