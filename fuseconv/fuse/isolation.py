@@ -16,7 +16,6 @@ import math
 import os
 import signal
 import struct
-import subprocess
 import sys
 import threading
 import time
@@ -151,6 +150,8 @@ def _start() -> _Child:
 
 
 def _spawned() -> _Child:
+    import subprocess
+
     command = [sys.executable, "-m", "fuseconv.fuse.isolation"]
     paths = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=paths)

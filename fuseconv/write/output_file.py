@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -63,7 +62,7 @@ def temporary_path(path: Path) -> Iterator[Path]:
     """Return an unguessable path beside `path`, for a temporary file. It takes the place of `path` when the block ends
     well, and goes away when it does not."""
     # Named before it is made, so that whenever a signal comes it is known what to remove.
-    temporary = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.name[:_LONGEST_NAME]}.{os.urandom(8).hex()}")
     try:
         yield temporary
         os.replace(temporary, path)
