@@ -58,7 +58,8 @@ class Pass:
 
     @functools.cached_property
     def parameters(self) -> tuple[str, ...]:
-        return tuple(inspect.signature(self.function).parameters)
+        code = inspect.unwrap(self.function).__code__
+        return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
     @property
     def summary(self) -> str:

@@ -125,11 +125,17 @@ def nodes_of(term: Any) -> Iterator[Node]:
     return (part for part in subterms(term) if isinstance(part, Node))
 
 
-def subterms(term: Any) -> Iterator[Any]:
-    """Return the term with all its subterms."""
-    yield term
-    for part in term.terms if isinstance(term, Either) else term.operands if isinstance(term, Node) else ():
-        yield from subterms(part)
+def subterms(term: Any) -> list[Any]:
+    """Return the term with all its subterms, each of them once."""
+    found: dict[int, Any] = {}
+    pending = [term]
+    while pending:
+        part = pending.pop()
+        if id(part) not in found:
+            found[id(part)] = part
+            parts = part.terms if isinstance(part, Either) else part.operands if isinstance(part, Node) else ()
+            pending += reversed(parts)
+    return list(found.values())
 
 
 def count_ops(term: Any, choose: Callable[[Iterable[int]], int] = max) -> int:
