@@ -7,6 +7,7 @@ tf.int32)`), and tables made by numpy are of float64. TFLite has next to no kern
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
@@ -24,6 +25,10 @@ _EXACT = (
     types.FLOAT16, types.BFLOAT16, types.FLOAT32,
 )  # fmt: skip
 _LARGEST = 2**31 - 1
+# Of the terms of a fraction, whose product int32 holds with ease.
+_LARGEST_TERM = 2**15
+# A fraction's denominator if it is a power of 2, for half of whose bits int32 holds the products.
+_LARGEST_POWER = 2**28
 _EVERY, _FIRST = slice(None), slice(0, 1)
 # Ops that take elements from one place to another, with the operands that hold them.
 _MOVES = {
@@ -121,8 +126,9 @@ class _Narrow:
 
     def truncated(self, x: Value, wraps: bool) -> Value | None:
         """Return x without its fraction, as int32. wraps: what does not fit int32 may be anything."""
-        if x.op is not None and x.op.type in _QUOTIENTS:
-            return self.quotient(x.op, "TruncateDiv")
+        if x.op is not None and x.op.type in (*_QUOTIENTS, "Mul", "Sub"):
+            made = self.quotient(x.op, "TruncateDiv") if x.op.type in _QUOTIENTS else self.whole(x, wraps)
+            return made or self.scaled(x, wraps)
         if x.op is not None and x.op.type in _MOVES:
             return self.again(x, _MOVES, types.INT32, lambda operand: self.truncated(operand, wraps))
         return self.whole(x, wraps)
@@ -168,6 +174,31 @@ class _Narrow:
         more = self.tf.NotEqual(self.tf.FloorMod(a, b), 0, dtype=types.BOOL)
         return self.tf.AddV2(made, self.tf.as_int32(more))
 
+    def scaled(self, x: Value, wraps: bool) -> Value | None:
+        """Return x, which is a part of a number n that fits int32, without its fraction as int32: n * c / d is
+        q * c + r * c / d of n = q * d + r, where nothing overflows."""
+        part = _part_of(x)
+        n = part and self.whole(part[0], wraps=False)
+        if part is None or n is None or not (wraps or part[1] <= 1):
+            return None
+        c, d = part[1].numerator, part[1].denominator
+        quotient = self.tf.TruncateDiv(n, d)
+        if c == 1:
+            return quotient
+        rest = self.tf.Sub(n, self.tf.Mul(quotient, d))
+        more = self.tf.TruncateDiv(self.tf.Mul(rest, c), d) if d <= _LARGEST_TERM else self.in_halves(rest, c, d)
+        return self.tf.AddV2(self.tf.Mul(quotient, c), more)
+
+    def in_halves(self, n: Value, c: int, d: int) -> Value:
+        """Return n * c / d for c and n below d, a power of 2: what they are made of has half the bits of d each."""
+        base = 1 << d.bit_length() // 2
+        high, low = divmod(c * base * base // d, base)
+        upper = self.tf.TruncateDiv(n, base)
+        lower = self.tf.Sub(n, self.tf.Mul(upper, base))
+        carried = self.tf.TruncateDiv(self.tf.Mul(lower, low), base)
+        middle = self.tf.AddV2(self.tf.AddV2(self.tf.Mul(upper, low), self.tf.Mul(lower, high)), carried)
+        return self.tf.AddV2(self.tf.Mul(upper, high), self.tf.TruncateDiv(middle, base))
+
     def converted(self, x: Value, dtype: DType) -> Value:
         return x if x.dtype is dtype else self.tf.Cast(x, dtype=dtype)
 
@@ -190,3 +221,46 @@ def _cast_from(x: Value) -> Value | None:
     """Return the number of a type that float64 holds exactly, of which x is a Cast."""
     source = x.op.operands[0] if x.op is not None and x.op.kind == "tf.Cast" else None
     return source if source is not None and source.dtype in _EXACT else None
+
+
+def _part_of(x: Value) -> tuple[Value, Fraction] | None:
+    """Return n and a fraction, if x is n * f, n - n * f or a quotient of these, and float64 cuts it off where n times
+    the fraction is cut off, for each int32 n; if f has the 24 bits of a float32, for each n below 2^27 at least."""
+    divisor = 1
+    if x.op is not None and x.op.type in _QUOTIENTS:
+        top, by = x.op.operands
+        number = None if by is None or by.rank != 0 or by.data is None else float(by.data)
+        if top is None or number is None or not (1 <= number <= _LARGEST_TERM and number.is_integer()):
+            return None
+        x, divisor = top, int(number)
+    n, product = x.op.operands if x.op is not None and x.op.type == "Sub" else (None, x)
+    if product is None or product.op is None or product.op.type != "Mul":
+        return None
+    of, factor = sorted((value for value in product.op.operands if value is not None), key=lambda value: value.is_const)
+    if factor.data is None or factor.rank != 0 or (n is not None and n is not of):
+        return None
+    fraction = _fraction(float(factor.data), upwards=n is None)
+    if fraction is None:
+        return None
+    fraction = (fraction if n is None else 1 - fraction) / divisor
+    c, d = fraction.numerator, fraction.denominator
+    fits = max(c, d) <= _LARGEST_TERM or (c < d <= _LARGEST_POWER and d & (d - 1) == 0)
+    return (of, fraction) if 0 < fraction and fits else None
+
+
+def _fraction(f: float, upwards: bool) -> Fraction | None:
+    """Return the fraction that f stands for.
+
+    That is f itself if it has few bits, for n * f then is exact. It is one of small terms if f is the float64 next to
+    it: where n times the fraction is no whole number, it is further from one than float64 errs. Where it is one, n * f
+    must be that number, as it is if f is off the fraction by no more than 2^-54 of it, or must err to the side that is
+    not cut off: upwards, or downwards if it is taken from n."""
+    if not 0 < f <= _LARGEST_TERM:
+        return None
+    itself = Fraction(f)
+    if itself.denominator <= _LARGEST_POWER:
+        return itself
+    fraction = itself.limit_denominator(_LARGEST_TERM)
+    error = (itself - fraction) / fraction if fraction else 1
+    safe = (error >= 0 if upwards else error <= 0) or abs(error) <= Fraction(1, 2**54)
+    return fraction if safe and float(fraction) == f else None

@@ -92,3 +92,34 @@ def test_what_needs_more_bits_is_refused():
     ]
     for layer in refused:
         check_refused(layer, number, match="float64")
+
+
+SHARES = {
+    "of": lambda n, f: n * f,
+    "the rest": lambda n, f: n - n * f,
+    "half of the rest": lambda n, f: (n - f * n) / 2,
+}
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_shares_of_whole_numbers(share):
+    fractions = [0.875, 0.5, 0.8, 0.33, 1 / 3, 0.0625, 0.07 if share == "of" else 0.29]
+    n = np.concatenate([np.arange(-300, 3000), np.arange(2**27 - 900, 2**27 - 1)]).astype(np.int32)
+
+    def layer(n):
+        wide = tf.cast(n, F64)
+        return [whole(SHARES[share](wide, f)) for f in (*fractions, *map(float, np.float32(fractions)))]
+
+    check(layer, spec(len(n), dtype=tf.int32), inputs=[n])
+
+
+@pytest.mark.parametrize("f", [0.29, 0.57])
+def test_shares_that_float64_rounds_the_wrong_way_are_refused(f):
+    check_refused(lambda n: whole(tf.cast(n, F64) * f), spec(None, dtype=tf.int32), match="float64")
+
+
+@pytest.mark.parametrize("share", [0.875, 0.33, 0.9])
+@pytest.mark.parametrize("rank", [3, 4])
+def test_central_crop_of_unknown_sizes(share, rank):
+    converted = check(lambda x: tf.image.central_crop(x, share), spec(*[None] * (rank - 1), 3), batches=(5, 12))
+    assert len(converted.ops) < 45
