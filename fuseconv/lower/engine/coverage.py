@@ -15,6 +15,8 @@ _BY_PASSES = {
     "One If inside the other.": "Case StatelessCase",
     "The operations that Grappler put into it.": """
         _FusedBatchNormEx _FusedConv2D _FusedConv3D _FusedDepthwiseConv2dNative _FusedMatMul""",
+    "The loop over the steps that it computes, which is fused like any other.": """
+        BlockLSTM BlockLSTMV2 CudnnRNN CudnnRNNV2 CudnnRNNV3""",
     "TensorFlow 1's loops and branches become While and If.": "Enter Exit LoopCond Merge NextIteration Switch",
     "Nothing: a converted model neither checks nor logs. The report lists it as removed.": """
         Assert NoOp Print PrintV2 AudioSummary AudioSummaryV2 HistogramSummary ImageSummary MergeSummary ScalarSummary

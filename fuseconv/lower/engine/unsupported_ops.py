@@ -26,8 +26,8 @@ _STATE = "TFLite keeps no such state from one run to the next; hold it outside, 
 _PYTHON = "it runs Python, which TFLite does not; write it with TensorFlow's own operations"
 _XLA = "it is an operation of XLA; export the model without (jit_compile=False, or jax2tf.convert(enable_xla=False))"
 _CUDNN = (
-    "only cuDNN knows how its weights lie, on a GPU; build the model of CudnnCompatibleLSTMCell and its like, or of "
-    "Keras' LSTM and GRU, which load the same checkpoint, and save that"
+    "it packs or unpacks cuDNN's weights, which is done when a model is loaded, not when it runs; save the model with "
+    "the packed weights, or of CudnnCompatibleLSTMCell and its like, which load the same checkpoint"
 )
 _DATASETS = "TFLite has no datasets; feed what the dataset gives"
 
@@ -97,8 +97,8 @@ _FAMILIES = {
         XlaIf XlaKeyValueSort XlaLaunch XlaReduce XlaReduceScatter XlaRngBitGenerator XlaScatter XlaSelectAndScatter
         XlaSelfAdjointEig XlaSort XlaSvd XlaVariadicReduce XlaVariadicReduceV2 XlaVariadicSort XlaWhile""",
     _CUDNN: """
-        CudnnRNN CudnnRNNCanonicalToParams CudnnRNNCanonicalToParamsV2 CudnnRNNParamsSize CudnnRNNParamsToCanonical
-        CudnnRNNParamsToCanonicalV2 CudnnRNNV2 CudnnRNNV3""",
+        CudnnRNNCanonicalToParams CudnnRNNCanonicalToParamsV2 CudnnRNNParamsSize CudnnRNNParamsToCanonical
+        CudnnRNNParamsToCanonicalV2""",
     _PYTHON: "EagerPyFunc PyFunc PyFuncStateless",
     _DATASETS: """
         IteratorGetNext IteratorGetNextSync IteratorV2 MakeIterator OneShotIterator ReduceDataset TensorSliceDataset

@@ -245,7 +245,7 @@ def _part_of(x: Value) -> tuple[Value, Fraction] | None:
     fraction = (fraction if n is None else 1 - fraction) / divisor
     c, d = fraction.numerator, fraction.denominator
     fits = max(c, d) <= _LARGEST_TERM or (c < d <= _LARGEST_POWER and d & (d - 1) == 0)
-    return (of, fraction) if 0 < fraction and fits else None
+    return (of, fraction) if fraction > 0 and fits else None
 
 
 def _fraction(f: float, upwards: bool) -> Fraction | None:
@@ -261,6 +261,8 @@ def _fraction(f: float, upwards: bool) -> Fraction | None:
     if itself.denominator <= _LARGEST_POWER:
         return itself
     fraction = itself.limit_denominator(_LARGEST_TERM)
-    error = (itself - fraction) / fraction if fraction else 1
+    if float(fraction) != f:
+        return None
+    error = (itself - fraction) / fraction
     safe = (error >= 0 if upwards else error <= 0) or abs(error) <= Fraction(1, 2**54)
-    return fraction if safe and float(fraction) == f else None
+    return fraction if safe else None

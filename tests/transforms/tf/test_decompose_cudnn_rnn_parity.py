@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 from typing import Any
 
 import keras
@@ -234,7 +236,13 @@ def test_the_annotation_goes_before_the_op_in_the_body(backwards: bool, monkeypa
     layer = tf_keras.layers.LSTM(UNITS, bias_initializer="glorot_normal", go_backwards=backwards)
     layer.build((None, 5, INPUTS))
 
-    def on_gpu(zero_output_for_mask: bool, **given: Any) -> Any:
+    standard = module.standard_lstm
+
+    # Its arguments stand in the order of the parameters.
+    @functools.wraps(standard)
+    def on_gpu(*args: Any, **named: Any) -> Any:
+        given = inspect.signature(standard).bind(*args, **named).arguments
+        given.pop("zero_output_for_mask")
         return module.gpu_lstm(**given)
 
     def run(x: Any) -> Any:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
 
-from fuseconv.testing import check, check_refused
+from fuseconv.testing import assert_close, check, check_refused, convert_function
 
 
 def weights(*shape, dtype=np.float32):
@@ -178,9 +179,28 @@ def test_conv_3d_of_unknown_size():
     check(lambda x: tf.nn.conv3d(x, w, [1, 1, 2, 1, 1], "SAME"), images(None, None, None, None, 3), ops=["CONV_3D"])
 
 
-def test_grouped_conv_3d_is_refused():
-    w = weights(2, 3, 2, 2, 4)
-    check_refused(lambda x: tf.nn.conv3d(x, w, [1] * 5, "SAME"), images(2, 5, 6, 7, 4), match="groups")
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("groups", [2, 4])
+def test_grouped_conv_3d(padding, groups):
+    # TensorFlow has a kernel for groups on GPUs only.
+    w = weights(2, 3, 2, 8 // groups, 12)
+
+    def expected(x):
+        parts = zip(tf.split(x, groups, axis=4), tf.split(w, groups, axis=4))
+        return tf.concat([tf.nn.conv3d(part, own, [1, 1, 2, 1, 1], padding) for part, own in parts], 4)
+
+    converted = check(
+        lambda x: tf.nn.conv3d(x, w, [1, 1, 2, 1, 1], padding), images(None, 5, None, 7, 8), reference=expected
+    )
+    assert converted.ops == ["SPLIT", *["CONV_3D"] * groups, "CONCATENATION"]
+
+
+def test_conv_3d_of_very_many_groups_is_refused():
+    thousand = weights(1, 1, 1, 1, 1000)
+    check_refused(
+        lambda x: tf.raw_ops.Conv3D(input=x, filter=thousand, strides=[1] * 5, padding="SAME"),
+        images(2, 5, 6, 7, 1000), match="too many",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
@@ -193,3 +213,34 @@ def test_transposed_conv_3d(padding):
 
     spec = images(None, *((6, 7, 5) if padding == "SAME" else (5, 7, 5)), 3)
     check(layer, spec)
+
+
+# The window, strides, and the result's sizes, with whether the depth alone is padded in front.
+TRANSPOSED_3D = [
+    ((3, 1, 3), (2, 2, 3), (7, 1, 5), True),
+    ((4, 4, 3), (1, 3, 2), (2, 6, 4), True),
+    ((3, 3, 1), (1, 1, 2), (4, 5, 6), False),
+    ((2, 2, 3), (1, 2, 1), (5, 4, 6), False),
+]
+
+
+@pytest.mark.parametrize("window, strides, sizes, alone", TRANSPOSED_3D)
+@pytest.mark.parametrize("known", [True, False])
+def test_transposed_conv_3d_with_depth_alone_padded(window, strides, sizes, alone, known):
+    w = weights(*window, 2, 3)
+    inputs = [-(-size // stride) for size, stride in zip(sizes, strides)]
+
+    def layer(x, shape):
+        spatial = sizes if known else shape
+        return tf.nn.conv3d_transpose(x, w, tf.concat([[2], spatial, [2]], 0), strides, "SAME")
+
+    specs = images(2, *(inputs if known else (None,) * 3), 3), tf.TensorSpec([3], tf.int32)
+    x = np.random.default_rng(0).standard_normal((2, *inputs, 3)).astype(np.float32)
+    converted = convert_function(layer, *specs)
+    may_be = alone or (not known and window[0] > 2 and window[1] - strides[1] < 2)
+    assert ("SLICE" in converted.ops) == may_be
+    (expected,) = converted.function(x, tf.constant(sizes))
+    # TensorFlow's own interpreter, whose kernel is the one that is wrong.
+    for interpreter in (tf.lite.Interpreter(model_content=converted.data), Interpreter(model_content=converted.data)):
+        run = interpreter.get_signature_runner()
+        assert_close(run(x0=x, x1=np.array(sizes, np.int32))["y0"], expected.numpy())
