@@ -125,18 +125,18 @@ def _broadcast(tfl: Lowering, kind: str, operands: list[Value], attrs: dict[str,
     if max(map(len, shapes)) <= limit or len(set(shapes)) == 1:
         return build(*operands)
     full: Shape = broadcast(*shapes)  # type: ignore[assignment]
-    runs = _runs(shapes, full)
+    runs = broadcast_runs(shapes, full)
     if runs is None:
         known = [tfl.shape_(x) for x in operands]
         target = functools.reduce(tfl.broadcast_args, known)
         return build(*[tfl.broadcast_to(x, target) for x in operands])
     if len(runs) > limit:
         return build(*[broadcast_to(tfl, x, full, *operands) for x in operands])
-    merged = [reshape(tfl, x, _merge(shape, runs, len(full)), *operands) for x, shape in zip(operands, shapes)]
+    merged = [reshape(tfl, x, merge_runs(shape, runs, len(full)), *operands) for x, shape in zip(operands, shapes)]
     return reshape(tfl, build(*merged), full, *operands)
 
 
-def _runs(shapes: Sequence[Shape], full: Shape) -> list[list[int]] | None:
+def broadcast_runs(shapes: Sequence[Shape], full: Shape) -> list[list[int]] | None:
     """Return groups of adjacent dimensions along which the same operands are broadcast, as lists of axes; None if that
     depends on run-time sizes."""
     rank = len(full)
@@ -158,6 +158,7 @@ def _runs(shapes: Sequence[Shape], full: Shape) -> list[list[int]] | None:
     return runs
 
 
-def _merge(shape: Shape, runs: list[list[int]], rank: int) -> Shape:
+def merge_runs(shape: Shape, runs: list[list[int]], rank: int) -> Shape:
+    """Return a shape of up to `rank` dimensions with each group of axes as one."""
     padded = (1,) * (rank - len(shape)) + tuple(shape)
     return tuple(product(padded[axis] for axis in run) for run in runs)

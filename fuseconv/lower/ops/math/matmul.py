@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of
-from fuseconv.lower.support.legalize_operands import elementwise, scalar
+from fuseconv.lower.support.legalize_operands import (
+    broadcast_runs,
+    broadcast_to,
+    elementwise,
+    merge_runs,
+    scalar,
+)
 from fuseconv.lower.support.merged_dims import along_last, transpose
 from fuseconv.lower.support.type_promotion import cast, complex_from_parts, conjugate, in_float32, promote
+from fuseconv.tf.operands import broadcast
 from fuseconv.tfl.kernel_limits import RANK
 
 
@@ -76,10 +82,24 @@ def _real_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) ->
         return dense(tfl, x, matrix if adj_y else swapped(tfl, matrix))
     if max(len(left), len(right)) <= RANK["BATCH_MATMUL"]:
         return tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y)
-    require(left[:-2] == right[:-2], f"BATCH_MATMUL broadcasts operands of rank {RANK['BATCH_MATMUL']} at most")
-    x, y = (reshape(tfl, v, [product(s[:-2]), *s[-2:]]) for v, s in ((x, left), (y, right)))
-    z = tfl.batch_matmul(x, y, adj_x=adj_x, adj_y=adj_y)
-    return reshape(tfl, z, [*left[:-2], *shape_of(z)[1:]], x, y)
+    return _merged_matmul(tfl, x, y, adj_x, adj_y)
+
+
+def _merged_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:
+    """Return the product of operands of more dimensions than BATCH_MATMUL takes: leading ones along which the same
+    operand is broadcast become one; if that leaves too many, what is broadcast is written out."""
+    left, right = shape_of(x), shape_of(y)
+    full = broadcast(left[:-2], right[:-2])
+    runs = broadcast_runs((left[:-2], right[:-2]), full)
+    limit = RANK["BATCH_MATMUL"]
+    why = f"operands of more than rank {limit} broadcast along sizes that are not known; give them with --input-shape"
+    require(runs is not None, why)
+    if len(runs) > limit - 2:  # type: ignore[arg-type]
+        x, y = (broadcast_to(tfl, v, (*full, *s[-2:]), x, y) for v, s in ((x, left), (y, right)))
+        runs = [list(range(len(full)))]
+    shapes = [(*merge_runs(shape_of(v)[:-2], runs, len(full)), *shape_of(v)[-2:]) for v in (x, y)]  # type: ignore[arg-type]
+    z = tfl.batch_matmul(*(reshape(tfl, v, s, x, y) for v, s in zip((x, y), shapes)), adj_x=adj_x, adj_y=adj_y)
+    return reshape(tfl, z, [*full, *shape_of(z)[-2:]], x, y)
 
 
 def _integer_matmul(tfl: Lowering, x: Value, y: Value, adj_x: bool, adj_y: bool) -> Value:

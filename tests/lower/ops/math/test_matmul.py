@@ -119,7 +119,27 @@ def test_batch_matmul(adjoint_a, adjoint_b, batch_a, batch_b):
 
 def test_batch_matmul_of_high_rank():
     check(lambda x: tf.matmul(x, x, transpose_b=True), spec(None, 2, 3, 1, 5, 6))
-    check_refused(lambda x, y: tf.matmul(x, y), spec(2, 2, 3, 1, 5, 6), spec(3, 1, 6, 4), match="rank 5")
+    check_refused(lambda x, y: tf.matmul(x, y), spec(None, 2, 3, 1, 5, 6), spec(None, 1, 3, 1, 6, 4), match="rank 5")
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(
+    "left, right, merges",
+    [
+        ((2, 2, 3, 1), (3, 1), True),
+        ((None, 2, 3, 2), (2,), True),
+        ((None, None, 3, 2), (1, 1, 3, 2), True),
+        ((None, 1, 3, 2), (1, 2, 3, 2), True),
+        ((2, 1, 3, 1), (1, 2, 1, 3), False),
+        ((2, 1, 3, 1, 2), (2, 1, 3, 1), False),
+    ],
+)
+def test_batch_matmul_of_high_rank_that_broadcasts(left, right, merges, swapped):
+    a, b = ((6, 5), (4, 6)) if swapped else ((5, 6), (6, 4))
+    converted = check(
+        lambda x, y: tf.matmul(x, y, transpose_a=swapped, transpose_b=swapped), spec(*left, *a), spec(*right, *b)
+    )
+    assert ("BROADCAST_TO" not in converted.ops) == merges and "BATCH_MATMUL" in converted.ops
 
 
 @pytest.mark.parametrize("shape", [(None, 3, 6), (None, None, 2, 6)])
