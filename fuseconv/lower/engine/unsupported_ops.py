@@ -79,8 +79,8 @@ _FAMILIES = {
     _SAMPLES: """
         ParameterizedTruncatedNormal RandomGamma RandomPoisson RandomPoissonV2 SampleDistortedBoundingBox
         SampleDistortedBoundingBoxV2 StatefulRandomBinomial StatefulStandardNormal StatefulStandardNormalV2
-        StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt StatefulUniformInt RngReadAndSkip RngSkip
-        NonDeterministicInts LogUniformCandidateSampler UniformCandidateSampler LearnedUnigramCandidateSampler""",
+        StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt StatefulUniformInt NonDeterministicInts
+        LogUniformCandidateSampler UniformCandidateSampler LearnedUnigramCandidateSampler""",
     _QUANTIZED: """
         Dequantize QuantizeDownAndShrinkRange QuantizeV2 QuantizedAdd QuantizedAvgPool
         QuantizedBatchNormWithGlobalNormalization QuantizedBiasAdd QuantizedConcat QuantizedConv2D
@@ -91,7 +91,7 @@ _FAMILIES = {
         RandomShuffleQueueV2 StackV2 StackPushV2 StackPopV2 TensorMapErase TensorMapHasKey TensorMapInsert
         TensorMapLookup
         MutableHashTableV2 MutableDenseHashTableV2 LookupTableInsertV2 LookupTableRemoveV2 LookupTableExportV2
-        Batch BatchFunction Unbatch""",
+        Batch BatchFunction Unbatch RngReadAndSkip RngSkip""",
     _XLA: """
         XlaAllReduce XlaArgMax XlaArgMin XlaBroadcastHelper XlaCustomCallV2 XlaDequantize XlaEinsum XlaHostCompute
         XlaIf XlaKeyValueSort XlaLaunch XlaReduce XlaReduceScatter XlaRngBitGenerator XlaScatter XlaSelectAndScatter

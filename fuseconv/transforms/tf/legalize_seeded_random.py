@@ -1,19 +1,21 @@
 """Legalize random numbers from a seed that the model keeps and moves on -> random numbers of a generator that does this
 itself.
 
-Keras 3's SeedGenerator is a variable that gives a new seed on every run: what is drawn from it is drawn anew each time,
-like the numbers of TensorFlow's stateful ops, which TFLite's generators stand for. What is drawn from a seed that the
-model is given or always has is a function of it, and stays.
+Keras 3's SeedGenerator is a variable that gives a new seed on every run, and so is the state of a tf.random.Generator:
+what is drawn from it is drawn anew each time, like the numbers of TensorFlow's stateful ops, which TFLite's generators
+stand for. What is drawn from a seed that the model is given or always has is a function of it, and stays.
 """
 
 from __future__ import annotations
 
 from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
-from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.ir.graph import Module, Op, Rejection, Value
 from fuseconv.ir.rewriter import has_kind, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.resource_alias import aliases
+from fuseconv.tf.traits import VARIABLES
 
 # op -> the op that draws the same distribution, where the seed's operands stand, and those that it takes besides shape
 _DRAWS = {
@@ -28,6 +30,14 @@ _DRAWS = {
     "tf.StatelessMultinomial": ("Multinomial", 2, (1,)),
 }
 
+# Move the state of a generator on; the first one also reads it.
+_READS_STATE = "tf.RngReadAndSkip"
+_GENERATORS = (_READS_STATE, "tf.RngSkip")
+_OBSERVED = Rejection(
+    "it reads the state of a random number generator, which TFLite's generators keep to themselves; "
+    "draw from a seed that is a variable, or is fed"
+)
+
 
 @module_pass("legalize-seeded-random", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
 def legalize_seeded_random(module: Module, report: Report) -> None:
@@ -37,6 +47,7 @@ def legalize_seeded_random(module: Module, report: Report) -> None:
 
     Equal draws from one seed are made one; different ones, whose numbers have to do with each other, stay."""
     moved = _moved(module)
+    _reject_observers(module)
 
     def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
         kind, seed, others = _DRAWS[op.kind]
@@ -50,9 +61,24 @@ def legalize_seeded_random(module: Module, report: Report) -> None:
         rewrite_ops(graph, _DRAWS, rewrite)
 
 
+def _reject_observers(module: Module) -> None:
+    """Reject what reads the state of a generator, which no op of TFLite moves on."""
+    if not any(has_kind(graph, _GENERATORS) for graph in module.graphs()):
+        return
+    names = aliases(module, VARIABLES)
+    generators = {
+        name for handle, known in names.items() for name in known if any(op.kind in _GENERATORS for op in handle.uses)
+    }
+    for handle, known in names.items():
+        for op in handle.uses if generators & set(known) else ():
+            if op.kind == "tf.ReadVariableOp":
+                op.rejection = _OBSERVED
+
+
 def draws_from_variables(module: Module) -> bool:
     """Return whether a model draws random numbers and writes variables, from which their seeds may come."""
-    return any(has_kind(graph, _DRAWS) for graph in module.graphs()) and bool(_moved(module))
+    draws = any(has_kind(graph, _DRAWS) for graph in module.graphs())
+    return draws and (bool(_moved(module)) or any(has_kind(graph, _GENERATORS) for graph in module.graphs()))
 
 
 def _moved(module: Module) -> set[str]:
@@ -81,7 +107,9 @@ def _is_moved(seed: Value | None, moved: set[str]) -> bool:
         seen.add(value)
         if value.op is None or value.dtype.is_float:
             return False
-        if value.op.kind == "tf.ReadVariableOp":
+        if value.op.kind == _READS_STATE:
+            found = True
+        elif value.op.kind == "tf.ReadVariableOp":
             handle = value.op.operands[0]
             if handle is None or handle.op is None or handle.op.attrs.get("shared_name") not in moved:
                 return False

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
-from fuseconv.testing import Converted, convert_function
+from fuseconv.testing import Converted, check_refused, convert_function
 
 SHAPE = (40, 50)
 X = tf.TensorSpec(SHAPE)
@@ -82,3 +82,49 @@ def test_different_draws_from_one_seed_are_computed() -> None:
     for run in _runs(convert_function(sampler.run, X)):
         for result, expected in zip(run, sampler.run(tf.zeros(SHAPE))):
             np.testing.assert_allclose(result, expected, atol=1e-5)
+
+
+GENERATED: dict[str, tuple[Callable[..., Any], float, float]] = {
+    "uniform": (lambda g: g.uniform(SHAPE, -1.0, 2.0), 0.5, 3 * 12**-0.5),
+    "normal": (lambda g: g.normal(SHAPE, 2.0, 3.0), 2.0, 3.0),
+    "truncated": (lambda g: g.truncated_normal(SHAPE), 0.0, 0.88),
+    "whole": (lambda g: tf.cast(g.uniform(SHAPE, 0, 7, tf.int32), tf.float32), 3.0, 2.0),
+    "of its seeds": (lambda g: tf.random.stateless_normal(SHAPE, g.make_seeds(1)[:, 0]), 0.0, 1.0),
+}
+
+
+class Generated(tf.Module):
+    """Draws from a generator of TensorFlow's."""
+
+    def __init__(self, draw: Callable[..., Any]) -> None:
+        self.draw = draw
+        self.generator = tf.random.Generator.from_seed(1)
+
+    def run(self, x: tf.Tensor) -> Any:
+        return x + self.draw(self.generator)
+
+    def state(self, x: tf.Tensor) -> Any:
+        return [x + self.draw(self.generator), self.generator.state.read_value()]
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_generators_draw_anew_in_each_run(name: str) -> None:
+    draw, mean, deviation = GENERATED[name]
+    converted = convert_function(Generated(draw).run, X)
+    first, second = _runs(converted)
+    assert not np.array_equal(first, second)
+    for drawn in (first, second):
+        assert abs(drawn.mean() - mean) < 0.1 * deviation
+        assert abs(drawn.std() - deviation) < 0.1 * deviation
+    assert any("of the same distribution" in warning for warning in converted.report.warnings)
+
+
+def test_the_state_of_a_generator_is_not_handed_out() -> None:
+    check_refused(Generated(GENERATED["normal"][0]).state, X, match="ReadVariableOp: it reads the state of a random")
+
+
+def test_bits_of_a_generator_are_refused() -> None:
+    def bits(generator: Any) -> tf.Tensor:
+        return tf.cast(generator.uniform_full_int(SHAPE, tf.uint32), tf.float32)
+
+    check_refused(Generated(bits).run, X, match="RngReadAndSkip: TFLite keeps no such state")
