@@ -40,7 +40,7 @@ _FAMILIES = {
     _LINEAR: """
         BandedTriangularSolve BatchCholesky BatchMatrixDeterminant BatchMatrixInverse BatchMatrixSolve
         BatchMatrixSolveLs BatchMatrixTriangularSolve BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd CholeskyGrad
-        Eig Lu MatrixExponential MatrixLogarithm MatrixSolveLs MatrixSquareRoot Qr SelfAdjointEig SelfAdjointEigV2 Svd
+        Eig Lu MatrixExponential MatrixLogarithm MatrixSolveLs MatrixSquareRoot SelfAdjointEig SelfAdjointEigV2 Svd
         TridiagonalMatMul TridiagonalSolve""",
     _STRINGS: """
         AsString DecodeBase64 DecodeCompressed DecodeRaw DecodePaddedRaw EncodeBase64 Fingerprint ReduceJoin

@@ -6,12 +6,14 @@ inverse or no square root, the result is not a number.
 
 from __future__ import annotations
 
+import numpy as np
+
 from fuseconv.ir import types
 from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.matmul import swapped
 from fuseconv.lower.rules import Lowering, lowers, require
-from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import elementwise, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.builder import Builder
@@ -99,6 +101,57 @@ def MatrixTriangularSolve(tfl, matrix, rhs, *, lower=True, adjoint=False):
 
     _, made = tfl.repeat(_size(tfl, triangle), once, [triangle, wanted])
     return reshape(tfl, made, shape_of(tfl.source.result), rhs, matrix)
+
+
+@lowers
+@in_float32
+def Qr(tfl, x, *, full_matrices=False):
+    """One reflection a column, from left to right, that leaves nothing below the diagonal; then, from the last to the
+    first, on the columns of the unit matrix. The signs are Eigen's: what comes on the diagonal has not the sign of what
+    was there. Of columns that depend on others Q is as arbitrary as TensorFlow's."""
+    rows, columns = static_dims(shape_of(x)[-2:], "the size of matrices that are factored")
+    steps = min(rows, columns)
+    kept = rows if full_matrices else steps
+    matrix = _flat(tfl, x)
+    below = np.arange(rows)[:, None] > np.arange(columns)
+
+    def eliminate(tfl: Builder, step: Value, left: Value, normals: Value) -> list[Value]:
+        normal = tfl.expand_dims(_normal(tfl, tfl.gather(left, step, axis=2), step), 2)
+        here = tfl.equal(tfl.const(np.arange(steps, dtype=np.int32)), step)
+        return [_reflected(tfl, left, normal), tfl.select_v2(here, normal, normals)]
+
+    def restore(tfl: Builder, step: Value, q: Value, normals: Value) -> list[Value]:
+        last = tfl.gather(normals, tfl.sub(tfl.const(steps - 1, types.INT32), step), axis=2)
+        return [_reflected(tfl, q, tfl.expand_dims(last, 2)), normals]
+
+    none = tfl.slice_(_zeros(tfl, matrix), [0, 0, 0], [-1, -1, steps])
+    r, normals = tfl.repeat(steps, eliminate, [matrix, none])
+    column = tfl.slice_(none, [0, 0, 0], [-1, -1, 1])
+    q, _ = tfl.repeat(steps, restore, [tfl.add(column, np.eye(rows, kept, dtype=np.float32)), normals])
+    r = tfl.slice_(tfl.select_v2(tfl.const(below), _number(tfl, 0), r), [0, 0, 0], [-1, kept, -1])
+    outer = shape_of(x)[:-2]
+    return [reshape(tfl, q, (*outer, rows, kept), x), reshape(tfl, r, (*outer, kept, columns), x)]
+
+
+def _normal(tfl: Builder, column: Value, step: Value) -> Value:
+    """Return u [batch, n], for which I - u u' reflects what a column [batch, n] is from a row on to that row's axis; 0
+    where nothing stands below the row."""
+    rows = tfl.expand_dims(_rows(tfl, column), 0)
+    zero = _number(tfl, 0)
+    top = tfl.gather(column, tfl.reshape(step, [1]), axis=1)
+    tail = tfl.select_v2(tfl.greater(rows, step), column, zero)
+    rest = tfl.sum_(tfl.mul(tail, tail), [1], keep_dims=True)
+    length = tfl.sqrt(tfl.add(tfl.mul(top, top), rest))
+    moved = tfl.add(top, tfl.select_v2(tfl.greater_equal(top, zero), length, tfl.neg(length)))
+    some = tfl.greater(rest, _number(tfl, float(np.finfo(np.float32).tiny)))
+    scale = tfl.select_v2(some, tfl.mul(length, tfl.abs_(moved)), _number(tfl, 1))
+    normal = tfl.div(tfl.select_v2(tfl.equal(rows, step), moved, tail), tfl.sqrt(scale))
+    return tfl.select_v2(some, normal, zero)
+
+
+def _reflected(tfl: Builder, x: Value, normal: Value) -> Value:
+    """Return x - u (u' x), of matrices x [batch, n, m] and u [batch, n, 1]."""
+    return tfl.sub(x, tfl.batch_matmul(normal, tfl.batch_matmul(normal, x, adj_x=True)))
 
 
 def _gauss_jordan(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value, Value]:

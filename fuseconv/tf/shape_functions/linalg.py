@@ -132,6 +132,19 @@ def matrix_set_diag(op: Op, x: Value, diagonal: Value, k: Value | None = None) -
     return x.shape
 
 
+@infers("Qr")
+def qr(op: Op, x: Value, *, full_matrices: bool = False) -> Shapes:
+    shape = shape_of(x)
+    if len(shape) < 2:
+        raise UnknownShape
+    *outer, rows, columns = shape
+    known = isinstance(rows, int) and isinstance(columns, int)
+    if not known and not full_matrices:
+        raise UnknownShape
+    kept = rows if full_matrices else min(rows, columns)  # type: ignore[type-var]
+    return [(*outer, rows, kept), (*outer, kept, columns)]
+
+
 @infers("MatrixInverse", "Cholesky", "MatrixSquareRoot")
 def square_matrix(op: Op, x: Value) -> Shapes:
     return x.shape

@@ -27,7 +27,7 @@ def test_what_can_be_fed_is_named_with_the_inputs_that_are_needed_besides() -> N
       %size: int32[]; %wave: float32[n] = tf.DecodeWav(%file)
       %g: float32[n] = tf.Mul(%wave, %gain)
       %r: float32[] = tf.Neg(%rate)
-      %q: float32[n] = tf.Qr(%g)
+      %q: float32[n] = tf.Svd(%g)
       return %q
     }
     """)

@@ -102,3 +102,28 @@ def test_a_gaussian_process():
 
 def test_other_types_are_refused():
     check_refused(linalg.inv, tf.TensorSpec([3, 3], tf.float64), match="float64")
+
+
+@pytest.mark.parametrize("shape", [(None, 4, 3), (3, 5), (2, None, 4, 4), (None, 1, 1), (0, 3, 2)], ids=str)
+@pytest.mark.parametrize("full", [False, True])
+def test_qr(shape, full):
+    check(lambda x: linalg.qr(x, full), tf.TensorSpec(shape))
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.diag([2.0, -3.0, 0.0, 5.0])[:, :3],  # nothing stands below the diagonal
+        np.array([[0.0, 1.0], [0.0, 2.0], [4.0, 3.0]]),
+        np.array([[1e-15, 2e15], [-3e-15, 1e15]]),
+        np.array([[3.0, 1.0], [-4.0, 1.0], [0.0, -0.0]]),
+    ],
+    ids=["diagonal", "zeros on top", "of many sizes", "known"],
+)
+def test_qr_has_the_signs_of_eigen(matrix):
+    x = matrix.astype(np.float32)
+    check(lambda x: linalg.qr(x), tf.TensorSpec(x.shape), inputs=[x])
+
+
+def test_qr_of_unknown_size_is_refused():
+    check_refused(lambda x: linalg.qr(x), tf.TensorSpec([None, None]), match="size of matrices")
