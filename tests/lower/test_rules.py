@@ -98,6 +98,11 @@ REMOVED: dict[str, tuple[list[int], list[np.ndarray], dict[str, Any]]] = {
         [*np.random.default_rng(0).uniform(0.5, 2, (4, 3)).astype(np.float32)],
         F32 | {"variance_epsilon": 0.01, "scale_after_normalization": True},
     ),
+    "BatchMatrixInverse": ([2, 3, 3], [], F32),
+    "BatchMatrixDeterminant": ([2, 3, 3], [], F32),
+    "BatchCholesky": ([2, 3, 3], [], F32),
+    "BatchMatrixSolve": ([2, 3, 3], [np.eye(3, 2, dtype=np.float32)[None].repeat(2, 0)], F32),
+    "BatchMatrixTriangularSolve": ([2, 3, 3], [np.eye(3, 2, dtype=np.float32)[None].repeat(2, 0)], F32),
     "QuantizeAndDequantize": ([2, 6], [], F32 | {"range_given": True, "input_min": -2.0, "input_max": 2.0}),
 }
 
@@ -128,6 +133,8 @@ def run_old(graph: Any, folder: Path, x: np.ndarray, *outputs: str) -> list[np.n
 def test_ops_that_only_old_graphs_have(op: str, tmp_path: Path) -> None:
     old = old_graph(op, *REMOVED[op])
     x = np.random.default_rng(0).standard_normal(REMOVED[op][0]).astype(np.float32)
+    if "Solve" in op or op == "BatchCholesky":
+        x = x @ np.swapaxes(x, -1, -2) + np.eye(3, dtype=np.float32)
     # A function has the newest version, in which the op is no more; a graph has the one that it is imported with.
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
         tf.import_graph_def(old, name="")

@@ -71,6 +71,7 @@ row("MatrixDeterminant", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
 row("LogMatrixDeterminant", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
 row("MatrixSolve", lambda b: [np.broadcast_to(_WELL, (b, 4, 4)), f(b, 4, 2)])
 row("MatrixTriangularSolve", lambda b: [np.broadcast_to(_WELL, (b, 4, 4)), f(b, 4, 2)])
+row("TridiagonalMatMul", lambda b: [f(b, 1, 4), f(b, 1, 4), f(b, 1, 4), f(b, 4, 3)])
 for _full in (False, True):
     row("Qr", lambda b: [f(b, 4, 3)], full_matrices=_full, name=str(_full))
 row("Cross", lambda b: [f(b, 3), p(b, 3)])

@@ -13,8 +13,9 @@ _BY_PASSES = {
     "A part of the graph from the start: a constant, an input, a value handed on.": "Const Placeholder PlaceholderV2",
     "The function that it calls takes its place.": "PartitionedCall StatefulPartitionedCall",
     "One If inside the other.": "Case StatelessCase",
-    "The operations that Grappler put into it.": """
-        _FusedBatchNormEx _FusedConv2D _FusedConv3D _FusedDepthwiseConv2dNative _FusedMatMul""",
+    "The operations that Grappler, or TensorFlow 1's Graph Transform Tool, put into it.": """
+        FusedPadConv2D FusedResizeAndPadConv2D _FusedBatchNormEx _FusedConv2D _FusedConv3D _FusedDepthwiseConv2dNative
+        _FusedMatMul""",
     "The loop over the steps that it computes, which is fused like any other.": """
         BlockLSTM BlockLSTMV2 CudnnRNN CudnnRNNV2 CudnnRNNV3""",
     "TensorFlow 1's loops and branches become While and If.": "Enter Exit LoopCond Merge NextIteration Switch",

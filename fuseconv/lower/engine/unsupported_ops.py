@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from fuseconv.ir.graph import Graph, Module, Op, Value
 
-_FUNCTIONS = "TFLite has no kernel that comes near this function"
+_FUNCTIONS = (
+    "TFLite has no kernel that comes near this function; compute it before the model is run, and feed its result"
+)
 _LINEAR = (
     "TFLite has no kernel for linear algebra beyond products; "
     "where the matrix is known, compute it when the model is built"
+)
+_SPECTRAL = (
+    "vectors of matrices are defined up to their signs, or turns, of which TensorFlow's algorithm chooses some; "
+    "no kernel of TFLite does, so where the matrix is known, compute it when the model is built"
 )
 _STRINGS = "TFLite's kernels only carry, compare and look up strings; do this before the model is run"
 _SPARSE = "TFLite has no sparse or ragged tensors at run time; feed dense ones (tf.sparse.to_dense, to_tensor)"
@@ -38,10 +44,9 @@ _FAMILIES = {
         Betainc Dawsn Expint FresnelCos FresnelSin Igamma IgammaGradA Igammac NextAfter Polygamma RandomGammaGrad Spence
         Zeta""",
     _LINEAR: """
-        BandedTriangularSolve BatchCholesky BatchMatrixDeterminant BatchMatrixInverse BatchMatrixSolve
-        BatchMatrixSolveLs BatchMatrixTriangularSolve BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd CholeskyGrad
-        Eig Lu MatrixExponential MatrixLogarithm MatrixSolveLs MatrixSquareRoot SelfAdjointEig SelfAdjointEigV2 Svd
-        TridiagonalMatMul TridiagonalSolve""",
+        BandedTriangularSolve BatchMatrixSolveLs CholeskyGrad Lu MatrixExponential MatrixLogarithm MatrixSolveLs
+        MatrixSquareRoot TridiagonalSolve""",
+    _SPECTRAL: "BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd Eig SelfAdjointEig SelfAdjointEigV2 Svd",
     _STRINGS: """
         AsString DecodeBase64 DecodeCompressed DecodeRaw DecodePaddedRaw EncodeBase64 Fingerprint ReduceJoin
         RegexFullMatch RegexReplace StaticRegexFullMatch StaticRegexReplace StringFormat StringJoin StringLength
@@ -94,8 +99,8 @@ _FAMILIES = {
         Batch BatchFunction Unbatch RngReadAndSkip RngSkip""",
     _XLA: """
         XlaAllReduce XlaArgMax XlaArgMin XlaBroadcastHelper XlaCustomCallV2 XlaDequantize XlaEinsum XlaHostCompute
-        XlaIf XlaKeyValueSort XlaLaunch XlaReduce XlaReduceScatter XlaRngBitGenerator XlaScatter XlaSelectAndScatter
-        XlaSelfAdjointEig XlaSort XlaSvd XlaVariadicReduce XlaVariadicReduceV2 XlaVariadicSort XlaWhile""",
+        XlaIf XlaLaunch XlaReduce XlaReduceScatter XlaRngBitGenerator XlaScatter XlaSelectAndScatter
+        XlaSelfAdjointEig XlaSvd XlaVariadicReduce XlaVariadicReduceV2 XlaVariadicSort XlaWhile""",
     _CUDNN: """
         CudnnRNNCanonicalToParams CudnnRNNCanonicalToParamsV2 CudnnRNNParamsSize CudnnRNNParamsToCanonical
         CudnnRNNParamsToCanonicalV2""",

@@ -19,7 +19,7 @@ from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.builder import Builder
 
 
-@lowers
+@lowers("MatrixInverse", "BatchMatrixInverse")
 @in_float32
 def MatrixInverse(tfl, matrix, *, adjoint=False):
     """Elimination of the matrix beside the unit matrix, with the largest pivots."""
@@ -31,7 +31,7 @@ def MatrixInverse(tfl, matrix, *, adjoint=False):
     return reshape(tfl, _gauss_jordan(tfl, x, unit)[0], shape, matrix)
 
 
-@lowers
+@lowers("MatrixSolve", "BatchMatrixSolve")
 @in_float32
 def MatrixSolve(tfl, matrix, rhs, *, adjoint=False):
     """Elimination of the matrix beside the right-hand sides, with the largest pivots."""
@@ -39,7 +39,7 @@ def MatrixSolve(tfl, matrix, rhs, *, adjoint=False):
     return reshape(tfl, _gauss_jordan(tfl, x, beside)[0], shape_of(tfl.source.result), rhs, matrix)
 
 
-@lowers
+@lowers("MatrixDeterminant", "BatchMatrixDeterminant")
 @in_float32
 def MatrixDeterminant(tfl, matrix):
     """REDUCE_PROD of the pivots of an elimination."""
@@ -60,7 +60,7 @@ def LogMatrixDeterminant(tfl, matrix):
     return [reshape(tfl, x, shape_of(matrix)[:-2], matrix) for x in (sign, size)]
 
 
-@lowers
+@lowers("Cholesky", "BatchCholesky")
 @in_float32
 def Cholesky(tfl, x):
     """One column of the root at a time, from left to right: the remainder of the matrix over the SQRT of its
@@ -81,7 +81,7 @@ def Cholesky(tfl, x):
     return reshape(tfl, root, shape_of(x), x)
 
 
-@lowers
+@lowers("MatrixTriangularSolve", "BatchMatrixTriangularSolve")
 @in_float32
 def MatrixTriangularSolve(tfl, matrix, rhs, *, lower=True, adjoint=False):
     """Substitution, one row at a time, the last first of an upper triangle; each is subtracted from the rows that
@@ -131,6 +131,30 @@ def Qr(tfl, x, *, full_matrices=False):
     r = tfl.slice_(tfl.select_v2(tfl.const(below), _number(tfl, 0), r), [0, 0, 0], [-1, kept, -1])
     outer = shape_of(x)[:-2]
     return [reshape(tfl, q, (*outer, rows, kept), x), reshape(tfl, r, (*outer, kept, columns), x)]
+
+
+@lowers
+@in_float32
+def TridiagonalMatMul(tfl, superdiag, maindiag, subdiag, rhs):
+    """MUL of the rows with the main diagonal, and of the rows behind and before them with the others, added."""
+
+    x = _flat(tfl, rhs)
+    above, main, below = (_flat(tfl, swapped(tfl, diagonal)) for diagonal in (superdiag, maindiag, subdiag))
+    behind = tfl.mul(_but_one_row(tfl, above, first=False), _but_one_row(tfl, x, first=True))
+    before = tfl.mul(_but_one_row(tfl, below, first=True), _but_one_row(tfl, x, first=False))
+    # Of the other diagonals an element each has no row.
+    neighbors = tfl.add(tfl.pad(behind, _rows_of_zeros(0, 1)), tfl.pad(before, _rows_of_zeros(1, 0)))
+    return reshape(tfl, tfl.add(tfl.mul(main, x), neighbors), shape_of(rhs), rhs)
+
+
+def _but_one_row(tfl: Lowering, x: Value, first: bool) -> Value:
+    """Return matrices [batch, n, m] without their first, or last, row."""
+    begin, end = ([0, 1, 0], [0, 0, 0]) if first else ([0, 0, 0], [0, -1, 0])
+    return tfl.strided_slice(x, begin, end, [1, 1, 1], begin_mask=5 if first else 7, end_mask=7 if first else 5)
+
+
+def _rows_of_zeros(before: int, after: int) -> np.ndarray:
+    return np.array([[0, 0], [before, after], [0, 0]], np.int32)
 
 
 def _normal(tfl: Builder, column: Value, step: Value) -> Value:

@@ -145,12 +145,12 @@ def qr(op: Op, x: Value, *, full_matrices: bool = False) -> Shapes:
     return [(*outer, rows, kept), (*outer, kept, columns)]
 
 
-@infers("MatrixInverse", "Cholesky", "MatrixSquareRoot")
+@infers("MatrixInverse", "BatchMatrixInverse", "Cholesky", "BatchCholesky", "MatrixSquareRoot")
 def square_matrix(op: Op, x: Value) -> Shapes:
     return x.shape
 
 
-@infers("MatrixDeterminant")
+@infers("MatrixDeterminant", "BatchMatrixDeterminant")
 def determinant(op: Op, x: Value) -> Shapes:
     return shape_of(x)[:-2]
 
@@ -160,10 +160,15 @@ def log_determinant(op: Op, x: Value) -> Shapes:
     return [shape_of(x)[:-2]] * 2
 
 
-@infers("MatrixSolve", "MatrixTriangularSolve")
+@infers("MatrixSolve", "MatrixTriangularSolve", "BatchMatrixSolve", "BatchMatrixTriangularSolve")
 def solve(op: Op, matrix: Value, rhs: Value) -> Shapes:
     left, right = shape_of(matrix), shape_of(rhs)
     return (*broadcast(left[:-2], right[:-2]), left[-1], right[-1])
+
+
+@infers("TridiagonalMatMul")
+def tridiagonal_matmul(op: Op, superdiag: Value, maindiag: Value, subdiag: Value, rhs: Value) -> Shapes:
+    return rhs.shape
 
 
 @infers("Cross")

@@ -68,6 +68,16 @@ def xla_reduce_window(
     )
 
 
+@infers("XlaSort")
+def xla_sort(op: Op, x: Value) -> Shapes:
+    return x.shape
+
+
+@infers("XlaKeyValueSort")
+def xla_key_value_sort(op: Op, keys: Value, values: Value) -> Shapes:
+    return [keys.shape, values.shape]
+
+
 @infers("XlaPad")
 def xla_pad(
     op: Op, x: Value, padding_value: Value, padding_low: Value, padding_high: Value, padding_interior: Value

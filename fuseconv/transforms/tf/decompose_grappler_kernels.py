@@ -2,6 +2,8 @@
 
 The contract is that of remapper.cc and the kernels: `fused_ops` names what is computed of the product, one after the
 other, and `args` are what these need besides: a bias, an addend, or a batch norm's scale, offset, mean and variance.
+TF1's Graph Transform Tool (fuse_pad_and_conv, fuse_resize_pad_and_conv) put what pads, and resizes, in front of a
+convolution into it; what TensorFlow 2.21's kernel makes of that for a batch of more than one image is not what it says.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Value
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
@@ -21,6 +24,7 @@ _PRODUCTS = {
     "tf._FusedMatMul": "MatMul",
 }
 _NORM = "tf._FusedBatchNormEx"
+_PADDED = ("tf.FusedPadConv2D", "tf.FusedResizeAndPadConv2D")
 # Attributes of the op that are not those of the product.
 _OWN = frozenset({
     "num_args", "num_host_args", "TArgs", "fused_ops", "epsilon", "leakyrelu_alpha", "filter_format", "padding_list",
@@ -49,6 +53,8 @@ def _is_known(op: Op) -> bool:
         return False
     if op.kind == _NORM:
         return op.attrs.get("activation_mode", "Identity") in ("Identity", "Relu")
+    if op.kind in _PADDED:
+        return all(value is None or value.dtype in (types.FLOAT32, types.INT32) for value in op.operands)
     plain = op.attrs.get("filter_format", "HWIO") == "HWIO" and not any(op.attrs.get("padding_list", ()))
     known = _ACTIVATIONS | _WITH_OPERANDS.keys() | {"LeakyRelu"}
     return plain and not op.attrs.get("num_host_args") and known.issuperset(op.attrs.get("fused_ops", ()))
@@ -67,6 +73,14 @@ def _product(tf: TfBuilder, op: Op) -> Value:
         else:
             y = getattr(tf, name)(y)
     return y
+
+
+def _padded(tf: TfBuilder, op: Op) -> Value:
+    x, *size, paddings, weights = (value for value in op.operands if value is not None)
+    if size:
+        x = tf.ResizeBilinear(x, *size, align_corners=op.attrs.get("resize_align_corners", False))
+    x = tf.MirrorPad(x, paddings, mode=op.attrs["mode"])
+    return tf.Conv2D(x, weights, strides=op.attrs["strides"], padding=op.attrs["padding"])
 
 
 def _norm(tf: TfBuilder, op: Op) -> Value:
@@ -103,4 +117,6 @@ def _added(tf: TfBuilder, x: Value, args: Iterator[Value]) -> Value:
 _WITH_OPERANDS: dict[str, Callable[[TfBuilder, Value, Iterator[Value]], Value]] = {
     "BiasAdd": _biased, "Add": _added, "FusedBatchNorm": _normalized,
 }  # fmt: skip
-_DECOMPOSE: dict[str, Callable[[TfBuilder, Op], Value]] = {**dict.fromkeys(_PRODUCTS, _product), _NORM: _norm}
+_DECOMPOSE: dict[str, Callable[[TfBuilder, Op], Value]] = {
+    **dict.fromkeys(_PRODUCTS, _product), **dict.fromkeys(_PADDED, _padded), _NORM: _norm,
+}  # fmt: skip

@@ -127,3 +127,22 @@ def test_qr_has_the_signs_of_eigen(matrix):
 
 def test_qr_of_unknown_size_is_refused():
     check_refused(lambda x: linalg.qr(x), tf.TensorSpec([None, None]), match="size of matrices")
+
+
+@pytest.mark.parametrize("outer", [(None,), (), (2, None), (0,)], ids=str)
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_products_of_three_diagonals(outer, size):
+    def product(above, main, below, x):
+        return tf.raw_ops.TridiagonalMatMul(superdiag=above, maindiag=main, subdiag=below, rhs=x)
+
+    diagonals = [tf.TensorSpec([*outer, 1, size])] * 3
+    check(product, *diagonals, tf.TensorSpec([*outer, size, 3]))
+
+
+def test_elements_of_diagonals_that_have_no_row_do_not_count():
+    above, main, below, x = (np.ones((1, 3), np.float32) for _ in range(4))
+    above[0, -1], below[0, 0] = np.nan, np.inf
+    check(
+        lambda *given: tf.raw_ops.TridiagonalMatMul(**dict(zip(("superdiag", "maindiag", "subdiag", "rhs"), given))),
+        *[tf.TensorSpec([1, 3])] * 3, tf.TensorSpec([3, 1]), inputs=[above, main, below, x.T],
+    )  # fmt: skip

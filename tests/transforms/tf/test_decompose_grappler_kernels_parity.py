@@ -127,3 +127,28 @@ def test_parts_that_are_not_known_are_refused_by_name() -> None:
 
     error = check_refused(fn, X)
     assert [op for op, _, _ in error.ops] == ["_FusedConv2D"]
+
+
+@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_what_pads_in_front_of_a_convolution(mode: str, padding: str) -> None:
+    pads = [[0, 0], [1, 2], [2, 0], [0, 0]]
+
+    def fn(x: tf.Tensor) -> tf.Tensor:
+        return tf.raw_ops.FusedPadConv2D(
+            input=x, paddings=pads, filter=FILTER, mode=mode, strides=[1, 2, 1, 1], padding=padding
+        )
+
+    # TensorFlow's kernel is wrong for a batch of more than one image, even where nothing is padded.
+    assert check(fn, X, batches=(1,)).ops == ["MIRROR_PAD", "CONV_2D"]
+
+
+@pytest.mark.parametrize("corners", [False, True])
+def test_what_resizes_in_front_of_a_convolution(corners: bool) -> None:
+    def fn(x: tf.Tensor) -> tf.Tensor:
+        return tf.raw_ops.FusedResizeAndPadConv2D(
+            input=x, size=[9, 7], paddings=[[0, 0], [1, 1], [1, 2], [0, 0]], filter=FILTER, mode="REFLECT",
+            strides=[1, 1, 1, 1], padding="VALID", resize_align_corners=corners,
+        )  # fmt: skip
+
+    assert check(fn, X, batches=(1,)).ops == ["RESIZE_BILINEAR", "MIRROR_PAD", "CONV_2D"]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
 from fuseconv.testing import check
 
@@ -49,3 +50,20 @@ def test_unique_with_counts(dtype):
         return list(raw.UniqueWithCountsV2(x=x, axis=[0], out_idx=tf.int64))
 
     check(along, spec(None, dtype=dtype), batches=(6, 9), inputs=few)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16, tf.int32, tf.int64, tf.uint8, tf.int8], ids=lambda t: t.name)
+def test_rows_that_xla_sorts(dtype):
+    def layer(x):
+        return gen_xla_ops.xla_sort(x)
+
+    check(layer, spec(None, 3, 7, dtype=dtype), reference=tf.function(layer, jit_compile=True))
+
+
+@pytest.mark.parametrize("values", [tf.int32, tf.float32], ids=lambda t: t.name)
+def test_values_that_xla_sorts_by_keys(values):
+    def layer(keys, values):
+        return list(gen_xla_ops.xla_key_value_sort(keys, values))
+
+    expected = tf.function(layer, jit_compile=True)
+    check(layer, spec(None, None), spec(None, None, dtype=values), reference=expected)
