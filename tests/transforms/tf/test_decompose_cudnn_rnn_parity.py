@@ -230,6 +230,25 @@ def test_keras_layers_that_were_exported_on_a_gpu(kind: str, masked: bool, monke
 
 
 @pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_layers_of_keras_2_whose_weights_keras_converts(kind: str, backwards: bool) -> None:
+    tf_keras = pytest.importorskip("tf_keras")
+    module = importlib.import_module(f"tf_keras.src.layers.rnn.cudnn_{kind.lower()}")
+    weights_of = importlib.import_module("tf_keras.src.saving.legacy.hdf5_format")
+    options = {"return_sequences": True, "return_state": True, "go_backwards": backwards}
+    layer = getattr(module, f"CuDNN{kind}")(UNITS, **options)
+    reset = {"reset_after": True} if kind == "GRU" else {}
+    standard = getattr(tf_keras.layers, kind)(UNITS, **options, **reset)
+    for each in (layer, standard):
+        each.build((None, 5, INPUTS))
+    weights = [(0.5 * RNG.standard_normal(weight.shape)).astype(np.float32) for weight in layer.weights]
+    layer.set_weights(weights)
+    standard.set_weights(weights_of._convert_rnn_weights(standard, [*weights]))
+    # The layer itself cannot be saved.
+    check(lambda x: layer(x), tf.TensorSpec([None, 5, INPUTS]), reference=standard)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
 def test_the_annotation_goes_before_the_op_in_the_body(backwards: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     tf_keras = pytest.importorskip("tf_keras")
     module = importlib.import_module("tf_keras.src.layers.rnn.lstm")
