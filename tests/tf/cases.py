@@ -162,6 +162,7 @@ for _padding in ("SAME", "VALID"):
         )  # fmt: skip
         _volume: dict[str, Any] = {"padding": _padding, "strides": [1, _stride, 1, _stride, 1]}
         row("Conv3D", lambda b: [f(b, 5, 6, 7, 2), f(2, 3, 2, 2, 3)], **_volume)
+        row("ExtractVolumePatches", lambda b: [f(b, 5, 6, 7, 2)], ksizes=[1, 2, 3, 2, 1], **_volume)
         for _pool in ("MaxPool3D", "AvgPool3D"):
             row(_pool, lambda b: [f(b, 5, 6, 7, 2)], ksize=[1, 2, 3, 2, 1], **_volume)
 row("Conv2D", lambda b: [f(b, 9, 10, 4), f(3, 2, 4, 6)], padding="SAME", strides=[1, 1, 1, 1], dilations=[1, 2, 3, 1])

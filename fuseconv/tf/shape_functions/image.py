@@ -58,6 +58,15 @@ def extract_image_patches(
     return windows(shape, ksizes[1:3], channels, "NHWC", padding, strides, rates, ())
 
 
+@infers("ExtractVolumePatches")
+def extract_volume_patches(
+    op: Op, x: Value, *, ksizes: Sequence[int], strides: Sequence[int], padding: str
+) -> Shapes:
+    shape, window = with_rank(x, 5), ksizes[1:4]
+    channels = shape[4] * (window[0] * window[1] * window[2])
+    return windows(shape, window, channels, "NDHWC", padding, strides, (1,) * 5, ())
+
+
 @infers("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
 def non_max_suppression(op: Op, *operands: Value) -> Shapes:
     return (dims.fresh("boxes"),)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,6 +23,9 @@ from fuseconv.lower.support.type_promotion import cast, in_float32, promote
 _BLOCKS = (types.FLOAT32, types.UINT8, types.INT8, types.INT32, types.INT64)
 # The most places that GATHER is told: 1 MB of them in the file.
 _MAX_PLACES = 1 << 18
+# The most slices of a volume, each of which is an op.
+_MAX_SLICES = 1 << 9
+_UNKNOWN_PADS = "SAME with a stride pads by the size of the image, which is not known"
 
 
 @lowers
@@ -47,6 +51,30 @@ def ExtractImagePatches(tfl, images, *, ksizes, strides, rates, padding):
         return build_legalized(tfl, "CONCATENATION", lambda wide: _sliced(tfl, wide, window), x)
     places = rows[:, None, :, None] * sizes[1] + columns[None, :, None, :]
     return build_legalized(tfl, "GATHER", lambda wide: _gathered(tfl, wide, places.astype(np.int32)), x)
+
+
+@lowers
+def ExtractVolumePatches(tfl, x, *, ksizes, strides, padding):
+    """CONCATENATION of a STRIDED_SLICE for each place in the window."""
+    window = list(zip(ksizes[1:4], strides[1:4]))
+    places = math.prod(ksizes[1:4])
+    require(places <= _MAX_SLICES, f"a window of {places} elements takes as many slices")
+    if padding == "SAME":
+        pads = [same_pads(size, *along) for size, along in zip(shape_of(x, 5)[1:4], window)]
+        require(None not in pads, _UNKNOWN_PADS)
+        x = pad(tfl, x, pads, None)  # type: ignore[arg-type]
+
+    def patches(wide: Value) -> Value:
+        parts = []
+        for place in itertools.product(*(range(size) for size, _ in window)):
+            ends = [at + 1 - size for at, (size, _) in zip(place, window)]
+            open_ends = 0b10001 | sum((end == 0) << axis for axis, end in enumerate(ends, start=1))
+            steps = [1, *(stride for _, stride in window), 1]
+            parts.append(tfl.strided_slice(wide, [0, *place, 0], [0, *ends, 0], steps, begin_mask=0b10001,
+                                           end_mask=open_ends))  # fmt: skip
+        return parts[0] if len(parts) == 1 else tfl.concatenation(*parts, axis=4)
+
+    return build_legalized(tfl, "CONCATENATION", patches, x)
 
 
 @lowers
@@ -94,7 +122,7 @@ def _padded(tfl: Lowering, x: Value, window: list[tuple[int, int, int]], padding
     if padding == "VALID":
         return x
     pads = [same_pads(size, *along) for size, along in zip(shape_of(x)[1:3], window)]
-    require(None not in pads, "SAME with a stride pads by the size of the image, which is not known")
+    require(None not in pads, _UNKNOWN_PADS)
     return pad(tfl, x, pads, value)  # type: ignore[arg-type]
 
 

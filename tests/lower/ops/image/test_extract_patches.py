@@ -58,3 +58,26 @@ def test_unknown_sizes():
     check(patches(1, "SAME"), spec(1, None, None, 2))
     check(patches(2, "VALID"), spec(1, None, 8, 2))
     check_refused(patches(2, "SAME"), spec(1, None, 8, 2), match="ExtractImagePatches.*SAME")
+
+
+VOLUMES = [((2, 3, 2), (1, 1, 1)), ((3, 2, 4), (2, 1, 3)), ((1, 1, 1), (2, 2, 2)), ((2, 2, 2), (3, 3, 3))]
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.uint8], ids=lambda t: t.name)
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("size, strides", VOLUMES, ids=str)
+def test_patches_of_volumes(size, strides, padding, dtype):
+    def patches(x):
+        return tf.extract_volume_patches(x, [1, *size, 1], [1, *strides, 1], padding)
+
+    check(patches, spec(None, 5, 6, 7, 2, dtype=dtype))
+
+
+def test_patches_of_volumes_of_unknown_size():
+    def patches(stride, padding, size=2):
+        return lambda x: tf.extract_volume_patches(x, [1] + [size] * 3 + [1], [1] + [stride] * 3 + [1], padding)
+
+    check(patches(1, "SAME"), spec(1, None, None, 4, 2))
+    check(patches(2, "VALID"), spec(1, None, None, 4, 2))
+    check_refused(patches(2, "SAME"), spec(1, None, 8, 4, 2), match="ExtractVolumePatches.*SAME")
+    check_refused(patches(1, "VALID", 9), spec(1, 9, 9, 9, 1), match="729 elements")
