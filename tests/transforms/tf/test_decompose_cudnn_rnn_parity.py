@@ -274,6 +274,39 @@ def test_the_annotation_goes_before_the_op_in_the_body(backwards: bool, monkeypa
     assert converted.fused[0] == "keras_lstm" and not converted.refused
 
 
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_masks_of_which_the_data_tells_whether_cudnn_takes_them(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tf_keras = pytest.importorskip("tf_keras")
+    module = importlib.import_module(f"tf_keras.src.layers.rnn.{kind}")
+    tools = importlib.import_module("tf_keras.src.layers.rnn.gru_lstm_utils")
+    layer = getattr(tf_keras.layers, kind.upper())(UNITS)
+    layer.build((None, 5, INPUTS))
+    standard, on_gpu = getattr(module, f"standard_{kind}"), getattr(module, f"gpu_{kind}")
+
+    # What Keras hands Grappler for a GPU.
+    @functools.wraps(standard)
+    def with_fallback(*args: Any, **named: Any) -> Any:
+        given = inspect.signature(standard).bind(*args, **named).arguments
+        plain = {name: value for name, value in given.items() if name != "zero_output_for_mask"}
+        fits = tools.is_cudnn_supported_inputs(given["mask"], given["time_major"], given["sequence_lengths"])
+        return tf.cond(fits, lambda: on_gpu(**plain), lambda: standard(**given))
+
+    def run(x: Any, mask: Any) -> Any:
+        with monkeypatch.context() as patched:
+            patched.setattr(module, f"standard_{kind}", with_fallback)
+            return layer(x, mask=mask)
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        if dtype != np.bool_:
+            return rng.standard_normal(shape).astype(dtype)
+        padded = np.arange(shape[1]) < np.array([[2], [5], [1]])[: shape[0]]
+        return padded if rng.uniform() < 0.5 else rng.uniform(size=shape) < 0.5
+
+    specs = tf.TensorSpec([None, 5, INPUTS]), tf.TensorSpec([None, 5], tf.bool)
+    converted = check(run, *specs, reference=lambda x, mask: layer(x, mask=mask), inputs=draw, static=False)
+    assert "IF" in converted.ops
+
+
 def test_what_is_no_loop_is_refused() -> None:
     state, x = tf.TensorSpec([2, None, UNITS]), tf.TensorSpec([None, None, INPUTS])
     rnn = Cudnn(layers=2, dropout=0.5)
