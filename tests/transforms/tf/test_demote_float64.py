@@ -41,3 +41,31 @@ def test_float64_that_is_returned_stays() -> None:
       return %rounded
     }
     """)
+
+
+def test_a_share_is_cut_off_in_integers() -> None:
+    check_pass("demote-float64", """
+    main {
+      input %n: int32[]
+      %wide: float64[] = tf.Cast(%n)
+      %share: float64[] = tf.Mul(%wide, float64[] 0.4)
+      %rest: float64[] = tf.Sub(%wide, %share)
+      %m: int32[] = tf.Cast(%rest)
+      return %m
+    }
+    """, """
+    main {
+      input %n: int32[]
+      %wide: float64[] = tf.Cast(%n)
+      %share: float64[] = tf.Mul(%wide, float64[] 0.4)
+      %rest: float64[] = tf.Sub(%wide, %share)
+      %m: int32[*] = tf.TruncateDiv(%n, int32[] 5)
+      %m2: int32[*] = tf.Mul(%m, int32[] 5)
+      %m3: int32[*] = tf.Sub(%n, %m2)
+      %m4: int32[*] = tf.Mul(%m3, int32[] 3)
+      %m5: int32[*] = tf.TruncateDiv(%m4, int32[] 5)
+      %m6: int32[*] = tf.Mul(%m, int32[] 3)
+      %m7: int32[*] = tf.AddV2(%m6, %m5)
+      return %m7
+    }
+    """)
