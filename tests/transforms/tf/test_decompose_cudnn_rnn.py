@@ -101,7 +101,8 @@ AFTER = """
       %18: variant[*] = tf.TensorListReserve(int32[2] [-1, -1], %17) {'element_dtype': float32}
       %19: variant[*] = tf.TensorListFromTensor(%0, int32[2] [-1, -1])
       %20: int32[*]; %21: int32[*]; %22: variant[*]; %23: float32[*]; %24: float32[*]; %25: float32[*]; \
-%26: float32[*]; %27: variant[*] = tf.StatelessWhile(int32[] 0, %15, %19, %12, %6, %9, %13, %18) {'body': @y_body, 'cond': @y_cond}
+%26: float32[*]; %27: variant[*] = tf.StatelessWhile(int32[] 0, %15, %19, %12, %6, %9, %13, %18) \
+{'body': @y_body, 'cond': @y_cond}
       %28: float32[*] = tf.TensorListStack(%27, int32[2] [-1, -1])
       %29: float32[*] = tf.ExpandDims(%23, int32[] 0)
       return %28
