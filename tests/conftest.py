@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         slow = item.get_closest_marker("slow") or SLOW_FIXTURES & {*getattr(item, "fixturenames", ())}
         if not slow and is_fast(item.path):
             item.add_marker(pytest.mark.fast)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave alone what was imported: it would go through millions of objects of TensorFlow
+    again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _keras_2_without_gradients() -> None:
+    """Leaves out of the graphs of Keras 2's LSTM and GRU the gradients, which no node calls: they take longer to trace
+    than the layers. The SavedModels of testdata/ have them."""
+    if "tensorflow" in sys.modules:
+        from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
+
+        ConcreteFunction.add_gradient_functions_to_graph = lambda self, g=None: None
 
 
 @pytest.fixture(autouse=True)

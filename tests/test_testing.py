@@ -1,5 +1,7 @@
 """The harness notices what is wrong."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import fuseconv
 from fuseconv import testing
 from fuseconv.errors import UnsupportedError
 from fuseconv.testing import assert_close, check, check_refused, convert_function, implements
+from fuseconv.verify import verify
 
 
 def test_a_function_with_variables_and_many_results():
@@ -89,10 +92,23 @@ def test_what_can_be_no_attribute(value):
         implements("acme.Op", width=value)
 
 
+def _saved_by_tensorflow(run: Any, specs: Sequence[tf.TensorSpec], captured: Sequence[Any], folder: Path) -> Path:
+    """Save a function that returns a list of tensors; the names are those of `convert_function`."""
+
+    def outputs(*args: Any) -> dict[str, Any]:
+        return {f"y{index}": result for index, result in enumerate(run(*args))}
+
+    module = tf.Module()
+    named = [tf.TensorSpec(spec.shape, spec.dtype, f"x{index}") for index, spec in enumerate(specs)]
+    module.run, module.captured = tf.function(outputs).get_concrete_function(*named), captured
+    tf.saved_model.save(module, str(folder), signatures=module.run)
+    return folder
+
+
 @pytest.mark.parametrize("count", [1, 12])
 @pytest.mark.parametrize("draw", [tf.random.uniform, tf.zeros])
 def test_a_function_is_saved_as_tensorflow_does(count: int, draw: Any, tmp_path: Path) -> None:
-    """The short way, for a function that captures nothing, gives the same file: names, order, calls of functions."""
+    """The short way gives the same file: names, order, calls of functions."""
 
     @tf.function(experimental_implements=implements("some.name", scale=2))
     def inner(x: Any, y: Any) -> Any:
@@ -102,14 +118,37 @@ def test_a_function_is_saved_as_tensorflow_does(count: int, draw: Any, tmp_path:
         steps = [inner(x + index, tf.cast(y, tf.float32)) for index in range(count)]
         return [*steps, draw([2, 3]), y]
 
-    specs = tf.TensorSpec([None, 3], name="x0"), tf.TensorSpec([3], tf.int32, name="x1")
-    named = {f"y{index}": index for index in range(count + 2)}
+    specs = tf.TensorSpec([None, 3]), tf.TensorSpec([3], tf.int32)
+    path = _saved_by_tensorflow(run, specs, [], tmp_path / "model")
+    assert convert_function(run, *specs).data == fuseconv.convert(path).data
 
-    def outputs(*args: Any) -> dict[str, Any]:
-        results = run(*args)
-        return {name: results[index] for name, index in named.items()}
 
-    module = tf.Module()
-    module.run = tf.function(outputs).get_concrete_function(*specs)
-    tf.saved_model.save(module, str(tmp_path / "model"), signatures=module.run)
-    assert convert_function(run, *specs).data == fuseconv.convert(tmp_path / "model").data
+def test_what_a_function_captures_is_saved_as_tensorflow_does(tmp_path: Path) -> None:
+    """Variables that share a name, one in a function of its own, one that is written; and a tensor."""
+    scale, offset, state = (tf.Variable(np.full(3, n, np.float32), name="w") for n in (2, 3, 5))
+    counter, tensor = tf.Variable(7, name="counter"), tf.constant([1.5, 2.5, 3.5])
+
+    @tf.function
+    def inner(x: Any) -> Any:
+        return x * scale + tensor
+
+    def run(x: Any) -> Any:
+        return [inner(x) + offset, state.assign_add(x[0]), counter.assign_add(1)]
+
+    spec = tf.TensorSpec([None, 3])
+    path = _saved_by_tensorflow(run, [spec], [scale, offset, state, counter], tmp_path / "model")
+    converted = convert_function(run, spec)
+    assert Counter(converted.ops) == Counter(op.type for op in fuseconv.convert(path).report.emitted)
+    assert verify(path, converted.data or b"").passed
+
+
+def test_a_table_that_a_function_captures_is_saved_by_its_owner() -> None:
+    class Lookup(tf.Module):
+        def __init__(self) -> None:
+            keys, values = tf.constant([1, 2], tf.int64), tf.constant(["a", "b"])
+            self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), "?")
+
+        def __call__(self, x: Any) -> Any:
+            return self.table.lookup(x)
+
+    assert "HASHTABLE_FIND" in convert_function(Lookup(), tf.TensorSpec([3], tf.int64)).ops
