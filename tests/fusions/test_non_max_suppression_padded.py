@@ -85,14 +85,19 @@ def padded(most=5, iou=0.5, least=0.2, **options):
     )
 
 
-@pytest.mark.parametrize("least", [-np.inf, -0.2, 0.2])
-@pytest.mark.parametrize("iou", [0.25, 0.5, 1.0, 1.5])
+IOUS, LEASTS = [0.25, 0.5, 1.0, 1.5], [-np.inf, -0.2, 0.2]
+# One image or two, of which fewer boxes are asked for than there are, or more: in turn, so that each meets each
+# threshold of scores, and three of them each threshold of overlaps.
+ASKED = [([21, 4], 3), ([2, 21, 4], 40), ([21, 4], 40), ([2, 21, 4], 3)]
+
+
+@pytest.mark.parametrize("least", LEASTS)
+@pytest.mark.parametrize("iou", IOUS)
 def test_equal_scores_and_overlaps(iou, least):
-    for shape in ([21, 4], [2, 21, 4]):
-        for most in (3, 40):
-            specs = tf.TensorSpec(shape), tf.TensorSpec(shape[:-1])
-            converted = check(padded(most, iou, least), *specs, inputs=grid, seed=most)
-            assert "NON_MAX_SUPPRESSION_V4" in converted.ops, converted.refused
+    shape, most = ASKED[(IOUS.index(iou) + LEASTS.index(least)) % len(ASKED)]
+    specs = tf.TensorSpec(shape), tf.TensorSpec(shape[:-1])
+    converted = check(padded(most, iou, least), *specs, inputs=grid, seed=most)
+    assert "NON_MAX_SUPPRESSION_V4" in converted.ops, converted.refused
 
 
 @pytest.mark.parametrize("canonical", [False, True])
@@ -100,10 +105,10 @@ def test_equal_scores_and_overlaps(iou, least):
 def test_what_the_caller_says_of_boxes_and_scores(is_sorted, canonical):
     """Be it true or not."""
     fn = padded(sorted_input=is_sorted, canonicalized_coordinates=canonical)
-    for seed in range(4):
-        specs = tf.TensorSpec([None, 13, 4]), tf.TensorSpec([None, 13])
-        converted = check(fn, *specs, inputs=reversed_grid, seed=seed, static=False)
-        assert "NON_MAX_SUPPRESSION_V4" in converted.ops, converted.refused
+    specs = tf.TensorSpec([None, 13, 4]), tf.TensorSpec([None, 13])
+    # Other boxes each time.
+    converted = check(fn, *specs, inputs=reversed_grid, batches=(2, 3) * 4, static=False)
+    assert "NON_MAX_SUPPRESSION_V4" in converted.ops, converted.refused
 
 
 @pytest.mark.parametrize("least", [-np.inf, 0.2])
