@@ -38,7 +38,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 
 HERE = Path(__file__).parent
 v1 = tf.compat.v1
@@ -51,7 +51,7 @@ def _keras2_lstm(path: Path, batch: int | None) -> None:
         layers.LSTM(8, name="lstm"),
         layers.Dense(4, activation="softmax", name="class"),
     ])  # fmt: skip
-    randomise(model, 1)
+    randomize(model, 1)
 
     @tf.function(input_signature=[tf.TensorSpec((batch, 10, 6), tf.float32, name="sequence")])
     def serve(sequence: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -76,7 +76,7 @@ def keras2_h5(path: Path) -> None:
     sequence = layers.Input(batch_shape=(7, None, 5), name="steps")
     hidden = layers.LSTM(6, time_major=True, return_sequences=True, name="lstm")(sequence)
     model = tf_keras.Model(sequence, layers.Dense(3, name="score")(hidden))
-    randomise(model, 2)
+    randomize(model, 2)
     model.save(path, include_optimizer=False)
 
 
@@ -90,7 +90,7 @@ def keras2_lambda_h5(path: Path) -> None:
     layers = tf_keras.layers
     x = layers.Input((4,), name="x")
     model = tf_keras.Model(x, layers.Lambda(_anonymous(lambda t: t * 2.0 + 1.0), name="twice")(layers.Dense(3)(x)))
-    randomise(model, 3)
+    randomize(model, 3)
     model.save(path, include_optimizer=False)
 
 
@@ -103,7 +103,7 @@ def keras3_h5(path: Path) -> None:
     x = layers.ReLU(6.0)(layers.Add()([x, y]))
     x = layers.GlobalAveragePooling2D()(x)
     model = keras.Model(image, layers.Dense(5, activation="softmax", name="class")(x))
-    randomise(model, 4)
+    randomize(model, 4)
     model.save(path)
 
 
@@ -116,7 +116,7 @@ def keras3_keras(path: Path) -> None:
     label = layers.Dense(4, activation="softmax", name="label")(x)
     value = layers.Dense(1, name="value")(x)
     model = keras.Model({"image": image, "extra": extra}, {"label": label, "value": value})
-    randomise(model, 5)
+    randomize(model, 5)
     model.save(path)
 
 
@@ -124,7 +124,7 @@ def lambda_keras(path: Path) -> None:
     x = keras.Input((4,), name="x")
     twice = keras.layers.Lambda(_anonymous(lambda t: t * 2.0 + 1.0), output_shape=(3,), name="twice")
     model = keras.Model(x, twice(keras.layers.Dense(3)(x)))
-    randomise(model, 6)
+    randomize(model, 6)
     model.save(path)
 
 
@@ -142,13 +142,13 @@ class Scale(keras.layers.Layer):
 def custom_keras(path: Path) -> None:
     x = keras.Input((4,), name="x")
     model = keras.Model(x, keras.layers.Dense(2)(Scale()(x)))
-    randomise(model, 7)
+    randomize(model, 7)
     model.save(path)
 
 
 def weights_only_h5(path: Path) -> None:
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
-    randomise(model, 8)
+    randomize(model, 8)
     written = path.with_suffix(".weights.h5")
     model.save_weights(written)
     written.rename(path)
@@ -234,7 +234,7 @@ def conv_bn(path: Path) -> None:
     x = layers.BatchNormalization()(layers.Conv2D(8, 1)(x))
     x = layers.GlobalAveragePooling2D(keepdims=True)(x)
     model = keras.Model(image, layers.Dense(5, activation="softmax", name="class")(layers.Flatten()(x)))
-    randomise(model, 18)
+    randomize(model, 18)
     model.export(path, verbose=False)
 
 
@@ -265,7 +265,7 @@ def attention(path: Path) -> None:
     x = layers.LayerNormalization()(x + layers.MultiHeadAttention(2, 4)(x, x))
     x = layers.Dense(8, activation="gelu")(x)
     model = keras.Model(tokens, layers.Dense(3, name="tag")(x))
-    randomise(model, 22)
+    randomize(model, 22)
     model.export(path, verbose=False)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def randomise(model: Any, seed: int) -> None:
+def randomize(model: Any, seed: int) -> None:
     """Sets each float weight of a Keras 2 or 3 model to random numbers that keep activations near unit variance.
 
     Kernels are He-scaled, biases and means have a deviation of 0.1, scales and variances lie in [0.5, 1.5].

@@ -4,7 +4,7 @@
     def log1p_of_small_numbers():
         return tf.math.log1p
 
-The decorated function takes nothing, makes the weights (seeded: `weights`, `randomised`) and returns what is converted:
+The decorated function takes nothing, makes the weights (seeded: `weights`, `randomized`) and returns what is converted:
 a function of tensors or a layer. Its name is the case's.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 
 HERE = Path(__file__).parent
 CASES: dict[str, Case] = {}
@@ -98,8 +98,8 @@ def weights(*shape: int) -> np.ndarray:
     return (_rng.standard_normal(shape) / max(1, int(np.prod(shape[:-1]))) ** 0.5).astype(np.float32)
 
 
-def randomised(layer: Any, *shape: int | None) -> Any:
+def randomized(layer: Any, *shape: int | None) -> Any:
     """Return a Keras layer, built for inputs of this shape, with random weights and biases."""
     layer.build(shape)
-    randomise(layer, 7)
+    randomize(layer, 7)
     return layer

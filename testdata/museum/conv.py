@@ -9,8 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from testdata.museum.case import case, randomised, spec, weights
-from tests.random_weights import randomise
+from testdata.museum.case import case, randomized, spec, weights
+from tests.random_weights import randomize
 
 
 @case(
@@ -19,12 +19,12 @@ from tests.random_weights import randomise
     spec(None, 17, 18, 7),
 )
 def conv_same_with_a_large_stride() -> Callable[..., Any]:
-    return randomised(keras.layers.Conv2D(16, 3, strides=10, padding="same"), None, 17, 18, 7)
+    return randomized(keras.layers.Conv2D(16, 3, strides=10, padding="same"), None, 17, 18, 7)
 
 
 @case("LiteRT#9256", "zeros for SAME where the strides differ", spec(None, 12, 16, 3))
 def conv_same_with_asymmetric_strides() -> Callable[..., Any]:
-    return randomised(keras.layers.Conv2D(4, 3, strides=(3, 4), padding="same"), None, 12, 16, 3)
+    return randomized(keras.layers.Conv2D(4, 3, strides=(3, 4), padding="same"), None, 12, 16, 3)
 
 
 @case(
@@ -54,17 +54,17 @@ def conv_same_with_a_large_stride_of_unknown_sizes() -> Callable[..., Any]:
 )
 def depthwise_with_a_flat_kernel() -> Callable[..., Any]:
     layer = keras.layers.DepthwiseConv2D((3, 1), strides=2, padding="same", use_bias=False)
-    return randomised(layer, 1, 8, 8, 2)
+    return randomized(layer, 1, 8, 8, 2)
 
 
 @case("tensorflow#61934", "wrong once the input has another size", spec(None, None, None, 6))
 def depthwise_of_unknown_sizes() -> Callable[..., Any]:
-    return randomised(keras.layers.DepthwiseConv2D(3, strides=2, padding="same"), None, None, None, 6)
+    return randomized(keras.layers.DepthwiseConv2D(3, strides=2, padding="same"), None, None, None, 6)
 
 
 @case("tensorflow#50448 tensorflow#46822", "six ops, and shapes that only a run tells", spec(None, None, None, 3))
 def dilated_conv_of_unknown_sizes() -> Callable[..., Any]:
-    return randomised(keras.layers.Conv2D(4, 3, dilation_rate=2, padding="same"), None, None, None, 3)
+    return randomized(keras.layers.Conv2D(4, 3, dilation_rate=2, padding="same"), None, None, None, 3)
 
 
 @case("tensorflow#55799", "other numbers once a layer has dilations of 2 and 1", spec(1, 10, 9, 3))
@@ -82,60 +82,60 @@ def conv_dilated_in_one_direction() -> Callable[..., Any]:
 
 @case("tensorflow#30315", "SPACE_TO_BATCH_ND of three dimensions, which the runtime refuses", spec(None, 10, 5))
 def dilated_conv1d() -> Callable[..., Any]:
-    return randomised(keras.layers.Conv1D(4, 3, dilation_rate=2, padding="same"), None, 10, 5)
+    return randomized(keras.layers.Conv1D(4, 3, dilation_rate=2, padding="same"), None, 10, 5)
 
 
 @case("tensorflow#36692", "the process ends by a segmentation fault", spec(1, 12, 12, 2))
 def dilated_conv_valid() -> Callable[..., Any]:
-    return randomised(keras.layers.Conv2D(3, 3, dilation_rate=(2, 3)), 1, 12, 12, 2)
+    return randomized(keras.layers.Conv2D(3, 3, dilation_rate=(2, 3)), 1, 12, 12, 2)
 
 
 @case("tensorflow#50172 tensorflow#29509", "the batch norm stays apart", spec(None, 12, 12, 3))
 def dilated_conv_with_batch_norm() -> Callable[..., Any]:
     layers = keras.layers
     conv = layers.Conv2D(4, 3, dilation_rate=2, padding="same", use_bias=False)
-    return randomised(keras.Sequential([conv, layers.BatchNormalization(), layers.ReLU()]), None, 12, 12, 3)
+    return randomized(keras.Sequential([conv, layers.BatchNormalization(), layers.ReLU()]), None, 12, 12, 3)
 
 
 @case("tensorflow#44532", "became DEPTHWISE_CONV_2D with other numbers", spec(None, 8, 8, 1))
 def conv_of_one_channel() -> Callable[..., Any]:
-    return randomised(keras.layers.Conv2D(6, 3, strides=2, padding="same"), None, 8, 8, 1)
+    return randomized(keras.layers.Conv2D(6, 3, strides=2, padding="same"), None, 8, 8, 1)
 
 
 @case("tensorflow#40044", "the groups are ignored, or the op refused", spec(None, 7, 7, 8))
 def grouped_conv() -> Callable[..., Any]:
-    return randomised(keras.layers.Conv2D(12, 3, groups=4), None, 7, 7, 8)
+    return randomized(keras.layers.Conv2D(12, 3, groups=4), None, 7, 7, 8)
 
 
 @case("tensorflow#50392", "refused, or broken", spec(None, 16, 4))
 def grouped_conv1d() -> Callable[..., Any]:
-    return randomised(keras.layers.Conv1D(4, 4, groups=2), None, 16, 4)
+    return randomized(keras.layers.Conv1D(4, 4, groups=2), None, 16, 4)
 
 
 @case("tensorflow#57650 tensorflow#58746", "sizes in PACK, wrong after a resize", spec(None, 5, 6, 3))
 def transpose_conv_of_unknown_batch() -> Callable[..., Any]:
-    return randomised(keras.layers.Conv2DTranspose(4, 3, strides=2, padding="same"), None, 5, 6, 3)
+    return randomized(keras.layers.Conv2DTranspose(4, 3, strides=2, padding="same"), None, 5, 6, 3)
 
 
 @case("XNNPACK#958", "a padding of one side was folded into SAME by XNNPACK", spec(None, 12, 12, 3))
 def conv_behind_zero_padding() -> Callable[..., Any]:
     layers = keras.layers
     stack = [layers.ZeroPadding2D(((0, 1), (0, 1))), layers.DepthwiseConv2D(3, strides=2)]
-    return randomised(keras.Sequential(stack), None, 12, 12, 3)
+    return randomized(keras.Sequential(stack), None, 12, 12, 3)
 
 
 @case("tensorflow#25301", "refused with fused batch norms", spec(None, 6, 6, 4))
 def depthwise_of_two_multipliers_with_batch_norm() -> Callable[..., Any]:
     layers = keras.layers
     stack = [layers.DepthwiseConv2D(3, depth_multiplier=2, use_bias=False), layers.BatchNormalization()]
-    return randomised(keras.Sequential(stack), None, 6, 6, 4)
+    return randomized(keras.Sequential(stack), None, 6, 6, 4)
 
 
 @case("tensorflow#45252 tensorflow#59017", "'tf.Conv2D' is neither a custom op nor a flex op", spec(None, 6, 7, 4))
 def conv_of_float32_twice() -> Callable[..., Any]:
     layers = keras.layers
     stack = [layers.Conv2D(4, 3), layers.MaxPooling2D(2), layers.Flatten(), layers.Dense(3, activation="softmax")]
-    return randomised(keras.Sequential(stack), None, 6, 7, 4)
+    return randomized(keras.Sequential(stack), None, 6, 7, 4)
 
 
 @case("keras-hub#2495", "masks differ by 60%: dilated branches and a pooled one, resized", spec(None, 12, 12, 4))
@@ -147,7 +147,7 @@ def branches_of_a_segmenter() -> Callable[..., Any]:
     joined = layers.Concatenate()([*(conv(image) for conv in convs), layers.Conv2D(3, 1)(pooled)])
     resized = layers.UpSampling2D(2, interpolation="bilinear")(layers.Conv2D(5, 1)(joined))
     model = keras.Model(image, layers.Softmax()(resized))
-    randomise(model, 7)
+    randomize(model, 7)
     return model
 
 
@@ -159,7 +159,7 @@ def attention_of_a_segmenter() -> Callable[..., Any]:
     fewer = layers.LayerNormalization()(layers.Conv2D(8, 4, strides=4, padding="same")(patches))
     rows, keys = layers.Reshape((64, 8))(patches), layers.Reshape((4, 8))(fewer)
     model = keras.Model(image, layers.MultiHeadAttention(2, 4)(rows, keys) + rows)
-    randomise(model, 7)
+    randomize(model, 7)
     return model
 
 
@@ -174,4 +174,4 @@ def avg_pool_of_nan() -> Callable[..., Any]:
 
 @case("here", "refused", spec(None, 5, 5, 5, 4), refused="CONV_3D has no groups")
 def grouped_conv3d() -> Callable[..., Any]:
-    return randomised(keras.layers.Conv3D(6, 3, groups=2), None, 5, 5, 5, 4)
+    return randomized(keras.layers.Conv3D(6, 3, groups=2), None, 5, 5, 5, 4)

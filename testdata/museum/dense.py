@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from testdata.museum.case import case, randomised, spec, weights
+from testdata.museum.case import case, randomized, spec, weights
 
 
 @case(
@@ -89,7 +89,7 @@ def batch_matmul_that_broadcasts() -> Callable[..., Any]:
 
 @case("tensorflow#57697", "no run: a scalar and a constant of four dimensions before a dense layer", spec())
 def dense_behind_a_scalar_that_gains_dimensions() -> Callable[..., Any]:
-    dense = randomised(keras.layers.Dense(1), 1, 1, 1, 1)
+    dense = randomized(keras.layers.Dense(1), 1, 1, 1, 1)
     return lambda x: dense(x + tf.constant(1.1, shape=[1, 1, 1, 1]))
 
 

@@ -9,19 +9,19 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from testdata.museum.case import case, randomised, spec, weights
+from testdata.museum.case import case, randomized, spec, weights
 
 WORDS = np.array([b"yes", b"no", b"yes and no", b""], object)
 
 
 @case("tensorflow#46380 tensorflow#40930", "refused: products of half precision", spec(None, 5))
 def dense_of_mixed_precision() -> Callable[..., Any]:
-    return randomised(keras.layers.Dense(3, dtype="mixed_float16"), None, 5)
+    return randomized(keras.layers.Dense(3, dtype="mixed_float16"), None, 5)
 
 
 @case("tensorflow#38662", "refused: convolutions of half precision", spec(None, 6, 6, 2))
 def conv_of_mixed_precision() -> Callable[..., Any]:
-    return randomised(keras.layers.Conv2D(3, 3, dtype="mixed_float16"), None, 6, 6, 2)
+    return randomized(keras.layers.Conv2D(3, 3, dtype="mixed_float16"), None, 6, 6, 2)
 
 
 @case("here", "an index of 64 bits", spec(None, 7))

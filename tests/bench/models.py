@@ -237,10 +237,10 @@ def settle(model: keras.Model, sample: dict[str, np.ndarray], seed: int) -> None
     """Draws weights with which activations neither vanish nor explode on inputs such as `sample`."""
     import keras
 
-    from tests.random_weights import randomise
+    from tests.random_weights import randomize
 
     fed = keras.tree.map_structure(lambda tensor: sample[tensor.name], model.input)
-    randomise(model, seed)
+    randomize(model, seed)
     for layer in model.layers:
         if isinstance(layer, keras.layers.Normalization):
             layer.finalize_state()

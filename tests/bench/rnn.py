@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tests.bench.table import PAGE, insert
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 
 SIZES = ((28, 28, 32), (100, 128, 256))
 LAYERS = ("LSTM", "SimpleRNN", "GRU")
@@ -44,7 +44,7 @@ class Case:
 
         layer = getattr(keras.layers, self.layer)(self.units, return_sequences=self.sequences)
         model = keras.Sequential([keras.Input((self.steps, self.inputs), batch_size=1), layer])
-        randomise(model, 1)
+        randomize(model, 1)
         return model
 
     @property

@@ -12,7 +12,7 @@ import tensorflow as tf
 import tf_keras
 
 from fuseconv.testing import check
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 from tests.transforms.rnn.expected import BI_LSTM, BI_RNN, LSTM, RNN
 
 TIME, IN, UNITS = 6, 3, 5
@@ -26,7 +26,7 @@ KINDS = pytest.mark.parametrize(("kind", "op"), [("LSTM", BI_LSTM), ("SimpleRNN"
 
 def _built(layer: Any, seed: int = 1) -> Any:
     layer.build((None, TIME, IN))
-    randomise(layer, seed)
+    randomize(layer, seed)
     return layer
 
 
@@ -83,7 +83,7 @@ def test_initial_states(layers: Any) -> None:
 def test_stacked(kind: str, op: str) -> None:
     layers = [keras.layers.Bidirectional(getattr(keras.layers, kind)(n, return_sequences=True)) for n in (5, 4, 3)]
     model = keras.Sequential([keras.Input((None, IN)), *layers])
-    randomise(model, 3)
+    randomize(model, 3)
     converted = check(lambda x: model(x), tf.TensorSpec([None, None, IN]))
     assert Counter(converted.ops)[op] == 3
 

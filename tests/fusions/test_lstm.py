@@ -10,7 +10,7 @@ import tensorflow as tf
 import tf_keras
 
 from fuseconv.testing import check
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 
@@ -18,7 +18,7 @@ LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 def _layer(seed: int = 1, **options: Any) -> tf_keras.layers.LSTM:
     layer = tf_keras.layers.LSTM(5, **options)
     layer.build((None, 7, 3))
-    randomise(layer, seed)
+    randomize(layer, seed)
     return layer
 
 
@@ -103,7 +103,7 @@ def test_stacked_and_bidirectional_layers_have_states_of_their_own() -> None:
     first = tf_keras.layers.Bidirectional(tf_keras.layers.LSTM(5, return_sequences=True))
     second = tf_keras.layers.LSTM(5)
     model = tf_keras.Sequential([tf_keras.Input((7, 3)), first, second])
-    randomise(model, 4)
+    randomize(model, 4)
     ops = Counter(check(lambda x: model(x), tf.TensorSpec([None, 7, 3])).ops)
     assert (ops["BIDIRECTIONAL_SEQUENCE_LSTM"], ops[LSTM]) == (1, 1)
 

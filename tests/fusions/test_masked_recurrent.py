@@ -12,7 +12,7 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from fuseconv.testing import Converted, convert_function
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 from tests.transforms.rnn.masked import check_fused, draw
 
 TIME, IN, UNITS = 7, 3, 4
@@ -22,7 +22,7 @@ X, MASK = tf.TensorSpec([None, None, IN]), tf.TensorSpec([None, None], tf.bool)
 def _layer(scale: float = 1.0, **options: Any) -> keras.layers.LSTM:
     layer = keras.layers.LSTM(UNITS, return_state=True, **options)
     layer.build((None, TIME, IN))
-    randomise(layer, 1)
+    randomize(layer, 1)
     layer.set_weights([scale * weight for weight in layer.get_weights()])
     return layer
 
@@ -93,7 +93,7 @@ def test_no_step_and_one_step(activation: str) -> None:
 def test_a_stateful_layer(backwards: bool) -> None:
     layer = keras.layers.LSTM(UNITS, stateful=True, return_sequences=True, go_backwards=backwards)
     layer.build((2, TIME, IN))
-    randomise(layer, 1)
+    randomize(layer, 1)
     layer.reset_states()
     specs = tf.TensorSpec([2, TIME, IN]), tf.TensorSpec([2, TIME], tf.bool)
     converted = convert_function(lambda x, mask: layer(x, mask=mask), *specs)

@@ -121,7 +121,7 @@ def make(kind: str) -> tuple[Any, dict[str, Signature]]:
     """Return a model of a kind with random weights, and its signatures. Raises NotTriedError."""
     import keras
 
-    from tests.random_weights import randomise
+    from tests.random_weights import randomize
 
     name, _, variant = kind.partition("+")
     keras.utils.set_random_seed(1)
@@ -129,7 +129,7 @@ def make(kind: str) -> tuple[Any, dict[str, Signature]]:
     model = _make(name)
     if variant == "lora":
         getattr(model, "backbone", model).enable_lora(4)
-    randomise(model, seed=1)
+    randomize(model, seed=1)
     if variant == "int8":
         model.quantize("int8")
     match variant:

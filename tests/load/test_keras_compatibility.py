@@ -15,7 +15,7 @@ import tensorflow as tf
 import tf_keras
 
 from fuseconv.load.keras_file import trace
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 
 X = np.random.default_rng(0).standard_normal((2, 7, 4), np.float32)
 
@@ -23,7 +23,7 @@ X = np.random.default_rng(0).standard_normal((2, 7, 4), np.float32)
 def _written_by(release: str, layer: Any, path: Path, change: Callable[[dict[str, Any]], None]) -> np.ndarray:
     """Saves a model with this layer as an older release would have; returns what it makes of X."""
     model = tf_keras.Sequential([tf_keras.Input((7, 4)), layer])
-    randomise(model, 1)
+    randomize(model, 1)
     model.save(path)
     with h5py.File(path, "r+") as file:
         config = json.loads(file.attrs["model_config"])

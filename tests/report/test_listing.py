@@ -8,7 +8,7 @@ from typing import Any
 
 from fuseconv.ir.signature import op_function
 from fuseconv.report.listing import builds, fusion_rows, fusion_table, rule_rows
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 
 
 def relu(tfl, x):
@@ -43,7 +43,7 @@ add = _binary("add")
 
 
 def elsewhere(tfl, x):
-    return randomise(tfl, x)
+    return randomize(tfl, x)
 
 
 def _wrapped(rule):

@@ -17,7 +17,7 @@ import tf_keras
 
 from fuseconv.testing import Converted, check
 from fuseconv.transforms.loops.unroll_policy import MODES
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 
 K, K2 = keras.layers, tf_keras.layers
 X = tf.TensorSpec([None, 7, 3])
@@ -32,7 +32,7 @@ def body_of(converted: Converted) -> list[str]:
 
 def built(layer: Any, spec: tf.TensorSpec = X, seed: int = 1) -> Any:
     layer.build(tuple(spec.shape))
-    randomise(layer, seed)
+    randomize(layer, seed)
     return layer
 
 

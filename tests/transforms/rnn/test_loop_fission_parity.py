@@ -14,7 +14,7 @@ from tensorflow.python.ops import rnn as tf1_rnn
 from tf_keras.src.layers.rnn import legacy_cell_wrappers, legacy_cells
 
 from fuseconv.testing import check
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 from tests.transforms.rnn.expected import LSTM, RNN
 from tests.transforms.rnn.lstm_steps import BIAS, IN, KERNEL, RECURRENT, UNITS, loop, lstm, weight
 from tests.transforms.rnn.tf1 import function_of
@@ -26,7 +26,7 @@ def _layer(layers: Any, cells: list[str], **options: Any) -> Any:
     made = [getattr(layers, cell)(units) for cell, units in zip(cells, (5, 4, 2))]
     layer = layers.RNN(layers.StackedRNNCells(made), **options)
     layer.build((None, 7, IN))
-    randomise(layer, 2)
+    randomize(layer, 2)
     return layer
 
 
@@ -90,7 +90,7 @@ class _ResidualCell(keras.layers.LSTMCell):
 def test_a_residual_cell_of_keras(backwards: bool) -> None:
     layer = keras.layers.RNN(_ResidualCell(IN), return_sequences=True, return_state=True, go_backwards=backwards)
     layer.build((None, 7, IN))
-    randomise(layer, 3)
+    randomize(layer, 3)
     converted = check(layer, DYNAMIC)
     assert (Counter(converted.ops)[LSTM], converted.ops.count("WHILE")) == (1, 0)
 

@@ -15,7 +15,7 @@ import tf_keras
 import fuseconv
 from fuseconv.testing import check
 from fuseconv.verify import verify
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 from tests.transforms.rnn.expected import CELL, LSTM, REVERSED, SIZE, ZEROS
 from tests.transforms.rnn.masked import check_fused, draw
 
@@ -29,7 +29,7 @@ COUNT = ["STRIDED_SLICE"]
 
 def _built(layer: Any, seed: int = 1) -> Any:
     layer.build((None, TIME, IN))
-    randomise(layer, seed)
+    randomize(layer, seed)
     return layer
 
 
@@ -134,7 +134,7 @@ def test_stacked_layers_hand_the_mask_on(layers: Any, time: int | None) -> None:
     models = keras if layers is keras.layers else tf_keras
     both = layers.Bidirectional(layers.LSTM(3, return_sequences=True))
     model = models.Sequential([models.Input((time, IN)), layers.Masking(), first, both, second])
-    randomise(model, 3)
+    randomize(model, 3)
     check_fused(lambda x: model(x), tf.TensorSpec([None, time, IN]), inputs=_with_rows_of_zeros, count=4)
 
 
@@ -148,7 +148,7 @@ def test_values_that_are_masked_by_a_layer(layers: Any, options: dict[str, Any])
     models = keras if layers is keras.layers else tf_keras
     ends = models.Input((TIME, IN))
     model = models.Model(ends, layers.LSTM(UNITS, **options)(layers.Masking()(ends)))
-    randomise(model, 2)
+    randomize(model, 2)
     check_fused(lambda x: model(x), tf.TensorSpec([None, TIME, IN]), inputs=_with_rows_of_zeros)
 
 
@@ -164,7 +164,7 @@ def test_an_embedding_that_masks_zeros(layers: Any, layer: str, time: int | None
     embedding = layers.Embedding(9, IN, mask_zero=True)
     ids = models.Input((time,), dtype="int32")
     model = models.Model(ids, getattr(layers, layer)(UNITS)(embedding(ids)))
-    randomise(model, 2)
+    randomize(model, 2)
     check_fused(lambda x: model(x), tf.TensorSpec([None, time], tf.int32), inputs=_ids)
 
 
@@ -201,7 +201,7 @@ def test_a_cell_in_an_rnn_of_time_major() -> None:
         tf_keras.layers.LSTMCell(UNITS), return_sequences=True, return_state=True, time_major=True
     )
     made.build((TIME, None, IN))
-    randomise(made, 1)
+    randomize(made, 1)
     check_fused(lambda x, mask: made(x, mask=mask), *_specs(TIME, None))
 
 
@@ -227,7 +227,7 @@ def test_files(tmp_path: Path) -> None:
         [keras.Input((None,), dtype="int32"), keras.layers.Embedding(9, IN, mask_zero=True),
          keras.layers.Bidirectional(keras.layers.LSTM(UNITS))]
     )  # fmt: skip
-    randomise(model, 3)
+    randomize(model, 3)
     model.save(tmp_path / "model.keras")
     conversion = fuseconv.convert(tmp_path / "model.keras", tmp_path / "model.tflite")
     assert Counter(op.type for op in conversion.report.emitted)[LSTM] == 2

@@ -14,7 +14,7 @@ import tf_keras
 from ai_edge_litert.interpreter import Interpreter
 
 import fuseconv
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 from tests.transforms.rnn.expected import BI_LSTM, BI_RNN, LAST, LSTM, REVERSED, RNN
 
 BATCH, TIME, IN, UNITS = 2, 4, 3, 5
@@ -25,7 +25,7 @@ def _keras3(layer: str, tmp_path: Path, **options: Any) -> tuple[Any, Path]:
     x = keras.Input(batch_shape=(BATCH, TIME, IN))
     made = getattr(keras.layers, layer)(UNITS, stateful=True, **options)
     model = keras.Model(x, made(x))
-    randomise(model, 3)
+    randomize(model, 3)
     made.reset_states()
     model.export(str(tmp_path / "model"), verbose=False)
     return model, tmp_path / "model"
@@ -34,7 +34,7 @@ def _keras3(layer: str, tmp_path: Path, **options: Any) -> tuple[Any, Path]:
 def _keras2(layer: str, tmp_path: Path, **options: Any) -> tuple[Any, Path]:
     x = tf_keras.Input(batch_shape=(BATCH, TIME, IN))
     model = tf_keras.Model(x, getattr(tf_keras.layers, layer)(UNITS, stateful=True, **options)(x))
-    randomise(model, 3)
+    randomize(model, 3)
     model.reset_states()
     tf.saved_model.save(model, str(tmp_path / "model"))
     return model, tmp_path / "model"
@@ -140,7 +140,7 @@ class _BothWays(tf.Module):
         ]
         for seed, layer in enumerate(self.layers):
             layer.build((BATCH, TIME, IN))
-            randomise(layer, seed)
+            randomize(layer, seed)
         count = 2 if kind == "LSTM" else 1
         self.states = [[tf.Variable(tf.zeros([BATCH, UNITS])) for _ in range(count)] for _ in self.layers]
         self.weights = [weight.value for layer in self.layers for weight in layer.weights]
@@ -174,7 +174,7 @@ def test_stateful_layers_in_both_directions(kind: str, op: str, tmp_path: Path) 
 def test_states_are_left_to_the_runtime(tmp_path: Path) -> None:
     layer = keras.layers.LSTM(UNITS, return_sequences=True)
     layer.build((BATCH, TIME, IN))
-    randomise(layer, 5)
+    randomize(layer, 5)
     model = keras.Sequential([keras.Input(batch_shape=(BATCH, TIME, IN)), layer])
     model.export(str(tmp_path / "model"), verbose=False)
     conversion = fuseconv.convert(tmp_path / "model", batch_size=BATCH, rnn_state="variable")

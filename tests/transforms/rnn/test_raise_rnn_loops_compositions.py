@@ -15,7 +15,7 @@ import tensorflow as tf
 import tf_keras
 
 from fuseconv.testing import check
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 from tests.transforms.rnn.expected import LSTM, RNN
 
 TIME, IN, UNITS = 5, 3, 4
@@ -29,7 +29,7 @@ KERAS = pytest.mark.parametrize("library", LIBRARIES)
 
 def _built(layer: Any, shape: tuple[int | None, ...] = (None, TIME, IN), seed: int = 1) -> Any:
     layer.build(shape)
-    randomise(layer, seed)
+    randomize(layer, seed)
     return layer
 
 
@@ -113,7 +113,7 @@ def test_distributed_over_time(library: str, kind: str, batch: int | None) -> No
     made = LIBRARIES[library]
     layer = made.layers.TimeDistributed(getattr(made.layers, kind)(UNITS, return_sequences=True))
     model = made.Sequential([made.Input((3, TIME, IN)), layer])
-    randomise(model, 2)
+    randomize(model, 2)
     spec = tf.TensorSpec([batch, 3, TIME, IN])
     _assert_ops(lambda x: model(x), [spec], kind, 3 if library == "keras3" else 1, 0)
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 import tf_keras
 
 from fuseconv.testing import check
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 from tests.transforms.rnn.expected import LAST, LSTM, REVERSED, check_both, lstm, rnn
 
 IN, UNITS = 3, 5
@@ -20,7 +20,7 @@ layers = tf_keras.layers
 
 def _built(layer: Any, seed: int = 1) -> Any:
     layer.build((None, 7, IN))
-    randomise(layer, seed)
+    randomize(layer, seed)
     return layer
 
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 import fuseconv
 from fuseconv.testing import check
 from fuseconv.verify import verify
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 from tests.transforms.rnn.expected import CELL, GIVEN, LAST, LSTM, REVERSED, SIZE, ZEROS, check_both, lstm, rnn
 
 IN, UNITS, TIME = 3, 5, 7
@@ -22,7 +22,7 @@ DYNAMIC, STATIC_TIME = tf.TensorSpec([None, None, IN]), tf.TensorSpec([None, TIM
 
 def _built(layer: Any, seed: int = 1, time: int = TIME) -> Any:
     layer.build((None, time, IN))
-    randomise(layer, seed)
+    randomize(layer, seed)
     return layer
 
 
@@ -77,7 +77,7 @@ def test_simple_rnn(name: str) -> None:
 def test_stacked_layers() -> None:
     layers = [keras.layers.LSTM(units, return_sequences=units != 6) for units in (5, 4, 6)]
     model = keras.Sequential([keras.Input((None, IN)), *layers])
-    randomise(model, 3)
+    randomize(model, 3)
     # The size of the batch is read once.
     ops = lstm() + 2 * [SIZE[-1], ZEROS, ZEROS, LSTM] + LAST
     check_both(lambda x: model(x), DYNAMIC, ops=ops)
@@ -116,7 +116,7 @@ def test_an_initial_state_that_is_constant() -> None:
 def test_an_initial_state_that_is_computed() -> None:
     layer, dense = _built(keras.layers.LSTM(UNITS)), keras.layers.Dense(UNITS, activation="tanh")
     dense.build((None, IN))
-    randomise(dense, 2)
+    randomize(dense, 2)
     converted = check(lambda x: layer(x, initial_state=[dense(x[:, 0]), dense(x[:, -1])]), DYNAMIC)
     assert Counter(converted.ops)[LSTM] == 1
 
@@ -131,7 +131,7 @@ def test_an_encoder_hands_its_states_to_a_decoder() -> None:
 def test_time_distributed_dense_behind_it() -> None:
     first = keras.layers.LSTM(UNITS, return_sequences=True)
     model = keras.Sequential([keras.Input((TIME, IN)), first, keras.layers.TimeDistributed(keras.layers.Dense(2))])
-    randomise(model, 3)
+    randomize(model, 3)
     converted = check(lambda x: model(x), STATIC_TIME, static=False)
     assert Counter(converted.ops)[LSTM] == 1
 
@@ -147,7 +147,7 @@ def test_a_recurrent_activation_that_the_kernel_lacks(activation: str) -> None:
 @pytest.mark.parametrize("how", ["export", "save", "keras", "h5"])
 def test_files(how: str, tmp_path: Path) -> None:
     model = keras.Sequential([keras.Input((None, IN)), keras.layers.LSTM(UNITS, return_sequences=True)])
-    randomise(model, 3)
+    randomize(model, 3)
     path = tmp_path / {"export": "model", "save": "model", "keras": "model.keras", "h5": "model.h5"}[how]
     if how == "export":
         model.export(str(path), verbose=False)

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 from tests.transforms.rnn.expected import LSTM
 
 TIME, IN, UNITS = 5, 3, 4
@@ -19,7 +19,7 @@ TIME, IN, UNITS = 5, 3, 4
 def layer() -> keras.layers.Layer:
     made = keras.layers.LSTM(UNITS)
     made.build((None, TIME, IN))
-    randomise(made, 1)
+    randomize(made, 1)
     return made
 
 
@@ -49,5 +49,5 @@ def test_in_a_branch(layer: keras.layers.Layer) -> None:
 
 def test_time_distributed() -> None:
     model = keras.Sequential([keras.Input((3, TIME, IN)), keras.layers.TimeDistributed(keras.layers.LSTM(UNITS))])
-    randomise(model, 1)
+    randomize(model, 1)
     assert LSTM in check(lambda x: model(x), tf.TensorSpec([None, 3, TIME, IN])).ops

@@ -14,7 +14,7 @@ from tensorflow.python.ops import rnn as tf1_rnn
 from tf_keras.src.layers.rnn import legacy_cells as cells
 
 from fuseconv.testing import check
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 from tests.transforms.rnn.expected import BI_LSTM, CELL, LAST, LSTM, REVERSED, RNN, SIZE, lstm, rnn
 from tests.transforms.rnn.lstm_steps import BIAS, KERNEL, RECURRENT
 from tests.transforms.rnn.lstm_steps import lstm as step
@@ -29,7 +29,7 @@ KERAS = pytest.mark.parametrize("layers", [keras.layers, tf_keras.layers], ids=[
 
 def _built(layer: Any) -> Any:
     layer.build(SHAPE)
-    randomise(layer, 3)
+    randomize(layer, 3)
     return layer
 
 
@@ -104,7 +104,7 @@ def test_masked_layers_in_a_row(layers: Any) -> None:
     first = _built(layers.Bidirectional(layers.LSTM(UNITS, unroll=True, return_sequences=True)))
     second = layers.SimpleRNN(UNITS, unroll=True)
     second.build((None, TIME, 2 * UNITS))
-    randomise(second, 4)
+    randomize(second, 4)
     check_fused(lambda x, mask: second(first(x, mask=mask), mask=mask), SPEC, MASK, count=3)
 
 

@@ -8,14 +8,14 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from fuseconv.testing import check, convert_function
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 from tests.transforms.rnn.expected import LAST, lstm
 
 
 def test_the_seed_of_a_dropout_layer() -> None:
     layer = keras.layers.LSTM(4, dropout=0.3, recurrent_dropout=0.2)
     layer.build((None, 5, 3))
-    randomise(layer, 1)
+    randomize(layer, 1)
     check(layer, tf.TensorSpec([None, None, 3]), ops=lstm(LAST), static=False)
 
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras import layers
 
 from fuseconv.testing import check
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 
 RNG = np.random.default_rng(0)
 W, B = RNG.standard_normal((4, 6)).astype(np.float32), RNG.standard_normal(6).astype(np.float32)
@@ -19,7 +19,7 @@ def test_time_distributed_layers():
     for layer in (layers.Conv2D(4, 3, activation="relu"), layers.MaxPooling2D(), layers.Flatten(), layers.Dense(2)):
         x = layers.TimeDistributed(layer)(x)
     model = keras.Model(frames, x)
-    randomise(model, 1)
+    randomize(model, 1)
     ops = ["RESHAPE", "CONV_2D", "MAX_POOL_2D", "RESHAPE", "FULLY_CONNECTED"]
     for batch in (None, 1):
         check(model, tf.TensorSpec([batch, 5, 8, 8, 3]), ops=ops)
@@ -34,7 +34,7 @@ def test_a_model_with_branches():
     inner = keras.Model(image, layers.Dense(3)(layers.GlobalMaxPooling2D()(x)))
     frames = keras.Input((3, 8, 8, 3))
     model = keras.Model(frames, layers.GlobalMaxPooling1D()(layers.TimeDistributed(inner)(frames)))
-    randomise(model, 1)
+    randomize(model, 1)
     ops = check(model, tf.TensorSpec([None, 3, 8, 8, 3])).ops
     assert ops.count("DEPTHWISE_CONV_2D") == 1 and not {"PACK", "UNPACK"} & set(ops)
 
