@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.check_pass import check_pass
+from tests.transforms.tf.branch_texts import SIDES
 
 
 def _flag(then: str, other: str, after: str) -> None:
@@ -70,17 +71,7 @@ def test_the_condition_is_known_in_its_sides() -> None:
       %y: float32[2] = tf.Abs(%x)
       return %y
     }
-    neg {
-      input %x: float32[2]
-      %y: float32[2] = tf.Neg(%x)
-      return %y
-    }
-    exp {
-      input %x: float32[2]
-      %y: float32[2] = tf.Exp(%x)
-      return %y
-    }
-    """
+    """ + SIDES
     main = """
     main {
       input %c: bool[]

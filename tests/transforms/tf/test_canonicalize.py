@@ -15,6 +15,34 @@ from fuseconv.transforms.tf.canonicalize import canonicalize
 from tests.check_pass import check_pass
 from tests.tf.text_cases import kinds, module_of
 
+# A loop that puts a tensor behind itself three times.
+GROWS = (
+    """cond {
+    input %0 "i": int32[*]
+    input %1 "y": float32[*]
+    const %2 "n": int32[] = 3
+    %3 "less": bool[*] = tf.Less(%0, %2) {}
+    return %3
+    }""",
+    """body {
+    input %0 "i": int32[*]
+    input %1 "y": float32[*]
+    const %2 "one": int32[] = 1
+    %3 "next": int32[*] = tf.AddV2(%0, %2) {}
+    const %4 "axis": int32[] = 0
+    %5 "grown": float32[*] = tf.ConcatV2(%1, %1, %4) {}
+    %6 "rows": int32[*] = tf.Shape(%5) {}
+    return %3, %5
+    }""",
+)
+
+
+def filled(text: str, **words: str) -> str:
+    """Return the text with these words replaced."""
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return text
+
 
 def test_a_chain_over_a_dynamic_batch_is_known() -> None:
     module, report = module_of(
@@ -78,23 +106,7 @@ def test_a_loop_keeps_only_the_shapes_that_hold_in_every_iteration() -> None:
 {'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
         return %3
         }""",
-        """cond {
-        input %0 "i": int32[]
-        input %1 "y": float32[*]
-        const %2 "n": int32[] = 3
-        %3 "less": bool[*] = tf.Less(%0, %2) {}
-        return %3
-        }""",
-        """body {
-        input %0 "i": int32[]
-        input %1 "y": float32[*]
-        const %2 "one": int32[] = 1
-        %3 "next": int32[*] = tf.AddV2(%0, %2) {}
-        const %4 "axis": int32[] = 0
-        %5 "grown": float32[*] = tf.ConcatV2(%1, %1, %4) {}
-        %6 "rows": int32[*] = tf.Shape(%5) {}
-        return %3, %5
-        }""",
+        *GROWS,
     )
     canonicalize(module, report)
     check(module)
@@ -128,22 +140,7 @@ def test_a_size_that_changes_in_a_loop_is_no_longer_the_one_outside() -> None:
 {'cond': {'function': 'cond'}, 'body': {'function': 'body'}}
         return %0, %3
         }""",
-        """cond {
-        input %0 "i": int32[*]
-        input %1 "y": float32[*]
-        const %2 "n": int32[] = 3
-        %3 "less": bool[*] = tf.Less(%0, %2) {}
-        return %3
-        }""",
-        """body {
-        input %0 "i": int32[*]
-        input %1 "y": float32[*]
-        const %2 "one": int32[] = 1
-        %3 "next": int32[*] = tf.AddV2(%0, %2) {}
-        const %4 "axis": int32[] = 0
-        %5 "grown": float32[*] = tf.ConcatV2(%1, %1, %4) {}
-        return %3, %5
-        }""",
+        *GROWS,
         outputs=2,
     )
     canonicalize(module, Report())
@@ -299,70 +296,42 @@ def test_shapes_constants_equal_ops_and_dead_ones() -> None:
 
 
 def test_a_loop_knows_the_sizes_that_it_is_given_and_hands_on() -> None:
-    context = check_pass("canonicalize", """
+    text = """
     main {
       input %x: float32[n,2]
       %s: int32[2] = tf.Shape(%x)
       %rows: int32[] = tf.StridedSlice(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
-      %a: float32[*]; %b: int32[]; %c: int32[]; %d: int32[] = \
+      %a: float32[SHAPE]; %b: int32[]; %c: int32[]; %d: int32[] = \
 tf.While(%x, %rows, %rows, int32[] 0) {'cond': @cond, 'body': @body}
       %same: int32[2] = tf.Pack(%b, int32[] 2)
-      %y: float32[*] = tf.Reshape(%a, %same)
+      %y: float32[SHAPE] = tf.Reshape(%a, %same)
       return %y
     }
     cond {
-      input %x: float32[*]
+      input %x: float32[SHAPE]
       input %rows: int32[]
       input %other: int32[]
       input %i: int32[]
-      %less: bool[*] = tf.Less(%i, %rows)
+      %less: bool[SCALAR] = tf.Less(%i, %rows)
       return %less
     }
     body {
-      input %x: float32[*]
+      input %x: float32[SHAPE]
       input %rows: int32[]
       input %other: int32[]
       input %i: int32[]
       %same: int32[2] = tf.Pack(%rows, int32[] 2)
-      %neg: float32[*] = tf.Neg(%x)
-      %y: float32[*] = tf.Reshape(%neg, %same)
-      %handed: int32[] = tf.Identity(%rows)
+      %neg: float32[SHAPE] = tf.Neg(%x)
+      %y: float32[SHAPE] = tf.Reshape(%neg, %same)
+      IDENTITY
       %more: int32[] = tf.AddV2(%other, int32[] 1)
       %next: int32[] = tf.AddV2(%i, int32[] 1)
-      return %y, %handed, %more, %next
+      return %y, %HANDED, %more, %next
     }
-    """, """
-    main {
-      input %x: float32[n,2]
-      %s: int32[2] = tf.Shape(%x)
-      %rows: int32[] = tf.StridedSlice(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
-      %a: float32[n,2]; %b: int32[]; %c: int32[]; %d: int32[] = \
-tf.While(%x, %rows, %rows, int32[] 0) {'cond': @cond, 'body': @body}
-      %same: int32[2] = tf.Pack(%b, int32[] 2)
-      %y: float32[n,2] = tf.Reshape(%a, %same)
-      return %y
-    }
-    cond {
-      input %x: float32[n,2]
-      input %rows: int32[]
-      input %other: int32[]
-      input %i: int32[]
-      %less: bool[] = tf.Less(%i, %rows)
-      return %less
-    }
-    body {
-      input %x: float32[n,2]
-      input %rows: int32[]
-      input %other: int32[]
-      input %i: int32[]
-      %same: int32[2] = tf.Pack(%rows, int32[] 2)
-      %neg: float32[n,2] = tf.Neg(%x)
-      %y: float32[n,2] = tf.Reshape(%neg, %same)
-      %more: int32[] = tf.AddV2(%other, int32[] 1)
-      %next: int32[] = tf.AddV2(%i, int32[] 1)
-      return %y, %rows, %more, %next
-    }
-    """)
+    """
+    before = filled(text, SHAPE="*", SCALAR="*", HANDED="handed", IDENTITY="%handed: int32[] = tf.Identity(%rows)")
+    after = filled(text, SHAPE="n,2", SCALAR="", HANDED="rows", IDENTITY="")
+    context = check_pass("canonicalize", before, after)
     loop = next(op for op in context.module.signatures[0].graph.ops if op.kind == "tf.While")
     body = context.module.functions["body"]
     for values in (loop.results, body.inputs):
@@ -371,55 +340,33 @@ tf.While(%x, %rows, %rows, int32[] 0) {'cond': @cond, 'body': @body}
 
 
 def test_branches_know_the_sizes_that_they_are_given_and_what_both_make() -> None:
-    context = check_pass("canonicalize", """
+    text = """
     main {
       input %x: float32[n,6]
       input %c: bool[]
       %s: int32[2] = tf.Shape(%x)
-      %a: float32[*]; %b: int32[2]; %d: int32[2] = tf.If(%c, %x, %s) {'then_branch': @then, 'else_branch': @else}
-      %y: float32[*] = tf.Reshape(%a, %b)
+      %a: float32[CUBE]; %b: int32[2]; %d: int32[2] = tf.If(%c, %x, %s) {'then_branch': @then, 'else_branch': @else}
+      %y: float32[ROWS] = tf.Reshape(%a, %b)
       return %y, %d
     }
     then {
-      input %x: float32[*]
+      input %x: float32[ROWS]
       input %s: int32[2]
-      %y: float32[*] = tf.Reshape(%x, int32[3] [-1, 2, 3])
+      %y: float32[CUBE] = tf.Reshape(%x, int32[3] [-1, 2, 3])
       return %y, %s, %s
     }
     else {
-      input %x: float32[*]
+      input %x: float32[ROWS]
       input %s: int32[2]
       %rows: int32[] = tf.StridedSlice(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
       %three: int32[3] = tf.Pack(%rows, int32[] 2, int32[] 3)
-      %y: float32[*] = tf.Reshape(%x, %three)
-      %turned: int32[*] = tf.ReverseV2(%s, int32[1] [0])
+      %y: float32[CUBE] = tf.Reshape(%x, %three)
+      %turned: int32[TWO] = tf.ReverseV2(%s, int32[1] [0])
       return %y, %s, %turned
     }
-    """, """
-    main {
-      input %x: float32[n,6]
-      input %c: bool[]
-      %s: int32[2] = tf.Shape(%x)
-      %a: float32[n,2,3]; %b: int32[2]; %d: int32[2] = tf.If(%c, %x, %s) {'then_branch': @then, 'else_branch': @else}
-      %y: float32[n,6] = tf.Reshape(%a, %b)
-      return %y, %d
-    }
-    then {
-      input %x: float32[n,6]
-      input %s: int32[2]
-      %y: float32[n,2,3] = tf.Reshape(%x, int32[3] [-1, 2, 3])
-      return %y, %s, %s
-    }
-    else {
-      input %x: float32[n,6]
-      input %s: int32[2]
-      %rows: int32[] = tf.StridedSlice(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}
-      %three: int32[3] = tf.Pack(%rows, int32[] 2, int32[] 3)
-      %y: float32[n,2,3] = tf.Reshape(%x, %three)
-      %turned: int32[2] = tf.ReverseV2(%s, int32[1] [0])
-      return %y, %s, %turned
-    }
-    """)
+    """
+    before, after = filled(text, ROWS="*", CUBE="*", TWO="*"), filled(text, ROWS="n,6", CUBE="n,2,3", TWO="2")
+    context = check_pass("canonicalize", before, after)
     branch = next(op for op in context.module.signatures[0].graph.ops if op.kind == "tf.If")
     np.testing.assert_array_equal(branch.results[1].content, [dims.symbol("n"), 6])  # type: ignore[arg-type]
     assert branch.results[2].content is None

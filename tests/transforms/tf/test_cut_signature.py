@@ -8,6 +8,7 @@ import pytest
 
 from fuseconv.errors import InputError
 from tests.check_pass import check_pass
+from tests.transforms.tf.branch_texts import BRANCH
 
 CHAIN = """
 main {
@@ -152,25 +153,9 @@ def test_state_that_is_read_behind_the_cut_is_not_left_out() -> None:
 
 
 def test_loops_and_branches_are_not_cut() -> None:
-    text = """
-    main {
-      input %c: bool[]
-      input %x: float32[2]
-      %y: float32[2] = tf.If(%c, %x) {'then_branch': @negative, 'else_branch': @same}
-      return %y
-    }
-    negative {
-      input %x: float32[2]
-      %n: float32[2] = tf.Neg(%x)
-      return %n
-    }
-    same {
-      input %x: float32[2]
-      return %x
-    }
-    """
+    inside = BRANCH.replace("%y: float32[2] = tf.Neg(%x)\n  return %y", "%n: float32[2] = tf.Neg(%x)\n  return %n")
     with pytest.raises(InputError, match=r"--inputs y/n: it is made in a step of a loop, or in a branch \('y'\)"):
-        check_pass("cut-signature", text, text, first=["inline"], inputs=["y/n"])
+        check_pass("cut-signature", inside, inside, first=["inline"], inputs=["y/n"])
 
 
 def test_loops_of_tf1_are_not_cut() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.check_pass import check_pass
+from tests.transforms.tf.branch_texts import BRANCH
 
 
 def test_a_switch_and_its_merge_are_a_branch() -> None:
@@ -37,21 +38,4 @@ def test_a_switch_and_its_merge_are_a_branch() -> None:
 
 
 def test_functional_branches_stay() -> None:
-    check_pass("functionalize-control-flow", """
-    main {
-      input %p: bool[]
-      input %x: float32[2]
-      %y: float32[2] = tf.If(%p, %x) {'then_branch': @neg, 'else_branch': @exp}
-      return %y
-    }
-    neg {
-      input %x: float32[2]
-      %y: float32[2] = tf.Neg(%x)
-      return %y
-    }
-    exp {
-      input %x: float32[2]
-      %y: float32[2] = tf.Exp(%x)
-      return %y
-    }
-    """)
+    check_pass("functionalize-control-flow", BRANCH)

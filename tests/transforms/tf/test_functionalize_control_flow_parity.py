@@ -62,15 +62,6 @@ def _x(*shape: int, sign: float = 1.0) -> np.ndarray:
     return (sign * np.abs(RNG.standard_normal(shape))).astype(np.float32)
 
 
-BRANCH = """main {
-    input %0 "p": bool[]
-    input %1 "x": float32[2]
-    %2 "s": float32[2]; %3 "s:1": float32[2] = tf.Switch(%1, %0) {}
-    %4 "neg": float32[2] = tf.Neg(%3) {}
-    %5 "exp": float32[2] = tf.Exp(%2) {}
-    %6 "m": float32[2]; %7 "m:1": int32[] = tf.Merge(%5, %4) {}
-    return %6
-}"""
 # What goes round in a loop cannot be written down before it is made; the test closes the circles.
 LOOP = """main {
     input %0 "x": float32[2]
@@ -93,18 +84,6 @@ LOOP = """main {
     %21 "out": float32[2] = tf.Exit(%15) {}
     return %21
 }"""
-
-
-def test_a_branch_in_ir() -> None:
-    module, report = module_of(BRANCH, inputs=2)
-    functionalize_control_flow(module, report)
-    check(module)
-    assert kinds(module) == ["If"]
-    (made,) = module.signatures[0].graph.ops
-    assert made.attrs.keys() == {"then_branch", "else_branch"}
-    branches = [module.functions[made.attrs[name].name] for name in ("then_branch", "else_branch")]
-    assert [[op.type for op in branch.ops] for branch in branches] == [["Neg"], ["Exp"]]
-    assert [operand.name for operand in made.operands if operand is not None] == ["p", "x"]
 
 
 def test_a_loop_in_ir() -> None:

@@ -5,44 +5,27 @@ from __future__ import annotations
 from tests.check_pass import check_pass
 
 
+def _check(data: str, window: str, windows: str, attrs: str, becomes_valid: bool) -> None:
+    """Hold what the pass makes of SAME padding. data, window, windows: sizes of the image, the kernel, the result."""
+    text = """
+    main {
+      input %x: float32[n,DATA,2]
+      input %b: float32[4]
+      input %w: float32[4,WINDOW,2]
+      %y: float32[n,SIZES,4] = tfl.CONV_2D(%x, %w, %b) {PADDING}
+      return %y
+    }
+    """.replace("DATA", data).replace("WINDOW", window).replace("SIZES", windows)
+    valid = text.replace("PADDING", f"'padding': 'VALID', {attrs}") if becomes_valid else None
+    check_pass("legalize-padding", text.replace("PADDING", attrs), valid)
+
+
 def test_what_is_not_padded_becomes_valid() -> None:
-    check_pass("legalize-padding", """
-    main {
-      input %x: float32[n,32,9,2]
-      input %b: float32[4]
-      input %w: float32[4,3,2,2]
-      %y: float32[n,8,3,4] = tfl.CONV_2D(%x, %w, %b) {'stride_h': 4, 'stride_w': 3}
-      return %y
-    }
-    """, """
-    main {
-      input %x: float32[n,32,9,2]
-      input %b: float32[4]
-      input %w: float32[4,3,2,2]
-      %y: float32[n,8,3,4] = tfl.CONV_2D(%x, %w, %b) {'padding': 'VALID', 'stride_h': 4, 'stride_w': 3}
-      return %y
-    }
-    """)  # fmt: skip
+    _check("32,9", "3,2", "8,3", "'stride_h': 4, 'stride_w': 3", becomes_valid=True)
 
 
 def test_windows_of_one_element_are_never_padded() -> None:
-    check_pass("legalize-padding", """
-    main {
-      input %x: float32[n,h,w,2]
-      input %b: float32[4]
-      input %w: float32[4,1,1,2]
-      %y: float32[n,a,b,4] = tfl.CONV_2D(%x, %w, %b) {'stride_h': 2, 'stride_w': 2}
-      return %y
-    }
-    """, """
-    main {
-      input %x: float32[n,h,w,2]
-      input %b: float32[4]
-      input %w: float32[4,1,1,2]
-      %y: float32[n,a,b,4] = tfl.CONV_2D(%x, %w, %b) {'padding': 'VALID', 'stride_h': 2, 'stride_w': 2}
-      return %y
-    }
-    """)  # fmt: skip
+    _check("h,w", "1,1", "a,b", "'stride_h': 2, 'stride_w': 2", becomes_valid=True)
 
 
 def test_one_dimension_is_padded_and_the_other_cut() -> None:
@@ -60,36 +43,12 @@ def test_one_dimension_is_padded_and_the_other_cut() -> None:
 
 
 def test_windows_that_overlap_or_touch_stay() -> None:
-    check_pass("legalize-padding", """
-    main {
-      input %x: float32[n,h,9,2]
-      input %b: float32[4]
-      input %w: float32[4,2,2,2]
-      %y: float32[n,a,5,4] = tfl.CONV_2D(%x, %w, %b) {'stride_h': 2, 'stride_w': 2}
-      return %y
-    }
-    """)
+    _check("h,9", "2,2", "a,5", "'stride_h': 2, 'stride_w': 2", becomes_valid=False)
 
 
 def test_windows_that_are_padded_in_each_dimension_stay() -> None:
-    check_pass("legalize-padding", """
-    main {
-      input %x: float32[n,5,9,2]
-      input %b: float32[4]
-      input %w: float32[4,3,3,2]
-      %y: float32[n,2,3,4] = tfl.CONV_2D(%x, %w, %b) {'stride_h': 4, 'stride_w': 4}
-      return %y
-    }
-    """)
+    _check("5,9", "3,3", "2,3", "'stride_h': 4, 'stride_w': 4", becomes_valid=False)
 
 
 def test_a_dilated_window_reaches_farther() -> None:
-    check_pass("legalize-padding", """
-    main {
-      input %x: float32[n,h,w,2]
-      input %b: float32[4]
-      input %w: float32[4,2,2,2]
-      %y: float32[n,a,w,4] = tfl.CONV_2D(%x, %w, %b) {'dilation_h_factor': 2, 'stride_h': 3, 'stride_w': 1}
-      return %y
-    }
-    """)  # fmt: skip
+    _check("h,w", "2,2", "a,w", "'dilation_h_factor': 2, 'stride_h': 3, 'stride_w': 1", becomes_valid=False)

@@ -79,10 +79,10 @@ def test_conv_2d_with_one_window_on_data_of_any_size():
 
 @pytest.mark.parametrize(("kernel", "strides", "size"), [NOT_PADDED[0], NOT_PADDED[2], MIXED[0]])
 def test_depthwise_conv_2d(kernel, strides, size):
-    w = weights(*kernel, 3, 2)
+    w, b = weights(*kernel, 3, 2), weights(6)
 
     def layer(x):
-        return tf.nn.depthwise_conv2d(x, w, [1, *strides, 1], "SAME")
+        return tf.nn.depthwise_conv2d(x, w, [1, *strides, 1], "SAME") + b
 
     check_both(layer, None, *size, 3, sizes=[(2, *size, 3)])
     check_both(layer, None, None, None, 3, sizes=[(2, *size, 3), (1, size[0] + 1, size[1] + 2, 3)])
@@ -90,10 +90,10 @@ def test_depthwise_conv_2d(kernel, strides, size):
 
 @pytest.mark.parametrize(("kernel", "strides", "size"), [NOT_PADDED[1], NOT_PADDED[2], MIXED[1]])
 def test_conv_3d(kernel, strides, size):
-    w = weights(*kernel, 2, 2, 3)
+    w, b = weights(*kernel, 2, 2, 3), weights(3)
 
     def layer(x):
-        return tf.nn.conv3d(x, w, [1, *strides, 3, 1], "SAME")
+        return tf.nn.conv3d(x, w, [1, *strides, 3, 1], "SAME") + b
 
     check_both(layer, None, *size, 5, 2, sizes=[(2, *size, 5, 2)])
     check_both(layer, None, None, None, None, 2, sizes=[(2, *size, 5, 2), (1, size[0] + 1, size[1] + 2, 4, 2)])
@@ -101,9 +101,9 @@ def test_conv_3d(kernel, strides, size):
 
 def test_padding_that_only_fills_what_no_window_reads():
     """PAD with VALID is SAME here, and that pads by less than 0."""
-    w = weights(2, 2, 3, 4)
+    w, b = weights(2, 2, 3, 4), weights(4)
     pads = [[0, 0], [0, 1], [0, 1], [0, 0]]
-    check_both(lambda x: tf.nn.conv2d(x, w, 3, pads), None, 9, 9, 3, sizes=[(2, 9, 9, 3)], ops=["CONV_2D"])
+    check_both(lambda x: tf.nn.conv2d(x, w, 3, pads) + b, None, 9, 9, 3, sizes=[(2, 9, 9, 3)], ops=["CONV_2D"])
 
 
 @pytest.mark.parametrize("pool", [tf.nn.max_pool2d, tf.nn.avg_pool2d])
