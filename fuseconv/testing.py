@@ -9,6 +9,7 @@ Assertions are plain ones, so that any test runner shows them. Needs TensorFlow 
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import tempfile
@@ -322,21 +323,24 @@ def _compare(
 ) -> None:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    for resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
-        interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=resolver)
-        for batch in batches:
-            for number in range(2):
+    with _as_traced():
+        for resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
+            interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=resolver)
+            for batch, number in itertools.product(batches, range(2)):
                 arrays = _arrays([_fixed(spec, batch) for spec in specs], inputs, rng)
-                with _as_traced():
-                    expected = [result.numpy() for result in converted.function(*_tensors(arrays, specs))]
+                expected = [result.numpy() for result in converted.function(*_tensors(arrays, specs))]
                 actual = _invoke(interpreter, arrays, allocate=number == 0)
                 assert len(actual) == len(expected), f"{len(actual)} results, not {len(expected)}"
-                for index, (a, b) in enumerate(zip(actual, expected)):
-                    try:
-                        assert_close(a, np.asarray(b), atol)
-                    except AssertionError as error:
-                        where = f"result {index}, batch {batch}, invoke {number + 1}, {resolver.name}"
-                        raise AssertionError(f"{where}, ops {converted.ops}: {error}") from None
+                where = f"batch {batch}, invoke {number + 1}, {resolver.name}, ops {converted.ops}"
+                _assert_all_close(actual, expected, atol, where)
+
+
+def _assert_all_close(actual: Sequence[np.ndarray], expected: Sequence[Any], atol: float, where: str) -> None:
+    for index, (a, b) in enumerate(zip(actual, expected)):
+        try:
+            assert_close(a, np.asarray(b), atol)
+        except AssertionError as error:
+            raise AssertionError(f"result {index}, {where}: {error}") from None
 
 
 @contextmanager
