@@ -159,9 +159,11 @@ def plain_names(dim: Dim) -> frozenset[str]:
 
 
 def floordiv(a: Dim, b: Dim) -> Dim:
-    """Return a // b, exact where the polynomials allow it."""
+    """Return a // b, exact where the polynomials allow it; 0 for b == 0, where no model runs."""
+    if b == 0:
+        return 0
     if isinstance(a, int) and isinstance(b, int):
-        return a // b if b else 0
+        return a // b
     if b == 1 or a == 0:
         return a
     return 1 if a == b else _quotient(a, b)
@@ -198,6 +200,31 @@ def _scaled(a: Sym, factor: int) -> Dim:
     if factor in (0, 1):
         return a if factor else 0
     return _bounded(Sym(tuple((monomial, count * factor) for monomial, count in a.terms)), "*", a, factor)
+
+
+def exact_quotient(a: Dim, b: Dim) -> Dim | None:
+    """Return the polynomial q with q * b == a; None if there is none."""
+    if isinstance(b, int):
+        b = _lift(b)
+    leading, by = min(b.terms, key=_place)
+    quotient: dict[_Monomial, int] = {}
+    # Each step takes one term off `a` for good; more than the terms of a product have to come from no product.
+    for _ in range(_MAX_PAIRS):
+        if a == 0:
+            return _normal(quotient)
+        monomial, count = min(_lift(a).terms, key=_place)
+        reduced = _without(monomial, leading)
+        if reduced is None or not by or count % by:
+            return None
+        quotient[reduced] = count // by
+        a = a - b * _normal({reduced: count // by})
+    return None
+
+
+def _place(term: tuple[_Monomial, int]) -> tuple[int, tuple[str, ...]]:
+    """Return the key of the graded lexicographic order, in which the first term of a product is that of the first
+    terms."""
+    return -len(term[0]), tuple(map(repr, term[0]))
 
 
 def ceildiv(a: Dim, b: Dim) -> Dim:

@@ -27,6 +27,7 @@ B, H = dims.symbol("b"), dims.symbol("h")
         (0 * B, 0),
         (dims.product((B, 3, H)) // (B * 3), H),
         (2 - B + B, 2),
+        (B // 0, 0),
     ],
 )
 def test_equal_expressions_are_equal(expression: dims.Dim, expected: dims.Dim) -> None:
@@ -136,3 +137,19 @@ def test_a_size_with_a_name_is_known_better_than_one_that_a_run_tells() -> None:
     assert dims.more_known((run, run, named, named), (named, 4, run, 4)) == (named, 4, named, 4)
     assert dims.more_known((named * 2, run), (named, dims.symbol("?of the run"))) == (named * 2, run)
     assert dims.more_known(None, (run,)) == (run,)
+
+
+@given(st.lists(st.tuples(st.sampled_from(_OPERATIONS[:4]), _LEAVES), max_size=5), st.integers(-3, 3))
+def test_a_factor_divides_its_product(steps: list, number: int) -> None:
+    factor: dims.Dim = B + number
+    for operation, leaf in steps:
+        factor = operation(factor, dims.symbol(leaf) if isinstance(leaf, str) else leaf or 1)
+    if factor == 0:
+        return
+    for other in (B, B * H + 2, B - H, (H + 1) // 3 + B, 4):
+        assert dims.exact_quotient(factor * other, factor) == other
+
+
+@pytest.mark.parametrize(("a", "b"), [(B * H + 1, B), (B + H, 2), (B, B + 1), (B * B + H, B + H), (5, B), (3, 2), (B, 0)])
+def test_what_is_no_product_has_no_quotient(a: dims.Dim, b: dims.Dim) -> None:
+    assert dims.exact_quotient(a, b) is None

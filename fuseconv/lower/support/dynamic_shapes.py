@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fuseconv.ir.dims import Dim, Shape, Sym, symbol
+from fuseconv.ir.dims import Dim, Shape, Sym, exact_quotient, plain_names, symbol
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Unsupported, require
 from fuseconv.tfl.builder import Builder
@@ -81,6 +81,9 @@ def dim_vector(tfl: Builder, dim: Dim, *sources: Value) -> Value:
     for value in sources:
         if value.shape is not None and dim in value.shape:
             return _axis(tfl, value, value.shape.index(dim))
+    factor = _composed_factor(dim, sources)
+    if factor is not None:
+        return tfl.mul(*(dim_vector(tfl, part, *sources) for part in factor))
     terms = []
     for monomial, coefficient in dim.terms:
         if dim == _unknown(monomial):
@@ -90,6 +93,19 @@ def dim_vector(tfl: Builder, dim: Dim, *sources: Value) -> Value:
             factors.append(tfl.ints([coefficient]))
         terms.append(functools.reduce(tfl.mul, factors))
     return functools.reduce(tfl.add, terms)
+
+
+def _composed_factor(dim: Sym, sources: Sequence[Value]) -> tuple[Dim, Dim] | None:
+    """Return a composed dimension of a source, and what it is multiplied by to make `dim`, where that is made of
+    symbols that are themselves no dimension of a source; else None."""
+    known = dict.fromkeys(each for value in sources for each in value.shape or () if isinstance(each, Sym))
+    if all(symbol(name) in known for name in dim.symbols()):
+        return None
+    for each in known:
+        rest = None if plain_names(each) else exact_quotient(dim, each)
+        if rest is not None:
+            return each, rest
+    return None
 
 
 def dim_scalar(tfl: Builder, dim: Dim, *sources: Value) -> Value:

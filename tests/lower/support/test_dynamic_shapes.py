@@ -97,3 +97,11 @@ def test_units_come_and_go_without_sizes(tfl, shape, dims, op):
 def test_other_dimensions_are_computed(tfl, dims):
     reshape(tfl, Value(types.FLOAT32, (N, M, 4)), dims)
     assert emitted(tfl)[-2:] == ["CONCATENATION", "RESHAPE"]
+
+
+def test_a_product_with_a_size_that_only_its_whole_can_be_read_off(tfl):
+    padded = N + (-N) % 4
+    dim_vector(tfl, padded * M * 2, Value(types.FLOAT32, (M, padded)))
+    assert emitted(tfl) == ["SHAPE", "STRIDED_SLICE", "SHAPE", "STRIDED_SLICE", "MUL", "MUL"]
+    with pytest.raises(Unsupported, match="cannot be told"):
+        dim_vector(tfl, padded * M + 1, Value(types.FLOAT32, (M, padded)))

@@ -84,11 +84,26 @@ def TensorScatterSub(tfl, tensor, indices, updates):
 
 @lowers
 def TensorScatterUpdate(tfl, tensor, indices, updates):
-    """GATHER of the last update of each row, SELECT_V2 where there is one."""
+    """GATHER of the last update of each row, SELECT_V2 where there is one; if there may be no update to gather, of rows
+    and updates, joined."""
     rows = _Rows(tfl, tensor, indices, updates)
-    chosen = tfl.maximum(rows.last, 0)
-    new = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, chosen, axis=0), rows.updates)
-    return reshape(tfl, select(tfl, rows.written, new, rows.tensor), shape_of(tensor), tensor)
+    count, _ = shape_of(rows.updates)
+    if count == 0:
+        return tensor
+    if isinstance(count, int):
+        chosen = tfl.maximum(rows.last, 0)
+        new = build_legalized(tfl, "GATHER", lambda wide: tfl.gather(wide, chosen, axis=0), rows.updates)
+        return reshape(tfl, select(tfl, rows.written, new, rows.tensor), shape_of(tensor), tensor)
+    own = iota(tfl, shape_of(rows.tensor)[0], rows.tensor)
+    chosen = tfl.select_v2(tfl.greater_equal(rows.last, 0), tfl.add(rows.last, rows.total), own)
+    new = build_legalized(
+        tfl,
+        "GATHER",
+        lambda *wide: tfl.gather(tfl.concatenation(*wide, axis=0), chosen, axis=0),
+        rows.tensor,
+        rows.updates,
+    )
+    return reshape(tfl, new, shape_of(tensor), tensor)
 
 
 @lowers

@@ -115,6 +115,20 @@ def test_scatter_at_computed_indices(op):
     check(op, *specs, inputs=below_two)
 
 
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.bool], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("few", [0.0, 9.0], ids=["some", "none"])
+def test_scatter_of_as_many_updates_as_the_data_tells(few, dtype):
+    def layer(x):
+        rows = tf.where(x[:, 0] > few)
+        return tf.tensor_scatter_nd_update(tf.cast(x, dtype), rows, tf.cast(tf.gather_nd(2.5 * x, rows), dtype))
+
+    check(layer, spec(None, 3))
+
+
+def test_scatter_of_nothing():
+    check(lambda x: tf.tensor_scatter_nd_update(x, tf.zeros([0, 1], tf.int32), x[:0]), spec(None, 3))
+
+
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float16, tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.bool],
                          ids=lambda t: t.name)  # fmt: skip
 @pytest.mark.parametrize("axis", [-1, 0, 1])
