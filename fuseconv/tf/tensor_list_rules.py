@@ -1,4 +1,4 @@
-"""Rewrite rules of TensorList ops for lists that are tensors: elements stacked on axis 0."""
+"""Rewrite rules of TensorList ops for lists that are tensors: elements stacked on axis 0, or joined on it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from fuseconv.tf.operands import content_of
 Rewrite = Callable[..., Value | Sequence[Value]]
 REWRITES: OpTable[Rewrite] = OpTable()
 _rewrites = REWRITES.declare
+# The same of lists that are only appended to and concatenated: they are the concatenation of their elements.
+JOINED: OpTable[Rewrite] = OpTable()
+_joined = JOINED.declare
 
 
 @_rewrites()
@@ -129,10 +132,25 @@ def tensor_list_concat(
     return [joined, tf.Fill(tf.Reshape(tf.size(x), [1]), length, dtype=types.INT64)]
 
 
+@_joined("TensorListPushBack", "TensorListSetItem")
+def append_rows(tf: TfBuilder, op: Op, rank: int, x: Value, *index_and_item: Value) -> Value:
+    return tf.ConcatV2(x, index_and_item[-1], 0)
+
+
+@_joined("TensorListConcat", "TensorListConcatV2")
+def rows_in_all(tf: TfBuilder, op: Op, rank: int, x: Value, *element_shape: Value) -> list[Value]:
+    # Nobody reads the second result.
+    return [x, tf.Cast(tf.ints([]), dtype=types.INT64)]
+
+
+@_joined("TensorListLength")
+def index_of_appended(tf: TfBuilder, op: Op, rank: int, x: Value) -> Value:
+    # It is read as the place of an element that is appended, which needs none.
+    return tf.ints(0)
+
+
 @_rewrites()
-def TensorListSplit(
-    tf: TfBuilder, op: Op, rank: int, tensor: Value, element_shape: Value, lengths: Value
-) -> Value:
+def TensorListSplit(tf: TfBuilder, op: Op, rank: int, tensor: Value, element_shape: Value, lengths: Value) -> Value:
     count = tf.Reshape(tf.size(lengths), [1])
     first = tf.as_int32(tf.StridedSlice(lengths, [0], [1], [1]))
     return tf.Reshape(tensor, tf.ConcatV2(count, first, _rest(tf, tensor), 0))

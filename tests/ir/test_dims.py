@@ -150,6 +150,9 @@ def test_a_factor_divides_its_product(steps: list, number: int) -> None:
         assert dims.exact_quotient(factor * other, factor) == other
 
 
-@pytest.mark.parametrize(("a", "b"), [(B * H + 1, B), (B + H, 2), (B, B + 1), (B * B + H, B + H), (5, B), (3, 2), (B, 0)])
+NO_PRODUCTS = [(B * H + 1, B), (B + H, 2), (B, B + 1), (B * B + H, B + H), (5, B), (3, 2), (B, 0)]
+
+
+@pytest.mark.parametrize(("a", "b"), NO_PRODUCTS)
 def test_what_is_no_product_has_no_quotient(a: dims.Dim, b: dims.Dim) -> None:
     assert dims.exact_quotient(a, b) is None

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import fresh
 from fuseconv.ir.graph import Graph, Module, Op, Rejection, Value, copy_op
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.reify_dims import DimReifier
-from fuseconv.tf.tensor_list_rules import REWRITES, like_rows, zero
+from fuseconv.tf.tensor_list_rules import JOINED, REWRITES, like_rows, zero
+from fuseconv.transforms.tf.appended_lists import Appends
 from fuseconv.transforms.tf.tensor_list_info import (
     MAKERS,
     MIXED,
@@ -34,12 +36,15 @@ def lower_tensor_lists(module: Module, report: Report) -> bool:
     This takes the lists whose element shape is known, through loops and branches; canonicalization may then tell the
     shapes of more. Returns whether there were any.
 
-    The elements of a list must have one shape; where the model does not state it, it is that of what is written. Lists
-    that cannot be a tensor stay, with the reason as the rejection of their ops."""
+    The elements of a list must have one shape; where the model does not state it, it is that of what is written. Or
+    they are appended, and concatenated in the end: such a list becomes what there is of its concatenation:
+    TensorListSetItem(list, i, x) -> ConcatV2(tensor, x). Lists that cannot be a tensor stay, with the reason as the
+    rejection of their ops."""
     if has_variants(module):
         _split_empty_lists(module)
         found = tensor_lists(module)
-        ready = [each for each in found if each.settle()]
+        appends = Appends(module)
+        ready = [each for each in found if each.settle(appends)]
         if ready:
             _rewrite(module, ready, report)
             return True
@@ -111,7 +116,9 @@ def _rewrite(module: Module, lists: list[TensorList], report: Report) -> None:
         assert each.dtype is not None
         for value in each.values:
             value.dtype = each.dtype
-            if value.shape is not None and each.element is not None:
+            if each.joined and each.element is not None:
+                value.shape = (fresh("rows"), *each.element)
+            elif value.shape is not None and each.element is not None:
                 value.shape = (value.shape[0], *each.element)
     kinds = {op.kind for op in made}
     for graph in module.graphs():
@@ -132,12 +139,13 @@ def _rewritten(tf: TfBuilder, op: Op, of: TensorList, graph: Graph) -> list[Valu
     assert of.element is not None and of.dtype is not None
     if op.kind in MAKERS:
         index = MAKERS[op.kind]
-        count = tf.ints(0) if index is None else op.operands[index]
+        count = tf.ints(0) if index is None or of.joined else op.operands[index]
         sizes = DimReifier(values_before(graph, len(graph.ops)))
         dims = [tf.ints(dim) if isinstance(dim, int) else sizes.build(tf, dim) for dim in of.element]
         shape = tf.add("Pack", [count, *dims], {}, types.INT32)
         return [tf.Fill(shape, zero(of.dtype), dtype=of.dtype)]
-    made = REWRITES[op.type](tf, op, len(of.element), *op.operands)
-    if op.kind == "tf.TensorListSetItem":
+    rules = JOINED if of.joined else REWRITES
+    made = rules[op.type](tf, op, len(of.element), *op.operands)
+    if op.kind == "tf.TensorListSetItem" and not of.joined:
         tf.out[-1].rejection = UNSURE if of.is_stacked() else _UNCOVERED
     return [made] if isinstance(made, Value) else list(made)

@@ -14,6 +14,7 @@ from fuseconv.tf.shape_functions.tensor_lists import stated
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.tensor_list_rules import REWRITES
 from fuseconv.tf.traits import FORWARDS, LOOPS
+from fuseconv.transforms.tf.appended_lists import Appends
 
 # Ops that make a list without elements to take its element shape from, with the operand that counts them.
 MAKERS = {"tf.TensorListReserve": 1, "tf.EmptyTensorList": None}
@@ -38,6 +39,9 @@ STATES = {
 }  # fmt: skip
 # Ops that take elements of one shape only.
 _STACKS = frozenset({"tf.TensorListGather", "tf.TensorListStack"})
+# Ops that join elements of any number of rows, and those that a list may have to which elements are only appended.
+_JOINS = frozenset({"tf.TensorListConcat", "tf.TensorListConcatV2"})
+_JOINED = frozenset(MAKERS) | _JOINS | {"tf.TensorListLength", "tf.TensorListPushBack", "tf.TensorListSetItem"}
 _NO_SHAPE = "the shape of its elements is not known where the list is made"
 MIXED = "elements of different shapes are written into the list"
 
@@ -45,7 +49,8 @@ MIXED = "elements of different shapes are written into the list"
 class TensorList:
     """The values, of all graphs, that can be one and the same list, and the ops on them.
 
-    ops: each with its graph and where it stands there. why: why the list cannot become a tensor."""
+    ops: each with its graph and where it stands there. why: why the list cannot become a tensor. joined: it becomes the
+    tensor of its elements one behind the other, not stacked; `element` is then the shape of a row of these."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
@@ -53,21 +58,22 @@ class TensorList:
         self.dtype: DType | None = None
         self.element: Shape | None = None
         self.why = ""
+        self.joined = False
 
-    def settle(self) -> bool:
+    def settle(self, appends: Appends) -> bool:
         """Find the type and shape of the elements; return False if that, or something else, is in the way."""
         if any(value.shape == () for value in self.values):
             self.why = "it is made of a scalar, which has no length"
         if not self.why:
             self._find_dtype()
-        if not self.why:
+        if not self.why and not self._find_row(appends):
             self._find_shape()
         return not self.why
 
     def is_stacked(self) -> bool:
         """Return whether elements of several shapes would be refused: they are stacked, and never concatenated."""
         kinds = {op.kind for op, _, _ in self.ops}
-        return not kinds.isdisjoint(_STACKS) and kinds.isdisjoint({"tf.TensorListConcat", "tf.TensorListConcatV2"})
+        return not kinds.isdisjoint(_STACKS) and kinds.isdisjoint(_JOINS)
 
     def _find_dtype(self) -> None:
         found = {dtype for op, _, _ in self.ops if (dtype := _element_dtype(op)) is not None}
@@ -96,6 +102,29 @@ class TensorList:
         else:
             self.element = ()
 
+    def _find_row(self, appends: Appends) -> bool:
+        """Find the shape of a row if elements of different numbers of rows are appended, and joined in the end; return
+        whether it was found."""
+        kinds = {op.kind for op, _, _ in self.ops}
+        if kinds.isdisjoint(_JOINS) or not kinds <= _JOINED:
+            return False
+        writes = [op for op, _, _ in self.ops if op.kind in WRITES]
+        written = [shape for op in writes if (shape := written_shape(op))]
+        said = [shape for op, _, _ in self.ops if (shape := stated_shape(op)) is not None]
+        shapes = [*written, *said]
+        if len(written) < len(writes) or len({len(shape) for shape in shapes}) != 1:
+            return False
+        counts = {shape[0] for shape in written}
+        known = any(isinstance(shape[0], int) for shape in said)
+        if known or (len(counts) == 1 and self._size(list(counts)) is not None):
+            return False
+        if not all(_joins_rows(op) for op, _, _ in self.ops) or not appends.all_of(writes):
+            return False
+        row = [self._size([shape[axis] for shape in shapes]) for axis in range(1, len(shapes[0]))]
+        self.joined = None not in row
+        self.element = tuple(row) if self.joined else None  # type: ignore[arg-type]
+        return self.joined
+
     def _size(self, alternatives: list[Dim]) -> Dim | None:
         """Return the size of a dimension that ops agree on and that is known where the list is made, else None."""
         known = {dim for dim in alternatives if isinstance(dim, int)}
@@ -115,6 +144,16 @@ def _element_dtype(op: Op) -> DType | None:
         value = op.operands[WRITES[op.kind][0]]
         return None if value is None else value.dtype
     return op.results[_READS[op.kind]].dtype if op.kind in _READS else None
+
+
+def _joins_rows(op: Op) -> bool:
+    """Return False if an op needs the elements of a list apart: for their number, or that of their rows."""
+    if op.kind == "tf.TensorListLength":
+        return all(use.kind == "tf.TensorListSetItem" and use.operands[1] is op.result for use in op.result.uses)
+    if op.kind not in _JOINS:
+        return True
+    shape = stated(op.operands[1]) if op.kind == "tf.TensorListConcatV2" and op.operands[1] is not None else None
+    return not op.results[1].uses and not (shape and isinstance(shape[0], int))
 
 
 def written_shape(op: Op) -> Shape | None:

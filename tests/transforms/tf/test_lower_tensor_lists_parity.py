@@ -251,21 +251,22 @@ def test_a_list_that_is_handed_to_a_function() -> None:
 
 def test_elements_of_different_shapes_are_refused() -> None:
     def uneven(x: tf.Tensor) -> tf.Tensor:
-        array = _array(2, infer_shape=False, element_shape=[None, 3])
-        return array.write(0, x).write(1, tf.concat([x, x], 0)).concat()
+        array = _array(2, infer_shape=False, element_shape=[None, 3], clear_after_read=False)
+        array = array.write(0, x).write(1, tf.concat([x, x], 0))
+        return array.concat() + tf.reduce_sum(array.read(1))
 
     check_refused(uneven, X, match="different shapes|not known where")
     check_refused(uneven, tf.TensorSpec([2, 3]), match="elements of different shapes are written into the list")
 
 
 def test_elements_whose_shape_changes_in_the_loop_are_refused() -> None:
-    def longer(x: tf.Tensor) -> tf.Tensor:
-        array = _array(3, infer_shape=False, element_shape=[None, 3])
+    def longer(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        array = _array(3, infer_shape=False, element_shape=[None, 3], clear_after_read=False)
         for i in tf.range(3):
             tf.autograph.experimental.set_loop_options(shape_invariants=[(x, tf.TensorShape([None, 3]))])
             array = array.write(i, x)
             x = tf.concat([x, x], 0)
-        return array.concat()
+        return array.concat(), tf.reduce_sum(array.read(1))
 
     check_refused(tf.function(longer), X, match="different shapes|not known where")
 

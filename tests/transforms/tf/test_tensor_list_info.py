@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fuseconv.transforms.tf.appended_lists import Appends
 from fuseconv.transforms.tf.tensor_list_info import tensor_lists
 from tests.tf.text_cases import module_of
 
@@ -20,4 +21,5 @@ def test_a_list_and_its_copy_are_one_whose_elements_are_what_is_written() -> Non
     module, _ = module_of(LIST)
     (found,) = tensor_lists(module)
     assert [op.type for op, _, _ in found.ops] == ["TensorListReserve", "TensorListSetItem"]
-    assert found.settle() and found.element == (2, 8) and found.dtype is not None and found.dtype.name == "float32"
+    assert found.settle(Appends(module)) and found.element == (2, 8) and not found.joined
+    assert found.dtype is not None and found.dtype.name == "float32"
