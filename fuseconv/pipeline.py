@@ -105,7 +105,7 @@ OPTIMIZE_LOOPS: Pipeline = (
 FUSE: Pipeline = (
     *COMPOSITES, simplify_control_flow, normalize_loops, *CLEANUP, Repeat((infer_list_elements, canonicalize)),
     raise_rnn_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP,
-    *OPTIMIZE_LOOPS, propagate_splats, canonicalize, fuse_tf_patterns, canonicalize,
+    *OPTIMIZE_LOOPS, *LOWER_LISTS, propagate_splats, canonicalize, fuse_tf_patterns, canonicalize,
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fuseconv.ir import types
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.ir.op_table import OpTable
 from fuseconv.tf.builder import TfBuilder
@@ -16,9 +17,11 @@ from fuseconv.tf.operands import content_of
 Rewrite = Callable[..., Value | Sequence[Value]]
 REWRITES: OpTable[Rewrite] = OpTable()
 _rewrites = REWRITES.declare
-# The same of lists that are only appended to and concatenated: they are the concatenation of their elements.
-JOINED: OpTable[Rewrite] = OpTable()
-_joined = JOINED.declare
+# The same of lists that are only appended to: what was appended so far, stacked, or concatenated.
+_GROWN: OpTable[Rewrite] = OpTable()
+_JOINED: OpTable[Rewrite] = OpTable()
+FORMS = {"stacked": REWRITES, "grown": _GROWN, "joined": _JOINED}
+_grown, _joined = _GROWN.declare, _JOINED.declare
 
 
 @_rewrites()
@@ -26,6 +29,7 @@ def TensorListFromTensor(tf: TfBuilder, op: Op, rank: int, tensor: Value, elemen
     return tensor
 
 
+@_grown()
 @_rewrites()
 def TensorListStack(tf: TfBuilder, op: Op, rank: int, x: Value, element_shape: Value) -> Value:
     return x
@@ -34,7 +38,7 @@ def TensorListStack(tf: TfBuilder, op: Op, rank: int, x: Value, element_shape: V
 @_rewrites()
 def TensorListSetItem(tf: TfBuilder, op: Op, rank: int, x: Value, index: Value, item: Value) -> Value:
     if op.attrs.get("resize_if_index_out_of_bounds"):
-        x = _resized(tf, x, tf.Maximum(tf.size(x), tf.AddV2(index, 1)))
+        x = resized(tf, x, tf.Maximum(tf.size(x), tf.AddV2(index, 1)))
     return tf.XlaDynamicUpdateSlice(x, tf.ExpandDims(item, 0), _begin(tf, index, rank))
 
 
@@ -112,11 +116,11 @@ def TensorListResize(tf: TfBuilder, op: Op, rank: int, x: Value, size: Value) ->
     known, count = content_of(size), None if x.shape is None else x.shape[0]
     if known is not None and isinstance(count, int) and isinstance(known[()], int) and known[()] <= count:
         return tf.Slice(x, [0] * (rank + 1), [int(known[()])] + [-1] * rank)
-    longer = _resized(tf, x, size)
+    longer = resized(tf, x, size)
     return tf.Slice(longer, [0] * (rank + 1), tf.ConcatV2(tf.Reshape(size, [1]), [-1] * rank, 0))
 
 
-def _resized(tf: TfBuilder, x: Value, size: Value) -> Value:
+def resized(tf: TfBuilder, x: Value, size: Value) -> Value:
     """Return x padded with zero elements to at least `size` elements."""
     more = tf.Maximum(tf.Sub(size, tf.size(x)), 0)
     shape = tf.ConcatV2(tf.Reshape(more, [1]), _rest(tf, x), 0)
@@ -134,7 +138,23 @@ def tensor_list_concat(
 
 @_joined("TensorListPushBack", "TensorListSetItem")
 def append_rows(tf: TfBuilder, op: Op, rank: int, x: Value, *index_and_item: Value) -> Value:
-    return tf.ConcatV2(x, index_and_item[-1], 0)
+    item = index_and_item[-1]
+    return _appended(tf, op, x, item, None if item.shape is None else item.shape[1:])
+
+
+@_grown("TensorListPushBack", "TensorListSetItem")
+def append_element(tf: TfBuilder, op: Op, rank: int, x: Value, *index_and_item: Value) -> Value:
+    item = index_and_item[-1]
+    return _appended(tf, op, x, tf.ExpandDims(item, 0), item.shape)
+
+
+def _appended(tf: TfBuilder, op: Op, x: Value, rows: Value, of: Shape | None) -> Value:
+    """Return rows `of` a shape behind those of x, which is told how large a row is as long as it has none.
+
+    If a later one is of another size, TensorFlow does not join them, and RESHAPE refuses the number of elements."""
+    if op.result.shape is None or op.result.shape[1:] != of:
+        x = tf.Reshape(x, tf.ConcatV2(tf.Reshape(tf.size(x), [1]), _rest(tf, rows), 0))
+    return tf.ConcatV2(x, rows, 0)
 
 
 @_joined("TensorListConcat", "TensorListConcatV2")
@@ -143,6 +163,7 @@ def rows_in_all(tf: TfBuilder, op: Op, rank: int, x: Value, *element_shape: Valu
     return [x, tf.Cast(tf.ints([]), dtype=types.INT64)]
 
 
+@_grown("TensorListLength")
 @_joined("TensorListLength")
 def index_of_appended(tf: TfBuilder, op: Op, rank: int, x: Value) -> Value:
     # It is read as the place of an element that is appended, which needs none.

@@ -99,7 +99,6 @@ def size_from_outside_of_a_loop() -> Callable[..., Any]:
     "here",
     "the last row of a sequence that grows is of unknown length",
     spec(1, 2, 4),
-    pending="rows of a list that grows",
 )
 def last_row_of_what_grows() -> Callable[..., Any]:
     kernel = weights(4, 4)

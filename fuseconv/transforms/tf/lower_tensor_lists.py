@@ -11,7 +11,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.reify_dims import DimReifier
-from fuseconv.tf.tensor_list_rules import JOINED, REWRITES, like_rows, zero
+from fuseconv.tf.tensor_list_rules import FORMS, like_rows, resized, zero
 from fuseconv.transforms.tf.appended_lists import Appends
 from fuseconv.transforms.tf.tensor_list_info import (
     MAKERS,
@@ -23,7 +23,7 @@ from fuseconv.transforms.tf.tensor_list_info import (
 )  # fmt: skip
 
 # Of the op that an element of a list is written with, until it is known to be as large as the others: where TensorFlow
-# takes elements of any size, and where it stacks them and so refuses one that is of another.
+# takes elements of any size, and where it refuses one that is of another, as it stacks them or was told their shape.
 _UNCOVERED = Rejection(MIXED)
 UNSURE = Rejection("the size of an element that is written into the list is not known to be that of the others")
 _UPDATE = "tf.XlaDynamicUpdateSlice"
@@ -44,7 +44,7 @@ def lower_tensor_lists(module: Module, report: Report) -> bool:
         _split_empty_lists(module)
         found = tensor_lists(module)
         appends = Appends(module)
-        ready = [each for each in found if each.settle(appends)]
+        ready = [each for each in found if each.settle(appends)] or [each for each in found if each.grow(appends)]
         if ready:
             _rewrite(module, ready, report)
             return True
@@ -116,8 +116,8 @@ def _rewrite(module: Module, lists: list[TensorList], report: Report) -> None:
         assert each.dtype is not None
         for value in each.values:
             value.dtype = each.dtype
-            if each.joined and each.element is not None:
-                value.shape = (fresh("rows"), *each.element)
+            if each.form != "stacked" and each.element is not None:
+                value.shape = (fresh("rows"), *(fresh("row") if dim in each.open else dim for dim in each.element))
             elif value.shape is not None and each.element is not None:
                 value.shape = (value.shape[0], *each.element)
     kinds = {op.kind for op in made}
@@ -139,13 +139,15 @@ def _rewritten(tf: TfBuilder, op: Op, of: TensorList, graph: Graph) -> list[Valu
     assert of.element is not None and of.dtype is not None
     if op.kind in MAKERS:
         index = MAKERS[op.kind]
-        count = tf.ints(0) if index is None or of.joined else op.operands[index]
+        count = tf.ints(0) if index is None or of.form != "stacked" else op.operands[index]
         sizes = DimReifier(values_before(graph, len(graph.ops)))
-        dims = [tf.ints(dim) if isinstance(dim, int) else sizes.build(tf, dim) for dim in of.element]
+        known = [0 if dim in of.open else dim for dim in of.element]
+        dims = [tf.ints(dim) if isinstance(dim, int) else sizes.build(tf, dim) for dim in known]
         shape = tf.add("Pack", [count, *dims], {}, types.INT32)
         return [tf.Fill(shape, zero(of.dtype), dtype=of.dtype)]
-    rules = JOINED if of.joined else REWRITES
-    made = rules[op.type](tf, op, len(of.element), *op.operands)
-    if op.kind == "tf.TensorListSetItem" and not of.joined:
-        tf.out[-1].rejection = UNSURE if of.is_stacked() else _UNCOVERED
+    made = FORMS[of.form][op.type](tf, op, len(of.element), *op.operands)
+    if op.kind == "tf.TensorListSetItem" and of.form == "stacked":
+        tf.out[-1].rejection = UNSURE if of.uniform else _UNCOVERED
+    if isinstance(made, Value) and op.kind == "tf.TensorListStack" and of.count:
+        made = resized(tf, made, tf.ints(of.count))
     return [made] if isinstance(made, Value) else list(made)

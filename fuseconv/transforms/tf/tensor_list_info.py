@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Dim, Shape, fresh, is_static
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.ir.types import DType
 from fuseconv.tf.operands import content_of
@@ -39,9 +41,10 @@ STATES = {
 }  # fmt: skip
 # Ops that take elements of one shape only.
 _STACKS = frozenset({"tf.TensorListGather", "tf.TensorListStack"})
-# Ops that join elements of any number of rows, and those that a list may have to which elements are only appended.
 _JOINS = frozenset({"tf.TensorListConcat", "tf.TensorListConcatV2"})
-_JOINED = frozenset(MAKERS) | _JOINS | {"tf.TensorListLength", "tf.TensorListPushBack", "tf.TensorListSetItem"}
+# What becomes of a list to which elements were only appended, and the ops that such a list may have.
+_ENDS = _JOINS | {"tf.TensorListStack"}
+_GROWN = frozenset(MAKERS) | _ENDS | {"tf.TensorListLength", "tf.TensorListPushBack", "tf.TensorListSetItem"}
 _NO_SHAPE = "the shape of its elements is not known where the list is made"
 MIXED = "elements of different shapes are written into the list"
 
@@ -49,8 +52,12 @@ MIXED = "elements of different shapes are written into the list"
 class TensorList:
     """The values, of all graphs, that can be one and the same list, and the ops on them.
 
-    ops: each with its graph and where it stands there. why: why the list cannot become a tensor. joined: it becomes the
-    tensor of its elements one behind the other, not stacked; `element` is then the shape of a row of these."""
+    ops: each with its graph and where it stands there. why: why the list cannot become a tensor. uniform:
+    TensorFlow refuses elements of several shapes: they are stacked, or their shape is stated where the list is made.
+
+    element: the shape of what the tensor has one behind the other. form: "stacked", elements, as many as the list has;
+    "grown", those that were appended so far; "joined", the rows of these. open: sizes of such an element that nothing
+    tells where the list is made. count: how many elements a grown list has at least when it is stacked."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
@@ -58,22 +65,84 @@ class TensorList:
         self.dtype: DType | None = None
         self.element: Shape | None = None
         self.why = ""
-        self.joined = False
+        self.form = "stacked"
+        self.uniform = False
+        self.open: frozenset[Dim] = frozenset()
+        self.count = 0
 
     def settle(self, appends: Appends) -> bool:
-        """Find the type and shape of the elements; return False if that, or something else, is in the way."""
+        """Find the type and shape of the elements; return False if that, or something else, is in the way, or they may
+        have different numbers of rows where `grow` knows a form for that."""
         if any(value.shape == () for value in self.values):
             self.why = "it is made of a scalar, which has no length"
         if not self.why:
             self._find_dtype()
-        if not self.why and not self._find_row(appends):
+        if not self.why:
             self._find_shape()
+        if not self.why and self._is_ragged() and self._is_appended(appends):
+            self.why = MIXED
+        self.uniform = self._is_uniform()
         return not self.why
 
-    def is_stacked(self) -> bool:
-        """Return whether elements of several shapes would be refused: they are stacked, and never concatenated."""
-        kinds = {op.kind for op, _, _ in self.ops}
-        return not kinds.isdisjoint(_STACKS) and kinds.isdisjoint(_JOINS)
+    def _kinds(self) -> set[str]:
+        return {op.kind for op, _, _ in self.ops}
+
+    def _is_ragged(self) -> bool:
+        counts = {shape[0] for op, _, _ in self.ops if op.kind in WRITES and (shape := written_shape(op))}
+        return len(counts) > 1 and not self._kinds().isdisjoint(_JOINS)
+
+    def _is_uniform(self) -> bool:
+        if not self._kinds().isdisjoint(_STACKS | _JOINS):
+            rows = [written_shape(op) for op, _, _ in self.ops if op.kind in WRITES]
+            counts = {shape[0] if shape else None for shape in rows}
+            # Elements that are joined may differ in their numbers of rows, and nothing else.
+            if self._kinds().isdisjoint(_JOINS) or (len(counts) == 1 and isinstance(next(iter(counts)), int)):
+                return True
+        handles = [
+            (op, [v for v in op.operands if v is not None and v.dtype is types.VARIANT]) for op, _, _ in self.ops
+        ]
+        origins = [op for op, taken in handles if not taken]
+        return bool(origins) and all(is_static(stated_shape(op)) for op in origins)
+
+    def _is_appended(self, appends: Appends) -> bool:
+        """Return whether the list is written in order, and nothing but stacked or concatenated in the end."""
+        kinds, writes = self._kinds(), [op for op, _, _ in self.ops if op.kind in WRITES]
+        ends = kinds & _ENDS
+        if len(ends) != 1 or not kinds <= _GROWN or not all(_takes_all(op) for op, _, _ in self.ops):
+            return False
+        if ends == {"tf.TensorListStack"} and self._least() is None:
+            return False
+        return appends.all_of(writes)
+
+    def _least(self) -> int | None:
+        """Return with how many elements the list is made, which are zeros unless they are written."""
+        counts = {op.operands[place] if place is not None else None for op, place in self._makers()}
+        known = [content_of(count) if count is not None else np.array(0) for count in counts]
+        numbers = {None if n is None else n[()] for n in known}
+        (number,) = numbers if len(numbers) == 1 else (None,)
+        return number if isinstance(number, int) else None
+
+    def _makers(self) -> list[tuple[Op, int | None]]:
+        return [(op, MAKERS[op.kind]) for op, _, _ in self.ops if op.kind in MAKERS]
+
+    def grow(self, appends: Appends) -> bool:
+        """Find a form for a list that is not settled: what was appended so far. Return whether there is one."""
+        if self.dtype is None or self.why not in (MIXED, _NO_SHAPE) or not self._is_appended(appends):
+            return False
+        written = [written_shape(op) for op, _, _ in self.ops if op.kind in WRITES]
+        said = [shape for op, _, _ in self.ops if (shape := stated_shape(op)) is not None]
+        shapes = [*filter(None, written), *said]
+        if not written or None in written or len({len(shape) for shape in shapes}) != 1:
+            return False
+        self.form = "grown" if self._kinds().isdisjoint(_JOINS) else "joined"
+        axes = list(zip(*shapes))[self.form == "joined" :]
+        if any(len({size for size in axis if isinstance(size, int)}) > 1 for axis in axes):
+            return False
+        sizes = [self._size(list(axis)) for axis in axes]
+        self.element = tuple(fresh("element") if size is None else size for size in sizes)
+        self.open = frozenset(dim for dim, size in zip(self.element, sizes) if size is None)
+        self.count, self.why = self._least() or 0, ""
+        return True
 
     def _find_dtype(self) -> None:
         found = {dtype for op, _, _ in self.ops if (dtype := _element_dtype(op)) is not None}
@@ -102,29 +171,6 @@ class TensorList:
         else:
             self.element = ()
 
-    def _find_row(self, appends: Appends) -> bool:
-        """Find the shape of a row if elements of different numbers of rows are appended, and joined in the end; return
-        whether it was found."""
-        kinds = {op.kind for op, _, _ in self.ops}
-        if kinds.isdisjoint(_JOINS) or not kinds <= _JOINED:
-            return False
-        writes = [op for op, _, _ in self.ops if op.kind in WRITES]
-        written = [shape for op in writes if (shape := written_shape(op))]
-        said = [shape for op, _, _ in self.ops if (shape := stated_shape(op)) is not None]
-        shapes = [*written, *said]
-        if len(written) < len(writes) or len({len(shape) for shape in shapes}) != 1:
-            return False
-        counts = {shape[0] for shape in written}
-        known = any(isinstance(shape[0], int) for shape in said)
-        if known or (len(counts) == 1 and self._size(list(counts)) is not None):
-            return False
-        if not all(_joins_rows(op) for op, _, _ in self.ops) or not appends.all_of(writes):
-            return False
-        row = [self._size([shape[axis] for shape in shapes]) for axis in range(1, len(shapes[0]))]
-        self.joined = None not in row
-        self.element = tuple(row) if self.joined else None  # type: ignore[arg-type]
-        return self.joined
-
     def _size(self, alternatives: list[Dim]) -> Dim | None:
         """Return the size of a dimension that ops agree on and that is known where the list is made, else None."""
         known = {dim for dim in alternatives if isinstance(dim, int)}
@@ -146,7 +192,7 @@ def _element_dtype(op: Op) -> DType | None:
     return op.results[_READS[op.kind]].dtype if op.kind in _READS else None
 
 
-def _joins_rows(op: Op) -> bool:
+def _takes_all(op: Op) -> bool:
     """Return False if an op needs the elements of a list apart: for their number, or that of their rows."""
     if op.kind == "tf.TensorListLength":
         return all(use.kind == "tf.TensorListSetItem" and use.operands[1] is op.result for use in op.result.uses)

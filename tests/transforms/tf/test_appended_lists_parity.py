@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -120,6 +121,55 @@ def test_a_pyramid_of_images() -> None:
         return points.concat(), places.concat()
 
     check(tf.function(fn), tf.TensorSpec([1, None, None, 3]), batches=(6, 9))
+
+
+def grown(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """A sequence with its last row once more, of a row for sure only if there was one."""
+    row = tf.tanh(x[:, -1:, :] * 0.7)
+    return row, tf.concat([x, row], 1)
+
+
+def test_rows_of_a_size_that_only_the_loop_knows() -> None:
+    def stacked(x: tf.Tensor) -> tf.Tensor:
+        rows = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+        for i in tf.range(6):
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(x, tf.TensorShape([None, None, 4]))])
+            row, x = grown(x)
+            rows = rows.write(i, row)
+            if tf.reduce_sum(row) > 1.5:
+                break
+        return rows.stack()
+
+    assert "WHILE" in check(tf.function(stacked), tf.TensorSpec([None, None, 4]), static=False).ops
+
+
+def test_a_stack_of_fewer_rows_than_there_is_room_for_has_zeros() -> None:
+    def stacked(x: tf.Tensor) -> tf.Tensor:
+        rows = tf.TensorArray(tf.float32, 6)
+        for i in tf.range(6):
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(x, tf.TensorShape([None, None, 4]))])
+            row, x = grown(x)
+            rows = rows.write(i, row)
+            if i > 2:
+                break
+        return rows.stack()
+
+    check(tf.function(stacked), tf.TensorSpec([None, None, 4]), static=False)
+
+
+@pytest.mark.parametrize("stated", [None, [1, 1, 4]])
+def test_rows_that_are_concatenated(stated: list[int] | None) -> None:
+    kernel = tf.constant(np.random.default_rng(0).standard_normal((4, 4)), tf.float32)
+
+    def joined(x: tf.Tensor) -> tf.Tensor:
+        rows = tf.TensorArray(tf.float32, 3, infer_shape=False, element_shape=stated)
+        for i in tf.range(3):
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(x, tf.TensorShape([1, None, 4]))])
+            row, x = grown(x @ kernel)
+            rows = rows.write(i, row)
+        return rows.concat()
+
+    check(tf.function(joined), tf.TensorSpec([1, None, 4]), batches=(1,), static=False)
 
 
 def backwards(x: tf.Tensor) -> tf.Tensor:

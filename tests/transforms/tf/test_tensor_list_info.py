@@ -21,5 +21,5 @@ def test_a_list_and_its_copy_are_one_whose_elements_are_what_is_written() -> Non
     module, _ = module_of(LIST)
     (found,) = tensor_lists(module)
     assert [op.type for op, _, _ in found.ops] == ["TensorListReserve", "TensorListSetItem"]
-    assert found.settle(Appends(module)) and found.element == (2, 8) and not found.joined
+    assert found.settle(Appends(module)) and found.element == (2, 8) and found.form == "stacked"
     assert found.dtype is not None and found.dtype.name == "float32"
