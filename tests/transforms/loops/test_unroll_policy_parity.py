@@ -234,3 +234,45 @@ def test_written_by_hand(loop: Callable, mode: str) -> None:
 def test_written_by_hand_with_a_time_that_is_not_known() -> None:
     converted = check(tf.function(batch_major), DYNAMIC, static=False)
     assert fully_connected(converted) == 1
+
+
+def _weights(*shape: int) -> np.ndarray:
+    return (np.random.default_rng(sum(shape)).standard_normal(shape) / shape[0] ** 0.5).astype(np.float32)
+
+
+def _decoded(embedding: np.ndarray, tokens: tf.Tensor, layers: int) -> tf.Tensor:
+    """The states of a decoder without masks; some 30 ops a layer."""
+    h = tf.gather(embedding, tokens)
+    for layer in range(layers):
+        query, key, value, out = (h @ _weights(8, 8 + layer + i)[:, :8] for i in range(4))
+        h = h + tf.nn.softmax(tf.matmul(query, key, transpose_b=True)) @ value * tf.sigmoid(out)
+        mean = tf.reduce_mean(h, -1, keepdims=True)
+        h = (h - mean) * tf.math.rsqrt(tf.reduce_mean((h - mean) ** 2, -1, keepdims=True) + 1e-3)
+        h = h + tf.tanh(tf.nn.softplus(h @ _weights(8, 16)) @ _weights(16, 8))
+    return h
+
+
+@pytest.mark.parametrize(("layers", "grows", "loops"), [(1, False, 0), (4, False, 1), (4, True, 0)])
+def test_a_decoder_of_many_ops_stays_a_loop_unless_it_grows(layers: int, grows: bool, loops: int) -> None:
+    embedding = _weights(11, 8)
+
+    def buffered(tokens: tf.Tensor) -> tf.Tensor:
+        tokens = tf.pad(tokens, [[0, 0], [0, 6]])
+        for i in tf.range(6):
+            h = tf.gather(_decoded(embedding, tokens, layers), i, axis=1)
+            chosen = tf.argmax(h @ embedding.T, -1, output_type=tf.int32)
+            tokens = tf.where(tf.range(7) == i + 1, chosen[:, None], tokens)
+        return tokens
+
+    def growing(tokens: tf.Tensor) -> tf.Tensor:
+        for _ in tf.range(6):
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(tokens, tf.TensorShape([2, None]))])
+            h = _decoded(embedding, tokens, layers)[:, -1]
+            chosen = tf.argmax(h @ embedding.T, -1, output_type=tf.int32)
+            tokens = tf.concat([tokens, chosen[:, None]], 1)
+        return tokens
+
+    tokens = np.array([[3], [7]], np.int32)
+    spec = tf.TensorSpec([2, 1], tf.int32)
+    converted = check(tf.function(growing if grows else buffered), spec, inputs=[tokens], static=False)
+    assert converted.ops.count("WHILE") == loops
