@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim
+from fuseconv.ir.dims import Dim, ceildiv, fresh
 from fuseconv.ir.graph import Value
-from fuseconv.lower.rules import Lowering, Unsupported, constant_of, lowers, require
+from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.data_format import (
     channels_last,
     explicit_pads,
@@ -72,7 +72,8 @@ def MaxPoolWithArgmax(tfl, x, *, ksize, strides, padding, include_batch_in_index
     kernel, stride = spatial_values(ksize, "NHWC"), spatial_values(strides, "NHWC")
     batch, *inner = shape_of(x, 4)
     height, width, channels = static_dims(inner, "height, width and channels")
-    pads = _pads((height, width), kernel, stride, padding)
+    same = [same_pads(*window) for window in zip((height, width), kernel, stride)]
+    pads = [each if each and padding == "SAME" else (0, 0) for each in same]
     windows = _windows(tfl, pad(tfl, x, pads, -np.inf), kernel, stride)
     # The first of equal elements is the maximum, in TensorFlow and in ARG_MAX.
     which = tfl.arg_max(tfl.pack(*windows, axis=4), np.array(4, np.int32), output_type="INT32")
@@ -105,8 +106,11 @@ def _max_pool(
     """Return the maximum of each window of x [n,h,w,c]; wide integers, which the kernel lacks, by MAXIMUMs of
     slices."""
     if x.dtype in (types.INT32, types.INT64):
-        pads = pads or _pads(shape_of(x)[1:3], kernel, stride, padding)
-        x = pad(tfl, x, pads, int(np.iinfo(x.dtype.numpy).min))
+        lowest = int(np.iinfo(x.dtype.numpy).min)
+        if not pads and padding == "SAME":
+            x = _padded_same(tfl, x, kernel, stride, lowest)
+        else:
+            x = pad(tfl, x, pads or [(0, 0), (0, 0)], lowest)
         return functools.reduce(tfl.maximum, _windows(tfl, x, kernel, stride))
     wide = promote(tfl, x, (types.FLOAT32,))
     wide, padding = padded(tfl, wide, padding, pads, [(k, s, 1) for k, s in zip(kernel, stride)], -np.inf)
@@ -126,14 +130,23 @@ def _pool_3d(
     return to_data_format(tfl, reshape(tfl, columns, [n, shape_of(columns)[1], h, w, c], x, rows), data_format)
 
 
-def _pads(sizes: Sequence, kernel: Sequence[int], stride: Sequence[int], padding: str) -> list[tuple[int, int]]:
-    """Return the (before, after) padding of each spatial dimension. Refuses what depends on an unknown size."""
-    if padding == "VALID":
-        return [(0, 0)] * len(kernel)
-    pads = [same_pads(*window) for window in zip(sizes, kernel, stride)]
-    if None in pads:
-        raise Unsupported("SAME padding with strides depends on a size that is not known")
-    return pads  # type: ignore[return-value]
+def _padded_same(tfl: Lowering, x: Value, kernel: Sequence[int], stride: Sequence[int], value: int) -> Value:
+    """Return x [n,h,w,c] padded as SAME pads it, by as much as its run-time sizes ask for where they are not known."""
+    sizes = shape_of(x, 4)[1:3]
+    known = [same_pads(*window) for window in zip(sizes, kernel, stride)]
+    if None not in known:
+        return pad(tfl, x, known, value)  # type: ignore[arg-type]
+    none = tfl.ints([0])
+    rows, padded_sizes = [none, none], []
+    for size, window, step in zip(sizes, kernel, stride):
+        total = tfl.maximum(dim_vector(tfl, ceildiv(size, step) * step - step + window - size, x), none)
+        before = tfl.floor_div(total, tfl.ints([2]))
+        rows += [before, tfl.sub(total, before)]
+        padded_sizes.append(ceildiv(size, step) * step - step + window if window >= step else fresh("padded"))
+    paddings = tfl.reshape(tfl.concatenation(*rows, none, none, axis=0), [4, 2])
+    y = tfl.padv2(x, paddings, np.array(value, x.dtype.numpy))
+    y.shape = (shape_of(x)[0], *padded_sizes, shape_of(x)[3])
+    return y
 
 
 def _windows(tfl: Lowering, x: Value, kernel: Sequence[int], stride: Sequence[int]) -> list[Value]:

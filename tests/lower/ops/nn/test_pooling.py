@@ -60,14 +60,18 @@ def test_max_pool_of_wide_integers_and_unknown_size():
     check(layer, images(None, None, None, 3, dtype=tf.int32))
 
 
+@pytest.mark.parametrize(("window", "step"), [((3, 2), (2, 2)), ((1, 2), (3, 4)), ((5, 3), (1, 2))])
+def test_max_pool_of_wide_integers_and_unknown_size_that_is_padded(window, step):
+    def layer(x):
+        return tf.raw_ops.MaxPool(input=x, ksize=[1, *window, 1], strides=[1, *step, 1], padding="SAME")
+
+    check(layer, images(None, None, 8, 3, dtype=tf.int32))
+    check(layer, images(2, 9, None, 3, dtype=tf.int64), batches=(2, 3, 4))
+
+
 def test_what_pools_refuse():
     check_refused(lambda x: tf.nn.avg_pool2d(x, 2, 2, "SAME"), images(2, 9, 8, 3, dtype=tf.float64), match="float64")
     check_refused(lambda x: tf.nn.max_pool(x, [1, 1, 1, 3], [1, 1, 1, 3], "SAME"), images(2, 9, 8, 3), match="channels")
-
-    def layer(x):
-        return tf.raw_ops.MaxPool(input=x, ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
-
-    check_refused(layer, images(None, None, 8, 3, dtype=tf.int32), match="size that is not known")
 
 
 @pytest.mark.parametrize("pool", [tf.nn.avg_pool3d, tf.nn.max_pool3d])
