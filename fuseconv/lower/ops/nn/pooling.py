@@ -139,7 +139,9 @@ def _padded_same(tfl: Lowering, x: Value, kernel: Sequence[int], stride: Sequenc
     none = tfl.ints([0])
     rows, padded_sizes = [none, none], []
     for size, window, step in zip(sizes, kernel, stride):
-        total = tfl.maximum(dim_vector(tfl, ceildiv(size, step) * step - step + window - size, x), none)
+        given = dim_vector(tfl, size, x)
+        rounded = tfl.mul(tfl.floor_div(tfl.add(given, step - 1), tfl.ints([step])), tfl.ints([step]))
+        total = tfl.maximum(tfl.sub(tfl.add(rounded, window - step), given), none)
         before = tfl.floor_div(total, tfl.ints([2]))
         rows += [before, tfl.sub(total, before)]
         padded_sizes.append(ceildiv(size, step) * step - step + window if window >= step else fresh("padded"))

@@ -67,6 +67,8 @@ def test_max_pool_of_wide_integers_and_unknown_size_that_is_padded(window, step)
 
     check(layer, images(None, None, 8, 3, dtype=tf.int32))
     check(layer, images(2, 9, None, 3, dtype=tf.int64), batches=(2, 3, 4))
+    # A size of which only the whole can be read off.
+    check(lambda x: layer(tf.concat([x[:, :1], x[:, ::3]], 1)), images(None, None, 8, 3, dtype=tf.int32))
 
 
 def test_what_pools_refuse():
