@@ -231,8 +231,9 @@ def _present(order: Labels, term: _Term) -> Labels:
 
 
 def _layouts(a: _Term, b: _Term, output: Labels) -> Iterator[_Layout]:
-    """Return every layout that keeps the order that a group's labels have in an operand or in the result. The
-    dimensions of an ellipsis may all be a batch's, along which an operand that lacks them is broadcast."""
+    """Return every layout that keeps the order that a group's labels have in an operand or in the result. A batch may
+    have dimensions that an operand lacks and is broadcast along: those of an ellipsis, and those before the others in
+    the result, as of bhid,hjd->bhij."""
 
     def orders(group: set[Label], *by: Sequence[Label]) -> list[Labels]:
         return list(dict.fromkeys(tuple(label for label in labels if label in group) for labels in by))
@@ -240,9 +241,13 @@ def _layouts(a: _Term, b: _Term, output: Labels) -> Iterator[_Layout]:
     shared = set(a.labels) & set(b.labels)
     contracted = shared - set(output)
     batches = [shared - contracted]
-    broadcast = batches[0] | {label for label in output if isinstance(label, int)}
-    if batches[0] < broadcast and len(broadcast) <= _MOST_BATCHES:
-        batches.append(broadcast)
+    leading = {label for label in output if batches[0] & {*output[output.index(label) :]}}
+    rows = [set(term.labels) - shared for term in (a, b)]
+    for more in ({label for label in output if isinstance(label, int)}, leading):
+        broadcast = batches[0] | more
+        matrices = more is not leading or all(not own or own - leading for own in rows)
+        if batches[0] < broadcast and len(broadcast) <= _MOST_BATCHES and matrices:
+            batches.append(broadcast)
     for batch, (swap, left, right) in itertools.product(batches, ((False, a, b), (True, b, a))):
         yield from itertools.starmap(
             _Layout,

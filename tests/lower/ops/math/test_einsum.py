@@ -69,6 +69,25 @@ def test_a_batched_product(equation, left, right, transposes):
 
 
 @pytest.mark.parametrize(
+    ("equation", "shape", "weights_shape", "ops"),
+    [
+        ("bhid,jhd->bhij", (None, 2, 3, 4), (5, 2, 4), ["BATCH_MATMUL"]),
+        ("bhij,hjd->bhid", (None, 2, 3, 5), (2, 5, 4), ["BATCH_MATMUL"]),
+        ("nchw,cwd->nchd", (None, 3, 4, 5), (3, 5, 2), ["BATCH_MATMUL"]),
+        ("abhid,hdj->abhij", (None, 3, 2, 3, 4), (2, 4, 5), ["BATCH_MATMUL"]),
+        ("bqhd,khd->bhqk", (None, 3, 2, 4), (5, 2, 4), ["TRANSPOSE", "BATCH_MATMUL"]),
+        ("ibnd,jnd->bnij", (3, None, 2, 4), (5, 2, 4), ["TRANSPOSE", "BATCH_MATMUL"]),
+        # Each matrix would be one row, for which all weights are read.
+        ("bhd,jhd->bhj", (None, 2, 4), (5, 2, 4), ["TRANSPOSE", "BATCH_MATMUL", "TRANSPOSE"]),
+    ],
+)
+def test_positions_are_broadcast_along_the_batch(equation, shape, weights_shape, ops):
+    w = weights(*weights_shape)
+    check(lambda x: tf.einsum(equation, x, w), spec(*shape), ops=ops)
+    check(lambda x, y: tf.einsum(equation, x, y), spec(*shape), spec(*weights_shape))
+
+
+@pytest.mark.parametrize(
     ("equation", "left", "right"),
     [
         ("ij,ij->ij", (None, 4), (None, 4)),
