@@ -6,6 +6,7 @@ the last dimensions, but for a main diagonal.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 
@@ -90,13 +91,19 @@ def DiagPart(tfl, x):
 
 @lowers("MatrixBandPart", "BatchMatrixBandPart")
 def MatrixBandPart(tfl, x, num_lower, num_upper):
-    """SELECT_V2 of the band, else 0."""
+    """SELECT_V2 of the band, else 0. A negative number keeps its whole side."""
     rows, columns = (_size(tfl, x, axis) for axis in (-2, -1))
-    # Where a number is negative, the whole side is kept: nothing is further off than the size.
     offset = tfl.sub(_count(tfl, columns), tfl.expand_dims(_count(tfl, rows), scalar(1, types.INT32)))
-    below = tfl.less_equal(tfl.neg(offset), _width(tfl, num_lower, rows))
-    above = tfl.less_equal(offset, _width(tfl, num_upper, columns))
-    return select(tfl, tfl.logical_and(below, above), x, 0)
+    band = []
+    if not _keeps_all(num_lower):
+        band.append(tfl.less_equal(tfl.neg(offset), _width(tfl, num_lower, rows)))
+    if not _keeps_all(num_upper):
+        band.append(tfl.less_equal(offset, _width(tfl, num_upper, columns)))
+    return select(tfl, functools.reduce(tfl.logical_and, band), x, 0) if band else x
+
+
+def _keeps_all(number: Value) -> bool:
+    return number.data is not None and bool(number.data < 0)
 
 
 def _size(tfl: Lowering, x: Value, axis: int) -> Value:
@@ -115,9 +122,9 @@ def _count(tfl: Lowering, size: Value) -> Value:
 
 
 def _width(tfl: Lowering, number: Value, size: Value) -> Value:
-    """Return how far from the diagonal elements are kept, as an int32 scalar."""
+    """Return how far from the diagonal elements are kept, as an int32 scalar: up to the size where any are."""
     if number.data is not None:
-        return scalar(number.data, types.INT32) if number.data >= 0 else size
+        return scalar(number.data, types.INT32)
     number = cast(tfl, number, types.INT32)
     return tfl.select_v2(tfl.less(number, 0), size, number)
 

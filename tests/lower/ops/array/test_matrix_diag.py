@@ -69,6 +69,12 @@ def test_band(below, above):
     check(tf.linalg.band_part, spec(4, 5), number, number, inputs=[x, *widths])
 
 
+def test_a_side_that_is_kept_whole_is_not_compared():
+    ops = check(lambda x: tf.linalg.band_part(x, -1, 0), spec(None, None, 4), static=False).ops
+    assert ops.count("LESS_EQUAL") == 1 and "LOGICAL_AND" not in ops and "NEG" not in ops
+    check(lambda x: tf.tanh(tf.linalg.band_part(x, -1, -1)), spec(None, None, 4), ops=["TANH"], static=False)
+
+
 @pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.int64], ids=lambda t: t.name)
 def test_diagonals_of_whole_tensors(dtype):
     check(lambda x: tf.raw_ops.Diag(diagonal=x), tf.TensorSpec([4], dtype))
