@@ -1,4 +1,5 @@
-"""max(x, a * x), relu(x) - a * relu(-x) and where(x > 0, x, a * x) -> LEAKY_RELU, or PRELU with a slope a channel."""
+"""max(x, a * x), relu(x) - a * relu(-x), relu(x) + a * min(x, 0) and where(x > 0, x, a * x) -> LEAKY_RELU, or PRELU
+with a slope a channel."""
 
 from __future__ import annotations
 
@@ -20,6 +21,14 @@ def maximum(tf: Any, x: Any, a: Constant) -> Term:
 def two_sides(tf: Any, x: Any, a: Any) -> Term:
     negative = tf.Relu(tf.Neg(x))
     return tf.Sub(tf.Relu(x), tf.Mul(a, negative)) | tf.AddV2(tf.Relu(x), tf.Mul(tf.Neg(a), negative))
+
+
+@pattern
+def two_parts(tf: Any, x: Any, a: Any) -> Term:
+    positive = tf.Relu(x) | tf.Maximum(x, 0.0)
+    below, twice = tf.Minimum(x, 0.0), tf.Sub(x, tf.Abs(x))
+    half = tf.Mul(tf.Mul(a, twice), 0.5) | tf.Mul(a, tf.Mul(twice, 0.5))
+    return tf.AddV2(positive, tf.Mul(a, below) | half)
 
 
 @pattern
@@ -54,7 +63,7 @@ def rewrite_maximum(tfl: Builder, m: Match) -> Value:
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
-    """relu(x) - a * relu(-x) and where(x > 0, x, a * x) -> LEAKY_RELU or PRELU."""
+    """relu(x) - a * relu(-x), relu(x) + a * min(x, 0) and where(x > 0, x, a * x) -> LEAKY_RELU or PRELU."""
     return _leaky(tfl, m.x, m.a if m.negated is None else tfl.const(-m.a.data))
 
 
@@ -71,5 +80,5 @@ def _stretches_to(inner: tuple, outer: tuple) -> bool:
 
 FUSIONS = [
     Fusion("leaky_relu", "LEAKY_RELU", maximum, rewrite_maximum, check_maximum),
-    Fusion("prelu", "PRELU", (two_sides, two_sides_negated, selected), rewrite, check),
+    Fusion("prelu", "PRELU", (two_sides, two_sides_negated, two_parts, selected), rewrite, check),
 ]

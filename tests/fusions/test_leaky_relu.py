@@ -34,6 +34,27 @@ def test_keras_form(slopes):
     check(lambda x: tf.nn.relu(x) - slopes * tf.nn.relu(-x), X, ops=[op], static=False)
 
 
+@pytest.mark.parametrize("slopes", [SLOPES, STEEP, np.float32(0.3)])
+def test_two_parts(slopes):
+    op = "PRELU" if slopes.size > 1 else "LEAKY_RELU"
+    for form in (
+        lambda x: tf.maximum(x, 0.0) + slopes * tf.minimum(x, 0.0),
+        lambda x: tf.nn.relu(x) + slopes * (x - tf.abs(x)) * 0.5,
+        lambda x: slopes * (0.5 * (x - tf.abs(x))) + tf.nn.relu(x),
+    ):
+        check(form, X, ops=[op], static=False)
+
+
+def test_other_parts_stay():
+    for form in (
+        lambda x: tf.nn.relu(x) + SLOPES * tf.minimum(x, 1.0),
+        lambda x: tf.nn.relu(x) + SLOPES * tf.minimum(x + 1, 0.0),
+        lambda x: tf.nn.relu(x) + SLOPES * (x - tf.abs(x)) * 0.25,
+        lambda x: tf.nn.relu(x) + SLOPES * (tf.abs(x) - x) * 0.5,
+    ):
+        assert "PRELU" not in check(form, X, static=False).ops
+
+
 def test_keras_layer():
     import keras
 
