@@ -1,4 +1,4 @@
-"""Reshapes around a dense layer -> none: FULLY_CONNECTED reads any shape row by row, and can keep dimensions."""
+"""Reshapes around a dense layer -> none, or one: FULLY_CONNECTED reads any shape by rows, and can keep dimensions."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ def behind(tfl: Any, x: Any) -> Term:
 @pattern
 def before(tfl: Any, x: Any) -> Term:
     return tfl.FULLY_CONNECTED(tfl[RESHAPES](x, ..., name="reshape", shared=True), ..., name="dense")
+
+
+@pattern
+def around(tfl: Any, x: Any) -> Term:
+    dense = tfl.FULLY_CONNECTED(tfl[RESHAPES](x, ..., name="reshape", shared=True), ..., name="dense")
+    return tfl.RESHAPE(dense, ..., name="last")
 
 
 def check_behind(m: Match) -> None:
@@ -49,6 +55,22 @@ def rewrite_before(tfl: Builder, m: Match) -> Value:
     return tfl.op("FULLY_CONNECTED", (m.x, *m.dense.operands[1:]), m.dense.attrs)[0]
 
 
+def check_around(m: Match) -> None:
+    m.require(_rows_are_whole(m), "the rows of the weights are not the last dimension of the data")
+    m.require((m.x.rank or 0) <= RANK["FULLY_CONNECTED"], "FULLY_CONNECTED takes fewer dimensions")
+    for reader in m.reshape.result.uses:
+        m.require(reader.kind == "tfl.FULLY_CONNECTED", "others than dense layers read it")
+        reshaped = all(behind.kind == "tfl.RESHAPE" for behind in reader.result.uses)
+        m.require(reshaped, "a dense layer's result is read as it is")
+
+
+def rewrite_around(tfl: Builder, m: Match) -> Value:
+    """RESHAPE before and behind a dense layer -> the one behind: FULLY_CONNECTED reads any shape row by row."""
+    attrs = {key: value for key, value in m.dense.attrs.items() if key != "keep_num_dims"}
+    dense = tfl.op("FULLY_CONNECTED", (m.x, *m.dense.operands[1:]), attrs)[0]
+    return tfl.op("RESHAPE", (dense, *m.last.operands[1:]), m.last.attrs)[0]
+
+
 def _rows_are_whole(m: Match) -> bool:
     """Return True if the last dimension of the dense layer's data is the input size of its weights."""
     data, weights = m.dense.operands[0].shape, m.dense.operands[1].shape
@@ -58,4 +80,5 @@ def _rows_are_whole(m: Match) -> bool:
 FUSIONS = [
     Fusion("dense_keeps_dimensions", "FULLY_CONNECTED", behind, rewrite_behind, check_behind),
     Fusion("dense_reads_any_shape", "FULLY_CONNECTED", before, rewrite_before, check_before),
+    Fusion("dense_needs_one_reshape", "FULLY_CONNECTED", around, rewrite_around, check_around),
 ]

@@ -50,3 +50,25 @@ def test_other_readers_keep_the_reshape():
 
 def test_other_dimensions_keep_the_reshape():
     check(lambda x: tf.reshape(flat(x), [-1, 5, 3, 6]), X, ops=["FULLY_CONNECTED", "RESHAPE"], static=False)
+
+
+def windows(x):
+    """Rows of windows of 2 by 2, as Swin Transformers partition images."""
+    x = tf.reshape(x, [-1, 2, 2, 3, 2, 4])
+    return tf.reshape(tf.transpose(x, [0, 1, 3, 2, 4, 5]), [-1, 4, 4])
+
+
+def heads(x, w):
+    return tf.reshape(tf.tensordot(x, w, 1), [-1, 4, 2, 3])
+
+
+def test_several_layers_share_no_reshape():
+    image = tf.TensorSpec([None, 4, 6, 4])
+    ops = ["RESHAPE", "TRANSPOSE", *["FULLY_CONNECTED", "RESHAPE"] * 2, "MUL"]
+    check(lambda x: heads(windows(x), W) * heads(windows(x), -2 * W), image, ops=ops)
+
+
+def test_a_result_that_is_read_as_it_is_keeps_the_reshape():
+    image = tf.TensorSpec([None, 4, 6, 4])
+    ops = check(lambda x: (heads(windows(x), W), tf.tanh(tf.tensordot(windows(x), -2 * W, 1))), image).ops
+    assert ops.count("RESHAPE") == 3
