@@ -26,7 +26,7 @@ class LoopForm:
     """
 
     def __init__(self, op: Op, module: Module) -> None:
-        self.op = op
+        self.op, self.module = op, module
         self.cond, self.body = (module.functions[op.attrs[name].name] for name in ("cond", "body"))
         self.counters: dict[int, int] = {}
         for i, value in enumerate(self.body.inputs):

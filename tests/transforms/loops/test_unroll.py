@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
-from fuseconv.ir.graph import Module
+from fuseconv.ir import types
+from fuseconv.ir.graph import Module, constant
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.transforms.loops.loop_info import LoopForm
 from fuseconv.transforms.loops.unroll import unroll
@@ -154,3 +156,51 @@ def test_no_loop_is_unrolled_against_the_users_will() -> None:
       return %next, %p
     }
     """, unroll_policy=UnrollPolicy("loop"))
+
+
+def loops_of(steps: int, weights: np.ndarray) -> list[LoopForm]:
+    """Two loops of so many steps, of two ops each, beside constants."""
+    functions = """
+    cond{0} {{
+      input %i: int32[]
+      input %h: float32[1,1]
+      %more: bool[] = tf.Less(%i, int32[] {1})
+      return %more
+    }}
+    body{0} {{
+      input %i: int32[]
+      input %h: float32[1,1]
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      %p: float32[1,1] = tf.MatMul(%h, float32[1,1] [[0.5]])
+      return %next, %p
+    }}"""
+    main = """main {
+      input %h: float32[1,1]
+      %i: int32[]; %y: float32[1,1] = tf.While(int32[] 0, %h) {'cond': @cond0, 'body': @body0}
+      %j: int32[]; %z: float32[1,1] = tf.While(int32[] 0, %y) {'cond': @cond1, 'body': @body1}
+      %w: float32[1,1] = tf.MatMul(%z, float32[1,1] [[1.0]])
+      return %w
+    }"""
+    module, _ = module_of(main + functions.format(0, steps) + functions.format(1, steps))
+    graph = module.signatures[0].graph
+    graph.ops[-1].set_operands([graph.ops[1].results[1], constant(weights, types.FLOAT32, "weights")])
+    return [LoopForm(op, module) for op in graph.ops if op.kind == "tf.While"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "rnn", "side", "chosen"),
+    [
+        (2, "fused", 1, [2, 2]),  # which is no more than a loop takes
+        (40, "fused", 1, [1, 1]),
+        (40, "auto", 1, [40, 40]),
+        (40, "loop", 1, [8, 8]),
+        (40, "fused", 1000, [40, 40]),
+        (40, "fused", 400, [40, 8]),  # room for 80 ops, of which the first takes 62
+    ],
+)
+def test_by_default_loops_make_the_file_larger_by_a_fiftieth_at_most(
+    steps: int, rnn: str, side: int, chosen: list[int]
+) -> None:
+    policy = UnrollPolicy(rnn)
+    loops = loops_of(steps, np.ones((side, side), np.float32))
+    assert [policy.steps_an_iteration(loop, steps) for loop in loops] == chosen

@@ -1,7 +1,7 @@
 """Recurrent layers without a kernel, and loops written by hand: right, and with small bodies.
 
 A time that is not known keeps a loop of one step an iteration, whose ops are counted here; a known one lets the rule
-choose, or the option.
+choose, or the option. By default the layers of these tests, which have next to no weights, keep their loops.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def fully_connected(converted: Converted) -> int:
 @pytest.mark.parametrize("name", GRU)
 def test_gru(name: str) -> None:
     layer = built(GRU[name]())
-    converted = check(layer, X, static=False)
+    converted = check(layer, X, static=False, rnn="auto")
     assert "WHILE" not in converted.ops, "so few steps need no loop"
     converted = check(layer, DYNAMIC)
     loops = converted.ops.count("WHILE")
@@ -158,7 +158,19 @@ def test_conv_lstm() -> None:
 def test_all_modes_agree(mode: str, steps: int) -> None:
     layer = built(K.GRU(4, return_sequences=True, return_state=True))
     converted = check(layer, tf.TensorSpec([None, steps, 3]), static=False, rnn=mode)
-    assert ("WHILE" in converted.ops) == (mode == "loop")
+    assert ("WHILE" in converted.ops) == (mode in ("loop", "fused"))
+
+
+def test_by_default_the_file_does_not_grow() -> None:
+    layer = built(K.GRU(4, return_sequences=True))
+    small, fast = (check(layer, tf.TensorSpec([None, 32, 3]), static=False, rnn=rnn) for rnn in ("fused", "auto"))
+    assert small.ops.count("WHILE") == 1 and body_of(small).count("FULLY_CONNECTED") == 1
+    assert 3 * len(small.data) < len(fast.data)
+    table = np.random.default_rng(0).standard_normal((1_000_000, 3)).astype(np.float32)
+    spec = tf.TensorSpec([None, 32], tf.int32)
+    large = check(lambda i: layer(tf.gather(table, i)), spec, static=False, inputs=lambda rng, shape, dtype:
+                  rng.integers(0, len(table), shape).astype(dtype))  # fmt: skip
+    assert "WHILE" not in large.ops, "beside a table of 12 MB, 32 steps are little"
 
 
 @pytest.mark.parametrize("mode", ["loop", "unroll"])
@@ -222,10 +234,10 @@ def nested(x: tf.Tensor) -> tf.Tensor:
 
 
 @pytest.mark.parametrize("loop", [batch_major, backwards, stops_early, counts, nested])
-@pytest.mark.parametrize("mode", ["fused", "loop", "unroll"])
+@pytest.mark.parametrize("mode", MODES)
 def test_written_by_hand(loop: Callable, mode: str) -> None:
     converted = check(tf.function(loop), tf.TensorSpec([2, 20, 3]), static=False, rnn=mode)
-    if mode == "loop" or loop in (stops_early, nested):
+    if mode in ("loop", "fused") or loop in (stops_early, nested):
         assert "WHILE" in converted.ops
     else:
         assert "WHILE" not in converted.ops
