@@ -120,8 +120,9 @@ _edits = 0
 
 
 def count_edits() -> int:
-    """Return how many times an op of any graph was made, or an operand of one set, since the process started: two
-    counts differ if the IR was changed in between. (What only sets attributes or shapes does not count.)"""
+    """Return how many times an op of any graph was made, or its kind or an operand of it set, since the process
+    started: two counts differ if the IR was so changed in between. (What only sets attributes, types, shapes or names,
+    or takes ops without operands out of a graph, does not count.)"""
     return _edits
 
 
@@ -147,7 +148,7 @@ class Op:
     ) -> None:
         global _edits
         _edits += not operands  # else `set_operands` counts
-        self.set_kind(kind)
+        self.kind, self.dialect, self.type = _parts(kind)
         self.operands: list[Value | None] = []
         self.attrs = attrs if attrs is not None else {}
         self.results: list[Value] = []
@@ -158,6 +159,8 @@ class Op:
         self.set_operands(operands)
 
     def set_kind(self, kind: str) -> None:
+        global _edits
+        _edits += kind != self.kind
         self.kind, self.dialect, self.type = _parts(kind)
 
     @property

@@ -37,7 +37,7 @@ def test_a_copy_has_ops_and_values_of_its_own() -> None:
     assert not {*copy.ops} & {*graph.ops} and copy.inputs[0] is not graph.inputs[0]
 
 
-def test_edits_are_counted_where_an_operand_changes() -> None:
+def test_edits_are_counted_where_an_operand_or_a_kind_changes() -> None:
     module, _ = module_of(TEXT)
     add, neg = module.signatures[0].graph.ops
     before = count_edits()
@@ -46,6 +46,10 @@ def test_edits_are_counted_where_an_operand_changes() -> None:
     assert count_edits() == before
     neg.set_operand(0, add.operands[0])
     assert count_edits() == before + 1
+    neg.set_kind("tf.Neg")
+    assert count_edits() == before + 1
+    neg.set_kind("tf.Abs")
+    assert count_edits() == before + 2
 
 
 def test_kinds_have_a_dialect_and_a_type() -> None:

@@ -31,7 +31,7 @@ def cut_signature(
     input_shapes: Mapping[str, Sequence[int | None]],
     rename: Mapping[str, str],
     report: Report,
-) -> None:
+) -> bool:
     """Make tensors that the user names the ends of a signature: y = g(f(x)) of x -> y = g(h) of h.
 
     inputs, outputs: names of tensors, see `TensorNames.find`, or of the signature's own inputs and outputs; nothing:
@@ -41,11 +41,11 @@ def cut_signature(
 
     Raises InputError for names of no, or of several tensors; for inputs that do not suffice, that no output needs, or
     of no known rank (but those whose shape is given: input_shapes, by the names that `rename` gives); and where a
-    variable is still read that a removed op writes."""
+    variable is still read that a removed op writes. Returns whether there was anything to cut."""
     first = module.signatures[0]
     inputs, outputs = _short(inputs, first.inputs), _short(outputs, first.outputs)
     if inputs in ([], first.inputs) and outputs in ([], first.outputs):
-        return  # a frozen graph was cut as it was loaded
+        return False  # a frozen graph was cut as it was loaded
     if len(module.signatures) > 1:
         there = ", ".join(signature.names[0] for signature in module.signatures)
         raise InputError(f"--inputs and --outputs are of one signature: choose it with --signature; there are {there}")
@@ -70,6 +70,7 @@ def cut_signature(
     with report.rewriting(module, "cut", "the inputs and outputs that were asked for do without it"):
         _prune(module, signature.graph, dropped, before, report)
     _check_inputs(signature, bool(given))
+    return True
 
 
 def _short(names: Iterable[str], own: Collection[str]) -> list[str]:

@@ -17,11 +17,11 @@ _NARROW = {types.FLOAT64: types.FLOAT32, types.COMPLEX128: types.COMPLEX64}
 
 
 @module_pass("downcast-float64")
-def downcast_float64(module: Module, report: Report) -> None:
+def downcast_float64(module: Module, report: Report) -> bool:
     """Compute in float32 what the model computes in float64: x: float64 -> x: float32, complex128 -> complex64.
 
     This takes inputs, outputs, constants, variables, tables and the type attributes of ops. The report warns of it, and
-    of constants that become infinite.
+    of constants that become infinite. Returns whether there was any.
 
     Raises UnsupportedError for ops that look at the bits of a float64."""
     pass_ = _Downcast()
@@ -40,6 +40,7 @@ def downcast_float64(module: Module, report: Report) -> None:
         report.warnings.append(f"{pass_.values} tensors of float64 are computed in float32, as --downcast-float64 asks")
     if pass_.overflows:
         report.warnings.append(f"{pass_.overflows} constants of float64 are infinite in float32")
+    return bool(pass_.values)
 
 
 class _Downcast:

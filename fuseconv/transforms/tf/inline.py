@@ -21,32 +21,35 @@ _MAX_OPS = 1 << 22
 _MAX_DEPTH = 100
 
 
-def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambda function: False) -> None:
+def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambda function: False) -> bool:
     """Inline every call but those of functions that `keep` holds, to any depth and in one walk.
 
     A function that stays (kept, or the body of a loop or branch) is copied if several ops refer to it, so that every
-    function left has one user: shapes and constants can flow into it. An op of a body is named "call/op".
+    function left has one user: shapes and constants can flow into it. An op of a body is named "call/op". Returns
+    whether there was a function: each goes, or gets the name of its user.
 
     Raises InputError for functions that call themselves, or each other too deep or too often to be written out.
     """
-    inliner = _Inliner(module.functions, _count_uses(module), report, keep)
+    functions = module.functions
+    inliner = _Inliner(functions, _count_uses(module), report, keep)
     for signature in module.signatures:
         signature.graph.ops = inliner.expand(signature.graph)
     module.functions = inliner.instances
     if inliner.constants:
         report.record("folded", "constant", inliner.constants, why="an op that needs it holds or reads it")
+    return bool(functions)
 
 
 @module_pass("inline")
-def inline_functions(module: Module, report: Report) -> None:
+def inline_functions(module: Module, report: Report) -> bool:
     """Replace calls by the bodies of their functions, but those of annotated functions: call f(x) -> body of f."""
-    inline(module, report, keep=implements)
+    return inline(module, report, keep=implements)
 
 
 @module_pass("inline-all")
-def inline_all(module: Module, report: Report) -> None:
+def inline_all(module: Module, report: Report) -> bool:
     """Replace every call by the body of its function, annotated functions too: call f(x) -> body of f."""
-    inline(module, report)
+    return inline(module, report)
 
 
 @module_pass("inline-composites")

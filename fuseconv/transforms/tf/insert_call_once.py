@@ -15,7 +15,7 @@ from fuseconv.transforms.tf.legalize_variables import TABLE_IMPORTS
 # Tables have numbers of their own choice, variables get theirs from 0 on, and both count as resources.
 _FIRST_TABLE = 1 << 20
 # The name of the function, which is also that of the subgraph in the file.
-INITIALIZER = "initialise"
+INITIALIZER = "initialize"
 _UNFILLED = Rejection(
     "nothing in the model fills this table; convert the SavedModel, or freeze the graph with the op that initializes "
     "its tables as one more output"
@@ -23,15 +23,15 @@ _UNFILLED = Rejection(
 
 
 @module_pass("insert-call-once")
-def insert_call_once(module: Module, report: Report) -> None:
+def insert_call_once(module: Module, report: Report) -> bool:
     """Give variables and tables what they hold before the first run: signature -> CALL_ONCE(initializer), signature.
 
     All signatures run the same one: what one of them assigns, the others find. Numbers the tables, in their handles'
-    attribute `table_id`.
+    attribute `table_id`. Returns whether there was anything to fill or to number.
     """
     handles = [op for graph in module.graphs() for op in graph.ops if op.kind in VARIABLES or op.kind in TABLES]
     if not handles:
-        return
+        return False
     filled = any(has_kind(graph, TABLE_IMPORTS) for graph in module.graphs())
     function = Graph(INITIALIZER)
     numbers: dict[str, int] = {}
@@ -46,7 +46,7 @@ def insert_call_once(module: Module, report: Report) -> None:
             done.add((op.kind, name))
             _fill(Builder(function.ops, op.name, op.sources), op, module)
     if not function.ops:
-        return
+        return bool(numbers)
     initializer = add_function(module, function)
     sources = tuple(dict.fromkeys(source for op in handles for source in op.sources))
     for signature in module.signatures:
@@ -54,6 +54,7 @@ def insert_call_once(module: Module, report: Report) -> None:
         Builder(made, function.name, sources).call_once(init_subgraph_index=initializer)
         signature.graph.ops[:0] = made
     report.record("lowered", "state", sources, ["CALL_ONCE"], "what they hold is set before the first run")
+    return True
 
 
 def _fill(tfl: Builder, op: Op, module: Module) -> None:

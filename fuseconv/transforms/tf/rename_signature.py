@@ -11,11 +11,12 @@ from fuseconv.report.records import Report
 
 
 @module_pass("rename-signature")
-def rename_signature(module: Module, rename: Mapping[str, str], report: Report) -> None:
+def rename_signature(module: Module, rename: Mapping[str, str], report: Report) -> bool:
     """Rename inputs and outputs of signatures: ["dense_input"] -> ["features"].
 
-    rename: new names by the old ones, in every signature that has the old one; "node:0" is "node". Raises
-    InputError for a name that no signature has, and if two inputs, or two outputs, of one would have the same."""
+    rename: new names by the old ones, in every signature that has the old one; "node:0" is "node". Returns whether
+    there were any. Raises InputError for a name that no signature has, and if two inputs, or two outputs, of one would
+    have the same."""
     known = dict.fromkeys(name for s in module.signatures for name in (*s.inputs, *s.outputs))
     rename = {old if old in known else old.removesuffix(":0"): new for old, new in rename.items()}
     for old in rename:
@@ -28,6 +29,7 @@ def rename_signature(module: Module, rename: Mapping[str, str], report: Report) 
         for name, value in zip(signature.inputs, signature.graph.inputs):
             value.name = name
     report.renamed = dict(rename)
+    return bool(rename)
 
 
 def _renamed(names: Sequence[str], rename: Mapping[str, str], what: str) -> list[str]:

@@ -11,13 +11,18 @@ _REDUCERS = {"tf.AddV2": "Add", "tf.Add": "Add", "tf.Maximum": "Max", "tf.Minimu
 
 
 @module_pass("resolve-xla-reducers")
-def resolve_xla_reducers(module: Module) -> None:
+def resolve_xla_reducers(module: Module) -> bool:
     """Name the functions that reduce windows: XlaReduceWindow(computation=f) -> XlaReduceWindow(computation="Add")."""
-    for graph in list(module.graphs()):
+    changed = False
+    for graph in module.graphs():
         for op in graph.ops:
             function = op.attrs.get("computation")
             if op.kind == "tf.XlaReduceWindow" and isinstance(function, FuncRef) and function.name in module.functions:
-                op.attrs["computation"] = _reducer(module.functions[function.name]) or function
+                name = _reducer(module.functions[function.name])
+                if name is not None:
+                    op.attrs["computation"] = name
+                    changed = True
+    return changed  # an attribute is no edit that the pass manager counts
 
 
 def _reducer(graph: Graph) -> str | None:

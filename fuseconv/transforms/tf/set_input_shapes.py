@@ -14,11 +14,11 @@ from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 
 
 @module_pass("set-input-shapes")
-def set_input_shapes(module: Module, input_shapes: Mapping[str, Sequence[int | None]], batch_size: int | None) -> None:
+def set_input_shapes(module: Module, input_shapes: Mapping[str, Sequence[int | None]], batch_size: int | None) -> bool:
     """Fix the shapes of inputs as the user asks: x: float32[x.0,28] -> x: float32[1,28].
 
     input_shapes: by the signature's names; None stays unknown. batch_size: of every first dimension that is unknown
-    still. Raises InputError for a name or a shape that does not fit."""
+    still. Returns whether a shape changed. Raises InputError for a name or a shape that does not fit."""
     if not isinstance(input_shapes, Mapping):
         raise InputError(f"the shapes of inputs are a dict from names to shapes, not {input_shapes!r}")
     batch_size = None if batch_size is None else _size(batch_size)
@@ -29,6 +29,7 @@ def set_input_shapes(module: Module, input_shapes: Mapping[str, Sequence[int | N
     if any(dim is not None and dim > LARGEST_SIZE for dim in given):
         raise InputError(f"an input of the size {max(filter(None, given))} is too large: TFLite counts in 32 bits")
     known: list[str] = []
+    before = [value.shape for signature in module.signatures for value in signature.graph.inputs]
     for signature in module.signatures:
         known += signature.inputs
         for name, value in zip(signature.inputs, signature.graph.inputs):
@@ -39,6 +40,7 @@ def set_input_shapes(module: Module, input_shapes: Mapping[str, Sequence[int | N
     for name in input_shapes:
         if name not in known:
             raise InputError(f"the model has no input named {name}; it has {', '.join(dict.fromkeys(known)) or 'none'}")
+    return before != [value.shape for signature in module.signatures for value in signature.graph.inputs]
 
 
 def _shape(name: str, shape: object) -> tuple[int | None, ...]:

@@ -73,6 +73,22 @@ def test_an_inner_tensor_is_returned_and_inputs_that_it_does_not_need_go() -> No
     assert (signature.inputs, signature.outputs) == (["i0"], ["o1", "b"])
 
 
+def test_inputs_in_another_order() -> None:
+    check_pass("cut-signature", """
+    main {
+      input %x: float32[2]
+      input %y: int32[2]
+      return %x, %y
+    }
+    """, """
+    main {
+      input %y: int32[2]
+      input %x: float32[2]
+      return %x, %y
+    }
+    """, inputs=["i1", "i0"])
+
+
 def test_a_tensor_that_is_fed_and_returned() -> None:
     check_pass("cut-signature", CHAIN, """
     main {

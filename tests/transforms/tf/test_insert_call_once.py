@@ -7,6 +7,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Signature, Table, Variable
 from fuseconv.ir.verifier import check
+from fuseconv.pass_manager import Context, PassManager
 from fuseconv.report.records import Report
 from fuseconv.transforms.tf.insert_call_once import INITIALIZER, insert_call_once
 from tests.check_pass import check_pass
@@ -66,15 +67,25 @@ def test_a_variable_is_given_its_first_value_once() -> None:
     """, """
     main {
       input %x: float32[2]
-      tfl.CALL_ONCE() {'init_subgraph_index': @initialise}
+      tfl.CALL_ONCE() {'init_subgraph_index': @initialize}
       %h: resource[] = tf.VarHandleOp() {'shared_name': 'v'}
       %v: float32[2] = tf.ReadVariableOp(%h)
       tf.AssignVariableOp(%h, %x)
       return %v
     }
-    initialise {
+    initialize {
       %h: resource[] = tfl.VAR_HANDLE() {'shared_name': 'v'}
       tfl.ASSIGN_VARIABLE(%h, float32[2] [1.0, 2.0])
       return
     }
     """, variables={"v": np.array([1, 2], np.float32)})
+
+
+def test_a_table_that_the_graph_fills_is_only_numbered() -> None:
+    handle = HANDLES.splitlines(keepends=True)[1:]
+    fill = '%3 "k": string[2] = tf.Keys() {}\n%4 "v": int64[2] = tf.Values() {}\ntf.LookupTableImportV2(%2, %3, %4) {}'
+    module, report = _module(f"{''.join(handle)}\n{fill}\n return %0", filled=False)
+    context = Context(module, report)
+    PassManager(context).run((insert_call_once,))
+    assert not module.functions and module.signatures[0].graph.ops[0].attrs["table_id"] > 0
+    assert report.passes[-1].changes

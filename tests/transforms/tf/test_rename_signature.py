@@ -23,6 +23,7 @@ def test_new_names() -> None:
     assert (signature.inputs, signature.outputs) == (["i1", "i0"], ["sum", "o1"])
     assert [value.name for value in signature.graph.inputs] == signature.inputs
     assert context.report.renamed == {"i0": "i1", "i1": "i0", "o0": "sum"}
+    assert context.report.passes[-1].changes
 
 
 @pytest.mark.parametrize(
