@@ -208,11 +208,7 @@ def verify(
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model.
     """
-    if batch_size is not None and batch_size < 1:
-        raise InputError(f"a batch size of {batch_size} makes no sense; it must be at least 1")
-    for option, tolerance in (("atol", atol), ("rtol", rtol)):
-        if not 0 <= tolerance < math.inf:
-            raise InputError(f"{option} is {tolerance}, which is no tolerance")
+    _check_numbers(batch_size, atol, rtol)
     file = TFLiteFile(tflite)
     names = _signature_names(file, signatures)
     custom_objects = load_registry(plugins).custom_objects if plugins else None
@@ -239,6 +235,15 @@ def verify(
         specs = _agree(name, originals[name].inputs, file.inputs(name), input_shapes or {}, batch_size, given or {})
         _verify_signature(result, name, originals[name], file, given, specs, seed)
     return result
+
+
+def _check_numbers(batch_size: int | None, atol: float, rtol: float) -> None:
+    """Raise InputError for a batch size or a tolerance that is none."""
+    if batch_size is not None and batch_size < 1:
+        raise InputError(f"a batch size of {batch_size} makes no sense; it must be at least 1")
+    for option, tolerance in (("atol", atol), ("rtol", rtol)):
+        if not 0 <= tolerance < math.inf:
+            raise InputError(f"{option} is {tolerance}, which is no tolerance")
 
 
 def _verify_signature(

@@ -90,9 +90,14 @@ def test_imports_point_one_way(path: Path) -> None:
         assert allowed, f"{room} must not import {target}"
 
 
-def test_files_are_short() -> None:
-    long = {str(p.relative_to(ROOT)): n for p in FILES if (n := len(p.read_text().splitlines())) > 600}
-    assert not long
+def test_files_and_functions_are_short() -> None:
+    files = {path.relative_to(ROOT): path.read_text() for path in FILES}
+    assert not {str(path): n for path, text in files.items() if (n := len(text.splitlines())) > 450}
+    functions = [
+        (path, node) for path, text in files.items() for node in ast.walk(ast.parse(text))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]  # fmt: skip
+    assert not {f"{path}: {f.name}": n for path, f in functions if (n := f.end_lineno - f.lineno + 1) > 60}  # type: ignore[operator]
 
 
 def test_nothing_is_called_utils() -> None:

@@ -1,14 +1,19 @@
 """Collecting converter modules."""
 
+import importlib
+import pkgutil
 from types import ModuleType
 
 import pytest
 
+from fuseconv import fusions
 from fuseconv.errors import InputError
 from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.pattern import pattern
 from fuseconv.fuse.registry import Registry
+from fuseconv.lower import ops
 from fuseconv.lower.rules import lowers
+from fuseconv.tf import folders, shape_functions
 
 
 def module(name, fusions=(), **functions):
@@ -53,3 +58,22 @@ def test_the_builtin_modules_do_not_clash_and_say_what_they_do():
     assert len(registry.fusions) > 20 and len(registry.rules) > 100
     for fusion in registry.fusions:
         assert fusion.summary and fusion.emits, fusion.name
+
+
+@pytest.mark.parametrize(
+    ("package", "mark", "listed"),
+    [
+        (fusions, "FUSIONS", {module.__name__ for module in fusions.MODULES}),
+        (ops, "lowers", {module.__name__ for module in ops.MODULES}),
+        (shape_functions, "infers", {*shape_functions.TABLE.owners.values()}),
+        (folders, "kernel", {*folders.TABLE.owners.values()}),
+    ],
+    ids=lambda item: item if isinstance(item, str) else None,
+)
+def test_files_of_a_folder_are_listed_in_its_init(package, mark, listed):
+    """Lists, where a walk through the folders would find the files: that takes each start a millisecond longer."""
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        file = importlib.import_module(found.name)
+        own = [item for item in vars(file).values() if getattr(item, "__module__", "") == file.__name__]
+        if hasattr(file, "FUSIONS") or any(hasattr(item, mark) for item in own):
+            assert file.__name__ in listed, f"add {file.__name__} to {package.__name__}/__init__.py"
