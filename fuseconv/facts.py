@@ -46,7 +46,4 @@ def _reads_a_constant(module: Module) -> str:
 
 TFL_ONLY = Fact("TFL_ONLY", lambda module: _first(module, lambda op: op.dialect != "tfl", "is no TFLite op"))
 NO_TF1_CONTROL_FLOW = Fact("NO_TF1_CONTROL_FLOW", _none_of(TF1_CONTROL_FLOW, "is control flow of TF1"))
-NO_TENSOR_LISTS = Fact(
-    "NO_TENSOR_LISTS", lambda module: _first(module, lambda op: op.type.startswith("TensorList"), "handles a list")
-)
 READ_ONLY_VARIABLES_ARE_CONSTANTS = Fact("READ_ONLY_VARIABLES_ARE_CONSTANTS", _reads_a_constant)

@@ -24,10 +24,6 @@ def text(line: str) -> str:
             facts.NO_TF1_CONTROL_FLOW, "%y: float32[2]; %z: float32[2] = tf.Switch(%x, %p)",
             "%y: float32[2] = tf.If(%p, %x)", "is control flow of TF1",
         ),
-        (
-            facts.NO_TENSOR_LISTS, "%y: variant[*] = tf.TensorListFromTensor(%x, int32[0] [])",
-            "%y: float32[2] = tf.Neg(%x)", "handles a list",
-        ),
     ],
 )  # fmt: skip
 def test_what_contradicts_a_fact(fact: Fact, wrong: str, right: str, why: str) -> None:

@@ -14,8 +14,17 @@ SOURCES = sorted(
     path.relative_to(ROOT / "fuseconv") for path in (ROOT / "fuseconv").rglob("*.py") if path.name != "__init__.py"
 )
 PASSES = {item.name: item for item in passes_of(CONVERT)}
+# Passes that stand in the file of a close relative.
+_RELATIVES = {
+    "inline-all": "inline", "inline-composites": "inline", "hoist-out-of-unrolled-loops": "hoist-loop-invariants",
+}  # fmt: skip
 # Folders of tests of many files together, or of what tests and measures.
 _OTHERS = ("bench", "fuzz", "keras_hub")
+
+
+def _file(name: str) -> Path:
+    """Return the file of a pass, from the folder of the package."""
+    return Path(*PASSES[name].function.__module__.split(".")[1:]).with_suffix(".py")
 
 
 def mirror(source: Path) -> Path:
@@ -43,9 +52,13 @@ def test_tests_stand_at_the_paths_of_source_files() -> None:
             assert any(name == stem or name.startswith(f"{stem}_") for stem in stems.get(folder, ())), path
 
 
+@pytest.mark.parametrize("name", [name for name in PASSES if _file(name).parts[0] == "transforms"])
+def test_a_pass_stands_in_a_file_of_its_name(name: str) -> None:
+    assert _file(name).stem == _RELATIVES.get(name, name).replace("-", "_")
+
+
 @pytest.mark.parametrize("name", PASSES)
 def test_a_pass_is_shown_in_ir_text(name: str) -> None:
-    source = Path(*PASSES[name].function.__module__.split(".")[1:]).with_suffix(".py")
-    path = ROOT / "tests" / mirror(source)
+    path = ROOT / "tests" / mirror(_file(name))
     assert is_fast(path), f"{path} needs TensorFlow: set that apart in {path.stem}_parity.py"
     assert f'check_pass("{name}", ' in path.read_text(), f"show {name} in {path} by check_pass"

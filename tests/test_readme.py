@@ -27,6 +27,12 @@ FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
 # A path in code, as `fuseconv/pipeline.py` or `transforms/tfl/`.
 PATH = re.compile(r"`((?:fuseconv|tests|testdata|transforms|load|fuse|fusions|lower|tf|tfl|ir|write)/[\w/.]*)`")
+# A file in code that is no link, as `op_defs.py` or `tests/tf/cases*.py`.
+FILE = re.compile(r"`([\w/*]+\.(?:py|txt|json|md))`")
+# Not meant to be there: a place-holder.
+NO_FILES = {"utils.py", "FILE.py"}
+# Folders of which the README names each file, so that no part of them is known to insiders only.
+WHOLE = ("load", "fuse", "transforms/rnn", "lower", "ir", "tfl")
 # The blocks of each page in order, with the code that tries them; without any the block is a script, which is run.
 SCRIPTS = {
     README: {
@@ -127,6 +133,24 @@ def test_links_and_paths_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in _anchors(path), f"{target} has no chapter #{anchor}"
     for path in PATH.findall(text):
         assert any((folder / path).exists() for folder in (ROOT, ROOT / "fuseconv", page.parent)), f"no {path}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_files_are_there(page: Path) -> None:
+    """Those without a link: beside the page, or named from the root."""
+    text = page.read_text()
+    known = {*NO_FILES, *(name for name, _ in BLOCK.findall(text))}
+    for file in FILE.findall(re.sub(r"\[[^]]*\]\([^)]*\)", "", FENCE.sub("", text))):
+        there = (folder.glob(file) for folder in (page.parent, ROOT, ROOT / "fuseconv"))
+        assert file in known or any(map(any, there)), f"no {file}"
+
+
+@pytest.mark.parametrize("folder", WHOLE)
+def test_every_file_of_a_folder_is_told(folder: str) -> None:
+    page = ROOT / "fuseconv" / folder / "README.md"
+    told = {path for file in FILE.findall(page.read_text()) for path in page.parent.glob(file)}
+    files = {path for path in page.parent.glob("*.py") if path.name != "__init__.py"}
+    assert not sorted(path.name for path in files - told)
 
 
 def _anchors(page: Path) -> set[str]:

@@ -37,11 +37,13 @@ def fusion_rows(registry: Registry) -> list[dict[str, str]]:
 
 
 def fusion_table(registry: Registry) -> str:
-    """Return the fusions as a table in Markdown, for documentation."""
-    lines = ["| Fusion | Of | Into |", "|---|---|---|"]
+    """Return the fusions as a table in Markdown, for the README of `fuse/`: it links to the file of each."""
+    lines = ["| Fusion | Of | Into | File |", "|---|---|---|---|"]
     for row in fusion_rows(registry):
         of = ", ".join(f"`{name}`" for name in row["matches"].split()) or row["summary"].partition(" -> ")[0]
-        lines.append(f"| `{row['name']}` | {of.replace('|', chr(92) + '|')} | {row['emits']} |")
+        file = row["origin"].rpartition(".")[2] + ".py"
+        link = f"[`{file}`](../fusions/{file})"
+        lines.append(f"| `{row['name']}` | {of.replace('|', chr(92) + '|')} | {row['emits']} | {link} |")
     return "\n".join(lines)
 
 

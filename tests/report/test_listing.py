@@ -90,19 +90,19 @@ def test_rows() -> None:
             SimpleNamespace(name="gelu", annotations=(), emits="GELU", summary="x * Phi(x) -> GELU"),
         ],
         rules={"Relu": op_function(relu, "Relu"), "And": op_function(logical, "And")},
-        origin=lambda name: f"origin of {name}",
+        origin=lambda name: f"a.{name.removeprefix('keras_')}",
     )
     first, second = fusion_rows(registry)
     assert first == {
         "name": "keras_lstm", "matches": "lstm_*", "emits": "LSTM", "summary": "A loop -> one op.",
-        "origin": "origin of keras_lstm",
+        "origin": "a.lstm",
     }  # fmt: skip
     assert second["matches"] == ""
     assert fusion_table(registry).splitlines()[2:] == [
-        "| `keras_lstm` | `lstm_*` | LSTM |",
-        "| `gelu` | x * Phi(x) | GELU |",
+        "| `keras_lstm` | `lstm_*` | LSTM | [`lstm.py`](../fusions/lstm.py) |",
+        "| `gelu` | x * Phi(x) | GELU | [`gelu.py`](../fusions/gelu.py) |",
     ]
     assert rule_rows(registry) == [
-        {"op": "And", "emits": ["LOGICAL_AND"], "attributes": [], "summary": "", "origin": "origin of And"},
-        {"op": "Relu", "emits": ["MAXIMUM"], "attributes": [], "summary": "max(x, 0)", "origin": "origin of Relu"},
+        {"op": "And", "emits": ["LOGICAL_AND"], "attributes": [], "summary": "", "origin": "a.And"},
+        {"op": "Relu", "emits": ["MAXIMUM"], "attributes": [], "summary": "max(x, 0)", "origin": "a.Relu"},
     ]

@@ -11,7 +11,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Module, constant
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.transforms.loops.loop_info import LoopForm
-from fuseconv.transforms.loops.unroll import unroll
+from fuseconv.transforms.loops.unroll_loops import unroll
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.inline import inline
