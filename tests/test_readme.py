@@ -3,6 +3,8 @@ date. `python -m tests.test_readme` writes the tables."""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import os
 import re
 import subprocess
@@ -12,7 +14,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from fuseconv import api
 from fuseconv.cli import main
+from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.registry import Registry
 from fuseconv.report.listing import fusion_table
 from tests import museum
@@ -20,6 +24,7 @@ from tests.bench import table
 
 ROOT = Path(__file__).parents[1]
 README, FUSE, FIGURES, MUSEUM = ROOT / "README.md", ROOT / "fuseconv" / "fuse" / "README.md", table.PAGE, museum.PAGE
+PASSES = ROOT / "fuseconv" / "transforms" / "README.md"
 FOLDERS = (".github", "fuseconv", "testdata", "tests")
 PAGES = sorted([README, *(page for name in FOLDERS for page in (ROOT / name).rglob("*.md"))])
 BLOCK = re.compile(r"```python\n(?:# (\S+\.py)\n)?(.*?)```", re.DOTALL)
@@ -116,6 +121,15 @@ def test_every_option_of_convert_is_told() -> None:
     options = {option for parameter in main.commands["convert"].params for option in parameter.opts}
     told = {option for page in PAGES for option in re.findall(r"--[a-z0-9-]+", page.read_text())}
     assert {option for option in options if option.startswith("--")} - told <= {"--output", "--quiet", "--verbose"}
+
+
+def test_every_name_that_a_pass_may_ask_for_is_told() -> None:
+    given = {name: parameter.default for name, parameter in inspect.signature(api.convert).parameters.items()}
+    options = api._Options(**{field.name: given[field.name] for field in dataclasses.fields(api._Options)})
+    names = api._pass_options(options, Registry.builtin(), (), BodyCheck("never", lambda module: b""))
+    table = PASSES.read_text().partition("<!-- options:begin -->")[2].partition("<!-- options:end -->")[0]
+    told = re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE)))
+    assert sorted(told) == sorted(["module", "report", *names])
 
 
 def test_every_command_is_told() -> None:
