@@ -37,6 +37,7 @@ STAGES = {
 GUESTS = {
     "click": ({"cli"}, False),
     "rich": ({"report"}, False),
+    "ai_edge_litert": ({"fuse", "runners", "testing", "tfl"}, False),
     "tensorflow": ({"cut_original", "load", "verification_inputs", "runners", "tf", "testing"}, True),
     "keras": ({"load", "verify", "runners"}, True),
     "tf_keras": ({"load", "verify", "runners"}, True),
