@@ -39,8 +39,8 @@ GUESTS = {
     "rich": ({"report"}, False),
     "ai_edge_litert": ({"fuse", "runners", "testing", "tfl"}, False),
     "tensorflow": ({"cut_original", "load", "verification_inputs", "runners", "tf", "testing"}, True),
-    "keras": ({"load", "verify", "runners"}, True),
-    "tf_keras": ({"load", "verify", "runners"}, True),
+    "keras": ({"load"}, True),
+    "tf_keras": ({"load"}, True),
 }
 
 

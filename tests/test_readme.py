@@ -9,7 +9,9 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -21,9 +23,11 @@ from fuseconv.fuse.registry import Registry
 from fuseconv.report.listing import fusion_table
 from tests import museum
 from tests.bench import table
+from tests.check_pass import check_pass
 
 ROOT = Path(__file__).parents[1]
 README, FUSE, FIGURES, MUSEUM = ROOT / "README.md", ROOT / "fuseconv" / "fuse" / "README.md", table.PAGE, museum.PAGE
+GUIDE = ROOT / ".github" / "CONTRIBUTING.md"
 PASSES = ROOT / "fuseconv" / "transforms" / "README.md"
 FOLDERS = (".github", "fuseconv", "testdata", "tests")
 PAGES = sorted([README, *(page for name in FOLDERS for page in (ROOT / name).rglob("*.md"))])
@@ -103,6 +107,14 @@ def test_blocks_run(page: Path, name: str, tmp_path: Path, monkeypatch: pytest.M
         [sys.executable, name], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
+
+
+def test_the_test_of_a_pass_passes() -> None:
+    """The one that the contributor's guide shows."""
+    (shown,) = re.findall(r"^    def (test_\w+)(.*?^        \"\"\"\)\n)", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+    there: dict[str, Any] = {"check_pass": check_pass}
+    exec(textwrap.dedent(f"    def {''.join(shown)}"), there)
+    there[shown[0]]()
 
 
 def test_the_first_conversion_prints_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
