@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,6 +90,13 @@ def test_imports_point_one_way(path: Path) -> None:
         assert target_layer is not None, f"{name} is no room of the design"
         allowed = target_layer > layer or target in STAGES.get(room, ())
         assert allowed, f"{room} must not import {target}"
+
+
+def test_the_guide_shows_the_layers_in_their_order() -> None:
+    table = (ROOT.parent / ".github" / "CONTRIBUTING.md").read_text().partition("| Layer |")[2].partition("\n\n")[0]
+    told = re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in table.splitlines()[2:]))
+    order = [next(i for i, rooms in enumerate(LAYERS) if room in rooms) for room in told]
+    assert order == sorted(order) and sorted(told) == sorted(set().union(*LAYERS))
 
 
 def test_files_and_functions_are_short() -> None:
