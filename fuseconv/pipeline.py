@@ -31,6 +31,7 @@ from fuseconv.transforms.tf.demote_float64 import demote_float64
 from fuseconv.transforms.tf.downcast_float64 import downcast_float64
 from fuseconv.transforms.tf.eliminate_dead_variables import eliminate_dead_variables
 from fuseconv.transforms.tf.fold_default_branches import fold_default_branches
+from fuseconv.transforms.tf.forward_slices import forward_slices
 from fuseconv.transforms.tf.freeze_variables import freeze_variables
 from fuseconv.transforms.tf.functionalize_control_flow import functionalize_control_flow
 from fuseconv.transforms.tf.infer_list_elements import infer_list_elements
@@ -105,7 +106,7 @@ OPTIMIZE_LOOPS: Pipeline = (
 FUSE: Pipeline = (
     *COMPOSITES, simplify_control_flow, normalize_loops, *CLEANUP, Repeat((infer_list_elements, canonicalize)),
     raise_rnn_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP,
-    *OPTIMIZE_LOOPS, *LOWER_LISTS, propagate_splats, canonicalize, fuse_tf_patterns, canonicalize,
+    *OPTIMIZE_LOOPS, *LOWER_LISTS, forward_slices, propagate_splats, canonicalize, fuse_tf_patterns, canonicalize,
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (

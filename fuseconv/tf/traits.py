@@ -40,5 +40,6 @@ FILLS = frozenset({"tf.Fill", "tf.OnesLike", "tf.ZerosLike"})
 # Ops that give the elements of their first operand another shape, in their order.
 RESHAPES = frozenset({"tf.ExpandDims", "tf.Reshape", "tf.Squeeze"})
 # Ops that give some or all of its elements, each once.
-TAKES = frozenset({"tf.Slice", "tf.Split", "tf.SplitV", "tf.StridedSlice"})
+SLICES = frozenset({"tf.Slice", "tf.StridedSlice"})
+TAKES = SLICES | {"tf.Split", "tf.SplitV"}
 REPEATS = frozenset({"tf.BroadcastTo", "tf.Tile"})

@@ -15,9 +15,9 @@ from fuseconv.report.records import Report
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.operands import UnknownShape, broadcast
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
-from fuseconv.tf.traits import FILLS, REPEATS, RESHAPES
+from fuseconv.tf.traits import FILLS, REPEATS, RESHAPES, SLICES
 
-_MOVES = RESHAPES | REPEATS | {"tf.Identity", "tf.Slice", "tf.StridedSlice", "tf.Transpose"}
+_MOVES = RESHAPES | REPEATS | SLICES | {"tf.Identity", "tf.Transpose"}
 _ELEMENTWISE = frozenset(f"tf.{kind}" for kind in (*UNARY, *BINARY, "SelectV2"))
 _REDUCTIONS = frozenset({"tf.All", "tf.Any", "tf.Max", "tf.Mean", "tf.Min", "tf.Sum"})
 # The operands of which a number changes nothing, and the number.

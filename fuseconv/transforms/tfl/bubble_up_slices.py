@@ -91,9 +91,8 @@ class _SliceMover:
         if first in self.erased:
             return
         source: Value = first.operands[0]  # type: ignore[assignment]
-        # Of hundreds of slices of one value, most are known to take other parts.
-        likely = [op for op in source.uses if op.kind == first.kind and self.parts.get(op, part) == part]
-        slices = [op for op in likely if slice_part(op) == part]
+        # Of hundreds of slices of one value, most are known to take other parts, or more than a part.
+        slices = [op for op in source.uses if self.parts.get(op) == part and slice_part(op) == part]
         region = self._region(source, part, slices)
         cuts = dict.fromkeys(
             (value, wanted)
@@ -157,6 +156,7 @@ class _SliceMover:
         end_mask = mask if part.end else mask | 1 << part.axis
         tfl = Builder(made, value.name, reader.sources)
         cut: Value = tfl.strided_slice(value, begins, ends, [1] * rank, begin_mask=mask, end_mask=end_mask)
+        self.parts[made[-1]] = part
         return cut
 
     def _simplify_slice(self, op: Op, part: Part, report: Report) -> None:
