@@ -26,11 +26,12 @@ class WorkerError(Exception):
 
 @dataclass
 class Process:
-    """What a finished process wrote and cost."""
+    """What a finished process wrote and cost; processor_seconds: on all processors, whatever else they do."""
 
     output: str
     seconds: float
     peak_megabytes: float
+    processor_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ def run(command: Sequence[str | os.PathLike], limits: Limits | None = None, **en
         if child.returncode:
             lines = [line for line in stderr.read().splitlines() if line.strip()]
             raise WorkerError(lines[-1] if lines else f"exit code {child.returncode}")
-        return Process(stdout.read(), seconds, usage.ru_maxrss / _MEGABYTE)
+        processor = usage.ru_utime + usage.ru_stime
+        return Process(stdout.read(), seconds, usage.ru_maxrss / _MEGABYTE, processor)
 
 
 @contextlib.contextmanager

@@ -159,18 +159,20 @@ def _timed(name: str, files: dict[str, Path]) -> dict[str, list[float]]:
     return take_turns(invokes)
 
 
-def take_turns(invokes: Mapping[str, Callable[[], Any]]) -> dict[str, list[float]]:
-    """Seconds of a call by side, one number a round."""
+def take_turns(
+    invokes: Mapping[str, Callable[[], Any]], clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
+    """Seconds of a call by side, one number a round, by a clock."""
     repeats = 1
     seconds: dict[str, list[float]] = {side: [] for side in invokes}
     begin = time.perf_counter()
     for turn in range(_WARM_UP_ROUNDS + _ROUNDS):
         # Each side goes first as often as the other.
         for side in sorted(invokes, reverse=bool(turn % 2)):
-            start = time.perf_counter()
+            start = clock()
             for _ in range(repeats):
                 invokes[side]()
-            seconds[side].append((time.perf_counter() - start) / repeats)
+            seconds[side].append((clock() - start) / repeats)
         if turn == _WARM_UP_ROUNDS - 1:
             repeats = max(1, round(_ROUND_LENGTH / min(min(values) for values in seconds.values())))
         if turn >= _WARM_UP_ROUNDS + _FEWEST_ROUNDS and time.perf_counter() - begin > _ROUND_SECONDS:

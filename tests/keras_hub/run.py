@@ -12,15 +12,20 @@ import json
 import shutil
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from fnmatch import fnmatchcase
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.bench.process import Limits, Process, WorkerError, convert_cold, run
+from tests.bench.process import Limits, WorkerError, convert_cold
 from tests.bench.worker import SIDES
 from tests.keras_hub import table
+from tests.keras_hub.server import Server
 
 OUTCOMES = Path("build/keras-hub.json")
 # Right is what differs by no more, over the largest number of an output: float32, and by a kind's variant.
@@ -28,55 +33,58 @@ _TOLERANCE = 1e-4
 _TOLERANCES = {"float16": 1e-2, "mixed_float16": 1e-2, "bfloat16": 5e-2}
 
 
-def measure(kind: str, folder: Path, limits: Limits) -> dict[str, Any]:
-    """Return what becomes of a kind: {"state", "why", "ours": {...}, "peer": {...}}, see `table.State`."""
+def measure(
+    kind: str, folder: Path, server: Server, sides: Sequence[str] = SIDES, known: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what becomes of a kind: {"state", "why", "ours": {...}, "peer": {...}}, see `table.State`.
 
-    def work(*arguments: str | Path) -> dict[str, Any]:
-        return json.loads(_worker(limits, *arguments).output.splitlines()[-1])
-
-    try:
-        made = work("make", kind, folder)
-    except WorkerError as error:
-        return {"state": "not built", "why": str(error)}
-    if "not_tried" in made:
-        return {"state": "not tried", "why": made["not_tried"]}
-    sides = {side: _convert(side, folder, limits) for side in SIDES}
-    for side, result in sides.items():
-        if result["state"] == "converted":
-            result |= _checked(work, folder / f"{side}.tflite", tolerance(kind))
-    there = [side for side in SIDES if sides[side]["state"] in ("right", "wrong")]
-    # A file that ran may still not end in time; then there is no latency.
+    known: what is known of some sides whose files the folder has."""
+    results = {side: known[side] for side in SIDES if known and side in known}
+    if not (folder / "runs.npz").exists() or not results:
+        try:
+            made = server.work("make", kind, folder)
+        except WorkerError as error:
+            return {"state": "not built", "why": str(error)}
+        if "not_tried" in made:
+            return {"state": "not tried", "why": made["not_tried"]}
+        results = {}
+    for side in sides:
+        if side not in results:
+            results[side] = _convert(side, folder, server)
+            if results[side]["state"] == "converted":
+                results[side] |= _checked(server, folder / f"{side}.tflite", tolerance(kind))
+    there = [side for side in results if results[side]["state"] in ("right", "wrong")]
+    # A file that ran may still not end in time; then there is no latency. It takes long: only once all sides are there.
     with contextlib.suppress(WorkerError):
-        for side, milliseconds in (work("latency", folder, ",".join(there)) if there else {}).items():
-            sides[side]["milliseconds"] = milliseconds
-    return {"state": sides["ours"]["state"], "why": sides["ours"].get("why", ""), **sides}
+        milliseconds = server.work("latency", folder, ",".join(there)) if there and len(results) == len(SIDES) else {}
+        for side in there:
+            results[side] |= {"milliseconds": milliseconds[side]} if milliseconds else {}
+    return {"state": results["ours"]["state"], "why": results["ours"].get("why", ""), **results}
 
 
 def tolerance(kind: str) -> float:
     return _TOLERANCES.get(kind.partition("+")[2], _TOLERANCE)
 
 
-def _worker(limits: Limits, *arguments: str | Path) -> Process:
-    return run(["-m", "tests.keras_hub.worker", *arguments], limits)
-
-
-def _convert(side: str, folder: Path, limits: Limits) -> dict[str, Any]:
+def _convert(side: str, folder: Path, server: Server) -> dict[str, Any]:
+    """Convert: fuseconv by its command, started anew, TFLiteConverter where TensorFlow has been imported."""
     try:
         if side == "ours":
-            process = convert_cold(folder / "model", folder / "ours.tflite", limits)
+            seconds = convert_cold(folder / "model", folder / "ours.tflite", server.limits).processor_seconds
         else:
-            process = _worker(limits, "peer", folder)
+            seconds = server.work("peer", folder)["seconds"]
     except WorkerError as error:
         return {"state": "refused", "why": str(error)}
-    return {"state": "converted", "seconds": process.seconds, "megabytes": process.peak_megabytes}
+    return {"state": "converted", "seconds": seconds}
 
 
-def _checked(work: Any, file: Path, most: float) -> dict[str, Any]:
+def _checked(server: Server, file: Path, most: float) -> dict[str, Any]:
     try:
-        checked = work("check", file, str(most))
+        checked = server.work("check", file, str(most))
     except WorkerError as error:
         return {"state": "does not run", "why": str(error)}
     wrong = checked.pop("wrong", None)
+    checked.pop("seconds", None)  # those of the check
     return checked | ({"state": "wrong", "why": wrong} if wrong else {"state": "right"})
 
 
@@ -92,42 +100,106 @@ def chosen(kinds: Sequence[str], only: str) -> list[str]:
     return [kind for kind in kinds if any(fnmatchcase(kind, pattern) for pattern in patterns)]
 
 
-def main() -> int:
+class Outcomes:
+    """What became of each kind, kept in a file from run to run."""
+
+    def __init__(self, resume: bool) -> None:
+        there = resume and OUTCOMES.exists()
+        self.by_kind: dict[str, dict[str, Any]] = json.loads(OUTCOMES.read_text()) if there else {}
+        self._lock = threading.Lock()
+        OUTCOMES.parent.mkdir(exist_ok=True)
+
+    def has(self, kind: str, sides: Sequence[str]) -> bool:
+        """Whether a kind was measured on these sides, or did not come so far."""
+        outcome = self.by_kind.get(kind)
+        return outcome is not None and ("ours" not in outcome or all(side in outcome for side in sides))
+
+    def add(self, kind: str, outcome: dict[str, Any], seconds: float) -> None:
+        with self._lock:
+            self.by_kind[kind] = outcome
+            OUTCOMES.write_text(json.dumps(self.by_kind, indent=1) + "\n")
+        print(f"{kind}: {outcome['state']}, {seconds:.0f} s. {outcome['why']}", file=sys.stderr, flush=True)
+
+
+def _measure_all(names: Sequence[str], outcomes: Outcomes, sides: Sequence[str], options: argparse.Namespace) -> None:
+    """Measure what is left to be, with some servers at the same time."""
+    left = iter([name for name in names if not outcomes.has(name, sides)])
+    lock = threading.Lock()
+
+    def serve() -> None:
+        with Server(Limits(options.seconds, options.gigabytes)) as server:
+            while True:
+                with lock:
+                    name = next(left, None)
+                if name is None:
+                    return
+                start = time.perf_counter()
+                known = outcomes.by_kind.get(name)
+                with _folder(name, options.keep, known is None) as folder:
+                    outcome = measure(name, folder, server, sides, known)
+                outcomes.add(name, outcome, time.perf_counter() - start)
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for job in [pool.submit(serve) for _ in range(options.jobs)]:
+            job.result()
+
+
+@contextlib.contextmanager
+def _folder(name: str, keep: Path | None, anew: bool) -> Iterator[Path]:
+    """Give a folder for a kind, the one that is kept if there is one to be."""
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="keras-hub-") as directory:
+            yield Path(directory)
+        return
+    folder = keep / name.replace("/", "_")
+    if anew:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
+
+
+def _facts(options: argparse.Namespace) -> str:
+    """Return when this was measured and with what."""
+    packages = ("keras-hub", "keras", "tensorflow", "ai-edge-litert")
+    return f"{date.today()}: {', '.join(f'{name} {version(name)}' for name in packages)}. {options.note}".strip()
+
+
+def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Converts a small model of every kind that keras-hub has.")
     parser.add_argument("--only", default="", help="kinds, with commas between them; * stands for anything")
     parser.add_argument("--json", action="store_true", help="the outcomes as JSON in place of a table")
     parser.add_argument("--keep", type=Path, help="leave each kind's model and files in this folder")
+    parser.add_argument("--side", choices=SIDES[:1], help="leave TFLiteConverter out; there is no table then")
     parser.add_argument("--seconds", type=float, default=300, help="most seconds of a step")
     parser.add_argument("--gigabytes", type=float, default=16, help="most memory of a step, as address space")
-    parser.add_argument("--resume", action="store_true", help=f"take what {OUTCOMES} has of an earlier run")
+    parser.add_argument("--jobs", type=int, default=1, help="kinds at the same time")
+    parser.add_argument("--resume", action="store_true", help=f"take what {OUTCOMES} has of an earlier run, and --keep")
     parser.add_argument("--write", action="store_true", help="write the table into the README")
+    parser.add_argument("--note", default="", help="a sentence on the machine, for the head of the table")
+    return parser
+
+
+def main() -> int:
+    parser = _options()
     options = parser.parse_args()
-    limits = Limits(options.seconds, options.gigabytes)
+    with Server(Limits(options.seconds, options.gigabytes)) as server:
+        names = server.work("kinds")
     try:
-        names = chosen(json.loads(_worker(limits, "kinds").output.splitlines()[-1]), options.only)
+        names = chosen(names, options.only)
     except ValueError as error:
         parser.error(str(error))
-    outcomes = json.loads(OUTCOMES.read_text()) if options.resume and OUTCOMES.exists() else {}
-    OUTCOMES.parent.mkdir(exist_ok=True)
-    for name in names:
-        if name in outcomes:
-            continue
-        start = time.perf_counter()
-        with tempfile.TemporaryDirectory(prefix="keras-hub-") as directory:
-            folder = options.keep / name.replace("/", "_") if options.keep else Path(directory)
-            if options.keep:
-                shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir(parents=True)
-            outcomes[name] = measure(name, folder, limits)
-        seconds = time.perf_counter() - start
-        OUTCOMES.write_text(json.dumps(outcomes, indent=1) + "\n")
-        print(f"{name}: {outcomes[name]['state']}, {seconds:.0f} s", file=sys.stderr, flush=True)
-    outcomes = {name: outcomes[name] for name in names}
-    text = table.markdown(outcomes)
-    print(json.dumps(outcomes, indent=1) if options.json else text)
-    if options.write:
-        table.write(text)
-    return 1 if any(outcome["state"] in table.DEFECTS for outcome in outcomes.values()) else 0
+    sides = [options.side] if options.side else SIDES
+    outcomes = Outcomes(options.resume)
+    _measure_all(names, outcomes, sides, options)
+    found = {name: outcomes.by_kind[name] for name in names}
+    if options.json or options.side:
+        print(json.dumps(found, indent=1))
+    else:
+        text = table.markdown(found, _facts(options))
+        print(text)
+        if options.write:
+            table.write(text)
+    return 1 if any(outcome["state"] in table.DEFECTS for outcome in found.values()) else 0
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from tests.bench.worker import SIDES
 # What becomes of a kind. "not built": keras-hub itself cannot make or run it; "not tried": there are no sizes for it.
 STATES = ("right", "wrong", "does not run", "refused", "not built", "not tried")
 DEFECTS = ("wrong", "does not run")
+NOT_RUN = "not run"  # TFLiteConverter, where it was left out
 
 PAGE = Path(__file__).with_name("README.md")
 _COLUMNS = (table.Column("ops", "ops", "d", unit=1), table.Column("latency, ms", "milliseconds", ".3g"))
@@ -23,23 +24,31 @@ _LONGEST_REASON = 200
 Outcomes = Mapping[str, dict[str, Any]]
 
 
-def markdown(outcomes: Outcomes) -> str:
-    """Return the summary, the table of what was converted, and what failed or was not tried with the reasons."""
+def markdown(outcomes: Outcomes, facts: str = "") -> str:
+    """Return the summary, the table of what was converted, and what failed or was not tried with the reasons, below
+    what it was measured on."""
+    outcomes = {name: _with_peer(outcome) for name, outcome in outcomes.items()}
     rows = [["model", *(column.title for column in _COLUMNS), "error", "converts, s", "TFLiteConverter"]]
     rows += [_row(name, outcome) for name, outcome in outcomes.items() if outcome["state"] == "right"]
-    lines = [summary(outcomes), "", *table.aligned(rows)]
+    lines = [*([facts, ""] if facts else []), summary(outcomes), "", *table.aligned(rows)]
     for state in STATES[1:]:
         found = [f"- {name}: {_short(item['why'])}" for name, item in outcomes.items() if item["state"] == state]
         lines += ["", f"{state[0].upper()}{state[1:]}:", "", *found] if found else []
     return "\n".join(lines)
 
 
+def _with_peer(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return the outcome with TFLiteConverter's side where that was left out."""
+    return {"peer": {"state": NOT_RUN}, **outcome} if "ours" in outcome else outcome
+
+
 def summary(outcomes: Outcomes) -> str:
     """Return how many kinds each side gets right, and the geometric means where both do."""
     ours = Counter(outcome["state"] for outcome in outcomes.values())
     built = [outcome for outcome in outcomes.values() if "ours" in outcome]
-    peers = sum(outcome["peer"]["state"] == "right" for outcome in built)
-    text = f"{len(built)} models: fuseconv converts {ours['right']} right, TFLiteConverter {peers}."
+    peers = Counter(outcome["peer"]["state"] for outcome in built)
+    text = f"{len(built)} models: fuseconv converts {ours['right']} right, TFLiteConverter {peers['right']}"
+    text += f" of the {len(built) - peers[NOT_RUN]} that it was given." if peers[NOT_RUN] else "."
     both = [o for o in built if o["ours"]["state"] == o["peer"]["state"] == "right"]
     for column in _COLUMNS:
         ratios = [ratio for outcome in both if (ratio := column.ratio(outcome)) is not None]
@@ -55,7 +64,7 @@ def _mean(ratios: list[float]) -> float:
 
 def _row(name: str, outcome: dict[str, Any]) -> list[str]:
     peer = outcome["peer"]
-    told = peer["state"] if peer["state"] == "right" else f"{peer['state']}: {_short(peer['why'])}"
+    told = f"{peer['state']}: {_short(peer['why'])}" if peer.get("why") else peer["state"]
     error = outcome["ours"]["error"]
     cells = [column.cell(outcome) for column in _COLUMNS]
     seconds = " / ".join(f"{outcome[side]['seconds']:.1f}" if "seconds" in outcome[side] else "-" for side in SIDES)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import os
+import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 
 from tests.bench.process import Limits, Process, WorkerError
 from tests.bench.process import run as run_process
-from tests.keras_hub import kinds, run, table
+from tests.keras_hub import kinds, run, server, table, worker
 from tests.keras_hub.inputs import draw, sized
 from tests.keras_hub.sizes import COMMON, VOCABULARY
 
@@ -112,17 +115,75 @@ def test_the_tolerance_is_that_of_the_policy() -> None:
 def test_how_a_kind_is_judged(
     answers: dict[str, Any], state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = {"make": {}, "convert": {}, "peer": {}, "check": {"ops": 3, "error": 1e-7}, "latency": {"ours": 1.0}}
+    monkeypatch.setattr(run, "convert_cold", lambda model, out, limits: Process("", 1.0, 50.0, told("convert") or 1.0))
 
-    def answer(action: str) -> Process:
-        told = (usual | answers)[action]
-        if isinstance(told, WorkerError):
-            raise told
-        return Process(f"what a library prints\n{json.dumps(told)}\n", 1.0, 50.0)
+    def told(action: str) -> Any:
+        usual = {"make": {}, "convert": None, "peer": {"seconds": 2.0}, "latency": {"ours": 1.0, "peer": 1.0}}
+        usual["check"] = {"ops": 3, "bytes": 100, "error": 1e-7, "seconds": 1.0}
+        answer = (usual | answers)[action]
+        if isinstance(answer, WorkerError):
+            raise answer
+        return answer
 
-    monkeypatch.setattr(run, "_worker", lambda limits, action, *rest: answer(action))
-    monkeypatch.setattr(run, "convert_cold", lambda model, out, limits: answer("convert"))
-    assert run.measure("A", tmp_path, LIMITS)["state"] == state
+    outcome = run.measure("A", tmp_path, FakeServer(told))  # type: ignore[arg-type]
+    assert outcome["state"] == state
+
+
+class FakeServer:
+    limits = LIMITS
+
+    def __init__(self, told: Callable[[str], Any]) -> None:
+        self.told = told
+        self.asked: list[str] = []
+
+    def work(self, action: str, *_: Any) -> Any:
+        self.asked.append(action)
+        return self.told(action)
+
+
+def test_a_side_that_is_known_is_not_asked_for_again(tmp_path: Path) -> None:
+    """What a run left without TFLiteConverter is completed."""
+    (tmp_path / "runs.npz").touch()
+    answers = {"peer": {"seconds": 2.0}, "latency": {"ours": 1.0, "peer": 3.0}}
+    answers["check"] = {"ops": 9, "bytes": 100, "error": 1e-7}
+    fake = FakeServer(answers.__getitem__)
+    known = {"state": "right", "why": "", "ours": {"state": "right", "ops": 3, "error": 1e-7, "seconds": 1.0}}
+    outcome = run.measure("A", tmp_path, fake, known=known)  # type: ignore[arg-type]
+    assert fake.asked == ["peer", "check", "latency"]
+    assert (outcome["ours"]["ops"], outcome["peer"]["ops"], outcome["peer"]["milliseconds"]) == (3, 9, 3.0)
+
+
+def _step(action: str, *arguments: str) -> Any:
+    match action:
+        case "say":
+            print("what a library prints")
+            return {"said": list(arguments)}
+        case "fail":
+            raise ValueError("too bad")
+        case "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "hang":
+            time.sleep(60)
+        case "grow":
+            bytearray(2 << 30)
+    return {}
+
+
+@pytest.mark.parametrize(
+    "action, told",
+    [
+        ("say", {"said": ["a", "b"]}),
+        ("fail", "ValueError: too bad"),
+        ("die", f"exit code -{int(signal.SIGKILL)}"),
+        ("hang", "no end in 0.5 s"),
+        ("grow", "MemoryError"),
+    ],
+)
+def test_a_step_is_a_process_with_limits(action: str, told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "step", _step)
+    limits = Limits(0.5 if action == "hang" else 60, 1 if action == "grow" else 16)
+    reply = server.answer(action, ["a", "b"], limits)
+    assert (reply["failure"] if "failure" in reply else reply["told"]) == told
 
 
 def side(state: str, ops: int, why: str = "") -> dict[str, Any]:
@@ -135,23 +196,35 @@ def outcome(ours: dict[str, Any], peer: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_table_says_what_became_of_each_kind() -> None:
+    facts = "Measured on a Sunday."
     text = table.markdown({
         "A": outcome(side("right", 10), side("right", 40)),
         "B": outcome(side("right", 10), side("refused", 0, "needs Flex | ops")),
         "C": outcome(side("wrong", 10, "a difference"), side("right", 10)),
         "D": {"state": "not tried", "why": "no sizes for depth of D"},
-    })  # fmt: skip
-    head, _, *rows = text.splitlines()
+        "E": {"state": "right", "why": "", "ours": side("right", 10)},
+    }, facts)  # fmt: skip
+    told, _, head, _, *rows = text.splitlines()
+    assert told == facts
     assert head == (
-        "3 models: fuseconv converts 2 right, TFLiteConverter 2. Ops where both are: 0.25 of theirs. Latency where "
-        "both are: 1.00 of theirs. Besides: 1 wrong, 1 not tried."
+        "4 models: fuseconv converts 3 right, TFLiteConverter 2 of the 3 that it was given. Ops where both are: 0.25 "
+        "of theirs. Latency where both are: 1.00 of theirs. Besides: 1 wrong, 1 not tried."
     )
     assert [cell.strip() for cell in rows[2].strip("|").split("|")] == [
         "A", "10 / 40 (0.25)", "2 / 2 (1.00)", "2e-07", "1.0 / 1.0", "right",
     ]  # fmt: skip
-    assert "refused: needs Flex / ops |" in rows[3]
+    assert "refused: needs Flex / ops |" in rows[3] and "not run" in rows[4]
     assert "- C: a difference" in rows and "- D: no sizes for depth of D" in rows
     assert not any(row.startswith("| C") for row in rows)
+
+
+def test_why_tflite_converter_refuses_is_told_without_the_place() -> None:
+    error = """Could not translate MLIR to FlatBuffer.<unknown>:0: error: loc(callsite(fused["Pad:", "a/Pad@b"] at
+<unknown>:0: error: loc(fused["Pad:", "a/Pad@b"] at "c")): 'tf.Pad' op is neither a custom op nor a flex op
+<unknown>:0: note: loc(fused["x"]): called from"""
+    assert worker.reason(error.replace("at\n", 'at "c")): first\n')) == "first"
+    assert worker.reason(error.partition("\n")[2]) == "'tf.Pad' op is neither a custom op nor a flex op"
+    assert worker.reason("no such thing\nas that") == "no such thing"
 
 
 def test_a_process_ends_with_its_time() -> None:

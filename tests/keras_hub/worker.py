@@ -1,15 +1,15 @@
-"""What happens to one kind, in processes of their own: `python -m tests.keras_hub.worker ACTION ARGUMENTS`.
+"""The steps of one kind, each in a process of its own (see server.py).
 
 A kind has a folder: `model` is the SavedModel, `runs.npz` what it was fed and gave, `ours.tflite` and `peer.tflite` the
-files. Answers are JSON.
+files. What a step tells can be written as JSON.
 """
 
 from __future__ import annotations
 
 import functools
-import json
+import re
 import statistics
-import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,10 +77,16 @@ def peer(folder: Path) -> dict[str, Any]:
     try:
         (folder / "peer.tflite").write_bytes(converter.convert())
     except Exception as error:
-        # Its last line is a note on where; what counts is the first that tells an error.
-        lines = str(error).splitlines() or [type(error).__name__]
-        raise SystemExit(next((line for line in lines if "error:" in line), lines[0])) from error
+        raise SystemExit(reason(str(error)) or type(error).__name__) from error
     return {}
+
+
+def reason(text: str) -> str:
+    """Return what an error of TFLiteConverter's says, without the place, which is long: the first line that tells an
+    error. The last one is a note."""
+    lines = text.splitlines() or [""]
+    line = next((line for line in lines if "error:" in line), lines[0])
+    return re.sub(r"^.*?error: (loc\(.*\): )?", "", line).strip()
 
 
 def check(file: Path, tolerance: float) -> dict[str, Any]:
@@ -117,32 +123,31 @@ def runs(folder: Path) -> Runs:
 
 
 def latency(folder: Path, sides: list[str]) -> dict[str, float]:
-    """Return the median milliseconds of the first run on one thread, of both files in turns."""
+    """Return the median milliseconds of the first run, of both files in turns: those of the processor, so that other
+    processes do not count. Every operation runs on one thread."""
     from fuseconv.runners import TFLiteFile
     from tests.bench.worker import take_turns
 
     (signature, _), arrays = next(iter(runs(folder).items()))
     files = {side: TFLiteFile(folder / f"{side}.tflite") for side in sides}
     invokes = {side: functools.partial(file.run, signature, arrays["in"]) for side, file in files.items()}
-    return {side: 1e3 * statistics.median(seconds) for side, seconds in take_turns(invokes).items()}
+    turns = take_turns(invokes, clock=time.process_time)
+    return {side: 1e3 * statistics.median(seconds) for side, seconds in turns.items()}
 
 
-def main(action: str, *arguments: str) -> None:
+def step(action: str, *arguments: str) -> Any:
+    """Run a step by its name."""
     match action, arguments:
         case "kinds", ():
             from tests.keras_hub.kinds import kinds
 
-            answer: Any = kinds()
+            return kinds()
         case "make", (kind, folder):
-            answer = make(kind, Path(folder))
+            return make(kind, Path(folder))
         case "peer", (folder,):
-            answer = peer(Path(folder))
+            return peer(Path(folder))
         case "check", (file, tolerance):
-            answer = check(Path(file), float(tolerance))
+            return check(Path(file), float(tolerance))
         case "latency", (folder, sides):
-            answer = latency(Path(folder), sides.split(","))
-    print(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+            return latency(Path(folder), sides.split(","))
+    raise ValueError(f"no step {action} takes {len(arguments)} arguments")
