@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WORKER = Path(__file__).with_name("worker.py")
-_MEGABYTE = 1e6 if sys.platform == "darwin" else 1e6 / 1024  # ru_maxrss counts bytes there, kibibytes elsewhere
+MEGABYTE = 1e6 if sys.platform == "darwin" else 1e6 / 1024  # ru_maxrss counts bytes there, kibibytes elsewhere
 
 
 class WorkerError(Exception):
@@ -74,7 +74,7 @@ def run(command: Sequence[str | os.PathLike], limits: Limits | None = None, **en
             lines = [line for line in stderr.read().splitlines() if line.strip()]
             raise WorkerError(lines[-1] if lines else f"exit code {child.returncode}")
         processor = usage.ru_utime + usage.ru_stime
-        return Process(stdout.read(), seconds, usage.ru_maxrss / _MEGABYTE, processor)
+        return Process(stdout.read(), seconds, usage.ru_maxrss / MEGABYTE, processor)
 
 
 @contextlib.contextmanager

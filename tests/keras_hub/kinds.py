@@ -9,17 +9,17 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from tests.keras_hub.inputs import sized
-from tests.keras_hub.sizes import COMMON, SIZES, Part
+from tests.keras_hub.signatures import NotTriedError, Signature, generation, required, serving, with_cache
+from tests.keras_hub.sizes import COMMON, REAL, SIZES, Part
 
 # Which kinds are also tried in another form; caches are tried wherever there is one.
 VARIANTS = {
     "generate": (
         "BartSeq2SeqLM", "GPT2CausalLM", "Gemma3CausalLM", "GemmaCausalLM", "LlamaCausalLM", "MoonshineAudioToText",
-        "Qwen3CausalLM", "T5GemmaSeq2SeqLM",
+        "Qwen3CausalLM", "StableDiffusion3ImageToImage", "StableDiffusion3Inpaint", "StableDiffusion3TextToImage",
+        "T5GemmaSeq2SeqLM",
     ),
     "lora": ("BertTextClassifier", "GPT2CausalLM", "Gemma3CausalLM", "LlamaCausalLM", "ViTImageClassifier"),
     "int8": ("BertTextClassifier", "GPT2CausalLM", "Gemma3CausalLM", "LlamaCausalLM", "ViTImageClassifier"),
@@ -29,44 +29,6 @@ VARIANTS = {
 }  # fmt: skip
 _POLICIES = ("float16", "bfloat16", "mixed_float16")
 _CACHED = ("token_ids", "cache", "cache_update_index")
-_LENGTH = 16  # of a cache
-_STOP = 1
-
-Specs = dict[str, Any]  # a tf.TensorSpec by the input's name
-
-
-class NotTriedError(Exception):
-    """A class cannot be made alone: there are no arguments for its constructor, or it has no inputs of its own."""
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A function from tensors to a dict of them, and what it takes; a size of None is open."""
-
-    call: Callable[..., dict[str, Any]]
-    specs: Specs
-
-    def trace(self) -> Any:
-        """Return the concrete function. A model that cannot be traced with open sizes gets them but for the batch: what
-        counts steps in Python has to know how many there are."""
-        import tensorflow as tf
-
-        function = tf.function(self.call)
-        try:
-            return function.get_concrete_function(**self.specs)
-        except (tf.errors.OperatorNotAllowedInGraphError, TypeError, ValueError):
-            fixed = {name: _fixed(spec) for name, spec in self.specs.items()}
-            if fixed == self.specs:
-                raise
-            return function.get_concrete_function(**fixed)
-
-
-def _fixed(spec: Any) -> Any:
-    """Return what an input takes with sizes for all but its first dimension."""
-    import tensorflow as tf
-
-    sizes = sized(spec.name, spec.shape.as_list(), 0)
-    return tf.TensorSpec([*spec.shape[:1], *sizes[1:]], spec.dtype, spec.name)
 
 
 def kinds() -> list[str]:
@@ -106,15 +68,7 @@ def _configurations(found: Any) -> list[str]:
 
 def _has_cache(found: type) -> bool:
     call = getattr(found, "call_with_cache", None)
-    return call is not None and _required(call)[1:] == list(_CACHED)
-
-
-def _required(function: Callable) -> list[str]:
-    return [
-        parameter.name
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
-    ]
+    return call is not None and required(call)[1:] == list(_CACHED)
 
 
 def make(kind: str) -> tuple[Any, dict[str, Signature]]:
@@ -134,18 +88,18 @@ def make(kind: str) -> tuple[Any, dict[str, Signature]]:
         model.quantize("int8")
     match variant:
         case "cache":
-            return model, _with_cache(model)
+            return model, with_cache(model)
         case "generate":
-            return model, {"serving_default": _generation(model)}
+            return model, {"serving_default": generation(model)}
         case _:
-            return model, {"serving_default": _serving(model)}
+            return model, {"serving_default": serving(model)}
 
 
 def _make(name: str) -> Any:
     """Return an object of a class in a configuration; a task stands for itself on its backbone."""
     cls_name, slash, configuration = name.partition("/")
     cls = _class(cls_name)
-    sizes = dict(SIZES.get(name, {}))
+    sizes = dict(SIZES.get(name) or REAL.get(name, {}))
     if backbone := getattr(cls, "backbone_cls", None):
         sizes = {"backbone": Part(f"{backbone.__name__}{slash}{configuration}"), "preprocessor": None}
         sizes |= SIZES.get(cls_name, {})
@@ -157,7 +111,7 @@ def arguments(cls: Callable, sizes: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises NotTriedError if a parameter without a default is in neither."""
     named = {name: COMMON[name] for name in inspect.signature(cls).parameters if name in COMMON} | dict(sizes)
-    if missing := [name for name in _required(cls) if name not in named]:
+    if missing := [name for name in required(cls) if name not in named]:
         raise NotTriedError(f"no sizes for {', '.join(missing)} of {cls.__name__}")
     return {name: _resolved(value) for name, value in named.items()}
 
@@ -184,71 +138,3 @@ def _class(name: str) -> Any:
     if module:
         return getattr(importlib.import_module(f"keras_hub.src.models.{module}"), cls)
     return getattr(keras_hub.models, cls, None) or getattr(keras_hub.layers, cls)
-
-
-def _serving(model: Any) -> Signature:
-    """Return the model itself as a signature."""
-    import keras
-    import tensorflow as tf
-
-    if not hasattr(model, "input"):
-        raise NotTriedError("it is made as a part of others")
-    tensors = keras.tree.flatten(model.input)
-    specs = {tensor.name: tf.TensorSpec(tensor.shape, tensor.dtype, tensor.name) for tensor in tensors}
-
-    def call(**feed: Any) -> dict[str, Any]:
-        given = keras.tree.pack_sequence_as(model.input, [feed[tensor.name] for tensor in tensors])
-        return _outputs(model(given, training=False))
-
-    return Signature(call, specs)
-
-
-def _outputs(results: Any) -> dict[str, Any]:
-    """Number the outputs, those that are None left out. Numpy has no bfloat16: both sides give that as float32."""
-    import tensorflow as tf
-
-    flat = [tf.convert_to_tensor(result) for result in tf.nest.flatten(results) if result is not None]
-    return {f"output_{n}": tf.cast(y, tf.float32) if y.dtype == tf.bfloat16 else y for n, y in enumerate(flat)}
-
-
-def _with_cache(model: Any) -> dict[str, Signature]:
-    """Return two signatures: `prefill` makes a cache of a prompt, `decode` takes one token and the cache further."""
-    import keras
-    import tensorflow as tf
-
-    ones = keras.ops.ones((1, _LENGTH), "int32")
-    known = {"token_ids": ones, "padding_mask": ones}
-    empty = model._build_cache(**{name: known.get(name) for name in _required(model._build_cache)})[1]
-    caches = {f"cache_{n}": tf.TensorSpec(c.shape, c.dtype, f"cache_{n}") for n, c in enumerate(tf.nest.flatten(empty))}
-
-    def step(token_ids: Any, index: Any, flat: Any) -> dict[str, Any]:
-        logits, _, cache = model.call_with_cache(token_ids, tf.nest.pack_sequence_as(empty, flat), index)
-        return _outputs([logits, cache])
-
-    def prefill(token_ids: Any) -> dict[str, Any]:
-        return step(token_ids, 0, [tf.zeros(spec.shape, spec.dtype) for spec in caches.values()])
-
-    def decode(token_ids: Any, cache_update_index: Any, **flat: Any) -> dict[str, Any]:
-        return step(token_ids, cache_update_index, [flat[name] for name in caches])
-
-    def ids(*shape: int, name: str = "token_ids") -> Specs:
-        return {name: tf.TensorSpec(shape, tf.int32, name)}
-
-    return {
-        "decode": Signature(decode, ids(1, 1) | ids(name="cache_update_index") | caches),
-        "prefill": Signature(prefill, ids(1, _LENGTH)),
-    }
-
-
-def _generation(model: Any) -> Signature:
-    """Return the whole of generation as one signature: the prompt's cache, the loop, the sampler."""
-    import tensorflow as tf
-
-    model.compile(sampler="greedy")
-    fixed = {name: _fixed(spec) for name, spec in _serving(model).specs.items()}
-    specs = {name: tf.TensorSpec([2, *spec.shape[1:]], spec.dtype, name) for name, spec in fixed.items()}
-
-    def call(**feed: Any) -> dict[str, Any]:
-        return _outputs(model.generate_step(feed, stop_token_ids=[_STOP]))
-
-    return Signature(call, specs)

@@ -26,6 +26,7 @@ from tests.bench.process import Limits, WorkerError, convert_cold
 from tests.bench.worker import SIDES
 from tests.keras_hub import table
 from tests.keras_hub.server import Server
+from tests.keras_hub.sizes import REAL_KINDS
 
 OUTCOMES = Path("build/keras-hub.json")
 # Right is what differs by no more, over the largest number of an output: float32, and by a kind's variant.
@@ -70,12 +71,13 @@ def _convert(side: str, folder: Path, server: Server) -> dict[str, Any]:
     """Convert: fuseconv by its command, started anew, TFLiteConverter where TensorFlow has been imported."""
     try:
         if side == "ours":
-            seconds = convert_cold(folder / "model", folder / "ours.tflite", server.limits).processor_seconds
+            process = convert_cold(folder / "model", folder / "ours.tflite", server.limits)
+            cost = {"seconds": process.processor_seconds, "megabytes": process.peak_megabytes}
         else:
-            seconds = server.work("peer", folder)["seconds"]
+            cost = server.work("peer", folder)
     except WorkerError as error:
         return {"state": "refused", "why": str(error)}
-    return {"state": "converted", "seconds": seconds}
+    return {"state": "converted", **cost}
 
 
 def _checked(server: Server, file: Path, most: float) -> dict[str, Any]:
@@ -84,8 +86,8 @@ def _checked(server: Server, file: Path, most: float) -> dict[str, Any]:
     except WorkerError as error:
         return {"state": "does not run", "why": str(error)}
     wrong = checked.pop("wrong", None)
-    checked.pop("seconds", None)  # those of the check
-    return checked | ({"state": "wrong", "why": wrong} if wrong else {"state": "right"})
+    found = {name: value for name, value in checked.items() if name not in ("seconds", "megabytes")}  # of the check
+    return found | ({"state": "wrong", "why": wrong} if wrong else {"state": "right"})
 
 
 def chosen(kinds: Sequence[str], only: str) -> list[str]:
@@ -167,6 +169,7 @@ def _facts(options: argparse.Namespace) -> str:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Converts a small model of every kind that keras-hub has.")
     parser.add_argument("--only", default="", help="kinds, with commas between them; * stands for anything")
+    parser.add_argument("--real", action="store_true", help="five kinds of the sizes that are published, of 1 GB each")
     parser.add_argument("--json", action="store_true", help="the outcomes as JSON in place of a table")
     parser.add_argument("--keep", type=Path, help="leave each kind's model and files in this folder")
     parser.add_argument("--side", choices=SIDES[:1], help="leave TFLiteConverter out; there is no table then")
@@ -182,10 +185,13 @@ def _options() -> argparse.ArgumentParser:
 def main() -> int:
     parser = _options()
     options = parser.parse_args()
-    with Server(Limits(options.seconds, options.gigabytes)) as server:
-        names = server.work("kinds")
+    if options.real:
+        there = list(REAL_KINDS)
+    else:
+        with Server(Limits(options.seconds, options.gigabytes)) as server:
+            there = server.work("kinds")
     try:
-        names = chosen(names, options.only)
+        names = chosen(there, options.only)
     except ValueError as error:
         parser.error(str(error))
     sides = [options.side] if options.side else SIDES
@@ -195,10 +201,10 @@ def main() -> int:
     if options.json or options.side:
         print(json.dumps(found, indent=1))
     else:
-        text = table.markdown(found, _facts(options))
+        text = table.markdown(found, _facts(options), real=options.real)
         print(text)
         if options.write:
-            table.write(text)
+            table.write(text, real=options.real)
     return 1 if any(outcome["state"] in table.DEFECTS for outcome in found.values()) else 0
 
 

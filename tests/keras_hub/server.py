@@ -1,8 +1,9 @@
 """A process that has imported what the steps need, and forks for each: `python -m tests.keras_hub.server`.
 
 Importing TensorFlow and keras-hub takes longer than most steps. A request is a line of JSON on standard input, its
-answer a line on standard output: what the step tells, or "failure" with a sentence, and the seconds that it took of the
-processor. Nothing runs in the server itself, so that what is forked is whole.
+answer a line on standard output: "told", or "failure" with a sentence, the seconds that it took of the processor, and
+the most megabytes that it had, what was imported included.
+Nothing runs in the server itself, so that what is forked is whole.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from tests.bench.process import Limits, WorkerError
+from tests.bench.process import MEGABYTE, Limits, WorkerError
+
+if TYPE_CHECKING:
+    from resource import struct_rusage
 
 
 class Server:
@@ -44,7 +47,7 @@ class Server:
         self._process.wait()
 
     def work(self, action: str, *arguments: str | os.PathLike) -> Any:
-        """Return what a step of the worker tells, with "seconds" if that is a dict. Raises WorkerError."""
+        """Return what a step tells, with "seconds" and "megabytes" if that is a dict. Raises WorkerError."""
         assert self._process.stdin and self._process.stdout
         limits = {"seconds": self.limits.seconds, "gigabytes": self.limits.gigabytes}
         request = {"action": action, "arguments": [os.fspath(argument) for argument in arguments], **limits}
@@ -56,7 +59,8 @@ class Server:
         reply = json.loads(line)
         if "failure" in reply:
             raise WorkerError(reply["failure"])
-        return reply["told"] | {"seconds": reply["seconds"]} if isinstance(reply["told"], dict) else reply["told"]
+        told = reply.pop("told")
+        return told | reply if isinstance(told, dict) else told
 
 
 def serve() -> None:
@@ -81,52 +85,50 @@ def serve() -> None:
 
 
 def answer(action: str, arguments: list[str], limits: Limits) -> dict[str, Any]:
-    """Run a step in a child; return {"told", "seconds"} or {"failure"}."""
-    with tempfile.TemporaryFile("w+") as told, tempfile.TemporaryFile("w+") as errors:
+    """Run a step in a child; return {"told", "seconds", "megabytes"}, or {"failure"}."""
+    with tempfile.TemporaryFile("w+") as reply:
         pid = os.fork()
         if pid == 0:
-            _be_child(action, arguments, limits, told, errors)
-        status, seconds, in_time = _wait(pid, limits.seconds)
-        for stream in (told, errors):
-            stream.seek(0)
-        if status == 0:
-            return {"told": json.loads(told.read()), "seconds": seconds}
-        lines = [line for line in errors.read().splitlines() if line.strip()]
+            _be_child(action, arguments, limits, reply)
+        status, usage, in_time = _wait(pid, limits.seconds)
         if not in_time:
             return {"failure": f"no end in {limits.seconds:g} s"}
-        return {"failure": lines[-1] if status > 0 and lines else f"exit code {status}"}
+        if status:
+            return {"failure": f"exit code {status}"}
+        reply.seek(0)
+        cost = {"seconds": usage.ru_utime + usage.ru_stime, "megabytes": usage.ru_maxrss / MEGABYTE}
+        return json.load(reply) | cost
 
 
-def _be_child(action: str, arguments: list[str], limits: Limits, told: IO[str], errors: IO[str]) -> None:
+def _be_child(action: str, arguments: list[str], limits: Limits, reply: IO[str]) -> None:
+    """Write what a step tells, or why it fails, and end."""
     code = 1
     try:
         os.setpgid(0, 0)
         limits.hold()
-        for stream in (1, 2):
-            os.dup2(errors.fileno(), stream)
         from tests.keras_hub.worker import step
 
-        json.dump(step(action, *arguments), told)
-        told.flush()
+        try:
+            told = {"told": step(action, *arguments)}
+        except WorkerError as error:
+            told = {"failure": str(error)}
+        except Exception as error:
+            told = {"failure": f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")}
+        json.dump(told, reply)
+        reply.flush()
         code = 0
-    except SystemExit as error:
-        print(error, file=errors)
-    except BaseException:
-        traceback.print_exc(file=errors)
     finally:
-        with contextlib.suppress(OSError):
-            errors.flush()
         os._exit(code)
 
 
-def _wait(pid: int, seconds: float) -> tuple[int, float, bool]:
-    """Return a child's exit code, its seconds of the processor, and whether it ended in time; else it is killed."""
+def _wait(pid: int, seconds: float) -> tuple[int, struct_rusage, bool]:
+    """Return a child's exit code, what it used, and whether it ended in time; else it is killed."""
     start = time.monotonic()
     in_time = True
     while True:
         done, status, usage = os.wait4(pid, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, in_time
+            return os.waitstatus_to_exitcode(status), usage, in_time
         if in_time and time.monotonic() - start > seconds:
             in_time = False
             with contextlib.suppress(ProcessLookupError):

@@ -312,3 +312,32 @@ SIZES: dict[str, dict[str, Any]] = {
         "image_shape": (None, None, 3),
     },
 }  # fmt: skip
+
+# Configurations of the sizes that are published, and one kind of each: 0.9 to 1.4 GB of weights.
+REAL: dict[str, dict[str, Any]] = {
+    "BertBackbone/large": {
+        "vocabulary_size": 30522, "num_layers": 24, "num_heads": 16, "hidden_dim": 1024, "intermediate_dim": 4096,
+        "max_sequence_length": 512,
+    },
+    "GPT2Backbone/medium": {
+        "vocabulary_size": 50257, "num_layers": 24, "num_heads": 16, "hidden_dim": 1024, "intermediate_dim": 4096,
+        "max_sequence_length": 1024,
+    },
+    "Gemma3Backbone/270m": {
+        "vocabulary_size": 262144, "num_layers": 18, "num_query_heads": 4, "num_key_value_heads": 1, "head_dim": 256,
+        "hidden_dim": 640, "intermediate_dim": 2048, "sliding_window_size": 512, "use_query_key_norm": True,
+        "use_post_ffw_norm": True, "use_post_attention_norm": True,
+    },
+    "ViTBackbone/large": {
+        "image_shape": (224, 224, 3), "patch_size": (16, 16), "num_layers": 24, "num_heads": 16, "hidden_dim": 1024,
+        "mlp_dim": 4096, "use_mha_bias": True,
+    },
+    "WhisperBackbone/small": {
+        "vocabulary_size": 51865, "num_layers": 12, "num_heads": 12, "hidden_dim": 768, "intermediate_dim": 3072,
+        "num_mels": 80, "max_encoder_sequence_length": 3000, "max_decoder_sequence_length": 448,
+    },
+}  # fmt: skip
+REAL_KINDS = (
+    "BertTextClassifier/large", "GPT2CausalLM/medium", "Gemma3CausalLM/270m", "ViTImageClassifier/large",
+    "WhisperBackbone/small",
+)  # fmt: skip

@@ -19,17 +19,21 @@ NOT_RUN = "not run"  # TFLiteConverter, where it was left out
 
 PAGE = Path(__file__).with_name("README.md")
 _COLUMNS = (table.Column("ops", "ops", "d", unit=1), table.Column("latency, ms", "milliseconds", ".3g"))
+_REAL_COLUMNS = (
+    table.Column("file, MB", "bytes", ".0f", unit=1e-6), *_COLUMNS, table.Column("memory, MB", "megabytes", ".0f"),
+)  # fmt: skip
 _LONGEST_REASON = 200
 
 Outcomes = Mapping[str, dict[str, Any]]
 
 
-def markdown(outcomes: Outcomes, facts: str = "") -> str:
+def markdown(outcomes: Outcomes, facts: str = "", real: bool = False) -> str:
     """Return the summary, the table of what was converted, and what failed or was not tried with the reasons, below
-    what it was measured on."""
+    what it was measured on. real: the models are so large that size and memory count."""
     outcomes = {name: _with_peer(outcome) for name, outcome in outcomes.items()}
-    rows = [["model", *(column.title for column in _COLUMNS), "error", "converts, s", "TFLiteConverter"]]
-    rows += [_row(name, outcome) for name, outcome in outcomes.items() if outcome["state"] == "right"]
+    columns = _REAL_COLUMNS if real else _COLUMNS
+    rows = [["model", *(column.title for column in columns), "error", "converts, s", "TFLiteConverter"]]
+    rows += [_row(name, outcome, columns) for name, outcome in outcomes.items() if outcome["state"] == "right"]
     lines = [*([facts, ""] if facts else []), summary(outcomes), "", *table.aligned(rows)]
     for state in STATES[1:]:
         found = [f"- {name}: {_short(item['why'])}" for name, item in outcomes.items() if item["state"] == state]
@@ -62,11 +66,11 @@ def _mean(ratios: list[float]) -> float:
     return statistics.geometric_mean(ratios) if ratios else math.nan
 
 
-def _row(name: str, outcome: dict[str, Any]) -> list[str]:
+def _row(name: str, outcome: dict[str, Any], columns: tuple[table.Column, ...]) -> list[str]:
     peer = outcome["peer"]
     told = f"{peer['state']}: {_short(peer['why'])}" if peer.get("why") else peer["state"]
     error = outcome["ours"]["error"]
-    cells = [column.cell(outcome) for column in _COLUMNS]
+    cells = [column.cell(outcome) for column in columns]
     seconds = " / ".join(f"{outcome[side]['seconds']:.1f}" if "seconds" in outcome[side] else "-" for side in SIDES)
     return [name, *cells, "-" if error is None else f"{error:.0e}", seconds, told]
 
@@ -77,6 +81,6 @@ def _short(why: str) -> str:
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
-def write(text: str) -> None:
+def write(text: str, real: bool = False) -> None:
     """Put the table into the README."""
-    PAGE.write_text(table.insert(PAGE.read_text(), text, "keras-hub"))
+    PAGE.write_text(table.insert(PAGE.read_text(), text, "keras-hub-real" if real else "keras-hub"))

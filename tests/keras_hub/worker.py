@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.bench.process import WorkerError
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -25,15 +27,15 @@ def make(kind: str, folder: Path) -> dict[str, Any]:
     import numpy as np
     import tensorflow as tf
 
-    from tests.keras_hub.kinds import NotTriedError
     from tests.keras_hub.kinds import make as make_model
+    from tests.keras_hub.signatures import NotTriedError
 
     try:
         _, signatures = make_model(kind)
+        traced = {name: signature.trace() for name, signature in signatures.items()}
     except NotTriedError as error:
         return {"not_tried": str(error)}
     module = tf.Module()
-    traced = {name: signature.trace() for name, signature in signatures.items()}
     module.captured = [variable for function in traced.values() for variable in function.graph.variables]
     tf.saved_model.save(module, str(folder / "model"), signatures=traced)
     arrays: dict[str, Any] = {}
@@ -77,7 +79,7 @@ def peer(folder: Path) -> dict[str, Any]:
     try:
         (folder / "peer.tflite").write_bytes(converter.convert())
     except Exception as error:
-        raise SystemExit(reason(str(error)) or type(error).__name__) from error
+        raise WorkerError(reason(str(error)) or type(error).__name__) from error
     return {}
 
 
