@@ -14,8 +14,11 @@ from tests.keras_hub.sizes import VOCABULARY
 ROWS = (1, 3)
 _LENGTHS = (16, 24)
 _IMAGE_SIZES = (64, 96)
-# Prompts hold 2 or 3 images, of 16 patches each, which become 4 tokens.
+# Prompts hold 2 or 3 images, of 16 patches each, which become 4 tokens, or 1 or 2 sounds, of 16 frames, also 4 tokens.
 _BY_NAME: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "audio_indices": ((4,), (8,)),
+    "audio_mel": ((1, 16), (2, 16)),
+    "audio_mel_mask": ((1, 16), (2, 16)),
     "encoder_input_values": ((1600,), (2400,)),
     "images": ((2,), (3,)),
     "input_features": ((1, 8, 16), (2, 8, 16)),
@@ -48,7 +51,7 @@ def draw(name: str, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Gene
         return rng.standard_normal(shape).astype(dtype)
     if name.endswith("token_ids"):
         return rng.integers(2, VOCABULARY, shape).astype(dtype)
-    if name == "vision_indices":
+    if name in ("audio_indices", "vision_indices"):
         return np.broadcast_to(np.arange(1, 1 + shape[-1]), shape).astype(dtype)
     if name == "pixel_position_ids":
         side = math.isqrt(shape[-2])

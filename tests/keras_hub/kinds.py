@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.keras_hub.signatures import NotTriedError, Signature, generation, required, serving, with_cache
+from tests.keras_hub.signatures import STEPS, NotTriedError, Signature, generation, required, serving, with_cache
 from tests.keras_hub.sizes import COMMON, REAL, SIZES, Part
 
 # Which kinds are also tried in another form; caches are tried wherever there is one.
@@ -81,8 +81,11 @@ def make(kind: str) -> tuple[Any, dict[str, Signature]]:
     keras.utils.set_random_seed(1)
     keras.config.set_dtype_policy(variant if variant in _POLICIES else "float32")
     model = _make(name)
+    backbone = getattr(model, "backbone", model)
+    if hasattr(backbone, "configure_scheduler"):
+        backbone.configure_scheduler(STEPS)  # what `generate` does first
     if variant == "lora":
-        getattr(model, "backbone", model).enable_lora(4)
+        backbone.enable_lora(4)
     randomize(model, seed=1)
     if variant == "int8":
         model.quantize("int8")

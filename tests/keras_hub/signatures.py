@@ -11,7 +11,7 @@ from tests.keras_hub.inputs import sized
 
 _LENGTH = 16  # of a cache
 _STOP = 1
-_STEPS, _FIRST_STEP, _GUIDANCE = 3, 1, 7.0  # of a diffusion
+STEPS, _FIRST_STEP, _GUIDANCE = 3, 1, 7.0  # of a diffusion
 
 Specs = dict[str, Any]  # a tf.TensorSpec by the input's name
 
@@ -136,19 +136,18 @@ def _diffusion(model: Any, specs: Specs) -> Signature:
     keras-hub compiles it."""
     import tensorflow as tf
 
-    model.backbone.configure_scheduler(_STEPS)
     encoders = [
         name.removesuffix("_token_ids") for name in specs if name.endswith("_token_ids") and "negative" not in name
     ]
     texts = [[f"{encoder}{kind}_token_ids" for encoder in encoders] for kind in ("", "_negative")]
     tensors = {"latents": specs["latents"], "noises": specs["latents"], "images": specs["images"]}
     tensors["masks"] = tf.TensorSpec(specs["images"].shape[:-1], tf.float32)
-    numbers = {"num_steps": _STEPS, "starting_step": _FIRST_STEP, "guidance_scale": _GUIDANCE}
+    numbers = {"num_steps": STEPS, "starting_step": _FIRST_STEP, "guidance_scale": _GUIDANCE}
     taken = required(model.generate_step)
 
     def call(**feed: Any) -> dict[str, Any]:
         ids = tuple(dict(zip(encoders, (feed[name] for name in names))) for names in texts)
-        given = {**numbers, **feed, "token_ids": ids}
+        given = {name: tf.constant(number) for name, number in numbers.items()} | feed | {"token_ids": ids}
         return _outputs(model.generate_step(**{name: given[name] for name in taken}))
 
     named = {name: tf.TensorSpec(tensors[name].shape, tensors[name].dtype, name) for name in taken if name in tensors}

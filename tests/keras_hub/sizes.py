@@ -199,6 +199,9 @@ SIZES: dict[str, dict[str, Any]] = {
     },
     "Gemma4AudioEncoder": {"input_feat_size": 8, "num_heads": 2, "num_layers": 2, "output_dim": 16},
     "Gemma4Backbone": {"num_layers": 6},
+    "Gemma4Backbone/audio": {
+        "num_layers": 6, "audio_encoder": Part("Gemma4AudioEncoder"), "num_audio_tokens_per_clip": 4,
+    },
     "Gemma4Backbone/images": {"num_layers": 6, "vision_encoder": Part("Gemma4VisionEncoder")},
     "Gemma4VisionEncoder": {"pool_size": 2, "num_key_value_heads": 2, "output_dim": 16},
     "HGNetV2Backbone": _HGNET.sizes,

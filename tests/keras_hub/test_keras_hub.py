@@ -56,6 +56,7 @@ def test_a_model_has_a_cache_if_its_call_takes_one_and_nothing_else() -> None:
         ("vision_indices", (None, None), (1, 8), (3, 12)),
         ("pixel_values", (None, None, None, None), (1, 2, 16, 48), (3, 3, 16, 48)),
         ("pixel_values", (None, 28, 28, 3), (1, 28, 28, 3), (3, 28, 28, 3)),
+        ("audio_mel", (None, None, None, 8), (1, 1, 16, 8), (3, 2, 16, 8)),
         ("x", (None, 5), (1, 5), (3, 5)),
         ("x", (2, 5), (2, 5), (2, 5)),
     ],
