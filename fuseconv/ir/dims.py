@@ -229,6 +229,8 @@ def _place(term: tuple[_Monomial, int]) -> tuple[int, tuple[str, ...]]:
 
 def ceildiv(a: Dim, b: Dim) -> Dim:
     """Return a / b, rounded up."""
+    if b == 1:
+        return a
     return -(-a // b) if isinstance(a, int) and isinstance(b, int) and b else floordiv(a + b - 1, b)
 
 

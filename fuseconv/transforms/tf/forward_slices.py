@@ -85,17 +85,29 @@ class _Forwarder:
             return None
         span = join.spans[op]
         first, last = join.covers(span)  # type: ignore[misc]
-        self.report.removed(op, "forward_slices", f"it is read off what {concat.name} joins")
         if first < last:
             entries = [*span.entries[: span.place], WHOLE, *span.entries[span.place + 1 :]]
-            return [_slice(self.joined(concat, join, first, last, out), entries, op, out)]
+            return [self.slice(self.joined(concat, join, first, last, out), entries, op, out)]
         begin, part = (span.begin - join.begin(first)) * (span.end > span.begin), concat.operands[first]
         assert part is not None
         part, begin = _source(part, join.axis, begin)
         size = part.shape[join.axis]  # type: ignore[index]
         assert isinstance(size, int)
         entry = _taken(span.entries[span.place], begin, begin + span.end - span.begin, size)
-        return [_slice(part, [*span.entries[: span.place], entry, *span.entries[span.place + 1 :]], op, out)]
+        return [self.slice(part, [*span.entries[: span.place], entry, *span.entries[span.place + 1 :]], op, out)]
+
+    def slice(self, x: Value, entries: list[Entry], op: Op, out: list[Op]) -> Value:
+        """Return the slice of x that takes the entries; x itself if they take all of it."""
+        named = len(entries)
+        while named and entries[named - 1] == WHOLE:
+            named -= 1
+        if not named:
+            self.report.removed(op, "forward_slices", f"it takes all of {x.name}")
+            return x
+        begins, ends, strides, masks = SliceSpec(tuple(entries[:named])).operands()
+        tf = TfBuilder(out, op)
+        bounds = [tf.ints(numbers) for numbers in (begins, ends, strides)]  # type: ignore[arg-type]
+        return tf.add("StridedSlice", [x, *bounds], masks, op.result.dtype, op.result.shape)
 
     def joined(self, concat: Op, join: _Join, first: int, last: int, out: list[Op]) -> Value:
         """Return the join of the tensors from `first` to `last`, which is made once."""
@@ -181,16 +193,3 @@ def _taken(entry: Entry, begin: int, end: int, size: int) -> Entry:
     if isinstance(entry, Pick):
         return Pick(begin)
     return WHOLE if (begin, end) == (0, size) else Take(begin, end)
-
-
-def _slice(x: Value, entries: list[Entry], op: Op, out: list[Op]) -> Value:
-    """Return the slice of x that takes the entries; x itself if they take all of it."""
-    named = len(entries)
-    while named and entries[named - 1] == WHOLE:
-        named -= 1
-    if not named:
-        return x
-    begins, ends, strides, masks = SliceSpec(tuple(entries[:named])).operands()
-    tf = TfBuilder(out, op)
-    bounds = [tf.ints(numbers) for numbers in (begins, ends, strides)]  # type: ignore[arg-type]
-    return tf.add("StridedSlice", [x, *bounds], masks, op.result.dtype, op.result.shape)
