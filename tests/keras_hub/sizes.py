@@ -234,6 +234,11 @@ SIZES: dict[str, dict[str, Any]] = {
         "max_label_length": 31, "decoder_hidden_dim": 16, "num_decoder_layers": 1, "num_decoder_heads": 2,
         "decoder_mlp_dim": 24,
     },
+    "PARSeqCausalLM": {
+        "preprocessor": Part("PARSeqCausalLMPreprocessor", {
+            "tokenizer": Part("PARSeqTokenizer", {"max_label_length": 31}),
+        }),
+    },
     "PaliGemmaBackbone": {
         "vit_patch_size": 4, "vit_num_layers": 2, "vit_num_heads": 2, "vit_hidden_dim": 8, "vit_intermediate_dim": 12,
     },

@@ -49,7 +49,7 @@ def _with_peer(outcome: dict[str, Any]) -> dict[str, Any]:
 def summary(outcomes: Outcomes) -> str:
     """Return how many kinds each side gets right, and the geometric means where both do."""
     ours = Counter(outcome["state"] for outcome in outcomes.values())
-    built = [outcome for outcome in outcomes.values() if "ours" in outcome]
+    built = [_with_peer(outcome) for outcome in outcomes.values() if "ours" in outcome]
     peers = Counter(outcome["peer"]["state"] for outcome in built)
     text = f"{len(built)} models: fuseconv converts {ours['right']} right, TFLiteConverter {peers['right']}"
     text += f" of the {len(built) - peers[NOT_RUN]} that it was given." if peers[NOT_RUN] else "."
