@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from fuseconv.ir import dims
+from fuseconv.ir import dims, types
 from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.operands import (
@@ -286,24 +286,34 @@ def one_hot(op: Op, indices: Value, depth: Value, on_value: Value, off_value: Va
 
 @infers("Range")
 def range_(op: Op, start: Value, limit: Value, delta: Value) -> Shapes:
-    if start.dtype.is_float:
-        if not (start.is_const and limit.is_const and delta.is_const):
-            return (dims.fresh("range"),)
+    if start.dtype.is_float and all(v.is_const for v in (start, limit, delta)):
         first, last, step = (np.float64(v.data.reshape(())) for v in (start, limit, delta))  # type: ignore[union-attr]
         with np.errstate(all="ignore"):
             count = np.ceil(abs((last - first) / step))
         return (int(count) if np.isfinite(count) else dims.fresh("range"),)
-    step_size = content_of(delta)
-    agree(step_size is None or 0 not in step_size.flat, "its delta is 0")
-    contents = [content_of(v) for v in (start, limit, delta)]
-    if any(c is None for c in contents):
+    a, b, by = (_whole_number(v) for v in (start, limit, delta))
+    agree(by != 0, "its delta is 0")
+    if a is None or b is None or by is None:
         return (dims.fresh("range"),)
-    a, b, by = (c.reshape(-1)[0] for c in contents)  # type: ignore[union-attr]
-    if all(isinstance(n, int) for n in (a, b, by)):
-        return (max(0, -((a - b) // by)) if by else dims.fresh("range"),)
+    if isinstance(a, int) and isinstance(b, int) and isinstance(by, int):
+        return (max(0, -((a - b) // by)),)
     if isinstance(by, int) and by > 0 and nonnegative(b - a):
         return (dims.ceildiv(b - a, by),)
     return (dims.fresh("range"),)
+
+
+def _whole_number(value: Value) -> Dim | None:
+    """Return the whole number that a scalar is, of a float type too: a constant, or the size of a dimension that was
+    cast. What has sizes beyond 2**24, which float32 rounds, does not fit into memory as what is counted in floats."""
+    if not value.dtype.is_float:
+        elements = content_of(value)
+        return None if elements is None else elements.reshape(-1)[0]
+    if value.is_const:
+        number = float(value.data.reshape(()))  # type: ignore[union-attr]
+        return int(number) if number.is_integer() else None
+    counted = value.op.operands[0] if value.op is not None and value.op.kind == "tf.Cast" else None
+    exact = value.dtype in (types.FLOAT32, types.FLOAT64) and counted is not None and not counted.dtype.is_float
+    return _whole_number(counted) if exact and counted is not None else None
 
 
 @infers("LinSpace")
