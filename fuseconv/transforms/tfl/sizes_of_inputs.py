@@ -1,4 +1,4 @@
-"""Read sizes off the graph's inputs, where these have them: SHAPE(f(x))[i] -> SHAPE(x)[j].
+"""Read each size off one tensor, an input where one has it: SHAPE(f(x))[i] -> SHAPE(x)[j].
 
 So that one op reads the size of the batch for all, and nothing is kept for its shape alone.
 """
@@ -8,43 +8,65 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.facts import TFL_ONLY
-from fuseconv.ir.dims import Sym
-from fuseconv.ir.graph import Graph, Module, Op, replace_uses
+from fuseconv.ir.dims import Dim, Sym
+from fuseconv.ir.graph import Graph, Module, Op, Value, replace_uses
+from fuseconv.ir.slice_spec import Pick, SliceSpec, Take
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 
 
 @module_pass("sizes-of-inputs", requires=(TFL_ONLY,))
 def sizes_of_inputs(module: Module) -> None:
-    """Read sizes off inputs: SHAPE(f(x))[i] -> SHAPE(x)[j], where x is an input whose size j is the same."""
+    """Read sizes off inputs: SHAPE(f(x))[i] -> SHAPE(x)[j], where x is an input whose size j is the same, or else the
+    first tensor that it is read off."""
     for graph in module.graphs():
         read_off_inputs(graph)
 
 
 def read_off_inputs(graph: Graph) -> None:
-    """Let elements of shapes be those of an input's shape. Equal ones are left to merge."""
+    """Let elements of shapes be those of an input's shape, or the first shape's. Equal ones are left to merge."""
     data = [value for value in graph.inputs if not value.dtype.is_handle]
-    places = {dim: (value, axis) for value in data for axis, dim in enumerate(value.shape or ())}
+    places: dict[Dim, tuple[Value, int]] = {
+        dim: (value, axis) for value in data for axis, dim in enumerate(value.shape or ()) if isinstance(dim, Sym)
+    }
     made: dict[Op, list[Op]] = {}
     for op in graph.ops:
-        size = _size_of(op)
-        if size is None or size not in places:
+        place = _place(op)
+        size = place[0].shape[place[1]] if place is not None else None  # type: ignore[index]
+        if place is None or not isinstance(size, Sym):
             continue
-        value, axis = places[size]
-        shape: Op = op.operands[0].op  # type: ignore[union-attr,assignment]
-        if shape.operands[0] is not value:
+        value, axis = places.setdefault(size, place)
+        if value is not place[0]:
+            shape: Op = op.operands[0].op  # type: ignore[union-attr,assignment]
             tfl = Builder(made.setdefault(op, []), op.name, op.sources)
             dims = tfl.op("SHAPE", (value,), shape.attrs)[0]
             index = [np.array([number], np.int32) for number in (axis, axis + 1, 1)]
-            replace_uses(op.result, tfl.strided_slice(dims, *index, shrink_axis_mask=1))
+            masks = {} if op.result.rank else {"shrink_axis_mask": 1}
+            replace_uses(op.result, tfl.strided_slice(dims, *index, **masks))
     if made:
         graph.ops = [part for op in graph.ops for part in (*made.get(op, ()), op)]
 
 
-def _size_of(op: Op) -> Sym | None:
-    """Return the unknown size that a slice of a shape is, as a scalar."""
-    x = op.operands[0] if op.kind == "tfl.STRIDED_SLICE" else None
-    if x is None or x.op is None or x.op.kind != "tfl.SHAPE" or op.result.content is None or op.result.rank != 0:
+def _place(op: Op) -> tuple[Value, int] | None:
+    """Return the tensor and the axis of the size that a slice of a shape is, as a scalar or a vector of one element."""
+    shape = op.operands[0] if op.kind == "tfl.STRIDED_SLICE" else None
+    if shape is None or shape.op is None or shape.op.kind != "tfl.SHAPE":
         return None
-    size = op.result.content[()]
-    return size if isinstance(size, Sym) else None
+    x = shape.op.operands[0]
+    spec = SliceSpec.of(op)
+    entries = spec.dimensions() if spec is not None else None
+    if x is None or x.shape is None or entries is None or len(entries) != 1:
+        return None
+    taken = _element(entries[0], len(x.shape))
+    return None if taken is None else (x, taken)
+
+
+def _element(entry: Take | Pick, count: int) -> int | None:
+    """Return which of so many elements is taken; None if it is not known, or not one."""
+    bounds = (entry.index,) if isinstance(entry, Pick) else (entry.begin, entry.end)
+    if not all(bound is None or isinstance(bound, int) for bound in bounds):
+        return None
+    if isinstance(entry, Pick):
+        return entry.index % count
+    begin, end, _ = slice(entry.begin, entry.end).indices(count)
+    return begin if end == begin + 1 else None
