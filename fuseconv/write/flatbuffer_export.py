@@ -60,7 +60,8 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
     What is sorted has no signature: TOPK_V2 takes its results for ones of dynamic size if its operand has an unknown
     dimension there, although their sizes follow from the operand's as those of any op (`pack_to_concat` says what
     dynamic sizes cost).
-    Tensors are named as their values, without the calls that they were in, and with a number where a name is taken.
+    Tensors are named as their values, without the calls that they were in, and with a number where a name is taken in
+    the file: tools that calibrate go by names, loops and other signatures included.
     The same module gives the same bytes.
     An output that is an input, a constant or another output too is written as such, and interpreters read it so.
 
@@ -198,6 +199,7 @@ class _Model:
         self.buffers = buffers
         self.codes: dict[tuple[str, str, int], int] = {}
         self.tensor_of: dict[Graph, dict[Value, int]] = {}
+        self.names = _Names()
 
     def root(self, weights: list[Table]) -> Table:
         """Return the Model table. `weights` are the buffers of the constants."""
@@ -247,7 +249,7 @@ class _Model:
             if index == len(values):
                 values.append(value)
             tensors[value] = index
-        names = _tensor_names(graph, values)
+        names = self.names.of(graph, values)
         self.tensor_of[graph] = tensors
         unsigned = {op.operands[0] for op in graph.ops if op.kind == "tfl.TOPK_V2"}
         # A slice without a signature would keep the shape that is written.
@@ -400,17 +402,23 @@ def _values(graph: Graph) -> list[Value]:
     return [value for value in values if value is not None]
 
 
-def _tensor_names(graph: Graph, values: list[Value]) -> list[str]:
-    """Return a name of its own for each tensor. Inputs and outputs are first to get the name that they ask for."""
-    taken: set[str] = set()
-    names: dict[Value, str] = {}
-    repeats: dict[str, int] = {}
-    for value in dict.fromkeys((*graph.inputs, *graph.outputs, *values)):
-        wanted = _CALLS.sub("", value.name) or "tensor"
+class _Names:
+    """Names of tensors, each once in the file."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._repeats: dict[str, int] = {}
+
+    def of(self, graph: Graph, values: list[Value]) -> list[str]:
+        """Return the names of a subgraph's tensors. Inputs and outputs are first to get the name that they ask for."""
+        ordered = dict.fromkeys((*graph.inputs, *graph.outputs, *values))
+        names = {value: self._unique(_CALLS.sub("", value.name) or "tensor") for value in ordered}
+        return [names[value] for value in values]
+
+    def _unique(self, wanted: str) -> str:
         name = wanted
-        while name in taken:
-            repeats[wanted] = repeats.get(wanted, 0) + 1
-            name = f"{wanted};{repeats[wanted]}"
-        taken.add(name)
-        names[value] = name
-    return [names[value] for value in values]
+        while name in self._taken:
+            self._repeats[wanted] = self._repeats.get(wanted, 0) + 1
+            name = f"{wanted};{self._repeats[wanted]}"
+        self._taken.add(name)
+        return name

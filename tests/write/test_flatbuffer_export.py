@@ -253,6 +253,19 @@ def test_names_are_those_of_values_and_unique():
     assert [(entry.name, entry.tensorIndex) for entry in signature.outputs] == [(b"out", 2)]
 
 
+def test_names_of_all_subgraphs_are_unique():
+    def more(tfl: Builder, step: Value) -> Value:
+        return tfl.less(tfl.reduce_max(step, [0, 1]), 3.0)
+
+    graph = Graph("main")
+    module = Module([Signature(["serve"], graph, ["in"], ["out"])])
+    x = graph.add_input(types.FLOAT32, (2, 2), "x")
+    graph.outputs = Builder(graph.ops, "loop", (), module.functions).loop(more, lambda tfl, y: [tfl.add(y, 1.0)], [x])
+    model = read(to_bytes(module))
+    names = [tensor.name for subgraph in model.subgraphs for tensor in subgraph.tensors]
+    assert len(model.subgraphs) == 3 and len(names) == len({*names})
+
+
 def test_names_leave_out_calls_that_nobody_named():
     graph = Graph("main")
     x = graph.add_input(types.FLOAT32, (2,), "x")
