@@ -55,6 +55,8 @@ from fuseconv.transforms.tfl.legalize_outputs import legalize_outputs
 from fuseconv.transforms.tfl.legalize_padding import legalize_padding
 from fuseconv.transforms.tfl.optimize_layout import optimize_layout
 from fuseconv.transforms.tfl.pack_to_concat import pack_to_concat
+from fuseconv.transforms.tfl.presize_states import presize_states
+from fuseconv.transforms.tfl.pretranspose_matmul import pretranspose_matmul
 from fuseconv.transforms.tfl.sizes_of_inputs import sizes_of_inputs
 from fuseconv.transforms.tfl.slp_vectorize import slp_vectorize
 
@@ -110,7 +112,8 @@ FUSE: Pipeline = (
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (
-    legalize_padding, canonicalize_tfl, sizes_of_inputs, pack_to_concat, canonicalize, legalize_outputs,
+    legalize_padding, canonicalize_tfl, sizes_of_inputs, pack_to_concat, canonicalize, presize_states,
+    canonicalize, pretranspose_matmul, legalize_outputs,
 )  # fmt: skip
 
 OPTIMIZE_TFL: Pipeline = (

@@ -23,3 +23,20 @@ MOVES = frozenset({
     "REVERSE_SEQUENCE", "REVERSE_V2", "SELECT", "SELECT_V2", "SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "TILE",
     "TRANSPOSE", "UNPACK",
 })  # fmt: skip
+
+# Ops whose results' sizes follow from their operands' sizes, and from what those operands hold that tell sizes. The
+# runtime knows them as it allocates tensors, if it knows these.
+SIZED_BY_OPERANDS = frozenset({
+    *ELEMENTWISE, *REDUCTIONS, *CONVOLUTIONS, *LAYOUT_CHANGES, *MOVES, "ARG_MAX", "ARG_MIN", "AVERAGE_POOL_2D",
+    "BATCH_MATMUL", "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "DEQUANTIZE", "EMBEDDING_LOOKUP",
+    "FILL", "FULLY_CONNECTED", "LOG_SOFTMAX", "L2_NORMALIZATION", "MAX_POOL_2D", "MIRROR_PAD", "PAD", "PADV2",
+    "PRELU", "QUANTIZE", "SHAPE", "SOFTMAX", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN",
+})  # fmt: skip
+# Ops whose constants may as well be results of other ops, and that rounding these changes as little as
+# it changes them: DIV is none, nor what has poles.
+TAKES_COMPUTED_CONSTANTS = frozenset({
+    *CONVOLUTIONS, "ADD", "BATCH_MATMUL", "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN",
+    "CONCATENATION", "CONV_3D", "EMBEDDING_LOOKUP", "FULLY_CONNECTED", "GATHER", "MAXIMUM", "MINIMUM", "MUL",
+    "PRELU", "SELECT", "SELECT_V2", "SQUARED_DIFFERENCE", "SUB", "TRANSPOSE_CONV", "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "UNIDIRECTIONAL_SEQUENCE_RNN",
+})  # fmt: skip

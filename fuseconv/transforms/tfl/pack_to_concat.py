@@ -31,13 +31,14 @@ def pack_to_concat(module: Module) -> None:
 
 def join_sizes(graph: Graph) -> None:
     """Join what was packed of sizes and numbers. Ops that nothing reads are left."""
-    rewrite_ops(graph, ("tfl.PACK",), _joined)
+    rewrite_ops(graph, ("tfl.PACK",), lambda op, out: None if _sizes_state(op) else joined(op, out))
 
 
-def _joined(op: Op, out: list[Op]) -> list[Value] | None:
+def joined(op: Op, out: list[Op]) -> list[Value] | None:
+    """Return what PACK of sizes and numbers becomes; None if it packs something else."""
     places = [_place(value) for value in op.operands]
     known = all(place or value.is_const for place, value in zip(places, op.operands))  # type: ignore[union-attr]
-    if not any(places) or not known or _sizes_state(op):
+    if not any(places) or not known:
         return None
     tfl = Builder(out, op.name, op.sources)
     parts = _merged(tfl, _parts(tfl, places, op.operands))  # type: ignore[arg-type]
@@ -45,7 +46,8 @@ def _joined(op: Op, out: list[Op]) -> list[Value] | None:
 
 
 def _sizes_state(op: Op) -> bool:
-    """Return whether a variable tensor is made: with a size that is known before, some are wrong without delegates."""
+    """Return whether a variable tensor is made, of which `presize_states` decides: behind a tensor of dynamic size it
+    must be one, too."""
     return any(result.variable for reader in op.result.uses for result in reader.results)
 
 

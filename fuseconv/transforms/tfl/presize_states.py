@@ -1,0 +1,80 @@
+"""Give the states of recurrent ops a size that the runtime knows before a run.
+
+What writes a state of a dynamic batch hides its size from the runtime (`fusions/lstm.py` tells why): it becomes a
+tensor of dynamic size, which `reset_all_variables` refuses, and all ops behind it are prepared in the midst of a run.
+Where nothing before it is of dynamic size either, there is nothing to hide: the state is allocated with all other
+tensors.
+"""
+
+from __future__ import annotations
+
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Module, Op, Value
+from fuseconv.pass_manager import module_pass
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.opdef import TABLE
+from fuseconv.tfl.traits import SIZED_BY_OPERANDS
+from fuseconv.transforms.tfl.pack_to_concat import joined
+
+# Ops on sizes that the runtime computes as it allocates tensors, if their operands are known then.
+_COMPUTED_AHEAD = frozenset({"tfl.STRIDED_SLICE", "tfl.CONCATENATION"})
+_DYNAMIC = (types.STRING, types.RESOURCE, types.VARIANT)
+
+
+@module_pass("presize-states", requires=(TFL_ONLY,))
+def presize_states(module: Module) -> None:
+    """Size states before a run: FILL(PACK(SHAPE(x)[0], n), 0) -> FILL(CONCATENATION(SHAPE(x)[0:1], [n]), 0), and
+    TILE(s, MINIMUM(SHAPE(s), 1)) -> TILE(s, 1), unless an op before them has results of dynamic size."""
+    for signature in module.signatures:
+        if any(_writes_state(op) for op in signature.graph.ops):
+            _presize(signature.graph)
+
+
+def _writes_state(op: Op) -> bool:
+    return bool(op.results) and op.result.variable and not op.result.is_static
+
+
+def _presize(graph: Graph) -> None:
+    out: list[Op] = []
+    for index, op in enumerate(graph.ops):
+        if _writes_state(op):
+            _show_size(op, out)
+        if not _is_sized_ahead(op):
+            out += graph.ops[index:]
+            break
+        out.append(op)
+    graph.ops = out
+
+
+def _show_size(op: Op, out: list[Op]) -> None:
+    """Let the op that writes a state have the sizes themselves as its operand, which tells them."""
+    at = 0 if op.kind == "tfl.FILL" else 1
+    sizes = op.operands[at]
+    if sizes is None or sizes.op is None:
+        return
+    if sizes.op.kind == "tfl.PACK":
+        made = joined(sizes.op, out)
+        if made is not None:
+            op.set_operand(0, made[0])
+    elif (op.kind, sizes.op.kind) == ("tfl.FILL", "tfl.MAXIMUM"):
+        op.set_operand(0, sizes.op.operands[0])
+    elif (op.kind, sizes.op.kind) == ("tfl.TILE", "tfl.MINIMUM"):
+        op.set_operand(1, Builder(out, op.name, op.sources).ints([1] * (op.result.rank or 0)))
+
+
+def _is_sized_ahead(op: Op) -> bool:
+    """Return whether the runtime knows the sizes of the results as it allocates tensors, if it knows the operands'."""
+    if op.type not in SIZED_BY_OPERANDS or any(result.dtype in _DYNAMIC for result in op.results):
+        return False
+    sizes = [op.operands[index] for index in TABLE[op.type].indices if index < len(op.operands)]
+    return op.type in ("GATHER", "EMBEDDING_LOOKUP") or all(map(_is_known_ahead, sizes))
+
+
+def _is_known_ahead(value: Value | None) -> bool:
+    if value is None or value.is_const:
+        return True
+    maker = value.op
+    if maker is not None and maker.kind in _COMPUTED_AHEAD:
+        return all(map(_is_known_ahead, maker.operands))
+    return maker is not None and maker.kind == "tfl.SHAPE"

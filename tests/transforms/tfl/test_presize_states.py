@@ -1,0 +1,77 @@
+"""States of recurrent ops have a size before a run, where all that comes before them has."""
+
+from __future__ import annotations
+
+from tests.check_pass import check_pass
+
+_RNN = (
+    "tfl.UNIDIRECTIONAL_SEQUENCE_RNN("
+    "%x, float32[2,3] [1, 2, 3, 4, 5, 6], float32[2,2] [1, 2, 3, 4], float32[2] [1, 2], "
+)
+
+
+def test_a_state_of_zeros_is_sized_before_a_run() -> None:
+    check_pass("presize-states", f"""
+    main {{
+      input %x: float32[n,5,3]
+      %s: int32[3] = tfl.SHAPE(%x)
+      %n: int32[] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {{'shrink_axis_mask': 1}}
+      %sizes: int32[2] = tfl.PACK(%n, int32[] 2)
+      %h: float32[n,2] {{'variable': True}} = tfl.FILL(%sizes, float32[] 0.0)
+      %y: float32[n,5,2] = {_RNN}%h)
+      return %y
+    }}
+    """, f"""
+    main {{
+      input %x: float32[n,5,3]
+      %s: int32[3] = tfl.SHAPE(%x)
+      %n: int32[] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {{'shrink_axis_mask': 1}}
+      %sizes: int32[2] = tfl.PACK(%n, int32[] 2)
+      %batch: int32[1] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1])
+      %known: int32[2] = tfl.CONCATENATION(%batch, int32[1] [2])
+      %h: float32[n,2] {{'variable': True}} = tfl.FILL(%known, float32[] 0.0)
+      %y: float32[n,5,2] = {_RNN}%h)
+      return %y
+    }}
+    """)
+
+
+def test_a_state_that_is_given_is_sized_before_a_run() -> None:
+    check_pass("presize-states", f"""
+    main {{
+      input %x: float32[n,5,3]
+      input %h0: float32[n,2]
+      %s: int32[2] = tfl.SHAPE(%h0)
+      %times: int32[2] = tfl.MINIMUM(%s, int32[2] [1, 1])
+      %h: float32[n,2] {{'variable': True}} = tfl.TILE(%h0, %times)
+      %y: float32[n,5,2] = {_RNN}%h)
+      return %y
+    }}
+    """, f"""
+    main {{
+      input %x: float32[n,5,3]
+      input %h0: float32[n,2]
+      %s: int32[2] = tfl.SHAPE(%h0)
+      %times: int32[2] = tfl.MINIMUM(%s, int32[2] [1, 1])
+      %h: float32[n,2] {{'variable': True}} = tfl.TILE(%h0, int32[2] [1, 1])
+      %y: float32[n,5,2] = {_RNN}%h)
+      return %y
+    }}
+    """)
+
+
+def test_a_state_behind_a_tensor_of_dynamic_size_stays_one() -> None:
+    # The runtime would keep the place of one row for it.
+    check_pass("presize-states", f"""
+    main {{
+      input %given: float32[m,3]
+      input %sizes0: int32[3]
+      %x: float32[n,5,3] = tfl.RESHAPE(%given, %sizes0)
+      %s: int32[3] = tfl.SHAPE(%x)
+      %n: int32[] = tfl.STRIDED_SLICE(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {{'shrink_axis_mask': 1}}
+      %sizes: int32[2] = tfl.PACK(%n, int32[] 2)
+      %h: float32[n,2] {{'variable': True}} = tfl.FILL(%sizes, float32[] 0.0)
+      %y: float32[n,5,2] = {_RNN}%h)
+      return %y
+    }}
+    """)
