@@ -29,6 +29,7 @@ from fuseconv.load.op_defs import op_names
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT
+from fuseconv.quantize import QUANTIZATIONS
 from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
 from fuseconv.tf.shape_functions import first_contradiction
@@ -90,6 +91,7 @@ class _Options:
     custom_ops: Sequence[str]
     select_tf_ops: bool
     downcast_float64: bool
+    quantize: str | None
     max_constant_bytes: int | str | None
     explain: bool
     verify_each: bool | None
@@ -107,14 +109,16 @@ class _Options:
             raise InputError(f"rename takes a dict from names to names, not {names!r}")
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
-                raise InputError(f"{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}")
+                raise InputError(f"{name} is one of {', '.join(map(str, choices))}, not {getattr(self, name)!r}")
 
 
 _LISTS = (
     "signatures", "tags", "inputs", "outputs", "plugins", "fuse", "no_fuse", "custom_ops", "print_ir_before",
     "print_ir_after",
 )  # fmt: skip
-_CHOICES = {"verify_fusions": CHECK_MODES, "rnn": RNN_MODES, "rnn_state": STATE_MODES}
+_CHOICES: dict[str, tuple] = {
+    "verify_fusions": CHECK_MODES, "rnn": RNN_MODES, "rnn_state": STATE_MODES, "quantize": (None, *QUANTIZATIONS),
+}  # fmt: skip
 
 
 def convert(
@@ -140,6 +144,7 @@ def convert(
     custom_ops: Sequence[str] = (),
     select_tf_ops: bool = False,
     downcast_float64: bool = False,
+    quantize: str | None = None,
     max_constant_bytes: int | str | None = None,
     explain: bool = False,
     verify_each: bool | None = None,
@@ -163,7 +168,8 @@ def convert(
     which clears them in reset_all_variables only. trust_model: load code that a Keras file names. follow_links: read
     files of a SavedModel that are links out of its directory. allow_custom_ops: write every op that has no rule as a
     custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it knows. downcast_float64:
-    compute float64 in float32. max_constant_bytes: what all constants may take, in bytes or as "2G" (default: 16 times
+    compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes them
+    so beside floats. max_constant_bytes: what all constants may take, in bytes or as "2G" (default: 16 times
     the model's size, at least 256 MB). explain: record what matches a fusion's pattern but for one thing. verify_each:
     verify the IR after each pass. print_ir_before, print_ir_after: print it around these passes, or "all", to stderr.
     progress: called with the name of each stage as it starts.
@@ -227,6 +233,7 @@ def _pass_options(
         "input_shapes": options.input_shapes or {}, "batch_size": options.batch_size,
         "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules, "body_check": body_check,
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
+        "quantize": options.quantize,
         "unroll_policy": UnrollPolicy(options.rnn),
         "custom": CustomOps(
             options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None

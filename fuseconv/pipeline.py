@@ -12,6 +12,8 @@ from fuseconv.ir.graph import Module
 from fuseconv.lower.engine.check_ranks import check_ranks
 from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage
+from fuseconv.quantize.weights_to_float16 import weights_to_float16
+from fuseconv.quantize.weights_to_int8 import weights_to_int8
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
 from fuseconv.transforms.loops.horizontal_fusion import horizontal_fusion
 from fuseconv.transforms.loops.normalize_loops import normalize_loops
@@ -120,11 +122,17 @@ OPTIMIZE_TFL: Pipeline = (
     fuse_tfl_patterns, slp_vectorize, optimize_layout, fuse_tfl_patterns, bubble_up_slices, *CLEANUP_TFL,
 )  # fmt: skip
 
+QUANTIZE: Pipeline = (
+    weights_to_float16.when(lambda context: context.quantize == "float16"),
+    weights_to_int8.when(lambda context: context.quantize == "dynamic"),
+)  # fmt: skip
+
 CONVERT: Pipeline = (
     Stage("load", IMPORT),
     Stage("simplify", LEGALIZE_TF, "control flow", "its loop, branch, array or variable takes another form"),
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
     Stage("lower", (insert_call_once, lower, *OPTIMIZE_TFL, check_ranks)),
+    Stage("quantize", QUANTIZE),
 )
 
 # What a composite computes that no fusion takes, in a module of its own: the body that a fusion is checked against.

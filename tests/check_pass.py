@@ -74,6 +74,7 @@ def _options() -> dict[str, Any]:
     return {
         "inputs": (), "outputs": (), "rename": {},
         "input_shapes": {}, "batch_size": None, "fusions": registry.fusions, "rules": registry.rules, "rnn": "fused",
-        "rnn_state": "written", "explain": False, "custom": CustomOps(), "unroll_policy": UnrollPolicy("auto"),
+        "rnn_state": "written", "quantize": None, "explain": False, "custom": CustomOps(),
+        "unroll_policy": UnrollPolicy("auto"),
         "body_check": BodyCheck("never", lambda module: b""),
     }  # fmt: skip

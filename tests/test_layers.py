@@ -20,7 +20,7 @@ LAYERS = [
     {"runners"},
     {"api"},
     {"pipeline"},
-    {"load", "transforms", "fuse", "fusions", "lower", "write", "inspect"},
+    {"load", "transforms", "fuse", "fusions", "lower", "quantize", "write", "inspect"},
     {"pass_manager", "facts"},
     {"tf"},
     {"report"},
@@ -33,6 +33,7 @@ STAGES = {
     "fuse": {"fusions", "lower"},
     "fusions": {"fuse"},
     "transforms": {"fuse"},
+    "quantize": {"transforms"},
 }
 # Who may import a package at all; and whether only inside functions.
 GUESTS = {

@@ -9,8 +9,10 @@
     }
     signature ["serving_default"] "main" ["x"] ["dense"]
 
-An op that is to be refused ends in `rejected "why"`, or in `hopeless "why"` if no kernel could run it. Constants are
-written whole, so that what is printed can be parsed; `elide` leaves the larger ones out for reading.
+A value of quantized numbers tells their scale and zero point behind its shape, `int8[2,3]<0.5:-3>`, or those along an
+axis, `int8[2,3]<0.5,0.25@0>`; a zero point of 0 is left out. An op that is to be refused ends in `rejected "why"`, or
+in `hopeless "why"` if no kernel could run it. Constants are written whole, so that what is printed can be parsed;
+`elide` leaves the larger ones out for reading.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Rejectio
 
 _SYMBOL = re.compile(r"[A-Za-z_?][\w.?]*")
 _PLAIN_SYMBOL = re.compile(r"[A-Za-z_?][\w.?]*\Z")
-_VALUE = re.compile(r'%(\d+) ("(?:[^"\\]|\\.)*"): (\w+)\[(.*?)\](?: \{(.*)\})?$')
+_VALUE = re.compile(r'%(\d+) ("(?:[^"\\]|\\.)*"): (\w+)\[(.*?)\](?:<(.*?)>)?(?: \{(.*)\})?$')
 _OP = re.compile(
     r'(?:(.*?) = )?([\w.]+)\((.*?)\) (\{.*\}) ("(?:[^"\\]|\\.)*") from (\[.*\])'
     r'(?: (rejected|hopeless) ("(?:[^"\\]|\\.)*"))?$'
@@ -87,11 +89,25 @@ def _value_text(value: Value, number: int) -> str:
     extras: dict[str, Any] = {}
     if value.variable:
         extras["variable"] = True
-    if value.quantization is not None:
-        q = value.quantization
-        extras["quantization"] = (q.scale, q.zero_point, q.axis)
     suffix = f" {extras!r}" if extras else ""
-    return f"%{number} {json.dumps(value.name)}: {value.dtype}[{_shape_text(value.shape)}]{suffix}"
+    quantization = _quantization_text(value.quantization)
+    return f"%{number} {json.dumps(value.name)}: {value.dtype}[{_shape_text(value.shape)}]{quantization}{suffix}"
+
+
+def _quantization_text(quantization: Quantization | None) -> str:
+    if quantization is None:
+        return ""
+    pairs = zip(quantization.scale, quantization.zero_point, strict=True)
+    items = ",".join(f"{scale!r}:{zero}" if zero else repr(scale) for scale, zero in pairs)
+    return f"<{items}@{quantization.axis}>" if len(quantization.scale) > 1 or quantization.axis else f"<{items}>"
+
+
+def _parse_quantization(text: str) -> Quantization:
+    items, _, axis = text.partition("@")
+    pairs = [item.partition(":") for item in items.split(",")]
+    return Quantization(
+        tuple(float(scale) for scale, _, _ in pairs), tuple(int(zero or 0) for _, _, zero in pairs), int(axis or 0)
+    )
 
 
 def _shape_text(shape: Shape | None) -> str:
@@ -273,11 +289,13 @@ def _parse_value(text: str) -> tuple[int, Value]:
     match = _VALUE.match(text)
     if match is None:
         raise FuseconvError(f"cannot read the value: {text}")
-    number, name, dtype, shape, extras = match.groups()
+    number, name, dtype, shape, quantization, extras = match.groups()
     parsed = None if shape == "*" else tuple(_parse_dim(dim) for dim in shape.split(",") if dim)
     value = Value(types.BY_NAME[dtype], parsed, json.loads(name))
     for key, extra in ast.literal_eval(f"{{{extras}}}").items() if extras else ():
-        setattr(value, key, Quantization(*extra) if key == "quantization" else extra)
+        setattr(value, key, extra)
+    if quantization is not None:
+        value.quantization = _parse_quantization(quantization)
     return int(number), value
 
 

@@ -21,6 +21,9 @@ in the order in which things happened, so that the same conversion gives the sam
   custom code of a custom op) and the nodes of the model that it stands for.
 - `cut`: `{"inputs", "outputs"}`, the tensors that were made ends of the signature: their names in full by the names
   that were given; empty where the signature has its own. `renamed`: new names of inputs and outputs by the old ones.
+- `quantized`: what quantization made of each constant and op, as `{"op", "name", "type", "before", "after", "why",
+  "sources"}`: the op's type, the constant's tensor (empty for the op itself), the type in which it is stored or
+  computed, bytes before and after, why it stayed float or empty, and the nodes of the model.
 - `warnings`: sentences for the user.
 - `passes`: `{"name", "changes", "seconds"}` of each run of a pass, in order; changes count the edits of ops, 0 where
   the pass left the module as it was.
@@ -75,6 +78,7 @@ def to_json(report: Report) -> dict[str, Any]:
         ],
         "cut": {"inputs": dict(report.cut.inputs), "outputs": dict(report.cut.outputs)},
         "renamed": dict(report.renamed),
+        "quantized": [{**item._asdict(), "sources": list(item.sources)} for item in report.quantized],
         "warnings": list(report.warnings),
         "passes": [
             {"name": run.name, "changes": run.changes, "seconds": round(run.seconds, 6)} for run in report.passes

@@ -49,6 +49,22 @@ class PassRun(NamedTuple):
     changes: int
 
 
+class Quantized(NamedTuple):
+    """What quantization made of a constant, or of an op.
+
+    op: the type of the op (of the first that reads the constant). name: the constant's tensor, or empty for the op
+    itself. type: in which it is stored, or computed ("float32" where it stayed). before, after: bytes of the constant.
+    why: why it stayed float; else empty. sources: the nodes of the model."""
+
+    op: str
+    name: str
+    type: str
+    before: int
+    after: int
+    why: str
+    sources: tuple[str, ...]
+
+
 class Cut(NamedTuple):
     """The tensors at which a signature was cut: their names in full, by the names that the user gave."""
 
@@ -62,7 +78,8 @@ class Report:
 
     model and output: the paths as they were given; output is empty where the bytes are returned instead.
     sources: each node of the model with its op type. seconds: by stage. passes: their runs, in order. cut: where the
-    signature was cut, if it was; renamed: new names of inputs and outputs by the old ones.
+    signature was cut, if it was; renamed: new names of inputs and outputs by the old ones. quantized: what
+    quantization did, in order.
     """
 
     model: str = ""
@@ -76,6 +93,7 @@ class Report:
     passes: list[PassRun] = field(default_factory=list)
     cut: Cut = field(default_factory=lambda: Cut({}, {}))
     renamed: dict[str, str] = field(default_factory=dict)
+    quantized: list[Quantized] = field(default_factory=list)
 
     def source(self, name: str, type: str) -> None:
         """Register a node of the model; `account` must know its fate in the end."""
@@ -97,6 +115,10 @@ class Report:
     def ran(self, name: str, seconds: float, changes: int) -> None:
         """Record one run of a pass."""
         self.passes.append(PassRun(name, seconds, changes))
+
+    def quantize(self, op: Op, name: str, type: str, before: int = 0, after: int = 0, why: str = "") -> None:
+        """Record what quantization made of a constant that an op reads, or of the op itself if `name` is empty."""
+        self.quantized.append(Quantized(op.type, name, type, before, after, why, op.sources))
 
     def pass_totals(self) -> list[tuple[str, int, int, float]]:
         """Return the name of each pass with the number of its runs, its changes and its seconds, in order."""

@@ -19,7 +19,7 @@ graph "main" {
   %2 "a": float32[2*x.0+1,1]; %3 "a:1": int32[*] = tf.Some(%0, %1, _) {'f': {'function': 'body'}, 'T': {'dtype': \
 'int8'}, 'k': [1, 2]} "a" from ["a", "b"]
   const %4 "s": string[1] = strings:[b'x']
-  %5 "state": int8[((x.0)//(2))] {'variable': True, 'quantization': ((0.5,), (0,), 0)} = tfl.ADD(%2, %4) {} "c" from []
+  %5 "state": int8[((x.0)//(2))]<0.5:-3> {'variable': True} = tfl.ADD(%2, %4) {} "c" from []
   return %5, %3
 }
 graph "body" {
@@ -41,7 +41,7 @@ def _module() -> Module:
     second = Op("tfl.ADD", [first.result, constant(np.array([b"x"], object), name="s")], {}, "c")
     state = second.add_result(types.INT8, (b // 2,), "state")
     state.variable = True
-    state.quantization = Quantization((0.5,), (0,))
+    state.quantization = Quantization((0.5,), (-3,))
     graph.ops = [first, second]
     graph.outputs = [state, first.results[1]]
     signature = Signature(["serving_default", "serve"], graph, ["x"], ["p", "q"])

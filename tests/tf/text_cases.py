@@ -29,7 +29,7 @@ _DTYPE = "|".join(BY_NAME)
 _GRAPH = re.compile(r"\s*([^\s%={][^%={]*?) *\{")
 _OP = re.compile(r"(%.*? = )?(\w+\.\w+)\((.*?)\) ?(\{.*?\})?( \".*)?$")
 _NAME = re.compile(r"%(\w+)\b(: )?")
-_CONSTANT = re.compile(rf"((?:{_DTYPE})\[[\d,]*\]) (.*)")
+_CONSTANT = re.compile(rf"((?:{_DTYPE})\[[\d,]*\](?:<[^>]*>)?) (.*)")
 _DECLARED = re.compile(r'%(\d+) "(?:[^"\\]|\\.)*":')
 _ATTRS = re.compile(r'(?<=\)) (\{.*\}) "(?:[^"\\]|\\.)*" from \[.*\]$')
 
@@ -126,7 +126,7 @@ def _split(operands: str) -> list[str]:
     """The operands between the commas that are in no brackets."""
     parts, depth = [""], 0
     for character in operands:
-        depth += (character == "[") - (character == "]")
+        depth += (character in "[<") - (character in "]>")
         if character == "," and not depth:
             parts.append("")
         else:

@@ -1,0 +1,39 @@
+"""Affine quantization of arrays: real = scale * (stored - zero_point)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Quantization, Value, constant
+from fuseconv.ir.types import DType
+
+# The largest stored number of symmetric types; the smallest is its negative, so that no product overflows.
+LARGEST = {types.INT8: 127, types.INT16: 32767}
+# A scale below is stored as a subnormal or zero, of which kernels make infinities.
+_LEAST_SCALE = float(np.finfo(np.float32).tiny)
+
+
+def symmetric_scales(array: np.ndarray, axis: int | None, dtype: DType = types.INT8) -> np.ndarray | None:
+    """Return the scales of symmetric weights: one, or one for each index of `axis`; None for what has none, such as NaN
+    or numbers too small. What is all zeros has the scale 1."""
+    others = None if axis is None else tuple(each for each in range(array.ndim) if each != axis)
+    largest = np.atleast_1d(np.abs(array).max(axis=others, initial=0.0)).astype(np.float64)
+    scales = np.where(largest == 0, 1.0, largest / LARGEST[dtype]).astype(np.float32)
+    return scales if bool(np.all(np.isfinite(scales) & (scales >= _LEAST_SCALE))) else None
+
+
+def quantized_weights(weights: Value, axis: int | None, dtype: DType = types.INT8) -> Value | None:
+    """Return a constant of symmetric integers for one of floats; None if its numbers have no scale.
+
+    axis: that of the channels which have a scale each; None for one scale."""
+    array = weights.data
+    assert array is not None
+    scales = symmetric_scales(array, axis, dtype)
+    if scales is None:
+        return None
+    along = scales if axis is None else scales.reshape([-1 if at == axis else 1 for at in range(array.ndim)])
+    stored = np.clip(np.rint(array / along), -LARGEST[dtype], LARGEST[dtype]).astype(dtype.numpy)
+    made = constant(stored, dtype, weights.name)
+    made.quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales), axis or 0)
+    return made

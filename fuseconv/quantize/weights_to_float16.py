@@ -1,0 +1,109 @@
+"""Store weights in 16 bits, and compute in floats as before.
+
+XNNPACK takes DEQUANTIZE of constants into its own weights. Without it the kernel runs once: it keeps the result among
+the tensors that outlive a run, and does not run again where a resize moves these (`pretranspose_matmul` tells when).
+There CAST stands in its place, which runs each time.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
+from fuseconv.pass_manager import module_pass
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.traits import TAKES_COMPUTED_CONSTANTS
+from fuseconv.transforms.tfl.pretranspose_matmul import has_moving_states
+
+# Of fewer elements the other type saves less than the op takes that undoes it.
+LEAST_ELEMENTS = 128
+# Half a unit of the last of 11 bits, as a part of the largest number.
+_PRECISION = 2.0**-11
+
+
+@module_pass("weights-to-float16", requires=(TFL_ONLY,))
+def weights_to_float16(module: Module, report: Report) -> None:
+    """Store weights in 16 bits: w -> DEQUANTIZE(float16 w), and GATHER(w, i) -> DEQUANTIZE(GATHER(float16 w, i))."""
+    halves: dict[Value, Value | str] = {}
+    for graph in module.graphs():
+        _Halving(graph, halves, report).run()
+
+
+class _Halving:
+    """The constants of one graph. halves: those of the module, each as 16 bits, or why it stays."""
+
+    def __init__(self, graph: Graph, halves: dict[Value, Value | str], report: Report) -> None:
+        self.graph, self.halves, self.report = graph, halves, report
+        self.expand = "CAST" if has_moving_states(graph) else "DEQUANTIZE"
+        self.made: dict[Value, Value] = {}
+        self.out: list[Op] = []
+
+    def run(self) -> None:
+        for op in self.graph.ops:
+            gathers = op.kind == "tfl.GATHER"
+            for index, operand in enumerate(op.operands):
+                half = self._half(op, operand) if not gathers or index == 0 else None
+                if half is not None and not gathers:
+                    op.set_operand(index, self._expanded(op, operand, half))  # type: ignore[arg-type]
+                elif half is not None:
+                    self._gather(op, half)
+                    break
+            else:
+                self.out.append(op)
+        self.graph.ops = self.out
+
+    def _half(self, op: Op, value: Value | None) -> Value | None:
+        """Return the 16 bits for an operand; None if it is to stay as it is."""
+        if op.type not in TAKES_COMPUTED_CONSTANTS or not _is_large(value):
+            return None
+        assert value is not None
+        if value not in self.halves:
+            half = self.halves[value] = _rounded(value)
+            size = math.prod(value.shape) * 4  # type: ignore[arg-type]
+            if isinstance(half, str):
+                self.report.quantize(op, value.name, "float32", size, size, half)
+            else:
+                self.report.quantize(op, value.name, "float16", size, size // 2)
+        half = self.halves[value]
+        return None if isinstance(half, str) else half
+
+    def _expanded(self, op: Op, value: Value, half: Value) -> Value:
+        if value not in self.made:
+            tfl = Builder(self.out, value.name, op.sources)
+            attrs = {} if self.expand == "DEQUANTIZE" else {"in_data_type": "FLOAT16", "out_data_type": "FLOAT32"}
+            (self.made[value],) = tfl.typed_op(self.expand, [half], [(types.FLOAT32, value.shape)], attrs)
+        return self.made[value]
+
+    def _gather(self, op: Op, half: Value) -> None:
+        """Gather rows of 16 bits, and compute what is gathered alone."""
+        op.set_operand(0, half)
+        result = op.result
+        narrow = op.results[0] = Value(types.FLOAT16, result.shape, result.name, op)
+        self.out.append(op)
+        wide = Builder(self.out, op.name, op.sources).dequantize(narrow)
+        replace_uses(result, wide)
+        wide.name = result.name
+
+
+def _is_large(value: Value | None) -> bool:
+    if value is None or not value.is_const or value.dtype is not types.FLOAT32 or value.quantization is not None:
+        return False
+    return math.prod(value.shape) >= LEAST_ELEMENTS  # type: ignore[arg-type]
+
+
+def _rounded(value: Value) -> Value | str:
+    """Return a constant in 16 bits, or why they do not hold its numbers."""
+    array = value.data
+    assert array is not None
+    largest = float(np.abs(array).max())
+    if not largest <= float(np.finfo(np.float16).max):
+        return f"its numbers reach {largest:.3g}, and float16 ends at 65504"
+    half = array.astype(np.float16)
+    if float(np.abs(half.astype(np.float32) - array).max()) > _PRECISION * largest:
+        return f"its numbers are at most {largest:.3g}, which float16 does not tell apart"
+    return constant(half, types.FLOAT16, value.name)

@@ -1,0 +1,125 @@
+"""Store weights in 8 bits, for kernels that quantize what they are multiplied by as they run (dynamic range)."""
+
+from __future__ import annotations
+
+import math
+
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir import types
+from fuseconv.ir.graph import Module, Op, Value, replace_uses
+from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.affine import quantized_weights
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.hybrid import hybrid_weights
+from fuseconv.transforms.tfl.pretranspose_matmul import has_moving_states
+
+# Below, rounding costs more than it saves. So does TFLiteConverter.
+LEAST_ELEMENTS = 1024
+
+
+@module_pass("weights-to-int8", requires=(TFL_ONLY,))
+def weights_to_int8(module: Module, report: Report) -> None:
+    """Store weights in 8 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int8 w), and of what is gathered from,
+    GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i))."""
+    uses = _Uses(module)
+    for graph in module.graphs():
+        moving = has_moving_states(graph)
+        out: list[Op] = []
+        for op in graph.ops:
+            out.append(op)
+            weights = uses.weights.get(op)
+            if weights is None:
+                continue
+            why = uses.refusal(op, moving)
+            for value in weights:
+                size = math.prod(value.shape) * 4  # type: ignore[arg-type]
+                report.quantize(op, value.name, *(("float32", size, size, why) if why else ("int8", size, size // 4)))
+            if not why:
+                uses.narrow(op, out)
+        graph.ops = out
+
+
+class _Uses:
+    """Which ops of a module read which constants as weights, and how."""
+
+    def __init__(self, module: Module) -> None:
+        self.weights: dict[Op, list[Value]] = {}
+        self._axes: dict[Value, set[int | None]] = {}
+        self._made: dict[Value, Value | None] = {}
+        for graph in module.graphs():
+            for op in graph.ops:
+                self._add(op)
+
+    def _add(self, op: Op) -> None:
+        indices, axis = _weights_of(op)
+        values = [value for index in indices if (value := op.operands[index]) is not None]
+        if not values or op.operands[_data(op)] is None or op.result.dtype is not types.FLOAT32:
+            return
+        if any(not value.is_const or value.dtype is not types.FLOAT32 or value.quantization for value in values):
+            return
+        self.weights[op] = list(dict.fromkeys(values))
+        for value in values:
+            self._axes.setdefault(value, set()).add(axis)
+
+    def refusal(self, op: Op, moving: bool) -> str:
+        """Return why the weights of an op stay float; empty if they become int8."""
+        weights = self.weights[op]
+        count = sum(value.stored.size for value in weights if value.stored is not None)
+        if count < LEAST_ELEMENTS:
+            return f"of {count} weights, 8 bits save less than rounding costs"
+        if moving and op.type == "CONV_2D":
+            return "beside recurrent states of a dynamic batch its kernel would lose what it computes of int8 weights"
+        for value in weights:
+            for reader in value.uses:
+                if value not in self.weights.get(reader, ()):
+                    return f"{reader.type} also reads {value.name}, and takes no int8"
+            if self._narrow(value) is None:
+                return f"the numbers of {value.name} have no scale"
+        return ""
+
+    def narrow(self, op: Op, out: list[Op]) -> None:
+        """Let an op read int8 weights. out: its graph's ops, up to and including the op."""
+        for value in self.weights[op]:
+            made = self._narrow(value)
+            for index, operand in enumerate(op.operands):
+                if operand is value:
+                    op.set_operand(index, made)
+        if op.kind == "tfl.GATHER":
+            _dequantize(op, out)
+            return
+        known = hybrid_weights(op)
+        if known is not None and known.asymmetric:
+            op.attrs["asymmetric_quantize_inputs"] = True
+
+    def _narrow(self, value: Value) -> Value | None:
+        """Return the constant in 8 bits: with a scale a channel, if all that read it take the same ones."""
+        if value not in self._made:
+            axes = self._axes[value]
+            self._made[value] = quantized_weights(value, next(iter(axes)) if len(axes) == 1 else None)
+        return self._made[value]
+
+
+def _weights_of(op: Op) -> tuple[tuple[int, ...], int | None]:
+    """Return the operands of an op that are its weights, and the axis of their scales."""
+    if op.kind == "tfl.GATHER":
+        return (0,), None
+    known = hybrid_weights(op)
+    if known is None:
+        return (), None
+    return tuple(index for index in known.operands if index < len(op.operands)), known.axis
+
+
+def _data(op: Op) -> int:
+    return 2 if op.type == "TRANSPOSE_CONV" else 0
+
+
+def _dequantize(op: Op, out: list[Op]) -> None:
+    """Let an op that picks rows of int8 make int8, and DEQUANTIZE floats of it."""
+    table, result = op.operands[0], op.result
+    assert table is not None
+    narrow = op.results[0] = Value(table.dtype, result.shape, result.name, op)
+    narrow.quantization = table.quantization
+    wide = Builder(out, op.name, op.sources).dequantize(narrow)
+    replace_uses(result, wide)
+    wide.name = result.name
