@@ -6,7 +6,7 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from functools import reduce
@@ -29,7 +29,9 @@ from fuseconv.load.op_defs import op_names
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT
-from fuseconv.quantize import QUANTIZATIONS
+from fuseconv.quantize import MEASURED, QUANTIZATIONS
+from fuseconv.quantize.calibrate import Calibration
+from fuseconv.quantize.samples import FORMS, Sample, read_samples
 from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
 from fuseconv.tf.shape_functions import first_contradiction
@@ -92,6 +94,8 @@ class _Options:
     select_tf_ops: bool
     downcast_float64: bool
     quantize: str | None
+    calibration_data: str | os.PathLike | Iterable[Sample] | None
+    calibration_samples: int | None
     max_constant_bytes: int | str | None
     explain: bool
     verify_each: bool | None
@@ -145,6 +149,8 @@ def convert(
     select_tf_ops: bool = False,
     downcast_float64: bool = False,
     quantize: str | None = None,
+    calibration_data: str | os.PathLike | Iterable[Sample] | None = None,
+    calibration_samples: int | None = None,
     max_constant_bytes: int | str | None = None,
     explain: bool = False,
     verify_each: bool | None = None,
@@ -169,7 +175,9 @@ def convert(
     files of a SavedModel that are links out of its directory. allow_custom_ops: write every op that has no rule as a
     custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it knows. downcast_float64:
     compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes them
-    so beside floats. max_constant_bytes: what all constants may take, in bytes or as "2G" (default: 16 times
+    so beside floats; "int8" computes in integers of 8 bits, over ranges that are measured on `calibration_data`: a
+    file or directory (`quantize/samples.py`), or dicts of an array for each input, with its batch; of these the first
+    `calibration_samples`. max_constant_bytes: what all constants may take, in bytes or as "2G" (default: 16 times
     the model's size, at least 256 MB). explain: record what matches a fusion's pattern but for one thing. verify_each:
     verify the IR after each pass. print_ir_before, print_ir_after: print it around these passes, or "all", to stderr.
     progress: called with the name of each stage as it starts.
@@ -234,11 +242,23 @@ def _pass_options(
         "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules, "body_check": body_check,
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
         "quantize": options.quantize,
+        "calibration": _calibration(options),
         "unroll_policy": UnrollPolicy(options.rnn),
         "custom": CustomOps(
             options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None
         ),
     }  # fmt: skip
+
+
+def _calibration(options: _Options) -> Calibration:
+    """Return what ranges are measured with. Raises InputError where quantization needs it and has none, or has it and
+    needs none."""
+    data, needs = options.calibration_data, options.quantize in MEASURED
+    if needs and data is None:
+        raise InputError(f"--quantize {options.quantize} needs samples of real inputs: give --calibration-data {FORMS}")
+    if not needs and (data is not None or options.calibration_samples is not None):
+        raise InputError(f"calibration data is for --quantize {' or '.join(MEASURED)}")
+    return Calibration(() if data is None else read_samples(data), options.calibration_samples)
 
 
 @contextmanager

@@ -52,7 +52,8 @@ LEFT = {
         write/control_dependencies.py:_RUNS_FUNCTIONS
         tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING
-        transforms/tfl/presize_states.py:_COMPUTED_AHEAD""",
+        transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/integer.py:OWN_SCALE tfl/integer.py:SAME_SCALE
+        tfl/integer.py:JOINED_SCALE tfl/integer.py:NOT_NEGATIVE""",
     "ops of a file, which is not IR": "tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN",
     "what reads a variable that may be frozen": "transforms/tf/freeze_variables.py:_READS",
     "ir/ knows no dialect, but for the cycles of TF1's loops": "ir/verifier.py:_LOOP_HEADS",

@@ -1,3 +1,5 @@
 """Quantization: a module of float "tfl" ops -> the same with smaller numbers."""
 
-QUANTIZATIONS = ("float16", "dynamic")
+# Those that need ranges of activations.
+MEASURED = ("int8",)
+QUANTIZATIONS = ("float16", "dynamic", *MEASURED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fuseconv.ir import types
@@ -12,6 +14,8 @@ from fuseconv.ir.types import DType
 LARGEST = {types.INT8: 127, types.INT16: 32767}
 # A scale below is stored as a subnormal or zero, of which kernels make infinities.
 _LEAST_SCALE = float(np.finfo(np.float32).tiny)
+# Beyond, sums of products overflow the multipliers of kernels.
+_LARGEST_NUMBER = 1e30
 
 
 def symmetric_scales(array: np.ndarray, axis: int | None, dtype: DType = types.INT8) -> np.ndarray | None:
@@ -36,4 +40,45 @@ def quantized_weights(weights: Value, axis: int | None, dtype: DType = types.INT
     stored = np.clip(np.rint(array / along), -LARGEST[dtype], LARGEST[dtype]).astype(dtype.numpy)
     made = constant(stored, dtype, weights.name)
     made.quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales), axis or 0)
+    return made
+
+
+@dataclass(frozen=True)
+class Range:
+    """The least and the largest number that a tensor holds."""
+
+    least: float
+    largest: float
+
+    def __or__(self, other: Range) -> Range:
+        return Range(min(self.least, other.least), max(self.largest, other.largest))
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Range:
+        return cls(float(array.min()), float(array.max())) if array.size else cls(0.0, 0.0)
+
+    @property
+    def is_finite(self) -> bool:
+        return bool(np.isfinite(self.least) and np.isfinite(self.largest) and abs(self) < _LARGEST_NUMBER)
+
+    def __abs__(self) -> float:
+        return max(abs(self.least), abs(self.largest))
+
+
+def parameters(values: Range) -> Quantization:
+    """Return the parameters of int8 that hold a range, and zero exactly. An empty range is [-1, 1]: a scale that is
+    much larger or smaller than those around it takes kernels out of their bounds."""
+    least, largest = min(values.least, 0.0), max(values.largest, 0.0)
+    if largest - least < 255 * _LEAST_SCALE:
+        least, largest = -1.0, 1.0
+    scale = float(np.float32((largest - least) / 255))
+    return Quantization((scale,), (int(np.clip(np.rint(-128 - least / scale), -128, 127)),))
+
+
+def quantized(value: Value, how: Quantization) -> Value:
+    """Return a constant of int8 for one of floats, with one scale."""
+    assert value.data is not None
+    stored = np.clip(np.rint(value.data / np.float64(how.scale[0])) + how.zero_point[0], -128, 127).astype(np.int8)
+    made = constant(stored, types.INT8, value.name)
+    made.quantization = how
     return made

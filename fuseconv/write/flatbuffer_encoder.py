@@ -49,7 +49,15 @@ class Encoder:
     def __init__(self, root: Table, identifier: bytes) -> None:
         self.data = bytearray(4) + identifier
         self._layouts: dict[tuple, tuple[_Layout, int]] = {}
+        # Places of arrays, by their bytes: equal ones, such as zero points, are written once, behind all that refer to
+        # them.
+        self._arrays: dict[tuple[bytes, int], list[int]] = {}
         self._write(0, root)
+        for (vector, align), places in self._arrays.items():
+            position = self._pad(align, ahead=4)
+            self.data += vector
+            for place in places:
+                _U32.pack_into(self.data, place, position - place)
 
     def _write(self, place: int, value: Any) -> None:
         """Write a string, vector or table, and at `place` how far behind that it is."""
@@ -57,6 +65,9 @@ class Encoder:
             position = self._table(value)
         elif isinstance(value, list) and value and isinstance(value[0], Table):
             position = self._tables(value)
+        elif isinstance(value, np.ndarray):
+            self._arrays.setdefault(_vector(value), []).append(place)
+            return
         else:
             vector, align = _vector(value)
             position = self._pad(align, ahead=4)

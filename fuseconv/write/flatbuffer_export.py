@@ -52,6 +52,13 @@ def to_bytes(module: Module) -> bytes:
     return out.getvalue()
 
 
+def to_named_bytes(module: Module) -> tuple[bytes, dict[str, Value]]:
+    """Return the .tflite file of a module, and the values of its tensors by their names in the file."""
+    out = BytesIO()
+    names = _write(module, out, INLINE_LIMIT)
+    return out.getvalue(), names
+
+
 def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: int = INLINE_LIMIT) -> None:
     """Write a module whose ops are all of the "tfl" dialect to a path, or to a binary file that is still empty.
 
@@ -71,8 +78,12 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
     """
     if not hasattr(out, "write"):
         with open(out, "wb") as file:
-            write(module, file, inline_limit)
-        return
+            _write(module, file, inline_limit)
+    else:
+        _write(module, out, inline_limit)
+
+
+def _write(module: Module, out: Any, inline_limit: int) -> dict[str, Value]:
     buffers = _Buffers(module)
     weights = [*buffers.weights()]
     model = _Model(module, buffers)
@@ -104,6 +115,7 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
         for piece in chunks(weight):
             out.write(piece)
         end = start + size(weight)
+    return model.names.values
 
 
 def _reserve(out: Any, length: int) -> None:
@@ -403,22 +415,22 @@ def _values(graph: Graph) -> list[Value]:
 
 
 class _Names:
-    """Names of tensors, each once in the file."""
+    """Names of tensors, each once in the file. values: by their names."""
 
     def __init__(self) -> None:
-        self._taken: set[str] = set()
+        self.values: dict[str, Value] = {}
         self._repeats: dict[str, int] = {}
 
     def of(self, graph: Graph, values: list[Value]) -> list[str]:
         """Return the names of a subgraph's tensors. Inputs and outputs are first to get the name that they ask for."""
         ordered = dict.fromkeys((*graph.inputs, *graph.outputs, *values))
-        names = {value: self._unique(_CALLS.sub("", value.name) or "tensor") for value in ordered}
+        names = {value: self._unique(_CALLS.sub("", value.name) or "tensor", value) for value in ordered}
         return [names[value] for value in values]
 
-    def _unique(self, wanted: str) -> str:
+    def _unique(self, wanted: str, value: Value) -> str:
         name = wanted
-        while name in self._taken:
+        while name in self.values:
             self._repeats[wanted] = self._repeats.get(wanted, 0) + 1
             name = f"{wanted};{self._repeats[wanted]}"
-        self._taken.add(name)
+        self.values[name] = value
         return name

@@ -1,0 +1,162 @@
+"""Which ops compute in integers, and with which scales: decided before anything is changed.
+
+The scale of a tensor is decided where it is made. What needs another one requantizes it; only if nothing else reads the
+tensor, it is made with the scale that its reader needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Op, Quantization, Value
+from fuseconv.quantize.affine import Range, parameters, symmetric_scales
+from fuseconv.tfl.integer import FIXED_SCALE, JOINED_SCALE, NOT_NEGATIVE, SAME_SCALE, has_integer_kernel, moves
+from fuseconv.tfl.linear import LAYOUTS
+
+Ranges = Mapping[Value, Range]
+
+
+@dataclass
+class Recipe:
+    """What becomes of a graph.
+
+    integer: the ops that compute on int8. scales: of the tensors that these make, and of those that they read of
+    others. why: why an op stays float."""
+
+    integer: set[Op] = field(default_factory=set)
+    scales: dict[Value, Quantization] = field(default_factory=dict)
+    why: dict[Op, str] = field(default_factory=dict)
+
+
+def floats(values: Iterable[Value | None]) -> list[Value]:
+    """Return those of the values that are floats."""
+    return [value for value in values if value is not None and value.dtype is types.FLOAT32]
+
+
+def data_operands(op: Op) -> list[Value]:
+    """Return the operands of floats that an op takes as they come: all but weights and bias."""
+    layout = LAYOUTS.get(op.type)
+    if layout is None:
+        return floats(op.operands)
+    return floats([op.operands[layout.data]])
+
+
+def choose_recipe(graph: Graph, ranges: Ranges) -> Recipe:
+    """Decide for each op whether it computes on int8, and with which scales."""
+    recipe = Recipe()
+    for op in graph.ops:
+        if floats((*op.operands, *op.results)):
+            why = _refusal(op, ranges)
+            if why:
+                recipe.why[op] = why
+            else:
+                recipe.integer.add(op)
+    _leave_moves_of_floats(graph, recipe)
+    _Scales(recipe, ranges).choose(graph)
+    return recipe
+
+
+def _refusal(op: Op, ranges: Ranges) -> str:
+    """Return why an op stays float; empty if it need not."""
+    if not has_integer_kernel(op):
+        return f"{op.type} has no kernel for int8"
+    if any(value.quantization or value.variable for value in (*op.operands, *op.results) if value is not None):
+        return "it keeps a state, or is quantized already"
+    why = _linear_refusal(op)
+    if why:
+        return why
+    for value in (*data_operands(op), *floats(op.results)):
+        measured = Range.of(value.data) if value.data is not None else ranges.get(value)
+        if measured is None:
+            return f"no range of {value.name} was measured"
+        if not measured.is_finite:
+            return f"{value.name} reaches {abs(measured):.3g}"
+        if op.type in NOT_NEGATIVE and measured.least < 0:
+            return f"{value.name} has numbers below zero"
+    return ""
+
+
+def _linear_refusal(op: Op) -> str:
+    layout = LAYOUTS.get(op.type)
+    if layout is None:
+        return ""
+    weights = op.operands[layout.weights]
+    bias = op.operands[layout.bias] if layout.bias < len(op.operands) else None
+    if weights is None or weights.data is None or weights.dtype is not types.FLOAT32:
+        return "its weights are computed"
+    if bias is not None and bias.data is None:
+        return "its bias is computed"
+    if symmetric_scales(weights.data, layout.outputs) is None:
+        return f"the numbers of {weights.name} have no scale"
+    if bias is not None and bias.data is not None and not np.isfinite(bias.data).all():
+        return f"{bias.name} holds numbers that are not finite"
+    return ""
+
+
+def _leave_moves_of_floats(graph: Graph, recipe: Recipe) -> None:
+    """Leave out ops that move numbers between ops of floats alone: nothing would be gained but two conversions."""
+    useful: set[Value] = set()
+    for op in reversed(graph.ops):
+        if op in recipe.integer and (not moves(op) or any(value in useful for value in op.results)):
+            useful.update(data_operands(op))
+    made: set[Value] = set()
+    for op in graph.ops:
+        if op not in recipe.integer:
+            continue
+        operands = data_operands(op)
+        if moves(op) and not any(value in made for value in operands) and not any(v in useful for v in op.results):
+            recipe.integer.remove(op)
+            recipe.why[op] = "what is around it is float"
+        else:
+            made.update(op.results)
+
+
+class _Scales:
+    """Scales of the tensors that integer ops make or read."""
+
+    def __init__(self, recipe: Recipe, ranges: Ranges) -> None:
+        self.integer, self.scales, self.ranges = recipe.integer, recipe.scales, ranges
+
+    def choose(self, graph: Graph) -> None:
+        for op in graph.ops:
+            if op not in self.integer:
+                continue
+            operands = [value for value in data_operands(op) if not value.is_const]
+            for value in operands:
+                if value not in self.scales:  # made by an op of floats, or an input
+                    self.scales[value] = parameters(self._wanted(value))
+            for value in floats(op.results):
+                self.scales[value] = self._of_result(op, value)
+
+    def _of_result(self, op: Op, value: Value) -> Quantization:
+        if op.type in FIXED_SCALE:
+            return FIXED_SCALE[op.type]
+        if op.type in SAME_SCALE:
+            (operand,) = data_operands(op)
+            return self.scales[operand] if operand in self.scales else parameters(self._wanted(value) | _of(operand))
+        return parameters(self._wanted(value))
+
+    def _wanted(self, value: Value) -> Range:
+        """Return the range of a tensor, and of what is made of it in the same scale, if it is made of it alone."""
+        wanted = self.ranges[value]
+        while len(value.uses) == 1:
+            (reader,) = value.uses
+            if reader not in self.integer or not moves(reader) or len(reader.results) != 1:
+                break
+            value = reader.result
+            wanted |= self.ranges[value]
+        return wanted
+
+
+def _of(constant: Value) -> Range:
+    assert constant.data is not None
+    return Range.of(constant.data)
+
+
+def is_joined(op: Op) -> bool:
+    """Return whether an op's operands must have its result's scale."""
+    return op.type in JOINED_SCALE or op.type in SAME_SCALE

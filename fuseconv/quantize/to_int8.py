@@ -1,0 +1,42 @@
+"""Compute in integers of 8 bits: weights, activations and what becomes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir import types
+from fuseconv.ir.graph import Module, constant
+from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.calibrate import Calibration
+from fuseconv.quantize.recipe import choose_recipe
+from fuseconv.quantize.to_integers import rewrite
+from fuseconv.report.records import Report
+
+
+@module_pass("to-integer-forms", requires=(TFL_ONLY,))
+def to_integer_forms(module: Module) -> None:
+    """Replace ops that have no integer kernel by ones that have: SQUARE(x) -> MUL(x, x), NEG(x) -> SUB(0, x)."""
+    for graph in module.graphs():
+        for op in graph.ops:
+            if op.kind == "tfl.SQUARE" and op.result.dtype is types.FLOAT32:
+                op.set_kind("tfl.MUL")
+                op.set_operands([op.operands[0], op.operands[0]])
+            elif op.kind == "tfl.NEG" and op.result.dtype is types.FLOAT32:
+                op.set_kind("tfl.SUB")
+                op.set_operands([constant(np.array(0, np.float32), name=op.name), op.operands[0]])
+
+
+@module_pass("to-int8", requires=(TFL_ONLY,))
+def to_int8(module: Module, report: Report, calibration: Calibration) -> None:
+    """Compute on int8 what has kernels for it: ADD(x, y) -> DEQUANTIZE(ADD(QUANTIZE(x), QUANTIZE(y))), with conversions
+    only where ops of floats, inputs and outputs are met."""
+    for graph in module.graphs():
+        recipe = choose_recipe(graph, calibration.ranges)
+        for op in graph.ops:
+            if op in recipe.integer:
+                report.quantize(op, "", "int8")
+            elif op in recipe.why:
+                report.quantize(op, "", "float32", why=recipe.why[op])
+        if recipe.integer:
+            rewrite(graph, recipe)

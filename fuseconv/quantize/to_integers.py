@@ -1,0 +1,130 @@
+"""Rewrite a graph to what a recipe says: ops on int8, and conversions where these meet ops of floats."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Op, Quantization, Value, constant
+from fuseconv.ir.types import DType
+from fuseconv.quantize.affine import LARGEST, Range, parameters, quantized, symmetric_scales
+from fuseconv.quantize.recipe import Recipe, is_joined
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.integer import NOT_NEGATIVE
+from fuseconv.tfl.linear import LAYOUTS
+
+# A bias that is stored as more would overflow the sums of the kernels. (So does TFLiteConverter.)
+_LARGEST_BIAS = 1 << 30
+
+
+def rewrite(graph: Graph, recipe: Recipe) -> None:
+    """Let the ops of the recipe compute on int8."""
+    _Rewriting(recipe).run(graph)
+
+
+class _Rewriting:
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.out: list[Op] = []
+        # Of a tensor, the one of int8 with a scale, the one of floats; of a constant, that with a type and scales.
+        self.narrow: dict[tuple[Value, Quantization], Value] = {}
+        self.wide: dict[Value, Value] = {}
+        self.constants: dict[tuple[Value, DType, Quantization], Value] = {}
+
+    def run(self, graph: Graph) -> None:
+        for op in graph.ops:
+            if op in self.recipe.integer:
+                self._integer(op)
+            else:
+                self._stay(op)
+                self.out.append(op)
+        self._stay(graph.terminator)
+        graph.ops = self.out
+
+    def _stay(self, op: Op) -> None:
+        operands = [self._float(value, op) for value in op.operands]
+        if operands != op.operands:
+            op.set_operands(operands)
+
+    def _integer(self, op: Op) -> None:
+        scales = self.recipe.scales
+        result = scales.get(op.results[0])
+        operands = list(op.operands)
+        layout = LAYOUTS.get(op.type)
+        linear = (layout.weights, layout.bias) if layout is not None else ()
+        for index, value in enumerate(operands):
+            if index not in linear and value is not None and self._is_number(value):
+                operands[index] = self._operand(op, value, result if is_joined(op) else None)
+        if layout is not None:
+            self._linear(op, operands)
+        op.set_operands(operands)
+        for value in op.results:
+            if value in scales:
+                value.dtype, value.quantization = types.INT8, scales[value]
+        self.out.append(op)
+
+    def _is_number(self, value: Value) -> bool:
+        """Return whether a tensor is of floats, or was before its maker was rewritten."""
+        return value.dtype is types.FLOAT32 or value in self.recipe.scales
+
+    def _operand(self, op: Op, value: Value, needed: Quantization | None) -> Value:
+        """Return an operand as int8, in the scale that is needed; if none is, in its own."""
+        if value.is_const:
+            assert value.data is not None
+            return self._constant(value, needed or parameters(Range.of(value.data)))
+        own = self.recipe.scales[value]
+        scale = needed or own
+        if op.type in NOT_NEGATIVE and scale.zero_point != (-128,):
+            scale = parameters(Range(0.0, scale.scale[0] * (127 - scale.zero_point[0])))
+        if value.quantization is not None and scale == own:
+            return value
+        if (value, scale) not in self.narrow:
+            made = Builder(self.out, value.name, op.sources).quantize(value, results=[(types.INT8, value.shape)])
+            made.quantization = scale
+            self.narrow[value, scale] = made
+        return self.narrow[value, scale]
+
+    def _float(self, value: Value | None, op: Op) -> Value | None:
+        """Return an operand of an op of floats."""
+        if value is None or value.dtype is not types.INT8 or value not in self.recipe.scales:
+            return value
+        if value not in self.wide:
+            self.wide[value] = Builder(self.out, value.name, op.sources or value.op.sources).dequantize(value)  # type: ignore[union-attr]
+        return self.wide[value]
+
+    def _constant(self, value: Value, scale: Quantization) -> Value:
+        key = value, types.INT8, scale
+        if key not in self.constants:
+            self.constants[key] = quantized(value, scale)
+        return self.constants[key]
+
+    def _linear(self, op: Op, operands: list[Value | None]) -> None:
+        """Quantize the weights, with a scale a channel, and the bias, whose scale is their product with the data's."""
+        layout = LAYOUTS[op.type]
+        data, weights = operands[layout.data], operands[layout.weights]
+        bias = operands[layout.bias] if layout.bias < len(operands) else None
+        assert data is not None and data.quantization is not None and weights is not None and weights.data is not None
+        scales = symmetric_scales(weights.data, layout.outputs)
+        assert scales is not None
+        of_data = data.quantization.scale[0]
+        if bias is not None:
+            assert bias.data is not None
+            scales = np.maximum(scales, np.abs(bias.data) / (of_data * _LARGEST_BIAS)).astype(np.float32)
+            how = Quantization(tuple(float(scale) for scale in np.float32(of_data) * scales), (0,) * len(scales))
+            operands[layout.bias] = self._symmetric(bias, types.INT32, how)
+        how = Quantization(tuple(map(float, scales)), (0,) * len(scales), layout.outputs)
+        operands[layout.weights] = self._symmetric(weights, types.INT8, how)
+
+    def _symmetric(self, value: Value, dtype: DType, how: Quantization) -> Value:
+        """Return a constant in integers around zero, with a scale along an axis."""
+        key = value, dtype, how
+        if key not in self.constants:
+            array = value.data
+            assert array is not None
+            along = np.array(how.scale).reshape([-1 if axis == how.axis else 1 for axis in range(array.ndim)])
+            stored = np.rint(array / along)
+            if dtype is types.INT8:
+                stored = np.clip(stored, -LARGEST[dtype], LARGEST[dtype])
+            made = self.constants[key] = constant(stored.astype(dtype.numpy), dtype, value.name)
+            made.quantization = how
+        return self.constants[key]

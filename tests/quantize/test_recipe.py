@@ -1,0 +1,49 @@
+"""Which ops compute in integers, and why the others do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuseconv.ir import types
+from fuseconv.quantize.recipe import choose_recipe
+from tests.quantize.ranges import measured
+from tests.tf.text_cases import module_of
+
+
+@pytest.mark.parametrize(("op", "why"), [
+    ("tfl.SIN(%x)", "SIN has no kernel for int8"),
+    ("tfl.SQRT(%x)", "x has numbers below zero"),
+    ("tfl.ADD(%x, float32[] inf)", "reaches inf"),
+    ("tfl.FULLY_CONNECTED(%x, %v, _)", "its weights are computed"),
+    ("tfl.FULLY_CONNECTED(%x, float32[2,2] [1, 2, 3, 4], %b)", "its bias is computed"),
+    ("tfl.FULLY_CONNECTED(%x, float32[2,2] [1, 2, 3, nan], _)", "have no scale"),
+    ("tfl.FULLY_CONNECTED(%x, float32[2,2] [1, 2, 3, 4], float32[2] [1, inf])", "not finite"),
+    ("tfl.RESHAPE(%x, int32[2] [-1, 2])", "what is around it is float"),
+])  # fmt: skip
+def test_why_an_op_stays_float(op: str, why: str) -> None:
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n,2]
+      input %v: float32[2,2]
+      input %b: float32[2]
+      %y: float32[n,2] = {op}
+      return %y
+    }}
+    """)
+    ranges = measured(x=(-1, 1), v=(0, 1), b=(0, 1), y=(0, 1)).ranges
+    recipe = choose_recipe(module.signatures[0].graph, ranges)
+    (reason,) = recipe.why.values()
+    assert why in reason and not recipe.integer and not recipe.scales
+
+
+def test_a_range_of_zeros_has_a_usual_scale() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n,2]
+      %y: float32[n,2] = tfl.ABS(%x)
+      return %y
+    }
+    """)
+    recipe = choose_recipe(module.signatures[0].graph, measured(x=(0, 0), y=(0, 0)).ranges)
+    assert [scale.scale[0] for scale in recipe.scales.values()] == pytest.approx([2 / 255] * 2)
+    assert module.signatures[0].graph.inputs[0].dtype is types.FLOAT32

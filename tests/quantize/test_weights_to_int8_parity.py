@@ -1,0 +1,55 @@
+"""Models with weights of 8 and 16 bits compute nearly what TensorFlow does: with any batch, behind a resize, twice
+in a row, with delegates and without."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers
+
+from fuseconv.testing import Converted, check
+from tests.random_weights import randomise
+
+
+def _check(model: keras.Model, mode: str, low: int = 0) -> Converted:
+    """low: integer inputs are below this."""
+    randomise(model, 1)
+    tolerance = {"float16": 2e-3, "dynamic": 6e-2}[mode]
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in model.inputs]
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return (rng.integers(0, low, shape) if low else rng.standard_normal(shape)).astype(dtype)
+
+    return check(model, *specs, quantize=mode, atol=tolerance, inputs=draw, batches=(1, 3), static=low == 0)
+
+
+@pytest.mark.parametrize("mode", ["float16", "dynamic"])
+def test_convolutions_before_a_recurrent_layer(mode: str) -> None:
+    x = keras.Input((12, 10))
+    y = layers.LSTM(16, return_sequences=True)(layers.Conv1D(32, 4, activation="relu")(x))
+    converted = _check(keras.Model(x, layers.Dense(64)(layers.Bidirectional(layers.LSTM(24))(y))), mode)
+    stored = Counter(item.type for item in converted.report.quantized)
+    whys = [item.why for item in converted.report.quantized if item.why]
+    assert stored[{"float16": "float16", "dynamic": "int8"}[mode]] >= 25
+    assert all("beside recurrent states" in why for why in whys) and len(whys) == (mode == "dynamic")
+
+
+@pytest.mark.parametrize("mode", ["float16", "dynamic"])
+def test_an_embedding_before_a_loop(mode: str) -> None:
+    x = keras.Input((9,), dtype="int32")
+    y = layers.GRU(24, return_sequences=True)(layers.Embedding(80, 16)(x))
+    converted = _check(keras.Model(x, layers.SimpleRNN(32)(y)), mode, low=80)
+    assert all(not item.why for item in converted.report.quantized if item.op == "GATHER")
+
+
+@pytest.mark.parametrize("mode", ["float16", "dynamic"])
+def test_images(mode: str) -> None:
+    x = keras.Input((12, 12, 3))
+    y = layers.BatchNormalization()(layers.Conv2D(40, 3, strides=2, activation="relu")(x))
+    y = layers.Conv2DTranspose(8, 3, strides=2)(layers.DepthwiseConv2D(3, depth_multiplier=3, padding="same")(y))
+    converted = _check(keras.Model(x, layers.Dense(20)(layers.Flatten()(y))), mode)
+    assert len({item.op for item in converted.report.quantized if not item.why}) >= 3

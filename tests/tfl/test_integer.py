@@ -1,0 +1,79 @@
+"""The table of integer kernels is what the runtime does: each op on int8 gives what it gives on floats, to a few steps
+of the operands' and the result's scales, and ops that move numbers change none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.quantize.calibrate import Calibration, calibrate
+from fuseconv.quantize.to_int8 import to_int8
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.integer import FIXED_SCALE, JOINED_SCALE, OWN_SCALE, SAME_SCALE
+from fuseconv.write.flatbuffer_export import to_bytes
+from tests.tfl import cases
+from tests.tfl.interpret import module_of
+
+_MOVES = {kind.lower() for kind in (*SAME_SCALE, *JOINED_SCALE)}
+_KINDS = {kind.lower() for kind in (*OWN_SCALE, *FIXED_SCALE)} | _MOVES
+# Steep functions, which make much of a step of their operand.
+_STEEP = {"exp": 0.05, "log": 0.06, "rsqrt": 0.05, "div": 0.05, "reduce_prod": 0.05}
+_CASES = [
+    case for case in cases.ALL
+    if case.kind in _KINDS and any(array.dtype == np.float32 for array in case.inputs)
+]  # fmt: skip
+
+
+def test_every_kernel_is_tried() -> None:
+    assert {case.kind for case in _CASES} == _KINDS - {"embedding_lookup"}  # which reads a constant, and is tried below
+
+
+def _build(case: cases.Case):
+    """The op, behind an integer op, without which ops that move numbers would stay float."""
+
+    def build(tfl: Builder, *inputs: Value):
+        made = [tfl.sub(x, np.float32(0.25)) if x.dtype is types.FLOAT32 else x for x in inputs]
+        rest = iter(made if case.kind in _MOVES else inputs)
+        operands = [next(rest) if isinstance(operand, cases.Input) else operand for operand in case.operands]
+        return getattr(tfl, case.kind)(*operands, **case.options)
+
+    return build
+
+
+@pytest.mark.parametrize("resolver", [OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES])
+@pytest.mark.parametrize("case", _CASES, ids=str)
+def test_kernel(case: cases.Case, resolver: OpResolverType) -> None:
+    module = module_of(_build(case), *((types.of_array(array), array.shape) for array in case.inputs))
+    feed = {f"x{index}": array for index, array in enumerate(case.inputs)}
+    plain = _run(to_bytes(module), feed, resolver)
+    calibration, report = Calibration([feed]), Report()
+    calibrate(module, report, calibration)
+    to_int8(module, report, calibration)
+    assert {item.op for item in report.quantized if item.type == "int8"} >= {case.kind.upper()}, report.quantized
+    for expected, actual in zip(plain, _run(to_bytes(module), feed, resolver), strict=True):
+        tolerance = 0.02 if case.kind in _MOVES else _STEEP.get(case.kind, 0.03)
+        moved = [array for array in case.inputs if array.dtype == np.float32] if case.kind in _MOVES else []
+        span = max(float(np.ptp(array)) for array in (expected, *moved))
+        assert actual.dtype == np.float32 and np.abs(actual - expected).max() <= tolerance * span
+
+
+def _run(data: bytes, feed: dict[str, np.ndarray], resolver: OpResolverType) -> list[np.ndarray]:
+    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=resolver)
+    results = interpreter.get_signature_runner("serve")(**feed)
+    return [results[f"y{index}"] for index in range(len(results))]
+
+
+def test_rows_of_a_constant_table() -> None:
+    table = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+    module = module_of(lambda tfl, ids: tfl.abs(tfl.embedding_lookup(ids, table)), (types.INT32, (3,)))
+    feed = {"x0": np.array([5, 0, 2], np.int32)}
+    calibration = Calibration([feed])
+    calibrate(module, Report(), calibration)
+    to_int8(module, Report(), calibration)
+    assert [op.type for op in module.signatures[0].graph.ops] == ["EMBEDDING_LOOKUP", "ABS", "DEQUANTIZE"]
+    (rows,) = _run(to_bytes(module), feed, OpResolverType.AUTO)
+    np.testing.assert_allclose(rows, np.abs(table[feed["x0"]]), atol=0.02 * float(np.ptp(table)))
