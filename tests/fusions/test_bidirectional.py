@@ -32,7 +32,7 @@ def _built(layer: Any, seed: int = 1) -> Any:
 
 def _sizes(spec: tf.TensorSpec) -> list[str]:
     """What finds the number of rows of the states."""
-    return ["SHAPE", "STRIDED_SLICE", "PACK"] if None in spec.shape.as_list() else []
+    return ["SHAPE", "STRIDED_SLICE", "CONCATENATION"] if None in spec.shape.as_list() else []
 
 
 MERGES: dict[str | None, list[str]] = {

@@ -14,10 +14,10 @@ RNN = "UNIDIRECTIONAL_SEQUENCE_RNN"
 BI_LSTM = "BIDIRECTIONAL_SEQUENCE_LSTM"
 BI_RNN = "BIDIRECTIONAL_SEQUENCE_RNN"
 # The number of rows of a dynamic batch, once for all states of a layer.
-SIZE = ["SHAPE", "STRIDED_SLICE", "PACK"]
+SIZE = ["SHAPE", "STRIDED_SLICE", "CONCATENATION"]
 ZEROS = "FILL"
 # A state that is given, of a dynamic batch.
-GIVEN = ["SHAPE", "MINIMUM", "TILE"]
+GIVEN = ["TILE"]
 LAST = ["STRIDED_SLICE"]
 # What reads the cell state behind the last output.
 CELL = ["CONCATENATION", "STRIDED_SLICE"]
