@@ -6,15 +6,24 @@ tensor, it is made with the scale that its reader needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Graph, Op, Quantization, Value
+from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.quantize.affine import Range, parameters, symmetric_scales
-from fuseconv.tfl.integer import FIXED_SCALE, JOINED_SCALE, NOT_NEGATIVE, SAME_SCALE, has_integer_kernel, moves
+from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, loops
+from fuseconv.tfl.integer import (
+    FIXED_SCALE,
+    JOINED_SCALE,
+    NOT_NEGATIVE,
+    READS_SHAPE,
+    SAME_SCALE,
+    has_integer_kernel,
+    moves,
+)
 from fuseconv.tfl.linear import LAYOUTS
 
 Ranges = Mapping[Value, Range]
@@ -25,11 +34,15 @@ class Recipe:
     """What becomes of a graph.
 
     integer: the ops that compute on int8. scales: of the tensors that these make, and of those that they read of
-    others. why: why an op stays float."""
+    others. why: why an op stays float. inputs, outputs: scales of the graph's, where they are int8 themselves: those of
+    a loop's body. carried: scales of what its own loops carry."""
 
     integer: set[Op] = field(default_factory=set)
     scales: dict[Value, Quantization] = field(default_factory=dict)
     why: dict[Op, str] = field(default_factory=dict)
+    inputs: Sequence[Quantization | None] = ()
+    outputs: Sequence[Quantization | None] = ()
+    carried: Carried = field(default_factory=dict)
 
 
 def floats(values: Iterable[Value | None]) -> list[Value]:
@@ -45,18 +58,34 @@ def data_operands(op: Op) -> list[Value]:
     return floats([op.operands[layout.data]])
 
 
-def choose_recipe(graph: Graph, ranges: Ranges) -> Recipe:
-    """Decide for each op whether it computes on int8, and with which scales."""
+def choose_recipes(module: Module, ranges: MutableMapping[Value, Range]) -> dict[Graph, Recipe]:
+    """Decide for each op of a module whether it computes on int8, and with which scales. ranges: gets those of the
+    inputs of loops."""
+    join_ranges(module, ranges)
+    recipes = {graph: _sorted_ops(graph, ranges) for graph in module.graphs()}
+    carried = carried_scales(module, {op for recipe in recipes.values() for op in recipe.integer}, ranges)
+    for op, condition, body in loops(module):
+        if op in carried:
+            recipes[condition].inputs = recipes[body].inputs = recipes[body].outputs = carried[op]
+    for graph, recipe in recipes.items():
+        for op in graph.ops:
+            if op in carried:
+                recipe.carried[op] = carried[op]
+                recipe.why.pop(op, None)
+        _leave_moves_of_floats(graph, recipe)
+        _Scales(recipe, ranges).choose(graph)
+    return recipes
+
+
+def _sorted_ops(graph: Graph, ranges: Ranges) -> Recipe:
     recipe = Recipe()
     for op in graph.ops:
-        if floats((*op.operands, *op.results)):
+        if op.type not in READS_SHAPE and floats((*op.operands, *op.results)):
             why = _refusal(op, ranges)
             if why:
                 recipe.why[op] = why
             else:
                 recipe.integer.add(op)
-    _leave_moves_of_floats(graph, recipe)
-    _Scales(recipe, ranges).choose(graph)
     return recipe
 
 
@@ -99,11 +128,14 @@ def _linear_refusal(op: Op) -> str:
 
 def _leave_moves_of_floats(graph: Graph, recipe: Recipe) -> None:
     """Leave out ops that move numbers between ops of floats alone: nothing would be gained but two conversions."""
-    useful: set[Value] = set()
+    useful = {value for value, scale in zip(graph.outputs, recipe.outputs) if scale is not None}
+    made = {value for value, scale in zip(graph.inputs, recipe.inputs) if scale is not None}
+    for op, scales in recipe.carried.items():
+        useful.update(value for value, scale in zip(op.operands, scales) if value is not None and scale is not None)
+        made.update(value for value, scale in zip(op.results, scales) if scale is not None)
     for op in reversed(graph.ops):
         if op in recipe.integer and (not moves(op) or any(value in useful for value in op.results)):
             useful.update(data_operands(op))
-    made: set[Value] = set()
     for op in graph.ops:
         if op not in recipe.integer:
             continue
@@ -119,18 +151,29 @@ class _Scales:
     """Scales of the tensors that integer ops make or read."""
 
     def __init__(self, recipe: Recipe, ranges: Ranges) -> None:
-        self.integer, self.scales, self.ranges = recipe.integer, recipe.scales, ranges
+        self.recipe, self.integer, self.scales, self.ranges = recipe, recipe.integer, recipe.scales, ranges
 
     def choose(self, graph: Graph) -> None:
+        self._take(graph.inputs, self.recipe.inputs)
         for op in graph.ops:
+            if op in self.recipe.carried:
+                self._take(op.results, self.recipe.carried[op])
+                self._read(value for value, scale in zip(op.operands, self.recipe.carried[op]) if scale is not None)
             if op not in self.integer:
                 continue
-            operands = [value for value in data_operands(op) if not value.is_const]
-            for value in operands:
-                if value not in self.scales:  # made by an op of floats, or an input
-                    self.scales[value] = parameters(self._wanted(value))
+            self._read(data_operands(op))
             for value in floats(op.results):
                 self.scales[value] = self._of_result(op, value)
+        self._read(value for value, scale in zip(graph.outputs, self.recipe.outputs) if scale is not None)
+
+    def _take(self, values: Iterable[Value], scales: Iterable[Quantization | None]) -> None:
+        self.scales.update((value, scale) for value, scale in zip(values, scales) if scale is not None)
+
+    def _read(self, values: Iterable[Value | None]) -> None:
+        """Give a scale to what is read of inputs, and of what ops of floats make."""
+        for value in values:
+            if value is not None and not value.is_const and value not in self.scales:
+                self.scales[value] = parameters(self._wanted(value))
 
     def _of_result(self, op: Op, value: Value) -> Quantization:
         if op.type in FIXED_SCALE:

@@ -9,7 +9,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Module, constant
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.calibrate import Calibration
-from fuseconv.quantize.recipe import choose_recipe
+from fuseconv.quantize.recipe import choose_recipes
 from fuseconv.quantize.to_integers import rewrite
 from fuseconv.report.records import Report
 
@@ -31,12 +31,11 @@ def to_integer_forms(module: Module) -> None:
 def to_int8(module: Module, report: Report, calibration: Calibration) -> None:
     """Compute on int8 what has kernels for it: ADD(x, y) -> DEQUANTIZE(ADD(QUANTIZE(x), QUANTIZE(y))), with conversions
     only where ops of floats, inputs and outputs are met."""
-    for graph in module.graphs():
-        recipe = choose_recipe(graph, calibration.ranges)
+    for graph, recipe in choose_recipes(module, calibration.ranges).items():
         for op in graph.ops:
-            if op in recipe.integer:
+            if op in recipe.integer or op in recipe.carried:
                 report.quantize(op, "", "int8")
             elif op in recipe.why:
                 report.quantize(op, "", "float32", why=recipe.why[op])
-        if recipe.integer:
+        if recipe.integer or recipe.carried or recipe.inputs:
             rewrite(graph, recipe)

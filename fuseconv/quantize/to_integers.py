@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fuseconv.ir import types
@@ -10,7 +12,7 @@ from fuseconv.ir.types import DType
 from fuseconv.quantize.affine import LARGEST, Range, parameters, quantized, symmetric_scales
 from fuseconv.quantize.recipe import Recipe, is_joined
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.integer import NOT_NEGATIVE
+from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE
 from fuseconv.tfl.linear import LAYOUTS
 
 # A bias that is stored as more would overflow the sums of the kernels. (So does TFLiteConverter.)
@@ -32,17 +34,33 @@ class _Rewriting:
         self.constants: dict[tuple[Value, DType, Quantization], Value] = {}
 
     def run(self, graph: Graph) -> None:
+        _narrow(graph.inputs, self.recipe.inputs)
         for op in graph.ops:
             if op in self.recipe.integer:
                 self._integer(op)
+            elif op in self.recipe.carried:
+                self._carry(op, self.recipe.carried[op])
+                _narrow(op.results, self.recipe.carried[op])
+                self.out.append(op)
             else:
                 self._stay(op)
                 self.out.append(op)
-        self._stay(graph.terminator)
+        self._carry(graph.terminator, self.recipe.outputs or [None] * len(graph.outputs))
         graph.ops = self.out
 
     def _stay(self, op: Op) -> None:
+        if op.type in READS_SHAPE:
+            return
         operands = [self._float(value, op) for value in op.operands]
+        if operands != op.operands:
+            op.set_operands(operands)
+
+    def _carry(self, op: Op, scales: Sequence[Quantization | None]) -> None:
+        """Give an op operands of these scales, and floats where there is none."""
+        operands = [
+            self._float(value, op) if scale is None or value is None else self._operand(op, value, scale)
+            for value, scale in zip(op.operands, scales, strict=True)
+        ]
         if operands != op.operands:
             op.set_operands(operands)
 
@@ -89,7 +107,8 @@ class _Rewriting:
         if value is None or value.dtype is not types.INT8 or value not in self.recipe.scales:
             return value
         if value not in self.wide:
-            self.wide[value] = Builder(self.out, value.name, op.sources or value.op.sources).dequantize(value)  # type: ignore[union-attr]
+            sources = op.sources or (value.op.sources if value.op is not None else ())
+            self.wide[value] = Builder(self.out, value.name, sources).dequantize(value)
         return self.wide[value]
 
     def _constant(self, value: Value, scale: Quantization) -> Value:
@@ -128,3 +147,10 @@ class _Rewriting:
             made = self.constants[key] = constant(stored.astype(dtype.numpy), dtype, value.name)
             made.quantization = how
         return self.constants[key]
+
+
+def _narrow(values: Sequence[Value], scales: Sequence[Quantization | None]) -> None:
+    """Let values be of int8, where there is a scale for them."""
+    for value, scale in zip(values, scales):
+        if scale is not None:
+            value.dtype, value.quantization = types.INT8, scale

@@ -24,8 +24,8 @@ FIXED_SCALE = {
 }
 # The results have the scale of the operand.
 SAME_SCALE = frozenset({
-    "AVERAGE_POOL_2D", "BATCH_TO_SPACE_ND", "DEPTH_TO_SPACE", "EMBEDDING_LOOKUP", "EXPAND_DIMS", "GATHER", "GATHER_ND",
-    "MAX_POOL_2D", "MIRROR_PAD", "PAD", "REDUCE_MAX", "REDUCE_MIN", "RESHAPE", "RESIZE_BILINEAR",
+    "AVERAGE_POOL_2D", "BATCH_TO_SPACE_ND", "DEPTH_TO_SPACE", "EMBEDDING_LOOKUP", "EXPAND_DIMS", "FILL", "GATHER",
+    "GATHER_ND", "MAX_POOL_2D", "MIRROR_PAD", "PAD", "REDUCE_MAX", "REDUCE_MIN", "RESHAPE", "RESIZE_BILINEAR",
     "RESIZE_NEAREST_NEIGHBOR", "REVERSE_V2", "SLICE", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V",
     "SQUEEZE", "STRIDED_SLICE", "TILE", "TRANSPOSE", "UNPACK",
 })  # fmt: skip
@@ -33,6 +33,8 @@ SAME_SCALE = frozenset({
 JOINED_SCALE = frozenset({
     "CONCATENATION", "DYNAMIC_UPDATE_SLICE", "MAXIMUM", "MINIMUM", "PACK", "PADV2", "SELECT", "SELECT_V2",
 })  # fmt: skip
+# Ops that read the shape of what they are given, whatever it holds.
+READS_SHAPE = ("RANK", "SHAPE")
 # No stored number may be below zero: the kernel fails as it runs.
 NOT_NEGATIVE = frozenset({"RSQRT", "SQRT"})
 

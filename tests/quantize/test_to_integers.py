@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fuseconv.quantize.recipe import choose_recipe
+from fuseconv.quantize.recipe import choose_recipes
 from fuseconv.quantize.to_integers import rewrite
 from tests.quantize.ranges import measured
 from tests.tf.text_cases import module_of
@@ -19,7 +19,7 @@ def test_weights_get_a_wider_scale_for_a_bias_that_overflows() -> None:
     }
     """)
     graph = module.signatures[0].graph
-    rewrite(graph, choose_recipe(graph, measured(x=(-1, 1), y=(0, 1001)).ranges))
+    rewrite(graph, choose_recipes(module, measured(x=(-1, 1), y=(0, 1001)).ranges)[graph])
     _, weights, bias = graph.ops[1].operands
     assert weights is not None and bias is not None and bias.data is not None and bias.quantization is not None
     assert abs(int(bias.data[0])) <= 1 << 30
@@ -37,5 +37,5 @@ def test_a_constant_of_several_readers_is_stored_once() -> None:
     }
     """)
     graph = module.signatures[0].graph
-    rewrite(graph, choose_recipe(graph, measured(x=(-1, 1), y=(0, 3), z=(0, 6)).ranges))
+    rewrite(graph, choose_recipes(module, measured(x=(-1, 1), y=(0, 3), z=(0, 6)).ranges)[graph])
     assert len(list(graph.constants())) == 1

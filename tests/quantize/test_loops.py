@@ -1,0 +1,74 @@
+"""What a loop carries has one scale, outside of it and inside."""
+
+from __future__ import annotations
+
+from fuseconv.quantize.affine import Range
+from fuseconv.quantize.loops import join_ranges, loops
+from tests.check_pass import check_pass
+from tests.quantize.ranges import measured
+from tests.tf.text_cases import module_of
+
+_WHILE = "{'cond_subgraph_index': @more, 'body_subgraph_index': @step}"
+_MORE = """
+more {
+  input %i: int32[]
+  input %g: float32[n]
+  %m: bool[] = tfl.LESS(%i, int32[] 3)
+  return %m
+}
+"""
+_STEP = """
+step {
+  input %i: int32[]
+  input %g: float32[n]
+  %j: int32[] = tfl.ADD(%i, int32[] 1)
+  %h: float32[n] = tfl.ABS(%g)
+  return %j, %h
+}
+"""
+
+
+def test_numbers_stay_integers_from_one_iteration_to_the_next() -> None:
+    # %x is requantized, %h is from -128 to 127 as what is carried, although it has the range of its own.
+    check_pass("to-int8", f"""
+    main {{
+      input %x: float32[n]
+      %k: int32[]; %y: float32[n] = tfl.WHILE(int32[] 0, %x) {_WHILE}
+      return %y
+    }}
+    {_MORE}
+    {_STEP}
+    """, f"""
+    main {{
+      input %x: float32[n]
+      %q: int8[n]<1.0> = tfl.QUANTIZE(%x)
+      %k: int32[]; %y: int8[n]<1.0> = tfl.WHILE(int32[] 0, %q) {_WHILE}
+      %d: float32[n] = tfl.DEQUANTIZE(%y)
+      return %d
+    }}
+    {_MORE.replace("float32[n]", "int8[n]<1.0>")}
+    step {{
+      input %i: int32[]
+      input %g: int8[n]<1.0>
+      %j: int32[] = tfl.ADD(%i, int32[] 1)
+      %h: int8[n]<0.5:-128> = tfl.ABS(%g)
+      %r: int8[n]<1.0> = tfl.QUANTIZE(%h)
+      return %j, %r
+    }}
+    """, calibration=measured(x=(-128, 127), y=(0, 127), h=(0, 127.5), g=(-128, 127)))
+
+
+def test_ranges_of_all_iterations() -> None:
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n]
+      %k: int32[]; %y: float32[n] = tfl.WHILE(int32[] 0, %x) {_WHILE}
+      return %y
+    }}
+    {_MORE}
+    {_STEP}
+    """)
+    ((op, condition, body),) = loops(module)
+    ranges = {op.operands[1]: Range(-4, 1), body.outputs[1]: Range(0, 3), op.results[1]: Range(1, 2)}
+    join_ranges(module, ranges)  # type: ignore[arg-type]
+    assert ranges[body.inputs[1]] == ranges[condition.inputs[1]] == Range(-4, 3)
