@@ -46,6 +46,8 @@ RECURRENT = frozenset({
     "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM",
     "UNIDIRECTIONAL_SEQUENCE_RNN",
 })  # fmt: skip
+# What has no integer kernel: its layers become other fused ops, or loops.
+FLOAT_RECURRENT = RECURRENT - {"UNIDIRECTIONAL_SEQUENCE_LSTM"}
 
 
 @dataclass(frozen=True)
@@ -204,8 +206,8 @@ def _convert(
     file = None if out is None else resolve(out, model, "--output")
     registry = load_registry(options.plugins)
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
-    if options.rnn != "fused":
-        fusions = [fusion for fusion in fusions if fusion.emits not in RECURRENT]
+    without = RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT if options.quantize in MEASURED else ()
+    fusions = [fusion for fusion in fusions if fusion.emits not in without]
     pipeline = reduce(insert, registry.passes, CONVERT)
     check_names([*options.print_ir_before, *options.print_ir_after], pipeline)
     body_check = BodyCheck(options.verify_fusions, lambda small: _small_file(small, registry))

@@ -151,6 +151,8 @@ def _encode(value: Any) -> Any:
         return {"dtype": value.name}
     if isinstance(value, FuncRef):
         return {"function": value.name} | ({"attrs": _encode(value.attrs)} if value.attrs else {})
+    if isinstance(value, Value):
+        return {"value": _value_text(value, 0)}
     if isinstance(value, np.ndarray):
         dtype = types.of_array(value).name
         return {"array": dtype, "shape": value.shape, "data": _array_text(value, None)}
@@ -164,6 +166,8 @@ def _decode(value: Any) -> Any:
         return value
     if value.keys() == {"dtype"}:
         return types.BY_NAME[value["dtype"]]
+    if value.keys() == {"value"}:
+        return _parse_value(value["value"])[1]
     if value.keys() <= {"function", "attrs"} and "function" in value:
         return FuncRef(value["function"], _decode_attributes(value.get("attrs", {})))
     if value.keys() == {"array", "shape", "data"}:

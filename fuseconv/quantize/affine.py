@@ -75,10 +75,11 @@ def parameters(values: Range) -> Quantization:
     return Quantization((scale,), (int(np.clip(np.rint(-128 - least / scale), -128, 127)),))
 
 
-def quantized(value: Value, how: Quantization) -> Value:
-    """Return a constant of int8 for one of floats, with one scale."""
+def quantized(value: Value, how: Quantization, dtype: DType = types.INT8) -> Value:
+    """Return a constant of integers for one of floats, with one scale."""
     assert value.data is not None
-    stored = np.clip(np.rint(value.data / np.float64(how.scale[0])) + how.zero_point[0], -128, 127).astype(np.int8)
-    made = constant(stored, types.INT8, value.name)
+    ends = np.iinfo(dtype.numpy)
+    stored = np.rint(value.data / np.float64(how.scale[0])) + how.zero_point[0]
+    made = constant(np.clip(stored, ends.min, ends.max).astype(dtype.numpy), dtype, value.name)
     made.quantization = how
     return made

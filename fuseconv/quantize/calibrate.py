@@ -13,7 +13,9 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Signature, Value
 from fuseconv.pass_manager import module_pass
+from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import Range
+from fuseconv.quantize.lstm import Recurrence
 from fuseconv.quantize.samples import Sample
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer_export import to_named_bytes
@@ -46,8 +48,9 @@ def calibrate(module: Module, report: Report, calibration: Calibration) -> bool:
     if len(module.signatures) > 1:
         report.warnings.append(f"samples are of the signature {signature.names[0]}: the ops of others stay float")
     data, tensors = to_named_bytes(module)
-    runs = _Runs(data, signature)
+    runs = _Runs(data, signature, tensors)
     measured: dict[str, Range] = {}
+    cells: dict[Value, Range] = {}
     inputs = {name: _Input() for name in signature.inputs}
     count = 0
     for sample in _first(calibration.samples, calibration.most):
@@ -56,6 +59,8 @@ def calibrate(module: Module, report: Report, calibration: Calibration) -> bool:
         for name, found in runs.run(sample).items():
             _check_finite(name, found, count)
             measured[name] = measured[name] | found if name in measured else found
+        for value, found in runs.cells():
+            cells[value] = cells[value] | found if value in cells else found
         count += 1
         if calibration.progress:
             calibration.progress(count)
@@ -68,6 +73,7 @@ def calibrate(module: Module, report: Report, calibration: Calibration) -> bool:
     for name, value in zip(signature.inputs, signature.graph.inputs):
         if _is_float(value):
             calibration.ranges[value] = inputs[name].range
+    calibration.ranges.update(cells)
     return False
 
 
@@ -93,17 +99,40 @@ class _Input:
 class _Runs:
     """Run a file on samples. The first signature's subgraph is the one that an interpreter runs."""
 
-    def __init__(self, data: bytes, signature: Signature) -> None:
+    def __init__(self, data: bytes, signature: Signature, tensors: Mapping[str, Value]) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
         self.measure = _measuring()
+        self.recurrences = [
+            Recurrence(op) for op in signature.graph.ops if op.kind == lstm.KIND and not lstm.refusal(op)
+        ]
         self.interpreter = Interpreter(
             model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-            experimental_preserve_all_tensors=self.measure is None,
+            experimental_preserve_all_tensors=self.measure is None or bool(self.recurrences),
         )  # fmt: skip
         places = [detail["index"] for detail in self.interpreter.get_input_details()]
         self.places = dict(zip(signature.inputs, places, strict=True))
         self.shapes: dict[str, tuple[int, ...]] = {}
+        indices = {detail["name"]: detail["index"] for detail in self.interpreter.get_tensor_details()}
+        self.indices = {value: indices[name] for name, value in tensors.items() if name in indices}
+
+    def cells(self) -> Iterator[tuple[Value, Range]]:
+        """Yield the cell state of each recurrent op, with its range in the last run."""
+        for recurrence in self.recurrences:
+            op = recurrence.op
+            x, cell = op.operands[0], op.operands[lstm.CELL_STATE]
+            assert x is not None and cell is not None
+            written = [self._written(op.operands[index]) for index in (lstm.OUTPUT_STATE, lstm.CELL_STATE)]
+            yield cell, recurrence.run(self._contents(x), *written)
+
+    def _written(self, state: Value | None) -> np.ndarray | None:
+        """Return what is written into a state before its op runs; None for zeros, or if nothing is."""
+        writer = state.op if state is not None else None
+        given = writer.operands[0] if writer is not None and writer.kind == "tfl.TILE" else None
+        return None if given is None else self._contents(given)
+
+    def _contents(self, value: Value) -> np.ndarray:
+        return value.data if value.data is not None else self.interpreter.get_tensor(self.indices[value])
 
     def run(self, sample: Sample) -> dict[str, Range]:
         """Return the range of each result of floats, by its tensor's name."""

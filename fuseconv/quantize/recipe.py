@@ -13,6 +13,8 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
+from fuseconv.ir.types import DType
+from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import Range, parameters, symmetric_scales
 from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, loops
 from fuseconv.tfl.integer import (
@@ -35,7 +37,7 @@ class Recipe:
 
     integer: the ops that compute on int8. scales: of the tensors that these make, and of those that they read of
     others. why: why an op stays float. inputs, outputs: scales of the graph's, where they are int8 themselves: those of
-    a loop's body. carried: scales of what its own loops carry."""
+    a loop's body. carried: scales of what its own loops carry. states: types and scales of states of recurrent ops."""
 
     integer: set[Op] = field(default_factory=set)
     scales: dict[Value, Quantization] = field(default_factory=dict)
@@ -43,6 +45,7 @@ class Recipe:
     inputs: Sequence[Quantization | None] = ()
     outputs: Sequence[Quantization | None] = ()
     carried: Carried = field(default_factory=dict)
+    states: dict[Value, tuple[DType, Quantization]] = field(default_factory=dict)
 
 
 def floats(values: Iterable[Value | None]) -> list[Value]:
@@ -51,7 +54,9 @@ def floats(values: Iterable[Value | None]) -> list[Value]:
 
 
 def data_operands(op: Op) -> list[Value]:
-    """Return the operands of floats that an op takes as they come: all but weights and bias."""
+    """Return the operands of floats that an op takes as they come: all but weights, bias and states."""
+    if op.kind == lstm.KIND:
+        return floats(op.operands[:1])
     layout = LAYOUTS.get(op.type)
     if layout is None:
         return floats(op.operands)
@@ -91,6 +96,9 @@ def _sorted_ops(graph: Graph, ranges: Ranges) -> Recipe:
 
 def _refusal(op: Op, ranges: Ranges) -> str:
     """Return why an op stays float; empty if it need not."""
+    if op.kind == lstm.KIND:
+        measured = floats([op.operands[0], op.operands[lstm.CELL_STATE], op.result])
+        return lstm.refusal(op) or _unmeasured(measured, ranges)
     if not has_integer_kernel(op):
         return f"{op.type} has no kernel for int8"
     if any(value.quantization or value.variable for value in (*op.operands, *op.results) if value is not None):
@@ -98,14 +106,20 @@ def _refusal(op: Op, ranges: Ranges) -> str:
     why = _linear_refusal(op)
     if why:
         return why
-    for value in (*data_operands(op), *floats(op.results)):
+    operands = data_operands(op)
+    if op.type in NOT_NEGATIVE and any(value in ranges and ranges[value].least < 0 for value in operands):
+        return f"{operands[0].name} has numbers below zero"
+    return _unmeasured((*operands, *floats(op.results)), ranges)
+
+
+def _unmeasured(values: Iterable[Value], ranges: Ranges) -> str:
+    """Return which value has no usable range; empty if each has."""
+    for value in values:
         measured = Range.of(value.data) if value.data is not None else ranges.get(value)
         if measured is None:
             return f"no range of {value.name} was measured"
         if not measured.is_finite:
             return f"{value.name} reaches {abs(measured):.3g}"
-        if op.type in NOT_NEGATIVE and measured.least < 0:
-            return f"{value.name} has numbers below zero"
     return ""
 
 
@@ -164,6 +178,13 @@ class _Scales:
             self._read(data_operands(op))
             for value in floats(op.results):
                 self.scales[value] = self._of_result(op, value)
+            if op.kind == lstm.KIND:
+                output, cell = op.operands[lstm.OUTPUT_STATE], op.operands[lstm.CELL_STATE]
+                assert output is not None and cell is not None
+                self.recipe.states[output] = types.INT8, self.scales[op.result]
+                self.recipe.states[cell] = types.INT16, lstm.cell_scale(self.ranges[cell])
+                for state in (output, cell):
+                    self.recipe.why.pop(state.op, None)  # type: ignore[arg-type]
         self._read(value for value, scale in zip(graph.outputs, self.recipe.outputs) if scale is not None)
 
     def _take(self, values: Iterable[Value], scales: Iterable[Quantization | None]) -> None:

@@ -33,7 +33,7 @@ def to_int8(module: Module, report: Report, calibration: Calibration) -> None:
     only where ops of floats, inputs and outputs are met."""
     for graph, recipe in choose_recipes(module, calibration.ranges).items():
         for op in graph.ops:
-            if op in recipe.integer or op in recipe.carried:
+            if op in recipe.integer or op in recipe.carried or (op.results and op.result in recipe.states):
                 report.quantize(op, "", "int8")
             elif op in recipe.why:
                 report.quantize(op, "", "float32", why=recipe.why[op])

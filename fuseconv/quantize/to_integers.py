@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Op, Quantization, Value, constant
 from fuseconv.ir.types import DType
+from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import LARGEST, Range, parameters, quantized, symmetric_scales
 from fuseconv.quantize.recipe import Recipe, is_joined
 from fuseconv.tfl.builder import Builder
@@ -42,6 +43,8 @@ class _Rewriting:
                 self._carry(op, self.recipe.carried[op])
                 _narrow(op.results, self.recipe.carried[op])
                 self.out.append(op)
+            elif op.results and op.result in self.recipe.states:
+                self._write_state(op)
             else:
                 self._stay(op)
                 self.out.append(op)
@@ -70,6 +73,9 @@ class _Rewriting:
         operands = list(op.operands)
         layout = LAYOUTS.get(op.type)
         linear = (layout.weights, layout.bias) if layout is not None else ()
+        if op.kind == lstm.KIND:
+            self._lstm(op)
+            return
         for index, value in enumerate(operands):
             if index not in linear and value is not None and self._is_number(value):
                 operands[index] = self._operand(op, value, result if is_joined(op) else None)
@@ -79,6 +85,35 @@ class _Rewriting:
         for value in op.results:
             if value in scales:
                 value.dtype, value.quantization = types.INT8, scales[value]
+        self.out.append(op)
+
+    def _lstm(self, op: Op) -> None:
+        data = op.operands[0]
+        assert data is not None
+        output = self.recipe.scales[op.result]
+        op.set_operands(lstm.integer_operands(op, self._operand(op, data, None), output))
+        for index in (lstm.OUTPUT_STATE, lstm.CELL_STATE):
+            state = op.operands[index]
+            assert state is not None
+            state.dtype, state.quantization = self.recipe.states[state]
+        op.result.dtype, op.result.quantization = types.INT8, output
+        self.out.append(op)
+
+    def _write_state(self, op: Op) -> None:
+        """Let FILL or TILE write a state in integers."""
+        dtype, scale = self.recipe.states[op.result]
+        index = 1 if op.kind == "tfl.FILL" else 0
+        value = op.operands[index]
+        assert value is not None
+        if value.is_const:
+            op.set_operand(index, self._constant(value, scale, dtype))
+        else:
+            wide = self._float(value, op)
+            assert wide is not None
+            made = Builder(self.out, value.name, op.sources).quantize(wide, results=[(dtype, value.shape)])
+            made.quantization = scale
+            op.set_operand(index, made)
+        op.result.dtype, op.result.quantization = dtype, scale
         self.out.append(op)
 
     def _is_number(self, value: Value) -> bool:
@@ -111,10 +146,10 @@ class _Rewriting:
             self.wide[value] = Builder(self.out, value.name, sources).dequantize(value)
         return self.wide[value]
 
-    def _constant(self, value: Value, scale: Quantization) -> Value:
-        key = value, types.INT8, scale
+    def _constant(self, value: Value, scale: Quantization, dtype: DType = types.INT8) -> Value:
+        key = value, dtype, scale
         if key not in self.constants:
-            self.constants[key] = quantized(value, scale)
+            self.constants[key] = quantized(value, scale, dtype)
         return self.constants[key]
 
     def _linear(self, op: Op, operands: list[Value | None]) -> None:

@@ -1,0 +1,149 @@
+"""The integer kernel of UNIDIRECTIONAL_SEQUENCE_LSTM: what it demands, and the range of its cell state.
+
+Source of the contract: `unidirectional_sequence_lstm.cc` and `lstm_eval.cc` of LiteRT. Weights have one scale a matrix.
+The output state has the output's scale; the cell state is int16, its scale a power of two. Of the five intermediates
+the last, the output before a projection, is always read.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Op, Quantization, Value, constant
+from fuseconv.quantize.affine import Range, quantized_weights
+
+KIND = "tfl.UNIDIRECTIONAL_SEQUENCE_LSTM"
+OUTPUT_STATE, CELL_STATE = 18, 19
+_WEIGHTS, _PEEPHOLES, _BIASES, _PROJECTION, _NORMS = range(1, 9), range(9, 12), range(12, 16), 16, range(20, 24)
+# tanh of the cell state takes up to 6 bits before the point; with others the kernel computes garbage.
+_CELL_EXPONENTS = -15, -9
+_STATE_WRITERS = ("tfl.FILL", "tfl.TILE")
+# The output before a projection is a gate times a tanh.
+_HIDDEN = Quantization((1 / 127,), (0,))
+_UNREAD = Quantization((1.0,), (0,))
+
+
+def refusal(op: Op) -> str:
+    """Return why an LSTM cannot compute in integers; empty if it can, as far as its operands tell."""
+    operands = [*op.operands, *[None] * (24 - len(op.operands))]
+    constants = [operands[index] for index in (*_WEIGHTS, *_PEEPHOLES, *_BIASES, _PROJECTION)]
+    if any(value is not None and (value.data is None or not np.isfinite(value.data).all()) for value in constants):
+        return "its weights are computed, or not finite"
+    if op.attrs.get("fused_activation_function", "NONE") != "TANH":
+        return "the integer kernel has no activation but tanh"
+    if op.attrs.get("diagonal_recurrent_tensors") or any(operands[index] is not None for index in (17, *_NORMS)):
+        return "the integer kernel is not used with layer norm, a projection's bias or diagonal weights"
+    if operands[_PROJECTION] is not None and any(operands[index] is not None for index in _PEEPHOLES):
+        return "with a projection, the integer kernel computes peepholes wrong"
+    states = [operands[index] for index in (OUTPUT_STATE, CELL_STATE)]
+    if any(state is None or len(state.uses) != 1 for state in states):
+        return "other ops read its state"
+    if any(state.op is not None and state.op.kind not in _STATE_WRITERS for state in states):  # type: ignore[union-attr]
+        return "its state is written by an op of floats"
+    return ""
+
+
+def cell_scale(cell: Range) -> Quantization:
+    """Return the power of two that holds a cell state in int16, within what the kernel takes."""
+    least, largest = _CELL_EXPONENTS
+    exponent = math.ceil(math.log2(abs(cell) / 32767)) if abs(cell) else least
+    return Quantization((2.0 ** min(max(exponent, least), largest),), (0,))
+
+
+def integer_operands(op: Op, data: Value, output: Quantization) -> list[Value | None]:
+    """Return the operands with constants in integers. data: the operand in int8; output: the result's scale, which
+    goes to the intermediates of `op` as well."""
+    operands = list(op.operands)
+    operands[0] = data
+    for index in (*_WEIGHTS, _PROJECTION):
+        operands[index] = _of_one_scale(operands[index], types.INT8)
+    for index in _PEEPHOLES:
+        operands[index] = _of_one_scale(operands[index], types.INT16)
+    assert data.quantization is not None
+    for index, weights in zip(_BIASES, operands[1:5]):
+        bias = operands[index]
+        if bias is not None and weights is not None and weights.quantization is not None and bias.data is not None:
+            scale = float(np.float32(data.quantization.scale[0]) * np.float32(weights.quantization.scale[0]))
+            limit = 2**31 - 1
+            made = constant(np.clip(np.rint(bias.data / scale), -limit, limit).astype(np.int32), name=bias.name)
+            made.quantization = Quantization((scale,), (0,))
+            operands[index] = made
+    hidden = output if operands[_PROJECTION] is None else _HIDDEN
+    op.attrs["intermediates"] = [*(_intermediate(op, types.INT16, _UNREAD) for _ in range(4)),
+                                 _intermediate(op, types.INT8, hidden)]  # fmt: skip
+    return operands
+
+
+def _of_one_scale(value: Value | None, dtype: types.DType) -> Value | None:
+    return None if value is None else quantized_weights(value, None, dtype)
+
+
+def _intermediate(op: Op, dtype: types.DType, scale: Quantization) -> Value:
+    value = Value(dtype, (0,), f"{op.name}/intermediate")
+    value.quantization = scale
+    return value
+
+
+@dataclass
+class Recurrence:
+    """An LSTM computed in numpy, for the range of its cell state over all steps: the runtime tells that of the last.
+
+    output, cell: the states [batch, n] that the next run begins with, if nothing writes them."""
+
+    op: Op
+    output: np.ndarray | None = None
+    cell: np.ndarray | None = None
+
+    def run(self, x: np.ndarray, output: np.ndarray | None, cell: np.ndarray | None) -> Range:
+        """Return the range of the cell state. x: [batch, time, in], or [time, batch, in] of a time-major op; output,
+        cell: what is written into the states before the run, if anything."""
+        steps = x if self.op.attrs.get("time_major") else np.swapaxes(x, 0, 1)
+        batch = steps.shape[1]
+        h = self._state(output, self.output, batch, OUTPUT_STATE)
+        c = self._state(cell, self.cell, batch, CELL_STATE)
+        found = Range.of(c)
+        for step in steps:
+            h, c = self._step(step, h, c)
+            found |= Range.of(c)
+        self.output, self.cell = h, c
+        return found
+
+    def _state(self, written: np.ndarray | None, kept: np.ndarray | None, batch: int, index: int) -> np.ndarray:
+        state = self.op.operands[index]
+        assert state is not None and state.shape is not None
+        if written is None and state.op is None and kept is not None and len(kept) == batch:
+            return kept
+        return np.zeros((batch, state.shape[1]), np.float32) if written is None else written  # type: ignore[arg-type]
+
+    def _step(self, x: np.ndarray, h: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        forget = _sigmoid(self._gate(1, x, h, c))
+        enter = 1 - forget if self.op.operands[1] is None else _sigmoid(self._gate(0, x, h, c))
+        c = forget * c + enter * np.tanh(self._gate(2, x, h, None))
+        c = _clipped(c, self.op.attrs.get("cell_clip", 0.0))
+        h = _sigmoid(self._gate(3, x, h, c)) * np.tanh(c)
+        projection = self._array(_PROJECTION)
+        return h if projection is None else _clipped(h @ projection.T, self.op.attrs.get("proj_clip", 0.0)), c
+
+    def _gate(self, number: int, x: np.ndarray, h: np.ndarray, c: np.ndarray | None) -> np.ndarray:
+        """Return what goes into the activation of a gate: 0 input, 1 forget, 2 cell, 3 output."""
+        of_x, of_h, bias = (self._array(first + number) for first in (1, 5, 12))
+        assert of_x is not None and of_h is not None and bias is not None
+        total = x @ of_x.T + h @ of_h.T + bias
+        peephole = self._array((9, 10, 0, 11)[number]) if number != 2 else None
+        return total if peephole is None or c is None else total + peephole * c
+
+    def _array(self, index: int) -> np.ndarray | None:
+        value = self.op.operands[index]
+        return None if value is None else value.data
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 0.5 * np.tanh(0.5 * x) + 0.5
+
+
+def _clipped(x: np.ndarray, bound: float) -> np.ndarray:
+    return np.clip(x, -bound, bound) if bound else x

@@ -1,0 +1,104 @@
+"""The integer LSTM has the operands that its kernel demands, and cell states are measured in every step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fuseconv.ir.graph import Graph
+from fuseconv.quantize import lstm
+from fuseconv.quantize.affine import Range
+from fuseconv.quantize.lstm import Recurrence, cell_scale, refusal
+from tests.check_pass import check_pass
+from tests.quantize.ranges import measured
+from tests.tf.text_cases import module_of
+
+
+def _numbers(shape: str, *numbers: float) -> str:
+    return ", ".join(f"float32{shape} [{number}]" for number in numbers)
+
+
+def _text(
+    state: str = "tfl.FILL(int32[2] [1, 1], float32[] 0.0)", activation: str = "TANH", peephole: str = "_"
+) -> str:
+    x, h = _numbers("[1,1]", 1.0, 0.5, -1.0, 2.0), _numbers("[1,1]", 0.1, 0.2, 0.3, 0.4)
+    bias = _numbers("[1]", 0.0, 1.0, 0.0, 0.5)
+    return f"""
+    main {{
+      input %x: float32[1,3,1]
+      %h: float32[1,1] {{'variable': True}} = {state}
+      %c: float32[1,1] {{'variable': True}} = {state}
+      %y: float32[1,3,1] = tfl.UNIDIRECTIONAL_SEQUENCE_LSTM(\
+%x, {x}, {h}, {peephole}, {peephole}, {peephole}, {bias}, _, _, %h, %c) {{'fused_activation_function': '{activation}'}}
+      return %y
+    }}
+    """
+
+
+def _graph(text: str) -> Graph:
+    return module_of(text)[0].signatures[0].graph
+
+
+def test_operands() -> None:
+    ranges = {"x": (-1, 127 / 128), "y": (-1, 127 / 128), "c": (-3, 3)}
+    context = check_pass("to-int8", _text(), _TEXT_IN_INTEGERS, calibration=measured(**ranges))
+    assert {item.type for item in context.report.quantized} == {"int8"}
+
+
+_SCALE = 1 / 128
+_Q = f"<{float(np.float32(_SCALE))!r}>"
+
+
+def _constants(numbers: tuple[float, ...], shape: str) -> str:
+    stored = [127 if number > 0 else -127 for number in numbers]
+    scales = [float(np.float32(abs(number) / 127)) for number in numbers]
+    return ", ".join(f"int8{shape}<{scale!r}> [{number}]" for scale, number in zip(scales, stored))
+
+
+def _bias(number: float, weight: float) -> str:
+    scale = float(np.float32(_SCALE) * np.float32(weight / 127))
+    return f"int32[1]<{scale!r}> [{round(number / scale)}]"
+
+
+_INTERMEDIATES = ", ".join(
+    [*["{'value': '%0 \"op/intermediate\": int16[0]<1.0>'}"] * 4, f"{{'value': '%0 \"op/intermediate\": int8[0]{_Q}'}}"]
+).replace("op/", "y/")
+_TEXT_IN_INTEGERS = f"""
+main {{
+  input %x: float32[1,3,1]
+  %h: int8[1,1]{_Q} {{'variable': True}} = tfl.FILL(int32[2] [1, 1], int8[]{_Q} 0)
+  %c: int16[1,1]<0.0001220703125> {{'variable': True}} = tfl.FILL(int32[2] [1, 1], int16[]<0.0001220703125> 0)
+  %q: int8[1,3,1]{_Q} = tfl.QUANTIZE(%x)
+  %y: int8[1,3,1]{_Q} = tfl.UNIDIRECTIONAL_SEQUENCE_LSTM(%q, {_constants((1.0, 0.5, -1.0, 2.0), "[1,1]")}, \
+{_constants((0.1, 0.2, 0.3, 0.4), "[1,1]")}, _, _, _, {_bias(0.0, 1.0)}, {_bias(1.0, 0.5)}, {_bias(0.0, 1.0)}, \
+{_bias(0.5, 2.0)}, _, _, %h, %c) {{'fused_activation_function': 'TANH', 'intermediates': [{_INTERMEDIATES}]}}
+  %d: float32[1,3,1] = tfl.DEQUANTIZE(%y)
+  return %d
+}}
+"""
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    (_text(activation="RELU"), "no activation but tanh"),
+    (_text(state="tfl.ADD(%x, float32[] 0.0)"), "written by an op of floats"),
+    (_text().replace("return %y", "return %y, %c"), "other ops read its state"),
+    (_text().replace("float32[1,1] [2.0]", "%x"), "its weights are computed"),
+    (_text(peephole="float32[1] [1.0]").replace("[0.5], _", "[0.5], float32[1,1] [1.0]"), "computes peepholes wrong"),
+])  # fmt: skip
+def test_what_stays_float(text: str, why: str) -> None:
+    (op,) = (op for op in _graph(text).ops if op.kind == lstm.KIND)
+    assert why in refusal(op)
+
+
+def test_cell_scales_are_powers_of_two_within_the_kernels_bounds() -> None:
+    assert cell_scale(Range(-3, 2)).scale == (2.0**-13,)
+    assert cell_scale(Range(0, 0)).scale == cell_scale(Range(0, 1e-9)).scale == (2.0**-15,)
+    assert cell_scale(Range(0, 1000)).scale == (2.0**-9,)
+
+
+def test_the_cell_state_is_measured_in_every_step() -> None:
+    (op,) = (op for op in _graph(_text()).ops if op.kind == lstm.KIND)
+    x = np.array([[[-3.0], [9.0], [-1.0]]], np.float32)
+    found = Recurrence(op).run(x, None, None)
+    steps = [Recurrence(op).run(x[:, :count], None, None) for count in (1, 2, 3)]
+    assert found == steps[2] and steps[0].largest > 0 and steps[1].least < 0

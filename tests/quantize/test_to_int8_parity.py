@@ -1,0 +1,75 @@
+"""Models in integers compute nearly what TensorFlow does: with any batch, behind a resize, twice in a row, with
+delegates and without."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers
+
+from fuseconv.testing import Converted, check
+from tests.random_weights import randomise
+
+
+def _check(model: keras.Model, low: int = 0, atol: float = 0.08, **options: Any) -> Converted:
+    """low: integer inputs are below this. The data that is measured holds what is compared later, so that nothing is
+    clipped."""
+    randomise(model, 1)
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in model.inputs]
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return (rng.integers(0, low, shape) if low else rng.uniform(-2, 2, shape)).astype(dtype)
+
+    rng = np.random.default_rng(1)
+    (spec,) = specs
+    size = tuple(dim or 3 for dim in spec.shape.as_list())
+    samples = [{"x0": draw(rng, size, spec.dtype.as_numpy_dtype)} for _ in range(40)]
+    options |= {"quantize": "int8", "calibration_data": samples}
+    return check(model, *specs, atol=atol, inputs=draw, batches=(1, 3), static=False, **options)
+
+
+def _floats(converted: Converted) -> Counter[str]:
+    return Counter(item.op for item in converted.report.quantized if item.why)
+
+
+def test_images() -> None:
+    x = keras.Input((12, 12, 3))
+    y = layers.Conv2D(8, 3, strides=2, activation="relu")(x)
+    y = layers.Concatenate()([layers.MaxPooling2D(2)(y), layers.AveragePooling2D(2)(layers.Activation("sigmoid")(y))])
+    y = layers.Conv2DTranspose(4, 2, strides=2)(layers.DepthwiseConv2D(3, padding="same")(y))
+    model = keras.Model(x, layers.Dense(5, activation="softmax")(layers.GlobalAveragePooling2D()(y)))
+    converted = _check(model)
+    assert not _floats(converted) and converted.ops.count("DEQUANTIZE") == 1
+
+
+def test_attention_over_tokens() -> None:
+    x = keras.Input((7,), dtype="int32")
+    y = layers.Embedding(30, 16)(x)
+    y = layers.LayerNormalization()(y + layers.MultiHeadAttention(2, 8)(y, y))
+    converted = _check(keras.Model(x, layers.Dense(4)(layers.Dense(16, activation="gelu")(y))), low=30, atol=0.15)
+    assert not _floats(converted) and "QUANTIZE" not in converted.ops
+
+
+def test_recurrent_layers() -> None:
+    x = keras.Input((6, 5))
+    y = layers.Bidirectional(layers.LSTM(4, return_sequences=True))(layers.LSTM(6, return_sequences=True)(x))
+    converted = _check(keras.Model(x, layers.SimpleRNN(5)(y)), atol=0.15)
+    assert not _floats(converted) and converted.ops.count("UNIDIRECTIONAL_SEQUENCE_LSTM") == 3
+
+
+def test_loops() -> None:
+    x = keras.Input((6, 5))
+    converted = _check(keras.Model(x, layers.GRU(7)(x)), rnn="loop")
+    assert not _floats(converted) and "WHILE" in converted.ops
+
+
+def test_a_cell_state_that_is_read_stays_float() -> None:
+    x = keras.Input((6, 5))
+    _, h, c = layers.LSTM(4, return_state=True)(x)
+    converted = _check(keras.Model(x, layers.Dense(3)(layers.Concatenate()([h, c]))))
+    whys = {item.op: item.why for item in converted.report.quantized if item.why}
+    assert whys["UNIDIRECTIONAL_SEQUENCE_LSTM"] == "other ops read its state"
