@@ -46,8 +46,8 @@ RECURRENT = frozenset({
     "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM",
     "UNIDIRECTIONAL_SEQUENCE_RNN",
 })  # fmt: skip
-# What has no integer kernel: its layers become other fused ops, or loops.
-FLOAT_RECURRENT = RECURRENT - {"UNIDIRECTIONAL_SEQUENCE_LSTM"}
+# What has no integer kernel, by what is computed with: its layers become other fused ops, or loops.
+FLOAT_RECURRENT = {"int8": RECURRENT - {"UNIDIRECTIONAL_SEQUENCE_LSTM"}, "int16x8": RECURRENT}
 
 
 @dataclass(frozen=True)
@@ -176,13 +176,14 @@ def convert(
     which clears them in reset_all_variables only. trust_model: load code that a Keras file names. follow_links: read
     files of a SavedModel that are links out of its directory. allow_custom_ops: write every op that has no rule as a
     custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it knows. downcast_float64:
-    compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes them
-    so beside floats; "int8" computes in integers of 8 bits, over ranges that are measured on `calibration_data`: a
-    file or directory (`quantize/samples.py`), or dicts of an array for each input, with its batch; of these the first
-    `calibration_samples`. max_constant_bytes: what all constants may take, in bytes or as "2G" (default: 16 times
-    the model's size, at least 256 MB). explain: record what matches a fusion's pattern but for one thing. verify_each:
-    verify the IR after each pass. print_ir_before, print_ir_after: print it around these passes, or "all", to stderr.
-    progress: called with the name of each stage as it starts.
+    compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes
+    them so beside floats; "int8" computes in integers of 8 bits and "int16x8" in such of 16 with weights of 8, over
+    ranges that are measured on `calibration_data`: a file or directory (`quantize/samples.py`), or dicts of an
+    array for each input, with its batch; of these the first `calibration_samples`. max_constant_bytes: what all
+    constants may take, in bytes or as "2G" (default: 16 times the model's size, at least 256 MB). explain: record
+    what matches a fusion's pattern but for one thing. verify_each: verify the IR after each pass. print_ir_before,
+    print_ir_after: print it around these passes, or "all", to stderr. progress: called with the name of each stage
+    as it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
     itself fails. Nothing is written then.
@@ -206,7 +207,7 @@ def _convert(
     file = None if out is None else resolve(out, model, "--output")
     registry = load_registry(options.plugins)
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
-    without = RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT if options.quantize in MEASURED else ()
+    without = RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT.get(options.quantize or "", frozenset())
     fusions = [fusion for fusion in fusions if fusion.emits not in without]
     pipeline = reduce(insert, registry.passes, CONVERT)
     check_names([*options.print_ir_before, *options.print_ir_after], pipeline)

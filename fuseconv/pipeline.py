@@ -12,8 +12,9 @@ from fuseconv.ir.graph import Module
 from fuseconv.lower.engine.check_ranks import check_ranks
 from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage
+from fuseconv.quantize import MEASURED
 from fuseconv.quantize.calibrate import calibrate
-from fuseconv.quantize.to_int8 import to_int8, to_integer_forms
+from fuseconv.quantize.to_integers import to_integer_forms, to_integers
 from fuseconv.quantize.weights_to_float16 import weights_to_float16
 from fuseconv.quantize.weights_to_int8 import weights_to_int8
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
@@ -82,7 +83,7 @@ def _draws_from_variables(context: Context) -> bool:
 
 
 def _computes_in_integers(context: Context) -> bool:
-    return context.quantize == "int8"
+    return context.quantize in MEASURED
 
 
 CLEANUP: Pipeline = (simplify_control_flow, canonicalize)
@@ -132,7 +133,7 @@ QUANTIZE: Pipeline = (
     weights_to_float16.when(lambda context: context.quantize == "float16"),
     weights_to_int8.when(lambda context: context.quantize == "dynamic"),
     to_integer_forms.when(_computes_in_integers), calibrate.when(_computes_in_integers),
-    to_int8.when(_computes_in_integers),
+    to_integers.when(_computes_in_integers),
 )  # fmt: skip
 
 CONVERT: Pipeline = (

@@ -52,8 +52,9 @@ LEFT = {
         write/control_dependencies.py:_RUNS_FUNCTIONS
         tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING
-        transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/integer.py:OWN_SCALE tfl/integer.py:SAME_SCALE
-        tfl/integer.py:JOINED_SCALE tfl/integer.py:NOT_NEGATIVE""",
+        transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/integer.py:_SAME tfl/integer.py:_JOINED
+        tfl/integer.py:NOT_NEGATIVE tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
+        quantize/rewriting.py:_POWERS_OF_TWO""",
     "ops of a file, which is not IR": "tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN",
     "what reads a variable that may be frozen": "transforms/tf/freeze_variables.py:_READS",
     "ir/ knows no dialect, but for the cycles of TF1's loops": "ir/verifier.py:_LOOP_HEADS",

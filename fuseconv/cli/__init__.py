@@ -78,10 +78,10 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")
 @click.option("--select-tf-ops", is_flag=True, help="Let TensorFlow's own kernels run what TFLite has no op for.")
 @click.option("--downcast-float64", is_flag=True, help="Compute in float32 what the model computes in float64.")
-@click.option("--quantize", type=click.Choice(["float16", "dynamic", "int8"]),
-              help="Store weights in 16 bits, or in 8 where kernels take them so beside floats; or compute in int8.")
+@click.option("--quantize", type=click.Choice(["float16", "dynamic", "int8", "int16x8"]),
+              help="Store weights in 16 bits, or in 8 where kernels take them beside floats; or compute in integers.")
 @click.option("--calibration-data", type=_PATH, metavar="FILE.npz|DIR|FILE.py",
-              help="Samples of real inputs for --quantize int8: an array for each input, the samples along its first "
+              help="Samples of real inputs for int8 and int16x8: an array for each input, the samples along its first "
               "dimension; a directory of such files; or a script whose samples() yields dicts, which runs.")
 @click.option("--calibration-samples", type=click.IntRange(min=1), help="Use the first so many samples.")
 @click.option("--max-constant-bytes", metavar="N", help="What all constants may take, such as 500M or 2G; by default "

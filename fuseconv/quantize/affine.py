@@ -65,9 +65,13 @@ class Range:
         return max(abs(self.least), abs(self.largest))
 
 
-def parameters(values: Range) -> Quantization:
-    """Return the parameters of int8 that hold a range, and zero exactly. An empty range is [-1, 1]: a scale that is
-    much larger or smaller than those around it takes kernels out of their bounds."""
+def parameters(values: Range, dtype: DType = types.INT8) -> Quantization:
+    """Return the parameters of int8 or int16 that hold a range, and zero exactly; those of int16 are symmetric. An
+    empty range is [-1, 1]: a scale that is much larger or smaller than those around it takes kernels out of their
+    bounds."""
+    if dtype is types.INT16:
+        largest = abs(values) if abs(values) >= LARGEST[dtype] * _LEAST_SCALE else 1.0
+        return Quantization((float(np.float32(largest / LARGEST[dtype])),), (0,))
     least, largest = min(values.least, 0.0), max(values.largest, 0.0)
     if largest - least < 255 * _LEAST_SCALE:
         least, largest = -1.0, 1.0

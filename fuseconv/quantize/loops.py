@@ -7,6 +7,7 @@ from collections.abc import Iterator, MutableMapping, Set
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Value
+from fuseconv.ir.types import DType
 from fuseconv.quantize.affine import Range, parameters
 
 # Of each WHILE, the scales of what it carries; None for what is no number, or stays float.
@@ -44,12 +45,12 @@ def join_ranges(module: Module, ranges: MutableMapping[Value, Range]) -> None:
             ranges[condition.inputs[index]] = ranges[body.inputs[index]] = first
 
 
-def carried_scales(module: Module, integer: Set[Op], ranges: MutableMapping[Value, Range]) -> Carried:
+def carried_scales(module: Module, integer: Set[Op], ranges: MutableMapping[Value, Range], dtype: DType) -> Carried:
     """Return the scales of what loops carry between ops that compute in integers."""
     carried: Carried = {}
     for op, _, body in loops(module):
         scales = [
-            parameters(ranges[given]) if given in ranges and _is_integer(given, made, integer) else None
+            parameters(ranges[given], dtype) if given in ranges and _is_integer(given, made, integer) else None
             for given, made in zip(body.inputs, body.outputs)
         ]
         if any(scales):

@@ -17,15 +17,7 @@ from fuseconv.ir.types import DType
 from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import Range, parameters, symmetric_scales
 from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, loops
-from fuseconv.tfl.integer import (
-    FIXED_SCALE,
-    JOINED_SCALE,
-    NOT_NEGATIVE,
-    READS_SHAPE,
-    SAME_SCALE,
-    has_integer_kernel,
-    moves,
-)
+from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
 
 Ranges = Mapping[Value, Range]
@@ -35,10 +27,12 @@ Ranges = Mapping[Value, Range]
 class Recipe:
     """What becomes of a graph.
 
-    integer: the ops that compute on int8. scales: of the tensors that these make, and of those that they read of
-    others. why: why an op stays float. inputs, outputs: scales of the graph's, where they are int8 themselves: those of
-    a loop's body. carried: scales of what its own loops carry. states: types and scales of states of recurrent ops."""
+    kernels: those of the type of its activations. integer: the ops that compute on it. scales: of the tensors that
+    these make, and of those that they read of others. why: why an op stays float. inputs, outputs: scales of the
+    graph's, where they are integers themselves: those of a loop's body. carried: scales of what its own loops carry.
+    states: types and scales of states of recurrent ops."""
 
+    kernels: Kernels
     integer: set[Op] = field(default_factory=set)
     scales: dict[Value, Quantization] = field(default_factory=dict)
     why: dict[Op, str] = field(default_factory=dict)
@@ -63,12 +57,13 @@ def data_operands(op: Op) -> list[Value]:
     return floats([op.operands[layout.data]])
 
 
-def choose_recipes(module: Module, ranges: MutableMapping[Value, Range]) -> dict[Graph, Recipe]:
-    """Decide for each op of a module whether it computes on int8, and with which scales. ranges: gets those of the
-    inputs of loops."""
+def choose_recipes(module: Module, ranges: MutableMapping[Value, Range], kernels: Kernels) -> dict[Graph, Recipe]:
+    """Decide for each op of a module whether it computes in integers, and with which scales. ranges: gets those of
+    the inputs of loops."""
     join_ranges(module, ranges)
-    recipes = {graph: _sorted_ops(graph, ranges) for graph in module.graphs()}
-    carried = carried_scales(module, {op for recipe in recipes.values() for op in recipe.integer}, ranges)
+    recipes = {graph: _sorted_ops(graph, ranges, kernels) for graph in module.graphs()}
+    integer = {op for recipe in recipes.values() for op in recipe.integer}
+    carried = carried_scales(module, integer, ranges, kernels.activations)
     for op, condition, body in loops(module):
         if op in carried:
             recipes[condition].inputs = recipes[body].inputs = recipes[body].outputs = carried[op]
@@ -82,11 +77,11 @@ def choose_recipes(module: Module, ranges: MutableMapping[Value, Range]) -> dict
     return recipes
 
 
-def _sorted_ops(graph: Graph, ranges: Ranges) -> Recipe:
-    recipe = Recipe()
+def _sorted_ops(graph: Graph, ranges: Ranges, kernels: Kernels) -> Recipe:
+    recipe = Recipe(kernels)
     for op in graph.ops:
         if op.type not in READS_SHAPE and floats((*op.operands, *op.results)):
-            why = _refusal(op, ranges)
+            why = _refusal(op, ranges, kernels)
             if why:
                 recipe.why[op] = why
             else:
@@ -94,20 +89,21 @@ def _sorted_ops(graph: Graph, ranges: Ranges) -> Recipe:
     return recipe
 
 
-def _refusal(op: Op, ranges: Ranges) -> str:
+def _refusal(op: Op, ranges: Ranges, kernels: Kernels) -> str:
     """Return why an op stays float; empty if it need not."""
-    if op.kind == lstm.KIND:
+    if op.kind == lstm.KIND and kernels.activations is types.INT8:
         measured = floats([op.operands[0], op.operands[lstm.CELL_STATE], op.result])
         return lstm.refusal(op) or _unmeasured(measured, ranges)
-    if not has_integer_kernel(op):
-        return f"{op.type} has no kernel for int8"
+    if op not in kernels:
+        return f"{op.type} has no kernel for {kernels.activations}"
     if any(value.quantization or value.variable for value in (*op.operands, *op.results) if value is not None):
         return "it keeps a state, or is quantized already"
     why = _linear_refusal(op)
     if why:
         return why
     operands = data_operands(op)
-    if op.type in NOT_NEGATIVE and any(value in ranges and ranges[value].least < 0 for value in operands):
+    known = [ranges.get(value) for value in operands]
+    if op.type in NOT_NEGATIVE and any(each is not None and each.least < 0 for each in known):
         return f"{operands[0].name} has numbers below zero"
     return _unmeasured((*operands, *floats(op.results)), ranges)
 
@@ -148,13 +144,14 @@ def _leave_moves_of_floats(graph: Graph, recipe: Recipe) -> None:
         useful.update(value for value, scale in zip(op.operands, scales) if value is not None and scale is not None)
         made.update(value for value, scale in zip(op.results, scales) if scale is not None)
     for op in reversed(graph.ops):
-        if op in recipe.integer and (not moves(op) or any(value in useful for value in op.results)):
+        if op in recipe.integer and (not recipe.kernels.moves(op) or any(value in useful for value in op.results)):
             useful.update(data_operands(op))
     for op in graph.ops:
         if op not in recipe.integer:
             continue
         operands = data_operands(op)
-        if moves(op) and not any(value in made for value in operands) and not any(v in useful for v in op.results):
+        moves = recipe.kernels.moves(op)
+        if moves and not any(value in made for value in operands) and not any(v in useful for v in op.results):
             recipe.integer.remove(op)
             recipe.why[op] = "what is around it is float"
         else:
@@ -165,7 +162,8 @@ class _Scales:
     """Scales of the tensors that integer ops make or read."""
 
     def __init__(self, recipe: Recipe, ranges: Ranges) -> None:
-        self.recipe, self.integer, self.scales, self.ranges = recipe, recipe.integer, recipe.scales, ranges
+        self.recipe, self.ranges = recipe, ranges
+        self.integer, self.scales, self.kernels = recipe.integer, recipe.scales, recipe.kernels
 
     def choose(self, graph: Graph) -> None:
         self._take(graph.inputs, self.recipe.inputs)
@@ -194,22 +192,27 @@ class _Scales:
         """Give a scale to what is read of inputs, and of what ops of floats make."""
         for value in values:
             if value is not None and not value.is_const and value not in self.scales:
-                self.scales[value] = parameters(self._wanted(value))
+                self.scales[value] = self._parameters(self._wanted(value))
 
     def _of_result(self, op: Op, value: Value) -> Quantization:
-        if op.type in FIXED_SCALE:
-            return FIXED_SCALE[op.type]
-        if op.type in SAME_SCALE:
+        if op.type in self.kernels.fixed_scale:
+            return self.kernels.fixed_scale[op.type]
+        if op.type in self.kernels.same_scale:
             (operand,) = data_operands(op)
-            return self.scales[operand] if operand in self.scales else parameters(self._wanted(value) | _of(operand))
-        return parameters(self._wanted(value))
+            if operand in self.scales:
+                return self.scales[operand]
+            return self._parameters(self._wanted(value) | _of(operand))
+        return self._parameters(self._wanted(value))
+
+    def _parameters(self, values: Range) -> Quantization:
+        return parameters(values, self.kernels.activations)
 
     def _wanted(self, value: Value) -> Range:
         """Return the range of a tensor, and of what is made of it in the same scale, if it is made of it alone."""
         wanted = self.ranges[value]
         while len(value.uses) == 1:
             (reader,) = value.uses
-            if reader not in self.integer or not moves(reader) or len(reader.results) != 1:
+            if reader not in self.integer or not self.kernels.moves(reader) or len(reader.results) != 1:
                 break
             value = reader.result
             wanted |= self.ranges[value]
@@ -219,8 +222,3 @@ class _Scales:
 def _of(constant: Value) -> Range:
     assert constant.data is not None
     return Range.of(constant.data)
-
-
-def is_joined(op: Op) -> bool:
-    """Return whether an op's operands must have its result's scale."""
-    return op.type in JOINED_SCALE or op.type in SAME_SCALE

@@ -1,191 +1,46 @@
-"""Rewrite a graph to what a recipe says: ops on int8, and conversions where these meet ops of floats."""
+"""Compute in integers: weights of 8 bits, activations of 8 or 16."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.graph import Graph, Op, Quantization, Value, constant
-from fuseconv.ir.types import DType
-from fuseconv.quantize import lstm
-from fuseconv.quantize.affine import LARGEST, Range, parameters, quantized, symmetric_scales
-from fuseconv.quantize.recipe import Recipe, is_joined
-from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE
-from fuseconv.tfl.linear import LAYOUTS
+from fuseconv.ir.graph import Module, constant
+from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.calibrate import Calibration
+from fuseconv.quantize.recipe import choose_recipes
+from fuseconv.quantize.rewriting import rewrite
+from fuseconv.report.records import Report
+from fuseconv.tfl.integer import INT8, INT16
 
-# A bias that is stored as more would overflow the sums of the kernels. (So does TFLiteConverter.)
-_LARGEST_BIAS = 1 << 30
-
-
-def rewrite(graph: Graph, recipe: Recipe) -> None:
-    """Let the ops of the recipe compute on int8."""
-    _Rewriting(recipe).run(graph)
+# By the names of `--quantize`.
+KERNELS = {"int8": INT8, "int16x8": INT16}
 
 
-class _Rewriting:
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
-        self.out: list[Op] = []
-        # Of a tensor, the one of int8 with a scale, the one of floats; of a constant, that with a type and scales.
-        self.narrow: dict[tuple[Value, Quantization], Value] = {}
-        self.wide: dict[Value, Value] = {}
-        self.constants: dict[tuple[Value, DType, Quantization], Value] = {}
-
-    def run(self, graph: Graph) -> None:
-        _narrow(graph.inputs, self.recipe.inputs)
+@module_pass("to-integer-forms", requires=(TFL_ONLY,))
+def to_integer_forms(module: Module) -> None:
+    """Replace ops that have no integer kernel by ones that have: SQUARE(x) -> MUL(x, x), NEG(x) -> SUB(0, x)."""
+    for graph in module.graphs():
         for op in graph.ops:
-            if op in self.recipe.integer:
-                self._integer(op)
-            elif op in self.recipe.carried:
-                self._carry(op, self.recipe.carried[op])
-                _narrow(op.results, self.recipe.carried[op])
-                self.out.append(op)
-            elif op.results and op.result in self.recipe.states:
-                self._write_state(op)
-            else:
-                self._stay(op)
-                self.out.append(op)
-        self._carry(graph.terminator, self.recipe.outputs or [None] * len(graph.outputs))
-        graph.ops = self.out
-
-    def _stay(self, op: Op) -> None:
-        if op.type in READS_SHAPE:
-            return
-        operands = [self._float(value, op) for value in op.operands]
-        if operands != op.operands:
-            op.set_operands(operands)
-
-    def _carry(self, op: Op, scales: Sequence[Quantization | None]) -> None:
-        """Give an op operands of these scales, and floats where there is none."""
-        operands = [
-            self._float(value, op) if scale is None or value is None else self._operand(op, value, scale)
-            for value, scale in zip(op.operands, scales, strict=True)
-        ]
-        if operands != op.operands:
-            op.set_operands(operands)
-
-    def _integer(self, op: Op) -> None:
-        scales = self.recipe.scales
-        result = scales.get(op.results[0])
-        operands = list(op.operands)
-        layout = LAYOUTS.get(op.type)
-        linear = (layout.weights, layout.bias) if layout is not None else ()
-        if op.kind == lstm.KIND:
-            self._lstm(op)
-            return
-        for index, value in enumerate(operands):
-            if index not in linear and value is not None and self._is_number(value):
-                operands[index] = self._operand(op, value, result if is_joined(op) else None)
-        if layout is not None:
-            self._linear(op, operands)
-        op.set_operands(operands)
-        for value in op.results:
-            if value in scales:
-                value.dtype, value.quantization = types.INT8, scales[value]
-        self.out.append(op)
-
-    def _lstm(self, op: Op) -> None:
-        data = op.operands[0]
-        assert data is not None
-        output = self.recipe.scales[op.result]
-        op.set_operands(lstm.integer_operands(op, self._operand(op, data, None), output))
-        for index in (lstm.OUTPUT_STATE, lstm.CELL_STATE):
-            state = op.operands[index]
-            assert state is not None
-            state.dtype, state.quantization = self.recipe.states[state]
-        op.result.dtype, op.result.quantization = types.INT8, output
-        self.out.append(op)
-
-    def _write_state(self, op: Op) -> None:
-        """Let FILL or TILE write a state in integers."""
-        dtype, scale = self.recipe.states[op.result]
-        index = 1 if op.kind == "tfl.FILL" else 0
-        value = op.operands[index]
-        assert value is not None
-        if value.is_const:
-            op.set_operand(index, self._constant(value, scale, dtype))
-        else:
-            wide = self._float(value, op)
-            assert wide is not None
-            made = Builder(self.out, value.name, op.sources).quantize(wide, results=[(dtype, value.shape)])
-            made.quantization = scale
-            op.set_operand(index, made)
-        op.result.dtype, op.result.quantization = dtype, scale
-        self.out.append(op)
-
-    def _is_number(self, value: Value) -> bool:
-        """Return whether a tensor is of floats, or was before its maker was rewritten."""
-        return value.dtype is types.FLOAT32 or value in self.recipe.scales
-
-    def _operand(self, op: Op, value: Value, needed: Quantization | None) -> Value:
-        """Return an operand as int8, in the scale that is needed; if none is, in its own."""
-        if value.is_const:
-            assert value.data is not None
-            return self._constant(value, needed or parameters(Range.of(value.data)))
-        own = self.recipe.scales[value]
-        scale = needed or own
-        if op.type in NOT_NEGATIVE and scale.zero_point != (-128,):
-            scale = parameters(Range(0.0, scale.scale[0] * (127 - scale.zero_point[0])))
-        if value.quantization is not None and scale == own:
-            return value
-        if (value, scale) not in self.narrow:
-            made = Builder(self.out, value.name, op.sources).quantize(value, results=[(types.INT8, value.shape)])
-            made.quantization = scale
-            self.narrow[value, scale] = made
-        return self.narrow[value, scale]
-
-    def _float(self, value: Value | None, op: Op) -> Value | None:
-        """Return an operand of an op of floats."""
-        if value is None or value.dtype is not types.INT8 or value not in self.recipe.scales:
-            return value
-        if value not in self.wide:
-            sources = op.sources or (value.op.sources if value.op is not None else ())
-            self.wide[value] = Builder(self.out, value.name, sources).dequantize(value)
-        return self.wide[value]
-
-    def _constant(self, value: Value, scale: Quantization, dtype: DType = types.INT8) -> Value:
-        key = value, dtype, scale
-        if key not in self.constants:
-            self.constants[key] = quantized(value, scale, dtype)
-        return self.constants[key]
-
-    def _linear(self, op: Op, operands: list[Value | None]) -> None:
-        """Quantize the weights, with a scale a channel, and the bias, whose scale is their product with the data's."""
-        layout = LAYOUTS[op.type]
-        data, weights = operands[layout.data], operands[layout.weights]
-        bias = operands[layout.bias] if layout.bias < len(operands) else None
-        assert data is not None and data.quantization is not None and weights is not None and weights.data is not None
-        scales = symmetric_scales(weights.data, layout.outputs)
-        assert scales is not None
-        of_data = data.quantization.scale[0]
-        if bias is not None:
-            assert bias.data is not None
-            scales = np.maximum(scales, np.abs(bias.data) / (of_data * _LARGEST_BIAS)).astype(np.float32)
-            how = Quantization(tuple(float(scale) for scale in np.float32(of_data) * scales), (0,) * len(scales))
-            operands[layout.bias] = self._symmetric(bias, types.INT32, how)
-        how = Quantization(tuple(map(float, scales)), (0,) * len(scales), layout.outputs)
-        operands[layout.weights] = self._symmetric(weights, types.INT8, how)
-
-    def _symmetric(self, value: Value, dtype: DType, how: Quantization) -> Value:
-        """Return a constant in integers around zero, with a scale along an axis."""
-        key = value, dtype, how
-        if key not in self.constants:
-            array = value.data
-            assert array is not None
-            along = np.array(how.scale).reshape([-1 if axis == how.axis else 1 for axis in range(array.ndim)])
-            stored = np.rint(array / along)
-            if dtype is types.INT8:
-                stored = np.clip(stored, -LARGEST[dtype], LARGEST[dtype])
-            made = self.constants[key] = constant(stored.astype(dtype.numpy), dtype, value.name)
-            made.quantization = how
-        return self.constants[key]
+            if op.kind == "tfl.SQUARE" and op.result.dtype is types.FLOAT32:
+                op.set_kind("tfl.MUL")
+                op.set_operands([op.operands[0], op.operands[0]])
+            elif op.kind == "tfl.NEG" and op.result.dtype is types.FLOAT32:
+                op.set_kind("tfl.SUB")
+                op.set_operands([constant(np.array(0, np.float32), name=op.name), op.operands[0]])
 
 
-def _narrow(values: Sequence[Value], scales: Sequence[Quantization | None]) -> None:
-    """Let values be of int8, where there is a scale for them."""
-    for value, scale in zip(values, scales):
-        if scale is not None:
-            value.dtype, value.quantization = types.INT8, scale
+@module_pass("to-integers", requires=(TFL_ONLY,))
+def to_integers(module: Module, report: Report, calibration: Calibration, quantize: str) -> None:
+    """Compute in integers what has kernels for it: ADD(x, y) -> DEQUANTIZE(ADD(QUANTIZE(x), QUANTIZE(y))), with
+    conversions only where ops of floats, inputs and outputs are met."""
+    kernels = KERNELS[quantize]
+    for graph, recipe in choose_recipes(module, calibration.ranges, kernels).items():
+        for op in graph.ops:
+            if op in recipe.integer or op in recipe.carried or (op.results and op.result in recipe.states):
+                report.quantize(op, "", kernels.activations.name)
+            elif op in recipe.why:
+                report.quantize(op, "", "float32", why=recipe.why[op])
+        if recipe.integer or recipe.carried or recipe.inputs:
+            rewrite(graph, recipe)

@@ -30,7 +30,7 @@ step {
 
 def test_numbers_stay_integers_from_one_iteration_to_the_next() -> None:
     # %x is requantized, %h is from -128 to 127 as what is carried, although it has the range of its own.
-    check_pass("to-int8", f"""
+    check_pass("to-integers", f"""
     main {{
       input %x: float32[n]
       %k: int32[]; %y: float32[n] = tfl.WHILE(int32[] 0, %x) {_WHILE}
@@ -55,7 +55,7 @@ def test_numbers_stay_integers_from_one_iteration_to_the_next() -> None:
       %r: int8[n]<1.0> = tfl.QUANTIZE(%h)
       return %j, %r
     }}
-    """, calibration=measured(x=(-128, 127), y=(0, 127), h=(0, 127.5), g=(-128, 127)))
+    """, quantize="int8", calibration=measured(x=(-128, 127), y=(0, 127), h=(0, 127.5), g=(-128, 127)))
 
 
 def test_ranges_of_all_iterations() -> None:

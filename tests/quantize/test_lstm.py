@@ -41,7 +41,7 @@ def _graph(text: str) -> Graph:
 
 def test_operands() -> None:
     ranges = {"x": (-1, 127 / 128), "y": (-1, 127 / 128), "c": (-3, 3)}
-    context = check_pass("to-int8", _text(), _TEXT_IN_INTEGERS, calibration=measured(**ranges))
+    context = check_pass("to-integers", _text(), _TEXT_IN_INTEGERS, quantize="int8", calibration=measured(**ranges))
     assert {item.type for item in context.report.quantized} == {"int8"}
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from fuseconv.ir import types
 from fuseconv.quantize.recipe import choose_recipes
+from fuseconv.tfl.integer import INT8
 from tests.quantize.ranges import measured
 from tests.tf.text_cases import module_of
 
@@ -31,7 +32,7 @@ def test_why_an_op_stays_float(op: str, why: str) -> None:
     }}
     """)
     ranges = measured(x=(-1, 1), v=(0, 1), b=(0, 1), y=(0, 1)).ranges
-    recipe = choose_recipes(module, ranges)[module.signatures[0].graph]
+    recipe = choose_recipes(module, ranges, INT8)[module.signatures[0].graph]
     (reason,) = recipe.why.values()
     assert why in reason and not recipe.integer and not recipe.scales
 
@@ -44,6 +45,6 @@ def test_a_range_of_zeros_has_a_usual_scale() -> None:
       return %y
     }
     """)
-    recipe = choose_recipes(module, measured(x=(0, 0), y=(0, 0)).ranges)[module.signatures[0].graph]
+    recipe = choose_recipes(module, measured(x=(0, 0), y=(0, 0)).ranges, INT8)[module.signatures[0].graph]
     assert [scale.scale[0] for scale in recipe.scales.values()] == pytest.approx([2 / 255] * 2)
     assert module.signatures[0].graph.inputs[0].dtype is types.FLOAT32

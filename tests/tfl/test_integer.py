@@ -10,34 +10,48 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.quantize.calibrate import Calibration, calibrate
-from fuseconv.quantize.to_int8 import to_int8
+from fuseconv.quantize.to_integers import to_integers
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.integer import FIXED_SCALE, JOINED_SCALE, OWN_SCALE, SAME_SCALE
+from fuseconv.tfl.integer import INT8, INT16, Kernels
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.tfl import cases
 from tests.tfl.interpret import module_of
 
-_MOVES = {kind.lower() for kind in (*SAME_SCALE, *JOINED_SCALE)}
-_KINDS = {kind.lower() for kind in (*OWN_SCALE, *FIXED_SCALE)} | _MOVES
-# Steep functions, which make much of a step of their operand.
-_STEEP = {"exp": 0.05, "log": 0.06, "rsqrt": 0.05, "div": 0.05, "reduce_prod": 0.05}
+MODES = {"int8": INT8, "int16x8": INT16}
+# The largest errors, as parts of the range. Steep functions make much of a step of their operand; those of int16 look
+# some up, and have weights of 8 bits.
+_USUAL = {"int8": 0.03, "int16x8": 2e-4}
+_STEEP = {
+    "int8": {"exp": 0.05, "log": 0.06, "rsqrt": 0.05, "div": 0.05, "reduce_prod": 0.05},
+    "int16x8": {"log": 0.01, "rsqrt": 0.01, "resize_bilinear": 0.002}
+    | dict.fromkeys(("conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv"), 0.03),
+}
+
+
+def _kinds(kernels: Kernels) -> set[str]:
+    all_kinds = kernels.own_scale | kernels.fixed_scale.keys() | kernels.same_scale | kernels.joined_scale
+    return {kind.lower() for kind in all_kinds}
+
+
 _CASES = [
-    case for case in cases.ALL
-    if case.kind in _KINDS and any(array.dtype == np.float32 for array in case.inputs)
+    pytest.param(case, mode, id=f"{case.kind}-{mode}") for mode, kernels in MODES.items() for case in cases.ALL
+    if case.kind in _kinds(kernels) and (case.kind == "fill" or any(array.dtype == np.float32 for array in case.inputs))
 ]  # fmt: skip
 
 
-def test_every_kernel_is_tried() -> None:
-    assert {case.kind for case in _CASES} == _KINDS - {"embedding_lookup"}  # which reads a constant, and is tried below
+@pytest.mark.parametrize("mode", MODES)
+def test_every_kernel_is_tried(mode: str) -> None:
+    tried = {param.values[0].kind for param in _CASES if param.values[1] == mode}  # type: ignore[union-attr]
+    assert tried == _kinds(MODES[mode]) - {"embedding_lookup"}  # which reads a constant, and is tried below
 
 
-def _build(case: cases.Case):
+def _build(case: cases.Case, moves: bool):
     """The op, behind an integer op, without which ops that move numbers would stay float."""
 
     def build(tfl: Builder, *inputs: Value):
         made = [tfl.sub(x, np.float32(0.25)) if x.dtype is types.FLOAT32 else x for x in inputs]
-        rest = iter(made if case.kind in _MOVES else inputs)
+        rest = iter(made if moves else inputs)
         operands = [next(rest) if isinstance(operand, cases.Input) else operand for operand in case.operands]
         return getattr(tfl, case.kind)(*operands, **case.options)
 
@@ -45,19 +59,21 @@ def _build(case: cases.Case):
 
 
 @pytest.mark.parametrize("resolver", [OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES])
-@pytest.mark.parametrize("case", _CASES, ids=str)
-def test_kernel(case: cases.Case, resolver: OpResolverType) -> None:
-    module = module_of(_build(case), *((types.of_array(array), array.shape) for array in case.inputs))
+@pytest.mark.parametrize(("case", "mode"), _CASES)
+def test_kernel(case: cases.Case, mode: str, resolver: OpResolverType) -> None:
+    kernels = MODES[mode]
+    moves = case.kind.upper() in kernels.same_scale | kernels.joined_scale
+    module = module_of(_build(case, moves), *((types.of_array(array), array.shape) for array in case.inputs))
     feed = {f"x{index}": array for index, array in enumerate(case.inputs)}
     plain = _run(to_bytes(module), feed, resolver)
     calibration, report = Calibration([feed]), Report()
     calibrate(module, report, calibration)
-    to_int8(module, report, calibration)
-    assert {item.op for item in report.quantized if item.type == "int8"} >= {case.kind.upper()}, report.quantized
+    to_integers(module, report, calibration, mode)
+    assert {item.op for item in report.quantized if not item.why} >= {case.kind.upper()}, report.quantized
     for expected, actual in zip(plain, _run(to_bytes(module), feed, resolver), strict=True):
-        tolerance = 0.02 if case.kind in _MOVES else _STEEP.get(case.kind, 0.03)
-        moved = [array for array in case.inputs if array.dtype == np.float32] if case.kind in _MOVES else []
+        moved = [array for array in case.inputs if array.dtype == np.float32] if moves else []
         span = max(float(np.ptp(array)) for array in (expected, *moved))
+        tolerance = _STEEP[mode].get(case.kind, _USUAL[mode])
         assert actual.dtype == np.float32 and np.abs(actual - expected).max() <= tolerance * span
 
 
@@ -73,7 +89,7 @@ def test_rows_of_a_constant_table() -> None:
     feed = {"x0": np.array([5, 0, 2], np.int32)}
     calibration = Calibration([feed])
     calibrate(module, Report(), calibration)
-    to_int8(module, Report(), calibration)
+    to_integers(module, Report(), calibration, "int8")
     assert [op.type for op in module.signatures[0].graph.ops] == ["EMBEDDING_LOOKUP", "ABS", "DEQUANTIZE"]
     (rows,) = _run(to_bytes(module), feed, OpResolverType.AUTO)
     np.testing.assert_allclose(rows, np.abs(table[feed["x0"]]), atol=0.02 * float(np.ptp(table)))

@@ -1,0 +1,42 @@
+"""Constants in integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.quantize.recipe import choose_recipes
+from fuseconv.quantize.rewriting import rewrite
+from fuseconv.tfl.integer import INT8
+from tests.quantize.ranges import measured
+from tests.tf.text_cases import module_of
+
+
+def test_weights_get_a_wider_scale_for_a_bias_that_overflows() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n,1]
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,1] [1e-6, 1], float32[2] [1000, 1])
+      return %y
+    }
+    """)
+    graph = module.signatures[0].graph
+    rewrite(graph, choose_recipes(module, measured(x=(-1, 1), y=(0, 1001)).ranges, INT8)[graph])
+    _, weights, bias = graph.ops[1].operands
+    assert weights is not None and bias is not None and bias.data is not None and bias.quantization is not None
+    assert abs(int(bias.data[0])) <= 1 << 30
+    np.testing.assert_allclose(bias.data * np.array(bias.quantization.scale), [1000, 1], rtol=1e-4)
+
+
+def test_a_constant_of_several_readers_is_stored_once() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n,2]
+      const %c: float32[2] = [1.0, 2.0]
+      %y: float32[n,2] = tfl.ADD(%x, %c)
+      %z: float32[n,2] = tfl.MUL(%y, %c)
+      return %z
+    }
+    """)
+    graph = module.signatures[0].graph
+    rewrite(graph, choose_recipes(module, measured(x=(-1, 1), y=(0, 3), z=(0, 6)).ranges, INT8)[graph])
+    assert len(list(graph.constants())) == 1
