@@ -14,8 +14,8 @@ from fuseconv.ir.types import DType
 LARGEST = {types.INT8: 127, types.INT16: 32767}
 # A scale below is stored as a subnormal or zero, of which kernels make infinities.
 _LEAST_SCALE = float(np.finfo(np.float32).tiny)
-# Beyond, sums of products overflow the multipliers of kernels.
-_LARGEST_NUMBER = 1e30
+# Beyond are numbers that mask others, such as -1e9, and integers do not hold both.
+_LARGEST_NUMBER = 1e6
 
 
 def symmetric_scales(array: np.ndarray, axis: int | None, dtype: DType = types.INT8) -> np.ndarray | None:
@@ -58,7 +58,8 @@ class Range:
         return cls(float(array.min()), float(array.max())) if array.size else cls(0.0, 0.0)
 
     @property
-    def is_finite(self) -> bool:
+    def is_usual(self) -> bool:
+        """Return whether integers can hold the range: no end is infinite, or so large that it masks the others."""
         return bool(np.isfinite(self.least) and np.isfinite(self.largest) and abs(self) < _LARGEST_NUMBER)
 
     def __abs__(self) -> float:

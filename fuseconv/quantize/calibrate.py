@@ -43,7 +43,7 @@ def calibrate(module: Module, report: Report, calibration: Calibration) -> bool:
     """Measure the range of each tensor of the first signature over samples, in its loops and branches too. Changes
     nothing.
 
-    Raises InputError for samples that are none, do not fit the inputs, or make a tensor that is not finite."""
+    Raises InputError for samples that are none, do not fit the inputs, or make NaN."""
     signature = module.signatures[0]
     if len(module.signatures) > 1:
         report.warnings.append(f"samples are of the signature {signature.names[0]}: the ops of others stay float")
@@ -57,7 +57,8 @@ def calibrate(module: Module, report: Report, calibration: Calibration) -> bool:
         for name, array in _checked(sample, signature, count).items():
             inputs[name].see(array)
         for name, found in runs.run(sample).items():
-            _check_finite(name, found, count)
+            if np.isnan(found.least) or np.isnan(found.largest):
+                raise InputError(f"sample {count} makes numbers in the tensor {name} that are none (NaN)")
             measured[name] = measured[name] | found if name in measured else found
         for value, found in runs.cells():
             cells[value] = cells[value] | found if value in cells else found
@@ -87,9 +88,12 @@ class _Input:
         self.constant = True
 
     def see(self, array: np.ndarray) -> None:
-        found = Range.of(array)
-        self.range = found if self.first is None else self.range | found
-        self.constant &= found.least == found.largest == self.range.least
+        if array.dtype.kind in "fiub":
+            found = Range.of(array)
+            self.range = found if self.first is None else self.range | found
+            self.constant &= found.least == found.largest == self.range.least
+        else:
+            self.constant = False
         if self.first is None:
             self.first = array
         elif not self.differs:
@@ -200,11 +204,6 @@ def _fits(wanted: list[int | None] | None, shape: tuple[int, ...]) -> bool:
     if wanted is None:
         return True
     return len(wanted) == len(shape) and all(dim in (None, size) for dim, size in zip(wanted, shape))
-
-
-def _check_finite(name: str, found: Range, number: int) -> None:
-    if not (np.isfinite(found.least) and np.isfinite(found.largest)) and found.least <= found.largest:
-        raise InputError(f"sample {number} makes numbers in the tensor {name} that are not finite")
 
 
 def _warn(report: Report, inputs: Mapping[str, _Input], count: int) -> None:

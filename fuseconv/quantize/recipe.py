@@ -17,7 +17,7 @@ from fuseconv.ir.types import DType
 from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import Range, parameters, symmetric_scales
 from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, loops
-from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, Kernels
+from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, SOFTMAXES, Kernels
 from fuseconv.tfl.linear import LAYOUTS
 
 Ranges = Mapping[Value, Range]
@@ -79,14 +79,32 @@ def choose_recipes(module: Module, ranges: MutableMapping[Value, Range], kernels
 
 def _sorted_ops(graph: Graph, ranges: Ranges, kernels: Kernels) -> Recipe:
     recipe = Recipe(kernels)
+    masked = _masked(graph, ranges, kernels)
     for op in graph.ops:
         if op.type not in READS_SHAPE and floats((*op.operands, *op.results)):
             why = _refusal(op, ranges, kernels)
+            if not masked.isdisjoint((*op.results, *(op.operands if op.type in SOFTMAXES else ()))):
+                why = f"its numbers are masked by such as {kernels.activations} does not hold beside them"
             if why:
                 recipe.why[op] = why
             else:
                 recipe.integer.add(op)
     return recipe
+
+
+def _masked(graph: Graph, ranges: Ranges, kernels: Kernels) -> set[Value]:
+    """Return what goes into softmax, whose exponents a step of integers would not tell apart: something far below masks
+    some of them."""
+    levels = 2 ** (8 * kernels.activations.numpy.itemsize) - 1
+    masked: set[Value] = set()
+    for op in reversed(graph.ops):
+        if op.type in SOFTMAXES:
+            found = ranges.get(op.operands[0])  # type: ignore[arg-type]
+            if found is not None and found.largest - found.least > levels:
+                masked.update(data_operands(op))
+        elif kernels.moves(op) and not masked.isdisjoint(op.results):
+            masked.update(data_operands(op))
+    return masked
 
 
 def _refusal(op: Op, ranges: Ranges, kernels: Kernels) -> str:
@@ -114,7 +132,7 @@ def _unmeasured(values: Iterable[Value], ranges: Ranges) -> str:
         measured = Range.of(value.data) if value.data is not None else ranges.get(value)
         if measured is None:
             return f"no range of {value.name} was measured"
-        if not measured.is_finite:
+        if not measured.is_usual:
             return f"{value.name} reaches {abs(measured):.3g}"
     return ""
 

@@ -48,3 +48,21 @@ def test_a_range_of_zeros_has_a_usual_scale() -> None:
     recipe = choose_recipes(module, measured(x=(0, 0), y=(0, 0)).ranges, INT8)[module.signatures[0].graph]
     assert [scale.scale[0] for scale in recipe.scales.values()] == pytest.approx([2 / 255] * 2)
     assert module.signatures[0].graph.inputs[0].dtype is types.FLOAT32
+
+
+def test_masked_exponents_stay_float() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n,2]
+      input %m: bool[n,2]
+      %l: float32[n,2] = tfl.ABS(%x)
+      %s: float32[n,2] = tfl.SELECT_V2(%m, %l, float32[] -1e9)
+      %y: float32[n,2] = tfl.SOFTMAX(%s)
+      return %y
+    }
+    """)
+    ranges = measured(x=(-9, 9), l=(0, 9), s=(-1e9, 9), y=(0, 1))
+    recipe = choose_recipes(module, ranges.ranges, INT8)[module.signatures[0].graph]
+    assert not recipe.integer and {op.type for op in recipe.why} == {"ABS", "SELECT_V2", "SOFTMAX"}
+    ranges = measured(x=(-9, 9), l=(0, 9), s=(-20, 9), y=(0, 1))
+    assert len(choose_recipes(module, ranges.ranges, INT8)[module.signatures[0].graph].integer) == 3
