@@ -31,6 +31,7 @@ from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT
 from fuseconv.quantize import MEASURED, QUANTIZATIONS
 from fuseconv.quantize.calibrate import Calibration
+from fuseconv.quantize.io_types import FLOAT, parse_io_types
 from fuseconv.quantize.samples import FORMS, Sample, read_samples
 from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
@@ -98,6 +99,7 @@ class _Options:
     quantize: str | None
     calibration_data: str | os.PathLike | Iterable[Sample] | None
     calibration_samples: int | None
+    io_types: str
     max_constant_bytes: int | str | None
     explain: bool
     verify_each: bool | None
@@ -153,6 +155,7 @@ def convert(
     quantize: str | None = None,
     calibration_data: str | os.PathLike | Iterable[Sample] | None = None,
     calibration_samples: int | None = None,
+    io_types: str = FLOAT,
     max_constant_bytes: int | str | None = None,
     explain: bool = False,
     verify_each: bool | None = None,
@@ -179,11 +182,12 @@ def convert(
     compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes
     them so beside floats; "int8" computes in integers of 8 bits and "int16x8" in such of 16 with weights of 8, over
     ranges that are measured on `calibration_data`: a file or directory (`quantize/samples.py`), or dicts of an
-    array for each input, with its batch; of these the first `calibration_samples`. max_constant_bytes: what all
-    constants may take, in bytes or as "2G" (default: 16 times the model's size, at least 256 MB). explain: record
-    what matches a fusion's pattern but for one thing. verify_each: verify the IR after each pass. print_ir_before,
-    print_ir_after: print it around these passes, or "all", to stderr. progress: called with the name of each stage
-    as it starts.
+    array for each input, with its batch; of these the first `calibration_samples`. io_types: "float", "int8",
+    "uint8" or "int16" for inputs and outputs of floats, and NAME=TYPE for others, with commas. max_constant_bytes:
+    what all constants may take, in bytes or as "2G" (default: 16 times the model's size, at least 256 MB). explain:
+    record what matches a fusion's pattern but for one thing. verify_each: verify the IR after each pass.
+    print_ir_before, print_ir_after: print it around these passes, or "all", to stderr. progress: called with the
+    name of each stage as it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
     itself fails. Nothing is written then.
@@ -246,6 +250,7 @@ def _pass_options(
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
         "quantize": options.quantize,
         "calibration": _calibration(options),
+        "io_types": options.io_types,
         "unroll_policy": UnrollPolicy(options.rnn),
         "custom": CustomOps(
             options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None
@@ -256,6 +261,8 @@ def _pass_options(
 def _calibration(options: _Options) -> Calibration:
     """Return what ranges are measured with. Raises InputError where quantization needs it and has none, or has it and
     needs none."""
+    if parse_io_types(options.io_types) != (FLOAT, {}) and options.quantize not in MEASURED:
+        raise InputError(f"--io-types is for --quantize {' or '.join(MEASURED)}: other files compute in floats")
     data, needs = options.calibration_data, options.quantize in MEASURED
     if needs and data is None:
         raise InputError(f"--quantize {options.quantize} needs samples of real inputs: give --calibration-data {FORMS}")

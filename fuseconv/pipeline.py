@@ -14,6 +14,7 @@ from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage
 from fuseconv.quantize import MEASURED
 from fuseconv.quantize.calibrate import calibrate
+from fuseconv.quantize.io_types import FLOAT, set_io_types
 from fuseconv.quantize.to_integers import to_integer_forms, to_integers
 from fuseconv.quantize.weights_to_float16 import weights_to_float16
 from fuseconv.quantize.weights_to_int8 import weights_to_int8
@@ -86,6 +87,10 @@ def _computes_in_integers(context: Context) -> bool:
     return context.quantize in MEASURED
 
 
+def _has_integer_ends(context: Context) -> bool:
+    return context.io_types != FLOAT
+
+
 CLEANUP: Pipeline = (simplify_control_flow, canonicalize)
 
 IMPORT: Pipeline = (
@@ -133,7 +138,7 @@ QUANTIZE: Pipeline = (
     weights_to_float16.when(lambda context: context.quantize == "float16"),
     weights_to_int8.when(lambda context: context.quantize == "dynamic"),
     to_integer_forms.when(_computes_in_integers), calibrate.when(_computes_in_integers),
-    to_integers.when(_computes_in_integers),
+    to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
 )  # fmt: skip
 
 CONVERT: Pipeline = (

@@ -1,0 +1,104 @@
+"""Let inputs and outputs of a quantized file be integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fuseconv.errors import InputError
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Module, Op, Quantization, Signature, Value, replace_uses
+from fuseconv.ir.rewriter import erase_ops
+from fuseconv.ir.types import DType
+from fuseconv.pass_manager import module_pass
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.integer import READS_SHAPE
+
+FLOAT = "float"
+TYPES = {FLOAT: types.FLOAT32, "int8": types.INT8, "uint8": types.UINT8, "int16": types.INT16}
+
+
+def parse_io_types(text: str) -> tuple[str, dict[str, str]]:
+    """Parse the type of all inputs and outputs, and those of some by name: "int8,x=float" -> ("int8", {"x": "float"}).
+
+    Raises InputError for what is no type."""
+    default, named = FLOAT, {}
+    for number, part in enumerate(text.split(",")):
+        name, equals, kind = part.rpartition("=")
+        if kind not in TYPES or bool(equals) != bool(name) or (not equals and number):
+            raise InputError(f"--io-types {text}: write one of {', '.join(TYPES)}, then NAME=TYPE for others")
+        if equals:
+            named[name] = kind
+        else:
+            default = kind
+    return default, named
+
+
+@module_pass("set-io-types", requires=(TFL_ONLY,))
+def set_io_types(module: Module, io_types: str) -> None:
+    """Let inputs and outputs be integers: f(QUANTIZE(x)) -> f(x), and DEQUANTIZE(y) -> y.
+
+    Raises InputError for a name that is no input or output, and for one that ops of floats read or make."""
+    default, named = parse_io_types(io_types)
+    known = {name for signature in module.signatures for name in (*signature.inputs, *signature.outputs)}
+    unknown = [name for name in named if name not in known]
+    if unknown:
+        raise InputError(f"--io-types: no input or output is called {', '.join(unknown)}; there are {', '.join(known)}")
+    for signature in module.signatures:
+        for name, value in zip(signature.inputs, signature.graph.inputs):
+            kind = named.get(name, default)
+            if kind != FLOAT and value.dtype is types.FLOAT32 and value.uses:
+                _set_input(signature.graph, name, value, TYPES[kind])
+        for index, name in enumerate(signature.outputs):
+            kind = named.get(name, default)
+            if kind != FLOAT and signature.graph.outputs[index].dtype is types.FLOAT32:
+                _set_output(signature, index, TYPES[kind])
+        erase_ops(signature.graph, {op for op in _conversions(signature.graph) if not op.result.uses})
+
+
+def _conversions(graph: Graph) -> Iterator[Op]:
+    return (op for op in graph.ops if op.kind in ("tfl.QUANTIZE", "tfl.DEQUANTIZE"))
+
+
+def _set_input(graph: Graph, name: str, value: Value, dtype: DType) -> None:
+    readers = [op for op in value.uses if op.type not in READS_SHAPE]
+    floats = [op.type for op in readers if op.kind != "tfl.QUANTIZE"]
+    if floats or not readers:
+        reads = f"{floats[0]} reads" if floats else "only its shape is read of"
+        raise InputError(f"--io-types: {reads} the input {name} as floats; leave that so by {name}=float")
+    first = readers[0].result
+    assert first.quantization is not None
+    value.dtype, value.quantization = dtype, _as(first.quantization, first.dtype, dtype)
+    for reader in readers:
+        if reader.result.dtype is dtype and reader.result.quantization == value.quantization:
+            replace_uses(reader.result, value)
+
+
+def _set_output(signature: Signature, index: int, dtype: DType) -> None:
+    graph, name = signature.graph, signature.outputs[index]
+    wide = graph.outputs[index]
+    made = wide.op
+    narrow = made.operands[0] if made is not None and made.kind == "tfl.DEQUANTIZE" else None
+    if made is None or narrow is None or narrow.quantization is None:
+        maker = "the input" if made is None else made.type
+        raise InputError(f"--io-types: {maker} makes the output {name} as floats; leave that so by {name}=float")
+    # An output has a tensor of its own.
+    if narrow.dtype is not dtype or narrow in graph.inputs or narrow in graph.outputs:
+        how = _as(narrow.quantization, narrow.dtype, dtype)
+        narrow = Builder(graph.ops, wide.name, made.sources).quantize(narrow, results=[(dtype, wide.shape)])
+        narrow.quantization = how
+    graph.terminator.set_operand(index, narrow)
+
+
+def _as(how: Quantization, of: DType, dtype: DType) -> Quantization:
+    """Return parameters of a type that hold what those of another one do."""
+    (scale,), (zero,) = how.scale, how.zero_point
+    if of is dtype:
+        return how
+    if (of, dtype) == (types.INT8, types.UINT8):
+        return Quantization((scale,), (zero + 128,))
+    if dtype is types.INT16:
+        return Quantization((scale * max(128 + zero, 127 - zero) / 32767,), (0,))
+    if dtype is types.UINT8:
+        raise InputError("--io-types uint8 is for files that compute in int8")
+    return Quantization((scale * 32767 / 127,), (0,))

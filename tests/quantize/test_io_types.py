@@ -1,0 +1,65 @@
+"""Inputs and outputs are integers where that is asked for, and where ops of integers read and make them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuseconv.errors import InputError
+from fuseconv.quantize.io_types import parse_io_types, set_io_types
+from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
+
+_QUANTIZED = """
+main {
+  input %x: float32[n]
+  %q: int8[n]<0.5:-3> = tfl.QUANTIZE(%x)
+  %y: int8[n]<0.25> = tfl.RELU(%q)
+  %d: float32[n] = tfl.DEQUANTIZE(%y)
+  return %d
+}
+"""
+
+
+def test_of_the_type_that_is_computed_with() -> None:
+    check_pass("set-io-types", _QUANTIZED, """
+    main {
+      input %x: int8[n]<0.5:-3>
+      %y: int8[n]<0.25> = tfl.RELU(%x)
+      return %y
+    }
+    """, io_types="int8")
+
+
+def test_of_another_type() -> None:
+    check_pass("set-io-types", _QUANTIZED, """
+    main {
+      input %x: uint8[n]<0.5:125>
+      %q: int8[n]<0.5:-3> = tfl.QUANTIZE(%x)
+      %y: int8[n]<0.25> = tfl.RELU(%q)
+      %d: float32[n] = tfl.DEQUANTIZE(%y)
+      return %d
+    }
+    """, io_types="uint8,o0=float")
+
+
+@pytest.mark.parametrize("text", ["int4", "int8,", "x=int8,int8", "=int8", "int8,x=", ""])
+def test_what_is_no_type(text: str) -> None:
+    with pytest.raises(InputError, match="write one of float, int8, uint8, int16"):
+        parse_io_types(text)
+
+
+def test_what_cannot_be_integers() -> None:
+    module, _ = module_of(_QUANTIZED.replace("tfl.QUANTIZE", "tfl.SIN").replace("int8[n]<0.5:-3>", "float32[n]"))
+    with pytest.raises(InputError, match="SIN reads the input i0 as floats; leave that so by i0=float"):
+        set_io_types(module, "int8")
+    module, _ = module_of(_QUANTIZED.replace("tfl.DEQUANTIZE", "tfl.CAST"))
+    with pytest.raises(InputError, match="CAST makes the output o0 as floats"):
+        set_io_types(module, "int8")
+    with pytest.raises(InputError, match="no input or output is called y"):
+        set_io_types(module, "int8,y=float")
+
+
+def test_no_kernel_makes_uint8_of_int16() -> None:
+    module, _ = module_of(_QUANTIZED.replace("int8[n]<0.5:-3>", "int16[n]<0.5>"))
+    with pytest.raises(InputError, match="uint8 is for files that compute in int8"):
+        set_io_types(module, "uint8")
