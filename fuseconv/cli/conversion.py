@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fuseconv.api import convert
 from fuseconv.cli.terminal import Terminal, error_entry
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
+from fuseconv.quantize import TOLERANCES
 from fuseconv.report.json import dumps, to_json
 from fuseconv.report.records import Report
 from fuseconv.report.terminal import show_conversion, show_verification
@@ -93,6 +94,8 @@ def _verify(model: str, path: Path, options: dict[str, Any], verifying: dict[str
 
     shared = ("tags", "plugins", "trust_model", "follow_links", "inputs", "outputs", "rename",
               "input_shapes", "batch_size")  # fmt: skip
+    if options.get("quantize"):
+        verifying = {"rtol": TOLERANCES[options["quantize"]]} | verifying
     return verify(model, path, **{name: options[name] for name in shared}, **verifying)
 
 

@@ -8,8 +8,9 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, constant
 from fuseconv.pass_manager import module_pass
+from fuseconv.quantize import lstm
 from fuseconv.quantize.calibrate import Calibration
-from fuseconv.quantize.recipe import choose_recipes
+from fuseconv.quantize.recipe import Recipe, choose_recipes
 from fuseconv.quantize.rewriting import rewrite
 from fuseconv.report.records import Report
 from fuseconv.tfl.integer import INT8, INT16
@@ -42,5 +43,18 @@ def to_integers(module: Module, report: Report, calibration: Calibration, quanti
                 report.quantize(op, "", kernels.activations.name)
             elif op in recipe.why:
                 report.quantize(op, "", "float32", why=recipe.why[op])
+        _warn(report, recipe, quantize)
         if recipe.integer or recipe.carried or recipe.inputs:
             rewrite(graph, recipe)
+
+
+def _warn(report: Report, recipe: Recipe, quantize: str) -> None:
+    """Say which files are slow on a CPU, and what is faster."""
+    if quantize == "int16x8" and recipe.integer:
+        warning = "int16x8 is for DSPs and NPUs: on a CPU its kernels are slower than those of floats, many times"
+    elif any(op.kind == lstm.KIND for op in recipe.integer):
+        warning = "fused LSTMs of int8 are for microcontrollers and NPUs: on a CPU, --rnn auto is many times faster"
+    else:
+        return
+    if warning not in report.warnings:
+        report.warnings.append(warning)

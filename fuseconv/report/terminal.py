@@ -70,6 +70,8 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     cut = {**report.cut.inputs, **report.cut.outputs}
     if cut:
         line(out, "Cut", " · ".join(escape_controls(f"{name} at {tensor}") for name, tensor in cut.items()))
+    if report.quantized:
+        line(out, "Quantized", _quantized(report))
     totals = report.totals()
     parts = [f"{totals[fate]} {fate}" for fate in ("fused", "lowered", "folded", "removed", "unsupported")]
     line(out, "Ops", f"{len(report.sources)} -> {len(report.emitted)}  ({', '.join(parts)})")
@@ -78,6 +80,17 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     if report.seconds:
         stages = " · ".join(f"{stage} {_seconds(s)}" for stage, s in report.seconds.items())
         line(out, "Time", f"{_seconds(sum(report.seconds.values()))}  ({stages})")
+
+
+def _quantized(report: Report) -> str:
+    """Return the types of constants and ops, and the reasons why some stayed float."""
+    counts = Counter(f"{item.type} {'ops' if not item.name else 'constants'}" for item in report.quantized)
+    parts = [f"{count} {kind}" for kind, count in counts.most_common()]
+    saved = sum(item.before - item.after for item in report.quantized)
+    whys = Counter(item.why for item in report.quantized if item.why)
+    reasons = [f"{count}: {escape_controls(why)}" for why, count in whys.most_common(_NAMES)]
+    text = " · ".join(parts) + (f", {size(saved)} saved" if saved else "")
+    return text + (f"  (float: {'; '.join(reasons)})" if reasons else "")
 
 
 def _show_pass_runs(out: Console, report: Report) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -74,3 +75,14 @@ def test_names_that_mean_nothing(tmp_path: Path, options: list[str], why: str) -
     done = convert(tmp_path, "--signature", "encode", *options)
     assert done.exit_code == 2 and why in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_integers_over_samples_of_a_file(tmp_path: Path) -> None:
+    np.savez(tmp_path / "data.npz", x=np.array([[-1, 1], [0.5, 0.25], [3, 1]], np.float32))
+    out = tmp_path / "y.tflite"
+    options = ["--quantize", "int8", "--calibration-data", str(tmp_path / "data.npz"), "--calibration-samples", "2"]
+    done = CliRunner().invoke(cli.main, ["convert", model(tmp_path, "Neg"), "-o", str(out), *options, "--json"])
+    document = json.loads(done.stdout)
+    assert [(item["op"], item["type"]) for item in document["quantized"]] == [("SUB", "int8")]
+    assert document["warnings"] == ["calibrated on 2 samples: later inputs may lie outside; give 100"]
+    assert document["totals"]["emitted_by_type"] == {"QUANTIZE": 1, "SUB": 1, "DEQUANTIZE": 1}

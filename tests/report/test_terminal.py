@@ -7,6 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
+from fuseconv.ir.graph import Op
 from fuseconv.report import terminal
 from fuseconv.report.records import Report
 from tests.report.test_json import a_report
@@ -77,6 +78,15 @@ def test_a_conversion() -> None:
 
 def test_a_conversion_with_every_detail() -> None:
     assert plain(terminal.show_conversion, a_report(), verbose=True) == VERBOSE
+
+
+def test_what_is_quantized() -> None:
+    report, op = Report(), Op("tfl.FULLY_CONNECTED", sources=("dense/MatMul",))
+    report.quantize(op, "w", "int8", 4000, 1000)
+    report.quantize(op, "b", "float32", 40, 40, "it is \x1bsmall")
+    report.quantize(op, "", "int8")
+    quantized = "1 int8 constants · 1 float32 constants · 1 int8 ops, 3.0 kB saved  (float: 1: it is \\x1bsmall)"
+    assert f"Quantized {quantized}\n" in plain(terminal.show_conversion, report)
 
 
 def test_what_is_removed_adds_up_to_the_total() -> None:
