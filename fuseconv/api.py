@@ -33,6 +33,7 @@ from fuseconv.quantize import MEASURED, QUANTIZATIONS
 from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.io_types import FLOAT, parse_io_types
 from fuseconv.quantize.samples import FORMS, Sample, read_samples
+from fuseconv.quantize.selection import Selection
 from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
 from fuseconv.tf.shape_functions import first_contradiction
@@ -100,6 +101,8 @@ class _Options:
     calibration_data: str | os.PathLike | Iterable[Sample] | None
     calibration_samples: int | None
     io_types: str
+    no_quantize: Sequence[str]
+    quantize_only: Sequence[str]
     max_constant_bytes: int | str | None
     explain: bool
     verify_each: bool | None
@@ -121,8 +124,8 @@ class _Options:
 
 
 _LISTS = (
-    "signatures", "tags", "inputs", "outputs", "plugins", "fuse", "no_fuse", "custom_ops", "print_ir_before",
-    "print_ir_after",
+    "signatures", "tags", "inputs", "outputs", "plugins", "fuse", "no_fuse", "custom_ops", "no_quantize", "quantize_only",
+    "print_ir_before", "print_ir_after",
 )  # fmt: skip
 _CHOICES: dict[str, tuple] = {
     "verify_fusions": CHECK_MODES, "rnn": RNN_MODES, "rnn_state": STATE_MODES, "quantize": (None, *QUANTIZATIONS),
@@ -156,6 +159,8 @@ def convert(
     calibration_data: str | os.PathLike | Iterable[Sample] | None = None,
     calibration_samples: int | None = None,
     io_types: str = FLOAT,
+    no_quantize: Sequence[str] = (),
+    quantize_only: Sequence[str] = (),
     max_constant_bytes: int | str | None = None,
     explain: bool = False,
     verify_each: bool | None = None,
@@ -183,11 +188,12 @@ def convert(
     them so beside floats; "int8" computes in integers of 8 bits and "int16x8" in such of 16 with weights of 8, over
     ranges that are measured on `calibration_data`: a file or directory (`quantize/samples.py`), or dicts of an
     array for each input, with its batch; of these the first `calibration_samples`. io_types: "float", "int8",
-    "uint8" or "int16" for inputs and outputs of floats, and NAME=TYPE for others, with commas. max_constant_bytes:
-    what all constants may take, in bytes or as "2G" (default: 16 times the model's size, at least 256 MB). explain:
-    record what matches a fusion's pattern but for one thing. verify_each: verify the IR after each pass.
-    print_ir_before, print_ir_after: print it around these passes, or "all", to stderr. progress: called with the
-    name of each stage as it starts.
+    "uint8" or "int16" for inputs and outputs of floats, and NAME=TYPE for others, with commas. no_quantize,
+    quantize_only: globs of types of ops, tensors or layers that stay float, or that alone do not.
+    max_constant_bytes: what all constants may take, in bytes or as "2G" (default: 16 times the model's size, at
+    least 256 MB). explain: record what matches a fusion's pattern but for one thing. verify_each: verify the IR
+    after each pass. print_ir_before, print_ir_after: print it around these passes, or "all", to stderr. progress:
+    called with the name of each stage as it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
     itself fails. Nothing is written then.
@@ -251,6 +257,7 @@ def _pass_options(
         "quantize": options.quantize,
         "calibration": _calibration(options),
         "io_types": options.io_types,
+        "selection": Selection(tuple(options.quantize_only), tuple(options.no_quantize)),
         "unroll_policy": UnrollPolicy(options.rnn),
         "custom": CustomOps(
             options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None

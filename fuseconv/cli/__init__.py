@@ -83,6 +83,9 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--calibration-data", type=_PATH, metavar="FILE.npz|DIR|FILE.py",
               help="Samples of real inputs for int8 and int16x8: an array for each input, the samples along its first "
               "dimension; a directory of such files; or a script whose samples() yields dicts, which runs.")
+@click.option("--no-quantize", metavar="GLOB", multiple=True,
+              help="Ops, tensors or layers that stay float. Repeatable.")
+@click.option("--quantize-only", metavar="GLOB", multiple=True, help="Only these ops, tensors or layers. Repeatable.")
 @click.option("--io-types", default="float", show_default=True, metavar="TYPE[,NAME=TYPE]",
               help="float, int8, uint8 or int16 for inputs and outputs of files in integers.")
 @click.option("--calibration-samples", type=click.IntRange(min=1), help="Use the first so many samples.")

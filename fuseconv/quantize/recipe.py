@@ -17,6 +17,7 @@ from fuseconv.ir.types import DType
 from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import Range, parameters, symmetric_scales
 from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, loops
+from fuseconv.quantize.selection import EVERYTHING, Selection
 from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, SOFTMAXES, Kernels
 from fuseconv.tfl.linear import LAYOUTS
 
@@ -57,11 +58,13 @@ def data_operands(op: Op) -> list[Value]:
     return floats([op.operands[layout.data]])
 
 
-def choose_recipes(module: Module, ranges: MutableMapping[Value, Range], kernels: Kernels) -> dict[Graph, Recipe]:
+def choose_recipes(
+    module: Module, ranges: MutableMapping[Value, Range], kernels: Kernels, selection: Selection = EVERYTHING
+) -> dict[Graph, Recipe]:
     """Decide for each op of a module whether it computes in integers, and with which scales. ranges: gets those of
     the inputs of loops."""
     join_ranges(module, ranges)
-    recipes = {graph: _sorted_ops(graph, ranges, kernels) for graph in module.graphs()}
+    recipes = {graph: _sorted_ops(graph, ranges, kernels, selection) for graph in module.graphs()}
     integer = {op for recipe in recipes.values() for op in recipe.integer}
     carried = carried_scales(module, integer, ranges, kernels.activations)
     for op, condition, body in loops(module):
@@ -77,12 +80,12 @@ def choose_recipes(module: Module, ranges: MutableMapping[Value, Range], kernels
     return recipes
 
 
-def _sorted_ops(graph: Graph, ranges: Ranges, kernels: Kernels) -> Recipe:
+def _sorted_ops(graph: Graph, ranges: Ranges, kernels: Kernels, selection: Selection) -> Recipe:
     recipe = Recipe(kernels)
     masked = _masked(graph, ranges, kernels)
     for op in graph.ops:
         if op.type not in READS_SHAPE and floats((*op.operands, *op.results)):
-            why = _refusal(op, ranges, kernels)
+            why = selection.refusal(op) or _refusal(op, ranges, kernels)
             if not masked.isdisjoint((*op.results, *(op.operands if op.type in SOFTMAXES else ()))):
                 why = f"its numbers are masked by such as {kernels.activations} does not hold beside them"
             if why:

@@ -12,6 +12,7 @@ from fuseconv.quantize import lstm
 from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.recipe import Recipe, choose_recipes
 from fuseconv.quantize.rewriting import rewrite
+from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.integer import INT8, INT16
 
@@ -33,11 +34,12 @@ def to_integer_forms(module: Module) -> None:
 
 
 @module_pass("to-integers", requires=(TFL_ONLY,))
-def to_integers(module: Module, report: Report, calibration: Calibration, quantize: str) -> None:
+def to_integers(module: Module, report: Report, calibration: Calibration, quantize: str, selection: Selection) -> None:
     """Compute in integers what has kernels for it: ADD(x, y) -> DEQUANTIZE(ADD(QUANTIZE(x), QUANTIZE(y))), with
     conversions only where ops of floats, inputs and outputs are met."""
+    selection.check(module)
     kernels = KERNELS[quantize]
-    for graph, recipe in choose_recipes(module, calibration.ranges, kernels).items():
+    for graph, recipe in choose_recipes(module, calibration.ranges, kernels, selection).items():
         for op in graph.ops:
             if op in recipe.integer or op in recipe.carried or (op.results and op.result in recipe.states):
                 report.quantize(op, "", kernels.activations.name)

@@ -15,6 +15,7 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
 from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.traits import TAKES_COMPUTED_CONSTANTS
@@ -27,18 +28,21 @@ _PRECISION = 2.0**-11
 
 
 @module_pass("weights-to-float16", requires=(TFL_ONLY,))
-def weights_to_float16(module: Module, report: Report) -> None:
+def weights_to_float16(module: Module, report: Report, selection: Selection) -> None:
     """Store weights in 16 bits: w -> DEQUANTIZE(float16 w), and GATHER(w, i) -> DEQUANTIZE(GATHER(float16 w, i))."""
+    selection.check(module)
     halves: dict[Value, Value | str] = {}
     for graph in module.graphs():
-        _Halving(graph, halves, report).run()
+        _Halving(graph, halves, report, selection).run()
 
 
 class _Halving:
     """The constants of one graph. halves: those of the module, each as 16 bits, or why it stays."""
 
-    def __init__(self, graph: Graph, halves: dict[Value, Value | str], report: Report) -> None:
-        self.graph, self.halves, self.report = graph, halves, report
+    def __init__(
+        self, graph: Graph, halves: dict[Value, Value | str], report: Report, selection: Selection
+    ) -> None:
+        self.graph, self.halves, self.report, self.selection = graph, halves, report, selection
         self.expand = "CAST" if has_moving_states(graph) else "DEQUANTIZE"
         self.made: dict[Value, Value] = {}
         self.out: list[Op] = []
@@ -59,7 +63,7 @@ class _Halving:
 
     def _half(self, op: Op, value: Value | None) -> Value | None:
         """Return the 16 bits for an operand; None if it is to stay as it is."""
-        if op.type not in TAKES_COMPUTED_CONSTANTS or not _is_large(value):
+        if op.type not in TAKES_COMPUTED_CONSTANTS or not _is_large(value) or self.selection.refusal(op):
             return None
         assert value is not None
         if value not in self.halves:

@@ -9,6 +9,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Value, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.affine import quantized_weights
+from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.hybrid import hybrid_weights
@@ -19,9 +20,10 @@ LEAST_ELEMENTS = 1024
 
 
 @module_pass("weights-to-int8", requires=(TFL_ONLY,))
-def weights_to_int8(module: Module, report: Report) -> None:
+def weights_to_int8(module: Module, report: Report, selection: Selection) -> None:
     """Store weights in 8 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int8 w), and of what is gathered from,
     GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i))."""
+    selection.check(module)
     uses = _Uses(module)
     for graph in module.graphs():
         moving = has_moving_states(graph)
@@ -31,7 +33,7 @@ def weights_to_int8(module: Module, report: Report) -> None:
             weights = uses.weights.get(op)
             if weights is None:
                 continue
-            why = uses.refusal(op, moving)
+            why = selection.refusal(op) or uses.refusal(op, moving)
             for value in weights:
                 size = math.prod(value.shape) * 4  # type: ignore[arg-type]
                 report.quantize(op, value.name, *(("float32", size, size, why) if why else ("int8", size, size // 4)))

@@ -9,6 +9,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from fuseconv.ir import types
 from fuseconv.quantize.calibrate import Calibration, calibrate
 from fuseconv.quantize.io_types import set_io_types
+from fuseconv.quantize.selection import Selection
 from fuseconv.quantize.to_integers import to_integers
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer_export import to_bytes
@@ -25,7 +26,7 @@ def test_files_run(mode: str, kind: str, resolver: OpResolverType) -> None:
     module = built(lambda tfl, x: tfl.leaky_relu(x, alpha=0.3), (types.FLOAT32, x.shape))
     calibration = Calibration([{"x0": x}])
     calibrate(module, Report(), calibration)
-    to_integers(module, Report(), calibration, mode)
+    to_integers(module, Report(), calibration, mode, Selection())
     set_io_types(module, kind)
     interpreter = Interpreter(model_content=to_bytes(module), experimental_op_resolver_type=resolver)
     interpreter.allocate_tensors()

@@ -10,6 +10,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.quantize.calibrate import Calibration, calibrate
+from fuseconv.quantize.selection import Selection
 from fuseconv.quantize.to_integers import to_integers
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -68,7 +69,7 @@ def test_kernel(case: cases.Case, mode: str, resolver: OpResolverType) -> None:
     plain = _run(to_bytes(module), feed, resolver)
     calibration, report = Calibration([feed]), Report()
     calibrate(module, report, calibration)
-    to_integers(module, report, calibration, mode)
+    to_integers(module, report, calibration, mode, Selection())
     assert {item.op for item in report.quantized if not item.why} >= {case.kind.upper()}, report.quantized
     for expected, actual in zip(plain, _run(to_bytes(module), feed, resolver), strict=True):
         moved = [array for array in case.inputs if array.dtype == np.float32] if moves else []
@@ -89,7 +90,7 @@ def test_rows_of_a_constant_table() -> None:
     feed = {"x0": np.array([5, 0, 2], np.int32)}
     calibration = Calibration([feed])
     calibrate(module, Report(), calibration)
-    to_integers(module, Report(), calibration, "int8")
+    to_integers(module, Report(), calibration, "int8", Selection())
     assert [op.type for op in module.signatures[0].graph.ops] == ["EMBEDDING_LOOKUP", "ABS", "DEQUANTIZE"]
     (rows,) = _run(to_bytes(module), feed, OpResolverType.AUTO)
     np.testing.assert_allclose(rows, np.abs(table[feed["x0"]]), atol=0.02 * float(np.ptp(table)))

@@ -13,8 +13,14 @@ LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 RNN = "UNIDIRECTIONAL_SEQUENCE_RNN"
 BI_LSTM = "BIDIRECTIONAL_SEQUENCE_LSTM"
 BI_RNN = "BIDIRECTIONAL_SEQUENCE_RNN"
+
+
+class _Sizing(str):
+    """The type of an op that computes sizes of a dynamic batch, and is not there where these are known."""
+
+
 # The number of rows of a dynamic batch, once for all states of a layer.
-SIZE = ["SHAPE", "STRIDED_SLICE", "CONCATENATION"]
+SIZE: list[str] = [_Sizing(op) for op in ("SHAPE", "STRIDED_SLICE", "CONCATENATION")]
 ZEROS = "FILL"
 # A state that is given, of a dynamic batch.
 GIVEN = ["TILE"]
@@ -40,13 +46,7 @@ def check_both(
     """`check`, with unknown dimensions and with fixed ones. ops: of the first file; the other one knows the sizes of
     states that are zero or given. sizes: what fixed dimensions are, the first one and others. Returns the first."""
     converted = check(function, *specs, ops=ops, static=False, **options)
-    left = list(ops)
-    # What one layer has read may serve the next one.
-    for known, instead in ((SIZE, []), (GIVEN, ["TILE"]), (SIZE[-1:], [])):
-        while all(left.count(op) >= known.count(op) for op in known):
-            for op in known:
-                left.remove(op)
-            left += instead
+    left = [op for op in ops if not isinstance(op, _Sizing)]
     fixed = []
     for spec in specs:
         shape = [sizes[axis > 0] if size is None else size for axis, size in enumerate(spec.shape.as_list())]

@@ -1,0 +1,56 @@
+"""Which ops may be quantized: chosen by globs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from fuseconv.errors import InputError
+from fuseconv.ir.graph import Module, Op
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The ops that may be quantized.
+
+    only: globs of these, if there are any. without: globs of what stays float. A glob is matched with the op's type,
+    the names of its results, those of the nodes of the model that it stands for, and the parts of these: names of
+    layers."""
+
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def refusal(self, op: Op) -> str:
+        """Return why an op stays float; empty if it may be quantized."""
+        if not self.only and not self.without:
+            return ""
+        names = {*_names(op)}
+        for glob in self.without:
+            if any(fnmatchcase(name, glob) for name in names):
+                return f"--no-quantize {glob} leaves it out"
+        if self.only and not any(fnmatchcase(name, glob) for name in names for glob in self.only):
+            return "no --quantize-only takes it in"
+        return ""
+
+    def check(self, module: Module) -> None:
+        """Raise InputError for a glob that matches no op."""
+        if not self.only and not self.without:
+            return
+        names = {name for graph in module.graphs() for op in graph.ops for name in _names(op)}
+        for option, globs in (("--quantize-only", self.only), ("--no-quantize", self.without)):
+            for glob in globs:
+                if not any(fnmatchcase(name, glob) for name in names):
+                    raise InputError(f"{option} {glob} matches no op, tensor or layer; fuseconv inspect lists them")
+
+
+EVERYTHING = Selection()
+
+
+def _names(op: Op) -> Iterator[str]:
+    yield op.type
+    for value in op.results:
+        yield value.name
+    for source in op.sources:
+        yield source
+        yield from source.split("/")
