@@ -124,8 +124,8 @@ class _Options:
 
 
 _LISTS = (
-    "signatures", "tags", "inputs", "outputs", "plugins", "fuse", "no_fuse", "custom_ops", "no_quantize", "quantize_only",
-    "print_ir_before", "print_ir_after",
+    "signatures", "tags", "inputs", "outputs", "plugins", "fuse", "no_fuse", "custom_ops", "no_quantize",
+    "quantize_only", "print_ir_before", "print_ir_after",
 )  # fmt: skip
 _CHOICES: dict[str, tuple] = {
     "verify_fusions": CHECK_MODES, "rnn": RNN_MODES, "rnn_state": STATE_MODES, "quantize": (None, *QUANTIZATIONS),

@@ -76,7 +76,8 @@ def _options() -> dict[str, Any]:
     return {
         "inputs": (), "outputs": (), "rename": {},
         "input_shapes": {}, "batch_size": None, "fusions": registry.fusions, "rules": registry.rules, "rnn": "fused",
-        "rnn_state": "written", "quantize": None, "calibration": Calibration(), "io_types": "float", "selection": Selection(), "explain": False,
+        "rnn_state": "written", "quantize": None, "calibration": Calibration(), "io_types": "float",
+        "selection": Selection(), "explain": False,
         "custom": CustomOps(),
         "unroll_policy": UnrollPolicy("auto"),
         "body_check": BodyCheck("never", lambda module: b""),

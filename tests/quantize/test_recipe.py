@@ -50,19 +50,18 @@ def test_a_range_of_zeros_has_a_usual_scale() -> None:
     assert module.signatures[0].graph.inputs[0].dtype is types.FLOAT32
 
 
-def test_masked_exponents_stay_float() -> None:
-    module, _ = module_of("""
-    main {
+@pytest.mark.parametrize(("mask", "integer"), [(-1e5, 0), (-20, 3)])
+def test_masked_exponents_stay_float(mask: float, integer: int) -> None:
+    module, _ = module_of(f"""
+    main {{
       input %x: float32[n,2]
       input %m: bool[n,2]
       %l: float32[n,2] = tfl.ABS(%x)
-      %s: float32[n,2] = tfl.SELECT_V2(%m, %l, float32[] -1e9)
+      %s: float32[n,2] = tfl.SELECT_V2(%m, %l, float32[] {mask})
       %y: float32[n,2] = tfl.SOFTMAX(%s)
       return %y
-    }
+    }}
     """)
-    ranges = measured(x=(-9, 9), l=(0, 9), s=(-1e9, 9), y=(0, 1))
-    recipe = choose_recipes(module, ranges.ranges, INT8)[module.signatures[0].graph]
-    assert not recipe.integer and {op.type for op in recipe.why} == {"ABS", "SELECT_V2", "SOFTMAX"}
-    ranges = measured(x=(-9, 9), l=(0, 9), s=(-20, 9), y=(0, 1))
-    assert len(choose_recipes(module, ranges.ranges, INT8)[module.signatures[0].graph].integer) == 3
+    ranges = measured(x=(-9, 9), l=(0, 9), s=(mask, 9), y=(0, 1)).ranges
+    recipe = choose_recipes(module, ranges, INT8)[module.signatures[0].graph]
+    assert len(recipe.integer) == integer and len(recipe.why) == 3 - integer
