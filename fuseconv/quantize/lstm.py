@@ -15,8 +15,9 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Quantization, Value, constant
 from fuseconv.quantize.affine import Range, quantized_weights
+from fuseconv.tfl.integer import LSTM
 
-KIND = "tfl.UNIDIRECTIONAL_SEQUENCE_LSTM"
+KIND = f"tfl.{LSTM}"
 OUTPUT_STATE, CELL_STATE = 18, 19
 _WEIGHTS, _PEEPHOLES, _BIASES, _PROJECTION, _NORMS = range(1, 9), range(9, 12), range(12, 16), 16, range(20, 24)
 # tanh of the cell state takes up to 6 bits before the point; with others the kernel computes garbage.

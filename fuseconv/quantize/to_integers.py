@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, constant
 from fuseconv.pass_manager import module_pass
-from fuseconv.quantize import lstm
 from fuseconv.quantize.calibrate import Calibration
-from fuseconv.quantize.recipe import Recipe, choose_recipes
-from fuseconv.quantize.rewriting import rewrite
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
-from fuseconv.tfl.integer import INT8, INT16
+from fuseconv.tfl.integer import INT8, INT16, LSTM
+
+if TYPE_CHECKING:
+    from fuseconv.quantize.recipe import Recipe
 
 # By the names of `--quantize`.
 KERNELS = {"int8": INT8, "int16x8": INT16}
@@ -37,6 +39,10 @@ def to_integer_forms(module: Module) -> None:
 def to_integers(module: Module, report: Report, calibration: Calibration, quantize: str, selection: Selection) -> None:
     """Compute in integers what has kernels for it: ADD(x, y) -> DEQUANTIZE(ADD(QUANTIZE(x), QUANTIZE(y))), with
     conversions only where ops of floats, inputs and outputs are met."""
+    # They take longer to import than many a model to convert.
+    from fuseconv.quantize.recipe import choose_recipes
+    from fuseconv.quantize.rewriting import rewrite
+
     selection.check(module)
     kernels = KERNELS[quantize]
     for graph, recipe in choose_recipes(module, calibration.ranges, kernels, selection).items():
@@ -54,7 +60,7 @@ def _warn(report: Report, recipe: Recipe, quantize: str) -> None:
     """Say which files are slow on a CPU, and what is faster."""
     if quantize == "int16x8" and recipe.integer:
         warning = "int16x8 is for DSPs and NPUs: on a CPU its kernels are slower than those of floats, many times"
-    elif any(op.kind == lstm.KIND for op in recipe.integer):
+    elif any(op.type == LSTM for op in recipe.integer):
         warning = "fused LSTMs of int8 are for microcontrollers and NPUs: on a CPU, --rnn auto is many times faster"
     else:
         return

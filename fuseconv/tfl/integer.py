@@ -15,6 +15,8 @@ from fuseconv.ir.types import DType
 
 # Ops that read the shape of what they are given, whatever it holds.
 READS_SHAPE = ("RANK", "SHAPE")
+# The one recurrent op with an integer kernel.
+LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 SOFTMAXES = ("SOFTMAX", "LOG_SOFTMAX")
 # No stored number may be below zero: the kernel fails as it runs.
 NOT_NEGATIVE = frozenset({"RSQRT", "SQRT"})

@@ -1,0 +1,68 @@
+"""Ranges are those of the samples, and samples that do not fit are refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fuseconv.quantize.measure as module
+from fuseconv.errors import InputError
+from fuseconv.quantize.calibrate import Calibration, calibrate
+from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
+
+_TEXT = """
+main {
+  input %x: float32[n,2]
+  %y: float32[n,2] = tfl.ABS(%x)
+  %z: float32[n,2] = tfl.LOGISTIC(%y)
+  return %z
+}
+"""
+_SAMPLES = [{"i0": np.array([[-4, 3]], np.float32)}, {"i0": np.array([[1, 2], [0, 7]], np.float32)}]
+
+
+@pytest.mark.parametrize("measuring", [True, False])
+def test_ranges_of_all_samples(measuring: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not measuring:
+        monkeypatch.setattr(module, "_measuring", lambda: None)
+    calibration = Calibration(_SAMPLES)
+    check_pass("calibrate", _TEXT, calibration=calibration)
+    ranges = {value.name: (found.least, found.largest) for value, found in calibration.ranges.items()}
+    assert ranges["x"] == (-4, 7) and ranges["y"] == (0, 7)
+    assert ranges["z"] == pytest.approx((0.5, 1 / (1 + np.exp(-7))))
+
+
+def test_the_first_samples_alone() -> None:
+    calibration = Calibration(_SAMPLES, most=1)
+    check_pass("calibrate", _TEXT, calibration=calibration)
+    assert max(found.largest for found in calibration.ranges.values()) == 4
+
+
+@pytest.mark.parametrize(("samples", "why"), [
+    ([], "no samples"),
+    ([{"x": np.zeros((1, 2), np.float32)}], "an array for each input, i0; sample 0 holds x"),
+    ([np.zeros((1, 2), np.float32)], "sample 0 holds 'ndarray'"),
+    ([{"i0": np.zeros((1, 3), np.float32)}], r"float32 \[\?, 2\], with the batch; sample 0 holds float32 \[1, 3\]"),
+    ([{"i0": np.zeros((1, 2), np.int32)}], "sample 0 holds int32"),
+    ([_SAMPLES[0], {"i0": np.full((1, 2), np.nan, np.float32)}], "sample 1 of the input i0 holds numbers that are not"),
+])  # fmt: skip
+def test_samples_that_do_not_fit(samples: list[Any], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        calibrate(*module_of(_TEXT), Calibration(samples))
+
+
+def test_numbers_that_are_none() -> None:
+    text = _TEXT.replace("tfl.ABS", "tfl.LOG").replace("tfl.LOGISTIC", "tfl.ABS")
+    with pytest.raises(InputError, match=r"sample 0 makes numbers in the tensor [yz] that are none"):
+        calibrate(*module_of(text), Calibration([{"i0": np.full((1, 2), -1, np.float32)}]))
+
+
+def test_warnings() -> None:
+    graph, report = module_of(_TEXT)
+    calibrate(graph, report, Calibration([{"i0": np.ones((1, 2), np.float32)}] * 2))
+    assert [warning.split(":")[0] for warning in report.warnings] == [
+        "calibrated on 2 samples", "all samples are alike", "the input i0 is 1 in all samples",
+    ]  # fmt: skip
