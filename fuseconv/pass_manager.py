@@ -227,6 +227,10 @@ class PassManager:
             yield
 
     def _run_stage(self, stage: Stage) -> bool:
+        """Run the passes of a stage, which is not mentioned if none of them is to run."""
+        conditions = [item.condition if isinstance(item, Pass) else None for item in stage.passes]
+        if all(condition is not None and not condition(self.context) for condition in conditions):
+            return False
         report = self.context.report
         with self.stage(stage.name):
             if not stage.why:

@@ -150,6 +150,13 @@ def test_every_pass_has_a_name_and_a_line_of_its_own() -> None:
     assert len({item.summary for item in described.values()}) == len(described)
 
 
+def test_a_stage_without_a_pass_to_run_is_not_mentioned() -> None:
+    context = Context(Module(), Report(), {"log": []})
+    never = logs("a").when(lambda context: False)
+    PassManager(context).run((Stage("s", (never,)), Stage("t", (never, logs("b")))))
+    assert list(context.report.seconds) == ["t"]
+
+
 def test_a_plug_in_puts_a_pass_beside_another() -> None:
     pipeline = (Stage("s", (logs("a"), logs("b"), logs("a"))), logs("c"))
     before, after = module_pass("new", before="a")(len), module_pass("new", after="a")(len)

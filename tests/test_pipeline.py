@@ -24,7 +24,7 @@ TESTDATA = Path(__file__).parents[1] / "testdata"
 LSTM = "FILL FILL UNIDIRECTIONAL_SEQUENCE_LSTM STRIDED_SLICE FULLY_CONNECTED SOFTMAX"
 # What each model becomes: small enough to be read, and a change of it is a change that somebody should look at.
 EXPECTED = {
-    "keras2_lstm": f"SHAPE STRIDED_SLICE PACK {LSTM}",
+    "keras2_lstm": f"SHAPE STRIDED_SLICE CONCATENATION {LSTM}",
     "keras2_lstm_static": LSTM,
     "frozen.pb": "CONV_2D MAX_POOL_2D FULLY_CONNECTED SOFTMAX",
     "two_signatures": "FULLY_CONNECTED TANH FULLY_CONNECTED",

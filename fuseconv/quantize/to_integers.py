@@ -37,8 +37,9 @@ def to_integer_forms(module: Module) -> None:
 
 @module_pass("to-integers", requires=(TFL_ONLY,))
 def to_integers(module: Module, report: Report, calibration: Calibration, quantize: str, selection: Selection) -> None:
-    """Compute in integers what has kernels for it: ADD(x, y) -> DEQUANTIZE(ADD(QUANTIZE(x), QUANTIZE(y))), with
-    conversions only where ops of floats, inputs and outputs are met."""
+    """Compute in integers what has kernels for it: ADD(x, y) -> DEQUANTIZE(ADD(QUANTIZE(x), QUANTIZE(y))).
+
+    Conversions stand only where ops of floats, inputs and outputs are met."""
     # They take longer to import than many a model to convert.
     from fuseconv.quantize.recipe import choose_recipes
     from fuseconv.quantize.rewriting import rewrite

@@ -21,8 +21,9 @@ LEAST_ELEMENTS = 1024
 
 @module_pass("weights-to-int8", requires=(TFL_ONLY,))
 def weights_to_int8(module: Module, report: Report, selection: Selection) -> None:
-    """Store weights in 8 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int8 w), and of what is gathered from,
-    GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i))."""
+    """Store weights in 8 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int8 w).
+
+    What is gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i))."""
     selection.check(module)
     uses = _Uses(module)
     for graph in module.graphs():

@@ -24,8 +24,10 @@ _DYNAMIC = (types.STRING, types.RESOURCE, types.VARIANT)
 
 @module_pass("presize-states", requires=(TFL_ONLY,))
 def presize_states(module: Module) -> None:
-    """Size states before a run: FILL(PACK(SHAPE(x)[0], n), 0) -> FILL(CONCATENATION(SHAPE(x)[0:1], [n]), 0), and
-    TILE(s, MINIMUM(SHAPE(s), 1)) -> TILE(s, 1), unless an op before them has results of dynamic size."""
+    """Size states before a run: FILL(PACK(SHAPE(x)[0], n), 0) -> FILL(CONCATENATION(SHAPE(x)[0:1], [n]), 0).
+
+    So it is with TILE(s, MINIMUM(SHAPE(s), 1)) -> TILE(s, 1). A state behind an op with results of dynamic size stays
+    as it is."""
     for signature in module.signatures:
         if any(_writes_state(op) for op in signature.graph.ops):
             _presize(signature.graph)

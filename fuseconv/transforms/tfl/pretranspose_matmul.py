@@ -16,8 +16,7 @@ from fuseconv.tfl.builder import Builder
 
 @module_pass("pretranspose-matmul", requires=(TFL_ONLY,))
 def pretranspose_matmul(module: Module) -> None:
-    """Transpose constants once and for all: BATCH_MATMUL(x, w) -> BATCH_MATMUL(x, w') {adj_y}, in graphs that have
-    states of a dynamic batch."""
+    """Transpose constants beside states of a dynamic batch: BATCH_MATMUL(x, w) -> BATCH_MATMUL(x, w') {adj_y}."""
     for graph in module.graphs():
         if has_moving_states(graph):
             made: dict[Value, Value] = {}
