@@ -101,12 +101,11 @@ def _masked(graph: Graph, ranges: Ranges, kernels: Kernels) -> set[Value]:
     levels = 2 ** (8 * kernels.activations.numpy.itemsize) - 1
     masked: set[Value] = set()
     for op in reversed(graph.ops):
-        if op.type in SOFTMAXES:
-            found = ranges.get(op.operands[0])  # type: ignore[arg-type]
-            if found is not None and found.largest - found.least > levels:
-                masked.update(data_operands(op))
-        elif kernels.moves(op) and not masked.isdisjoint(op.results):
-            masked.update(data_operands(op))
+        if op.type in SOFTMAXES or (kernels.moves(op) and not masked.isdisjoint(op.results)):
+            for value in data_operands(op):
+                found = ranges.get(value)
+                if found is not None and found.largest - found.least > levels:
+                    masked.add(value)
     return masked
 
 
