@@ -227,6 +227,8 @@ def _convert(
         context, verify_each=options.verify_each, print_before=options.print_ir_before,
         print_after=options.print_ir_after, stream=sys.stderr, progress=progress,
     )  # fmt: skip
+    if progress:
+        context.calibration.progress = lambda count: progress(f"quantize: sample {count}")
     with limited(budget), closing(body_check), _reporting(context), registry.offering():
         with manager.stage("load"):
             context.module = load(

@@ -8,11 +8,13 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, constant
+from fuseconv.ir.graph import Module, Op, Value, constant
+from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.integer import INT8, INT16, LSTM
 
 if TYPE_CHECKING:
@@ -23,9 +25,13 @@ KERNELS = {"int8": INT8, "int16x8": INT16}
 
 
 @module_pass("to-integer-forms", requires=(TFL_ONLY,))
-def to_integer_forms(module: Module) -> None:
-    """Replace ops that have no integer kernel by ones that have: SQUARE(x) -> MUL(x, x), NEG(x) -> SUB(0, x)."""
+def to_integer_forms(module: Module, quantize: str) -> None:
+    """Replace ops that have no integer kernel by ones that have: SQUARE(x) -> MUL(x, x), NEG(x) -> SUB(0, x).
+
+    For int16, also SQUARED_DIFFERENCE(x, y) -> MUL(d, d) with d = SUB(x, y)."""
     for graph in module.graphs():
+        if "SQUARED_DIFFERENCE" not in KERNELS[quantize].own_scale:
+            rewrite_ops(graph, ("tfl.SQUARED_DIFFERENCE",), _square_of_difference)
         for op in graph.ops:
             if op.kind == "tfl.SQUARE" and op.result.dtype is types.FLOAT32:
                 op.set_kind("tfl.MUL")
@@ -33,6 +39,14 @@ def to_integer_forms(module: Module) -> None:
             elif op.kind == "tfl.NEG" and op.result.dtype is types.FLOAT32:
                 op.set_kind("tfl.SUB")
                 op.set_operands([constant(np.array(0, np.float32), name=op.name), op.operands[0]])
+
+
+def _square_of_difference(op: Op, out: list[Op]) -> list[Value] | None:
+    if op.result.dtype is not types.FLOAT32:
+        return None
+    tfl = Builder(out, op.name, op.sources)
+    difference = tfl.sub(*op.operands)
+    return [tfl.mul(difference, difference)]
 
 
 @module_pass("to-integers", requires=(TFL_ONLY,))

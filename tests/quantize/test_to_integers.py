@@ -125,4 +125,25 @@ def test_integer_forms() -> None:
       %z: float32[n] = tfl.SUB(float32[] 0.0, %y)
       return %z
     }
-    """)
+    """, quantize="int8")
+
+
+def test_forms_of_int16() -> None:
+    text = """
+    main {
+      input %x: float32[n]
+      input %y: float32[n]
+      %z: float32[n] = tfl.SQUARED_DIFFERENCE(%x, %y)
+      return %z
+    }
+    """
+    check_pass("to-integer-forms", text, quantize="int8")
+    check_pass("to-integer-forms", text, """
+    main {
+      input %x: float32[n]
+      input %y: float32[n]
+      %d: float32[n] = tfl.SUB(%x, %y)
+      %z: float32[n] = tfl.MUL(%d, %d)
+      return %z
+    }
+    """, quantize="int16x8")
