@@ -20,10 +20,13 @@ _LARGEST_NUMBER = 1e6
 
 def symmetric_scales(array: np.ndarray, axis: int | None, dtype: DType = types.INT8) -> np.ndarray | None:
     """Return the scales of symmetric weights: one, or one for each index of `axis`; None for what has none, such as NaN
-    or numbers too small. What is all zeros has the scale 1."""
+    or numbers too small. A channel of zeros has the least scale of the others, so that its bias, which is stored in
+    units of it, is as exact as theirs."""
     others = None if axis is None else tuple(each for each in range(array.ndim) if each != axis)
     largest = np.atleast_1d(np.abs(array).max(axis=others, initial=0.0)).astype(np.float64)
-    scales = np.where(largest == 0, 1.0, largest / LARGEST[dtype]).astype(np.float32)
+    least = largest[largest > 0].min(initial=np.inf)
+    of_zeros = least if np.isfinite(least) else 1.0
+    scales = (np.where(largest == 0, of_zeros, largest) / LARGEST[dtype]).astype(np.float32)
     return scales if bool(np.all(np.isfinite(scales) & (scales >= _LEAST_SCALE))) else None
 
 
