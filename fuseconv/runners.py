@@ -44,7 +44,9 @@ class Function:
 
 
 class TFLiteFile:
-    """A TensorFlow Lite file in an interpreter, run by the names of its signatures; "" is a file without any."""
+    """A TensorFlow Lite file in an interpreter, run by the names of its signatures; "" is a file without any.
+
+    Inputs and outputs of quantized integers are floats to the caller."""
 
     def __init__(self, tflite: str | os.PathLike | bytes) -> None:
         if isinstance(tflite, bytes):
@@ -80,6 +82,8 @@ class TFLiteFile:
             dtype = np.dtype(self._wrapper.TensorType(index, subgraph))
             shape = self._wrapper.TensorSizeSignature(index, subgraph)
             dims = tuple(None if n < 0 else int(n) for n in shape)
+            if self._scale(index, subgraph) is not None:
+                dtype = np.dtype(np.float32)
             specs[name] = Spec(np.dtype(object) if dtype.kind == "S" else dtype, dims)
         return specs
 
@@ -102,15 +106,32 @@ class TFLiteFile:
                 self._allocated.add(subgraph)
             for name, array in feed.items():
                 if array.size:
-                    wrapper.SetTensor(inputs[name], array, subgraph)
+                    wrapper.SetTensor(inputs[name], self._stored(array, inputs[name], subgraph), subgraph)
             wrapper.Invoke(subgraph)
             return {name: self._output(index, subgraph) for name, index in outputs.items()}
 
     def _output(self, index: int, subgraph: int) -> np.ndarray:
         shape = tuple(int(n) for n in self._wrapper.TensorSize(index, subgraph))
         if 0 in shape:  # the wrapper has no buffer to give
-            return np.empty(shape, self._wrapper.TensorType(index, subgraph))
-        return self._wrapper.GetTensor(index, subgraph)
+            quantized = self._scale(index, subgraph) is not None
+            return np.empty(shape, np.float32 if quantized else self._wrapper.TensorType(index, subgraph))
+        array, scale = self._wrapper.GetTensor(index, subgraph), self._scale(index, subgraph)
+        return array if scale is None else ((array.astype(np.float64) - scale[1]) * scale[0]).astype(np.float32)
+
+    def _scale(self, index: int, subgraph: int) -> tuple[float, int] | None:
+        """Return the scale and zero point of a tensor of quantized integers; None of any other."""
+        scale, zero_point = self._wrapper.TensorQuantization(index, subgraph)
+        integer = np.dtype(self._wrapper.TensorType(index, subgraph)).kind in "iu"
+        return (float(scale), int(zero_point)) if scale and integer else None
+
+    def _stored(self, array: np.ndarray, index: int, subgraph: int) -> np.ndarray:
+        """Return what an input takes for an array: integers for floats, if it is quantized."""
+        scale = self._scale(index, subgraph)
+        if scale is None or array.dtype.kind != "f":
+            return array
+        ends = np.iinfo(self._wrapper.TensorType(index, subgraph))
+        stored = np.rint(array.astype(np.float64) / scale[0]) + scale[1]
+        return np.clip(stored, ends.min, ends.max).astype(ends.dtype)
 
     @contextlib.contextmanager
     def _runtime(self, what: str) -> Iterator[None]:

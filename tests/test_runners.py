@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from fuseconv.runners import first_line
+from fuseconv.runners import TFLiteFile, first_line
+from fuseconv.write.flatbuffer_export import to_bytes
+from tests.tf.text_cases import module_of
 
 
 @pytest.mark.parametrize(
@@ -18,3 +21,17 @@ from fuseconv.runners import first_line
 )
 def test_the_line_that_says_what_is_wrong(text: str, line: str) -> None:
     assert first_line(ValueError(text)) == line
+
+
+def test_integers_of_a_file_are_floats_to_the_caller() -> None:
+    graph, _ = module_of("""
+    main {
+      input %x: int8[n]<0.5:-3>
+      %y: int8[n]<0.25> = tfl.RELU(%x)
+      return %y
+    }
+    """)
+    file = TFLiteFile(to_bytes(graph))
+    assert file.inputs("serving_default")["i0"].dtype == np.float32
+    (result,) = file.run("serving_default", {"i0": np.array([-2.0, 0.6, 3.0, 99.0], np.float32)}).values()
+    assert result.dtype == np.float32 and result.tolist() == [0.0, 0.5, 3.0, 31.75]
