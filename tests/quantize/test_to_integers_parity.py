@@ -12,13 +12,13 @@ import tensorflow as tf
 from keras import layers
 
 from fuseconv.testing import Converted, check
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 
 
 def _check(model: keras.Model, low: int = 0, atol: float = 0.08, **options: Any) -> Converted:
     """low: integer inputs are below this. The data that is measured holds what is compared later, so that nothing is
     clipped."""
-    randomise(model, 1)
+    randomize(model, 1)
     specs = [tf.TensorSpec(x.shape, x.dtype) for x in model.inputs]
 
     def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

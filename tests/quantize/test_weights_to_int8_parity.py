@@ -12,12 +12,12 @@ import tensorflow as tf
 from keras import layers
 
 from fuseconv.testing import Converted, check
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 
 
 def _check(model: keras.Model, mode: str, low: int = 0) -> Converted:
     """low: integer inputs are below this."""
-    randomise(model, 1)
+    randomize(model, 1)
     tolerance = {"float16": 2e-3, "dynamic": 6e-2}[mode]
     specs = [tf.TensorSpec(x.shape, x.dtype) for x in model.inputs]
 

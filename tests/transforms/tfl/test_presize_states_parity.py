@@ -9,13 +9,13 @@ import tf_keras
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from fuseconv.testing import check, convert_function
-from tests.random_weights import randomise
+from tests.random_weights import randomize
 
 
 def _lstm(units: int, inputs: int, **options: bool) -> tf_keras.layers.LSTM:
     layer = tf_keras.layers.LSTM(units, **options)
     layer.build((None, 7, inputs))
-    randomise(layer, 1)
+    randomize(layer, 1)
     return layer
 
 
