@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir import dims
+from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.operands import (
     UnknownShape,
@@ -46,12 +47,21 @@ def arg_max(op: Op, x: Value, dimension: Value) -> Shapes:
 
 @infers("TopKV2")
 def top_k_v2(op: Op, x: Value, k: Value) -> Shapes:
-    return [(*shape_of(x)[:-1], scalar(k, "k"))] * 2
+    return _top(x, scalar(k, "k"))
 
 
 @infers("TopK")
 def top_k(op: Op, x: Value, *, k: int) -> Shapes:
-    return [(*shape_of(x)[:-1], k)] * 2
+    return _top(x, k)
+
+
+def _top(x: Value, k: Dim) -> Shapes:
+    shape = shape_of(x)
+    agree(bool(shape), "it takes the largest elements of a scalar")
+    *outer, size = shape
+    few = not isinstance(k, int) or not isinstance(size, int) or k <= size
+    agree(few, f"the {k} largest of {size} elements are asked for")
+    return [(*outer, k)] * 2
 
 
 @infers("ApproxTopK")

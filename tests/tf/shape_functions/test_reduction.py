@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from fuseconv.ir.dims import symbol
+from fuseconv.ir.graph import Op, Value, constant
+from fuseconv.ir.types import FLOAT32, INT32
+from fuseconv.tf.shape_functions import contradiction
 from tests.check_pass import check_pass
 
 
@@ -23,3 +29,12 @@ def test_axes_that_go_and_stay() -> None:
       return %a, %b, %c
     }
     """)
+
+
+def test_more_than_there_are_cannot_be_the_largest() -> None:
+    op = Op("tf.TopKV2", [Value(FLOAT32, (10, 3)), constant(np.array(4, np.int32))])
+    op.add_result(FLOAT32, None)
+    op.add_result(INT32, None)
+    assert "the 4 largest of 3 elements" in contradiction(op)
+    op.set_operand(0, Value(FLOAT32, (10, symbol("n"))))
+    assert not contradiction(op)
