@@ -35,7 +35,7 @@ def parse_io_types(text: str) -> tuple[str, dict[str, str]]:
 
 
 @module_pass("set-io-types", requires=(TFL_ONLY,))
-def set_io_types(module: Module, io_types: str) -> None:
+def set_io_types(module: Module, io_types: str) -> bool:
     """Let inputs and outputs be integers: f(QUANTIZE(x)) -> f(x), and DEQUANTIZE(y) -> y.
 
     Raises InputError for a name that is no input or output, and for one that ops of floats read or make."""
@@ -44,16 +44,20 @@ def set_io_types(module: Module, io_types: str) -> None:
     unknown = [name for name in named if name not in known]
     if unknown:
         raise InputError(f"--io-types: no input or output is called {', '.join(unknown)}; there are {', '.join(known)}")
+    changed = False
     for signature in module.signatures:
         for name, value in zip(signature.inputs, signature.graph.inputs):
             kind = named.get(name, default)
             if kind != FLOAT and value.dtype is types.FLOAT32 and value.uses:
                 _set_input(signature.graph, name, value, TYPES[kind])
+                changed = True
         for index, name in enumerate(signature.outputs):
             kind = named.get(name, default)
             if kind != FLOAT and signature.graph.outputs[index].dtype is types.FLOAT32:
                 _set_output(signature, index, TYPES[kind])
+                changed = True
         erase_ops(signature.graph, {op for op in _conversions(signature.graph) if not op.result.uses})
+    return changed
 
 
 def _conversions(graph: Graph) -> Iterator[Op]:

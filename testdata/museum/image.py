@@ -42,7 +42,7 @@ def upsampling_by_keras() -> Callable[..., Any]:
     return keras.layers.UpSampling2D((2, 3), interpolation="bilinear")
 
 
-@case("here", "the middle of an image of unknown size", spec(None, None, 3), refused="float64")
+@case("here", "the middle of an image of unknown size", spec(None, None, 3))
 def central_crop_of_unknown_sizes() -> Callable[..., Any]:
     return lambda image: tf.image.central_crop(image, 0.5)
 

@@ -33,7 +33,10 @@ def as_string(
     op: Op, x: np.ndarray, *, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1,
     fill: str = "",
 ) -> np.ndarray:  # fmt: skip
-    budget.spend_work(x.size * max(width, precision, 0))
+    made = x.size * max(width, precision, 0)
+    if not budget.has_room(made):
+        raise budget.Exhausted  # which TensorFlow's kernel has no room for either
+    budget.spend_work(made)
     form = "%" + fill + (str(width) if width > -1 else "")
     if x.dtype.kind == "b":
         return _each(lambda value: b"true" if value else b"false", x)

@@ -17,8 +17,9 @@ from fuseconv.tfl.builder import Builder
 
 @module_pass("sizes-of-inputs", requires=(TFL_ONLY,))
 def sizes_of_inputs(module: Module) -> None:
-    """Read sizes off inputs: SHAPE(f(x))[i] -> SHAPE(x)[j], where x is an input whose size j is the same, or else the
-    first tensor that it is read off."""
+    """Read sizes off inputs: SHAPE(f(x))[i] -> SHAPE(x)[j], where size j of the input x is the same.
+
+    A size that no input has is read off the first tensor that has it."""
     for graph in module.graphs():
         read_off_inputs(graph)
 

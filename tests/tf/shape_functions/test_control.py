@@ -21,7 +21,8 @@ X = (B, 4)
 _HERE = {
     "Assert", "HashTableV2", "LookupTableFindV2", "LookupTableSizeV2", "LoopCond", "MutableHashTableV2", "NoOp",
     "Placeholder", "QuantizeAndDequantize", "ReadVariableOp", "ResourceGather", "Switch", "TensorStridedSliceUpdate",
-    "VarHandleOp", "VariableShape", "XlaDynamicSlice", "XlaDynamicUpdateSlice", "XlaSharding",
+    "VarHandleOp", "VariableShape", "XlaDynamicSlice", "XlaDynamicUpdateSlice", "XlaSharding", "CudnnRNN",
+    "CudnnRNNV2", "CudnnRNNV3",
 }  # fmt: skip
 # What issue 2 asks for, and what Keras models commonly hold.
 _NEEDED = """
@@ -59,6 +60,15 @@ def test_every_shape_function_is_tested() -> None:
 @pytest.mark.parametrize("op", _NEEDED.split())
 def test_covers(op: str) -> None:
     assert op in shape_functions.TABLE
+
+
+def test_layers_of_cudnn() -> None:
+    state = (2, B, 5)
+    made = _infer("CudnnRNNV3", (7, B, 4), state, state, (90,), (B,), results=5, direction="bidirectional")
+    assert made == [(7, B, 10), state, state, None, None]
+    gru = _infer("CudnnRNN", (7, B, 4), state, (0,), (90,), results=4, rnn_mode="gru")
+    assert gru == [(7, B, 5), state, None, None]
+    assert _infer("CudnnRNNV2", (7, B, 4), state, state, (90,), results=5) == [(7, B, 5), state, state, None, None]
 
 
 def test_what_keeps_its_operands_shape() -> None:

@@ -43,6 +43,11 @@ def test_every_rule_has_a_shape_function() -> None:
 
 # Ops that TensorFlow no longer runs, but old graphs have.
 OLD = [
+    ("BatchCholesky", [(B, 3, 3)], {}, (B, 3, 3)),
+    ("BatchMatrixDeterminant", [(B, 3, 3)], {}, (B,)),
+    ("BatchMatrixInverse", [(B, 3, 3)], {}, (B, 3, 3)),
+    ("BatchMatrixSolve", [(B, 3, 3), (B, 3, 2)], {}, (B, 3, 2)),
+    ("BatchMatrixTriangularSolve", [(B, 3, 3), (B, 3, 2)], {}, (B, 3, 2)),
     ("AccumulateNV2", [None, (B, 3)], {"shape": (None, 3)}, (B, 3)),
     ("BatchMatrixBandPart", [(B, 4, 3), (), ()], {}, (B, 4, 3)),
     ("BatchMatrixDiag", [(B, 3)], {}, (B, 3, 3)),

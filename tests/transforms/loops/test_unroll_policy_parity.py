@@ -286,5 +286,5 @@ def test_a_decoder_of_many_ops_stays_a_loop_unless_it_grows(layers: int, grows: 
 
     tokens = np.array([[3], [7]], np.int32)
     spec = tf.TensorSpec([2, 1], tf.int32)
-    converted = check(tf.function(growing if grows else buffered), spec, inputs=[tokens], static=False)
+    converted = check(tf.function(growing if grows else buffered), spec, inputs=[tokens], static=False, rnn="auto")
     assert converted.ops.count("WHILE") == loops
