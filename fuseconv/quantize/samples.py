@@ -54,15 +54,15 @@ def _of_arrays(path: Path) -> Iterator[Sample]:
         yield {name: array[index] for name, array in arrays.items()}
 
 
-def _of_script(path: Path) -> Iterable[Sample]:
+def _of_script(path: Path) -> Iterator[Sample]:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-        samples = module.samples
-    except AttributeError as error:
-        raise InputError(f"the calibration data {path} has no function samples()") from error
+        if callable(getattr(module, "samples", None)):
+            yield from module.samples()
+            return
     except Exception as error:
         raise InputError(f"the calibration data {path} cannot be run: {type(error).__name__}: {error}") from error
-    return samples()
+    raise InputError(f"the calibration data {path} has no function samples()")

@@ -40,6 +40,8 @@ def test_what_is_no_path_is_taken_as_it_is() -> None:
     ("data.npz", "damaged", "cannot be read"),
     ("data.py", "x = 1", "has no function samples"),
     ("data.py", "import nothing_of_this_name", "cannot be run: ModuleNotFoundError"),
+    ("data.py", "None.shape\ndef samples(): yield {}", "cannot be run: AttributeError"),
+    ("data.py", "def samples():\n    yield {}\n    raise KeyError('gone')", "cannot be run: KeyError: 'gone'"),
 ])  # fmt: skip
 def test_what_cannot_be_read(name: str, content: str | None, why: str, tmp_path: Path) -> None:
     if name == "empty":

@@ -5,11 +5,10 @@ of the op is cudnn_rnn_ops.cc's. x is [time, batch, in] and a state [layers * di
 time_major, x is [batch, time, in] and a state [batch, layers * directions, units]. A row's steps from its length on put
 out zeros and leave its states; the direction that goes backwards begins at the last step that counts.
 
-The weights are one vector. Its order is the one in which Keras (`_standardize_cudnn_weights`) and MXNet
-(`FusedRNNCell.unpack_weights`) write it, and the regions of TensorFlow's own CudnnRNNParamsToCanonical: for each layer,
-and in it each direction, the matrices of x and then those of h; behind those of all layers, in the same order, two
-biases for each gate. The gates, and what a step computes, are those of the table of `cudnnRNNMode_t` in NVIDIA's
-documentation:
+The weights are one vector. Its order is the one in which Keras (`_standardize_cudnn_weights`) writes it, and that of
+the regions of TensorFlow's own CudnnRNNParamsToCanonical: for each layer, and in it each direction, the matrices of x
+and then those of h; behind those of all layers, in the same order, two biases for each gate. The gates, and what a step
+computes, are those of the table of `cudnnRNNMode_t` in NVIDIA's documentation:
 
     lstm: i, f, c, o   c' = f * c + i * tanh(..), h' = o * tanh(c')
     gru:  r, z, n      n = tanh(W x + bW + r * (R h + bR)), h' = (1 - z) * n + z * h

@@ -103,8 +103,7 @@ def test_one_step_an_iteration_is_the_loop_as_it_is() -> None:
     assert kinds(unrolled(1)) == ["ZerosLike", "While"]
 
 
-def test_two_steps_without_a_loop() -> None:
-    check_pass("unroll-loops", """
+TWO_STEPS = """
     main {
       input %h: float32[1,1]
       %i: int32[]; %y: float32[1,1] = tf.While(int32[] 0, %h) {'cond': @cond, 'body': @body}
@@ -123,7 +122,11 @@ def test_two_steps_without_a_loop() -> None:
       %p: float32[1,1] = tf.MatMul(%h, float32[1,1] [[0.5]])
       return %next, %p
     }
-    """, """
+    """
+
+
+def test_two_steps_without_a_loop() -> None:
+    check_pass("unroll-loops", TWO_STEPS, """
     main {
       input %h: float32[1,1]
       %next: int32[] = tf.AddV2(int32[] 0, int32[] 1)
@@ -136,26 +139,7 @@ def test_two_steps_without_a_loop() -> None:
 
 
 def test_no_loop_is_unrolled_against_the_users_will() -> None:
-    check_pass("unroll-loops", """
-    main {
-      input %h: float32[1,1]
-      %i: int32[]; %y: float32[1,1] = tf.While(int32[] 0, %h) {'cond': @cond, 'body': @body}
-      return %y
-    }
-    cond {
-      input %i: int32[]
-      input %h: float32[1,1]
-      %more: bool[] = tf.Less(%i, int32[] 2)
-      return %more
-    }
-    body {
-      input %i: int32[]
-      input %h: float32[1,1]
-      %next: int32[] = tf.AddV2(%i, int32[] 1)
-      %p: float32[1,1] = tf.MatMul(%h, float32[1,1] [[0.5]])
-      return %next, %p
-    }
-    """, unroll_policy=UnrollPolicy("loop"))
+    check_pass("unroll-loops", TWO_STEPS, unroll_policy=UnrollPolicy("loop"))
 
 
 def loops_of(steps: int, weights: np.ndarray) -> list[LoopForm]:
