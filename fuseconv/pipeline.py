@@ -99,7 +99,7 @@ IMPORT: Pipeline = (
     downcast_float64.when(lambda context: context.downcasts),
 )  # fmt: skip
 
-LEGALIZE_TF: Pipeline = (
+PREPARE_TF: Pipeline = (
     functionalize_control_flow, fold_default_branches, decompose_tensor_arrays,
     decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, freeze_variables, legalize_variables,
     legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random, eliminate_dead_variables,
@@ -143,7 +143,7 @@ QUANTIZE: Pipeline = (
 
 CONVERT: Pipeline = (
     Stage("load", IMPORT),
-    Stage("simplify", LEGALIZE_TF, "control flow", "its loop, branch, array or variable takes another form"),
+    Stage("simplify", PREPARE_TF, "control flow", "its loop, branch, array or variable takes another form"),
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
     Stage("lower", (insert_call_once, lower, *OPTIMIZE_TFL, check_ranks)),
     Stage("quantize", QUANTIZE),

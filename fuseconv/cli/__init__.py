@@ -187,7 +187,7 @@ def verify(
     for name, several in (("tags", tags), ("inputs", inputs), ("outputs", outputs)):
         options[name] = _split(several)
 
-    from fuseconv.report.terminal import show_verification
+    from fuseconv.report.tables import show_verification
     from fuseconv.verify import verify as compare
 
     with terminal.progress() as update:
@@ -204,7 +204,7 @@ def fusions(terminal: Terminal, plugins: tuple[str, ...]) -> None:
     """List the fusions that are loaded, and where they come from."""
     from fuseconv.fuse.plugins import load_registry
     from fuseconv.report.listing import fusion_rows
-    from fuseconv.report.terminal import show_fusions
+    from fuseconv.report.tables import show_fusions
 
     rows = fusion_rows(load_registry(plugins))
     terminal.result({"fusions": rows}, lambda out: show_fusions(out, rows))
@@ -220,7 +220,7 @@ def passes(terminal: Terminal, plugins: tuple[str, ...]) -> None:
     from fuseconv.fuse.plugins import load_registry
     from fuseconv.pass_manager import insert, pass_rows
     from fuseconv.pipeline import CONVERT
-    from fuseconv.report.terminal import show_passes
+    from fuseconv.report.tables import show_passes
 
     rows = pass_rows(reduce(insert, load_registry(plugins).passes, CONVERT))
     terminal.result({"passes": rows}, lambda out: show_passes(out, rows))
@@ -240,7 +240,7 @@ def ops(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...]) ->
     from fuseconv.fuse.plugins import load_registry
     from fuseconv.lower.engine.coverage import known_ops
     from fuseconv.report.listing import rule_rows
-    from fuseconv.report.terminal import show_rules
+    from fuseconv.report.tables import show_rules
 
     rows = known_ops(rule_rows(load_registry(plugins)))
     unknown = [name for name in names if not any(fnmatchcase(row["op"], name) for row in rows)]

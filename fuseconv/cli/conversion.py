@@ -14,7 +14,7 @@ from fuseconv.errors import FuseconvError, InputError, UnsupportedError, Verific
 from fuseconv.quantize import TOLERANCES
 from fuseconv.report.json import dumps, to_json
 from fuseconv.report.records import Report
-from fuseconv.report.terminal import show_conversion, show_verification
+from fuseconv.report.tables import show_conversion, show_verification
 from fuseconv.write.output_file import atomic_write, resolve, temporary_path
 
 if TYPE_CHECKING:

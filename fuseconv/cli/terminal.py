@@ -39,7 +39,7 @@ class Terminal:
         if self.json:
             self.answer(document | ({"error": error_entry(failure)} if failure else {}))
         elif not self.quiet and sys.stdout is not None:
-            from fuseconv.report.terminal import text
+            from fuseconv.report.tables import text
 
             click.echo(text(show, sys.stdout), nl=False)
         if failure:
@@ -60,7 +60,7 @@ class Terminal:
         if self.quiet or sys.stderr is None or not sys.stderr.isatty():
             yield lambda stage: None
             return
-        from fuseconv.report.terminal import progress
+        from fuseconv.report.tables import progress
 
         with progress(sys.stderr) as update:
             yield update
@@ -76,7 +76,7 @@ class Terminal:
             self.answer(failure_document(error))
         say("error", entry["message"])
         if isinstance(error, UnsupportedError) and sys.stderr is not None:
-            from fuseconv.report.terminal import show_unsupported, text
+            from fuseconv.report.tables import show_unsupported, text
 
             click.echo(text(lambda out: show_unsupported(out, error.ops, self.verbose), sys.stderr), err=True, nl=False)
         return entry["exit_code"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from fuseconv.report.terminal import escape_controls, line, shape_text, size, table
+from fuseconv.report.tables import escape_controls, line, shape_text, size, table
 
 _FEW = 60  # ops: as many are listed without being asked for
 # What an option says that was left alone; an option at another value is shown.

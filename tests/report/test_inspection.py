@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from fuseconv.report.inspection import show_inspection
-from fuseconv.report.terminal import text
+from fuseconv.report.tables import text
 
 
 def tensor(name: str, type: str, shape: list[int], **more: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def check_ranks(module: Module, report: Report) -> None:
         for op in graph.ops:
             why = rank_excess(op)
             if why:
-                report.record("unsupported", "check ranks", op.sources, why=why)
+                report.record("unsupported", "check-ranks", op.sources, why=why)
                 refused.append((op, why))
     if refused:
         raise unsupported(refused)

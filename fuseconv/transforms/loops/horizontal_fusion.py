@@ -174,7 +174,7 @@ class _Fuser:
         kept: list[Op] = []
         for op in reversed(self.graph.ops):
             if op.kind in TAKES and not any(result.uses for result in op.results):
-                self.report.removed(op, "join parts", "what it took apart is used as a whole, or in larger parts")
+                self.report.removed(op, "horizontal-fusion", "what it took apart is used whole, or in larger parts")
                 detach(op)
             else:
                 kept.append(op)

@@ -223,6 +223,6 @@ def _drop_readers_of(loop: LoopForm, needed: set[Value], acting: set[Op], report
         if op in acting or any(result in needed for result in op.results):
             kept.append(op)
         else:
-            report.removed(op, "trim loops", "only variables that nobody reads need it")
+            report.removed(op, "reduce-while-operands", "only variables that nobody reads need it")
             detach(op)
     loop.body.ops = kept

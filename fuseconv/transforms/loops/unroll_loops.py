@@ -24,7 +24,7 @@ from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 
-_RULE = "unroll"
+_RULE = "unroll-loops"
 # How many steps of a loop, of this number, are one iteration; all of them: it becomes no loop.
 Choose = Callable[[LoopForm, int], int]
 

@@ -14,7 +14,7 @@ from fuseconv.transforms.rnn.outline import Outline
 from fuseconv.transforms.rnn.recurrence import NotALoop, classify
 from fuseconv.transforms.rnn.reroll import reroll_loops
 
-_RULE = "raise_loops"
+_RULE = "raise-rnn-loops"
 
 
 def raise_loops(module: Module, report: Report) -> None:

@@ -37,7 +37,7 @@ _STATES = {
     },
     "tfl.BIDIRECTIONAL_SEQUENCE_RNN": {4: _State(0), 8: _State(1, True)},
 }  # fmt: skip
-_RULE = "rnn_state"
+_RULE = "persist-states"
 
 
 @module_pass("persist-states")

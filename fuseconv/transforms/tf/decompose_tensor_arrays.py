@@ -41,7 +41,7 @@ def decompose_tensor_arrays(module: Module, report: Report) -> None:
         if op.kind == _MAKER:
             replace_uses(op.results[1], _reserve(tf, op))
         elif op.kind == _CLOSE:
-            report.removed(op, "tensor arrays", "a list needs no closing")
+            report.removed(op, "decompose-tensor-arrays", "a list needs no closing")
             return []
         elif op in grows:
             return [_REWRITES[op.kind](tf, op, grows[op], *op.operands[1:])]

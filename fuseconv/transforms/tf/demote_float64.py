@@ -67,7 +67,7 @@ def demote_float64(module: Module, report: Report) -> bool:
                 return None
             trial.keep()
         if not trial.ops:
-            report.removed(op, "float64", "it makes a number what it was")
+            report.removed(op, "demote-float64", "it makes a number what it was")
         out += trial.ops
         return [made]
 

@@ -43,7 +43,7 @@ def eliminate_dead_variables(module: Module, report: Report) -> None:
     for graph in {id(signature.graph): signature.graph for signature in module.signatures}.values():
         gone = {op for op in graph.ops if targets.get(op) in dead}
         for op in gone:
-            report.removed(op, "dead state", f"what the variable {targets[op]} holds reaches no result")
+            report.removed(op, "eliminate-dead-variables", f"what the variable {targets[op]} holds reaches no result")
         erase_ops(graph, gone)
 
 

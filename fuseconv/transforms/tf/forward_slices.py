@@ -102,7 +102,7 @@ class _Forwarder:
         while named and entries[named - 1] == WHOLE:
             named -= 1
         if not named:
-            self.report.removed(op, "forward_slices", f"it takes all of {x.name}")
+            self.report.removed(op, "forward-slices", f"it takes all of {x.name}")
             return x
         begins, ends, strides, masks = SliceSpec(tuple(entries[:named])).operands()
         tf = TfBuilder(out, op)

@@ -74,10 +74,10 @@ def _freeze_op(
     if value is None:
         value = frozen[name] = _constant(module.variables.get(name), name)
     if op.kind == "tf.ReadVariableOp" or op.kind in _REFERENCES:
-        report.record("folded", "freeze", op.sources, why="its variable is never written")
+        report.record("folded", "freeze-variables", op.sources, why="its variable is never written")
         return [value]
     if op.kind in ("tf.VarIsInitializedOp", "tf.IsVariableInitialized"):
-        report.record("folded", "freeze", op.sources, why="its variable has its value from the checkpoint")
+        report.record("folded", "freeze-variables", op.sources, why="its variable has its value from the checkpoint")
         return [constant(True, op.result.dtype, op.name)]
     _read_constant(op, value)
     return None

@@ -291,7 +291,7 @@ class _Loops(_Outliner):
             replace_uses(op.result, made.results[index])
         self.frames[made] = frame[:-1]
         self.graph.ops.insert(self.graph.ops.index(inside[0]), made)
-        self.drop([*inside, *(op for op, _ in exits)], "functionalise")
+        self.drop([*inside, *(op for op, _ in exits)], "functionalize-control-flow")
 
 
 class _BranchCopy(_Copy):
@@ -400,7 +400,7 @@ class _Branches(_Outliner):
                 self.give_index(merge, condition, emitted)
         place = self.graph.ops.index(merges[0])
         self.graph.ops[place:place] = emitted
-        self.drop(gone, "functionalise")
+        self.drop(gone, "functionalize-control-flow")
 
     def operand(self, merge: Op, side: int) -> Value:
         """Return what a merge takes from a side of its branch."""

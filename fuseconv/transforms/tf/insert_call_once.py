@@ -53,7 +53,7 @@ def insert_call_once(module: Module, report: Report) -> bool:
         made: list[Op] = []
         Builder(made, function.name, sources).call_once(init_subgraph_index=initializer)
         signature.graph.ops[:0] = made
-    report.record("lowered", "state", sources, ["CALL_ONCE"], "what they hold is set before the first run")
+    report.record("lowered", "insert-call-once", sources, ["CALL_ONCE"], "what they hold is set before the first run")
     return True
 
 

@@ -33,7 +33,7 @@ def legalize_hash_tables(module: Module, report: Report) -> None:
         if table is None:
             return None
         if "Size" in op.type:
-            report.record("folded", "state", op.sources, why="the model says what the table holds")
+            report.record("folded", "legalize-hash-tables", op.sources, why="the model says what the table holds")
             return [_size(table)]
         return [_Lookup(TfBuilder(out, op), table, module).find(*op.operands[1:])]
 

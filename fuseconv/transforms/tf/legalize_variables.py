@@ -51,7 +51,7 @@ def legalize_variables(module: Module, report: Report) -> None:
         filled = tables.get(handle, set()) if handle is not None and op.kind in TABLE_IMPORTS else set()
         variable = module.variables.get(next(iter(names))) if len(names) == 1 else None
         if len(filled) == 1 and module.tables[next(iter(filled))].keys is not None:
-            report.removed(op, "state", "the table is filled before the first run")
+            report.removed(op, "legalize-variables", "the table is filled before the first run")
             return []
         return None if variable is None else _on_variable(op, variable, out, report)
 
@@ -137,7 +137,7 @@ def _on_variable(op: Op, variable: Variable, out: list[Op], report: Report) -> l
         op.result.shape = variable.shape
         return None
     if op.kind == "tf.VarIsInitializedOp" and variable.data is not None:
-        report.record("folded", "state", op.sources, why=f"the variable {variable.name} has a value from the start")
+        report.record("folded", "legalize-variables", op.sources, why=f"the variable {variable.name} has a first value")
         return [constant(True, op.result.dtype, op.name)]
     if op.kind in _UPDATES and not op.attrs.keys() - _IRRELEVANT:
         value = _read(tf, handle, variable)

@@ -129,7 +129,7 @@ def _rewrite(module: Module, lists: list[TensorList], report: Report) -> None:
             count = len(out)
             results = _rewritten(TfBuilder(out, op), op, made[op], graph)
             if len(out) == count:
-                report.removed(op, "tensor lists", "the list is a tensor")
+                report.removed(op, "lower-tensor-lists", "the list is a tensor")
             return results
 
         rewrite_ops(graph, kinds, rewrite)

@@ -53,7 +53,7 @@ class _Numbers:
                 same = self.untouched(op)
                 if same is not None:
                     replace_uses(op.result, same)
-                    self.report.removed(op, "uniform", "its other operands hold a number that changes nothing")
+                    self.report.removed(op, "propagate-splats", "its other operands hold a number that changes nothing")
                     detach(op)
                     changed = True
                     continue

@@ -142,7 +142,7 @@ def _prune_loop(op: Op, module: Module, report: Report) -> None:
         ops = {made[i].op for i in dropped}
         makers = {each for each in ops if each is not None and not any(r.uses for r in each.results)}
         for maker in makers:
-            report.removed(maker, "trim loops", "another variable of the loop is the same")
+            report.removed(maker, "simplify-control-flow", "another variable of the loop is the same")
         erase_ops(body, makers)
 
 
@@ -173,7 +173,7 @@ def take_branch(op: Op, out: list[Op], module: Module, report: Report) -> list[V
     taken = bool(condition.size) if condition.ndim else bool(condition)  # type: ignore[union-attr]
     name = "then_branch" if taken else "else_branch"
     reference: FuncRef = op.attrs[name]
-    report.removed(op, "constant branch", f"its condition is constant; {reference.name} stands in its place")
+    report.removed(op, "simplify-control-flow", f"its condition is constant; {reference.name} stands in its place")
     return move_body(module.functions[reference.name], op.operands[1:], out)
 
 

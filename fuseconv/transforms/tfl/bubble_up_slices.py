@@ -164,7 +164,7 @@ class _SliceMover:
         dimension."""
         source: Value = op.operands[0]  # type: ignore[assignment]
         if not op.attrs.get("shrink_axis_mask") or _reads_rows(op.result, part):
-            report.removed(op, "take_early", "what it takes is all that is computed")
+            report.removed(op, "bubble-up-slices", "what it takes is all that is computed")
             replace_uses(op.result, source)
             detach(op)
             self.erased.add(op)

@@ -218,7 +218,7 @@ class _Groups:
             replace_uses_except(value, back, {*value.uses} - {*others})
 
     def _remove(self, op: Op) -> None:
-        self.report.removed(op, "move_outwards", "what is around it is computed in another form")
+        self.report.removed(op, "optimize-layout", "what is around it is computed in another form")
         detach(op)
         self.gone.add(op)
 

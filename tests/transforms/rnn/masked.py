@@ -44,4 +44,4 @@ def check_loop(fn: Any, *specs: Any, inputs: Any = draw) -> list[str]:
     """Asserts that a model holds no fused op, and computes what it should; returns the reasons."""
     converted = check(fn, *specs, inputs=inputs, batches=BATCHES, static=False)
     assert not FUSED & set(converted.ops), converted.ops
-    return [record.why for record in converted.report.records if record.rule == "raise_loops"]
+    return [record.why for record in converted.report.records if record.rule == "raise-rnn-loops"]

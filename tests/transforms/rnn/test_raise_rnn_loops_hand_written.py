@@ -259,4 +259,4 @@ def test_all_cell_states_of_a_scan(part: slice) -> None:
 
     converted = check(scan, DYNAMIC, static=False)
     assert LSTM not in converted.ops
-    assert converted.refused["raise_loops"].startswith("the cell states of all steps are read")
+    assert converted.refused["raise-rnn-loops"].startswith("the cell states of all steps are read")

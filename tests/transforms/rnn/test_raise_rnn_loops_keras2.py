@@ -62,5 +62,5 @@ def test_simple_rnn(options: dict[str, Any]) -> None:
 def test_a_recurrent_activation_that_the_kernel_lacks(activation: str) -> None:
     converted = check(_built(layers.LSTM(UNITS, recurrent_activation=activation)), DYNAMIC, static=False)
     assert LSTM not in converted.ops
-    reasons = [record.why for record in converted.report.records if record.rule == "raise_loops"]
+    reasons = [record.why for record in converted.report.records if record.rule == "raise-rnn-loops"]
     assert reasons == [f"the recurrent activation is {activation}, which TFLite's LSTM lacks"]

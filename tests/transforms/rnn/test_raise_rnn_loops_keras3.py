@@ -140,7 +140,7 @@ def test_time_distributed_dense_behind_it() -> None:
 def test_a_recurrent_activation_that_the_kernel_lacks(activation: str) -> None:
     converted = check(_built(keras.layers.LSTM(UNITS, recurrent_activation=activation)), STATIC_TIME, static=False)
     assert LSTM not in converted.ops
-    reasons = [record.why for record in converted.report.records if record.rule == "raise_loops"]
+    reasons = [record.why for record in converted.report.records if record.rule == "raise-rnn-loops"]
     assert reasons == [f"the recurrent activation is {activation}, which TFLite's LSTM lacks"]
 
 
@@ -164,4 +164,4 @@ def test_files(how: str, tmp_path: Path) -> None:
 def test_states_of_half_precision_are_rounded_at_each_step(layer: Any) -> None:
     converted = check(_built(layer(UNITS, dtype="mixed_float16"), time=4), tf.TensorSpec([None, 4, IN]), atol=4e-3)
     assert not [op for op in converted.ops if "SEQUENCE" in op]
-    assert "float16" in converted.refused["raise_loops"]
+    assert "float16" in converted.refused["raise-rnn-loops"]

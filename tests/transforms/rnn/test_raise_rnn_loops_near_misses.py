@@ -130,6 +130,6 @@ def test_simple_rnn(name: str) -> None:
 
 
 def _assert_reason(converted, why: str) -> None:
-    reasons = [record.why for record in converted.report.records if record.rule == "raise_loops"]
+    reasons = [record.why for record in converted.report.records if record.rule == "raise-rnn-loops"]
     assert reasons
     assert any(re.search(why, reason) for reason in reasons), reasons

@@ -87,7 +87,7 @@ def test_bidirectional_dynamic_rnn() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_a_gru_is_left_with_a_reason() -> None:
     converted = check(function_of(_dynamic(lambda: cells.GRUCell(UNITS)), SHAPE), SPEC, static=False)
-    reasons = [record.why for record in converted.report.records if record.rule == "raise_loops"]
+    reasons = [record.why for record in converted.report.records if record.rule == "raise-rnn-loops"]
     assert reasons == ["the state is let through by gates, as a GRU's is, for which TFLite has no kernel"]
 
 

@@ -8,13 +8,13 @@ import pytest
 from rich.console import Console
 
 from fuseconv.ir.graph import Op
-from fuseconv.report import terminal
+from fuseconv.report import tables
 from fuseconv.report.records import Report
 from tests.report.test_json import a_report
 
 
 def plain(show, *args, **options) -> str:
-    return terminal.text(lambda out: show(out, *args, **options), io.StringIO())
+    return tables.text(lambda out: show(out, *args, **options), io.StringIO())
 
 
 class Screen(io.StringIO):
@@ -73,11 +73,11 @@ Allowed   1e-06 + 0.0001 of the largest expected value
 
 
 def test_a_conversion() -> None:
-    assert plain(terminal.show_conversion, a_report()) == CONVERSION
+    assert plain(tables.show_conversion, a_report()) == CONVERSION
 
 
 def test_a_conversion_with_every_detail() -> None:
-    assert plain(terminal.show_conversion, a_report(), verbose=True) == VERBOSE
+    assert plain(tables.show_conversion, a_report(), verbose=True) == VERBOSE
 
 
 def test_what_is_quantized() -> None:
@@ -86,14 +86,14 @@ def test_what_is_quantized() -> None:
     report.quantize(op, "b", "float32", 40, 40, "it is \x1bsmall")
     report.quantize(op, "", "int8")
     quantized = "1 int8 constants · 1 float32 constants · 1 int8 ops, 3.0 kB saved  (float: 1: it is \\x1bsmall)"
-    assert f"Quantized {quantized}\n" in plain(terminal.show_conversion, report)
+    assert f"Quantized {quantized}\n" in plain(tables.show_conversion, report)
 
 
 def test_what_is_removed_adds_up_to_the_total() -> None:
     report = a_report()
     (removed,) = (record for record in report.records if record.kind == "removed")
     report.record("removed", "dead code", [*removed.sources[:1], "dense/MatMul"])
-    shown = plain(terminal.show_conversion, report)
+    shown = plain(tables.show_conversion, report)
     assert "Removed   1 dead code · 1 identity\n" in shown
     assert "2 removed" in shown
 
@@ -103,9 +103,9 @@ def test_unsupported_ops() -> None:
         ("Betainc", ["head/Betainc"], "no rule lowers this op"),
         ("Cholesky", [f"c/{n}" for n in range(9)], "no rule lowers this op"),
     ]
-    shown = plain(terminal.show_unsupported, ops)
+    shown = plain(tables.show_unsupported, ops)
     assert shown == UNSUPPORTED
-    assert "c/8" in plain(terminal.show_unsupported, ops, verbose=True)
+    assert "c/8" in plain(tables.show_unsupported, ops, verbose=True)
 
 
 def test_a_verification() -> None:
@@ -127,14 +127,14 @@ def test_a_verification() -> None:
              "passed": False, "why": "the shape [1, 5] instead of [1, 4]"},
         ],
     }  # fmt: skip
-    assert plain(terminal.show_verification, document) == VERIFICATION
+    assert plain(tables.show_verification, document) == VERIFICATION
 
 
 def test_names_from_a_model_cannot_command_the_terminal() -> None:
     report = a_report()
     report.record("fused", "conv", ["evil\x1b[2J\r[bold]name\u202e"], ["CONV_2D"])
     for stream in (io.StringIO(), Screen()):
-        shown = terminal.text(lambda out: terminal.show_conversion(out, report), stream)
+        shown = tables.text(lambda out: tables.show_conversion(out, report), stream)
         assert "\x1b[2J" not in shown and "\r" not in shown and "\u202e" not in shown
         assert "evil\\x1b[2J\\r[bold]name\\u202e" in shown
 
@@ -145,12 +145,12 @@ def test_colors_and_wrapping_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("NO_COLOR", raising=False)
 
     def show(out: Console) -> None:
-        terminal.show_unsupported(out, [("Betainc", ["n" * 90], "why")])
+        tables.show_unsupported(out, [("Betainc", ["n" * 90], "why")])
 
-    assert "\x1b[" not in terminal.text(show, io.StringIO())
-    assert "n" * 90 in terminal.text(show, io.StringIO())
-    assert "\x1b[" in terminal.text(show, Screen())
-    assert "n" * 90 not in terminal.text(show, Screen())
+    assert "\x1b[" not in tables.text(show, io.StringIO())
+    assert "n" * 90 in tables.text(show, io.StringIO())
+    assert "\x1b[" in tables.text(show, Screen())
+    assert "n" * 90 not in tables.text(show, Screen())
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_colors_and_wrapping_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch)
     [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (3_400_000, "3.4 MB"), (999_960, "1.0 MB"), (10**13, "10.0 TB")],
 )
 def test_sizes(count: int, text: str) -> None:
-    assert terminal.size(count) == text
+    assert tables.size(count) == text
 
 
 def test_what_was_switched_off_is_one_row():
     report = Report("model")
     for number in range(9):
         report.record("refused", f"fusion{number}", (), why="it was switched off")
-    shown = plain(terminal.show_conversion, report)
+    shown = plain(tables.show_conversion, report)
     assert shown.count("it was switched off") == 1 and "and" in shown
-    assert "fusion8" in plain(terminal.show_conversion, report, verbose=True)
+    assert "fusion8" in plain(tables.show_conversion, report, verbose=True)
