@@ -89,6 +89,7 @@ class _Watcher:
     def __init__(self, own: list[str], installed: list[str]) -> None:
         self.own = own
         self.installed = installed
+        self.searched = {os.path.realpath(path) for path in sys.path}  # an import lists one again that has changed
 
     def judge(self, event: str, args: tuple[Any, ...]) -> str:
         """What is wrong with an event, or ""."""
@@ -115,6 +116,8 @@ class _Watcher:
             if not isinstance(path, str):  # a descriptor, or the current directory
                 continue
             real = os.path.realpath(path)
+            if event == "os.listdir" and real in self.searched:
+                continue
             writes = event not in ("open", "os.listdir", "os.scandir", "ctypes.dlopen") or (
                 event == "open" and isinstance(args[2], int) and bool(args[2] & (os.O_WRONLY | os.O_RDWR))
             )
