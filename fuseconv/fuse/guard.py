@@ -12,7 +12,7 @@ import numpy as np
 from fuseconv.errors import module_error
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Op
-from fuseconv.ir.signature import OpFunction, op_function
+from fuseconv.ir.op_function import OpFunction, op_function
 from fuseconv.tf.folders.registry import Declined
 from fuseconv.tf.operands import UnknownShape
 

@@ -43,7 +43,7 @@ from fuseconv.fuse.pattern_terms import (
     subterms,
 )  # fmt: skip
 from fuseconv.ir.graph import Op, Value
-from fuseconv.ir.signature import IRRELEVANT
+from fuseconv.ir.op_function import IRRELEVANT
 from fuseconv.tf.traits import ADDS
 from fuseconv.tfl.builder import TABLE
 

@@ -12,8 +12,8 @@ from typing import Any
 from fuseconv.errors import InputError
 from fuseconv.fuse.guard import folder, shape_function
 from fuseconv.fuse.match import Fusion
+from fuseconv.ir.op_function import OpFunction, op_function
 from fuseconv.ir.op_table import OpTable
-from fuseconv.ir.signature import OpFunction, op_function
 from fuseconv.pass_manager import Pass
 from fuseconv.report.records import Report
 from fuseconv.tf import folders, shape_functions

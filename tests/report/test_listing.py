@@ -6,7 +6,7 @@ import functools
 from types import SimpleNamespace
 from typing import Any
 
-from fuseconv.ir.signature import op_function
+from fuseconv.ir.op_function import op_function
 from fuseconv.report.listing import builds, fusion_rows, fusion_table, rule_rows
 from tests.random_weights import randomize
 

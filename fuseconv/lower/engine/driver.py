@@ -12,8 +12,8 @@ from fuseconv.errors import ILL_FITTING, UnsupportedError, is_ours, module_error
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.op_function import OpFunction
 from fuseconv.ir.rewriter import Speculative
-from fuseconv.ir.signature import OpFunction
 from fuseconv.ir.types import COMPLEX128, FLOAT64
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.lower.engine.unsupported_ops import how_to_feed, unsupported_reason

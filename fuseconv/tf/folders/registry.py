@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fuseconv.ir.op_function import OpFunction, op_function
 from fuseconv.ir.op_table import OpTable, marks
-from fuseconv.ir.signature import OpFunction, op_function
 from fuseconv.ir.types import BFLOAT16, FLOAT16
 
 TABLE: OpTable[OpFunction] = OpTable("kernel", op_function)

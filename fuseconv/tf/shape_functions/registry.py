@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fuseconv.ir.dims import Shape
+from fuseconv.ir.op_function import OpFunction, op_function
 from fuseconv.ir.op_table import OpTable, marks
-from fuseconv.ir.signature import OpFunction, op_function
 
 # One shape, or one for each result; None for a result whose rank is not known.
 Shapes = Shape | Sequence[Shape | None] | None

@@ -11,8 +11,8 @@ from fuseconv.fuse.registry import Registry
 from fuseconv.ir import types
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import Op, Value
+from fuseconv.ir.op_function import OpFunction, op_function
 from fuseconv.ir.op_table import OpTable
-from fuseconv.ir.signature import OpFunction, op_function
 from fuseconv.tf import shape_functions
 from fuseconv.tf.shape_functions.registry import TABLE, infers
 

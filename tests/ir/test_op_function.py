@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fuseconv.ir.graph import Op, constant
-from fuseconv.ir.signature import op_function
+from fuseconv.ir.op_function import op_function
 
 
 def Pool(context: Any, x: Any, y: Any = None, *, ksize: int = 1) -> Any:
