@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 
@@ -62,7 +62,7 @@ def fuse_patterns(
 
 
 def report_unknown_ops(
-    module: Module, fusions: Iterable[Fusion], rules: Iterable[str], names: Callable[[], Iterable[str]],
+    module: Module, fusions: Iterable[Fusion], rules: Container[str], names: Callable[[], Iterable[str]],
     report: Report, explain: bool,
 ) -> None:
     """Warn of ops in patterns that look misspelled, since such a pattern matches nothing, in silence: ops without
@@ -71,7 +71,7 @@ def report_unknown_ops(
     The op of a model that is not converted now is no mistake: what resembles no op of TensorFlow's is only recorded,
     if the report is to explain."""
     for fusion in fusions:
-        for kind in sorted(fusion.tf_types.difference(rules)):
+        for kind in sorted([kind for kind in fusion.tf_types if kind not in rules]):
             theirs = {name.lower(): name for name in names()}
             if kind in {*names(), *(op.type for graph in module.graphs() for op in graph.ops)}:
                 continue
