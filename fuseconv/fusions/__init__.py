@@ -35,6 +35,7 @@ from fuseconv.fusions import (
     leaky_relu,
     lerp,
     lingvo_lstm,
+    log1p_exp,
     lstm,
     masked_recurrent,
     max_unpooling,
@@ -55,8 +56,8 @@ from fuseconv.fusions import (
 
 MODULES = (
     lstm, rnn, bidirectional, masked_recurrent, indy_lstm, lingvo_lstm, embedding_lookup, non_max_suppression_padded,
-    detection_postprocess, max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, mish, relu_n,
-    leaky_relu, l2_normalization, softmax, simplify_layer_norm, square, fold_full_mask, conv_to_space_to_depth,
+    detection_postprocess, max_unpooling, dense_image_warp, tftext, fusable_op, gelu, hard_swish, mish, log1p_exp,
+    relu_n, leaky_relu, l2_normalization, softmax, simplify_layer_norm, square, fold_full_mask, conv_to_space_to_depth,
     grouped_conv, fold_into_linear, fold_before_linear, hoist_above_reshape, reassociate_constants,
     combine_negation, fold_padding, dilated_conv, fold_dense_reshape, lerp, fold_reductions,
     affine_to_depthwise_conv, concat_to_pad, fold_cast_pairs, attention_mask, transpose_conv_to_depth_to_space,

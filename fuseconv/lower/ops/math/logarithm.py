@@ -89,9 +89,5 @@ def Atanh(tfl, x):
 def log1p(tfl: Lowering, x: Value) -> Value:
     """Return log(1 + x) of float32."""
     far = tfl.greater(tfl.abs_(x), _NEAR)
-    return select(tfl, far, tfl.log(tfl.add(x, 1.0)), log1p_near(tfl, x))
-
-
-def log1p_near(tfl: Lowering, x: Value) -> Value:
-    """Return log(1 + x) of float32 from -1/2 to 1: no LOG, but a quotient and a polynomial."""
-    return odd_polynomial(tfl, tfl.div(x, tfl.add(x, 2.0)), _TWICE_ARTANH)
+    near = odd_polynomial(tfl, tfl.div(x, tfl.add(x, 2.0)), _TWICE_ARTANH)
+    return select(tfl, far, tfl.log(tfl.add(x, 1.0)), near)

@@ -10,12 +10,12 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.ops.math.logarithm import log1p_near
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, reshape, shape_of
 from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.kernel_limits import RANK, TYPES
+from fuseconv.tfl.softplus import softplus
 
 
 @lowers
@@ -113,7 +113,7 @@ def CumulativeLogsumexp(tfl, x, axis, *, exclusive=False, reverse=False):
     def combined(tfl: Lowering, total: Value, other: Value) -> Value:
         larger = tfl.maximum(total, other)
         distance = tfl.sub(tfl.minimum(total, other), larger)
-        return tfl.add(larger, log1p_near(tfl, tfl.exp(distance)))
+        return tfl.add(larger, softplus(tfl, distance, positive=False))
 
     total = _prefix_scan(tfl, tfl.maximum(x, nothing), axis, combined, nothing, exclusive, reverse)
     return select(tfl, tfl.less_equal(total, nothing), -np.inf, total)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fuseconv.ir import types
-from fuseconv.lower.ops.math.logarithm import log1p_near
 from fuseconv.lower.rules import lowers
 from fuseconv.lower.support.legalize_operands import elementwise
 from fuseconv.lower.support.merged_dims import along_last
 from fuseconv.lower.support.type_promotion import HALVES, cast, in_float32
+from fuseconv.tfl.softplus import softplus
 
 _SELU_SCALE = 1.0507009873554805
 _SELU_ALPHA = 1.6732632423543772
@@ -53,9 +53,8 @@ def Selu(tfl, x):
 @lowers
 @in_float32
 def Softplus(tfl, x):
-    """max(x, 0) + log(1 + exp(-|x|)), which does not overflow as log(1 + exp(x)) does, nor vanish where x is far below
-    0."""
-    return tfl.add(tfl.relu(x), log1p_near(tfl, tfl.exp(tfl.neg(tfl.abs_(x)))))
+    """LOG of 1 + exp(x), and what that has lost where x is far below 0; x itself from 20."""
+    return softplus(tfl, x)
 
 
 @lowers
