@@ -40,8 +40,8 @@ def NonMaxSuppressionV2(tfl, boxes, scores, max_output_size, iou_threshold):
 @lowers
 def NonMaxSuppressionV3(tfl, boxes, scores, max_output_size, iou_threshold, score_threshold):
     """NON_MAX_SUPPRESSION_V4, cut to the boxes that there are."""
-    indices, count = NonMaxSuppressionV4(tfl, boxes, scores, max_output_size, iou_threshold, score_threshold)
-    return _first(tfl, indices, count)
+    operands = _floats(tfl, boxes, scores, iou_threshold, score_threshold)
+    return _first(tfl, *_ranked(tfl, operands[0], operands[1], max_output_size, *operands[2:]))[0]
 
 
 @lowers
@@ -50,10 +50,8 @@ def NonMaxSuppressionV4(
 ):
     """NON_MAX_SUPPRESSION_V4; cut to the boxes that there are unless it is to be padded."""
     boxes, scores, iou_threshold, score_threshold = _floats(tfl, boxes, scores, iou_threshold, score_threshold)
-    indices, count = _selected(tfl, boxes, scores, max_output_size, iou_threshold, score_threshold)
-    if pad_to_max_output_size or tfl.source.type != "NonMaxSuppressionV4":
-        return [indices, count]
-    return [_first(tfl, indices, count), count]
+    found = _ranked(tfl, boxes, scores, max_output_size, iou_threshold, score_threshold)
+    return list(_padded(tfl, *found) if pad_to_max_output_size else _first(tfl, *found))
 
 
 @lowers
@@ -64,23 +62,24 @@ def NonMaxSuppressionV5(
     """NON_MAX_SUPPRESSION_V4 where the sigma is 0, else NON_MAX_SUPPRESSION_V5 (which selects one of several equal
     boxes); cut to the boxes that there are unless it is to be padded."""
     sigma = float(constant_of(soft_nms_sigma, "soft_nms_sigma").reshape(()))
-    operands = _floats(tfl, boxes, scores, iou_threshold, score_threshold)
-    boxes, wide, iou_threshold, score_threshold = operands
+    boxes, wide, *limits = _floats(tfl, boxes, scores, iou_threshold, score_threshold)
     if sigma:
         # TensorFlow only lowers scores then. The kernel must drop what it has taken, which overlaps with itself.
         limit = scalar(1.0, types.FLOAT32)
         best = _size(tfl, max_output_size)
         soft = scalar(sigma, types.FLOAT32)
         indices, chosen, count = tfl.non_max_suppression_v5(
-            _with_areas(tfl, boxes), wide, best, limit, score_threshold, soft
+            _with_areas(tfl, boxes), wide, best, limit, limits[1], soft
         )
+        if not pad_to_max_output_size:
+            indices, chosen = _cut(tfl, indices, count), _cut(tfl, chosen, count)
     else:
-        indices, count = _selected(tfl, boxes, wide, max_output_size, iou_threshold, score_threshold)
-        chosen = select(tfl, _selection_mask(tfl, indices, count), tfl.gather(wide, indices, axis=0), 0)
-    chosen = cast(tfl, chosen, scores.dtype)
-    if pad_to_max_output_size:
-        return [indices, chosen, count]
-    return [_first(tfl, indices, count), _first(tfl, chosen, count), count]
+        found = _ranked(tfl, boxes, wide, max_output_size, *limits)
+        indices, count = _padded(tfl, *found) if pad_to_max_output_size else _first(tfl, *found)
+        chosen = tfl.gather(wide, indices, axis=0)
+        if pad_to_max_output_size:
+            chosen = select(tfl, _selection_mask(tfl, indices, count), chosen, 0)
+    return [indices, cast(tfl, chosen, scores.dtype), count]
 
 
 @lowers
@@ -154,7 +153,7 @@ def _of_class(
     group = 0 if shape_of(boxes)[1] == 1 else at
     own = tfl.strided_slice(boxes, [0, group, 0], [0, group + 1, 0], [1] * 3, end_mask=0b101, shrink_axis_mask=0b010)
     its = tfl.strided_slice(scores, [0, at], [0, at + 1], [1] * 2, end_mask=0b01, shrink_axis_mask=0b10)
-    indices, count = _selected(tfl, own, its, scalar(each, types.INT32), iou, least)
+    indices, count = _padded(tfl, *_ranked(tfl, own, its, scalar(each, types.INT32), iou, least))
     chosen = select(tfl, _selection_mask(tfl, indices, count), tfl.gather(its, indices, axis=0), -np.inf)
     return tfl.gather(own, indices, axis=0), chosen, count
 
@@ -184,10 +183,11 @@ def _floats(tfl: Lowering, *operands: Value) -> list[Value]:
     return [cast(tfl, x, types.FLOAT32) for x in operands]
 
 
-def _selected(
+def _ranked(
     tfl: Lowering, boxes: Value, scores: Value, most: Value, iou: Value, least: Value
-) -> tuple[Value, Value]:
-    """Return the indices of the boxes, padded with 0, and how many they are."""
+) -> tuple[Value, Value, Value]:
+    """Return the order of the boxes by their scores, the places in it of those that are selected, padded with 0, and
+    how many they are."""
     known = float(iou.data) if iou.data is not None else None
     require(known is None or 0 <= known <= 1, f"an iou_threshold of {known} is not between 0 and 1")
     limit, apart = _next_float(tfl, iou), None
@@ -201,8 +201,17 @@ def _selected(
     ranks = select(tfl, tfl.greater(best, least), ranks, 0)
     corners = _with_areas(tfl, tfl.gather(boxes, order, axis=0), apart)
     nothing = scalar(0, types.FLOAT32)
-    places, count = tfl.non_max_suppression_v4(corners, ranks, _size(tfl, most), limit, nothing)
+    return order, *tfl.non_max_suppression_v4(corners, ranks, _size(tfl, most), limit, nothing)
+
+
+def _padded(tfl: Lowering, order: Value, places: Value, count: Value) -> tuple[Value, Value]:
+    """Return the indices of the boxes that are selected, padded with 0, and how many they are."""
     return select(tfl, _selection_mask(tfl, places, count), tfl.gather(order, places, axis=0), 0), count
+
+
+def _first(tfl: Lowering, order: Value, places: Value, count: Value) -> tuple[Value, Value]:
+    """Return the indices of the boxes that are selected, and how many they are."""
+    return tfl.gather(order, _cut(tfl, places, count), axis=0), count
 
 
 def _size(tfl: Lowering, most: Value) -> Value:
@@ -230,5 +239,5 @@ def _selection_mask(tfl: Lowering, indices: Value, count: Value) -> Value:
     return tfl.less(iota(tfl, shape_of(indices, 1)[0], indices), count)
 
 
-def _first(tfl: Lowering, x: Value, count: Value) -> Value:
+def _cut(tfl: Lowering, x: Value, count: Value) -> Value:
     return tfl.slice_(x, [0], reshape(tfl, count, (1,)))
