@@ -40,6 +40,7 @@ from fuseconv.transforms.tf.fold_default_branches import fold_default_branches
 from fuseconv.transforms.tf.forward_slices import forward_slices
 from fuseconv.transforms.tf.freeze_variables import freeze_variables
 from fuseconv.transforms.tf.functionalize_control_flow import functionalize_control_flow
+from fuseconv.transforms.tf.infer_input_ranks import infer_input_ranks
 from fuseconv.transforms.tf.infer_list_elements import infer_list_elements
 from fuseconv.transforms.tf.inline import inline_all, inline_composites, inline_functions
 from fuseconv.transforms.tf.insert_call_once import insert_call_once
@@ -100,7 +101,7 @@ IMPORT: Pipeline = (
 )  # fmt: skip
 
 PREPARE_TF: Pipeline = (
-    functionalize_control_flow, fold_default_branches, decompose_tensor_arrays,
+    functionalize_control_flow, infer_input_ranks, fold_default_branches, decompose_tensor_arrays,
     decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, freeze_variables, legalize_variables,
     legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random, eliminate_dead_variables,
     Repeat(CLEANUP, until=_no_constant_branch), decompose_cudnn_rnn, demote_float64, bucketize_step_functions,

@@ -35,18 +35,29 @@ _DECIDING = frozenset({"axis", "batch_dims", "data_format"})
 
 def misfit(op: Op) -> str:
     """Return why the rank of an operand of a TF op is not allowed, naming the operand; empty if all are allowed."""
-    fields = _table().get(op.type)
-    if fields is None or (op.attrs and not _DECIDING.isdisjoint(op.attrs)):
-        return ""
-    if _SEVERAL in fields:
-        at = fields.index(_SEVERAL)
-        fields = (*fields[:at], *[None] * (len(op.operands) - len(fields) + 1), *fields[at + 1 :])
-    for index, (field, operand) in enumerate(zip(fields, op.operands)):
+    for index, (field, operand) in enumerate(zip(_fields(op), op.operands)):
         shape = None if field is None or operand is None else operand.shape
         if shape is not None and not _fits(shape, field):  # type: ignore[arg-type]
             sizes = ",".join(str(dim) if isinstance(dim, int) else "?" for dim in shape)
             return f"its operand {index} has the shape [{sizes}], which the op does not take"
     return ""
+
+
+def only_ranks(op: Op) -> list[int | None]:
+    """Return the only rank that each operand of a TF op may have; None where there are several, or none is known."""
+    ranks = [None if field is None else field[0] for field in _fields(op)]
+    return [next(iter(each)) if each is not None and len(each) == 1 else None for each in ranks]
+
+
+def _fields(op: Op) -> tuple[Any, ...]:
+    """Return what is known of each operand of an op; empty if nothing is."""
+    fields = _table().get(op.type)
+    if fields is None or (op.attrs and not _DECIDING.isdisjoint(op.attrs)):
+        return ()
+    if _SEVERAL in fields:
+        at = fields.index(_SEVERAL)
+        fields = (*fields[:at], *[None] * (len(op.operands) - len(fields) + 1), *fields[at + 1 :])
+    return fields
 
 
 def _fits(shape: Shape, field: tuple[frozenset[int], int | None]) -> bool:

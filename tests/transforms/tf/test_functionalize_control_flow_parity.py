@@ -317,3 +317,21 @@ def test_switches_that_never_merge_are_refused(tmp_path: Path) -> None:
         return tf.raw_ops.Switch(data=x, pred=tf.reduce_sum(x) > 0)[1]
 
     assert "no part of a loop or branch" in _refused(tmp_path, build)
+
+
+def test_scalars_of_no_declared_rank(tmp_path: Path) -> None:
+    """As frozen graphs of MTCNN have them: the least size of a face, the factor of scales, and thresholds."""
+
+    def build(x: tf.Tensor, least: tf.Tensor, factor: tf.Tensor, thresholds: tf.Tensor) -> Any:
+        def step(index: tf.Tensor, size: tf.Tensor, scores: tf.TensorArray) -> Any:
+            rows = tf.where(x[:, 0] * size > thresholds[0])
+            return index + 1, size * factor, scores.write(index, tf.gather_nd(x, rows) * size)
+
+        scores = tf.TensorArray(tf.float32, 0, dynamic_size=True, infer_shape=False)
+        *_, scores = v1.while_loop(lambda index, size, _: size >= 1.0, step, (0, 12.0 / least, scores))
+        rows = scores.concat()
+        return rows, tf.clip_by_value(rows[:, 1], thresholds[1], 1.0)
+
+    x = RNG.standard_normal((6, 3))
+    specs = [X, *[tf.TensorSpec(None)] * 3]
+    _check(tmp_path, build, specs, [x, 2.0, 0.5, [0.3, 0.1]], [x[::-1], 3.0, 0.6, [-0.3, 0.2, 1.0]])
