@@ -45,6 +45,9 @@ def misfit(op: Op) -> str:
 
 def only_ranks(op: Op) -> list[int | None]:
     """Return the only rank that each operand of a TF op may have; None where there are several, or none is known."""
+    if op.kind == "tf.Einsum":
+        terms = str(op.attrs["equation"]).replace(" ", "").partition("->")[0].split(",")
+        return [None if "." in term else len(term) for term in terms]
     ranks = [None if field is None else field[0] for field in _fields(op)]
     return [next(iter(each)) if each is not None and len(each) == 1 else None for each in ranks]
 

@@ -14,6 +14,7 @@ from fuseconv.transforms.loops.loop_info import LoopForm
 from fuseconv.transforms.loops.reduce_while_operands import merge_equal_variables
 from fuseconv.transforms.tf.branch_results import reduce_branch_results
 from fuseconv.transforms.tf.inline import move_body
+from fuseconv.transforms.tf.possible_side import possible_side
 
 _CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
 _RUNNERS = LOOPS | BRANCHES
@@ -23,14 +24,18 @@ _RUNNERS = LOOPS | BRANCHES
 def simplify_control_flow(module: Module, report: Report) -> None:
     """Reduce control flow to what TFLite has: Case -> If, If(True) -> then_branch, invariants out of a loop's operands.
 
-    A loop carries only what changes: an invariant that is constant moves into the body, and one that nobody reads (a
-    frozen variable's handle, say) goes. Conditions become bools, and flags that branches return LOGICAL ops."""
+    So does a branch of which only one side makes tensors of the ranks that their readers take: TensorFlow fails where
+    it takes the other. A loop carries only what changes: an invariant that is constant moves into the body, and one
+    that nobody reads (a frozen variable's handle, say) goes. Conditions become bools, and flags that branches return
+    LOGICAL ops."""
 
     def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
         if op.kind in LOOPS:
             _prune_loop(op, module, report)
         elif op.operands[0] is not None and op.operands[0].is_const:
             return take_branch(op, out, module, report)
+        elif (side := possible_side(op, module)) is not None:
+            return _take_side(op, side, "the other side makes what its readers cannot take", out, module, report)
         else:
             reduce_branch_results(op, out, module)
             _prune_branches(op, module)
@@ -171,9 +176,12 @@ def take_branch(op: Op, out: list[Op], module: Module, report: Report) -> list[V
     """Move the body of the side that a branch on a constant takes to `out`; return what the branch makes."""
     condition = op.operands[0].data  # type: ignore[union-attr]
     taken = bool(condition.size) if condition.ndim else bool(condition)  # type: ignore[union-attr]
-    name = "then_branch" if taken else "else_branch"
-    reference: FuncRef = op.attrs[name]
-    report.removed(op, "simplify-control-flow", f"its condition is constant; {reference.name} stands in its place")
+    return _take_side(op, "then_branch" if taken else "else_branch", "its condition is constant", out, module, report)
+
+
+def _take_side(op: Op, side: str, why: str, out: list[Op], module: Module, report: Report) -> list[Value]:
+    reference: FuncRef = op.attrs[side]
+    report.removed(op, "simplify-control-flow", f"{why}; {reference.name} stands in its place")
     return move_body(module.functions[reference.name], op.operands[1:], out)
 
 
