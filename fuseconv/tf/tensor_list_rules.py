@@ -12,6 +12,7 @@ from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.ir.op_table import OpTable
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
+from fuseconv.tf.shape_functions.tensor_lists import only_length
 
 # Makes the op's results from the builder, the op, the operands (lists are tensors now) and the rank of an element.
 Rewrite = Callable[..., Value | Sequence[Value]]
@@ -173,7 +174,9 @@ def index_of_appended(tf: TfBuilder, op: Op, rank: int, x: Value) -> Value:
 @_rewrites()
 def TensorListSplit(tf: TfBuilder, op: Op, rank: int, tensor: Value, element_shape: Value, lengths: Value) -> Value:
     count = tf.Reshape(tf.size(lengths), [1])
-    first = tf.as_int32(tf.StridedSlice(lengths, [0], [1], [1]))
+    length = only_length(lengths)
+    known = isinstance(length, int)
+    first = tf.ints([length]) if known else tf.as_int32(tf.StridedSlice(lengths, [0], [1], [1]))  # type: ignore[list-item]
     return tf.Reshape(tensor, tf.ConcatV2(count, first, _rest(tf, tensor), 0))
 
 

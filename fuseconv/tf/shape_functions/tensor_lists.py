@@ -10,6 +10,16 @@ from fuseconv.tf.operands import UnknownShape, content_of, scalar, shape_of
 from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 
+def only_length(lengths: Value) -> Dim | None:
+    """Return what all elements of a vector are, if they are known to be the same."""
+    for kind, operand in (("tf.Cast", 0), ("tf.Fill", 1)):
+        if lengths.op is not None and lengths.op.kind == kind:
+            lengths = lengths.op.operands[operand] or lengths
+    content = content_of(lengths)
+    numbers = set() if content is None else set(content.reshape(-1))
+    return numbers.pop() if len(numbers) == 1 else None
+
+
 def stated(element_shape: Value) -> Shape | None:
     """Return the shape that the operand `element_shape` holds; None if its rank is not known."""
     content = content_of(element_shape)
@@ -36,6 +46,13 @@ def _list(count: Dim, element: Shape | None) -> Shape | None:
 @infers()
 def TensorListFromTensor(op: Op, tensor: Value, element_shape: Value) -> Shapes:
     return tensor.shape
+
+
+@infers()
+def TensorListSplit(op: Op, tensor: Value, element_shape: Value, lengths: Value) -> Shapes:
+    # Parts of different lengths have no shape together.
+    length = only_length(lengths)
+    return None if length is None else _list(shape_of(lengths)[0], (length, *shape_of(tensor)[1:]))
 
 
 @infers()
@@ -121,8 +138,3 @@ def tensor_list_concat(
         raise UnknownShape
     count, first, *rest = listed.shape
     return [(count * first, *rest), (count,)]
-
-
-@infers()
-def TensorListSplit(op: Op, tensor: Value, element_shape: Value, lengths: Value) -> Shapes:
-    return (shape_of(lengths)[0], dims.fresh(), *shape_of(tensor)[1:])

@@ -13,6 +13,7 @@ from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.reify_dims import DimReifier
 from fuseconv.tf.tensor_list_rules import FORMS, like_rows, resized, zero
 from fuseconv.transforms.tf.appended_lists import Appends
+from fuseconv.transforms.tf.split_lists import is_split, lower_split_list
 from fuseconv.transforms.tf.tensor_list_info import (
     MAKERS,
     MIXED,
@@ -38,8 +39,8 @@ def lower_tensor_lists(module: Module, report: Report) -> bool:
 
     The elements of a list must have one shape; where the model does not state it, it is that of what is written. Or
     they are appended, and concatenated in the end: such a list becomes what there is of its concatenation:
-    TensorListSetItem(list, i, x) -> ConcatV2(tensor, x). Lists that cannot be a tensor stay, with the reason as the
-    rejection of their ops."""
+    TensorListSetItem(list, i, x) -> ConcatV2(tensor, x). Or they are parts of a tensor, and only read. Lists that
+    cannot be a tensor stay, with the reason as the rejection of their ops."""
     if has_variants(module):
         _split_empty_lists(module)
         found = tensor_lists(module)
@@ -47,6 +48,11 @@ def lower_tensor_lists(module: Module, report: Report) -> bool:
         ready = [each for each in found if each.settle(appends)] or [each for each in found if each.grow(appends)]
         if ready:
             _rewrite(module, ready, report)
+            return True
+        parted = [each for each in found if is_split(each)]
+        for each in parted:
+            lower_split_list(each, module)
+        if parted:
             return True
         for each in found:
             for op, _, _ in each.ops:
@@ -118,8 +124,8 @@ def _rewrite(module: Module, lists: list[TensorList], report: Report) -> None:
             value.dtype = each.dtype
             if each.form != "stacked" and each.element is not None:
                 value.shape = (fresh("rows"), *(fresh("row") if dim in each.open else dim for dim in each.element))
-            elif value.shape is not None and each.element is not None:
-                value.shape = (value.shape[0], *each.element)
+            elif each.element is not None:
+                value.shape = (fresh("count") if value.shape is None else value.shape[0], *each.element)
     kinds = {op.kind for op in made}
     for graph in module.graphs():
 

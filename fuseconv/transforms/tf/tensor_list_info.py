@@ -12,7 +12,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.ir.types import DType
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.reify_dims import DimReifier
-from fuseconv.tf.shape_functions.tensor_lists import stated
+from fuseconv.tf.shape_functions.tensor_lists import only_length, stated
 from fuseconv.tf.side_effects import bodies
 from fuseconv.tf.tensor_list_rules import REWRITES
 from fuseconv.tf.traits import FORWARDS, LOOPS
@@ -205,10 +205,8 @@ def _takes_all(op: Op) -> bool:
 def written_shape(op: Op) -> Shape | None:
     if op.kind == "tf.TensorListSplit":
         tensor, _, lengths = op.operands
-        known = content_of(lengths)
-        if tensor is None or tensor.shape is None or known is None or len(set(known)) != 1:
-            return None
-        return (known[0], *tensor.shape[1:])
+        known = None if lengths is None else only_length(lengths)
+        return None if tensor is None or tensor.shape is None or known is None else (known, *tensor.shape[1:])
     if op.kind not in WRITES:
         return None
     index, stacked = WRITES[op.kind]

@@ -53,7 +53,8 @@ CASES: list[tuple[str, list[Value], list[Any]]] = [
     ("TensorListResize", [_list(3, B), THREE], [(3, B)]),
     ("TensorListConcat", [_list(3, B, 4)], [(3 * B, 4), (3,)]),
     ("TensorListConcatV2", [_list(3, B, 4), UNKNOWN, _vector()], [(3 * B, 4), (3,)]),
-    ("TensorListSplit", [_x(6, B), UNKNOWN, _vector(2, 2, 2)], [(3, ANY, B)]),
+    ("TensorListSplit", [_x(6, B), UNKNOWN, _vector(2, 2, 2)], [(3, 2, B)]),
+    ("TensorListSplit", [_x(6, B), UNKNOWN, _vector(1, 2, 3)], [None]),
 ]
 
 
