@@ -146,3 +146,17 @@ def switch_with_a_default() -> Callable[..., Any]:
         return tf.switch_case(n - 4, [lambda: x + 1.0, lambda: x * 2.0, lambda: -x])
 
     return run
+
+
+@case("here", "refused: parts of different lengths, read one by one", spec(6, 3), spec(3, dtype=tf.int32),
+      inputs=[weights(6, 3), np.array([1, 3, 2], np.int32)])  # fmt: skip
+def array_of_parts_of_different_lengths() -> Callable[..., Any]:
+    def run(x: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+        parts = tf.TensorArray(tf.float32, 3, infer_shape=False).split(x, lengths)
+        sums = tf.TensorArray(tf.float32, 3)
+        _, sums = tf.while_loop(
+            lambda i, _: i < 3, lambda i, s: (i + 1, s.write(i, tf.reduce_sum(parts.read(i), 0))), (0, sums)
+        )
+        return sums.stack()
+
+    return run

@@ -175,3 +175,8 @@ def avg_pool_of_nan() -> Callable[..., Any]:
 @case("here", "refused", spec(None, 5, 5, 5, 4))
 def grouped_conv3d() -> Callable[..., Any]:
     return randomized(keras.layers.Conv3D(6, 3, groups=2), None, 5, 5, 5, 4)
+
+
+@case("tensorflow#68319", "padding in front of the depth is taken for that behind it", spec(None, 4, 4, 2, 3))
+def conv3d_transpose_padded_in_front_of_the_depth() -> Callable[..., Any]:
+    return randomized(keras.layers.Conv3DTranspose(2, (3, 1, 3), strides=(1, 2, 1), padding="same"), None, 4, 4, 2, 3)

@@ -226,3 +226,19 @@ def logsumexp_of_large_numbers() -> Callable[..., Any]:
 def powers_of_negative_numbers() -> Callable[..., Any]:
     exponents = floats(2, 3, -1, 5)
     return lambda x: [tf.pow(x, exponents), tf.pow(x, 3.0), tf.square(x)]
+
+
+@case("tensorflow#118391", "NaN for what is far from 0", spec(None, 4), inputs=[floats([5e29, -5e29, 1, -3e38])])
+def sigmoid_of_huge_numbers() -> Callable[..., Any]:
+    return tf.sigmoid
+
+
+@case("tensorflow#120305", "NaN for what is far below 0", spec(None, 4), inputs=[floats([-7e29, -2.5e30, 1, -90])])
+def silu_of_huge_numbers() -> Callable[..., Any]:
+    return tf.nn.silu
+
+
+@case("tensorflow#118527", "NaN for infinity", spec(None, 4), inputs=[floats([INF, 9, 16, 0])],
+      kernel="SQRT fails above 2^126")  # fmt: skip
+def sqrt_of_infinity() -> Callable[..., Any]:
+    return tf.sqrt
