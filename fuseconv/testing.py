@@ -99,7 +99,7 @@ def convert_function(fn: Callable[..., Any], *specs: Any, **options: Any) -> Con
         return {f"y{index}": result for index, result in enumerate(results)}
 
     named = [tf.TensorSpec(spec.shape, spec.dtype, f"x{index}") for index, spec in enumerate(specs)]
-    concrete = tf.function(run).get_concrete_function(*named)
+    concrete = _traced(run, named)
     with tempfile.TemporaryDirectory() as folder:
         if _can_be_saved(concrete):
             _save(concrete, Path(folder))
@@ -117,6 +117,17 @@ def convert_function(fn: Callable[..., Any], *specs: Any, **options: Any) -> Con
         return [results[f"y{index}"] for index in range(len(results))]
 
     return Converted(function, conversion.data, conversion.report, [op.type for op in conversion.report.emitted])
+
+
+def _traced(fn: Callable[..., Any], specs: Sequence[Any]) -> Any:
+    """Return the concrete function of a plain one; AutoGraph, which takes longer to read a function's source than
+    TensorFlow to trace it, has a say only where Python's own branches, loops and numbers are not enough."""
+    import tensorflow as tf
+
+    try:
+        return tf.function(fn, autograph=False).get_concrete_function(*specs)
+    except TypeError:  # what a tensor that is not known yet says to `if`, `while`, `for`, `range` and `int`
+        return tf.function(fn).get_concrete_function(*specs)
 
 
 def _can_be_saved(concrete: Any) -> bool:
@@ -323,16 +334,17 @@ def _compare(
 ) -> None:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+    runs = list(itertools.product(batches, range(2)))
+    given = [_arrays([_fixed(spec, batch) for spec in specs], inputs, rng) for batch, _ in runs]
     with _as_traced():
-        for resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
-            interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=resolver)
-            for batch, number in itertools.product(batches, range(2)):
-                arrays = _arrays([_fixed(spec, batch) for spec in specs], inputs, rng)
-                expected = [result.numpy() for result in converted.function(*_tensors(arrays, specs))]
-                actual = _invoke(interpreter, arrays, allocate=number == 0)
-                assert len(actual) == len(expected), f"{len(actual)} results, not {len(expected)}"
-                where = f"batch {batch}, invoke {number + 1}, {resolver.name}, ops {converted.ops}"
-                _assert_all_close(actual, expected, atol, where)
+        wanted = [[result.numpy() for result in converted.function(*_tensors(arrays, specs))] for arrays in given]
+    for resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
+        interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=resolver)
+        for (batch, number), arrays, expected in zip(runs, given, wanted):
+            actual = _invoke(interpreter, arrays, allocate=number == 0)
+            assert len(actual) == len(expected), f"{len(actual)} results, not {len(expected)}"
+            where = f"batch {batch}, invoke {number + 1}, {resolver.name}, ops {converted.ops}"
+            _assert_all_close(actual, expected, atol, where)
 
 
 def _assert_all_close(actual: Sequence[np.ndarray], expected: Sequence[Any], atol: float, where: str) -> None:

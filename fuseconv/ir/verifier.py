@@ -42,7 +42,11 @@ def _check_graph(graph: Graph, dialect: str | None) -> None:
     for op in (*graph.ops, graph.terminator):
         if dialect is not None and op is not graph.terminator and op.dialect != dialect:
             raise MalformedError(f"{op} in {graph.name} is not of the dialect {dialect}")
-        for operand, count in Counter(op.operands).items():
+        operands = op.operands
+        # A Counter takes longer to make than a few operands to count.
+        few = len(operands) <= 8
+        counts = {operand: operands.count(operand) for operand in operands} if few else Counter(operands)
+        for operand, count in counts.items():
             if operand is not None:
                 _check_operand(graph, op, operand, count, made)
         for index, result in enumerate(op.results):

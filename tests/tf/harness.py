@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class Case:
     fresh: bool = False
     declined: bool = False
     name: str = ""
+    _results: dict[int, list[np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def stateful(self) -> bool:
@@ -55,7 +56,12 @@ class Case:
         return [np.asarray(array) for array in tf.nest.flatten(list(self.operands(batch)))]
 
     def run(self, batch: int) -> list[np.ndarray]:
-        """The results in TensorFlow."""
+        """The results in TensorFlow, which computes them once."""
+        if batch not in self._results:
+            self._results[batch] = self._run(batch)
+        return self._results[batch]
+
+    def _run(self, batch: int) -> list[np.ndarray]:
         definition = op_def_registry.get(self.op)
         operands = self.operands(batch)
         assert len(operands) == len(definition.input_arg)
