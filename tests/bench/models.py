@@ -70,7 +70,9 @@ class BenchModel:
         return {spec.name: spec.sample(batch, rng) for spec in self.inputs}
 
 
-def _image(name: str, size: int, low: float = -1.0, high: float = 1.0) -> BenchModel:
+def image_model(name: str, size: int, low: float = -1.0, high: float = 1.0, title: str = "") -> BenchModel:
+    """One of Keras' applications, on images of `size` squared."""
+
     def build() -> keras.Model:
         import keras
 
@@ -78,7 +80,7 @@ def _image(name: str, size: int, low: float = -1.0, high: float = 1.0) -> BenchM
         image = keras.Input((size, size, 3), name="image")
         return make(input_tensor=image, weights=None)
 
-    return BenchModel(name, build, (Input("image", (size, size, 3), low, high),))
+    return BenchModel(title or name, build, (Input("image", (size, size, 3), low, high),))
 
 
 def _unet() -> keras.Model:
@@ -210,17 +212,17 @@ def _autoencoder() -> keras.Model:
 MODELS = {
     model.name: model
     for model in (
-        _image("MobileNetV2", 224),
-        _image("MobileNetV3Small", 224, 0.0, 255.0),
-        _image("ResNet50", 128),
-        _image("EfficientNetB0", 224, 0.0, 255.0),
-        _image("EfficientNetV2B0", 160, 0.0, 255.0),
-        _image("DenseNet121", 128),
-        _image("NASNetMobile", 224),
-        _image("InceptionV3", 160),
-        _image("Xception", 160),
-        _image("ConvNeXtTiny", 128, 0.0, 255.0),
-        _image("VGG16", 128),
+        image_model("MobileNetV2", 224),
+        image_model("MobileNetV3Small", 224, 0.0, 255.0),
+        image_model("ResNet50", 128),
+        image_model("EfficientNetB0", 224, 0.0, 255.0),
+        image_model("EfficientNetV2B0", 160, 0.0, 255.0),
+        image_model("DenseNet121", 128),
+        image_model("NASNetMobile", 224),
+        image_model("InceptionV3", 160),
+        image_model("Xception", 160),
+        image_model("ConvNeXtTiny", 128, 0.0, 255.0),
+        image_model("VGG16", 128),
         BenchModel("UNet", _unet, (Input("image", (96, 96, 3)),)),
         BenchModel("ViT", _vit, (Input("image", (48, 48, 3)),)),
         BenchModel(
@@ -268,6 +270,12 @@ def settle(model: keras.Model, sample: dict[str, np.ndarray], seed: int) -> None
 
 def make(name: str, directory: Path) -> Path:
     """The SavedModel `directory/name`, made if it is not there; with Keras files beside it for some."""
+    return write(MODELS[name], directory)
+
+
+def write(bench_model: BenchModel, directory: Path) -> Path:
+    """The SavedModel of a model, as `make` makes it."""
+    name = bench_model.name
     path = directory / name
     if (path / "saved_model.pb").exists():
         return path
@@ -275,7 +283,6 @@ def make(name: str, directory: Path) -> Path:
 
     keras.backend.clear_session()
     keras.utils.set_random_seed(1)
-    bench_model = MODELS[name]
     model = bench_model.build()
     # Statistics need more rows where a row has few elements; 8 images of 224 take a gigabyte in the larger models.
     elements = sum(int(np.prod(spec.shape)) for spec in bench_model.inputs)

@@ -27,6 +27,8 @@ from tests.bench.worker import SIDES
 
 BUILD = Path("build")
 MODEL_DIRECTORY = BUILD / "bench"
+# Instead of models: quantized files, of all models or of those that follow.
+QUANTIZE = "quantize"
 # Cold conversions are repeated as often, or as long (in seconds).
 _COLD_REPEATS, _COLD_SECONDS = 3, 25.0
 
@@ -105,12 +107,17 @@ def environment() -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help=f"models to measure, with commas between them: {', '.join(MODELS)}")
+    parser.add_argument(
+        "--only", default="", help=f"models to measure, with commas between them: {', '.join(MODELS)}; or {QUANTIZE}"
+    )
     parser.add_argument(
         "--reuse-peer", action="store_true", help="take what was measured of TFLiteConverter before (not for quoting)"
     )
     options = parser.parse_args()
     names = options.only.split(",") if options.only else list(MODELS)
+    if names[0] == QUANTIZE:
+        more = ["--only", ",".join(names[1:])] if names[1:] else ["--write"]
+        return subprocess.run([sys.executable, "-m", "tests.bench.quantize", *more]).returncode
     unknown = [name for name in names if name not in MODELS]
     if unknown:
         parser.error(f"no such model: {', '.join(unknown)}; there are {', '.join(MODELS)}")

@@ -1,0 +1,140 @@
+"""Measures quantized files against TFLiteConverter's: `make bench ONLY=quantize`, or `python -m tests.bench.quantize
+[--only LSTM,BERT] [--modes int8] [--skip peer] [--write]`.
+
+Each model is converted in each mode by both, from one SavedModel with random weights and on the same samples; recurrent
+ones also with `--rnn auto`. Every conversion and every comparison is a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.bench.process import Limits, WorkerError, run
+from tests.bench.quantize_models import MODELS, SEQUENCES
+from tests.bench.quantize_worker import FRESH, SAMPLES, SAMPLES_OF_SEQUENCES, TIMED
+from tests.bench.table import PAGE, aligned, insert
+
+MODES = ("float16", "dynamic", "int8", "int16x8")
+DIRECTORY = Path("build/bench")
+_LIMITS = Limits(900, 64)
+# What a side says of a model in a mode: the numbers of the worker, or why there are none.
+Result = dict[str, Any]
+
+
+def measure(name: str, modes: Iterable[str], skipped: Sequence[str]) -> dict[str, dict[str, Result]]:
+    """Return for each mode what the sides say: ours, auto (of sequences) and peer. skipped: sides whose files
+    are those of before, if there are any."""
+    DIRECTORY.mkdir(parents=True, exist_ok=True)
+    _work("make", name, DIRECTORY)
+    folder = DIRECTORY / f"{name}.quantized"
+    folder.mkdir(exist_ok=True)
+    sides = ("ours", "auto", "peer") if name in SEQUENCES else ("ours", "peer")
+    _convert("ours", name, "float", folder)
+    return {mode: _measure(name, mode, sides, folder, skipped) for mode in modes}
+
+
+def _measure(name: str, mode: str, sides: Sequence[str], folder: Path, skipped: Sequence[str]) -> dict[str, Result]:
+    results: dict[str, Result] = {}
+    for side in sides:
+        known = folder / f"{mode}.{side}.json"
+        if side not in skipped:
+            known.write_text(json.dumps(_convert(side, name, mode, folder)))
+        results[side] = json.loads(known.read_text()) if known.exists() else {"failed": "not measured"}
+    try:
+        for side, numbers in json.loads(_work("judge", name, folder, mode)).items():
+            results.setdefault(side, {}).update(numbers)
+    except WorkerError as error:
+        results["ours"] = {"failed": str(error)}
+    return results
+
+
+def _convert(side: str, name: str, mode: str, folder: Path) -> Result:
+    file = folder / f"{mode}.{side}.tflite"
+    file.unlink(missing_ok=True)
+    try:
+        return json.loads(_work("convert", side, name, DIRECTORY / name, mode, file))
+    except WorkerError as error:
+        return {"failed": str(error)}
+
+
+def _work(*arguments: str | Path) -> str:
+    """Return the last line that a worker writes; libraries may say something before."""
+    lines = run(["-m", "tests.bench.quantize_worker", *arguments], _LIMITS).output.splitlines()
+    return lines[-1] if lines else ""
+
+
+def markdown(results: dict[str, dict[str, dict[str, Result]]]) -> str:
+    """Return the table of a row for each model and mode, with a caption above."""
+    head = ["model", "mode", "error", "clipped", "file, kB", "latency, ms", "of float", "conversion, s"]
+    rows = [head]
+    for name, modes in results.items():
+        for mode, sides in modes.items():
+            for side in ("ours", "auto"):
+                if side in sides:
+                    title = mode if side == "ours" else f"{mode}, `--rnn auto`"
+                    rows.append([name, title, *_cells(sides[side], sides["peer"], sides.get("float", {}))])
+    lines = aligned(rows)
+    for name, modes in results.items():
+        for mode, sides in modes.items():
+            lines += [
+                f"\n{name}, {mode}, {side} failed: {sides[side]['failed']}" for side in sides if "failed" in sides[side]
+            ]
+    return "\n".join([_CAPTION, "", *lines])
+
+
+_CAPTION = (
+    "Each cell: fuseconv / TFLiteConverter (ours over theirs, or speed-up). Error: the largest difference from the "
+    f"float file on {FRESH} fresh samples, over the range of the output. Clipped: how far these outputs lie beyond "
+    f"those of the {SAMPLES} samples that ranges were measured on ({SAMPLES_OF_SEQUENCES} of sequences). Latency: "
+    "default delegates, one thread, the shortest of rounds in turns; of float: over that of our float file. "
+    f"Conversion: the processor's seconds with TensorFlow imported, on {TIMED} samples."
+)
+
+
+def _cells(ours: Result, peer: Result, whole: Result) -> list[str]:
+    if "failed" in ours:
+        return ["fails", *[""] * 5]
+    of_float = f"{ours['milliseconds'] / whole['milliseconds']:.2f}" if whole else ""
+    clipped = f"{ours['clipped']:.4f}" if ours.get("clipped") else ""
+    return [
+        _pair(ours, peer, "error", ".4f"), clipped, _pair(ours, peer, "bytes", ".1f", 1e-3),
+        _pair(ours, peer, "milliseconds", ".3g"), of_float, _pair(ours, peer, "seconds", ".3f", speed_up=True),
+    ]  # fmt: skip
+
+
+def _pair(ours: Result, peer: Result, key: str, how: str, unit: float = 1.0, speed_up: bool = False) -> str:
+    mine, theirs = ours.get(key), peer.get(key)
+    texts = ["fails" if value is None else format(value * unit, how) for value in (mine, theirs)]
+    if not mine or not theirs:
+        return " / ".join(texts)
+    ratio = f"{theirs / mine:.0f}x" if speed_up else f"{mine / theirs:.2f}"
+    return f"{' / '.join(texts)} ({ratio})"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help=f"models, with commas between them: {', '.join(MODELS)}")
+    parser.add_argument("--modes", default=",".join(MODES), help="modes, with commas between them")
+    parser.add_argument("--skip", default="", help="sides whose files of before are taken, of ours, auto, peer")
+    parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
+    options = parser.parse_args(arguments)
+    names = options.only.split(",") if options.only else list(MODELS)
+    results = {}
+    for name in names:
+        results[name] = measure(name, options.modes.split(","), options.skip.split(","))
+        print(markdown({name: results[name]}).partition("\n\n")[2], file=sys.stderr, flush=True)
+    text = markdown(results)
+    print(text)
+    Path("build/quantize.json").write_text(json.dumps(results, indent=1) + "\n")
+    if options.write:
+        PAGE.write_text(insert(PAGE.read_text(), text, "bench-quantize"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
