@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Quantization, Value, constant
 from fuseconv.ir.types import DType
+from fuseconv.quantize.rounding import round_to_integers
 
 # The largest stored number of symmetric types; the smallest is its negative, so that no product overflows.
 LARGEST = {types.INT8: 127, types.INT16: 32767}
@@ -30,18 +31,21 @@ def symmetric_scales(array: np.ndarray, axis: int | None, dtype: DType = types.I
     return scales if bool(np.all(np.isfinite(scales) & (scales >= _LEAST_SCALE))) else None
 
 
-def quantized_weights(weights: Value, axis: int | None, dtype: DType = types.INT8) -> Value | None:
+def quantized_weights(
+    weights: Value, axis: int | None, dtype: DType = types.INT8, outputs: int | None = None
+) -> Value | None:
     """Return a constant of symmetric integers for one of floats; None if its numbers have no scale.
 
-    axis: that of the channels which have a scale each; None for one scale."""
+    axis: that of the channels which have a scale each; None for one scale. outputs: that of output channels, over which
+    errors cancel; None if it holds no weights."""
     array = weights.data
     assert array is not None
     scales = symmetric_scales(array, axis, dtype)
     if scales is None:
         return None
     along = scales if axis is None else scales.reshape([-1 if at == axis else 1 for at in range(array.ndim)])
-    stored = np.clip(np.rint(array / along), -LARGEST[dtype], LARGEST[dtype]).astype(dtype.numpy)
-    made = constant(stored, dtype, weights.name)
+    stored = round_to_integers(array, along, LARGEST[dtype], outputs)
+    made = constant(stored.astype(dtype.numpy), dtype, weights.name)
     made.quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales), axis or 0)
     return made
 

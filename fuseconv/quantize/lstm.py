@@ -80,7 +80,7 @@ def integer_operands(op: Op, data: Value, output: Quantization) -> list[Value | 
 
 
 def _of_one_scale(value: Value | None, dtype: types.DType) -> Value | None:
-    return None if value is None else quantized_weights(value, None, dtype)
+    return None if value is None else quantized_weights(value, None, dtype, outputs=0)
 
 
 def _intermediate(op: Op, dtype: types.DType, scale: Quantization) -> Value:

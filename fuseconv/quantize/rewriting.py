@@ -12,6 +12,7 @@ from fuseconv.ir.types import DType
 from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import LARGEST, Range, parameters, quantized, symmetric_scales
 from fuseconv.quantize.recipe import Recipe
+from fuseconv.quantize.rounding import round_to_integers
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE
 from fuseconv.tfl.linear import LAYOUTS
@@ -179,9 +180,10 @@ class _Rewriting:
             array = value.data
             assert array is not None
             along = np.array(how.scale).reshape([-1 if axis == how.axis else 1 for axis in range(array.ndim)])
-            stored = np.rint(array / along)
             if dtype is types.INT8:
-                stored = np.clip(stored, -LARGEST[dtype], LARGEST[dtype])
+                stored = round_to_integers(array, along, LARGEST[dtype], how.axis)
+            else:
+                stored = np.rint(array / along)
             made = self.constants[key] = constant(stored.astype(dtype.numpy), dtype, value.name)
             made.quantization = how
         return self.constants[key]

@@ -15,9 +15,11 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
 from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.rounding import round_to_halves
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.linear import LAYOUTS
 from fuseconv.tfl.traits import TAKES_COMPUTED_CONSTANTS
 from fuseconv.transforms.tfl.pretranspose_matmul import has_moving_states
 
@@ -39,9 +41,7 @@ def weights_to_float16(module: Module, report: Report, selection: Selection) -> 
 class _Halving:
     """The constants of one graph. halves: those of the module, each as 16 bits, or why it stays."""
 
-    def __init__(
-        self, graph: Graph, halves: dict[Value, Value | str], report: Report, selection: Selection
-    ) -> None:
+    def __init__(self, graph: Graph, halves: dict[Value, Value | str], report: Report, selection: Selection) -> None:
         self.graph, self.halves, self.report, self.selection = graph, halves, report, selection
         self.expand = "CAST" if has_moving_states(graph) else "DEQUANTIZE"
         self.made: dict[Value, Value] = {}
@@ -67,7 +67,7 @@ class _Halving:
             return None
         assert value is not None
         if value not in self.halves:
-            half = self.halves[value] = _rounded(value)
+            half = self.halves[value] = _rounded(op, value)
             size = math.prod(value.shape) * 4  # type: ignore[arg-type]
             if isinstance(half, str):
                 self.report.quantize(op, value.name, "float32", size, size, half)
@@ -100,14 +100,17 @@ def _is_large(value: Value | None) -> bool:
     return math.prod(value.shape) >= LEAST_ELEMENTS  # type: ignore[arg-type]
 
 
-def _rounded(value: Value) -> Value | str:
-    """Return a constant in 16 bits, or why they do not hold its numbers."""
+def _rounded(op: Op, value: Value) -> Value | str:
+    """Return a constant of an op in 16 bits, or why they do not hold its numbers."""
     array = value.data
     assert array is not None
     largest = float(np.abs(array).max())
     if not largest <= float(np.finfo(np.float16).max):
         return f"its numbers reach {largest:.3g}, and float16 ends at 65504"
-    half = array.astype(np.float16)
-    if float(np.abs(half.astype(np.float32) - array).max()) > _PRECISION * largest:
+    layout = LAYOUTS.get(op.type)
+    if layout is not None and len(op.operands) > layout.bias and op.operands[layout.bias] is value:
+        return "a bias adds its error to all that is computed, and saves next to nothing"
+    half = round_to_halves(array, layout.outputs if layout is not None else None)
+    if float(np.abs(half.astype(np.float32) - array).max()) > 2 * _PRECISION * largest:
         return f"its numbers are at most {largest:.3g}, which float16 does not tell apart"
     return constant(half, types.FLOAT16, value.name)

@@ -17,13 +17,18 @@ from fuseconv.transforms.tfl.pretranspose_matmul import has_moving_states
 
 # Below, rounding costs more than it saves. So does TFLiteConverter.
 LEAST_ELEMENTS = 1024
+# XNNPACK has no hybrid kernel for these. Behind DEQUANTIZE it unpacks their weights once and computes in floats: faster
+# than LiteRT's own hybrid kernel does, and more exact.
+_UNPACKED = ("DEPTHWISE_CONV_2D",)
 
 
 @module_pass("weights-to-int8", requires=(TFL_ONLY,))
 def weights_to_int8(module: Module, report: Report, selection: Selection) -> None:
     """Store weights in 8 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int8 w).
 
-    What is gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i))."""
+    Those of depthwise convolutions are dequantized in front: w -> DEQUANTIZE(int8 w), but beside recurrent states of a
+    dynamic batch (`weights_to_float16` tells why). What is gathered from becomes GATHER(w, i) ->
+    DEQUANTIZE(GATHER(int8 w, i))."""
     selection.check(module)
     uses = _Uses(module)
     for graph in module.graphs():
@@ -39,7 +44,7 @@ def weights_to_int8(module: Module, report: Report, selection: Selection) -> Non
                 size = math.prod(value.shape) * 4  # type: ignore[arg-type]
                 report.quantize(op, value.name, *(("float32", size, size, why) if why else ("int8", size, size // 4)))
             if not why:
-                uses.narrow(op, out)
+                uses.narrow(op, out, moving)
         graph.ops = out
 
 
@@ -48,14 +53,15 @@ class _Uses:
 
     def __init__(self, module: Module) -> None:
         self.weights: dict[Op, list[Value]] = {}
-        self._axes: dict[Value, set[int | None]] = {}
+        # How each wants them: the axis of scales, and that of outputs.
+        self._axes: dict[Value, set[tuple[int | None, int | None]]] = {}
         self._made: dict[Value, Value | None] = {}
         for graph in module.graphs():
             for op in graph.ops:
                 self._add(op)
 
     def _add(self, op: Op) -> None:
-        indices, axis = _weights_of(op)
+        indices, *axes = _weights_of(op)
         values = [value for index in indices if (value := op.operands[index]) is not None]
         if not values or op.operands[_data(op)] is None or op.result.dtype is not types.FLOAT32:
             return
@@ -63,7 +69,7 @@ class _Uses:
             return
         self.weights[op] = list(dict.fromkeys(values))
         for value in values:
-            self._axes.setdefault(value, set()).add(axis)
+            self._axes.setdefault(value, set()).add((axes[0], axes[1]))
 
     def refusal(self, op: Op, moving: bool) -> str:
         """Return why the weights of an op stay float; empty if they become int8."""
@@ -81,10 +87,14 @@ class _Uses:
                 return f"the numbers of {value.name} have no scale"
         return ""
 
-    def narrow(self, op: Op, out: list[Op]) -> None:
+    def narrow(self, op: Op, out: list[Op], moving: bool) -> None:
         """Let an op read int8 weights. out: its graph's ops, up to and including the op."""
         for value in self.weights[op]:
             made = self._narrow(value)
+            if op.type in _UNPACKED and not moving:
+                assert made is not None
+                made = Builder(out, value.name, op.sources).dequantize(made)
+                out[-2:] = reversed(out[-2:])
             for index, operand in enumerate(op.operands):
                 if operand is value:
                     op.set_operand(index, made)
@@ -99,18 +109,19 @@ class _Uses:
         """Return the constant in 8 bits: with a scale a channel, if all that read it take the same ones."""
         if value not in self._made:
             axes = self._axes[value]
-            self._made[value] = quantized_weights(value, next(iter(axes)) if len(axes) == 1 else None)
+            axis, outputs = next(iter(axes)) if len(axes) == 1 else (None, None)
+            self._made[value] = quantized_weights(value, axis, outputs=outputs)
         return self._made[value]
 
 
-def _weights_of(op: Op) -> tuple[tuple[int, ...], int | None]:
-    """Return the operands of an op that are its weights, and the axis of their scales."""
+def _weights_of(op: Op) -> tuple[tuple[int, ...], int | None, int | None]:
+    """Return the operands of an op that are its weights, the axis of their scales, and that of outputs."""
     if op.kind == "tfl.GATHER":
-        return (0,), None
+        return (0,), None, None
     known = hybrid_weights(op)
     if known is None:
-        return (), None
-    return tuple(index for index in known.operands if index < len(op.operands)), known.axis
+        return (), None, None
+    return tuple(index for index in known.operands if index < len(op.operands)), known.axis, known.outputs
 
 
 def _data(op: Op) -> int:

@@ -15,24 +15,26 @@ class Weights:
     """The weights of an op that has a hybrid kernel.
 
     operands: those that are int8, all of them or none. axis: the dimension whose every index has a scale of its own;
-    None if the kernel reads one scale only. asymmetric: the op has the option `asymmetric_quantize_inputs`."""
+    None if the kernel reads one scale only. asymmetric: the op has the option `asymmetric_quantize_inputs`. outputs:
+    the dimension of what is computed: sums run over the others; None where there are no sums, or it varies."""
 
     operands: tuple[int, ...]
     axis: int | None
     asymmetric: bool = False
+    outputs: int | None = None
 
 
 HYBRID = {
     "BATCH_MATMUL": Weights((1,), None, asymmetric=True),
-    "BIDIRECTIONAL_SEQUENCE_LSTM": Weights((*range(1, 12), 16, *range(18, 29), 33, *range(40, 48)), None, True),
-    "BIDIRECTIONAL_SEQUENCE_RNN": Weights((1, 2, 5, 6, 10, 11), None, asymmetric=True),
-    "CONV_2D": Weights((1,), 0),
-    "DEPTHWISE_CONV_2D": Weights((1,), 3),
+    "BIDIRECTIONAL_SEQUENCE_LSTM": Weights((*range(1, 12), 16, *range(18, 29), 33, *range(40, 48)), None, True, 0),
+    "BIDIRECTIONAL_SEQUENCE_RNN": Weights((1, 2, 5, 6, 10, 11), None, True, outputs=0),
+    "CONV_2D": Weights((1,), 0, outputs=0),
+    "DEPTHWISE_CONV_2D": Weights((1,), 3, outputs=3),
     "EMBEDDING_LOOKUP": Weights((1,), 0),
-    "FULLY_CONNECTED": Weights((1,), 0, asymmetric=True),
-    "TRANSPOSE_CONV": Weights((1,), 0),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": Weights((*range(1, 12), 16), None, asymmetric=True),
-    "UNIDIRECTIONAL_SEQUENCE_RNN": Weights((1, 2), None, asymmetric=True),
+    "FULLY_CONNECTED": Weights((1,), 0, True, outputs=0),
+    "TRANSPOSE_CONV": Weights((1,), 0, outputs=0),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": Weights((*range(1, 12), 16), None, True, outputs=0),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": Weights((1, 2), None, True, outputs=0),
 }
 
 

@@ -47,6 +47,24 @@ def test_numbers_that_float16_does_not_tell_apart_stay() -> None:
     """)
 
 
+def test_a_bias_stays() -> None:
+    context = check_pass("weights-to-float16", """
+    main {
+      input %x: float32[n,2]
+      %y: float32[n,4] = tfl.FULLY_CONNECTED(%x, float32[4,2] [1, 2, 3, 4, 5, 6, 7, 8], float32[4] [1, 2, 3, 4])
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[n,2]
+      %w: float32[4,2] = tfl.DEQUANTIZE(float16[4,2] [1, 2, 3, 4, 5, 6, 7, 8])
+      %y: float32[n,4] = tfl.FULLY_CONNECTED(%x, %w, float32[4] [1, 2, 3, 4])
+      return %y
+    }
+    """)
+    assert "a bias adds its error" in context.report.quantized[1].why
+
+
 def test_rows_are_gathered_in_16_bits() -> None:
     check_pass("weights-to-float16", """
     main {

@@ -47,6 +47,24 @@ def test_rows_are_gathered_in_8_bits() -> None:
     """)
 
 
+def test_weights_of_depthwise_convolutions_are_dequantized_in_front() -> None:
+    attrs = "{'stride_w': 1, 'stride_h': 1, 'padding': 'VALID', 'depth_multiplier': 1}"
+    check_pass("weights-to-int8", f"""
+    main {{
+      input %x: float32[n,3,3,2]
+      %y: float32[n,2,2,2] = tfl.DEPTHWISE_CONV_2D(%x, float32[1,2,2,2] [127, 2, 3, 254, 4, 6, 0, 2], _) {attrs}
+      return %y
+    }}
+    """, f"""
+    main {{
+      input %x: float32[n,3,3,2]
+      %w: float32[1,2,2,2] = tfl.DEQUANTIZE(int8[1,2,2,2]<1.0,2.0@3> [127, 1, 3, 127, 4, 3, 0, 1])
+      %y: float32[n,2,2,2] = tfl.DEPTHWISE_CONV_2D(%x, %w, _) {attrs}
+      return %y
+    }}
+    """)
+
+
 def test_what_another_op_reads_as_floats_stays() -> None:
     context = check_pass("weights-to-int8", """
     main {
