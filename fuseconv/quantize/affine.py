@@ -15,6 +15,8 @@ from fuseconv.quantize.rounding import round_to_integers
 LARGEST = {types.INT8: 127, types.INT16: 32767}
 # A scale below is stored as a subnormal or zero, of which kernels make infinities.
 _LEAST_SCALE = float(np.finfo(np.float32).tiny)
+# The range of int16 is as many times what was measured: it costs one of 15 bits, and later inputs are hardly clipped.
+_ROOM = 2.0
 # Beyond are numbers that mask others, such as -1e9, and integers do not hold both.
 _LARGEST_NUMBER = 1e6
 
@@ -74,11 +76,11 @@ class Range:
 
 
 def parameters(values: Range, dtype: DType = types.INT8) -> Quantization:
-    """Return the parameters of int8 or int16 that hold a range, and zero exactly; those of int16 are symmetric. An
-    empty range is [-1, 1]: a scale that is much larger or smaller than those around it takes kernels out of their
-    bounds."""
+    """Return the parameters of int8 or int16 that hold a range, and zero exactly; those of int16 are symmetric, and
+    reach beyond it. An empty range is [-1, 1]: a scale that is much larger or smaller than those around it takes
+    kernels out of their bounds."""
     if dtype is types.INT16:
-        largest = abs(values) if abs(values) >= LARGEST[dtype] * _LEAST_SCALE else 1.0
+        largest = _ROOM * abs(values) if abs(values) >= LARGEST[dtype] * _LEAST_SCALE else 1.0
         return Quantization((float(np.float32(largest / LARGEST[dtype])),), (0,))
     least, largest = min(values.least, 0.0), max(values.largest, 0.0)
     if largest - least < 255 * _LEAST_SCALE:

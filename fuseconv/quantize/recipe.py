@@ -22,6 +22,8 @@ from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, SOFTMAXES, Kernels
 from fuseconv.tfl.linear import LAYOUTS
 
 Ranges = Mapping[Value, Range]
+# Steps of exponents that softmax is not computed on.
+_COARSE_EXPONENTS = {types.INT8: 1.0, types.INT16: 1 / 16}
 
 
 @dataclass
@@ -98,13 +100,13 @@ def _sorted_ops(graph: Graph, ranges: Ranges, kernels: Kernels, selection: Selec
 def _masked(graph: Graph, ranges: Ranges, kernels: Kernels) -> set[Value]:
     """Return what goes into softmax, whose exponents a step of integers would not tell apart: something far below masks
     some of them."""
-    levels = 2 ** (8 * kernels.activations.numpy.itemsize) - 1
+    coarse = _COARSE_EXPONENTS[kernels.activations]
     masked: set[Value] = set()
     for op in reversed(graph.ops):
         if op.type in SOFTMAXES or (kernels.moves(op) and not masked.isdisjoint(op.results)):
             for value in data_operands(op):
                 found = ranges.get(value)
-                if found is not None and found.largest - found.least > levels:
+                if found is not None and parameters(found, kernels.activations).scale[0] > coarse:
                     masked.add(value)
     return masked
 

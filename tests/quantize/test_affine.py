@@ -6,7 +6,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import constant
-from fuseconv.quantize.affine import quantized_weights, symmetric_scales
+from fuseconv.quantize.affine import Range, parameters, quantized_weights, symmetric_scales
 
 
 def test_each_channel_has_a_scale() -> None:
@@ -27,3 +27,12 @@ def test_numbers_without_a_scale() -> None:
         assert symmetric_scales(np.array([1.0, number], np.float32), 0) is None
     zeros = symmetric_scales(np.zeros(3, np.float32), None)
     assert zeros is not None and zeros.tolist() == [np.float32(1 / 127)]
+
+
+def test_int16_has_room_for_twice_what_was_measured() -> None:
+    how = parameters(Range(-3.0, 1.0), types.INT16)
+    assert how.zero_point == (0,)
+    np.testing.assert_allclose(how.scale, [2 * 3 / 32767])
+    how = parameters(Range(-3.0, 1.0))
+    assert how.zero_point == (63,)
+    np.testing.assert_allclose(how.scale, [4 / 255], rtol=1e-6)
