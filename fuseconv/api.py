@@ -30,7 +30,7 @@ from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT
 from fuseconv.quantize import MEASURED, QUANTIZATIONS
-from fuseconv.quantize.calibrate import Calibration
+from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
 from fuseconv.quantize.io_types import FLOAT, parse_io_types
 from fuseconv.quantize.samples import FORMS, Sample, read_samples
 from fuseconv.quantize.selection import Selection
@@ -100,6 +100,7 @@ class _Options:
     quantize: str | None
     calibration_data: str | os.PathLike | Iterable[Sample] | None
     calibration_samples: int | None
+    calibrate: str
     io_types: str
     no_quantize: Sequence[str]
     quantize_only: Sequence[str]
@@ -158,6 +159,7 @@ def convert(
     quantize: str | None = None,
     calibration_data: str | os.PathLike | Iterable[Sample] | None = None,
     calibration_samples: int | None = None,
+    calibrate: str = MINMAX,
     io_types: str = FLOAT,
     no_quantize: Sequence[str] = (),
     quantize_only: Sequence[str] = (),
@@ -187,9 +189,11 @@ def convert(
     compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes
     them so beside floats; "int8" computes in integers of 8 bits and "int16x8" in such of 16 with weights of 8, over
     ranges that are measured on `calibration_data`: a file or directory (`quantize/samples.py`), or dicts of an
-    array for each input, with its batch; of these the first `calibration_samples`. io_types: "float", "int8",
-    "uint8" or "int16" for inputs and outputs of floats, and NAME=TYPE for others, with commas. no_quantize,
-    quantize_only: globs of types of ops, tensors or layers that stay float, or that alone do not.
+    array for each input, with its batch; of these the first `calibration_samples`. calibrate: "minmax" for ranges of
+    all that is measured, "mse" for the parts with the least squared error, "percentile:99.99" for those with as many
+    of the numbers. io_types: "float", "int8", "uint8" or "int16" for inputs and outputs of floats, and NAME=TYPE for
+    others, with commas. no_quantize, quantize_only: globs of types of ops, tensors or layers that stay float, or that
+    alone do not.
     max_constant_bytes: what all constants may take, in bytes or as "2G" (default: 16 times the model's size, at
     least 256 MB). explain: record what matches a fusion's pattern but for one thing. verify_each: verify the IR
     after each pass. print_ir_before, print_ir_after: print it around these passes, or "all", to stderr. progress:
@@ -277,7 +281,12 @@ def _calibration(options: _Options) -> Calibration:
         raise InputError(f"--quantize {options.quantize} needs samples of real inputs: give --calibration-data {FORMS}")
     if not needs and (data is not None or options.calibration_samples is not None):
         raise InputError(f"calibration data is for --quantize {' or '.join(MEASURED)}")
-    return Calibration(() if data is None else read_samples(data), options.calibration_samples)
+    parse_method(options.calibrate)
+    if not needs and options.calibrate != MINMAX:
+        raise InputError(f"--calibrate is for --quantize {' or '.join(MEASURED)}")
+    levels = 255 if options.quantize == "int8" else 65535
+    samples = () if data is None else read_samples(data)
+    return Calibration(samples, options.calibration_samples, options.calibrate, levels)
 
 
 @contextmanager

@@ -89,6 +89,8 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--io-types", default="float", show_default=True, metavar="TYPE[,NAME=TYPE]",
               help="float, int8, uint8 or int16 for inputs and outputs of files in integers.")
 @click.option("--calibration-samples", type=click.IntRange(min=1), help="Use the first so many samples.")
+@click.option("--calibrate", default="minmax", show_default=True, metavar="minmax|mse|percentile:P",
+              help="Ranges hold all that samples give, the part with the least squared error, or P of 100 numbers.")
 @click.option("--max-constant-bytes", metavar="N", help="What all constants may take, such as 500M or 2G; by default "
               "16 times the model's size, at least 256M.")
 @click.option("--print-ir-before", metavar="PASS", multiple=True, help="Print the IR before this pass, or all.")

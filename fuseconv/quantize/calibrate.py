@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fuseconv.errors import InputError
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Module, Value
 from fuseconv.pass_manager import module_pass
@@ -16,16 +17,36 @@ if TYPE_CHECKING:
     from fuseconv.quantize.samples import Sample
 
 
+MINMAX, MSE, PERCENTILE = "minmax", "mse", "percentile"
+
+
+def parse_method(text: str) -> float | None:
+    """Return the percentage of "percentile:99.99"; None for "minmax" and "mse". Raises InputError for others."""
+    if text in (MINMAX, MSE):
+        return None
+    kind, _, number = text.partition(":")
+    try:
+        percent = float(number)
+    except ValueError:
+        percent = 0.0
+    if kind != PERCENTILE or not 50 <= percent <= 100:
+        raise InputError(f"--calibrate {text} is none of minmax, mse and percentile:P with P from 50 to 100")
+    return percent
+
+
 @dataclass
 class Calibration:
     """What is measured with, and what was.
 
     samples: an array for each input by its name in the signature, of the input's shape with the batch. most: how many
-    of them are used; None for all. ranges: of each tensor of floats, once it was measured. progress: called with the
-    number of samples that ran."""
+    of them are used; None for all. method: which part of what was measured a range is, as `parse_method` takes it.
+    levels: steps of the integers that are to hold it. progress: called with the number of samples that ran. ranges: of
+    each tensor of floats, once it was measured."""
 
     samples: Iterable[Sample] = ()
     most: int | None = None
+    method: str = MINMAX
+    levels: int = 255
     progress: Callable[[int], None] | None = None
     ranges: dict[Value, Range] = field(default_factory=dict)
 

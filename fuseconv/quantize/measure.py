@@ -12,7 +12,8 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Signature, Value
 from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import Range
-from fuseconv.quantize.calibrate import Calibration
+from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
+from fuseconv.quantize.histogram import Histogram
 from fuseconv.quantize.lstm import Recurrence
 from fuseconv.quantize.samples import Sample
 from fuseconv.report.records import Report
@@ -28,9 +29,11 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
     if len(module.signatures) > 1:
         report.warnings.append(f"samples are of the signature {signature.names[0]}: the ops of others stay float")
     data, tensors = to_named_bytes(module)
-    runs = _Runs(data, signature, tensors)
+    percent = parse_method(calibration.method)
+    runs = _Runs(data, signature, tensors, keeps=calibration.method != MINMAX)
     measured: dict[str, Range] = {}
     cells: dict[Value, Range] = {}
+    histograms: dict[Value, Histogram] = {}
     inputs = {name: _Input() for name in signature.inputs}
     count = 0
     for sample in _first(calibration.samples, calibration.most):
@@ -40,6 +43,8 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
             if np.isnan(found.least) or np.isnan(found.largest):
                 raise InputError(f"sample {count} makes numbers in the tensor {name} that are none (NaN)")
             measured[name] = measured[name] | found if name in measured else found
+        for value, array in runs.arrays():
+            histograms.setdefault(value, Histogram()).add(array)
         for value, found in runs.cells():
             cells[value] = cells[value] | found if value in cells else found
         count += 1
@@ -54,6 +59,10 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
     for name, value in zip(signature.inputs, signature.graph.inputs):
         if _is_float(value):
             calibration.ranges[value] = inputs[name].range
+    for value, histogram in histograms.items():
+        if value in calibration.ranges and histogram.measured is not None:
+            part = histogram.least_squares(calibration.levels) if percent is None else histogram.percentile(percent)
+            calibration.ranges[value] = part
     calibration.ranges.update(cells)
 
 
@@ -80,9 +89,11 @@ class _Input:
 
 
 class _Runs:
-    """Run a file on samples. The first signature's subgraph is the one that an interpreter runs."""
+    """Run a file on samples. The first signature's subgraph is the one that an interpreter runs.
 
-    def __init__(self, data: bytes, signature: Signature, tensors: Mapping[str, Value]) -> None:
+    keeps: `arrays` are wanted after each run."""
+
+    def __init__(self, data: bytes, signature: Signature, tensors: Mapping[str, Value], keeps: bool) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
         self.measure = _measuring()
@@ -91,13 +102,24 @@ class _Runs:
         ]
         self.interpreter = Interpreter(
             model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-            experimental_preserve_all_tensors=self.measure is None or bool(self.recurrences),
+            experimental_preserve_all_tensors=keeps or self.measure is None or bool(self.recurrences),
         )  # fmt: skip
         places = [detail["index"] for detail in self.interpreter.get_input_details()]
         self.places = dict(zip(signature.inputs, places, strict=True))
         self.shapes: dict[str, tuple[int, ...]] = {}
         indices = {detail["name"]: detail["index"] for detail in self.interpreter.get_tensor_details()}
         self.indices = {value: indices[name] for name, value in tensors.items() if name in indices}
+        own = {*signature.graph.inputs, *(value for op in signature.graph.ops for value in op.results)}
+        self.kept = [value for value in self.indices if value in own and _is_float(value)] if keeps else []
+
+    def arrays(self) -> Iterator[tuple[Value, np.ndarray]]:
+        """Yield what the last run computed, but in loops and branches: they keep their last iteration only."""
+        for value in self.kept:
+            try:
+                array = self.interpreter.get_tensor(self.indices[value])
+            except ValueError:
+                continue  # the runtime has nothing there: a result of a loop that nothing reads, or an empty tensor
+            yield value, array
 
     def cells(self) -> Iterator[tuple[Value, Range]]:
         """Yield the cell state of each recurrent op, with its range in the last run."""

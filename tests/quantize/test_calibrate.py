@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from fuseconv.quantize.calibrate import Calibration
+from fuseconv.errors import InputError
+from fuseconv.quantize.calibrate import Calibration, parse_method
 from tests.check_pass import check_pass
 
 
@@ -20,3 +22,11 @@ def test_ranges_are_measured() -> None:
     assert {value.name: (found.least, found.largest) for value, found in calibration.ranges.items()} == {
         "x": (-4, 3), "y": (3, 4),
     }  # fmt: skip
+
+
+def test_methods() -> None:
+    assert parse_method("minmax") is parse_method("mse") is None
+    assert parse_method("percentile:99.99") == 99.99
+    for text in ("", "entropy", "percentile", "percentile:x", "percentile:nan", "percentile:20", "percentile:101"):
+        with pytest.raises(InputError, match="is none of minmax, mse and percentile:P"):
+            parse_method(text)

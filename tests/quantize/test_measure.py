@@ -35,6 +35,17 @@ def test_ranges_of_all_samples(measuring: bool, monkeypatch: pytest.MonkeyPatch)
     assert ranges["z"] == pytest.approx((0.5, 1 / (1 + np.exp(-7))))
 
 
+@pytest.mark.parametrize(("method", "largest"), [("minmax", 500), ("percentile:98", 1), ("mse", 500)])
+def test_rare_extremes_are_left_out(method: str, largest: float) -> None:
+    rng = np.random.default_rng(0)
+    samples = [{"i0": rng.uniform(-1, 1, (50, 2)).astype(np.float32)} for _ in range(4)]
+    samples[2]["i0"][3, 1] = 500
+    calibration = Calibration(samples, method=method, levels=65535)
+    check_pass("calibrate", _TEXT, calibration=calibration)
+    found = {value.name: each.largest for value, each in calibration.ranges.items()}
+    assert found["x"] == pytest.approx(largest, abs=0.3) == found["y"]
+
+
 def test_the_first_samples_alone() -> None:
     calibration = Calibration(_SAMPLES, most=1)
     check_pass("calibrate", _TEXT, calibration=calibration)
