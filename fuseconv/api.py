@@ -29,7 +29,7 @@ from fuseconv.load.op_defs import op_names
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT
-from fuseconv.quantize import MEASURED, QUANTIZATIONS
+from fuseconv.quantize import BLOCK_SIZES, MEASURED, QUANTIZATIONS
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
 from fuseconv.quantize.io_types import FLOAT, parse_io_types
 from fuseconv.quantize.samples import FORMS, Sample, read_samples
@@ -101,6 +101,7 @@ class _Options:
     calibration_data: str | os.PathLike | Iterable[Sample] | None
     calibration_samples: int | None
     calibrate: str
+    block_size: int | None
     io_types: str
     no_quantize: Sequence[str]
     quantize_only: Sequence[str]
@@ -160,6 +161,7 @@ def convert(
     calibration_data: str | os.PathLike | Iterable[Sample] | None = None,
     calibration_samples: int | None = None,
     calibrate: str = MINMAX,
+    block_size: int | None = None,
     io_types: str = FLOAT,
     no_quantize: Sequence[str] = (),
     quantize_only: Sequence[str] = (),
@@ -187,7 +189,8 @@ def convert(
     files of a SavedModel that are links out of its directory. allow_custom_ops: write every op that has no rule as a
     custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it knows. downcast_float64:
     compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes
-    them so beside floats; "int8" computes in integers of 8 bits and "int16x8" in such of 16 with weights of 8, over
+    them so beside floats, "int4" those of dense layers in 4, with a scale for each `block_size` inputs (32, 64 or 128;
+    None: one a row); "int8" computes in integers of 8 bits and "int16x8" in such of 16 with weights of 8, over
     ranges that are measured on `calibration_data`: a file or directory (`quantize/samples.py`), or dicts of an
     array for each input, with its batch; of these the first `calibration_samples`. calibrate: "minmax" for ranges of
     all that is measured, "mse" for the parts with the least squared error, "percentile:99.99" for those with as many
@@ -262,6 +265,7 @@ def _pass_options(
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
         "quantize": options.quantize,
         "calibration": _calibration(options),
+        "block_size": _block_size(options),
         "io_types": options.io_types,
         "selection": Selection(tuple(options.quantize_only), tuple(options.no_quantize)),
         "unroll_policy": UnrollPolicy(options.rnn),
@@ -269,6 +273,14 @@ def _pass_options(
             options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None
         ),
     }  # fmt: skip
+
+
+def _block_size(options: _Options) -> int | None:
+    if options.block_size is not None and options.quantize != "int4":
+        raise InputError("--block-size is for --quantize int4")
+    if options.block_size not in (None, *BLOCK_SIZES):
+        raise InputError(f"--block-size {options.block_size} is none of {', '.join(map(str, BLOCK_SIZES))}")
+    return options.block_size
 
 
 def _calibration(options: _Options) -> Calibration:

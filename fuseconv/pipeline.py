@@ -17,6 +17,7 @@ from fuseconv.quantize.calibrate import calibrate
 from fuseconv.quantize.io_types import FLOAT, set_io_types
 from fuseconv.quantize.to_integers import to_integer_forms, to_integers
 from fuseconv.quantize.weights_to_float16 import weights_to_float16
+from fuseconv.quantize.weights_to_int4 import weights_to_int4
 from fuseconv.quantize.weights_to_int8 import weights_to_int8
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
 from fuseconv.transforms.loops.horizontal_fusion import horizontal_fusion
@@ -137,7 +138,8 @@ OPTIMIZE_TFL: Pipeline = (
 
 QUANTIZE: Pipeline = (
     weights_to_float16.when(lambda context: context.quantize == "float16"),
-    weights_to_int8.when(lambda context: context.quantize == "dynamic"),
+    weights_to_int4.when(lambda context: context.quantize == "int4"),
+    weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
     to_integer_forms.when(_computes_in_integers), calibrate.when(_computes_in_integers),
     to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
 )  # fmt: skip

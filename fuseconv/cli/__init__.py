@@ -78,8 +78,11 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")
 @click.option("--select-tf-ops", is_flag=True, help="Let TensorFlow's own kernels run what TFLite has no op for.")
 @click.option("--downcast-float64", is_flag=True, help="Compute in float32 what the model computes in float64.")
-@click.option("--quantize", type=click.Choice(["float16", "dynamic", "int8", "int16x8"]),
-              help="Store weights in 16 bits, or in 8 where kernels take them beside floats; or compute in integers.")
+@click.option("--quantize", type=click.Choice(["float16", "dynamic", "int4", "int8", "int16x8"]),
+              help="Store weights in 16 bits, or in 8 (or 4) where kernels take them beside floats; or compute in "
+              "integers.")
+@click.option("--block-size", type=int, metavar="32|64|128",
+              help="Of int4: a scale for each so many inputs, for XNNPACK; else one for each output.")
 @click.option("--calibration-data", type=_PATH, metavar="FILE.npz|DIR|FILE.py",
               help="Samples of real inputs for int8 and int16x8: an array for each input, the samples along its first "
               "dimension; a directory of such files; or a script whose samples() yields dicts, which runs.")

@@ -21,11 +21,15 @@ from fuseconv.ir.types import DType
 
 @dataclass(frozen=True)
 class Quantization:
-    """Affine quantization: real = scale * (stored - zero_point), per tensor or along `axis`."""
+    """Affine quantization: real = scale * (stored - zero_point), per tensor or along `axis`.
+
+    blocks: scales of weights [outputs, inputs] in blocks, instead: a constant of float16 [outputs, inputs / size], a
+    number for each `size` inputs that follow each other; `scale` and `zero_point` are empty then."""
 
     scale: tuple[float, ...]
     zero_point: tuple[int, ...]
     axis: int = 0
+    blocks: Value | None = None
 
 
 @dataclass(frozen=True)
@@ -261,6 +265,8 @@ class Graph:
                 if value is not None and value.is_const and id(value) not in seen:
                     seen.add(id(value))
                     yield value
+                    if value.quantization is not None and value.quantization.blocks is not None:
+                        yield value.quantization.blocks
 
 
 def copy_op(op: Op, operands: Sequence[Value | None]) -> Op:

@@ -97,6 +97,8 @@ def _value_text(value: Value, number: int) -> str:
 def _quantization_text(quantization: Quantization | None) -> str:
     if quantization is None:
         return ""
+    if quantization.blocks is not None:
+        return f"<in blocks: {quantization.blocks.shape[1]}>"  # type: ignore[index]
     pairs = zip(quantization.scale, quantization.zero_point, strict=True)
     items = ",".join(f"{scale!r}:{zero}" if zero else repr(scale) for scale, zero in pairs)
     return f"<{items}@{quantization.axis}>" if len(quantization.scale) > 1 or quantization.axis else f"<{items}>"

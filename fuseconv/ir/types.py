@@ -68,14 +68,17 @@ VARIANT = _dtype("variant", 21, 14, object)
 UINT32 = _dtype("uint32", 22, 15, np.uint32)
 UINT64 = _dtype("uint64", 23, 12, np.uint64)
 
+# What weights are stored in, two in a byte; no model has it here.
+INT4 = _dtype("int4", 29, 17, ml_dtypes.int4)
+
 ALL = (
     FLOAT32, FLOAT64, INT32, UINT8, INT16, INT8, STRING, COMPLEX64, INT64, BOOL, QINT8, QUINT8, QINT32,
     BFLOAT16, UINT16, COMPLEX128, FLOAT16, RESOURCE, VARIANT, UINT32, UINT64,
 )  # fmt: skip
 
-BY_NAME = {t.name: t for t in ALL}
+BY_NAME = {t.name: t for t in (*ALL, INT4)}
 BY_TF = {t.tf: t for t in ALL} | {t.tf + 100: t for t in ALL}  # +100: TF1's reference types
-_BY_NUMPY = {t.numpy: t for t in reversed(ALL) if t.numpy != np.dtype(object) and not t.name.startswith("q")}
+_BY_NUMPY = {t.numpy: t for t in (INT4, *reversed(ALL)) if t.numpy != np.dtype(object) and not t.name.startswith("q")}
 
 
 def of_array(array: np.ndarray) -> DType:

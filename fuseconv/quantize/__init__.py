@@ -2,6 +2,8 @@
 
 # Those that need ranges of activations.
 MEASURED = ("int8", "int16x8")
-QUANTIZATIONS = ("float16", "dynamic", *MEASURED)
+QUANTIZATIONS = ("float16", "dynamic", "int4", *MEASURED)
 # By how much a file may differ from its model, as a part of the largest number, where nobody says.
-TOLERANCES = {"float16": 0.005, "dynamic": 0.05, "int8": 0.1, "int16x8": 0.03}
+TOLERANCES = {"float16": 0.005, "dynamic": 0.05, "int4": 0.5, "int8": 0.1, "int16x8": 0.03}
+# Of weights of 4 bits: inputs that share a scale, in blocks that XNNPACK takes.
+BLOCK_SIZES = (32, 64, 128)

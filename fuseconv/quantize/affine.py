@@ -12,7 +12,7 @@ from fuseconv.ir.types import DType
 from fuseconv.quantize.rounding import round_to_integers
 
 # The largest stored number of symmetric types; the smallest is its negative, so that no product overflows.
-LARGEST = {types.INT8: 127, types.INT16: 32767}
+LARGEST = {types.INT4: 7, types.INT8: 127, types.INT16: 32767}
 # A scale below is stored as a subnormal or zero, of which kernels make infinities.
 _LEAST_SCALE = float(np.finfo(np.float32).tiny)
 # The range of int16 is as many times what was measured: it costs one of 15 bits, and later inputs are hardly clipped.

@@ -169,7 +169,7 @@ def _depthwise_conv_2d(op: Op) -> int:
 
 
 def _fully_connected(op: Op) -> int:
-    if _hybrid(op) and _per_channel(op.operands[1]):
+    if _type(op, 1) == "int4" or (_hybrid(op) and _per_channel(op.operands[1])):
         return 12
     if _int16x8_with_bias_type(op):
         return 11

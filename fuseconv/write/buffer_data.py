@@ -34,7 +34,8 @@ def size(value: Value) -> int:
     if value.dtype is types.STRING:
         assert value.data is not None
         return len(_strings(value.data))
-    return math.prod(value.shape) * value.dtype.numpy.itemsize  # type: ignore[arg-type]
+    count = math.prod(value.shape)  # type: ignore[arg-type]
+    return (count + 1) // 2 if value.dtype is types.INT4 else count * value.dtype.numpy.itemsize
 
 
 def chunks(value: Value) -> Iterator[memoryview | bytes]:
@@ -44,6 +45,9 @@ def chunks(value: Value) -> Iterator[memoryview | bytes]:
     assert data is not None
     if value.dtype is types.STRING:
         yield _strings(data)
+        return
+    if value.dtype is types.INT4:
+        yield _pairs(data)
         return
     array = np.atleast_1d(data)
     dtype = value.dtype.numpy.newbyteorder("<")
@@ -59,6 +63,14 @@ def chunks(value: Value) -> Iterator[memoryview | bytes]:
             piece = _copied(array[start : start + rows], dtype)
             yield _bytes(product.multiplied(piece, slice(start, start + rows)) if product else piece)
         drop_pages(array)
+
+
+def _pairs(data: np.ndarray) -> bytes:
+    """Return integers of 4 bits, the first of each two in the lower half of a byte."""
+    halves = data.reshape(-1).astype(np.int8).view(np.uint8) & 15
+    whole = np.resize(halves, (halves.size + 1) // 2 * 2)
+    whole[halves.size :] = 0
+    return (whole[::2] | whole[1::2] << 4).tobytes()
 
 
 def _bytes(array: np.ndarray) -> memoryview:

@@ -23,7 +23,7 @@ import numpy as np
 from fuseconv.errors import FuseconvError, InputError
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
-from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Signature, Value
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
 from fuseconv.ir.product import Product
 from fuseconv.tfl import schema
 from fuseconv.tfl.kernel_limits import LARGEST_SIZE
@@ -269,7 +269,8 @@ class _Model:
         unsigned.difference_update(graph.inputs, graph.outputs, slices)
         fields = {
             "tensors": [
-                self._tensor(value, name, value not in unsigned) for value, name in zip(values, names, strict=True)
+                self._tensor(value, name, value not in unsigned, tensors)
+                for value, name in zip(values, names, strict=True)
             ],
             "inputs": [tensors[value] for value in graph.inputs],
             "outputs": [tensors[value] for value in graph.outputs],
@@ -284,7 +285,7 @@ class _Model:
             return value
         return self.buffers.index(value), value.dtype, value.shape, value.quantization
 
-    def _tensor(self, value: Value, name: str, signed: bool) -> Table:
+    def _tensor(self, value: Value, name: str, signed: bool, tensors: dict[Value, int]) -> Table:
         dtype, data = value.dtype, value.stored
         if dtype.tflite is None:
             raise FuseconvError(f"the tensor {name} has the type {dtype}, which TFLite does not have")
@@ -305,7 +306,7 @@ class _Model:
             "has_rank": value.shape is not None,
         }
         if value.quantization is not None:
-            fields["quantization"] = _quantization(value.quantization)
+            fields["quantization"] = _quantization(value, tensors)
         if signed and value.shape != tuple(static):
             fields["shape_signature"] = [-1 if isinstance(dim, Sym) else dim for dim in shape]
         return Table("Tensor", fields)
@@ -398,7 +399,15 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _quantization(quantization: Quantization) -> Table:
+def _quantization(value: Value, tensors: dict[Value, int]) -> Table:
+    quantization = value.quantization
+    assert quantization is not None
+    if quantization.blocks is not None:
+        (_, inputs), (_, blocks) = value.shape, quantization.blocks.shape  # type: ignore[misc]
+        fields = {"scales": tensors[quantization.blocks], "zero_points": -1, "block_size": inputs // blocks}
+        number = schema.enum_number(schema.generated.QuantizationDetails, "BlockwiseQuantization")
+        details = Table("BlockwiseQuantization", fields)
+        return Table("QuantizationParameters", {"details_type": number, "details": details})
     fields = {
         "scale": np.array(quantization.scale, np.float32),
         "zero_point": np.array(quantization.zero_point, np.int64),
@@ -411,7 +420,8 @@ def _values(graph: Graph) -> list[Value]:
     """Return the tensors of a subgraph: its inputs, then operands and results in the order of the ops."""
     of_ops = chain.from_iterable((*op.operands, *op.attrs.get("intermediates", ()), *op.results) for op in graph.ops)
     values = dict.fromkeys((*graph.inputs, *of_ops, *graph.outputs))
-    return [value for value in values if value is not None]
+    blocks = (value.quantization.blocks for value in values if value is not None and value.quantization is not None)
+    return [value for value in dict.fromkeys((*values, *blocks)) if value is not None]
 
 
 class _Names:

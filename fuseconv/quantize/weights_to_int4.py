@@ -1,0 +1,116 @@
+"""Store weights of dense layers in 4 bits, for kernels that quantize what they are multiplied by as they run."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir import types
+from fuseconv.ir.graph import Module, Op, Quantization, Value, constant, replace_uses
+from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.affine import LARGEST, symmetric_scales
+from fuseconv.quantize.rounding import round_to_integers
+from fuseconv.quantize.selection import Selection
+from fuseconv.quantize.weights_to_int8 import LEAST_ELEMENTS
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+
+_LARGEST = LARGEST[types.INT4]
+# Of the largest number of a row or block, what the largest of 4 bits may stand for: beyond is clipped.
+_PARTS = np.linspace(0.6, 1.0, 17, dtype=np.float32)
+# Scales of blocks are float16, and XNNPACK takes no subnormal ones.
+_LEAST_SCALE = float(np.finfo(np.float16).tiny)
+
+
+@module_pass("weights-to-int4", requires=(TFL_ONLY,))
+def weights_to_int4(module: Module, report: Report, selection: Selection, block_size: int | None) -> None:
+    """Store weights of dense layers in 4 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int4 w).
+
+    They have a scale a row, or one for each block of `block_size` inputs. Where kernels take none, they stay for
+    `weights-to-int8`. A kernel of blocks has no activation: FULLY_CONNECTED, RELU stand for one with RELU fused."""
+    selection.check(module)
+    made: dict[Value, Value | None] = {}
+    for graph in module.graphs():
+        out: list[Op] = []
+        for op in graph.ops:
+            out.append(op)
+            weights = op.operands[1] if op.kind == "tfl.FULLY_CONNECTED" else None
+            if weights is None or not _is_taken(op, weights, selection):
+                continue
+            if weights not in made:
+                made[weights] = _narrow(weights, block_size)
+            narrow = made[weights]
+            if narrow is not None:
+                _replace(op, narrow, out, report)
+        graph.ops = out
+
+
+def _is_taken(op: Op, weights: Value, selection: Selection) -> bool:
+    """Return whether the weights may have 4 bits, as far as the ops tell that read them."""
+    if weights.dtype is not types.FLOAT32 or not weights.is_const or op.result.dtype is not types.FLOAT32:
+        return False
+    outputs, inputs = weights.shape  # type: ignore[misc]
+    # Rows of an odd number of inputs would begin within a byte, which kernels take for different things.
+    if outputs * inputs < LEAST_ELEMENTS or inputs % 2 or op.attrs.get("weights_format", "DEFAULT") != "DEFAULT":
+        return False
+    alike = (reader.kind == op.kind and reader.operands[1] is weights for reader in weights.uses)
+    return all(alike) and not any(selection.refusal(reader) for reader in weights.uses)
+
+
+def _narrow(weights: Value, block_size: int | None) -> Value | None:
+    """Return weights in 4 bits; None if their numbers have no scale."""
+    array = weights.data
+    assert array is not None
+    outputs, inputs = array.shape
+    size = block_size if block_size and inputs % block_size == 0 else inputs
+    rows = array.reshape(-1, size)
+    largest = symmetric_scales(rows, 0, types.INT4)
+    if largest is None:
+        return None
+    blocks = size < inputs or size == block_size
+    scales = _best_scales(rows, largest)
+    if blocks:
+        scales = np.maximum(scales, _LEAST_SCALE).astype(np.float16).astype(np.float32)
+        if not np.isfinite(scales).all():
+            return None
+    stored = round_to_integers(rows, scales[:, None], _LARGEST, 0).reshape(array.shape)
+    made = constant(stored.astype(types.INT4.numpy), types.INT4, weights.name)
+    if blocks:
+        of_blocks = constant(scales.reshape(outputs, -1).astype(np.float16), types.FLOAT16, f"{weights.name}/scales")
+        made.quantization = Quantization((), (), 0, of_blocks)
+    else:
+        made.quantization = Quantization(tuple(map(float, scales)), (0,) * outputs)
+    return made
+
+
+def _best_scales(rows: np.ndarray, largest: np.ndarray) -> np.ndarray:
+    """Return for each row the scale with the least squared error, at most the one that holds its largest number."""
+    best, least = largest, np.full(len(rows), np.inf)
+    for part in _PARTS:
+        scales = largest * part
+        stored = np.clip(np.rint(rows / scales[:, None]), -_LARGEST, _LARGEST)
+        errors = np.square(stored * scales[:, None] - rows).sum(axis=1)
+        best, least = np.where(errors < least, scales, best), np.minimum(errors, least)
+    return best
+
+
+def _replace(op: Op, narrow: Value, out: list[Op], report: Report) -> None:
+    """Let an op read weights in 4 bits. out: its graph's ops, up to and including the op."""
+    assert narrow.quantization is not None
+    blocks = narrow.quantization.blocks
+    op.set_operand(1, narrow)
+    op.attrs["asymmetric_quantize_inputs"] = True
+    activation = op.attrs.get("fused_activation_function", "NONE")
+    if blocks is not None and activation != "NONE":
+        op.attrs["fused_activation_function"] = "NONE"
+        result = op.result
+        product = op.results[0] = Value(result.dtype, result.shape, f"{result.name}/product", op)
+        types_of = [(result.dtype, result.shape)]
+        (activated,) = Builder(out, op.name, op.sources).typed_op(activation, [product], types_of, {})
+        replace_uses(result, activated)
+        activated.name = result.name
+    size = math.prod(narrow.shape)  # type: ignore[arg-type]
+    bytes_of_blocks = 0 if blocks is None else 2 * math.prod(blocks.shape)  # type: ignore[arg-type]
+    report.quantize(op, narrow.name, "int4", size * 4, size // 2 + bytes_of_blocks)
