@@ -27,6 +27,7 @@ help:
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --editable '.[micro]' || echo "tflite-micro is not there for this system: a test is skipped"
 # pip compiles what it installs, but not what stays where it is; without it each start takes 0.2 s longer.
 	$(BIN)/python -m compileall -q fuseconv
 	@touch $@

@@ -19,6 +19,8 @@ from fuseconv.tfl.integer import LSTM
 
 KIND = f"tfl.{LSTM}"
 OUTPUT_STATE, CELL_STATE = 18, 19
+# With layer norm, whether there is one or not: TFLite Micro counts them.
+_OPERANDS = 24
 _WEIGHTS, _PEEPHOLES, _BIASES, _PROJECTION, _NORMS = range(1, 9), range(9, 12), range(12, 16), 16, range(20, 24)
 # tanh of the cell state takes up to 6 bits before the point; with others the kernel computes garbage.
 _CELL_EXPONENTS = -15, -9
@@ -30,7 +32,7 @@ _UNREAD = Quantization((1.0,), (0,))
 
 def refusal(op: Op) -> str:
     """Return why an LSTM cannot compute in integers; empty if it can, as far as its operands tell."""
-    operands = [*op.operands, *[None] * (24 - len(op.operands))]
+    operands = [*op.operands, *[None] * (_OPERANDS - len(op.operands))]
     constants = [operands[index] for index in (*_WEIGHTS, *_PEEPHOLES, *_BIASES, _PROJECTION)]
     if any(value is not None and (value.data is None or not np.isfinite(value.data).all()) for value in constants):
         return "its weights are computed, or not finite"
@@ -58,7 +60,7 @@ def cell_scale(cell: Range) -> Quantization:
 def integer_operands(op: Op, data: Value, output: Quantization) -> list[Value | None]:
     """Return the operands with constants in integers. data: the operand in int8; output: the result's scale, which
     goes to the intermediates of `op` as well."""
-    operands = list(op.operands)
+    operands = [*op.operands, *[None] * (_OPERANDS - len(op.operands))]
     operands[0] = data
     for index in (*_WEIGHTS, _PROJECTION):
         operands[index] = _of_one_scale(operands[index], types.INT8)

@@ -71,7 +71,8 @@ main {{
   %q: int8[1,3,1]{_Q} = tfl.QUANTIZE(%x)
   %y: int8[1,3,1]{_Q} = tfl.UNIDIRECTIONAL_SEQUENCE_LSTM(%q, {_constants((1.0, 0.5, -1.0, 2.0), "[1,1]")}, \
 {_constants((0.1, 0.2, 0.3, 0.4), "[1,1]")}, _, _, _, {_bias(0.0, 1.0)}, {_bias(1.0, 0.5)}, {_bias(0.0, 1.0)}, \
-{_bias(0.5, 2.0)}, _, _, %h, %c) {{'fused_activation_function': 'TANH', 'intermediates': [{_INTERMEDIATES}]}}
+{_bias(0.5, 2.0)}, _, _, %h, %c, _, _, _, _) \
+{{'fused_activation_function': 'TANH', 'intermediates': [{_INTERMEDIATES}]}}
   %d: float32[1,3,1] = tfl.DEQUANTIZE(%y)
   return %d
 }}
