@@ -340,6 +340,7 @@ class Module:
 
     variables and tables: by the name that a handle op carries in its attribute `shared_name`.
     attributes: gives all attributes of a TF op, those too that `Op.attrs` leaves out.
+    metadata: of a .tflite file, besides what its writer computes.
     """
 
     signatures: list[Signature] = field(default_factory=list)
@@ -347,10 +348,11 @@ class Module:
     variables: dict[str, Variable] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     attributes: Callable[[Op], dict[str, Any]] = _own_attributes
+    metadata: dict[str, bytes] = field(default_factory=dict)
 
     def graphs(self) -> Iterable[Graph]:
-        """Yield the graphs of the signatures, then the functions."""
-        yield from (signature.graph for signature in self.signatures)
+        """Yield the graphs of the signatures, each once, then the functions."""
+        yield from dict.fromkeys(signature.graph for signature in self.signatures)
         yield from self.functions.values()
 
 

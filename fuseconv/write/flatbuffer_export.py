@@ -223,9 +223,11 @@ class _Model:
         buffers = [Table("Buffer", {}), Table("Buffer", {"data": runtime.encode().ljust(16, b"\0")}), *weights]
         metadata = [Table("Metadata", {"name": "min_runtime_version", "buffer": _METADATA_BUFFER})]
         order = control_dependencies(self.buffers.graphs)
-        if order is not None:
-            metadata.append(Table("Metadata", {"name": CONTROL_DEPENDENCIES, "buffer": len(buffers)}))
-            buffers.append(Table("Buffer", {"data": order}))
+        more = self.module.metadata | ({CONTROL_DEPENDENCIES: order} if order is not None else {})
+        metadata += [
+            Table("Metadata", {"name": name, "buffer": len(buffers) + index}) for index, name in enumerate(more)
+        ]
+        buffers += [Table("Buffer", {"data": data}) for data in more.values()]
         fields = {
             "version": 3,
             "operator_codes": [_operator_code(*code) for code in self.codes],

@@ -1,0 +1,1 @@
+"""A .tflite file -> `ir` module of "tfl" ops."""

@@ -1,0 +1,124 @@
+"""Read a .tflite file, whoever made it, into a module of "tfl" ops. Every byte is untrusted.
+
+What is carried: subgraphs, signatures, tensors with names, types, shapes and scales, options of ops, variables, custom
+ops with their options as they stand, metadata. Weights are views of the mapped file. A file without signatures becomes
+a module whose signature has no name.
+
+What goes: the description, recorded ranges that no runtime reads (min, max), places of debug information, and what the
+writer computes anew: versions of ops, the oldest runtime, the order of ops with side effects.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from fuseconv.errors import InputError
+from fuseconv.files import open_file
+from fuseconv.ir.graph import Graph, Module
+from fuseconv.ir.verifier import MalformedError, check
+from fuseconv.load.tflite.buffers import Buffers
+from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Decoder, Table
+from fuseconv.load.tflite.operators import Operators, refuse_unknown
+from fuseconv.load.tflite.signatures import add_signatures
+from fuseconv.load.tflite.tensors import Constants, Tensors
+
+_IDENTIFIER = b"TFL3"
+_VERSION = 3
+# The order of ops with side effects; a file that has it says that its custom ops have some.
+CONTROL_DEPENDENCIES = "model_control_dependencies"
+# Metadata that the writer computes, or that refers to what is not read.
+_NOT_CARRIED = frozenset({"min_runtime_version", CONTROL_DEPENDENCIES, "debug_metadata"})
+
+
+def read_tflite(path: str | os.PathLike[str]) -> Module:
+    """Return the module of a .tflite file.
+
+    Raises InputError if it cannot be read, is no TFLite model or is damaged, and UnsupportedError for ops that are not
+    known."""
+    try:
+        with open_file(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+    except OSError as error:
+        raise InputError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
+    return module_of_bytes(data, os.fspath(path))
+
+
+def module_of_bytes(data: bytes | mmap.mmap, name: str) -> Module:
+    """Return the module of a file's contents. name: of the file, for the sentences of errors."""
+    if data[4:8] != _IDENTIFIER:
+        raise InputError(f"{name} is not a TFLite model: it does not bear the mark TFL3")
+    try:
+        return _Model(data).module()
+    except (DamagedError, MalformedError) as error:
+        raise InputError(f"{name} is a damaged TFLite model: {error}") from error
+
+
+class _Model:
+    """The parts of a file that its subgraphs share."""
+
+    def __init__(self, data: Any) -> None:
+        self.root = Decoder(data).root("Model")
+        if self.root.number("version") != _VERSION:
+            raise InputError(f"the file is of version {self.root.number('version')} of TFLite's format, and not 3")
+        for field in ("external_buffer_groups", "external_buffers"):
+            if self.root.ints(field):
+                raise InputError("the file's weights stand in other files, which are not read")
+        self.buffers = Buffers(data, self.root.tables("buffers", "Buffer"))
+        self.metadata = {
+            table.text("name") or "": bytes(self.buffers.view(table.number("buffer")))
+            for table in self.root.tables("metadata", "Metadata")
+        }
+        self.subgraphs = self.root.tables("subgraphs", "SubGraph")
+        if not self.subgraphs:
+            raise DamagedError("it has no subgraph")
+        self.codes = self.root.tables("operator_codes", "OperatorCode")
+        self.names = _unique_names(self.subgraphs)
+
+    def module(self) -> Module:
+        refuse_unknown(self.codes, self.subgraphs)
+        constants: Constants = {}
+        graphs, tensors = [], []
+        operators = Operators(self.codes, self.names, CONTROL_DEPENDENCIES in self.metadata)
+        for name, table in zip(self.names, self.subgraphs):
+            found = Tensors(table.tables("tensors", "Tensor"), self.buffers, constants)
+            graphs.append(_graph(name, table, found, operators))
+            tensors.append(found)
+        module = Module()
+        module.metadata = {name: data for name, data in self.metadata.items() if name not in _NOT_CARRIED}
+        called = operators.called
+        try:
+            TopologicalSorter(called).prepare()
+        except CycleError as error:
+            raise DamagedError("a subgraph runs itself") from error
+        add_signatures(module, self.root, graphs, tensors, set().union(*called.values()))
+        module.functions = {graph.name: graph for graph in graphs if not _is_entry(module, graph)}
+        check(module)
+        return module
+
+
+def _is_entry(module: Module, graph: Graph) -> bool:
+    return any(signature.graph is graph for signature in module.signatures)
+
+
+def _unique_names(subgraphs: list[Table]) -> list[str]:
+    """Return a name for each subgraph: its own, or one with a number where others have it too."""
+    names: dict[str, None] = {}
+    for index, table in enumerate(subgraphs):
+        name = table.text("name") or f"subgraph_{index}"
+        while name in names:
+            name = f"{name}_{index}"
+        names[name] = None
+    return list(names)
+
+
+def _graph(name: str, table: Table, tensors: Tensors, operators: Operators) -> Graph:
+    graph = Graph(name)
+    graph.inputs = [tensors.given(index) for index in table.ints("inputs")]
+    for op in table.tables("operators", "Operator"):
+        graph.ops.append(operators.op(op, tensors, graph.name))
+    graph.outputs = [tensors.read(index) for index in table.ints("outputs")]
+    return graph

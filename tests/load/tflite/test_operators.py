@@ -1,0 +1,117 @@
+"""Operators as ops: none is left out, none is taken that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fuseconv.errors import InputError, UnsupportedError
+from fuseconv.ir import types
+from fuseconv.ir.graph import STATEFUL, Module
+from fuseconv.load.tflite.reader import module_of_bytes
+from fuseconv.write.flatbuffer_export import to_bytes
+from tests.load.tflite.files import BATCH, changed, changed_dense, dense
+from tests.tfl.interpret import module_of
+
+
+def read(data: bytes) -> Module:
+    return module_of_bytes(data, "it")
+
+
+def test_ops_bear_the_names_of_their_results():
+    product, softmax = read(to_bytes(dense())).signatures[0].graph.ops
+    assert (product.kind, softmax.kind) == ("tfl.FULLY_CONNECTED", "tfl.SOFTMAX")
+    assert product.attrs == {"fused_activation_function": "RELU"} and product.sources == ("op",)
+    assert softmax.operands == [product.result]
+
+
+def test_names_of_several_layers_are_sources():
+    def change(model: Any) -> None:
+        model.subgraphs[0].tensors[3].name = b"net/dense/MatMul;net/dense/BiasAdd;2"
+
+    assert read(changed_dense(change)).signatures[0].graph.ops[0].sources == ("net/dense/MatMul", "net/dense/BiasAdd")
+
+
+@pytest.mark.parametrize("stateful", [True, False])
+def test_custom_ops_are_carried_as_they_stand(stateful: bool) -> None:
+    def build(tfl: Any, x: Any) -> Any:
+        first = tfl.custom("Acme", [x, None], [(types.FLOAT32, x.shape)], {"a": 1}, stateful=stateful)
+        return tfl.custom("Acme", first, [(types.FLOAT32, x.shape)], b"\1\2", stateful=stateful)
+
+    data = to_bytes(module_of(build, (types.FLOAT32, (BATCH, 3))))
+    first, second = read(data).signatures[0].graph.ops
+    assert first.attrs["custom_code"] == "Acme" and first.operands[1] is None
+    assert second.attrs["custom_options"] == b"\1\2" and (STATEFUL in second.attrs) == stateful
+    assert to_bytes(read(data)) == data
+
+
+def test_sizes_are_followed_through_a_file():
+    def build(tfl: Any, x: Any) -> Any:
+        count = tfl.strided_slice(tfl.shape(x), [0], [1], [1], shrink_axis_mask=1)
+        return tfl.reshape(x, tfl.pack(count, 3, 2))
+
+    graph = read(to_bytes(module_of(build, (types.FLOAT32, (BATCH, 6))))).signatures[0].graph
+    assert graph.outputs[0].shape == (graph.inputs[0].shape[0], 3, 2)  # type: ignore[index]
+
+
+def test_ops_that_are_not_known_are_refused_by_name():
+    def change(model: Any) -> None:
+        model.operatorCodes[1].builtinCode = 209
+
+    with pytest.raises(UnsupportedError, match="STABLEHLO") as caught:
+        read(changed_dense(change))
+    assert [(op, places) for op, places, _ in caught.value.ops] == [("STABLEHLO_CASE", ["0:1"])]
+
+
+def test_an_operator_of_files_from_before_there_were_127():
+    def change(model: Any) -> None:
+        model.operatorCodes[1].builtinCode = 0
+        assert model.operatorCodes[1].deprecatedBuiltinCode == 25
+
+    assert read(changed_dense(change)).signatures[0].graph.ops[1].kind == "tfl.SOFTMAX"
+
+
+def _op(**fields: Any) -> Callable[[Any], None]:
+    def change(model: Any) -> None:
+        for name, value in fields.items():
+            setattr(model.subgraphs[0].operators[0], name, value)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (_op(opcodeIndex=7), "operator 7, which is not there"),
+        (_op(inputs=[0]), "do not fit together"),
+        (_op(inputs=[0, 1, 2, 2]), "do not fit together"),
+        (_op(inputs=[4, 1, 2]), "nothing makes it"),
+        (_op(inputs=[3, 1, 2]), "nothing makes it"),
+        (_op(inputs=[0, 1, -2]), "does not have"),
+        (_op(outputs=[3, 4]), "makes 1 results, and not 2"),
+        (_op(outputs=[]), "makes 1 results, and not 0"),
+        (_op(outputs=[0]), "is made or read twice"),
+        (_op(outputs=[1]), "has contents already"),
+        (_op(customOptions=[1]), "options of a custom one"),
+    ],
+)
+def test_damaged_operators(change: Callable[[Any], None], match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        read(changed_dense(change))
+
+
+def test_damaged_custom_operators():
+    data = to_bytes(module_of(lambda tfl, x: tfl.custom("A", [x], [(x.dtype, x.shape)]), (types.FLOAT32, (2,))))
+
+    def unnamed(model: Any) -> None:
+        model.operatorCodes[0].customCode = b""
+
+    def later(model: Any) -> None:
+        model.operatorCodes[0].version = 2
+
+    with pytest.raises(InputError, match="has no name"):
+        read(changed(data, unnamed))
+    with pytest.raises(UnsupportedError, match="a version of its own"):
+        read(changed(data, later))
