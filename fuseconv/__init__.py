@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fuseconv.api import Conversion, convert
+    from fuseconv.api import Conversion, convert, quantize_file
 
-__all__ = ["Conversion", "convert"]
+__all__ = ["Conversion", "convert", "quantize_file"]
 
 
 def __getattr__(name: str) -> Any:

@@ -26,11 +26,13 @@ from fuseconv.ir.verifier import check
 from fuseconv.load import load
 from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
+from fuseconv.load.tflite.reader import read_tflite
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
-from fuseconv.pipeline import BODY_CHECK, CONVERT
+from fuseconv.pipeline import BODY_CHECK, CONVERT, QUANTIZE_FILE
 from fuseconv.quantize import BLOCK_SIZES, MEASURED, QUANTIZATIONS
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
+from fuseconv.quantize.existing import quantized_ops
 from fuseconv.quantize.io_types import FLOAT, parse_io_types
 from fuseconv.quantize.samples import FORMS, Sample, read_samples
 from fuseconv.quantize.selection import Selection
@@ -75,7 +77,43 @@ def _collector_paused() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Options:
+class _QuantizeOptions:
+    """The options of `quantize_file`, which describes them."""
+
+    quantize: str | None
+    calibration_data: str | os.PathLike | Iterable[Sample] | None
+    calibration_samples: int | None
+    calibrate: str
+    block_size: int | None
+    io_types: str
+    no_quantize: Sequence[str]
+    quantize_only: Sequence[str]
+    max_constant_bytes: int | str | None
+    verify_each: bool | None
+    print_ir_before: Sequence[str]
+    print_ir_after: Sequence[str]
+
+    def check(self) -> None:
+        """Refuse one text in place of a list, which would be taken letter by letter, and values that are no choice."""
+        for name in _LISTS:
+            value = getattr(self, name, ())
+            if isinstance(value, (str, bytes, os.PathLike)):
+                raise InputError(f"{name} takes a list: write [{os.fspath(value)!r}]")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name, choices[0]) not in choices:
+                raise InputError(f"{name} is one of {', '.join(map(str, choices))}, not {getattr(self, name)!r}")
+
+    def pass_options(self) -> dict[str, Any]:
+        """Return what the passes of quantization may name as parameters."""
+        return {
+            "quantize": self.quantize, "calibration": _calibration(self), "block_size": _block_size(self),
+            "io_types": self.io_types,
+            "selection": Selection(tuple(self.quantize_only), tuple(self.no_quantize)),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Options(_QuantizeOptions):
     """The options of `convert`, which describes them."""
 
     signatures: Sequence[str]
@@ -97,32 +135,14 @@ class _Options:
     custom_ops: Sequence[str]
     select_tf_ops: bool
     downcast_float64: bool
-    quantize: str | None
-    calibration_data: str | os.PathLike | Iterable[Sample] | None
-    calibration_samples: int | None
-    calibrate: str
-    block_size: int | None
-    io_types: str
-    no_quantize: Sequence[str]
-    quantize_only: Sequence[str]
-    max_constant_bytes: int | str | None
     explain: bool
-    verify_each: bool | None
-    print_ir_before: Sequence[str]
-    print_ir_after: Sequence[str]
 
     def check(self) -> None:
-        """Refuse one text in place of a list, which would be taken letter by letter, and values that are no choice."""
-        for name in _LISTS:
-            value = getattr(self, name)
-            if isinstance(value, (str, bytes, os.PathLike)):
-                raise InputError(f"{name} takes a list: write [{os.fspath(value)!r}]")
+        """Refuse what is no choice, and new names that are none."""
+        super().check()
         names = self.rename if self.rename is not None else {}
         if not isinstance(names, Mapping) or not all(isinstance(n, str) and n for n in (*names, *names.values())):
             raise InputError(f"rename takes a dict from names to names, not {names!r}")
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise InputError(f"{name} is one of {', '.join(map(str, choices))}, not {getattr(self, name)!r}")
 
 
 _LISTS = (
@@ -218,8 +238,7 @@ def _convert(
     progress: Callable[[str], None] | None,
 ) -> Conversion:
     options.check()
-    most = options.max_constant_bytes
-    budget = Budget(size_on_disk(Path(model), options.follow_links), None if most is None else parse_size(most))
+    budget = _budget(options, size_on_disk(Path(model), options.follow_links))
     report = Report(os.fspath(model))
     file = None if out is None else resolve(out, model, "--output")
     registry = load_registry(options.plugins)
@@ -230,12 +249,7 @@ def _convert(
     check_names([*options.print_ir_before, *options.print_ir_after], pipeline)
     body_check = BodyCheck(options.verify_fusions, lambda small: _small_file(small, registry))
     context = Context(Module(), report, _pass_options(options, registry, fusions, body_check))
-    manager = PassManager(
-        context, verify_each=options.verify_each, print_before=options.print_ir_before,
-        print_after=options.print_ir_after, stream=sys.stderr, progress=progress,
-    )  # fmt: skip
-    if progress:
-        context.calibration.progress = lambda count: progress(f"quantize: sample {count}")
+    manager = _manager(context, options, progress)
     with limited(budget), closing(body_check), _reporting(context), registry.offering():
         with manager.stage("load"):
             context.module = load(
@@ -246,12 +260,101 @@ def _convert(
             report_unknown_ops(context.module, fusions, registry.rules, op_names, report, options.explain)
         manager.run(pipeline)
         report.warnings += filter(None, [body_check.warning()])
-        with manager.stage("write"):
-            check(context.module)
-            report.finish(context.module)
-            data = _write(context.module, report, file)
-        report.output = "" if out is None else os.fspath(out)
-        return Conversion(report, None if out is None else Path(out), data)
+        return _written(manager, out, file)
+
+
+def quantize_file(
+    file: str | os.PathLike,
+    out: str | os.PathLike | None = None,
+    *,
+    quantize: str,
+    calibration_data: str | os.PathLike | Iterable[Sample] | None = None,
+    calibration_samples: int | None = None,
+    calibrate: str = MINMAX,
+    block_size: int | None = None,
+    io_types: str = FLOAT,
+    no_quantize: Sequence[str] = (),
+    quantize_only: Sequence[str] = (),
+    max_constant_bytes: int | str | None = None,
+    verify_each: bool | None = None,
+    print_ir_before: Sequence[str] = (),
+    print_ir_after: Sequence[str] = (),
+    progress: Callable[[str], None] | None = None,
+) -> Conversion:
+    """Quantize a .tflite file of floats, whoever made it, as `convert` does with the same options.
+
+    What is quantized in the file already stays as it is, which a warning says. Of the report, `quantized` tells what
+    became of each constant and op; there are no nodes of a model. With "int8" and "int16x8" the file runs in LiteRT.
+
+    Raises InputError for what cannot be read, or has nothing left to quantize, UnsupportedError for ops that are not
+    known, DefectError where fuseconv itself fails. Nothing is written then.
+    """
+    given = locals()
+    options = _QuantizeOptions(**{field.name: given[field.name] for field in fields(_QuantizeOptions)})
+    return _quantize_file(file, out, options, progress)
+
+
+@_collector_paused()
+def _quantize_file(
+    file: str | os.PathLike,
+    out: str | os.PathLike | None,
+    options: _QuantizeOptions,
+    progress: Callable[[str], None] | None,
+) -> Conversion:
+    options.check()
+    if options.quantize is None:
+        raise InputError(f"quantize is one of {', '.join(QUANTIZATIONS)}")
+    budget, report = _budget(options, size_on_disk(Path(file))), Report(os.fspath(file))
+    target = None if out is None else resolve(out, file, "--output")
+    check_names([*options.print_ir_before, *options.print_ir_after], QUANTIZE_FILE)
+    context = Context(Module(), report, options.pass_options())
+    manager = _manager(context, options, progress)
+    with limited(budget), _reporting(context):
+        with manager.stage("load"):
+            context.module = read_tflite(file)
+        before = quantized_ops(context.module)
+        manager.run(QUANTIZE_FILE)
+        report.warnings += _told_of_existing(before, report)
+        return _written(manager, out, target)
+
+
+def _told_of_existing(before: int, report: Report) -> list[str]:
+    """Return warnings of what a file held before it was quantized. before: how many ops were.
+
+    Raises InputError if these are all that can be."""
+    if all(item.type == "float32" for item in report.quantized):
+        if before:
+            raise InputError(f"{report.model} is quantized: {before} of its ops are, and nothing else can be")
+        return ["nothing was quantized"]
+    return [f"of the file's ops, {before} are quantized already: they stay as they are"] if before else []
+
+
+def _budget(options: _QuantizeOptions, size: int) -> Budget:
+    most = options.max_constant_bytes
+    return Budget(size, None if most is None else parse_size(most))
+
+
+def _manager(
+    context: Context, options: _QuantizeOptions, progress: Callable[[str], None] | None
+) -> PassManager:
+    if progress:
+        context.calibration.progress = lambda count: progress(f"quantize: sample {count}")
+    return PassManager(
+        context, verify_each=options.verify_each, print_before=options.print_ir_before,
+        print_after=options.print_ir_after, stream=sys.stderr, progress=progress,
+    )  # fmt: skip
+
+
+def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | None) -> Conversion:
+    """Write the module of a conversion that came to its end. out, file: the path as it was given, and in full."""
+    context = manager.context
+    report = context.report
+    with manager.stage("write"):
+        check(context.module)
+        report.finish(context.module)
+        data = _write(context.module, report, file)
+    report.output = "" if out is None else os.fspath(out)
+    return Conversion(report, None if out is None else Path(out), data)
 
 
 def _pass_options(
@@ -263,11 +366,7 @@ def _pass_options(
         "input_shapes": options.input_shapes or {}, "batch_size": options.batch_size,
         "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules, "body_check": body_check,
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
-        "quantize": options.quantize,
-        "calibration": _calibration(options),
-        "block_size": _block_size(options),
-        "io_types": options.io_types,
-        "selection": Selection(tuple(options.quantize_only), tuple(options.no_quantize)),
+        **options.pass_options(),
         "unroll_policy": UnrollPolicy(options.rnn),
         "custom": CustomOps(
             options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None
@@ -275,7 +374,7 @@ def _pass_options(
     }  # fmt: skip
 
 
-def _block_size(options: _Options) -> int | None:
+def _block_size(options: _QuantizeOptions) -> int | None:
     if options.block_size is not None and options.quantize != "int4":
         raise InputError("--block-size is for --quantize int4")
     if options.block_size not in (None, *BLOCK_SIZES):
@@ -283,7 +382,7 @@ def _block_size(options: _Options) -> int | None:
     return options.block_size
 
 
-def _calibration(options: _Options) -> Calibration:
+def _calibration(options: _QuantizeOptions) -> Calibration:
     """Return what ranges are measured with. Raises InputError where quantization needs it and has none, or has it and
     needs none."""
     if parse_io_types(options.io_types) != (FLOAT, {}) and options.quantize not in MEASURED:

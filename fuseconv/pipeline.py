@@ -152,5 +152,8 @@ CONVERT: Pipeline = (
     Stage("quantize", QUANTIZE),
 )
 
+# Of a file that is converted already.
+QUANTIZE_FILE: Pipeline = (Stage("quantize", QUANTIZE),)
+
 # What a composite computes that no fusion takes, in a module of its own: the body that a fusion is checked against.
 BODY_CHECK: Pipeline = (inline_all, *CLEANUP, *LOWER_LISTS, *CLEANUP, lower, *CLEANUP_TFL)

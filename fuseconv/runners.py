@@ -171,8 +171,24 @@ def original_functions(
                 {end: graph.given(end) for end in outputs} or {end: graph.tensor(end) for end in outs},
             )
         return functions
+    if model.suffix == ".tflite":
+        if tags or inputs or outputs:
+            raise InputError(f"--tags, --inputs and --outputs mean nothing here: {model} is a .tflite file")
+        return _tflite(TFLiteFile(model))
     function = _keras_model(model, trust_model, custom_objects)
     return dict.fromkeys(file.signatures, function)
+
+
+def _tflite(file: TFLiteFile) -> dict[str, Function]:
+    """Return the signatures of a file in an interpreter of its own: that of floats, of a quantized one."""
+
+    def function(name: str) -> Function:
+        def run(feed: Arrays) -> dict[str, np.ndarray]:
+            return {output: np.array(array) for output, array in file.run(name, feed).items()}
+
+        return Function(file.inputs(name), run)
+
+    return {name: function(name) for name in file.signatures}
 
 
 def _saved_model(files: ModelFiles, names: Sequence[str], tags: Sequence[str]) -> dict[str, Function]:

@@ -1,5 +1,7 @@
 """Run the model in TensorFlow and the converted file in LiteRT on the same inputs, and compare the outputs.
 
+A model may be a .tflite file itself, such as the one of floats that a quantized one was made of: that runs in LiteRT.
+
 Each signature of the file runs twice in a row in one interpreter, with different inputs, so that state that leaks from
 one invoke to the next shows; where a size is not fixed it is then resized and runs twice again.
 
@@ -215,7 +217,7 @@ def verify(
     reading: dict[str, Any] = {
         "tags": tags, "trust_model": trust_model, "follow_links": follow_links, "custom_objects": custom_objects
     }  # fmt: skip
-    if (inputs or outputs) and Path(model).suffix != ".pb":
+    if (inputs or outputs) and Path(model).suffix not in (".pb", ".tflite"):
         originals = dict.fromkeys(names, cut_function(Path(model), names[0], inputs, outputs, **reading))
     else:
         originals = original_functions(

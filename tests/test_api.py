@@ -1,14 +1,19 @@
-"""Options of `convert` that are refused before anything is read."""
+"""Options that are refused before anything is read; files that are quantized."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fuseconv
 from fuseconv.errors import InputError
+from fuseconv.ir import types
+from fuseconv.write.flatbuffer_export import to_bytes
 from tests.frozen import FLOAT, Frozen
+from tests.load.tflite.files import BATCH, dense
+from tests.tfl.interpret import module_of, run_file
 
 
 @pytest.mark.parametrize(
@@ -17,7 +22,7 @@ from tests.frozen import FLOAT, Frozen
         ({"fuse": "lstm"}, r"fuse takes a list: write \['lstm'\]"),
         ({"rnn": "both"}, "rnn is one of fused, loop, unroll, auto, not 'both'"),
         ({"rnn_state": 1}, "rnn_state is one of written, variable, not 1"),
-        ({"quantize": "int4"}, "quantize is one of None, float16, dynamic, int8, int16x8, not 'int4'"),
+        ({"quantize": "int2"}, "quantize is one of None, float16, dynamic, int4, int8, int16x8, not 'int2'"),
         ({"quantize": "int8"}, "--quantize int8 needs samples of real inputs: give --calibration-data an .npz file"),
         ({"calibration_data": []}, "calibration data is for --quantize int8 or int16x8"),
         ({"quantize": "dynamic", "io_types": "int8"}, "--io-types is for --quantize int8 or int16x8"),
@@ -39,3 +44,58 @@ def test_a_conversion_writes_a_file_or_gives_its_bytes(tmp_path: Path) -> None:
     assert given.path is None and written.data is None
     assert written.path is not None and written.path.read_bytes() == given.data
     assert [op.type for op in given.report.emitted] == ["NEG"]
+
+
+def _samples(count: int, width: int = 3) -> list[dict[str, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    return [{"x0": rng.uniform(-2, 2, (2, width)).astype(np.float32)} for _ in range(count)]
+
+
+_TOLERANCES = {"float16": 2e-3, "dynamic": 0.05, "int8": 0.06, "int16x8": 0.03}
+
+
+@pytest.mark.parametrize(("quantize", "atol"), _TOLERANCES.items())
+def test_a_file_of_floats_is_quantized(quantize: str, atol: float, tmp_path: Path) -> None:
+    weights = np.random.default_rng(1).standard_normal((60, 100)).astype(np.float32) / 10
+    module = module_of(lambda tfl, x: tfl.tanh(tfl.fully_connected(x, weights, None)), (types.FLOAT32, (BATCH, 100)))
+    data = to_bytes(module)
+    (tmp_path / "float.tflite").write_bytes(data)
+    options = {"calibration_data": _samples(120, 100)} if quantize.startswith("int") else {}
+    made = fuseconv.quantize_file(tmp_path / "float.tflite", tmp_path / "out.tflite", quantize=quantize, **options)
+    assert made.path is not None and made.path.stat().st_size < 0.75 * len(data)
+    assert any(item.type != "float32" for item in made.report.quantized)
+    for batch in (1, 3):
+        x = np.random.default_rng(batch).uniform(-2, 2, (batch, 100)).astype(np.float32)
+        np.testing.assert_allclose(run_file(made.path.read_bytes(), x)[0], run_file(data, x)[0], atol=atol)
+
+
+def test_what_is_quantized_already_is_left_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "float.tflite"
+    path.write_bytes(to_bytes(dense()))
+    half = fuseconv.quantize_file(path, quantize="int8", calibration_data=_samples(120), quantize_only=["SOFTMAX"])
+    assert half.data is not None
+    path.write_bytes(half.data)
+    whole = fuseconv.quantize_file(path, quantize="int8", calibration_data=_samples(120))
+    assert any("quantized already" in warning for warning in whole.report.warnings)
+    assert "float32" not in {item.type for item in whole.report.quantized if item.op == "FULLY_CONNECTED"}
+    path.write_bytes(fuseconv.quantize_file(tmp_path / "float.tflite", quantize="int8",
+                                            calibration_data=_samples(120)).data or b"")  # fmt: skip
+    with pytest.raises(InputError, match=r"is quantized: .* nothing else can be"):
+        fuseconv.quantize_file(path, quantize="dynamic")
+    path.write_bytes(to_bytes(dense()))
+    assert fuseconv.quantize_file(path, quantize="dynamic").report.warnings == ["nothing was quantized"]
+
+
+def test_options_of_quantization_that_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "float.tflite"
+    path.write_bytes(to_bytes(dense()))
+    for options, sentence in (
+        ({"quantize": None}, "quantize is one of float16"),
+        ({"quantize": "int8"}, "needs samples"),
+        ({"quantize": "dynamic", "no_quantize": "a"}, "takes a list"),
+        ({"quantize": "dynamic", "no_quantize": ["nothing"]}, "matches no op"),
+        ({"quantize": "dynamic", "print_ir_after": ["lower"]}, "no pass is called lower"),
+        ({"quantize": "dynamic", "out": path}, "would overwrite the model"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            fuseconv.quantize_file(path, **options)

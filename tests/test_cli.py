@@ -19,7 +19,7 @@ from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.report.records import Report
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
-COMMANDS = ("convert", "inspect", "verify", "fusions", "ops")
+COMMANDS = ("convert", "quantize", "inspect", "verify", "fusions", "ops")
 
 
 def run(*args: object) -> Result:
@@ -421,3 +421,21 @@ def test_no_chatter_of_the_runtimes(model: Path, file: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
+
+
+class TestQuantize:
+    def test_a_file_is_quantized_and_verified(self, file: Path, tmp_path: Path) -> None:
+        samples, out = tmp_path / "samples.npz", tmp_path / "out.tflite"
+        np.savez(samples, x=np.random.default_rng(0).uniform(-4, 4, (150, 2, 4)).astype(np.float32))
+        result = run("quantize", file, "-o", out, "--quantize", "int8", "--calibration-data", samples, "--verify")
+        assert result.exit_code == 0 and not result.stderr, result.output
+        assert "\nQuantized 1 int8 ops\nOps       3\n" in "\n" + result.stdout and " ok\n" in result.stdout
+        assert run("verify", file, out, "--rtol", 0.1).exit_code == 0
+        assert run("verify", file, out).exit_code == 4
+
+    def test_errors(self, file: Path, model: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out.tflite"
+        assert "needs samples" in fails(2, "quantize", file, "-o", out, "--quantize", "int8")
+        assert "a directory" in fails(2, "quantize", model, "-o", out, "--quantize", "float16")
+        assert "add --verify" in fails(2, "quantize", file, "-o", out, "--quantize", "float16", "--seed", 1)
+        assert not out.exists()

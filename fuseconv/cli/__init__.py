@@ -9,6 +9,7 @@ Nothing but click is imported before a command runs, so that `--help` answers at
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -53,6 +54,40 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
                      help="Tolerated on top, as a part of the largest expected value; by default 1e-4.")  # fmt: skip
 
 
+_FORMS = click.Choice(["float16", "dynamic", "int4", "int8", "int16x8"])
+
+
+def _quantizing(command: Callable) -> Callable:
+    """Add the options of quantization to a command, but for the form itself, and those of every conversion."""
+    for option in reversed(_QUANTIZING):
+        command = option(command)
+    return command
+
+
+_QUANTIZING = (
+    click.option("--calibration-data", type=_PATH, metavar="FILE.npz|DIR|FILE.py",
+                 help="Samples of real inputs for int8 and int16x8: an array for each input, the samples along its "
+                 "first dimension; a directory of such files; or a script whose samples() yields dicts, which runs."),
+    click.option("--calibration-samples", type=click.IntRange(min=1), help="Use the first so many samples."),
+    click.option("--calibrate", default="minmax", show_default=True, metavar="minmax|mse|percentile:P",
+                 help="Ranges hold all that samples give, the part with the least squared error, or P of 100 numbers."),
+    click.option("--block-size", type=int, metavar="32|64|128",
+                 help="Of int4: a scale for each so many inputs, for XNNPACK; else one for each output."),
+    click.option("--io-types", default="float", show_default=True, metavar="TYPE[,NAME=TYPE]",
+                 help="float, int8, uint8 or int16 for inputs and outputs of files in integers."),
+    click.option("--no-quantize", metavar="GLOB", multiple=True,
+                 help="Ops, tensors or layers that stay float. Repeatable."),
+    click.option("--quantize-only", metavar="GLOB", multiple=True,
+                 help="Only these ops, tensors or layers. Repeatable."),
+    click.option("--max-constant-bytes", metavar="N",
+                 help="What all constants may take, such as 500M or 2G; by default 16 times the model's size, at least "
+                 "256M."),
+    click.option("--print-ir-before", metavar="PASS", multiple=True, help="Print the IR before this pass, or all."),
+    click.option("--print-ir-after", metavar="PASS", multiple=True, help="Print the IR after this pass, or all."),
+    click.option("--verify-each", is_flag=True, default=None, help="Verify the IR after each pass."),
+)  # fmt: skip
+
+
 @main.command(cls=Command)
 @_model
 @click.option("-o", "--output", type=_PATH, required=True, help="The .tflite file to write.")
@@ -78,27 +113,10 @@ _rtol = click.option("--rtol", type=click.FloatRange(min=0),
 @click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")
 @click.option("--select-tf-ops", is_flag=True, help="Let TensorFlow's own kernels run what TFLite has no op for.")
 @click.option("--downcast-float64", is_flag=True, help="Compute in float32 what the model computes in float64.")
-@click.option("--quantize", type=click.Choice(["float16", "dynamic", "int4", "int8", "int16x8"]),
+@click.option("--quantize", type=_FORMS,
               help="Store weights in 16 bits, or in 8 (or 4) where kernels take them beside floats; or compute in "
               "integers.")
-@click.option("--block-size", type=int, metavar="32|64|128",
-              help="Of int4: a scale for each so many inputs, for XNNPACK; else one for each output.")
-@click.option("--calibration-data", type=_PATH, metavar="FILE.npz|DIR|FILE.py",
-              help="Samples of real inputs for int8 and int16x8: an array for each input, the samples along its first "
-              "dimension; a directory of such files; or a script whose samples() yields dicts, which runs.")
-@click.option("--no-quantize", metavar="GLOB", multiple=True,
-              help="Ops, tensors or layers that stay float. Repeatable.")
-@click.option("--quantize-only", metavar="GLOB", multiple=True, help="Only these ops, tensors or layers. Repeatable.")
-@click.option("--io-types", default="float", show_default=True, metavar="TYPE[,NAME=TYPE]",
-              help="float, int8, uint8 or int16 for inputs and outputs of files in integers.")
-@click.option("--calibration-samples", type=click.IntRange(min=1), help="Use the first so many samples.")
-@click.option("--calibrate", default="minmax", show_default=True, metavar="minmax|mse|percentile:P",
-              help="Ranges hold all that samples give, the part with the least squared error, or P of 100 numbers.")
-@click.option("--max-constant-bytes", metavar="N", help="What all constants may take, such as 500M or 2G; by default "
-              "16 times the model's size, at least 256M.")
-@click.option("--print-ir-before", metavar="PASS", multiple=True, help="Print the IR before this pass, or all.")
-@click.option("--print-ir-after", metavar="PASS", multiple=True, help="Print the IR after this pass, or all.")
-@click.option("--verify-each", is_flag=True, default=None, help="Verify the IR after each pass.")
+@_quantizing
 @click.option("--report", "report_path", type=_PATH, metavar="FILE.json", help="Write the full report.")
 @click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what the model does.")
 @_data
@@ -124,19 +142,53 @@ def convert(
 
     MODEL is a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen graph (.pb).
     """
-    how = _given(data=data, atol=atol, rtol=rtol, seed=seed)
-    if how and not verifies:
-        raise InputError("--data, --atol, --rtol and --seed say how to verify: add --verify")
+    from fuseconv.api import convert as run
     from fuseconv.cli.conversion import convert_to_file
 
     for several in ("tags", "inputs", "outputs"):
         options[several] = _split(options[several])
     options["input_shapes"], options["rename"] = _shapes(input_shape), _new_names(rename)
-    verifying = how if verifies else None
-    written = convert_to_file(terminal, model, output, report_path, verifying, options)
-    for warning in written.report.warnings:
-        terminal.warn(warning)
-    terminal.result(written.document, lambda out: written.show(out, terminal.verbose), written.failure)
+    options["explain"] = terminal.verbose
+    verifying = _verifying(verifies, data=data, atol=atol, rtol=rtol, seed=seed)
+    written = convert_to_file(terminal, model, output, report_path, verifying, options, run)
+    written.tell(terminal)
+
+
+@main.command(cls=Command)
+@click.argument("file", type=_PATH)
+@click.option("-o", "--output", type=_PATH, required=True, help="The .tflite file to write.")
+@click.option("--quantize", type=_FORMS, required=True,
+              help="Store weights in 16 bits, or in 8 where kernels take them beside floats; or compute in integers.")
+@_quantizing
+@click.option("--report", "report_path", type=_PATH, metavar="FILE.json", help="Write the full report.")
+@click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what FILE does, nearly.")
+@_data
+@_atol
+@_rtol
+@click.option("--seed", type=click.IntRange(min=0), help="Seeds the random inputs of --verify.")
+@click.pass_obj
+def quantize(
+    terminal: Terminal,
+    file: str,
+    output: str,
+    report_path: str | None,
+    verifies: bool,
+    data: str | None,
+    atol: float | None,
+    rtol: float | None,
+    seed: int | None,
+    **options: Any,
+) -> None:
+    """Quantize FILE, a .tflite file of floats, whoever made it.
+
+    The options are those of convert. For int8 and int16x8, and with --verify, FILE runs in LiteRT.
+    """
+    from fuseconv.api import quantize_file
+    from fuseconv.cli.conversion import convert_to_file
+
+    verifying = _verifying(verifies, data=data, atol=atol, rtol=rtol, seed=seed)
+    written = convert_to_file(terminal, file, output, report_path, verifying, options, quantize_file)
+    written.tell(terminal)
 
 
 @main.command(cls=Command)
@@ -254,6 +306,14 @@ def ops(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...]) ->
     if names:
         rows = [row for row in rows if any(fnmatchcase(row["op"], name) for name in names)]
     terminal.result({"ops": rows}, lambda out: show_rules(out, rows))
+
+
+def _verifying(verifies: bool, **how: Any) -> dict[str, Any] | None:
+    """Return the options of a verification; None if there is to be none."""
+    given = _given(**how)
+    if given and not verifies:
+        raise InputError("--data, --atol, --rtol and --seed say how to verify: add --verify")
+    return given if verifies else None
 
 
 def _given(**options: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The files that `fuseconv convert` writes: the model, verified if asked for, and the report, both or neither."""
+"""The files that `convert` and `quantize` write: the model, verified if asked for, and the report, both or neither."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fuseconv.api import convert
 from fuseconv.cli.terminal import Terminal, error_entry
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
 from fuseconv.quantize import TOLERANCES
@@ -20,6 +19,7 @@ from fuseconv.write.output_file import atomic_write, resolve, temporary_path
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fuseconv.api import Conversion
     from fuseconv.verify import Verification
 
 
@@ -37,6 +37,12 @@ class Written:
             out.print()
             show_verification(out, self.document["verification"])
 
+    def tell(self, terminal: Terminal) -> None:
+        """Print the warnings and the result. Raises the failure, if there is one."""
+        for warning in self.report.warnings:
+            terminal.warn(warning)
+        terminal.result(self.document, lambda out: self.show(out, terminal.verbose), self.failure)
+
 
 def convert_to_file(
     terminal: Terminal,
@@ -45,8 +51,10 @@ def convert_to_file(
     report_path: str | None,
     verifying: dict[str, Any] | None,
     options: dict[str, Any],
+    convert: Callable[..., Conversion],
 ) -> Written:
-    """Convert, verify if `verifying` (the options of that) is given, and put the file and the report in their places.
+    """Convert or quantize, verify if `verifying` (the options of that) is given, and put the file and the report in
+    their places. convert: the function of `fuseconv.api` that does so.
 
     Raises InputError, before anything is done if a file cannot be written, and UnsupportedError, once the report tells
     why."""
@@ -55,7 +63,7 @@ def convert_to_file(
         try:
             # Until it is verified, and the report is written, the file has another name.
             with temporary_path(file) if verifying is not None or report_path else contextlib.nullcontext(file) as path:
-                report = convert(model, path, explain=terminal.verbose, progress=update, **options).report
+                report = convert(model, path, progress=update, **options).report
                 written = Written(report, {})
                 report.output = output
                 verification = None
@@ -96,7 +104,7 @@ def _verify(model: str, path: Path, options: dict[str, Any], verifying: dict[str
               "input_shapes", "batch_size")  # fmt: skip
     if options.get("quantize"):
         verifying = {"rtol": TOLERANCES[options["quantize"]]} | verifying
-    return verify(model, path, **{name: options[name] for name in shared}, **verifying)
+    return verify(model, path, **{name: options[name] for name in shared if name in options}, **verifying)
 
 
 @contextlib.contextmanager

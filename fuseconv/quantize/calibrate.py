@@ -60,5 +60,8 @@ def calibrate(module: Module, report: Report, calibration: Calibration) -> bool:
     # It takes longer to import than many a model to convert.
     from fuseconv.quantize.measure import measure
 
-    measure(module, report, calibration)
+    try:
+        measure(module, report, calibration)
+    except (RuntimeError, ValueError) as error:  # of LiteRT, which lacks an op or refuses an operand
+        raise InputError(f"LiteRT cannot run the file on samples: {' '.join(str(error).split())[:200]}") from error
     return False

@@ -27,7 +27,8 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
     """Do what the pass `calibrate` does."""
     signature = module.signatures[0]
     if len(module.signatures) > 1:
-        report.warnings.append(f"samples are of the signature {signature.names[0]}: the ops of others stay float")
+        first = "".join(signature.names[:1])
+        report.warnings.append(f"samples are of the signature {first}: the ops of others stay float")
     data, tensors = to_named_bytes(module)
     percent = parse_method(calibration.method)
     runs = _Runs(data, signature, tensors, keeps=calibration.method != MINMAX)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import fuseconv
 from fuseconv import cli
 from fuseconv.cli.conversion import convert_to_file
 from fuseconv.cli.terminal import Terminal
@@ -26,7 +27,7 @@ def model(folder: Path, op: str) -> str:
 
 def test_the_file_and_the_report_are_written(tmp_path: Path) -> None:
     out, report = tmp_path / "y.tflite", tmp_path / "report.json"
-    written = convert_to_file(QUIET, model(tmp_path, "Neg"), str(out), str(report), None, {})
+    written = convert_to_file(QUIET, model(tmp_path, "Neg"), str(out), str(report), None, {}, fuseconv.convert)
     assert written.failure is None and written.document["output"]["bytes"] == out.stat().st_size
     assert '"emitted"' in report.read_text()
 
@@ -34,14 +35,14 @@ def test_the_file_and_the_report_are_written(tmp_path: Path) -> None:
 def test_a_report_tells_why_nothing_was_written(tmp_path: Path) -> None:
     out, report = tmp_path / "y.tflite", tmp_path / "report.json"
     with pytest.raises(UnsupportedError):
-        convert_to_file(QUIET, model(tmp_path, "NoSuchOp"), str(out), str(report), None, {})
+        convert_to_file(QUIET, model(tmp_path, "NoSuchOp"), str(out), str(report), None, {}, fuseconv.convert)
     assert not out.exists() and "NoSuchOp" in report.read_text()
 
 
 def test_a_report_that_cannot_be_written_comes_first(tmp_path: Path) -> None:
     out = tmp_path / "y.tflite"
     with pytest.raises(InputError, match=r"--report .* would overwrite the --output"):
-        convert_to_file(QUIET, model(tmp_path, "Neg"), str(out), str(out), None, {})
+        convert_to_file(QUIET, model(tmp_path, "Neg"), str(out), str(out), None, {}, fuseconv.convert)
     assert not out.exists()
 
 

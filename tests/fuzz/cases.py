@@ -113,6 +113,11 @@ def _command(case: Case, rng: Random, folder: Path, model: Path) -> tuple[list[s
     seconds, command = 20.0, Request.command
     if case.kind == "verify":
         return ["verify", str(model), str(folder / "tmp" / "file.tflite")], seconds, command, False
+    if case.kind == "quantize":
+        # In integers, the file would run: what LiteRT makes of a damaged one is not ours to say.
+        form = rng.choice(("float16", "dynamic"))
+        out = str(folder / "out" / "out.tflite")
+        return ["quantize", str(model), "-o", out, "--quantize", form], seconds, command, False
     if case.source.endswith(".tflite"):
         return ["inspect", str(model), *rng.choice(([], ["--json"]))], seconds, command, False
     args = ["convert", str(model), "-o", str(folder / "out" / "out.tflite")]
@@ -193,5 +198,6 @@ KINDS: dict[str, Kind] = {
     # The other files are refused for what they hold already.
     "config": Kind(_config, lambda: ("keras2.h5", "keras3.h5", "keras3.keras"), 3),
     "inspect": Kind(_bytes, lambda: _of_forms("tflite"), 3),
+    "quantize": Kind(_bytes, lambda: _of_forms("tflite"), 3),
     "verify": Kind(_bytes, lambda: _of_forms("tflite"), 1),
 }

@@ -30,3 +30,14 @@ def test_methods() -> None:
     for text in ("", "entropy", "percentile", "percentile:x", "percentile:nan", "percentile:20", "percentile:101"):
         with pytest.raises(InputError, match="is none of minmax, mse and percentile:P"):
             parse_method(text)
+
+
+def test_a_file_that_does_not_run_is_told_of() -> None:
+    with pytest.raises(InputError, match=r"LiteRT cannot run the file on samples: .*Acme"):
+        check_pass("calibrate", """
+        main {
+          input %x: float32[2]
+          %y: float32[2] = tfl.CUSTOM(%x) {'custom_code': 'Acme'}
+          return %y
+        }
+        """, calibration=Calibration([{"i0": np.zeros(2, np.float32)}]))

@@ -1,0 +1,33 @@
+"""What a file holds that is quantized already."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Module, Value, constant
+from fuseconv.quantize.affine import quantized_weights
+from fuseconv.quantize.existing import quantized_ops
+from fuseconv.tfl.builder import Builder
+from tests.tfl.interpret import module_of
+
+WEIGHTS = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+
+
+def _dense(weights: Value) -> Module:
+    return module_of(lambda tfl, x: tfl.relu(tfl.fully_connected(x, weights, None)), (types.FLOAT32, (2, 3)))
+
+
+def test_floats_and_plain_integers_are_not_quantized():
+    assert quantized_ops(_dense(constant(WEIGHTS))) == 0
+    assert quantized_ops(module_of(lambda tfl, x: tfl.add(x, x), (types.INT8, (3,)))) == 0
+
+
+def test_weights_of_few_bits_are():
+    narrow = quantized_weights(constant(WEIGHTS), 0)
+    assert narrow is not None and quantized_ops(_dense(narrow)) == 1
+
+    def halved(tfl: Builder, x: Value) -> Value:
+        return tfl.fully_connected(x, tfl.dequantize(constant(WEIGHTS.astype(np.float16))), None)
+
+    assert quantized_ops(module_of(halved, (types.FLOAT32, (2, 3)))) == 1
