@@ -33,8 +33,9 @@ from fuseconv.pipeline import BODY_CHECK, CONVERT, QUANTIZE_FILE
 from fuseconv.quantize import BLOCK_SIZES, MEASURED, QUANTIZATIONS
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
 from fuseconv.quantize.existing import quantized_ops
+from fuseconv.quantize.floats import Floats
 from fuseconv.quantize.io_types import FLOAT, parse_io_types
-from fuseconv.quantize.samples import FORMS, Sample, read_samples
+from fuseconv.quantize.samples import FORMS, Sample, Samples, read_samples
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
@@ -88,6 +89,7 @@ class _QuantizeOptions:
     io_types: str
     no_quantize: Sequence[str]
     quantize_only: Sequence[str]
+    compare_quantized: bool
     max_constant_bytes: int | str | None
     verify_each: bool | None
     print_ir_before: Sequence[str]
@@ -109,6 +111,7 @@ class _QuantizeOptions:
             "quantize": self.quantize, "calibration": _calibration(self), "block_size": _block_size(self),
             "io_types": self.io_types,
             "selection": Selection(tuple(self.quantize_only), tuple(self.no_quantize)),
+            "floats": Floats(self.compare_quantized),
         }  # fmt: skip
 
 
@@ -185,6 +188,7 @@ def convert(
     io_types: str = FLOAT,
     no_quantize: Sequence[str] = (),
     quantize_only: Sequence[str] = (),
+    compare_quantized: bool = False,
     max_constant_bytes: int | str | None = None,
     explain: bool = False,
     verify_each: bool | None = None,
@@ -216,7 +220,9 @@ def convert(
     all that is measured, "mse" for the parts with the least squared error, "percentile:99.99" for those with as many
     of the numbers. io_types: "float", "int8", "uint8" or "int16" for inputs and outputs of floats, and NAME=TYPE for
     others, with commas. no_quantize, quantize_only: globs of types of ops, tensors or layers that stay float, or that
-    alone do not.
+    alone do not. compare_quantized: run the quantized file beside that of floats, on samples behind the first
+    `calibration_samples` if there are any, and tell in `report.compared` the error of each op; "float16", "dynamic"
+    and "int4" take `calibration_data` for it.
     max_constant_bytes: what all constants may take, in bytes or as "2G" (default: 16 times the model's size, at
     least 256 MB). explain: record what matches a fusion's pattern but for one thing. verify_each: verify the IR
     after each pass. print_ir_before, print_ir_after: print it around these passes, or "all", to stderr. progress:
@@ -275,6 +281,7 @@ def quantize_file(
     io_types: str = FLOAT,
     no_quantize: Sequence[str] = (),
     quantize_only: Sequence[str] = (),
+    compare_quantized: bool = False,
     max_constant_bytes: int | str | None = None,
     verify_each: bool | None = None,
     print_ir_before: Sequence[str] = (),
@@ -349,6 +356,11 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
     """Write the module of a conversion that came to its end. out, file: the path as it was given, and in full."""
     context = manager.context
     report = context.report
+    if context.floats.wanted:
+        from fuseconv.quantize.op_errors import compare_ops  # not every conversion loads what runs files
+
+        with manager.stage("compare"):
+            report.compared = compare_ops(context.module, context.floats, context.calibration.samples, report)
     with manager.stage("write"):
         check(context.module)
         report.finish(context.module)
@@ -387,17 +399,19 @@ def _calibration(options: _QuantizeOptions) -> Calibration:
     needs none."""
     if parse_io_types(options.io_types) != (FLOAT, {}) and options.quantize not in MEASURED:
         raise InputError(f"--io-types is for --quantize {' or '.join(MEASURED)}: other files compute in floats")
+    if options.compare_quantized and options.quantize is None:
+        raise InputError("--quantize-report tells of what --quantize does: add it")
     data, needs = options.calibration_data, options.quantize in MEASURED
     if needs and data is None:
         raise InputError(f"--quantize {options.quantize} needs samples of real inputs: give --calibration-data {FORMS}")
-    if not needs and (data is not None or options.calibration_samples is not None):
-        raise InputError(f"calibration data is for --quantize {' or '.join(MEASURED)}")
+    if not needs and not options.compare_quantized and (data is not None or options.calibration_samples is not None):
+        raise InputError(f"calibration data is for --quantize {' or '.join(MEASURED)}, and for --quantize-report")
     parse_method(options.calibrate)
     if not needs and options.calibrate != MINMAX:
         raise InputError(f"--calibrate is for --quantize {' or '.join(MEASURED)}")
     levels = 255 if options.quantize == "int8" else 65535
-    samples = () if data is None else read_samples(data)
-    return Calibration(samples, options.calibration_samples, options.calibrate, levels)
+    samples = Samples(() if data is None else read_samples(data), options.calibration_samples)
+    return Calibration(samples, options.calibrate, levels)
 
 
 @contextmanager

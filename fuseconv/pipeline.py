@@ -14,6 +14,7 @@ from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage
 from fuseconv.quantize import MEASURED
 from fuseconv.quantize.calibrate import calibrate
+from fuseconv.quantize.floats import keep_floats
 from fuseconv.quantize.io_types import FLOAT, set_io_types
 from fuseconv.quantize.to_integers import to_integer_forms, to_integers
 from fuseconv.quantize.weights_to_float16 import weights_to_float16
@@ -137,10 +138,11 @@ OPTIMIZE_TFL: Pipeline = (
 )  # fmt: skip
 
 QUANTIZE: Pipeline = (
+    to_integer_forms.when(_computes_in_integers), calibrate.when(_computes_in_integers),
+    keep_floats.when(lambda context: context.floats.wanted),
     weights_to_float16.when(lambda context: context.quantize == "float16"),
     weights_to_int4.when(lambda context: context.quantize == "int4"),
     weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
-    to_integer_forms.when(_computes_in_integers), calibrate.when(_computes_in_integers),
     to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
 )  # fmt: skip
 

@@ -23,6 +23,7 @@ from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.pass_manager import Context, PassManager, passes_of
 from fuseconv.pipeline import CONVERT
 from fuseconv.quantize.calibrate import Calibration
+from fuseconv.quantize.floats import Floats
 from fuseconv.quantize.selection import Selection
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from tests.tf.text_cases import module_of, short_text
@@ -77,6 +78,7 @@ def _options() -> dict[str, Any]:
         "inputs": (), "outputs": (), "rename": {},
         "input_shapes": {}, "batch_size": None, "fusions": registry.fusions, "rules": registry.rules, "rnn": "fused",
         "rnn_state": "written", "quantize": None, "calibration": Calibration(), "io_types": "float",
+        "floats": Floats(),
         "selection": Selection(), "explain": False,
         "custom": CustomOps(),
         "unroll_policy": UnrollPolicy("auto"),

@@ -60,8 +60,9 @@ def test_a_file_of_floats_is_quantized(quantize: str, atol: float, tmp_path: Pat
     module = module_of(lambda tfl, x: tfl.tanh(tfl.fully_connected(x, weights, None)), (types.FLOAT32, (BATCH, 100)))
     data = to_bytes(module)
     (tmp_path / "float.tflite").write_bytes(data)
-    options = {"calibration_data": _samples(120, 100)} if quantize.startswith("int") else {}
-    made = fuseconv.quantize_file(tmp_path / "float.tflite", tmp_path / "out.tflite", quantize=quantize, **options)
+    samples = _samples(120, 100) if quantize.startswith("int") else None
+    source, out = tmp_path / "float.tflite", tmp_path / "out.tflite"
+    made = fuseconv.quantize_file(source, out, quantize=quantize, calibration_data=samples)
     assert made.path is not None and made.path.stat().st_size < 0.75 * len(data)
     assert any(item.type != "float32" for item in made.report.quantized)
     for batch in (1, 3):

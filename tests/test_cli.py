@@ -439,3 +439,20 @@ class TestQuantize:
         assert "a directory" in fails(2, "quantize", model, "-o", out, "--quantize", "float16")
         assert "add --verify" in fails(2, "quantize", file, "-o", out, "--quantize", "float16", "--seed", 1)
         assert not out.exists()
+
+    @pytest.mark.parametrize("suffix", ["json", "html"])
+    def test_a_report_of_errors(self, file: Path, suffix: str, tmp_path: Path) -> None:
+        out, page = tmp_path / "out.tflite", tmp_path / f"report.{suffix}"
+        result = run("quantize", file, "-o", out, "--quantize", "float16", "--quantize-report", page)
+        assert result.exit_code == 0 and "FULLY_CONNECTED" in page.read_text()
+
+    def test_errors_of_the_report(self, file: Path, model: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out.tflite"
+        half = ("-o", out, "--quantize", "float16", "--quantize-report")
+        assert "end its name with .json or .html" in fails(2, "quantize", file, *half, tmp_path / "r.txt")
+        assert "there is no directory" in fails(2, "quantize", file, *half, tmp_path / "no" / "r.json")
+        assert "would overwrite the model" in fails(2, "quantize", file, *half[:-1], "--report", file)
+        same = tmp_path / "r.json"
+        assert "overwrite the --report" in fails(2, "quantize", file, *half, same, "--report", same)
+        assert "add it" in fails(2, "convert", model, "-o", out, "--quantize-report", tmp_path / "r.json")
+        assert not out.exists() and not same.exists()

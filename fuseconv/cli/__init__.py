@@ -79,6 +79,9 @@ _QUANTIZING = (
                  help="Ops, tensors or layers that stay float. Repeatable."),
     click.option("--quantize-only", metavar="GLOB", multiple=True,
                  help="Only these ops, tensors or layers. Repeatable."),
+    click.option("--quantize-report", type=_PATH, metavar="FILE.json|FILE.html",
+                 help="Write the error of each op against floats, its type, bytes and why it stayed float, measured on "
+                 "the samples behind the first --calibration-samples, if there are more."),
     click.option("--max-constant-bytes", metavar="N",
                  help="What all constants may take, such as 500M or 2G; by default 16 times the model's size, at least "
                  "256M."),

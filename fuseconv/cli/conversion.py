@@ -12,6 +12,7 @@ from fuseconv.cli.terminal import Terminal, error_entry
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
 from fuseconv.quantize import TOLERANCES
 from fuseconv.report.json import dumps, to_json
+from fuseconv.report.quantization import check_suffix, quantization_report
 from fuseconv.report.records import Report
 from fuseconv.report.tables import show_conversion, show_verification
 from fuseconv.write.output_file import atomic_write, resolve, temporary_path
@@ -59,7 +60,14 @@ def convert_to_file(
     Raises InputError, before anything is done if a file cannot be written, and UnsupportedError, once the report tells
     why."""
     file = resolve(output, model, "--output")
-    with _report_file(report_path, model, file) as save, terminal.progress() as update:
+    page = options.pop("quantize_report", None)
+    if page is not None:
+        check_suffix(page)
+        options["compare_quantized"] = True
+    with (
+        _report_file(report_path, model, (file,), "--report") as save,
+        _report_file(page, model, (file, report_path), "--quantize-report") as save_page, terminal.progress() as update,
+    ):  # fmt: skip
         try:
             # Until it is verified, and the report is written, the file has another name.
             with temporary_path(file) if verifying is not None or report_path else contextlib.nullcontext(file) as path:
@@ -77,13 +85,15 @@ def convert_to_file(
                 written.document = to_json(report) | (
                     {"verification": verification.to_json()} if verification else {}
                 )
-                save(written.document)
+                save(dumps(written.document).encode())
+                if page is not None:
+                    save_page(quantization_report(report, page))
                 if written.failure:
                     raise written.failure  # the file goes away
         except UnsupportedError as error:
             if error.report is not None:
                 # Why a conversion failed is what a report is for.
-                save(to_json(error.report) | {"error": error_entry(error)})
+                save(dumps(to_json(error.report) | {"error": error_entry(error)}).encode())
                 unsupported = error
             else:
                 raise
@@ -108,31 +118,34 @@ def _verify(model: str, path: Path, options: dict[str, Any], verifying: dict[str
 
 
 @contextlib.contextmanager
-def _report_file(path: str | None, model: str, output: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Return a function that writes the report, if there is to be one. It is put in its place when the block ends well.
+def _report_file(
+    path: str | None, model: str, others: tuple[str | Path | None, ...], option: str
+) -> Iterator[Callable[[bytes], None]]:
+    """Return a function that writes a report, if there is to be one. It is put in its place when the block ends well.
 
-    That it can be written is found out before anything else is done. Raises InputError, which names `path`."""
+    That it can be written is found out before anything else is done. others: files that are written as well. Raises
+    InputError, which names `path`."""
     if path is None:
-        yield lambda document: None
+        yield lambda contents: None
         return
-    file = resolve(path, model, "--report")
-    if file == output:
-        raise InputError(f"--report {path} would overwrite the --output")
+    file = resolve(path, model, option)
+    if file in [Path(other).resolve() for other in others if other is not None]:
+        raise InputError(f"{option} {path} would overwrite the {'--output' if file == others[0] else '--report'}")
     with contextlib.ExitStack() as stack:
-        with _telling(path):
+        with _telling(option, path):
             stream = stack.enter_context(atomic_write(file))
 
-        def save(document: dict[str, Any]) -> None:
-            with _telling(path):
-                stream.write(dumps(document).encode())
+        def save(contents: bytes) -> None:
+            with _telling(option, path):
+                stream.write(contents)
                 stream.flush()
 
         yield save
 
 
 @contextlib.contextmanager
-def _telling(path: str) -> Iterator[None]:
+def _telling(option: str, path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"--report {path} cannot be written: {error.strerror}") from error
+        raise InputError(f"{option} {path} cannot be written: {error.strerror}") from error

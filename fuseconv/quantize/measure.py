@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
     histograms: dict[Value, Histogram] = {}
     inputs = {name: _Input() for name in signature.inputs}
     count = 0
-    for sample in _first(calibration.samples, calibration.most):
+    for sample in calibration.samples:
         for name, array in _checked(sample, signature, count).items():
             inputs[name].see(array)
         for name, found in runs.run(sample).items():
@@ -172,13 +172,6 @@ def _measuring() -> Any:
     except ImportError:
         return None
     return getattr(_pywrap_tfl_calibration, "InvokeWithCalibration", None)
-
-
-def _first(samples: Iterable[Sample], most: int | None) -> Iterator[Sample]:
-    for number, sample in enumerate(samples):
-        if most is not None and number >= most:
-            return
-        yield sample
 
 
 def _checked(sample: Sample, signature: Signature, number: int) -> dict[str, np.ndarray]:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,31 @@ from fuseconv.errors import InputError
 
 Sample = Mapping[str, np.ndarray]
 FORMS = "an .npz file, a directory of such files, or a .py file with a function samples()"
+
+# What errors are measured on.
+_COMPARED = 32
+
+
+class Samples:
+    """Samples, of which the first are measured on and others held back to compare with.
+
+    most: how many to measure on; None for all."""
+
+    def __init__(self, samples: Iterable[Sample], most: int | None = None) -> None:
+        self._all, self._most = iter(samples), most
+        self._measured: list[Sample] = []
+
+    def __iter__(self) -> Iterator[Sample]:
+        """Yield those to measure on; once only."""
+        for sample in islice(self._all, self._most):
+            if len(self._measured) < _COMPARED:
+                self._measured.append(sample)
+            yield sample
+
+    def to_compare(self) -> tuple[list[Sample], bool]:
+        """Return some samples, and whether they were held back: if there are none such, they were measured on."""
+        others = list(islice(self._all, _COMPARED))
+        return (others, True) if others else (self._measured, False)
 
 
 def read_samples(data: str | os.PathLike | Iterable[Sample]) -> Iterable[Sample]:

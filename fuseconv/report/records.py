@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fuseconv.ir.graph import Module, Op
 
@@ -65,6 +65,32 @@ class Quantized(NamedTuple):
     sources: tuple[str, ...]
 
 
+class ComparedOp(NamedTuple):
+    """An op beside what it was in floats.
+
+    tensor: its first result. type: of what it computes on, and of its weights where these differ. before, after: bytes
+    of the constants that it reads. why: why it stayed float; else empty. error: how its result differs (see
+    `TensorError` in `quantize/tensor_errors.py`); None where that was not measured. sources: the nodes of the model."""
+
+    op: str
+    tensor: str
+    type: str
+    before: int
+    after: int
+    why: str
+    error: dict[str, Any] | None
+    sources: tuple[str, ...]
+
+
+class Compared(NamedTuple):
+    """A quantized file beside that of floats. samples: how many ran; held_back: whether others than those that ranges
+    were measured on."""
+
+    samples: int
+    held_back: bool
+    ops: list[ComparedOp]
+
+
 class Cut(NamedTuple):
     """The tensors at which a signature was cut: their names in full, by the names that the user gave."""
 
@@ -79,7 +105,7 @@ class Report:
     model and output: the paths as they were given; output is empty where the bytes are returned instead.
     sources: each node of the model with its op type. seconds: by stage. passes: their runs, in order. cut: where the
     signature was cut, if it was; renamed: new names of inputs and outputs by the old ones. quantized: what
-    quantization did, in order.
+    quantization did, in order; compared: the quantized ops beside those of floats, if that was asked for.
     """
 
     model: str = ""
@@ -94,6 +120,7 @@ class Report:
     cut: Cut = field(default_factory=lambda: Cut({}, {}))
     renamed: dict[str, str] = field(default_factory=dict)
     quantized: list[Quantized] = field(default_factory=list)
+    compared: Compared | None = None
 
     def source(self, name: str, type: str) -> None:
         """Register a node of the model; `account` must know its fate in the end."""

@@ -74,8 +74,8 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
         line(out, "Quantized", _quantized(report))
     totals = report.totals()
     parts = [f"{totals[fate]} {fate}" for fate in ("fused", "lowered", "folded", "removed", "unsupported")]
-    counts = f"{len(report.sources)} -> {len(report.emitted)}  ({', '.join(parts)})"
-    line(out, "Ops", counts if report.sources else str(len(report.emitted)))
+    fates = f"{len(report.sources)} -> {len(report.emitted)}  ({', '.join(parts)})"
+    line(out, "Ops", fates if report.sources else str(len(report.emitted)))
     if report.output_bytes:
         line(out, "File", f"{escape_controls(report.output)}  {size(report.output_bytes)}".strip())
     if report.seconds:

@@ -10,6 +10,7 @@ import pytest
 import fuseconv.quantize.measure as module
 from fuseconv.errors import InputError
 from fuseconv.quantize.calibrate import Calibration, calibrate
+from fuseconv.quantize.samples import Samples
 from tests.check_pass import check_pass
 from tests.tf.text_cases import module_of
 
@@ -47,7 +48,7 @@ def test_rare_extremes_are_left_out(method: str, largest: float) -> None:
 
 
 def test_the_first_samples_alone() -> None:
-    calibration = Calibration(_SAMPLES, most=1)
+    calibration = Calibration(Samples(_SAMPLES, most=1))
     check_pass("calibrate", _TEXT, calibration=calibration)
     assert max(found.largest for found in calibration.ranges.values()) == 4
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.quantize.samples import read_samples
+from fuseconv.quantize.samples import Samples, read_samples
 
 
 def test_a_file_holds_the_samples_of_each_input(tmp_path: Path) -> None:
@@ -56,3 +56,15 @@ def test_unequal_numbers_of_samples(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", a=np.zeros((2, 3)), b=np.zeros((4, 3)))
     with pytest.raises(InputError, match=r"different numbers of samples: their first sizes are \[2, 4\]"):
         list(read_samples(tmp_path / "data.npz"))
+
+
+def test_samples_behind_those_that_are_measured_are_held_back():
+    samples = [{"x": np.array(number)} for number in range(50)]
+    some = Samples(iter(samples), 10)
+    assert len(list(some)) == 10
+    others, held_back = some.to_compare()
+    assert held_back and [int(sample["x"]) for sample in others] == list(range(10, 42))
+    every = Samples(samples)
+    assert len(list(every)) == 50
+    assert every.to_compare() == (samples[:32], False)
+    assert Samples(samples, 50).to_compare()[1]  # nothing was measured on them

@@ -1,0 +1,77 @@
+"""Ops beside what they were in floats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fuseconv
+from fuseconv.errors import InputError
+from fuseconv.ir import types
+from fuseconv.quantize.floats import Floats
+from fuseconv.quantize.op_errors import compare_ops
+from fuseconv.report.records import Compared, Report
+from fuseconv.write.flatbuffer_export import to_bytes
+from tests.load.tflite.files import BATCH
+from tests.tfl.interpret import module_of
+
+_RNG = np.random.default_rng(0)
+WEIGHTS = _RNG.standard_normal((40, 30)).astype(np.float32)
+
+
+def _compared(folder: Path, quantize: str, samples: int | None, measured: int | None = None, **options) -> Compared:
+    """cos(relu(x @ w)), quantized; cos has no integer kernel."""
+    module = module_of(
+        lambda tfl, x: tfl.cos(tfl.relu(tfl.fully_connected(x, WEIGHTS, None))), (types.FLOAT32, (BATCH, 30))
+    )
+    path = folder / "float.tflite"
+    path.write_bytes(to_bytes(module))
+    data = None
+    if samples is not None:
+        # Those behind the first ones reach further.
+        data = [{"x0": _RNG.uniform(-1, 1, (2, 30)).astype(np.float32) * (1 if n < 60 else 3)} for n in range(samples)]
+    report = fuseconv.quantize_file(
+        path, quantize=quantize, calibration_data=data, calibration_samples=measured, compare_quantized=True, **options
+    ).report
+    assert report.compared is not None
+    return report.compared
+
+
+def test_errors_on_samples_that_are_held_back(tmp_path: Path) -> None:
+    compared = _compared(tmp_path, "int8", 80, 60)
+    assert (compared.samples, compared.held_back) == (20, True)
+    dense, relu, cos = compared.ops
+    assert [op.op for op in compared.ops] == ["FULLY_CONNECTED", "RELU", "COS"]
+    assert (dense.type, dense.before, dense.after, dense.why) == ("int8", 4800, 1200, "")
+    assert (cos.type, cos.why) == ("float32", "COS has no kernel for int8")
+    assert dense.error is not None and dense.error["saturated"] > 0.05 and relu.error is not None
+    assert all(op.error is not None and op.error["cosine"] > 0.5 for op in compared.ops)
+
+
+def test_errors_on_samples_that_were_measured(tmp_path: Path) -> None:
+    compared = _compared(tmp_path, "int8", 60)
+    assert (compared.samples, compared.held_back) == (32, False)
+    error = compared.ops[0].error
+    assert error is not None and error["saturated"] == 0 and 0 < error["relative"] < 0.02 and error["sqnr"] > 30
+
+
+@pytest.mark.parametrize(("quantize", "kind"), [("dynamic", "int8"), ("float16", "float16")])
+def test_weights_alone(quantize: str, kind: str, tmp_path: Path) -> None:
+    dense = _compared(tmp_path, quantize, 5).ops[0]
+    assert dense.type == f"float32, weights {kind}" and dense.error is not None and dense.error["relative"] < 0.02
+    bare = _compared(tmp_path, quantize, None)
+    assert (bare.samples, bare.ops[0].error) == (0, None) and bare.ops[0].after < bare.ops[0].before
+
+
+def test_what_was_asked_to_stay_float_says_so(tmp_path: Path) -> None:
+    compared = _compared(tmp_path, "int8", 40, no_quantize=["RELU"])
+    assert compared.ops[1].why == "--no-quantize RELU leaves it out"
+
+
+def test_a_file_that_does_not_run():
+    module = module_of(lambda tfl, x: tfl.custom("Acme", [x], [(x.dtype, x.shape)]), (types.FLOAT32, (2,)))
+    floats = Floats(True, to_bytes(module))
+    with pytest.raises(InputError, match="LiteRT cannot run the files to compare"):
+        compare_ops(module, floats, None, Report())

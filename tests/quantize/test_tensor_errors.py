@@ -1,0 +1,69 @@
+"""Errors of tensors: the numbers, and files that run side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Quantization, Value
+from fuseconv.quantize.tensor_errors import TensorError, compare_tensors
+from fuseconv.tfl.builder import Builder
+from fuseconv.write.flatbuffer_export import to_bytes
+from tests.load.tflite.files import BATCH
+from tests.tfl.interpret import module_of
+
+
+def test_the_numbers():
+    error = TensorError()
+    error.add(np.array([0.0, 1.0, 5.0], np.float32), np.array([0.5, 1.0, 4.0]), (-1.0, 4.5))
+    error.add(np.array([-3.0], np.float32), np.array([-3.0]), (-1.0, 4.5))
+    want, have = np.array([0, 1, 5, -3.0]), np.array([0.5, 1, 4, -3.0])
+    assert (error.largest, error.mean, error.range, error.relative) == (1.0, 1.5 / 4, 8.0, 1 / 8)
+    assert error.sqnr == pytest.approx(10 * np.log10((want**2).sum() / ((want - have) ** 2).sum()))
+    assert error.cosine == pytest.approx(want @ have / np.linalg.norm(want) / np.linalg.norm(have))
+    assert error.saturated == 2 / 4
+
+
+def test_no_error_and_no_signal():
+    same, nothing = TensorError(), TensorError()
+    same.add(np.ones(2, np.float32), np.ones(2), (-1.0, 1.0))
+    nothing.add(np.zeros(2, np.float32), np.zeros(2), (-1.0, 1.0))
+    assert (same.sqnr, same.relative, nothing.sqnr, nothing.cosine) == (None, 0.0, None, None)
+
+
+def _file(scale: float | None) -> bytes:
+    """y = -relu(x), the inner tensor in int8 of this scale."""
+
+    def build(tfl: Builder, x: Value) -> Value:
+        y = tfl.relu(x)
+        y.name = "inner"
+        if scale is not None:
+            y = tfl.quantize(y, results=[(types.INT8, y.shape)])
+            y.name, y.quantization = "narrow", Quantization((scale,), (-128,))
+            y = tfl.dequantize(y)
+        return tfl.neg(y)
+
+    return to_bytes(module_of(build, (types.FLOAT32, (BATCH, 3))))
+
+
+def test_two_files_side_by_side():
+    samples = [{"x0": np.array([[-5, 1.0, 2.6]], np.float32)}, {"x0": np.array([[0.0, 0.4, 0]] * 2, np.float32)}]
+    pairs = {"inner": "narrow", "nothing": "narrow", "x0": "nothing"}
+    found = compare_tensors(_file(None), _file(0.01), pairs, samples, ["x0"])
+    assert found.keys() == {"inner"} and found["inner"].count == 9
+    error = found["inner"]
+    # The largest number that is stored is 2.55; half a step beyond is rounded to it.
+    assert error.largest == pytest.approx(0.05, abs=1e-6) and error.saturated == 1 / 9
+
+
+def test_inputs_in_integers_get_floats_as_they_hold_them():
+    def build(tfl: Builder, x: Value) -> Value:
+        x.quantization = Quantization((0.5,), (3,))
+        return tfl.dequantize(x)
+
+    quantized = to_bytes(module_of(build, (types.INT8, (2,))))
+    floats = to_bytes(module_of(lambda tfl, x: tfl.abs(x), (types.FLOAT32, (2,))))
+    samples = [{"x0": np.array([1.4, 900], np.float32)}]
+    found = compare_tensors(floats, quantized, {"op": "op"}, samples, ["x0"])
+    assert found["op"].largest == 900 - (127 - 3) * 0.5 and found["op"].least_float == np.float32(1.4)
