@@ -35,7 +35,7 @@ from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
 from fuseconv.quantize.existing import quantized_ops
 from fuseconv.quantize.floats import Floats
 from fuseconv.quantize.io_types import FLOAT, parse_io_types
-from fuseconv.quantize.samples import FORMS, Sample, Samples, read_samples
+from fuseconv.quantize.samples import Sample, Samples, read_samples
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
@@ -402,15 +402,13 @@ def _calibration(options: _QuantizeOptions) -> Calibration:
     if options.compare_quantized and options.quantize is None:
         raise InputError("--quantize-report tells of what --quantize does: add it")
     data, needs = options.calibration_data, options.quantize in MEASURED
-    if needs and data is None:
-        raise InputError(f"--quantize {options.quantize} needs samples of real inputs: give --calibration-data {FORMS}")
     if not needs and not options.compare_quantized and (data is not None or options.calibration_samples is not None):
         raise InputError(f"calibration data is for --quantize {' or '.join(MEASURED)}, and for --quantize-report")
     parse_method(options.calibrate)
     if not needs and options.calibrate != MINMAX:
         raise InputError(f"--calibrate is for --quantize {' or '.join(MEASURED)}")
     levels = 255 if options.quantize == "int8" else 65535
-    samples = Samples(() if data is None else read_samples(data), options.calibration_samples)
+    samples = None if data is None else Samples(read_samples(data), options.calibration_samples)
     return Calibration(samples, options.calibrate, levels)
 
 

@@ -14,6 +14,7 @@ from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage
 from fuseconv.quantize import MEASURED
 from fuseconv.quantize.calibrate import calibrate
+from fuseconv.quantize.fake_quant import read_fake_quant
 from fuseconv.quantize.floats import keep_floats
 from fuseconv.quantize.io_types import FLOAT, set_io_types
 from fuseconv.quantize.to_integers import to_integer_forms, to_integers
@@ -90,6 +91,10 @@ def _computes_in_integers(context: Context) -> bool:
     return context.quantize in MEASURED
 
 
+def _has_samples(context: Context) -> bool:
+    return context.quantize in MEASURED and context.calibration.samples is not None
+
+
 def _has_integer_ends(context: Context) -> bool:
     return context.io_types != FLOAT
 
@@ -138,8 +143,8 @@ OPTIMIZE_TFL: Pipeline = (
 )  # fmt: skip
 
 QUANTIZE: Pipeline = (
-    to_integer_forms.when(_computes_in_integers), calibrate.when(_computes_in_integers),
-    keep_floats.when(lambda context: context.floats.wanted),
+    to_integer_forms.when(_computes_in_integers), calibrate.when(_has_samples),
+    keep_floats.when(lambda context: context.floats.wanted), read_fake_quant.when(_computes_in_integers),
     weights_to_float16.when(lambda context: context.quantize == "float16"),
     weights_to_int4.when(lambda context: context.quantize == "int4"),
     weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),

@@ -23,7 +23,6 @@ from tests.tfl.interpret import module_of, run_file
         ({"rnn": "both"}, "rnn is one of fused, loop, unroll, auto, not 'both'"),
         ({"rnn_state": 1}, "rnn_state is one of written, variable, not 1"),
         ({"quantize": "int2"}, "quantize is one of None, float16, dynamic, int4, int8, int16x8, not 'int2'"),
-        ({"quantize": "int8"}, "--quantize int8 needs samples of real inputs: give --calibration-data an .npz file"),
         ({"calibration_data": []}, "calibration data is for --quantize int8 or int16x8"),
         ({"quantize": "dynamic", "io_types": "int8"}, "--io-types is for --quantize int8 or int16x8"),
         ({"print_ir_after": ["canonicalise"]}, "no pass is called canonicalise; did you mean canonicalize"),

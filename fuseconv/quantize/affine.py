@@ -9,6 +9,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Quantization, Value, constant
 from fuseconv.ir.types import DType
+from fuseconv.quantize.grids import grid_scales
 from fuseconv.quantize.rounding import round_to_integers
 
 # The largest stored number of symmetric types; the smallest is its negative, so that no product overflows.
@@ -23,13 +24,16 @@ _LARGEST_NUMBER = 1e6
 
 def symmetric_scales(array: np.ndarray, axis: int | None, dtype: DType = types.INT8) -> np.ndarray | None:
     """Return the scales of symmetric weights: one, or one for each index of `axis`; None for what has none, such as NaN
-    or numbers too small. A channel of zeros has the least scale of the others, so that its bias, which is stored in
-    units of it, is as exact as theirs."""
+    or numbers too small. Numbers that are multiples of a scale get this one. A channel of zeros has the least scale of
+    the others, so that its bias, which is stored in units of it, is as exact as theirs."""
     others = None if axis is None else tuple(each for each in range(array.ndim) if each != axis)
     largest = np.atleast_1d(np.abs(array).max(axis=others, initial=0.0)).astype(np.float64)
     least = largest[largest > 0].min(initial=np.inf)
     of_zeros = least if np.isfinite(least) else 1.0
     scales = (np.where(largest == 0, of_zeros, largest) / LARGEST[dtype]).astype(np.float32)
+    if dtype is types.INT8 and np.isfinite(largest).all():
+        exact = grid_scales(array, axis)
+        scales = np.where(np.isnan(exact), scales, exact).astype(np.float32)
     return scales if bool(np.all(np.isfinite(scales) & (scales >= _LEAST_SCALE))) else None
 
 
@@ -54,12 +58,17 @@ def quantized_weights(
 
 @dataclass(frozen=True)
 class Range:
-    """The least and the largest number that a tensor holds."""
+    """The least and the largest number that a tensor holds.
+
+    fixed: the model says so, and rounds to this very range; what is joined with it has it, too."""
 
     least: float
     largest: float
+    fixed: bool = False
 
     def __or__(self, other: Range) -> Range:
+        if self.fixed or other.fixed:
+            return self if self.fixed else other
         return Range(min(self.least, other.least), max(self.largest, other.largest))
 
     @classmethod
@@ -73,6 +82,17 @@ class Range:
 
     def __abs__(self) -> float:
         return max(abs(self.least), abs(self.largest))
+
+
+def constant_range(array: np.ndarray, dtype: DType = types.INT8) -> Range:
+    """Return the range of a constant: that of an int8 tensor whose steps its numbers lie on, if there is one."""
+    own = Range.of(array)
+    least, span = min(own.least, 0.0), max(own.largest, 0.0) - min(own.least, 0.0)
+    if dtype is not types.INT8 or not own.is_usual or not span:
+        return own
+    scale = float(grid_scales(array, None, int(255 * abs(own) / span))[0])
+    lowest = 0 if np.isnan(scale) else round(least / scale)
+    return own if np.isnan(scale) else Range(lowest * scale, (lowest + 255) * scale, fixed=True)
 
 
 def parameters(values: Range, dtype: DType = types.INT8) -> Quantization:

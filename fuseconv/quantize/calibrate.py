@@ -38,11 +38,12 @@ def parse_method(text: str) -> float | None:
 class Calibration:
     """What is measured with, and what was.
 
-    samples: an array for each input by its name in the signature, of the input's shape with the batch. method: which
-    part of what was measured a range is, as `parse_method` takes it. levels: steps of the integers that are to hold it.
-    progress: called with the number of samples that ran. ranges: of each tensor of floats, once it was measured."""
+    samples: an array for each input by its name in the signature, of the input's shape with the batch; None if there
+    are none, for the model tells ranges. method: which part of what was measured a range is, as `parse_method` takes
+    it. levels: steps of the integers that are to hold it. progress: called with the number of samples that ran. ranges:
+    of each tensor of floats, once it was measured."""
 
-    samples: Iterable[Sample] = ()
+    samples: Iterable[Sample] | None = None
     method: str = MINMAX
     levels: int = 255
     progress: Callable[[int], None] | None = None

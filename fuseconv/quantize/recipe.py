@@ -14,8 +14,8 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.ir.types import DType
-from fuseconv.quantize import lstm
-from fuseconv.quantize.affine import Range, parameters, symmetric_scales
+from fuseconv.quantize import fake_quant, lstm
+from fuseconv.quantize.affine import Range, constant_range, parameters, symmetric_scales
 from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, loops
 from fuseconv.quantize.selection import EVERYTHING, Selection
 from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, SOFTMAXES, Kernels
@@ -116,6 +116,8 @@ def _refusal(op: Op, ranges: Ranges, kernels: Kernels) -> str:
     if op.kind == lstm.KIND and kernels.activations is types.INT8:
         measured = floats([op.operands[0], op.operands[lstm.CELL_STATE], op.result])
         return lstm.refusal(op) or _unmeasured(measured, ranges)
+    if op.kind == fake_quant.KIND:
+        return fake_quant.refusal(op, kernels)
     if op not in kernels:
         return f"{op.type} has no kernel for {kernels.activations}"
     if any(value.quantization or value.variable for value in (*op.operands, *op.results) if value is not None):
@@ -135,7 +137,7 @@ def _unmeasured(values: Iterable[Value], ranges: Ranges) -> str:
     for value in values:
         measured = Range.of(value.data) if value.data is not None else ranges.get(value)
         if measured is None:
-            return f"no range of {value.name} was measured"
+            return f"no range of {value.name} is known"
         if not measured.is_usual:
             return f"{value.name} reaches {abs(measured):.3g}"
     return ""
@@ -166,18 +168,23 @@ def _leave_moves_of_floats(graph: Graph, recipe: Recipe) -> None:
         useful.update(value for value, scale in zip(op.operands, scales) if value is not None and scale is not None)
         made.update(value for value, scale in zip(op.results, scales) if scale is not None)
     for op in reversed(graph.ops):
-        if op in recipe.integer and (not recipe.kernels.moves(op) or any(value in useful for value in op.results)):
+        if op in recipe.integer and (not _moves(op, recipe) or any(value in useful for value in op.results)):
             useful.update(data_operands(op))
     for op in graph.ops:
         if op not in recipe.integer:
             continue
         operands = data_operands(op)
-        moves = recipe.kernels.moves(op)
+        moves = _moves(op, recipe)
         if moves and not any(value in made for value in operands) and not any(v in useful for v in op.results):
             recipe.integer.remove(op)
             recipe.why[op] = "what is around it is float"
         else:
             made.update(op.results)
+
+
+def _moves(op: Op, recipe: Recipe) -> bool:
+    """Return whether an op is as well float between such as are."""
+    return recipe.kernels.moves(op) or op.kind == fake_quant.KIND
 
 
 class _Scales:
@@ -195,7 +202,8 @@ class _Scales:
                 self._read(value for value, scale in zip(op.operands, self.recipe.carried[op]) if scale is not None)
             if op not in self.integer:
                 continue
-            self._read(data_operands(op))
+            if op.kind != fake_quant.KIND:
+                self._read(data_operands(op))
             for value in floats(op.results):
                 self.scales[value] = self._of_result(op, value)
             if op.kind == lstm.KIND:
@@ -223,11 +231,15 @@ class _Scales:
             (operand,) = data_operands(op)
             if operand in self.scales:
                 return self.scales[operand]
-            return self._parameters(self._wanted(value) | _of(operand))
+            return self._parameters(self._wanted(value) | self._of(operand))
         return self._parameters(self._wanted(value))
 
     def _parameters(self, values: Range) -> Quantization:
         return parameters(values, self.kernels.activations)
+
+    def _of(self, constant: Value) -> Range:
+        assert constant.data is not None
+        return constant_range(constant.data, self.kernels.activations)
 
     def _wanted(self, value: Value) -> Range:
         """Return the range of a tensor, and of what is made of it in the same scale, if it is made of it alone."""
@@ -239,8 +251,3 @@ class _Scales:
             value = reader.result
             wanted |= self.ranges[value]
         return wanted
-
-
-def _of(constant: Value) -> Range:
-    assert constant.data is not None
-    return Range.of(constant.data)

@@ -8,9 +8,10 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Op, Quantization, Value, constant
+from fuseconv.ir.rewriter import replace_op
 from fuseconv.ir.types import DType
-from fuseconv.quantize import lstm
-from fuseconv.quantize.affine import LARGEST, Range, parameters, quantized, symmetric_scales
+from fuseconv.quantize import fake_quant, lstm
+from fuseconv.quantize.affine import LARGEST, Range, constant_range, parameters, quantized, symmetric_scales
 from fuseconv.quantize.recipe import Recipe
 from fuseconv.quantize.rounding import round_to_integers
 from fuseconv.tfl.builder import Builder
@@ -76,8 +77,8 @@ class _Rewriting:
         operands = list(op.operands)
         layout = LAYOUTS.get(op.type)
         linear = (layout.weights, layout.bias) if layout is not None else ()
-        if op.kind == lstm.KIND:
-            self._lstm(op)
+        if op.kind in (lstm.KIND, fake_quant.KIND):
+            (self._lstm if op.kind == lstm.KIND else self._round)(op)
             return
         for index, value in enumerate(operands):
             if index not in linear and value is not None and self._is_number(value):
@@ -100,6 +101,18 @@ class _Rewriting:
             assert state is not None
             state.dtype, state.quantization = self.recipe.states[state]
         op.result.dtype, op.result.quantization = types.INT8, output
+        self.out.append(op)
+
+    def _round(self, op: Op) -> None:
+        """Let a FAKE_QUANT be a QUANTIZE; nothing, if its operand has the scale already."""
+        (value,) = op.operands
+        assert value is not None
+        if value.quantization == self.recipe.scales[op.result]:
+            replace_op(op, [value])
+            return
+        op.set_kind("tfl.QUANTIZE")
+        op.attrs = {}
+        self._narrow(op.results, [self.recipe.scales[op.result]])
         self.out.append(op)
 
     def _write_state(self, op: Op) -> None:
@@ -127,7 +140,8 @@ class _Rewriting:
         """Return an operand as int8, in the scale that is needed; if none is, in its own."""
         if value.is_const:
             assert value.data is not None
-            return self._constant(value, needed or parameters(Range.of(value.data), self.dtype), self.dtype)
+            how = needed or parameters(constant_range(value.data, self.dtype), self.dtype)
+            return self._constant(value, how, self.dtype)
         own = self.recipe.scales[value]
         scale = needed or own
         if op.type in NOT_NEGATIVE and self.dtype is types.INT8 and scale.zero_point != (-128,):

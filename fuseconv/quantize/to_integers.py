@@ -67,8 +67,17 @@ def to_integers(module: Module, report: Report, calibration: Calibration, quanti
             elif op in recipe.why:
                 report.quantize(op, "", "float32", why=recipe.why[op])
         _warn(report, recipe, quantize)
+        _warn_of_missing(report, recipe, calibration)
         if recipe.integer or recipe.carried or recipe.inputs:
             rewrite(graph, recipe)
+
+
+def _warn_of_missing(report: Report, recipe: Recipe, calibration: Calibration) -> None:
+    """Say how many ops stay float that samples would tell ranges for."""
+    count = sum(why.startswith("no range") for why in recipe.why.values())
+    if calibration.samples is None and count:
+        ops = "1 op stays" if count == 1 else f"{count} ops stay"
+        report.warnings.append(f"{ops} float as no FakeQuant tells their ranges; --calibration-data would")
 
 
 def _warn(report: Report, recipe: Recipe, quantize: str) -> None:

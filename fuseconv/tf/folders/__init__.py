@@ -12,6 +12,7 @@ from fuseconv.tf.folders import (
     array,
     diagonals,
     elementwise,
+    fake_quant,
     linalg,
     nn,
     reduction,
@@ -20,7 +21,7 @@ from fuseconv.tf.folders import (
 )
 from fuseconv.tf.folders.registry import TABLE, Declined
 
-for _module in (array, diagonals, elementwise, linalg, nn, reduction, slicing, strings):
+for _module in (array, diagonals, elementwise, fake_quant, linalg, nn, reduction, slicing, strings):
     TABLE.collect(_module)
 
 

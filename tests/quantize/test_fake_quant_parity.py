@@ -1,0 +1,101 @@
+"""Models that were trained with FakeQuant compute in integers, without samples, what TensorFlow simulates: some numbers
+lie one step of the last range beside, where the kernels' sums are rounded otherwise than TensorFlow's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import Converted, check, convert_function
+
+_RNG = np.random.default_rng(0)
+_quantization = tf.quantization
+
+
+def _fq(x: Any, low: float, high: float) -> Any:
+    return _quantization.fake_quant_with_min_max_vars(x, low, high)
+
+
+def _weights(*shape: int, axis: int | None = -1) -> Any:
+    """Weights with a range for each channel, or one; wider than the numbers are, as a moving average is."""
+    array = _RNG.normal(size=shape).astype(np.float32)
+    if axis is None:
+        high = float(np.abs(array).max()) * 1.07
+        return _quantization.fake_quant_with_min_max_vars(array, -high, high, 8, True)
+    if axis != -1:
+        array = np.moveaxis(array, axis, -1)
+    highs = np.abs(array).max(tuple(range(array.ndim - 1))) * np.float32(1.07)
+    made = _quantization.fake_quant_with_min_max_vars_per_channel(array, -highs, highs, 8, True)
+    return made if axis == -1 else tf.convert_to_tensor(np.moveaxis(made.numpy(), -1, axis))
+
+
+def _bias(size: int) -> np.ndarray:
+    return _RNG.normal(size=size).astype(np.float32)
+
+
+def _check(fn: Callable[..., Any], shape: tuple, step: float, ops: list[str], **options: Any) -> Converted:
+    """step: of the result, as a part of its largest number."""
+    options = {"quantize": "int8", "atol": 1.4 * step, "ops": ops, "batches": (1, 3)} | options
+    converted = check(fn, tf.TensorSpec(shape), **options)
+    assert not [item for item in converted.report.quantized if item.why] and not converted.report.warnings
+    return converted
+
+
+@pytest.mark.parametrize("axis", [None, -1])
+def test_dense_layers(axis: int | None) -> None:
+    first, second, bias = _weights(20, 16, axis=axis), _weights(16, 7, axis=axis), _bias(7)
+
+    def dense(x: Any) -> Any:
+        y = _fq(tf.nn.relu(tf.matmul(_fq(x, -3.0, 3.2), first)), 0.0, 6.0)
+        return _fq(tf.matmul(y, second) + bias, -20.0, 22.0)
+
+    _check(dense, (None, 20), 42 / 255 / 22, ["QUANTIZE", "FULLY_CONNECTED", "FULLY_CONNECTED", "DEQUANTIZE"])
+
+
+def test_convolutions_with_a_residual_a_concatenation_and_pools() -> None:
+    plain, deep, ones = _weights(3, 3, 3, 8), _weights(3, 3, 8, 1, axis=2), _weights(1, 1, 8, 6)
+    norm, bias = _RNG.uniform(-1.5, 1.5, 8).astype(np.float32), _bias(8)
+
+    def network(x: Any) -> Any:
+        y = tf.nn.conv2d(_fq(x, -2.5, 2.5), plain, 1, "SAME") * norm + bias
+        y = _fq(tf.nn.relu(y), 0.0, 9.0)
+        z = _fq(tf.nn.depthwise_conv2d(y, deep, [1, 1, 1, 1], "SAME") + bias, -20.0, 20.0)
+        y = _fq(y + z, -18.0, 19.0)
+        wide = tf.concat([tf.nn.conv2d(y, ones, 1, "SAME"), y[..., :3]], -1)
+        return tf.nn.max_pool2d(_fq(wide, -30.0, 31.0), 2, 2, "VALID")
+
+    ops = ["QUANTIZE", "CONV_2D", "DEPTHWISE_CONV_2D", "ADD", "CONV_2D", "STRIDED_SLICE", "QUANTIZE"]
+    _check(network, (None, 8, 6, 3), 2 * 61 / 255 / 31, [*ops, "CONCATENATION", "MAX_POOL_2D", "DEQUANTIZE"])
+
+
+def test_an_output_that_is_not_rounded_is_that_of_its_kernel() -> None:
+    weights, bias = _weights(12, 5), _bias(5)
+
+    def classify(x: Any) -> Any:
+        return tf.nn.softmax(_fq(tf.matmul(_fq(x, -3.0, 3.0), weights) + bias, -16.0, 15.0))
+
+    _check(classify, (None, 12), 0.06, ["QUANTIZE", "FULLY_CONNECTED", "SOFTMAX", "DEQUANTIZE"])
+
+
+def test_one_tensor_that_is_rounded_twice() -> None:
+    # Each of its readers has the range that it is to have: nothing is rounded to one on the way to the other.
+    def twice(x: Any) -> Any:
+        x = tf.exp(x)
+        return tf.concat([_fq(x, 0.0, 8.0) * _fq(x, 0.0, 3.0), x], -1)
+
+    converted = check(twice, tf.TensorSpec((None, 9)), quantize="int8", atol=1e-5)
+    assert "EXP" in {item.op for item in converted.report.quantized if item.why}
+
+
+def test_integers_are_taken_and_given() -> None:
+    weights = _weights(6, 4)
+
+    def dense(x: Any) -> Any:
+        return _fq(tf.matmul(_fq(x, -3.0, 3.0), weights), -9.0, 9.0)
+
+    converted = convert_function(dense, tf.TensorSpec((None, 6)), quantize="int8", io_types="int8")
+    assert converted.ops == ["FULLY_CONNECTED"]

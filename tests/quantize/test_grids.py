@@ -1,0 +1,51 @@
+"""Constants that were quantized once are found to lie on a grid."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.quantize.affine import constant_range, parameters, symmetric_scales
+from fuseconv.quantize.grids import grid_scales
+
+_RNG = np.random.default_rng(0)
+
+
+def test_each_channel_has_its_step_also_behind_a_batch_norm() -> None:
+    steps = np.exp(_RNG.normal(size=6)).astype(np.float32)
+    stored = _RNG.integers(-99, 100, (3, 3, 6))
+    stored[0, 0] = 98  # the largest number is no multiple of 127 steps
+    stored[0, 1] = 97
+    norm = _RNG.normal(size=6).astype(np.float32)
+    found = grid_scales((stored.astype(np.float32) * steps) * norm, 2)
+    np.testing.assert_array_equal(np.rint(stored * steps * norm / found), stored * np.sign(norm))
+
+
+def test_one_step_for_all() -> None:
+    stored = np.append(_RNG.integers(-127, 128, (40, 50)), 127)
+    (found,) = grid_scales(stored.astype(np.float32) * np.float32(0.013), None)
+    np.testing.assert_allclose(found, 0.013, rtol=1e-6)
+
+
+def test_ordinary_numbers_lie_on_none() -> None:
+    weights = _RNG.normal(size=(300, 64)).astype(np.float32)
+    weights[:, 0] = 0
+    weights[0, 1] = np.inf
+    assert np.isnan(grid_scales(weights, 1)).all() and np.isnan(grid_scales(weights[:, :0], 1)).all()
+    scales = symmetric_scales(weights[:, 2:], 1)
+    np.testing.assert_allclose(scales, np.abs(weights[:, 2:]).max(0) / 127, rtol=1e-6)
+
+
+def test_of_several_steps_the_finest_is_taken() -> None:
+    np.testing.assert_allclose(grid_scales(np.float32([[2.0, 1.0], [0.0, 3.0]]), 0), [2 / 126, 3 / 127])
+
+
+def test_more_steps_than_fit_are_none() -> None:
+    assert np.isnan(grid_scales(np.arange(256, dtype=np.float32), None)[0])
+
+
+def test_a_constant_has_the_range_of_its_grid() -> None:
+    stored = np.append(_RNG.integers(-40, 210, 99), [-40, 210]) * np.float32(0.25)
+    found = parameters(constant_range(stored.astype(np.float32)))
+    assert found.scale == (0.25,) and found.zero_point == (-88,)
+    plain = _RNG.normal(size=50).astype(np.float32)
+    assert constant_range(plain).largest == plain.max()

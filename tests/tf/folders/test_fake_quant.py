@@ -1,0 +1,49 @@
+"""Fake quantization of constants is folded, with the zero and the steps where TensorFlow has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Op, constant
+from fuseconv.tf.folders import evaluate
+from tests.check_pass import check_pass
+
+
+def test_a_range_is_moved_to_hold_zero() -> None:
+    # 15 steps of 0.5 from -1 are up to 6.5; of the range [1, 16] zero becomes the least number.
+    check_pass("canonicalize", """
+    main {
+      %a: float32[*] = tf.FakeQuantWithMinMaxArgs(float32[3] [-2.0, 0.3, 9.0]) {"min": -1.0, "max": 6.5, "num_bits": 4}
+      %b: float32[*] = tf.FakeQuantWithMinMaxVars(float32[2] [-2, 0.6], float32[] 1, float32[] 16) {"num_bits": 4}
+      return %a, %b
+    }
+    """, """
+    main {
+      return float32[3] [-1.0, 0.5, 6.5], float32[2] [0.0, 1.0]
+    }
+    """)  # fmt: skip
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_every_bit_is_tensorflows(bits: int, narrow: bool) -> None:
+    rng = np.random.default_rng(bits)
+    low, high = np.sort(rng.normal(size=(2, 60)).astype(np.float32) * 3, axis=0)
+    low[::3] = -high[::3]
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    x = rng.normal(size=(500, 60)).astype(np.float32) * 4
+    op = Op("tf.FakeQuantWithMinMaxVarsPerChannel", [constant(each) for each in (x, low, high)])
+    op.attrs = {"num_bits": bits, "narrow_range": narrow}
+    op.add_result(types.FLOAT32, x.shape)
+    wanted = tf.quantization.fake_quant_with_min_max_vars_per_channel(x, low, high, bits, narrow)
+    (made,) = evaluate(op, [x, low, high]) or [None]
+    assert made is not None and np.array_equal(made, wanted)
+
+
+def test_an_empty_range_is_left_to_tensorflow() -> None:
+    op = Op("tf.FakeQuantWithMinMaxVars", [constant(np.zeros(each, np.float32)) for each in ((2,), (), ())])
+    op.add_result(types.FLOAT32, (2,))
+    assert evaluate(op, [value.data for value in op.operands]) is None  # type: ignore[misc,union-attr]
