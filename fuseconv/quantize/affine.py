@@ -71,6 +71,9 @@ class Range:
             return self if self.fixed else other
         return Range(min(self.least, other.least), max(self.largest, other.largest))
 
+    def __contains__(self, other: Range) -> bool:
+        return self.least <= other.least and other.largest <= self.largest
+
     @classmethod
     def of(cls, array: np.ndarray) -> Range:
         return cls(float(array.min()), float(array.max())) if array.size else cls(0.0, 0.0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.pass_manager import module_pass
-from fuseconv.quantize.affine import Range, constant_range
+from fuseconv.quantize.affine import Range
 from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.samples import FORMS
 from fuseconv.report.records import Report
@@ -46,23 +47,42 @@ def refusal(op: Op, kernels: Kernels) -> str:
     return "" if fixed_range(op, kernels) else f"{kernels.activations} does not round as it does"
 
 
-def fixed_range(op: Op, kernels: Kernels) -> Range | None:
-    """Return the range that a FAKE_QUANT rounds to, with the zero where TensorFlow moves it; None if the kernels'
-    integers have other steps, or more of them."""
-    bits = 8 * kernels.activations.numpy.itemsize
-    if op.attrs.get("num_bits", 0) != bits or op.attrs.get("narrow_range"):
+@dataclass(frozen=True)
+class Steps:
+    """The grid of `count` numbers least, least + step, ..., of which 0 is one."""
+
+    least: float
+    step: float
+    count: int
+
+    @property
+    def largest(self) -> float:
+        return self.least + (self.count - 1) * self.step
+
+
+def steps_of(op: Op) -> Steps | None:
+    """Return the grid that a FAKE_QUANT rounds to, with the zero where TensorFlow moves it; None if it has none."""
+    count = 2 ** op.attrs.get("num_bits", 0) - bool(op.attrs.get("narrow_range"))
+    if count < 2:
         return None
-    most = np.float32(2**bits - 1)
     low, high = np.float32(op.attrs.get("min", 0.0)), np.float32(op.attrs.get("max", 0.0))
-    step = (high - low) / most
+    step = (high - low) / np.float32(count - 1)
     if not (np.isfinite(step) and step >= np.finfo(np.float32).tiny):
         return None
-    zero = int(np.clip(np.floor(np.float32(0.5) - low / step), 0, most))
-    scale = float(step)
+    zero = int(np.clip(np.floor(np.float32(0.5) - low / step), 0, count - 1))
+    return Steps(-zero * float(step), float(step), count)
+
+
+def fixed_range(op: Op, kernels: Kernels) -> Range | None:
+    """Return the range that a FAKE_QUANT rounds to; None if the kernels' integers have other steps, or more of them."""
+    steps = steps_of(op)
+    if steps is None or steps.count != 2 ** (8 * kernels.activations.numpy.itemsize):
+        return None
     if kernels.activations is types.INT8:
-        return Range(-zero * scale, (255 - zero) * scale, fixed=True)
+        return Range(steps.least, steps.largest, fixed=True)
     # Kernels of int16 have their zero in the middle.
-    return Range(-32767 * scale, 32767 * scale, fixed=True) if zero in (32767, 32768) else None
+    largest = 32767 * steps.step
+    return Range(-largest, largest, fixed=True) if round(steps.least / steps.step) in (-32767, -32768) else None
 
 
 class _Ranges:
@@ -112,20 +132,18 @@ class _Ranges:
             return _range(self.kernels.fixed_scale[op.type], self.kernels)
         if op.type not in self.keep | _AVERAGES:
             return None
-        known = list(self._of_operands(op))
-        if not known or None in known:
+        values = [value for value in op.operands if value is not None and value.dtype is types.FLOAT32]
+        known = [self.ranges.get(value) for value in values if value.data is None]
+        first = known[0] if known else None
+        if first is None or None in known:
             return None
-        first, *others = dict.fromkeys(known)
-        assert first is not None
-        for each in others:
-            assert each is not None
-            first = Range(min(first.least, each.least), max(first.largest, each.largest))
-        return first
+        rest = {each for each in known if each is not None and each != first}
+        rest |= {Range.of(value.data) for value in values if value.data is not None}
+        return first if all(each in first for each in rest) and first.fixed else _union([first, *rest])
 
-    def _of_operands(self, op: Op) -> Iterator[Range | None]:
-        for value in op.operands:
-            if value is not None and value.dtype is types.FLOAT32:
-                yield self.ranges.get(value) if value.data is None else constant_range(value.data)
+
+def _union(ranges: Sequence[Range]) -> Range:
+    return Range(min(each.least for each in ranges), max(each.largest for each in ranges))
 
 
 def _range(how: Quantization, kernels: Kernels) -> Range:

@@ -99,3 +99,35 @@ def test_integers_are_taken_and_given() -> None:
 
     converted = convert_function(dense, tf.TensorSpec((None, 6)), quantize="int8", io_types="int8")
     assert converted.ops == ["FULLY_CONNECTED"]
+
+
+def test_other_forms_of_rounding() -> None:
+    def limited(x: Any, low: float, high: float, **options: Any) -> Any:
+        return _quantization.quantize_and_dequantize_v2(x, low, high, range_given=True, **options)
+
+    def rounded(x: Any, bits: int) -> Any:
+        """x + (q(x) - x), as QKeras has it"""
+        least, most = -(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1
+        return x + (tf.clip_by_value(tf.round(x * 8), least, most) / 8 - x)
+
+    first, second, bias = (_RNG.normal(size=size).astype(np.float32) for size in ((16, 12), (12, 5), 5))
+
+    def dense(x: Any) -> Any:
+        y = tf.matmul(limited(x, -3.1, 3.0), limited(first, -2.0, 2.0, narrow_range=True))
+        y = limited(tf.nn.relu(y), 0.0, 7.9, signed_input=False)
+        return rounded(tf.matmul(y, rounded(second, 6)) + bias, 8)
+
+    ops = ["QUANTIZE", "FULLY_CONNECTED", "FULLY_CONNECTED", "DEQUANTIZE"]
+    _check(dense, (None, 16), 1 / 8 / 15, ops)
+
+
+def test_fewer_steps_than_integers_have() -> None:
+    weights = _weights(16, 9)
+
+    def dense(x: Any) -> Any:
+        y = _quantization.fake_quant_with_min_max_vars(x, -2.0, 2.3, 6, True)
+        y = _quantization.fake_quant_with_min_max_vars(tf.matmul(y, weights), -12.0, 11.0, 5)
+        return tf.reshape(y, [-1, 3, 3])
+
+    ops = ["QUANTIZE", "MINIMUM", "FULLY_CONNECTED", "MINIMUM", "RESHAPE", "DEQUANTIZE"]
+    _check(dense, (None, 16), 23 / 31 / 11, ops)

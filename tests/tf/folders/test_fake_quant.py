@@ -47,3 +47,18 @@ def test_an_empty_range_is_left_to_tensorflow() -> None:
     op = Op("tf.FakeQuantWithMinMaxVars", [constant(np.zeros(each, np.float32)) for each in ((2,), (), ())])
     op.add_result(types.FLOAT32, (2,))
     assert evaluate(op, [value.data for value in op.operands]) is None  # type: ignore[misc,union-attr]
+
+
+@pytest.mark.parametrize(("given", "axis"), [(True, -1), (False, -1), (False, 0), (False, 1)])
+@pytest.mark.parametrize("mode", ["HALF_TO_EVEN", "HALF_UP"])
+@pytest.mark.parametrize("signed", [False, True])
+def test_every_bit_of_quantize_and_dequantize(signed: bool, mode: str, given: bool, axis: int) -> None:
+    rng = np.random.default_rng(axis + 2)
+    x = rng.normal(size=(6, 7)).astype(np.float32) * 3
+    low, high = (np.full(x.shape[axis : axis + 1 if axis >= 0 else 0], end, np.float32) for end in (-2.5, 1.3))
+    attrs = {"signed_input": signed, "range_given": given, "round_mode": mode, "narrow_range": signed, "axis": axis}
+    op = Op("tf.QuantizeAndDequantizeV4", [constant(each) for each in (x, low, high)], {**attrs, "num_bits": 7})
+    op.add_result(types.FLOAT32, x.shape)
+    (made,) = evaluate(op, [x, low, high]) or [None]
+    wanted = tf.raw_ops.QuantizeAndDequantizeV4(input=x, input_min=low, input_max=high, num_bits=7, **attrs)
+    np.testing.assert_array_equal(made, wanted)

@@ -1,0 +1,187 @@
+"""Find arithmetic that rounds to a grid, and say so: round(clip(x / s)) * s -> FAKE_QUANT(x).
+
+Which ops it is made of does not matter: what they make of one tensor and of scalars is evaluated, and held against the
+grid. So all forms are found: those of `quantize_and_dequantize`, of narrow ranges, and of QKeras, x + (q(x) - x).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.fake_quant import KIND, Steps, steps_of
+from fuseconv.tfl.builder import Builder
+
+_CLAMPS: dict[str, tuple[float | None, float | None]] = {
+    "NONE": (None, None), "RELU": (0, None), "RELU6": (0, 6), "RELU_0_TO_1": (0, 1), "RELU_N1_TO_1": (-1, 1),
+}  # fmt: skip
+_NUMPY: dict[str, Callable[..., np.ndarray]] = {
+    "ABS": np.abs, "ADD": np.add, "DIV": np.divide, "FLOOR": np.floor, "GREATER": np.greater,
+    "GREATER_EQUAL": np.greater_equal, "LESS": np.less, "LESS_EQUAL": np.less_equal, "MAXIMUM": np.maximum,
+    "MINIMUM": np.minimum, "MUL": np.multiply, "NEG": np.negative, "ROUND": np.rint, "SELECT": np.where,
+    "SELECT_V2": np.where, "SIGN": np.sign, "SUB": np.subtract,
+}  # fmt: skip
+_KNOWN = _NUMPY.keys() | _CLAMPS.keys()
+_ROUNDS = frozenset({"tfl.ROUND", "tfl.FLOOR"})
+# Of one rounding: the most ops before its step, and behind it, and all that are evaluated.
+_BEFORE, _BEHIND, _ALL = 8, 12, 40
+# What the arithmetic may miss the grid by, as a part of a step; what of the range is no step.
+_SLACK, _SAME = 1e-3, 1e-4
+# All numbers beyond are cut off; so many between are tried.
+_FAR, _TRIED = 1e6, 4096
+
+
+@module_pass("raise-fake-quant", requires=(TFL_ONLY,))
+def raise_fake_quant(module: Module) -> None:
+    """Replace arithmetic that rounds to the steps of an int8 tensor, or to some of them: MUL(ROUND(MUL(x, 2)), 0.5) of
+    an x that is cut to [-64, 63.5] -> FAKE_QUANT(x).
+
+    Of fewer steps MINIMUM cuts off the others, behind a FAKE_QUANT of fewer bits, too."""
+    for graph in module.graphs():
+        ends = dict(_ends(graph))
+        if ends:
+            _replace(graph, ends)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """A tensor is the root, rounded to steps, times the gain."""
+
+    root: Value
+    steps: Steps
+    gain: float = 1.0
+
+
+def _ends(graph: Graph) -> Iterator[tuple[Op, Rounding]]:
+    """Yield the last op of each rounding, with the rounding."""
+    for op in graph.ops:
+        if op.kind in _ROUNDS and op.result.dtype is types.FLOAT32:
+            yield from _roundings(op)
+        elif op.kind == KIND and op.attrs.get("num_bits", 0) < 8:
+            steps, value = steps_of(op), op.operands[0]
+            if steps is not None and value is not None:
+                yield op, Rounding(value, steps)
+
+
+def _roundings(op: Op) -> Iterator[tuple[Op, Rounding]]:
+    """Yield the largest rounding that a ROUND or FLOOR is a part of, if it is of one."""
+    roots = list(_before(op))[::-1]
+    for end in list(_behind(op))[::-1]:
+        for root in roots:
+            found = _rounded(root, end) if root.shape == end.result.shape else None
+            if found is not None:
+                yield end, found
+                return
+
+
+def _before(op: Op) -> Iterator[Value]:
+    """Yield what an op is made from: tensors of floats along one line, the last one first."""
+    for _ in range(_BEFORE):
+        value = next((each for each in op.operands if each is not None and not each.is_const), None)
+        if value is None or value.dtype is not types.FLOAT32:
+            return
+        yield value
+        if value.op is None or value.op.type not in _KNOWN:
+            return
+        op = value.op
+
+
+def _behind(op: Op) -> Iterator[Op]:
+    """Yield an op, and those that are made from it alone."""
+    for _ in range(_BEHIND):
+        yield op
+        if len(op.result.uses) != 1:
+            return
+        (op,) = op.result.uses
+        if op.type not in _KNOWN or op.result.dtype is not types.FLOAT32:
+            return
+
+
+def _rounded(root: Value, end: Op) -> Rounding | None:
+    """Return how an op's result is the root rounded; None if it is something else."""
+
+    def compute(numbers: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            made = _evaluated(end.result, {root: numbers})
+        return np.full(numbers.shape, np.nan) if made is None else made
+
+    least, largest = map(float, compute(np.array([-_FAR, _FAR])))
+    span = largest - least
+    if not (span > 0 and least <= 0 <= largest and np.isfinite(span)):
+        return None
+    first, last = _crossings(compute, np.array([least + _SAME * span, largest - _SAME * span]))
+    numbers = np.linspace(first - 0.1 * (last - first), last + 0.1 * (last - first), _TRIED)
+    made = compute(numbers)
+    count = 1 + int(np.sum(np.diff(np.sort(made)) > _SAME * span))
+    if not 3 <= count <= 256:
+        return None
+    step = span / (count - 1)
+    gain = step / ((last - first) / (count - 2))
+    offsets = (made - least) / step
+    on_grid = np.abs(offsets - np.rint(offsets)).max() < _SLACK and abs(least / step - round(least / step)) < _SLACK
+    nearest = np.abs(made - np.clip(gain * numbers, least, largest)).max() <= (0.5 + _SLACK) * step
+    if not (on_grid and nearest):
+        return None
+    gain = 1.0 if abs(gain - 1) * count < _SLACK else gain
+    return Rounding(root, Steps(round(least / step) * step / gain, step / gain, count), gain)
+
+
+def _crossings(compute: Callable[[np.ndarray], np.ndarray], bounds: np.ndarray) -> np.ndarray:
+    """Return where a function that rises reaches bounds."""
+    low, high = np.full(2, -_FAR), np.full(2, _FAR)
+    for _ in range(64):
+        middle = (low + high) / 2
+        beyond = compute(middle) > bounds
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    return high
+
+
+def _evaluated(value: Value, known: dict[Value, np.ndarray]) -> np.ndarray | None:
+    """Return what a tensor holds, where those are known that it is made from; None where other tensors count."""
+    if value in known:
+        return known[value]
+    if value.data is not None:
+        return value.data.astype(np.float64).reshape(()) if value.data.size == 1 else None
+    op = value.op
+    if op is None or op.type not in _KNOWN or len(known) > _ALL:
+        return None
+    operands = [_evaluated(each, known) for each in op.operands if each is not None]
+    bounds = _CLAMPS.get(op.type) or _CLAMPS.get(op.attrs.get("fused_activation_function", "NONE"))
+    if bounds is None or any(each is None for each in operands):
+        return None
+    made = _NUMPY[op.type](*operands) if op.type in _NUMPY else operands[0]
+    assert made is not None
+    known[value] = made if bounds == (None, None) else np.clip(made, *bounds)
+    return known[value]
+
+
+def _replace(graph: Graph, ends: dict[Op, Rounding]) -> None:
+    replaced: dict[Value, Value] = {}
+    out: list[Op] = []
+    for op in graph.ops:
+        out.append(op)
+        if op in ends:
+            root = ends[op].root
+            made = replaced[op.result] = _built(Builder(out, op.name, op.sources), replaced.get(root, root), ends[op])
+            replace_uses(op.result, made)
+    dead = set()
+    for op in reversed(out):
+        if (op.type in _KNOWN or op.kind == KIND) and not op.result.uses:
+            detach(op)
+            dead.add(op)
+    graph.ops = [op for op in out if op not in dead]
+
+
+def _built(tfl: Builder, root: Value, rounding: Rounding) -> Value:
+    steps = rounding.steps
+    least, largest = (float(np.float32(end)) for end in (steps.least, steps.least + 255 * steps.step))
+    made: Value = tfl.fake_quant(root, min=least, max=largest, num_bits=8)
+    if steps.count < 256:
+        made = tfl.minimum(made, np.float32(steps.largest))
+    return made if rounding.gain == 1 else tfl.mul(made, np.float32(rounding.gain))

@@ -1,0 +1,104 @@
+"""Arithmetic that rounds to a grid is found, whatever it is made of."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.check_pass import check_pass
+
+_ALL = "tfl.FAKE_QUANT(%x) {'min': -64.0, 'max': 63.5, 'num_bits': 8}"
+# Each leaves its result in %y.
+_FORMS = {
+    "cut, then rounded": """
+      %a: float32[n] = tfl.MINIMUM(%x, float32[] 63.5)
+      %b: float32[n] = tfl.MAXIMUM(%a, float32[] -64)
+      %c: float32[n] = tfl.MUL(%b, float32[] 2)
+      %d: float32[n] = tfl.ROUND(%c)
+      %y: float32[n] = tfl.MUL(%d, float32[] 0.5)
+    """,
+    "rounded, then cut": """
+      %a: float32[n] = tfl.DIV(%x, float32[] 0.5)
+      %b: float32[n] = tfl.ADD(%a, float32[] 0.5)
+      %c: float32[n] = tfl.FLOOR(%b)
+      %d: float32[n] = tfl.MINIMUM(%c, float32[] 127)
+      %e: float32[n] = tfl.MAXIMUM(%d, float32[] -128)
+      %y: float32[n] = tfl.DIV(%e, float32[] 2)
+    """,
+    "with a zero point": """
+      %a: float32[n] = tfl.MUL(%x, float32[] 2)
+      %b: float32[n] = tfl.ADD(%a, float32[] 128)
+      %c: float32[n] = tfl.ROUND(%b)
+      %d: float32[n] = tfl.MAXIMUM(%c, float32[] 0)
+      %e: float32[n] = tfl.MINIMUM(%d, float32[] 255)
+      %f: float32[n] = tfl.SUB(%e, float32[] 128)
+      %y: float32[n] = tfl.MUL(%f, float32[] 0.5)
+    """,
+    "as what is added": """
+      %a: float32[n] = tfl.MUL(%x, float32[] 2)
+      %b: float32[n] = tfl.ROUND(%a)
+      %c: float32[n] = tfl.MAXIMUM(%b, float32[] -128)
+      %d: float32[n] = tfl.MINIMUM(%c, float32[] 127)
+      %e: float32[n] = tfl.MUL(%d, float32[] 0.5)
+      %f: float32[n] = tfl.SUB(%e, %x)
+      %y: float32[n] = tfl.ADD(%x, %f)
+    """,
+}
+
+
+def _check(before: str, *after: str) -> None:
+    lines = "\n".join(f"      {line}" for line in after)
+    head, tail = "main {\n      input %x: float32[n]", "      return %y\n    }"
+    check_pass("raise-fake-quant", f"{head}\n{before}\n{tail}", f"{head}\n{lines}\n{tail}" if after else None)
+
+
+@pytest.mark.parametrize("form", _FORMS)
+def test_all_steps(form: str) -> None:
+    _check(_FORMS[form], f"%y: float32[n] = {_ALL}")
+
+
+def test_of_fewer_steps_the_others_are_cut_off() -> None:
+    wide = "%z: float32[n] = tfl.FAKE_QUANT(%x) {'min': -1.0, 'max': 126.5, 'num_bits': 8}"
+    _check("""
+      %a: float32[n] = tfl.RELU_N1_TO_1(%x)
+      %b: float32[n] = tfl.MUL(%a, float32[] 2)
+      %c: float32[n] = tfl.ROUND(%b)
+      %y: float32[n] = tfl.MUL(%c, float32[] 0.5)
+    """, wide, "%y: float32[n] = tfl.MINIMUM(%z, float32[] 1.0)")
+    _check("""
+      %y: float32[n] = tfl.FAKE_QUANT(%x) {"min": -1.0, "max": 6.5, "num_bits": 4}
+    """, wide, "%y: float32[n] = tfl.MINIMUM(%z, float32[] 6.5)")
+
+
+def test_steps_that_are_scaled_elsewhere() -> None:
+    _check("""
+      %a: float32[n] = tfl.MINIMUM(%x, float32[] 63.5)
+      %b: float32[n] = tfl.MAXIMUM(%a, float32[] -64)
+      %c: float32[n] = tfl.MUL(%b, float32[] 2)
+      %y: float32[n] = tfl.ROUND(%c)
+    """, f"%z: float32[n] = {_ALL}", "%y: float32[n] = tfl.MUL(%z, float32[] 2.0)")
+
+
+@pytest.mark.parametrize("text", [
+    "%y: float32[n] = tfl.ROUND(%x)",  # cut at no end
+    """
+      %a: float32[n] = tfl.MINIMUM(%x, float32[] 200)
+      %b: float32[n] = tfl.MAXIMUM(%a, float32[] -200)
+      %y: float32[n] = tfl.ROUND(%b)
+    """,  # too many steps
+    """
+      %a: float32[n] = tfl.RELU6(%x)
+      %y: float32[n] = tfl.FLOOR(%a)
+    """,  # not to the nearest
+    """
+      %a: float32[n] = tfl.MINIMUM(%x, float32[] 5)
+      %b: float32[n] = tfl.MAXIMUM(%a, float32[] 1)
+      %y: float32[n] = tfl.ROUND(%b)
+    """,  # 0 is no step
+    """
+      %a: float32[n] = tfl.RELU6(%x)
+      %b: float32[n] = tfl.MUL(%a, float32[2] [1, 2])
+      %y: float32[n] = tfl.ROUND(%b)
+    """,  # steps of channels
+])  # fmt: skip
+def test_what_is_no_such_grid(text: str) -> None:
+    _check(text)
