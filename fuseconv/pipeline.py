@@ -18,6 +18,7 @@ from fuseconv.quantize.fake_quant import read_fake_quant
 from fuseconv.quantize.floats import keep_floats
 from fuseconv.quantize.io_types import FLOAT, set_io_types
 from fuseconv.quantize.raise_fake_quant import raise_fake_quant
+from fuseconv.quantize.raise_hybrid_products import raise_hybrid_products
 from fuseconv.quantize.to_integers import to_integer_forms, to_integers
 from fuseconv.quantize.weights_to_float16 import weights_to_float16
 from fuseconv.quantize.weights_to_int4 import weights_to_int4
@@ -96,6 +97,10 @@ def _computes_in_int8(context: Context) -> bool:
     return context.quantize == "int8"
 
 
+def _has_weights_of_int8(context: Context) -> bool:
+    return context.quantize in ("dynamic", "int4", *MEASURED)
+
+
 def _has_samples(context: Context) -> bool:
     return context.quantize in MEASURED and context.calibration.samples is not None
 
@@ -148,6 +153,7 @@ OPTIMIZE_TFL: Pipeline = (
 )  # fmt: skip
 
 QUANTIZE: Pipeline = (
+    raise_hybrid_products.when(_has_weights_of_int8),
     raise_fake_quant.when(_computes_in_int8), fuse_tfl_patterns.when(_computes_in_int8),
     to_integer_forms.when(_computes_in_integers), calibrate.when(_has_samples),
     keep_floats.when(lambda context: context.floats.wanted), read_fake_quant.when(_computes_in_integers),

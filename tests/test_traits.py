@@ -22,7 +22,8 @@ LEFT = {
         load/frozen_graph.py:_NO_OUTPUTS load/graph_importer.py:CALLS load/graph_importer.py:_MERGES
         load/graph_importer.py:_NEXT_ITERATIONS load/resource_values.py:_TABLES load/resource_values.py:_HANDLES
         load/concrete_functions.py:_TABLES cut_original.py:_CALLS""",
-    "the ops that one function serves, declared for it": """tf/shape_functions/elementwise.py:UNARY
+    "the ops that one function serves, declared for it": """quantize/raise_hybrid_products.py:_PARTS
+        tf/shape_functions/elementwise.py:UNARY
         tf/shape_functions/elementwise.py:LIKE_FIRST tf/shape_functions/elementwise.py:BINARY
         transforms/rnn/symbolic_step.py:_FUNCTIONS transforms/tf/decompose_grappler_kernels.py:_ACTIVATIONS
         transforms/tf/decompose_grappler_kernels.py:_PADDED transforms/tf/decompose_cudnn_rnn.py:_KINDS
@@ -41,7 +42,8 @@ LEFT = {
         transforms/tf/bucketize_step_functions.py:_ROUNDING transforms/tf/bucketize_step_functions.py:_SCALING
         transforms/tf/demote_float64.py:_QUOTIENTS transforms/tf/fold_default_branches.py:_LOGIC
         transforms/tf/propagate_splats.py:_REDUCTIONS transforms/tfl/canonicalize_tfl.py:_CLAMPS
-        transforms/tfl/canonicalize_tfl.py:_KEEPS_SIGNS transforms/tf/common_subexpression_elimination.py:_ZEROS""",
+        transforms/tfl/canonicalize_tfl.py:_KEEPS_SIGNS transforms/tf/common_subexpression_elimination.py:_ZEROS
+        quantize/fake_quant.py:_CLAMPS quantize/fake_quant.py:_AVERAGES quantize/raise_fake_quant.py:_ROUNDS""",
     "a fact of sizes that one rule needs": """fuse/sampling.py:_SHAPES transforms/rnn/reroll.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:_INDEXED
         transforms/tfl/legalize_outputs.py:_SIZED_BY_DATA""",

@@ -111,7 +111,7 @@ class _Ranges:
     def _wanted(self, value: Value) -> Range | None:
         if value.dtype is not types.FLOAT32 or not value.uses:
             return None
-        found = set()
+        found: set[Range | None] = set()
         for reader in value.uses:
             if reader.kind != KIND and reader.type not in self.keep:
                 return None

@@ -37,7 +37,7 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
     histograms: dict[Value, Histogram] = {}
     inputs = {name: _Input() for name in signature.inputs}
     count = 0
-    for sample in calibration.samples:
+    for sample in calibration.samples or ():
         for name, array in _checked(sample, signature, count).items():
             inputs[name].see(array)
         for name, found in runs.run(sample).items():

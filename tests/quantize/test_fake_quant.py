@@ -16,10 +16,10 @@ from tests.frozen import FLOAT, Frozen
 _OFTEN = '{"min": -64.0, "max": 63.5, "num_bits": 8}'  # steps of 0.5
 
 
-def _ranges(text: str, **options: object) -> dict[str, Range]:
+def _ranges(text: str, quantize: str = "int8") -> dict[str, Range]:
     """Return the ranges by the names of values."""
     calibration = Calibration()
-    check_pass("read-fake-quant", text, calibration=calibration, **{"quantize": "int8", **options})
+    check_pass("read-fake-quant", text, calibration=calibration, quantize=quantize)
     return {value.name: found for value, found in calibration.ranges.items()}
 
 

@@ -39,8 +39,8 @@ def _bias(size: int) -> np.ndarray:
 
 def _check(fn: Callable[..., Any], shape: tuple, step: float, ops: list[str], **options: Any) -> Converted:
     """step: of the result, as a part of its largest number."""
-    options = {"quantize": "int8", "atol": 1.4 * step, "ops": ops, "batches": (1, 3)} | options
-    converted = check(fn, tf.TensorSpec(shape), **options)
+    spec = tf.TensorSpec(shape)
+    converted = check(fn, spec, quantize="int8", atol=1.4 * step, ops=ops, batches=(1, 3), **options)
     assert not [item for item in converted.report.quantized if item.why] and not converted.report.warnings
     return converted
 

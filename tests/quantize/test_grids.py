@@ -32,11 +32,12 @@ def test_ordinary_numbers_lie_on_none() -> None:
     weights[0, 1] = np.inf
     assert np.isnan(grid_scales(weights, 1)).all() and np.isnan(grid_scales(weights[:, :0], 1)).all()
     scales = symmetric_scales(weights[:, 2:], 1)
+    assert scales is not None
     np.testing.assert_allclose(scales, np.abs(weights[:, 2:]).max(0) / 127, rtol=1e-6)
 
 
 def test_of_several_steps_the_finest_is_taken() -> None:
-    np.testing.assert_allclose(grid_scales(np.float32([[2.0, 1.0], [0.0, 3.0]]), 0), [2 / 126, 3 / 127])
+    np.testing.assert_allclose(grid_scales(np.array([[2, 1], [0, 3]], np.float32), 0), np.array([2 / 126, 3 / 127]))
 
 
 def test_more_steps_than_fit_are_none() -> None:

@@ -1,0 +1,236 @@
+"""Products of integers that a model quantizes its activations for itself, as the layers of Keras 3 do that are told
+`quantize("int8")`: each row is divided by its largest number, rounded to int8, multiplied with stored integers, and the
+result multiplied again. A FULLY_CONNECTED with weights of int8 does just that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value, constant, detach, replace_uses
+from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.selection import Selection
+from fuseconv.report.records import Report
+from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.linear import FUSED_ACTIVATIONS
+
+_LEVELS = 127
+# What keeps the largest number of a row of zeros from being zero.
+_LARGEST_EPSILON = 1e-5
+_PARTS = frozenset({
+    "ABS", "ADD", "BATCH_MATMUL", "CAST", "DIV", "MAXIMUM", "MINIMUM", "MUL", "REDUCE_MAX", "RESHAPE", "ROUND",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """x, whose rows behind the first `lead` dimensions are rounded to int8; scale: that which each is multiplied by."""
+
+    x: Value
+    scale: Value
+    lead: int
+
+
+@dataclass(frozen=True)
+class _Product:
+    """Rows times int8 weights [in, out], divided by the scales of channels, plus a bias. end: the op that makes it."""
+
+    rows: _Rows
+    weights: np.ndarray
+    scales: np.ndarray
+    end: Op
+    bias: np.ndarray | None = None
+    activation: str = "NONE"
+
+
+@module_pass("raise-hybrid-products", requires=(TFL_ONLY,))
+def raise_hybrid_products(module: Module, report: Report, quantize: str, selection: Selection) -> None:
+    """Replace products that quantize their activations themselves: DIV(BATCH_MATMUL(ROUND(MUL(x, s)), w), MUL(s, c)) ->
+    FULLY_CONNECTED(x, int8 w).
+
+    For integer kernels, which have ranges of their own, the weights are expanded for now."""
+    for graph in module.graphs():
+        products = [_product(op) for op in graph.ops if op.kind == "tfl.BATCH_MATMUL" and not selection.refusal(op)]
+        found = {product.end: product for product in products if product is not None}
+        for op, product in found.items() if quantize == "dynamic" else ():
+            report.quantize(op, op.result.name, "int8", product.weights.size, product.weights.size)
+        if found:
+            _replace(graph, found, quantize == "dynamic")
+
+
+def _product(op: Op) -> _Product | None:
+    """Return the product that a BATCH_MATMUL is a part of; None if it is of none."""
+    data, weights = op.operands
+    if data is None or weights is None or weights.data is None or op.attrs.get("adj_x"):
+        return None
+    if weights.dtype is not types.INT8 or weights.rank != 2 or np.any(weights.data == -128):
+        return None
+    stored = weights.data.T if op.attrs.get("adj_y") else weights.data
+    rows, end = _rounded_rows(data), _division(op.result)
+    if rows is None or end is None or end.result.shape is None:
+        return None
+    scales = _channel_scales(rows, end)
+    ends = (_sizes(value, rows.lead) for value in (rows.x, end.result))
+    if scales is None or stored.shape != tuple(map(math.prod, ends)):
+        return None
+    return _with_bias(_Product(rows, stored, scales, end))
+
+
+def _sizes(value: Value, lead: int) -> tuple[int, ...]:
+    """Return the sizes behind the first dimensions; zeros for those that are not known."""
+    return tuple(dim if isinstance(dim, int) else 0 for dim in (value.shape or ())[lead:])
+
+
+def _maker(value: Value | None, *kinds: str) -> Op | None:
+    return value.op if value is not None and value.op is not None and value.op.type in kinds else None
+
+
+def _operand(value: Value | None, *kinds: str) -> Value | None:
+    """Return the first operand of an op of these types."""
+    op = _maker(value, *kinds)
+    return op.operands[0] if op is not None else None
+
+
+def _through_reshapes(value: Value | None) -> Value | None:
+    while (before := _operand(value, "RESHAPE")) is not None:
+        value = before
+    return value
+
+
+def _number(value: Value | None) -> float:
+    """Return the one element of a constant; NaN for what is none."""
+    array = value.data if value is not None else None
+    return float(array.reshape(())) if array is not None and array.size == 1 else math.nan
+
+
+def _rounded_rows(value: Value) -> _Rows | None:
+    """Read CAST(MAXIMUM(MINIMUM(ROUND(MUL(x, scale)), 127), -127)), with the scale of `_lead`."""
+    cut = _operand(_through_reshapes(value), "CAST")
+    limits = set()
+    while (op := _maker(cut, "MAXIMUM", "MINIMUM")) is not None:
+        limits.add((op.type, _number(op.operands[1])))
+        cut = op.operands[0]
+    product = _maker(_operand(cut, "ROUND"), "MUL")
+    if product is None or limits != {("MAXIMUM", -_LEVELS), ("MINIMUM", _LEVELS)}:
+        return None
+    first, second = product.operands
+    for x, scale in ((first, second), (second, first)):
+        lead = _lead(x, scale)
+        if lead is not None:
+            return _Rows(x, scale, lead)  # type: ignore[arg-type]
+    return None
+
+
+def _lead(x: Value | None, scale: Value | None) -> int | None:
+    """Return how many dimensions are in front of the rows whose scale is DIV(127, ADD(REDUCE_MAX(ABS(x)), epsilon))."""
+    division = _maker(scale, "DIV")
+    total = _maker(division.operands[1], "ADD") if division is not None else None
+    if division is None or total is None or x is None or x.rank is None or _number(division.operands[0]) != _LEVELS:
+        return None
+    largest = _maker(total.operands[0], "REDUCE_MAX")
+    if largest is None or not 0 <= _number(total.operands[1]) <= _LARGEST_EPSILON or not largest.attrs.get("keep_dims"):
+        return None
+    axes = largest.operands[1]
+    if axes is None or axes.data is None or _operand(largest.operands[0], "ABS") is not x:
+        return None
+    reduced = {int(axis) % x.rank for axis in axes.data.flat}
+    lead = x.rank - len(reduced)
+    return lead if reduced == set(range(lead, x.rank)) else None
+
+
+def _division(value: Value) -> Op | None:
+    """Return the DIV that a tensor goes to as the dividend, as a float and perhaps in another shape."""
+    while len(value.uses) == 1:
+        (op,) = value.uses
+        if op.operands[0] is not value or op.type not in ("CAST", "DIV", "RESHAPE"):
+            return None
+        if op.type == "DIV":
+            return op if value.dtype is types.FLOAT32 and not op.attrs else None
+        value = op.result
+    return None
+
+
+def _channel_scales(rows: _Rows, end: Op) -> np.ndarray | None:
+    """Return the constant of a divisor that is a product with the scale of the rows, an element for each channel."""
+    shape = end.result.shape
+    product = _maker(end.operands[1], "MUL")
+    if product is None or shape is None or shape[: rows.lead] != rows.x.shape[: rows.lead]:  # type: ignore[index]
+        return None
+    wanted = (*shape[: rows.lead], *[1] * (len(shape) - rows.lead))
+    for scale, scales in (product.operands, product.operands[::-1]):
+        if scale is None or scales is None or scales.data is None or _through_reshapes(scale) is not rows.scale:
+            continue
+        array = scales.data.reshape((1,) * (len(shape) - scales.data.ndim) + scales.data.shape)
+        outputs = _sizes(end.result, rows.lead)
+        if scale.shape == wanted and array.shape[rows.lead :] == outputs and array.size == math.prod(outputs):
+            flat = array.reshape(-1)
+            return flat if np.all(np.isfinite(flat) & (flat > 0)) else None
+    return None
+
+
+def _with_bias(product: _Product) -> _Product:
+    """Take in what alone reads a product, if it adds a constant."""
+    result = product.end.result
+    readers = list(result.uses)
+    if len(readers) != 1 or readers[0].kind != "tfl.ADD":
+        return product
+    end = readers[0]
+    activation = end.attrs.get("fused_activation_function", "NONE")
+    others = [value for value in end.operands if value is not result and value is not None and value.data is not None]
+    outputs = _sizes(result, product.rows.lead)
+    if len(others) != 1 or end.result.shape != result.shape or activation not in ("NONE", *FUSED_ACTIVATIONS):
+        return product
+    bias = others[0].data
+    assert bias is not None
+    if len(outputs) < bias.ndim and bias.size != math.prod(bias.shape[-len(outputs) :]):
+        return product
+    bias = np.broadcast_to(bias.reshape(bias.shape[-len(outputs) :]), outputs).reshape(-1)
+    return _Product(product.rows, product.weights, product.scales, end, bias, activation)
+
+
+def _replace(graph: Graph, found: dict[Op, _Product], hybrid: bool) -> None:
+    replaced: dict[Value, Value] = {}
+    out: list[Op] = []
+    for op in graph.ops:
+        made = None
+        if op in found:
+            x = found[op].rows.x
+            made = _built(Builder(out, op.name, op.sources), replaced.get(x, x), found[op], hybrid)
+        if made is None:
+            out.append(op)
+        else:
+            made.name = op.result.name
+            replaced[op.result] = made
+            replace_uses(op.result, made)
+            detach(op)
+    dead = set()
+    for op in reversed(out):
+        if op.type in _PARTS and not any(value.uses for value in op.results):
+            detach(op)
+            dead.add(op)
+    graph.ops = [op for op in out if op not in dead]
+
+
+def _built(tfl: Builder, x: Value, product: _Product, hybrid: bool) -> Value | None:
+    """Return what stands for a product with the rows of x; None if its shape cannot be told."""
+    rows, scales = product.rows, (1 / product.scales).astype(np.float32)
+    assert x.shape is not None and product.end.result.shape is not None
+    shape = (*x.shape[: rows.lead], product.weights.shape[0])
+    sizes, made_sizes = tfl.static_shape(shape), tfl.static_shape(product.end.result.shape)
+    if sizes is None or made_sizes is None:
+        return None
+    x = x if x.shape == shape else tfl.reshape(x, sizes)
+    if hybrid:
+        weights = constant(np.ascontiguousarray(product.weights.T), types.INT8, product.end.name)
+        weights.quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales), 0)
+    else:
+        weights = constant(np.ascontiguousarray(product.weights.T * scales[:, None]), types.FLOAT32, product.end.name)
+    options: dict[str, Any] = {"keep_num_dims": rows.lead != 1, "fused_activation_function": product.activation}
+    made: Value = tfl.fully_connected(x, weights, *([] if product.bias is None else [product.bias]), **options)
+    return made if made.shape == product.end.result.shape else tfl.reshape(made, made_sizes)
