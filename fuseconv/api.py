@@ -314,7 +314,8 @@ def _quantize_file(
     budget, report = _budget(options, size_on_disk(Path(file))), Report(os.fspath(file))
     target = None if out is None else resolve(out, file, "--output")
     check_names([*options.print_ir_before, *options.print_ir_after], QUANTIZE_FILE)
-    context = Context(Module(), report, options.pass_options())
+    fusions = load_registry().choose_fusions((), (), report)
+    context = Context(Module(), report, {"fusions": fusions, **options.pass_options()})
     manager = _manager(context, options, progress)
     with limited(budget), _reporting(context):
         with manager.stage("load"):

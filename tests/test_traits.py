@@ -53,7 +53,7 @@ LEFT = {
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING
         transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/integer.py:_SAME tfl/integer.py:_JOINED
         tfl/integer.py:NOT_NEGATIVE tfl/integer.py:SOFTMAXES tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
-        quantize/rewriting.py:_POWERS_OF_TWO""",
+        quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:_EXPANDS""",
     "ops of a file, which is not IR": "tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN",
     "what reads a variable that may be frozen": "transforms/tf/freeze_variables.py:_READS",
     "ir/ knows no dialect, but for the cycles of TF1's loops": "ir/verifier.py:_LOOP_HEADS",

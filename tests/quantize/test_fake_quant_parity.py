@@ -53,7 +53,8 @@ def test_dense_layers(axis: int | None) -> None:
         y = _fq(tf.nn.relu(tf.matmul(_fq(x, -3.0, 3.2), first)), 0.0, 6.0)
         return _fq(tf.matmul(y, second) + bias, -20.0, 22.0)
 
-    _check(dense, (None, 20), 42 / 255 / 22, ["QUANTIZE", "FULLY_CONNECTED", "FULLY_CONNECTED", "DEQUANTIZE"])
+    # A step, in parts of what random results reach at the least.
+    _check(dense, (None, 20), 42 / 255 / 10, ["QUANTIZE", "FULLY_CONNECTED", "FULLY_CONNECTED", "DEQUANTIZE"])
 
 
 def test_convolutions_with_a_residual_a_concatenation_and_pools() -> None:
