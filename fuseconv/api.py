@@ -23,7 +23,7 @@ from fuseconv.fuse.registry import Registry
 from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
-from fuseconv.load import load
+from fuseconv.load import KERAS_LOADERS, load
 from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
 from fuseconv.load.tflite.reader import read_tflite
@@ -133,6 +133,7 @@ class _Options(_QuantizeOptions):
     rnn: str
     rnn_state: str
     trust_model: bool
+    keras_loader: str
     follow_links: bool
     allow_custom_ops: bool
     custom_ops: Sequence[str]
@@ -154,6 +155,7 @@ _LISTS = (
 )  # fmt: skip
 _CHOICES: dict[str, tuple] = {
     "verify_fusions": CHECK_MODES, "rnn": RNN_MODES, "rnn_state": STATE_MODES, "quantize": (None, *QUANTIZATIONS),
+    "keras_loader": KERAS_LOADERS,
 }  # fmt: skip
 
 
@@ -175,6 +177,7 @@ def convert(
     rnn: str = "fused",
     rnn_state: str = "written",
     trust_model: bool = False,
+    keras_loader: str = "auto",
     follow_links: bool = False,
     allow_custom_ops: bool = False,
     custom_ops: Sequence[str] = (),
@@ -209,9 +212,10 @@ def convert(
     annotations. rnn: "fused" makes fused ops of recurrent layers that have a kernel, and loops of others, unrolled
     where that is faster; "loop", "unroll" and "auto" (the faster one) make no fused ones. rnn_state: "written" lets the
     file write the first states of recurrent ops on every invoke; "variable" leaves states of zeros to the runtime,
-    which clears them in reset_all_variables only. trust_model: load code that a Keras file names. follow_links: read
-    files of a SavedModel that are links out of its directory. allow_custom_ops: write every op that has no rule as a
-    custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it knows. downcast_float64:
+    which clears them in reset_all_variables only. trust_model: load code that a Keras file names. keras_loader: "data"
+    reads a Keras file without Keras, "keras" has Keras load it, "auto" does so where a layer is not known.
+    follow_links: read files of a SavedModel that are links out of its directory. allow_custom_ops: write every op that
+    has no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it knows. downcast_float64:
     compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes
     them so beside floats, "int4" those of dense layers in 4, with a scale for each `block_size` inputs (32, 64 or 128;
     None: one a row); "int8" computes in integers of 8 bits and "int16x8" in such of 16 with weights of 8, over
@@ -261,7 +265,7 @@ def _convert(
             context.module = load(
                 model, signatures=options.signatures, tags=options.tags, inputs=options.inputs, outputs=options.outputs,
                 trust_model=options.trust_model, follow_links=options.follow_links,
-                custom_objects=registry.custom_objects, warn=report.warnings.append,
+                custom_objects=registry.custom_objects, keras_loader=options.keras_loader, warn=report.warnings.append,
             )  # fmt: skip
             report_unknown_ops(context.module, fusions, registry.rules, op_names, report, options.explain)
         manager.run(pipeline)
@@ -315,7 +319,7 @@ def _quantize_file(
     target = None if out is None else resolve(out, file, "--output")
     check_names([*options.print_ir_before, *options.print_ir_after], QUANTIZE_FILE)
     fusions = load_registry().choose_fusions((), (), report)
-    context = Context(Module(), report, {"fusions": fusions, **options.pass_options()})
+    context = Context(Module(), report, {"fusions": fusions, "explain": False, **options.pass_options()})
     manager = _manager(context, options, progress)
     with limited(budget), _reporting(context):
         with manager.stage("load"):

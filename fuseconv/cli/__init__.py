@@ -111,6 +111,8 @@ _QUANTIZING = (
 @click.option("--rnn-state", type=click.Choice(["written", "variable"]), default="written", show_default=True,
               help="Write the first states of recurrent ops on every invoke, or leave them to reset_all_variables.")
 @_trust
+@click.option("--keras-loader", type=click.Choice(["auto", "data", "keras"]), default="auto", show_default=True,
+              help="Read Keras files as data, or through Keras; auto: through Keras where a layer is not known.")
 @_links
 @click.option("--allow-custom-ops", is_flag=True, help="Write operations that TFLite does not know as custom ones.")
 @click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")

@@ -11,6 +11,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module
 from fuseconv.load import validate
 
+KERAS_LOADERS = ("auto", "data", "keras")
 _KERAS_SUFFIXES = frozenset({".h5", ".hdf5", ".keras"})
 
 
@@ -24,6 +25,7 @@ def load(
     trust_model: bool = False,
     follow_links: bool = False,
     custom_objects: Mapping[str, Any] | None = None,
+    keras_loader: str = "auto",
     warn: Callable[[str], None] = lambda note: None,
 ) -> Module:
     """Return the module of a model: a SavedModel directory, a Keras file (.keras, .h5, .hdf5) or a frozen GraphDef
@@ -31,9 +33,11 @@ def load(
 
     signatures, tags: of a SavedModel; given for another kind of model, they are refused. inputs, outputs: names of a
     frozen graph's tensors; what is not given is found. Other models are loaded whole, for the pass `cut-signature` to
-    take from them. trust_model, custom_objects: for Keras files, whether their own
-    code may run, and the classes and functions that are not Keras's, by name. follow_links: read files of a SavedModel
-    that are links out of its directory. warn: is told what the user should know of the loading.
+    take from them. trust_model, custom_objects: for Keras files, whether their own code may run, and the classes and
+    functions that are not Keras's, by name. follow_links: read files of a SavedModel that are links out of its
+    directory. keras_loader: "data" reads a Keras file without Keras, "keras" has Keras load it, and "auto" does so
+    where a layer cannot be read as data, or the model is to be cut. warn: is told what the user should know of the
+    loading.
     Raises InputError, which says what is wrong with the path or the model."""
     path = Path(path)
     if not path.exists():
@@ -44,10 +48,10 @@ def load(
 
         module = saved_model.load(ModelFiles(path, follow_links), signatures=signatures, tags=tags)
     elif path.suffix.lower() in _KERAS_SUFFIXES:
-        from fuseconv.load import keras_file
-
         _refuse_options(f"{path} is a Keras file, which has one signature", signature=signatures, tags=tags)
-        module = keras_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
+        # Nodes are told to the user by the names that Keras gives them.
+        loader = "keras" if keras_loader == "auto" and (inputs or outputs) else keras_loader
+        module = _keras_module(path, loader, trust_model, custom_objects or {}, warn)
     else:
         from fuseconv.load import frozen_graph
 
@@ -55,6 +59,25 @@ def load(
         module = frozen_graph.load(path, inputs=inputs, outputs=outputs)
     validate.signatures(module)
     return module
+
+
+def _keras_module(
+    path: Path, loader: str, trust_model: bool, custom_objects: Mapping[str, Any], warn: Callable[[str], None]
+) -> Module:
+    """Return the module of a Keras file, read as data if the loader is not "keras" and every layer is known."""
+    if loader != "keras":
+        from fuseconv.load import keras
+
+        try:
+            return keras.load(path, custom_objects.keys())
+        except keras.UnknownLayer as error:
+            if loader == "data":
+                help = "--keras-loader auto has Keras load it"
+                raise InputError(f"{path} cannot be read as data: {error}; {help}.") from None
+            warn(f"{path.name} was loaded by Keras, as it cannot be read as data: {error}.")
+    from fuseconv.load import keras_file
+
+    return keras_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
 
 
 def _refuse_options(kind: str, **options: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import mmap
 import os
 import stat
 import sys
@@ -242,16 +243,61 @@ def _members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfi
     for member in members.values():
         _check_member(path, archive, member)
         if member.filename.endswith(".h5"):
-            # In memory: HDF5 goes to and fro, and an archive's member can only be read from its start.
-            with _h5py_file(archive.read(member)) as file:
+            # Mapped, or in memory: HDF5 goes to and fro, and an archive's member can only be read from its start.
+            with open_hdf5(member_data(archive, member, mapped_file(path))) as file:
                 _check_hdf5(path, file, member.file_size)
     return members
 
 
-def _h5py_file(data: bytes) -> Any:
+def mapped_file(path: Path) -> mmap.mmap:
+    """Return a file mapped into memory, read-only."""
+    with open_file(path) as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def member_data(archive: zipfile.ZipFile, member: zipfile.ZipInfo, mapped: mmap.mmap) -> memoryview:
+    """Return the bytes of a member: a view of the mapped archive if it is stored as it is, else unpacked."""
+    if member.compress_type != zipfile.ZIP_STORED:
+        return memoryview(archive.read(member))
+    header = mapped[member.header_offset : member.header_offset + _LOCAL_HEADER]
+    start = member.header_offset + _LOCAL_HEADER + sum(_name_sizes(header))
+    data = memoryview(mapped)[start : start + member.file_size]
+    if len(data) < member.file_size or zlib.crc32(data) != member.CRC:
+        raise zipfile.BadZipFile(f"Bad CRC-32 for file {member.filename!r}")
+    return data
+
+
+def _name_sizes(header: bytes) -> list[int]:
+    """Return the sizes of the name and the extra field that follow a member's local header."""
+    return [int.from_bytes(header[at : at + 2], "little") for at in (26, 28)]
+
+
+def open_hdf5(data: memoryview) -> Any:
+    """Open bytes as an HDF5 file."""
     import h5py
 
-    return h5py.File(io.BytesIO(data), "r")
+    return h5py.File(_View(data), "r")
+
+
+class _View(io.RawIOBase):
+    """Bytes as a file, without a copy of them."""
+
+    def __init__(self, data: memoryview) -> None:
+        self.data, self.at = data, 0
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.at, io.SEEK_END: len(self.data)}[whence]
+        self.at = max(start + offset, 0)
+        return self.at
+
+    def tell(self) -> int:
+        return self.at
+
+    def readinto(self, buffer: Any) -> int:
+        part = self.data[self.at : self.at + len(buffer)]
+        memoryview(buffer)[: len(part)] = part
+        self.at += len(part)
+        return len(part)
 
 
 def _check_member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
@@ -277,7 +323,7 @@ def _inflated_bytes(path: Path, member: zipfile.ZipInfo) -> int:
     with path.open("rb") as file:
         file.seek(member.header_offset)
         header = file.read(_LOCAL_HEADER)
-        file.seek(sum(int.from_bytes(header[at : at + 2], "little") for at in (26, 28)), io.SEEK_CUR)
+        file.seek(sum(_name_sizes(header)), io.SEEK_CUR)
         left = member.compress_size
         while not inflate.eof and total <= member.file_size:
             data = inflate.unconsumed_tail or file.read(min(left, _CHUNK))

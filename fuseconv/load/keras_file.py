@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from fuseconv.load import attrs, keras_config, keras_container, keras_limits, pr
 from fuseconv.load.graph_importer import Importer, symbolic
 from fuseconv.load.keras_compatibility import incompatibility, legacy_objects
 from fuseconv.load.keras_container import KerasFile
+from fuseconv.load.keras_names import unique
 from fuseconv.load.keras_nodes import check_nodes
 from fuseconv.load.node_table import Nodes
 from fuseconv.load.op_defs import OpDefs
@@ -168,7 +169,7 @@ def _trace(model: Any, is_keras3: bool, notes: list[str]) -> Traced:
         names = sorted(results)
     elif len(names) != len(function.outputs):
         names = [f"output_{index}" for index in range(len(function.outputs))]
-    return Traced(model, function, list(specs), _unique(names), notes)
+    return Traced(model, function, list(specs), unique(names), notes)
 
 
 def _inputs(model: Any, is_keras3: bool) -> tuple[dict[str, Any], Any]:
@@ -181,27 +182,13 @@ def _inputs(model: Any, is_keras3: bool) -> tuple[dict[str, Any], Any]:
             raise ValueError("an input is sparse or ragged; TFLite has dense tensors only")
         if not is_keras3 and any(not isinstance(t.type_spec, tf.TensorSpec) for t in tensors):
             raise ValueError("an input is sparse or ragged; TFLite has dense tensors only")
-        names = _unique([t.name for t in tensors] if is_keras3 else model.input_names)
+        names = unique([t.name for t in tensors] if is_keras3 else model.input_names)
         return {name: tf.TensorSpec(t.shape, t.dtype, name) for name, t in zip(names, tensors)}, model.input
     # A subclassed model knows the shape it was built with, whose batch is that of the moment.
     shape = (model.get_build_config() or {}).get("input_shape") if hasattr(model, "get_build_config") else None
     if not shape or not all(size is None or isinstance(size, int) for size in shape):
         raise ValueError("the model does not say what its inputs are; use model.export() and convert the SavedModel")
     return {"inputs": tf.TensorSpec((None, *shape[1:]), model.input_dtype, "inputs")}, 0
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """Return the names, with a number added to those that came before."""
-    taken: set[str] = set()
-    unique = []
-    for name in names:
-        candidate, count = name, 0
-        while candidate in taken:
-            count += 1
-            candidate = f"{name}_{count}"
-        taken.add(candidate)
-        unique.append(candidate)
-    return unique
 
 
 def _import(traced: Traced) -> Module:
@@ -253,7 +240,7 @@ def _bind(traced: Traced, captures: Iterable[tuple[Any, Any]], nodes: Nodes, mod
 def _bind_variable(variable: Any, node: Any, module: Module) -> None:
     data = variable.numpy()
     dtype = _dtype(variable)
-    name = _unique([*module.variables, variable.name.partition(":")[0]])[-1]
+    name = unique([*module.variables, variable.name.partition(":")[0]])[-1]
     module.variables[name] = Variable(name, dtype, symbolic(tuple(variable.shape.as_list()), name), data)
     node.op = "VarHandleOp"
     node.attr["dtype"].type = dtype.tf
@@ -265,7 +252,7 @@ def _bind_variable(variable: Any, node: Any, module: Module) -> None:
 
 def _bind_table(table: Any, node: Any, module: Module) -> None:
     keys, values = table.export()
-    name = _unique([*module.tables, table.name or "table"])[-1]
+    name = unique([*module.tables, table.name or "table"])[-1]
     module.tables[name] = Table(name, _dtype(keys), _dtype(values), keys.numpy(), values.numpy())
     node.op = "HashTableV2"
     node.attr["key_dtype"].type = _dtype(keys).tf

@@ -1,0 +1,228 @@
+"""The call of a layer: what its function builds ops, asks for weights and calls other layers with."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+from fuseconv.errors import InputError
+from fuseconv.ir import types
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Module, Value
+from fuseconv.ir.types import DType
+from fuseconv.load.keras.builder import LayerBuilder
+from fuseconv.load.keras.parts import Part, Weight
+from fuseconv.load.keras.registry import DROP, LAYERS, OWN, PASS, Layer, UnknownLayer
+from fuseconv.load.op_defs import OpDefs
+
+# What a damaged config has layer functions raise.
+_ILL_FORMED = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, ZeroDivisionError,
+               AssertionError)  # fmt: skip
+_MOST_NESTED = 60
+Masks = dict[Value, Value]
+
+
+class Model:
+    """What all layers of a file share while it is read.
+
+    keras3: whether Keras 3 wrote the file. custom: names of classes that are the user's own. masks: of the tensors that
+    have one."""
+
+    def __init__(self, keras3: bool, custom: Collection[str]) -> None:
+        self.keras3, self.custom = keras3, custom
+        self.op_defs = OpDefs()
+        self.tf = LayerBuilder(self.op_defs)
+        self.masks: Masks = {}
+        self.module = Module()
+        self.depth = 0
+
+
+class Object:
+    """An object of a file's architecture: a layer, cell or model of a class, with its config.
+
+    calls: how many times it was called."""
+
+    def __init__(self, model: Model, class_name: str, config: Mapping[str, Any]) -> None:
+        self.model, self.class_name, self.config = model, class_name, config
+        self.name = str(config.get("name", class_name))
+        self.part = Part(self.name, f"{class_name} '{self.name}'", config.get("trainable", True) is not False)
+        self.parts: dict[str, Object] = {}
+        self.weights: dict[str, Value] = {}
+        self.calls = 0
+
+    def call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Build the ops of a call and return its results, in the structure in which Keras does.
+
+        Raises UnknownLayer, which names the layer, if it cannot be read as data."""
+        try:
+            known = LAYERS.get(self.class_name)
+            if known is None or self.class_name in self.model.custom:
+                raise UnknownLayer("its class is none that is read as data")
+            dtype = compute_type(self.config.get("dtype"))
+            with self._scope():
+                return self._called(known, dtype, args, kwargs)
+        except UnknownLayer as error:
+            raise error if getattr(error, "label", "") else unknown(self.part.label, str(error)) from None
+        except InputError:
+            raise
+        except _ILL_FORMED as error:
+            raise unknown(self.part.label, f"its config or inputs do not fit ({error})") from error
+
+    def _called(self, known: Layer, dtype: DType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        tensors, options = _bind(known, args, kwargs)
+        settings = known.read(self.config)
+        call = Call(self, dtype, options)
+        tensors = _mapped(call.autocast, tensors)
+        self.calls += 1
+        outputs = known.function(call, *tensors, **settings)
+        left = options.keys() - call.used - {"training", "mask" if known.masks == PASS else ""}
+        if left:
+            raise UnknownLayer(f"it is called with {', '.join(sorted(left))}")
+        first = tensors[0] if tensors else None
+        masks, given = self.model.masks, call.options.get("mask")
+        mask = given if isinstance(given, Value) else masks.get(first) if isinstance(first, Value) else None
+        if known.masks != OWN and isinstance(first, list) and any(isinstance(x, Value) and x in masks for x in first):
+            raise UnknownLayer("its inputs are masked")
+        if known.masks not in (OWN, DROP) and mask is not None and isinstance(outputs, Value):
+            masks.setdefault(outputs, mask)
+        return outputs
+
+    @contextlib.contextmanager
+    def _scope(self) -> Iterator[None]:
+        tf, outer = self.model.tf, self.model.tf.scope
+        # Keras opens the scope of a layer once to build it and once to call it, each time with the next number.
+        number = 2 * self.calls + 1
+        tf.scope = f"{outer}/{self.name}_{number}" if outer else f"{self.name}_{number}"
+        self.model.depth += 1
+        try:
+            if self.model.depth > _MOST_NESTED:
+                raise InputError(f"The file is damaged: '{self.name}' nests layers too deep.")
+            yield
+        finally:
+            tf.scope = outer
+            self.model.depth -= 1
+
+
+class Call:
+    """A call of a layer, as its function sees it.
+
+    tf: builds ops. dtype: what the layer computes in. options: what it is called with besides tensors."""
+
+    def __init__(self, owner: Object, dtype: DType, options: Mapping[str, Any]) -> None:
+        self.owner, self.dtype = owner, dtype
+        self.model, self.tf = owner.model, owner.model.tf
+        self.options = dict(options)
+        self.used: set[str] = set()
+
+    def refuse(self, why: str) -> NoReturn:
+        """Say that the layer cannot be read as data."""
+        raise UnknownLayer(why)
+
+    def option(self, name: str, default: Any = None) -> Any:
+        """Return what the layer is called with by keyword."""
+        self.used.add(name)
+        return self.options.get(name, default)
+
+    def weight(
+        self, name: str, shape: Sequence[Any], trainable: bool = True, dtype: DType | None = None
+    ) -> Value:
+        """Return a weight of the layer, which the file must have in this shape."""
+        owner = self.owner
+        if not all(type(size) is int and size >= 0 for size in shape):
+            self.refuse(f"its {name} has no known shape")
+        value = owner.weights.get(name)
+        if value is None:
+            value = Value(dtype or types.FLOAT32, tuple(shape), f"{owner.name}/{name}")
+            owner.weights[name] = value
+            owner.part.weights.append(Weight(name, value, trainable))
+        if value.shape != tuple(shape):
+            self.refuse(f"its calls ask for other shapes of its {name}")
+        return self.tf.Cast(value, dtype=self.dtype) if dtype is None and self.dtype is not value.dtype else value
+
+    def inner(self, attribute: str | tuple[str, ...], class_name: str, config: Mapping[str, Any]) -> Object:
+        """Return an object that the layer is made of, by the attribute that holds it."""
+        names = (attribute,) if isinstance(attribute, str) else attribute
+        owner = self.owner
+        if names[0] not in owner.parts:
+            made = Object(self.model, class_name, config)
+            owner.parts[names[0]] = made
+            owner.part.parts.append((names, made.part))
+        return owner.parts[names[0]]
+
+    def mask(self, x: Value) -> Value | None:
+        """Return the mask of a tensor."""
+        return self.model.masks.get(x)
+
+    def given_mask(self, x: Value) -> Value | None:
+        """Return the mask that the layer is called with, or else that of its input."""
+        given = self.option("mask")
+        return given if isinstance(given, Value) else self.mask(x)
+
+    def set_mask(self, x: Value, mask: Value | None) -> None:
+        """Give a tensor a mask, unless it has one."""
+        if mask is not None:
+            self.model.masks.setdefault(x, mask)
+
+    def autocast(self, x: Any) -> Any:
+        """Cast a tensor of floats to what the layer computes in; its mask stays."""
+        if not isinstance(x, Value) or not x.dtype.is_float or x.dtype is self.dtype or not self.dtype.is_float:
+            return x
+        made = self.tf.Cast(x, dtype=self.dtype)
+        self.set_mask(made, self.mask(x))
+        return made
+
+    def shape(self, x: Value, rank: int | None = None) -> Shape:
+        """Return the shape of a tensor. Refuses an unknown rank, or another than `rank`."""
+        if x.shape is None or (rank is not None and len(x.shape) != rank):
+            self.refuse(f"its input has the shape {x.shape}")
+        return x.shape
+
+    def known(self, x: Value, axis: int) -> int:
+        """Return a size of a tensor that must be known."""
+        size = self.shape(x)[axis]
+        if not isinstance(size, int):
+            self.refuse(f"the size {axis} of its input is not known")
+        return size
+
+
+def _bind(known: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the tensor arguments in the order of the function's parameters, and all other arguments."""
+    options = dict(kwargs)
+    tensors = list(args)
+    for name in known.inputs[len(tensors) :]:
+        if name not in options:
+            break
+        tensors.append(options.pop(name))
+    if not known.variadic and len(tensors) > len(known.inputs):
+        raise UnknownLayer(f"it is called with {len(tensors)} inputs")
+    if options.get("training"):
+        raise UnknownLayer("it is called for training")
+    return tensors, {key: value for key, value in options.items() if value is not None}
+
+
+def _mapped(function: Any, item: Any) -> Any:
+    if isinstance(item, (list, tuple)):
+        return [_mapped(function, part) for part in item]
+    if isinstance(item, dict):
+        return {key: _mapped(function, part) for key, part in item.items()}
+    return function(item)
+
+
+def unknown(label: str, why: str) -> UnknownLayer:
+    """Return the error about a layer."""
+    error = UnknownLayer(f"the layer {label}: {why}")
+    error.label = label  # type: ignore[attr-defined]
+    return error
+
+
+def compute_type(policy: Any) -> DType:
+    """Return the type that a layer of a dtype policy computes in. Raises UnknownLayer for policies of other weights."""
+    if isinstance(policy, dict) and policy.get("class_name") in ("DTypePolicy", "Policy"):
+        config = policy.get("config")
+        policy = config.get("name") if isinstance(config, dict) else policy
+    if policy is None or policy == "float32":
+        return types.FLOAT32
+    if policy in ("int32", "int64", "string", "bool", "uint8"):
+        return types.BY_NAME[policy]
+    raise UnknownLayer(f"its dtype {str(policy)[:60]} is not read as data")

@@ -1,0 +1,18 @@
+"""What Keras' layers compute, one function a layer, in files by family."""
+
+from fuseconv.load.keras.layers import (
+    activations,
+    convolutional,
+    core,
+    merging,
+    normalization,
+    operations,
+    pooling,
+    preprocessing,
+    reshaping,
+)
+
+__all__ = [
+    "activations", "convolutional", "core", "merging", "normalization", "operations", "pooling", "preprocessing",
+    "reshaping",
+]  # fmt: skip

@@ -1,0 +1,207 @@
+"""Activation functions, and the layers that are nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.layers.settings import axes_of
+from fuseconv.load.keras.registry import OWN, PASS, layer
+
+_FUNCTIONS: dict[str, Callable[[Call, Value], Value]] = {}
+_Function = Callable[[Call, Value], Value]
+
+
+def _activation(*names: str) -> Callable[[_Function], _Function]:
+    def enter(function: _Function) -> _Function:
+        _FUNCTIONS.update(dict.fromkeys(names, function))
+        return function
+
+    return enter
+
+
+def _op(kind: str) -> _Function:
+    return lambda k, x: k.tf.add(kind, [x], {}, x.dtype)
+
+
+_FUNCTIONS |= {
+    "relu": _op("Relu"), "relu6": _op("Relu6"), "sigmoid": _op("Sigmoid"), "tanh": _op("Tanh"),
+    "softplus": _op("Softplus"), "softsign": _op("Softsign"), "exponential": _op("Exp"), "elu": _op("Elu"),
+    "selu": _op("Selu"), "linear": lambda k, x: x,
+}  # fmt: skip
+
+
+def activate(k: Call, x: Value, activation: Any) -> Value:
+    """Apply the function of an `activation` setting: its name, or an object of an architecture; None for none."""
+    if activation is None:
+        return x
+    if isinstance(activation, dict):
+        kind, config = activation.get("class_name"), activation.get("config")
+        if kind == "function" and isinstance(config, str):
+            activation = config
+        else:
+            module = activation.get("module")
+            if kind not in _LAYERS or not isinstance(config, dict) or module not in ("keras.layers", None):
+                k.refuse(f"its activation {kind!r} is not read as data")
+            return k.inner("activation", kind, config).call([x], {})  # type: ignore[no-any-return]
+    function = _FUNCTIONS.get(activation) if isinstance(activation, str) else None
+    if function is None:
+        k.refuse(f"its activation {activation!r} is not read as data")
+    return function(k, x)
+
+
+_LAYERS = frozenset({"ReLU", "LeakyReLU", "ELU", "PReLU", "Softmax"})
+
+
+def number(k: Call, x: Value, value: float) -> Value:
+    """Return a scalar of the type of x."""
+    return k.tf.number(value, x.dtype)
+
+
+def times(k: Call, x: Value, factor: float) -> Value:
+    return k.tf.Mul(number(k, x, factor), x)
+
+
+@_activation("silu", "swish")
+def silu(k: Call, x: Value) -> Value:
+    return k.tf.Mul(x, k.tf.Sigmoid(x))
+
+
+@_activation("hard_sigmoid")
+def hard_sigmoid(k: Call, x: Value) -> Value:
+    return k.tf.RealDiv(k.tf.Relu6(k.tf.AddV2(x, number(k, x, 3))), number(k, x, 6))
+
+
+@_activation("hard_silu", "hard_swish")
+def hard_silu(k: Call, x: Value) -> Value:
+    return k.tf.Mul(x, hard_sigmoid(k, x))
+
+
+@_activation("mish")
+def mish(k: Call, x: Value) -> Value:
+    return k.tf.Mul(x, k.tf.Tanh(k.tf.Softplus(x)))
+
+
+@_activation("gelu")
+def gelu(k: Call, x: Value) -> Value:
+    inner = k.tf.Erf(k.tf.RealDiv(x, number(k, x, math.sqrt(2))))
+    return k.tf.Mul(times(k, x, 0.5), k.tf.AddV2(number(k, x, 1), inner))
+
+
+@_activation("leaky_relu")
+def leaky_relu(k: Call, x: Value, slope: float = 0.2) -> Value:
+    return k.tf.LeakyRelu(x, alpha=slope)
+
+
+@_activation("log_sigmoid")
+def log_sigmoid(k: Call, x: Value) -> Value:
+    return k.tf.Neg(k.tf.Softplus(k.tf.Neg(x)))
+
+
+@_activation("hard_tanh")
+def hard_tanh(k: Call, x: Value) -> Value:
+    return k.tf.Maximum(k.tf.Minimum(x, number(k, x, 1)), number(k, x, -1))
+
+
+@_activation("tanh_shrink")
+def tanh_shrink(k: Call, x: Value) -> Value:
+    return k.tf.Sub(x, k.tf.Tanh(x))
+
+
+@_activation("softmax")
+def softmax(k: Call, x: Value, axis: int = -1) -> Value:
+    return _along_last(k, x, axis, lambda y: k.tf.Softmax(y))
+
+
+@_activation("log_softmax")
+def log_softmax(k: Call, x: Value, axis: int = -1) -> Value:
+    return _along_last(k, x, axis, lambda y: k.tf.LogSoftmax(y))
+
+
+def _along_last(k: Call, x: Value, axis: int, function: Callable[[Value], Value]) -> Value:
+    """Apply a function along an axis that works along the last: the two change places."""
+    rank = len(k.shape(x))
+    (axis,) = axes_of(k, axis, rank)
+    if rank < 2:
+        k.refuse("a softmax of a vector")
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    return k.tf.transpose(function(k.tf.transpose(x, order)), order)
+
+
+def rectified(k: Call, x: Value, slope: float, most: float | None, threshold: float) -> Value:
+    """Build ReLU with a slope below the threshold and a largest value, in the steps in which Keras does."""
+    tf = k.tf
+    if slope and most is None and threshold == 0:
+        return leaky_relu(k, x, slope)
+    negative = None
+    if slope:
+        negative = tf.Relu(tf.AddV2(tf.Neg(x), number(k, x, threshold)) if threshold else tf.Neg(x))
+    clips = most is not None
+    if threshold:
+        above = tf.Greater(x, number(k, x, threshold), dtype=types.BOOL)
+        made = tf.SelectV2(above, x, number(k, x, 0), dtype=x.dtype)
+    elif most == 6:
+        made, clips = tf.Relu6(x), False
+    else:
+        made = tf.Relu(x)
+    if clips:
+        assert most is not None
+        made = tf.Maximum(tf.Minimum(made, number(k, x, most)), number(k, x, 0))
+    return made if negative is None else tf.Sub(made, times(k, negative, slope))
+
+
+@layer("Activation", masks=PASS)
+def activation(k: Call, x: Value, *, activation: str | dict) -> Value:
+    return activate(k, x, activation)
+
+
+@layer("ReLU", masks=PASS)
+def relu(
+    k: Call, x: Value, *, max_value: float | None = None, negative_slope: float | None = 0.0,
+    threshold: float | None = 0.0,
+) -> Value:  # fmt: skip
+    return rectified(k, x, negative_slope or 0.0, max_value, threshold or 0.0)
+
+
+@layer("LeakyReLU", masks=PASS)
+def leaky_relu_layer(k: Call, x: Value, *, negative_slope: float | None = None, alpha: float | None = None) -> Value:
+    given = [slope for slope in (negative_slope, alpha) if slope is not None]
+    return rectified(k, x, given[0] if given else 0.3, None, 0.0)
+
+
+@layer("ELU", masks=PASS)
+def elu(k: Call, x: Value, *, alpha: float = 1.0) -> Value:
+    made = k.tf.Elu(x)
+    if alpha == 1:
+        return made
+    return k.tf.SelectV2(k.tf.Greater(x, number(k, x, 0), dtype=types.BOOL), made, times(k, made, alpha),
+                         dtype=x.dtype)  # fmt: skip
+
+
+@layer("PReLU", masks=PASS)
+def prelu(k: Call, x: Value, *, shared_axes: list[int] | None = None) -> Value:
+    shape = k.shape(x)
+    shared = set(axes_of(k, shared_axes, len(shape))) if shared_axes else set()
+    alpha = k.weight("alpha", [1 if axis in shared else k.known(x, axis) for axis in range(1, len(shape))])
+    negative = k.tf.Mul(k.tf.Neg(alpha), k.tf.Relu(k.tf.Neg(x)))
+    return k.tf.AddV2(k.tf.Relu(x), negative)
+
+
+@layer("ThresholdedReLU", masks=PASS)
+def thresholded_relu(k: Call, x: Value, *, theta: float = 1.0) -> Value:
+    return k.tf.Mul(x, k.tf.Cast(k.tf.Greater(x, number(k, x, theta), dtype=types.BOOL), dtype=x.dtype))
+
+
+@layer("Softmax", masks=OWN)
+def softmax_layer(k: Call, x: Value, mask: Any = None, *, axis: int | list[int] = -1) -> Value:
+    if mask is not None or k.mask(x) is not None:
+        k.refuse("a masked softmax")
+    axes = [axis] if isinstance(axis, int) else axis
+    if len(axes) != 1:
+        k.refuse(f"axis={axis!r}")
+    return softmax(k, x, axes[0])

@@ -1,0 +1,229 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuseconv.ir.graph import Value
+from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.layers.activations import activate
+from fuseconv.load.keras.layers.core import _NO_LORA
+from fuseconv.load.keras.layers.settings import (
+    channels_first,
+    padding_of,
+    sizes,
+    to_channels_first,
+    to_channels_last,
+)
+from fuseconv.load.keras.registry import layer
+
+_Sizes = Any
+
+
+def _strided(numbers: list[int], first: bool) -> list[int]:
+    return [1, 1, *numbers] if first else [1, *numbers, 1]
+
+
+def _check(k: Call, strides: list[int], dilations: list[int]) -> None:
+    if max(strides) > 1 and max(dilations) > 1:
+        k.refuse("strides and dilation_rate are both more than 1")
+
+
+def _biased(k: Call, x: Value, use_bias: bool, filters: int, first: bool) -> Value:
+    """Add a bias along the channels."""
+    if not use_bias:
+        return x
+    bias = k.weight("bias", [filters])
+    if not first:
+        return k.tf.BiasAdd(x, bias)
+    shape = k.shape(x)
+    if shape[-1] == filters and filters > 1:
+        k.refuse("Keras adds its bias along the last dimension, whose size is that of the channels")
+    return k.tf.AddV2(x, k.tf.reshaped(bias, [1, filters, *[1] * (len(shape) - 2)]))
+
+
+def _convolve(k: Call, x: Value, kernel: Value, strides: list[int], dilations: list[int], padding: str) -> Value:
+    """Convolve along one to three dimensions, channels last."""
+    rank = len(strides)
+    if rank == 1:
+        made = k.tf.Conv2D(
+            k.tf.ExpandDims(x, 1), k.tf.ExpandDims(kernel, 0), strides=[1, 1, *strides, 1],
+            dilations=[1, 1, *dilations, 1], padding=padding,
+        )  # fmt: skip
+        return k.tf.Squeeze(made, squeeze_dims=[1])
+    build = k.tf.Conv2D if rank == 2 else k.tf.Conv3D
+    return build(x, kernel, strides=_strided(strides, False), dilations=_strided(dilations, False), padding=padding)
+
+
+@layer("Conv1D", "Convolution1D", **_NO_LORA)
+def conv1d(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+           data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
+           activation: str | dict | None = None, use_bias: bool = True) -> Value:  # fmt: skip
+    return _conv(k, x, 1, filters, kernel_size, strides, padding, data_format, dilation_rate, groups, activation,
+                 use_bias)  # fmt: skip
+
+
+@layer("Conv2D", "Convolution2D", **_NO_LORA)
+def conv2d(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+           data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
+           activation: str | dict | None = None, use_bias: bool = True) -> Value:  # fmt: skip
+    return _conv(k, x, 2, filters, kernel_size, strides, padding, data_format, dilation_rate, groups, activation,
+                 use_bias)  # fmt: skip
+
+
+@layer("Conv3D", "Convolution3D", **_NO_LORA)
+def conv3d(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+           data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
+           activation: str | dict | None = None, use_bias: bool = True) -> Value:  # fmt: skip
+    return _conv(k, x, 3, filters, kernel_size, strides, padding, data_format, dilation_rate, groups, activation,
+                 use_bias)  # fmt: skip
+
+
+def _conv(
+    k: Call, x: Value, rank: int, filters: int, kernel_size: Any, strides: Any, padding: str, data_format: Any,
+    dilation_rate: Any, groups: int, activation: Any, use_bias: bool,
+) -> Value:  # fmt: skip
+    first = channels_first(k, data_format)
+    k.shape(x, rank + 2)
+    channels = k.known(x, 1 if first else -1)
+    if groups < 1 or channels % groups or (first and (groups > 1 or rank == 3)):
+        k.refuse(f"groups={groups} of {channels} channels")
+    window, steps, spread = sizes(k, kernel_size, rank), sizes(k, strides, rank), sizes(k, dilation_rate, rank)
+    _check(k, steps, spread)
+    kernel = k.weight("kernel", [*window, channels // groups, filters])
+    if padding.lower() == "causal" and rank == 1:
+        before = spread[0] * (window[0] - 1)
+        x = k.tf.Pad(x, k.tf.ints([[0, 0], [0, 0], [before, 0]] if first else [[0, 0], [before, 0], [0, 0]]))
+        padding = "valid"
+    x = to_channels_last(k, x) if first else x
+    made = _convolve(k, x, kernel, steps, spread, padding_of(k, padding))
+    made = to_channels_first(k, made) if first else made
+    return activate(k, _biased(k, made, use_bias, filters, first), activation)
+
+
+def _depthwise(k: Call, x: Value, kernel: Value, strides: list[int], dilations: list[int], padding: str) -> Value:
+    """Convolve each channel along one or two dimensions, channels last."""
+    if len(strides) == 1:
+        made = k.tf.DepthwiseConv2dNative(
+            k.tf.ExpandDims(x, 1), k.tf.ExpandDims(kernel, 0), strides=[1, *strides * 2, 1],
+            dilations=[1, 1, *dilations, 1], padding=padding,
+        )  # fmt: skip
+        return k.tf.Squeeze(made, squeeze_dims=[1])
+    if strides[0] != strides[1]:
+        k.refuse(f"strides={strides}")
+    return k.tf.DepthwiseConv2dNative(
+        x, kernel, strides=_strided(strides, False), dilations=_strided(dilations, False), padding=padding
+    )
+
+
+@layer("DepthwiseConv1D", **_NO_LORA, filters=None, groups=1)
+def depthwise_conv1d(
+    k: Call, x: Value, *, kernel_size: Any, strides: Any = 1, padding: str = "valid", depth_multiplier: int = 1,
+    data_format: str | None = None, dilation_rate: Any = 1, activation: str | dict | None = None,
+    use_bias: bool = True,
+) -> Value:  # fmt: skip
+    return _depthwise_layer(k, x, 1, kernel_size, strides, padding, depth_multiplier, data_format, dilation_rate,
+                            activation, use_bias)  # fmt: skip
+
+
+@layer("DepthwiseConv2D", **_NO_LORA, filters=None, groups=1)
+def depthwise_conv2d(
+    k: Call, x: Value, *, kernel_size: Any, strides: Any = 1, padding: str = "valid", depth_multiplier: int = 1,
+    data_format: str | None = None, dilation_rate: Any = 1, activation: str | dict | None = None,
+    use_bias: bool = True,
+) -> Value:  # fmt: skip
+    return _depthwise_layer(k, x, 2, kernel_size, strides, padding, depth_multiplier, data_format, dilation_rate,
+                            activation, use_bias)  # fmt: skip
+
+
+def _depthwise_layer(
+    k: Call, x: Value, rank: int, kernel_size: Any, strides: Any, padding: str, multiplier: int, data_format: Any,
+    dilation_rate: Any, activation: Any, use_bias: bool,
+) -> Value:  # fmt: skip
+    first = channels_first(k, data_format)
+    k.shape(x, rank + 2)
+    channels = k.known(x, 1 if first else -1)
+    steps, spread = sizes(k, strides, rank), sizes(k, dilation_rate, rank)
+    _check(k, steps, spread)
+    kernel = k.weight(_kernel_name(k, "depthwise_kernel"), [*sizes(k, kernel_size, rank), channels, multiplier])
+    made = _depthwise(k, to_channels_last(k, x) if first else x, kernel, steps, spread, padding_of(k, padding))
+    made = to_channels_first(k, made) if first else made
+    return activate(k, _biased(k, made, use_bias, channels * multiplier, first), activation)
+
+
+def _kernel_name(k: Call, older: str) -> str:
+    return "kernel" if k.model.keras3 and older == "depthwise_kernel" else older
+
+
+@layer("SeparableConv1D", "SeparableConvolution1D", groups=1, **_NO_LORA)
+def separable_conv1d(
+    k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+    data_format: str | None = None, depth_multiplier: int = 1, dilation_rate: Any = 1,
+    activation: str | dict | None = None, use_bias: bool = True,
+) -> Value:  # fmt: skip
+    return _separable(k, x, 1, filters, kernel_size, strides, padding, data_format, depth_multiplier, dilation_rate,
+                      activation, use_bias)  # fmt: skip
+
+
+@layer("SeparableConv2D", "SeparableConvolution2D", groups=1, **_NO_LORA)
+def separable_conv2d(
+    k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+    data_format: str | None = None, depth_multiplier: int = 1, dilation_rate: Any = 1,
+    activation: str | dict | None = None, use_bias: bool = True,
+) -> Value:  # fmt: skip
+    return _separable(k, x, 2, filters, kernel_size, strides, padding, data_format, depth_multiplier, dilation_rate,
+                      activation, use_bias)  # fmt: skip
+
+
+def _separable(
+    k: Call, x: Value, rank: int, filters: int, kernel_size: Any, strides: Any, padding: str, data_format: Any,
+    multiplier: int, dilation_rate: Any, activation: Any, use_bias: bool,
+) -> Value:  # fmt: skip
+    first = channels_first(k, data_format)
+    k.shape(x, rank + 2)
+    channels = k.known(x, 1 if first else -1)
+    window, steps, spread = sizes(k, kernel_size, rank), sizes(k, strides, rank), sizes(k, dilation_rate, rank)
+    _check(k, steps, spread)
+    depthwise = k.weight("depthwise_kernel", [*window, channels, multiplier])
+    pointwise = k.weight("pointwise_kernel", [*[1] * rank, channels * multiplier, filters])
+    if padding.lower() == "causal" and rank == 1 and not first:
+        x = k.tf.Pad(x, k.tf.ints([[0, 0], [spread[0] * (window[0] - 1), 0], [0, 0]]))
+        padding = "valid"
+    x = to_channels_last(k, x) if first else x
+    made = _depthwise(k, x, depthwise, steps, spread, padding_of(k, padding))
+    made = _convolve(k, made, pointwise, [1] * rank, [1] * rank, "VALID")
+    made = to_channels_first(k, made) if first else made
+    return activate(k, _biased(k, made, use_bias, filters, first), activation)
+
+
+@layer("Conv2DTranspose", "Convolution2DTranspose", groups=1, **_NO_LORA)
+def conv2d_transpose(
+    k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+    output_padding: Any = None, data_format: str | None = None, dilation_rate: Any = 1,
+    activation: str | dict | None = None, use_bias: bool = True,
+) -> Value:  # fmt: skip
+    first = channels_first(k, data_format)
+    k.shape(x, 4)
+    window, steps = sizes(k, kernel_size, 2), sizes(k, strides, 2)
+    if sizes(k, dilation_rate, 2) != [1, 1] or output_padding is not None:
+        k.refuse("dilation_rate or output_padding")
+    kernel = k.weight("kernel", [*window, filters, k.known(x, 1 if first else -1)])
+    x = to_channels_last(k, x) if first else x
+    out = [_transposed_size(k, x, axis + 1, window[axis], steps[axis], padding) for axis in range(2)]
+    sizes_made = [k.tf.dim(x, 0), *out, k.tf.ints(filters)]
+    made = k.tf.Conv2DBackpropInput(
+        k.tf.Pack(*sizes_made), kernel, x, strides=_strided(steps, False), padding=padding_of(k, padding),
+        dtype=x.dtype,
+    )  # fmt: skip
+    made = to_channels_first(k, made) if first else made
+    return activate(k, _biased(k, made, use_bias, filters, first), activation)
+
+
+def _transposed_size(k: Call, x: Value, axis: int, window: int, step: int, padding: str) -> Value:
+    """Return the size that a transposed convolution makes of one: step times it, and what a window overlaps."""
+    more = max(window - step, 0) if padding.lower() == "valid" else 0
+    size = k.shape(x)[axis]
+    if isinstance(size, int):
+        return k.tf.ints(size * step + more)
+    made = k.tf.Mul(k.tf.dim(x, axis), k.tf.ints(step))
+    return k.tf.AddV2(made, k.tf.ints(more)) if more else made

@@ -1,0 +1,114 @@
+"""Dense and embedding layers, and those that hand on what they get where nothing is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.layers.activations import activate
+from fuseconv.load.keras.registry import OWN, PASS, layer
+
+_NO_LORA: dict[str, Any] = {"lora_rank": None, "lora_alpha": None, "quantization_config": None}
+
+
+def product(k: Call, x: Value, matrix: Value) -> Value:
+    """Multiply the last dimension of x by a matrix: [..., n] x [n, m] -> [..., m]."""
+    rank = len(k.shape(x))
+    if rank == 2:
+        return k.tf.MatMul(x, matrix)
+    rows = k.tf.MatMul(k.tf.reshaped(x, [-1, matrix.shape[0]]), matrix)  # type: ignore[index]
+    return k.tf.Reshape(rows, sizes_of(k, x, [*map(str, range(rank - 1)), matrix.shape[1]]))  # type: ignore[index]
+
+
+def sizes_of(k: Call, x: Value, dims: Sequence[Any]) -> Value:
+    """Return a vector of sizes: ints as they are, and those of x by their position as text."""
+    sizes = [k.tf.ints(dim) if isinstance(dim, int) else k.tf.dim(x, int(dim)) for dim in dims]
+    if all(size.is_const for size in sizes):
+        return k.tf.ints([int(size.data) for size in sizes])  # type: ignore[arg-type]
+    return k.tf.Pack(*sizes)
+
+
+@layer("Dense", masks=PASS, **_NO_LORA)
+def dense(k: Call, x: Value, *, units: int, activation: str | dict | None = None, use_bias: bool = True) -> Value:
+    kernel = k.weight("kernel", [k.known(x, -1), units])
+    made = product(k, x, kernel)
+    if use_bias:
+        made = k.tf.BiasAdd(made, k.weight("bias", [units]))
+    return activate(k, made, activation)
+
+
+@layer(
+    "Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "GaussianDropout", "GaussianNoise",
+    "AlphaDropout", "ActivityRegularization", masks=PASS,
+)  # fmt: skip
+def training_only(
+    k: Call, x: Value, *, rate: float = 0.0, stddev: float = 0.0, l1: float = 0.0, l2: float = 0.0,
+    data_format: str | None = None,
+) -> Value:  # fmt: skip
+    """Hand on the input: the layer does something in training only."""
+    return x
+
+
+@layer("Identity", masks=PASS)
+def identity(k: Call, x: Value) -> Value:
+    return x
+
+
+def take(k: Call, rows: Value, ids: Value) -> Value:
+    """Take rows of a table by their numbers; negative ones count from the end."""
+    tf = k.tf
+    zero = tf.number(0, ids.dtype)
+    count = tf.number(rows.shape[0], ids.dtype)  # type: ignore[index]
+    wrapped = tf.SelectV2(tf.Less(ids, zero, dtype=types.BOOL), tf.AddV2(ids, count), ids, dtype=ids.dtype)
+    return tf.GatherV2(rows, wrapped, tf.ints(0), dtype=rows.dtype)
+
+
+@layer("Embedding", masks=OWN, **_NO_LORA, sparse=False)
+def embedding(k: Call, x: Value, *, input_dim: int, output_dim: int, mask_zero: bool = False) -> Value:
+    ids = x if x.dtype in (types.INT32, types.INT64) else k.tf.Cast(x, dtype=types.INT32)
+    made = take(k, k.weight("embeddings", [input_dim, output_dim]), ids)
+    if mask_zero:
+        k.set_mask(made, k.tf.NotEqual(x, k.tf.number(0, x.dtype), dtype=types.BOOL))
+    return made
+
+
+@layer("Masking", masks=OWN)
+def masking(k: Call, x: Value, *, mask_value: float = 0.0) -> Value:
+    tf = k.tf
+    differs = tf.NotEqual(x, tf.number(mask_value, x.dtype), dtype=types.BOOL)
+    kept = tf.Any(differs, tf.ints(-1), dtype=types.BOOL, keep_dims=True)
+    made = tf.SelectV2(kept, x, tf.number(0, x.dtype), dtype=x.dtype)
+    k.set_mask(made, tf.Squeeze(kept, dtype=types.BOOL, squeeze_dims=[len(k.shape(x)) - 1]))
+    return made
+
+
+@layer("EinsumDense", masks=PASS, **_NO_LORA)
+def einsum_dense(
+    k: Call, x: Value, *, equation: str, output_shape: int | list, activation: str | dict | None = None,
+    bias_axes: str | None = None,
+) -> Value:  # fmt: skip
+    left, _, result = equation.replace(" ", "").partition("->")
+    inputs, _, kernel = left.partition(",")
+    if "." in equation or not result or len(set(inputs)) != len(inputs) != len(k.shape(x)):
+        k.refuse(f"the equation {equation!r} is not read as data")
+    return einsum_of(k, x, inputs, kernel, result, output_shape, bias_axes, activation)
+
+
+def einsum_of(
+    k: Call, x: Value, inputs: str, kernel: str, result: str, output_shape: Any, bias_axes: str | None, activation: Any
+) -> Value:
+    """Build an EinsumDense layer of an equation without an ellipsis."""
+    given = [output_shape] if isinstance(output_shape, int) else list(output_shape)
+    sizes = dict(zip(result[1:], given, strict=True))
+    sizes = {letter: k.known(x, inputs.index(letter)) if letter in inputs else sizes[letter] for letter in kernel}
+    made = k.tf.Einsum(
+        x, k.weight("kernel", [sizes[letter] for letter in kernel]), equation=f"{inputs},{kernel}->{result}"
+    )
+    if bias_axes:
+        first = min(result.index(letter) for letter in bias_axes)
+        shape = [k.known(made, at) if result[at] in bias_axes else 1 for at in range(first, len(result))]
+        made = k.tf.AddV2(made, k.weight("bias", shape))
+    return activate(k, made, activation)

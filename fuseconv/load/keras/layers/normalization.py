@@ -1,0 +1,132 @@
+"""Normalizations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuseconv.ir.graph import Value
+from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.layers.activations import number
+from fuseconv.load.keras.layers.settings import axes_of
+from fuseconv.load.keras.registry import PASS, layer
+
+
+@layer(
+    "BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2", "SyncBatchNormalization", masks=PASS,
+    renorm=False, renorm_clipping=None, renorm_momentum=0.99, virtual_batch_size=None,
+)  # fmt: skip
+def batch_normalization(
+    k: Call, x: Value, *, axis: int | list[int] = -1, momentum: float = 0.99, epsilon: float = 1e-3,
+    center: bool = True, scale: bool = True,
+) -> Value:  # fmt: skip
+    rank = len(k.shape(x))
+    axes = axes_of(k, axis, rank)
+    if len(axes) != 1:
+        k.refuse(f"axis={axis!r}")
+    size = [k.known(x, axes[0])]
+    gamma = k.weight("gamma", size) if scale else None
+    beta = k.weight("beta", size) if center else None
+    mean = k.weight("moving_mean", size, trainable=False)
+    variance = k.weight("moving_variance", size, trainable=False)
+    if axes[0] != rank - 1:
+        shape = [size[0] if at == axes[0] else 1 for at in range(rank)]
+        gamma, beta, mean, variance = (
+            each if each is None else k.tf.reshaped(each, shape) for each in (gamma, beta, mean, variance)
+        )
+    assert mean is not None and variance is not None
+    return normalized(k, x, mean, variance, gamma, beta, epsilon)
+
+
+def normalized(
+    k: Call, x: Value, mean: Value, variance: Value, gamma: Value | None, beta: Value | None, epsilon: float
+) -> Value:
+    """Scale by gamma / sqrt(variance + epsilon) and shift, in the steps of tf.nn.batch_normalization."""
+    tf = k.tf
+    inverse = tf.Rsqrt(tf.AddV2(variance, number(k, x, epsilon)))
+    if gamma is not None:
+        inverse = tf.Mul(inverse, gamma)
+    shift = tf.Mul(mean, inverse)
+    shift = tf.Neg(shift) if beta is None else tf.Sub(beta, shift)
+    return tf.AddV2(tf.Mul(x, inverse), shift)
+
+
+def moments(k: Call, x: Value, axes: list[int]) -> tuple[Value, Value]:
+    """Return mean and variance, in the steps of tf.nn.moments, with the reduced dimensions kept."""
+    tf = k.tf
+    mean = tf.Mean(x, tf.ints(axes), keep_dims=True)
+    return mean, tf.Mean(tf.SquaredDifference(x, mean), tf.ints(axes), keep_dims=True)
+
+
+@layer("LayerNormalization", masks=PASS, rms_scaling=False)
+def layer_normalization(
+    k: Call, x: Value, *, axis: int | list[int] = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True
+) -> Value:
+    rank = len(k.shape(x))
+    axes = axes_of(k, axis, rank)
+    shape = [k.known(x, at) for at in axes]
+    gamma = k.weight("gamma", shape) if scale else None
+    beta = k.weight("beta", shape) if center else None
+    if axes != [rank - 1]:
+        wide = [k.known(x, at) if at in axes else 1 for at in range(rank)]
+        gamma, beta = (each if each is None else k.tf.reshaped(each, wide) for each in (gamma, beta))
+    mean, variance = moments(k, x, axes)
+    tf = k.tf
+    inverse = tf.Rsqrt(tf.AddV2(variance, number(k, x, epsilon)))
+    if gamma is not None:
+        inverse = tf.Mul(inverse, gamma)
+    shift = tf.Mul(tf.Neg(mean), inverse)
+    if beta is not None:
+        shift = tf.AddV2(shift, beta)
+    return tf.AddV2(tf.Mul(x, inverse), shift)
+
+
+@layer("GroupNormalization", masks=PASS)
+def group_normalization(
+    k: Call, x: Value, *, groups: int = 32, axis: int = -1, epsilon: float = 1e-3, center: bool = True,
+    scale: bool = True,
+) -> Value:  # fmt: skip
+    rank = len(k.shape(x))
+    (axis,) = axes_of(k, axis, rank)
+    channels = k.known(x, axis)
+    groups = channels if groups == -1 else groups
+    if axis == 0 or groups < 1 or channels % groups:
+        k.refuse(f"groups={groups} of {channels} channels")
+    gamma = k.weight("gamma", [channels]) if scale else None
+    beta = k.weight("beta", [channels]) if center else None
+    tf = k.tf
+    parts = [groups, channels // groups]
+    split = tf.reshaped(x, [*(-1 if at == 0 else str(at) for at in range(axis)), *parts,
+                            *map(str, range(axis + 1, rank))])  # fmt: skip
+    wide = [1] * axis + parts + [1] * (rank - axis - 1)
+    mean, variance = moments(k, split, [at for at in range(1, rank + 1) if at != axis])
+    inverse = tf.Rsqrt(tf.AddV2(variance, number(k, x, epsilon)))
+    if gamma is not None:
+        inverse = tf.Mul(inverse, tf.reshaped(gamma, wide))
+    shift = tf.Mul(tf.Neg(mean), inverse)
+    if beta is not None:
+        shift = tf.AddV2(shift, tf.reshaped(beta, wide))
+    return tf.Reshape(tf.AddV2(tf.Mul(split, inverse), shift), tf.shape(x))
+
+
+@layer("RMSNormalization", masks=PASS)
+def rms_normalization(k: Call, x: Value, *, axis: int | list[int] = -1, epsilon: float = 1e-6) -> Value:
+    rank = len(k.shape(x))
+    axes = axes_of(k, axis, rank)
+    if axes != [rank - 1]:
+        k.refuse(f"axis={axis!r}")
+    tf = k.tf
+    scale = k.weight("scale", [k.known(x, -1)])
+    inverse = tf.Rsqrt(tf.AddV2(tf.Mean(tf.Square(x), tf.ints(axes), keep_dims=True), number(k, x, epsilon)))
+    return tf.Mul(tf.Mul(x, inverse), scale)
+
+
+@layer("UnitNormalization", masks=PASS)
+def unit_normalization(k: Call, x: Value, *, axis: int | list[int] = -1) -> Value:
+    tf, axes = k.tf, axes_of(k, axis, len(k.shape(x)))
+    total = tf.Sum(tf.Square(x), tf.ints(axes), keep_dims=True)
+    return tf.Mul(x, tf.Minimum(tf.Rsqrt(total), number(k, x, 1e12)))
+
+
+@layer("SpectralNormalization")
+def spectral_normalization(k: Call, x: Value, *, layer: dict, power_iterations: int = 1) -> Any:
+    k.refuse("its weights are not read as data")

@@ -1,0 +1,309 @@
+"""Models as layers: Sequential and Functional, with the calls between their layers in all forms that files have."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from fuseconv.errors import InputError
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.load.keras.call import Call, Object, compute_type, unknown
+from fuseconv.load.keras.registry import OWN, layer
+
+MODELS = frozenset({"Functional", "Model", "Sequential"})
+_LAYERS = re.compile(r"(?:keras|tf_keras)(?:(?:\.src)?\.(?:layers|models|engine)(?:\.[a-z0-9_]+)*)?")
+_OPERATIONS = re.compile(r"keras\.src\.ops(?:\.[a-z0-9_]+)*")
+_MARKERS: dict[str, Callable[[Any], Any]] = {
+    "__tuple__": lambda items: tuple(items),
+    "__ellipsis__": lambda _: ...,
+}
+
+
+class Ref(NamedTuple):
+    """A tensor of a functional model: the result of the how manieth call of a layer.
+
+    own: whether the call that a functional model has of its own counts as the first."""
+
+    layer: str
+    call: int
+    tensor: int
+    own: bool = False
+
+
+class InputSpec(NamedTuple):
+    """An input as its InputLayer declares it; None for a size that is not known."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: types.DType
+
+
+def class_of(data: Mapping[str, Any]) -> str:
+    """Return the name by which the registry knows the class of an object in an architecture."""
+    name, module, registered = str(data.get("class_name")), data.get("module"), data.get("registered_name")
+    if registered not in (None, "", name, "function"):
+        return str(registered)
+    if module is None or (isinstance(module, str) and _LAYERS.fullmatch(module)):
+        return name
+    return f"ops>{name}" if isinstance(module, str) and _OPERATIONS.fullmatch(module) else f"{module}>{name}"
+
+
+def config_of(data: Any) -> dict[str, Any]:
+    """Return the config of an object in an architecture, which says its name. Raises InputError if it is damaged."""
+    config = data.get("config") if isinstance(data, dict) else None
+    if not isinstance(config, dict):
+        raise InputError("The file is damaged: an object in its architecture has no config.")
+    return config | {"name": str(data.get("name") or config.get("name") or data.get("class_name"))}
+
+
+def inputs_of(kind: str, config: Mapping[str, Any]) -> Any:
+    """Return the InputSpecs of a model, in the structure in which it takes them.
+
+    Raises UnknownLayer if it does not say what they are, or if they are sparse or ragged."""
+    layers = config.get("layers")
+    if not isinstance(layers, list) or not layers:
+        raise unknown(f"{kind} '{config.get('name')}'", "it has no layers")
+    if kind != "Sequential":
+        specs = {config_of(item)["name"]: item for item in layers}
+        return _mapped_refs(lambda ref: _input_spec(specs[ref.layer]), config["input_layers"])
+    return _sequential_input(config, layers)
+
+
+def _sequential_input(config: Mapping[str, Any], layers: list[Any]) -> InputSpec:
+    first = config_of(layers[0])
+    kind = class_of(layers[0])
+    if kind == "InputLayer":
+        return _input_spec(layers[0])
+    if kind in MODELS:
+        spec = inputs_of(kind, first)
+        if isinstance(spec, InputSpec):
+            return spec
+    shape = first.get("batch_input_shape")
+    if isinstance(shape, list):
+        dtype = types.FLOAT32 if kind != "Embedding" else None
+        if dtype is not None and first.get("dtype") in (None, "float32"):
+            return InputSpec(f"{first['name']}_input", _dims(shape), dtype)
+    raise unknown(f"Sequential '{config.get('name')}'", "it does not say what its input is")
+
+
+def _input_spec(data: Mapping[str, Any]) -> InputSpec:
+    config = config_of(data)
+    shape = config.get("batch_shape") or config.get("batch_input_shape")
+    label = f"InputLayer '{config['name']}'"
+    if class_of(data) != "InputLayer" or not isinstance(shape, list):
+        raise unknown(label, "it does not say what its shape is")
+    if config.get("sparse") or config.get("ragged") or config.get("optional"):
+        raise unknown(label, "it is sparse, ragged or optional")
+    name = config.get("dtype") or "float32"
+    if name not in types.BY_NAME:
+        raise unknown(label, f"its dtype {str(name)[:60]} is not read as data")
+    return InputSpec(config["name"], _dims(shape), types.BY_NAME[name])
+
+
+def _dims(shape: list[Any]) -> tuple[int | None, ...]:
+    if not all(dim is None or (type(dim) is int and 0 <= dim < 1 << 31) for dim in shape):
+        raise InputError(f"The file is damaged: {str(shape)[:60]} is no shape of an input.")
+    return tuple(shape)
+
+
+@layer("Sequential", masks=OWN, build_input_shape=None)
+def sequential(k: Call, x: Any, *, layers: list, build_input_shape: Any = None) -> Any:
+    objects = [made for made, data in _objects(k, layers) if class_of(data) != "InputLayer"]
+    for made in objects:
+        x = made.call([x], {})
+    return x
+
+
+@layer("Functional", "Model", masks=OWN)
+def functional(k: Call, inputs: Any, *, layers: list, input_layers: list | dict, output_layers: list | dict) -> Any:
+    specs = list(_flat(inputs_of("Functional", k.owner.config)))
+    given = list(_flat(inputs))
+    if len(given) != len(specs):
+        k.refuse(f"it is called on {len(given)} tensors, where it takes {len(specs)}")
+    graph = _Graph(_objects(k, layers))
+    for spec, value in zip(specs, given):
+        if not isinstance(value, Value) or value.dtype is not spec.dtype or len(k.shape(value)) != len(spec.shape):
+            k.refuse(f"its input '{spec.name}' is given another type or rank")
+        graph.results[spec.name] = [[value]]
+    graph.run()
+    made = _mapped_refs(graph.tensor, output_layers)
+    return made[0] if isinstance(made, list) and len(made) == 1 else made
+
+
+def _objects(k: Call, layers: list[Any]) -> list[tuple[Object, dict[str, Any]]]:
+    """Return the objects of a model's layers, each with its entry in the architecture."""
+    counts: Counter[str] = Counter()
+    made = []
+    for data in layers:
+        config, kind = config_of(data), class_of(data)
+        if kind.startswith("ops>"):
+            attribute = f"ops/{config['name']}"
+        else:
+            snake = snake_case(kind.rpartition(">")[2])
+            attribute = f"layers/{snake}_{counts[snake]}" if counts[snake] else f"layers/{snake}"
+            counts[snake] += 1
+        made.append((k.inner(attribute, kind, config), data))
+    if len({item.name for item, _ in made}) < len(made):
+        raise InputError("The file is damaged: two layers of a model have one name.")
+    return made
+
+
+class _Graph:
+    """The calls of a functional model's layers, made as soon as what they read is there."""
+
+    def __init__(self, layers: list[tuple[Object, dict[str, Any]]]) -> None:
+        self.layers = layers
+        self.results: dict[str, list[list[Any]]] = {made.name: [] for made, _ in layers}
+        # A functional model has a call of its own, which is counted in lists of Keras 2, and in all of outputs.
+        self.first = {made.name: int(_calls_itself(data)) for made, data in layers}
+
+    def run(self) -> None:
+        """Make all calls, in the order of the layers where it is possible.
+
+        Raises InputError if a call waits for itself."""
+        waiting = [(made, list(_nodes(data))) for made, data in self.layers if class_of(data) != "InputLayer"]
+        while waiting:
+            left = []
+            before = sum(len(nodes) for _, nodes in waiting)
+            for made, nodes in waiting:
+                while nodes and all(self._is_made(ref) for ref in _refs(nodes[0])):
+                    args, kwargs = _filled(nodes.pop(0), self.tensor)
+                    self.results[made.name].append(list(_flat(made.call(args, kwargs))))
+                if nodes:
+                    left.append((made, nodes))
+            if sum(len(nodes) for _, nodes in left) == before and left:
+                raise InputError(f"The file is damaged: its layer '{left[0][0].name}' is called on what is never made.")
+            waiting = left
+
+    def _is_made(self, ref: Ref) -> bool:
+        return len(self.results.get(ref.layer, ())) > self._index(ref)
+
+    def _index(self, ref: Ref) -> int:
+        return ref.call - (self.first.get(ref.layer, 0) if ref.own else 0)
+
+    def tensor(self, ref: Ref) -> Any:
+        calls = self.results.get(ref.layer, [])
+        index = self._index(ref)
+        if not 0 <= index < len(calls) or not 0 <= ref.tensor < len(calls[index]):
+            raise InputError(f"The file is damaged: it reads a result of '{ref.layer}' that is not there.")
+        return calls[index][ref.tensor]
+
+
+def _calls_itself(data: Mapping[str, Any]) -> bool:
+    kind = class_of(data)
+    if kind != "Sequential" or "module" in data:
+        return kind in ("Functional", "Model")
+    layers = data["config"].get("layers") if isinstance(data.get("config"), dict) else None
+    first = layers[0] if isinstance(layers, list) and layers else {}
+    # tf-keras makes a functional model of a Sequential one as soon as it knows the shape.
+    keras2 = not any(isinstance(node, dict) for node in data.get("inbound_nodes") or ())
+    return keras2 and (class_of(first) == "InputLayer" or "batch_input_shape" in config_of(first))
+
+
+def _nodes(data: Mapping[str, Any]) -> Iterator[tuple[list[Any], dict[str, Any]]]:
+    """Return the arguments of each call of a layer, with Refs for the tensors."""
+    nodes = data.get("inbound_nodes")
+    if not isinstance(nodes, list):
+        raise InputError("The file is damaged: a layer of a functional model says nothing of its calls.")
+    for node in nodes:
+        if isinstance(node, dict) and "args" in node and "kwargs" in node:
+            yield list(_decoded(node["args"])), dict(_decoded(node["kwargs"]))
+        elif node:
+            yield _older(node)
+
+
+def _decoded(item: Any) -> Any:
+    """Return an argument as Keras 3 wrote it, with Refs for the tensors."""
+    if isinstance(item, list):
+        return [_decoded(part) for part in item]
+    if not isinstance(item, dict):
+        return item
+    kind = item.get("class_name")
+    if kind == "__keras_tensor__":
+        return Ref(*item["config"]["keras_history"])
+    if kind in _MARKERS:
+        return _MARKERS[kind](_decoded(item.get("items", item.get("config"))))
+    if kind is not None:
+        raise unknown(f"'{kind}'", "an argument of this kind is not read as data")
+    return {key: _decoded(part) for key, part in item.items()}
+
+
+def _older(node: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a call as Keras 2 wrote them: [layer, call, tensor, keywords], or a structure of such."""
+    found: list[dict[str, Any]] = []
+
+    def decoded(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {key: decoded(part) for key, part in item.items()}
+        if _is_ref(item):
+            found.append(item[3] if len(item) > 3 and isinstance(item[3], dict) else {})
+            return Ref(*item[:3], own=True)
+        if isinstance(item, list) and item and item[0] == "_CONSTANT_VALUE":
+            return item[2]
+        return [decoded(part) for part in item] if isinstance(item, list) else item
+
+    inputs = decoded(node)
+    kwargs = {key: decoded(value) for keywords in found[:1] for key, value in keywords.items()}
+    return [inputs[0] if isinstance(inputs, list) and len(inputs) == 1 else inputs], kwargs
+
+
+def _is_ref(item: Any) -> bool:
+    return isinstance(item, list) and len(item) in (3, 4) and isinstance(item[0], str) and (
+        type(item[1]) is int and type(item[2]) is int and item[0] != "_CONSTANT_VALUE")  # fmt: skip
+
+
+def _refs(item: Any) -> Iterator[Ref]:
+    if isinstance(item, Ref):
+        yield item
+    elif isinstance(item, (list, tuple)):
+        for part in item:
+            yield from _refs(part)
+    elif isinstance(item, dict):
+        yield from _refs(list(item.values()))
+
+
+def _filled(item: Any, value: Callable[[Ref], Any]) -> Any:
+    if isinstance(item, Ref):
+        return value(item)
+    if isinstance(item, (list, tuple)):
+        return type(item)([_filled(part, value) for part in item])
+    return {key: _filled(part, value) for key, part in item.items()} if isinstance(item, dict) else item
+
+
+def _mapped_refs(function: Callable[[Ref], Any], item: Any) -> Any:
+    """Apply a function to each [layer, call, tensor] in a structure."""
+    if _is_ref(item):
+        return function(Ref(*item[:3], own=True))
+    if isinstance(item, list):
+        return [_mapped_refs(function, part) for part in item]
+    if isinstance(item, dict):
+        return {key: _mapped_refs(function, part) for key, part in item.items()}
+    raise InputError("The file is damaged: an input or output of a model is no tensor.")
+
+
+def flat(item: Any) -> Iterator[Any]:
+    """Return the leaves of a structure, those of a dict by the order of its keys."""
+    if isinstance(item, (list, tuple)) and not isinstance(item, (Ref, InputSpec)):
+        for part in item:
+            yield from flat(part)
+    elif isinstance(item, dict):
+        for key in sorted(item):
+            yield from flat(item[key])
+    else:
+        yield item
+
+
+_flat = flat
+
+
+def snake_case(name: str) -> str:
+    """Return a class's name as Keras writes it in paths: "Conv2DTranspose" -> "conv2d_transpose"."""
+    name = re.sub(r"\W+", "", name)
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+__all__ = ["MODELS", "InputSpec", "class_of", "compute_type", "config_of", "flat", "inputs_of"]

@@ -1,0 +1,124 @@
+"""Layers by the names of their classes: each one function, whose keyword parameters are the keys of its config."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fuseconv.errors import InputError
+
+# What becomes of the mask of a layer's input: the layer drops it, hands it on, or sees to it itself.
+DROP, PASS, OWN = "drop", "pass", "own"
+
+# Keys which no layer's result depends on once its weights are there.
+_NEUTRAL = frozenset({
+    "name", "trainable", "dtype", "batch_shape", "batch_input_shape", "input_shape", "input_dim", "input_length",
+    "activity_regularizer", "seed", "synchronized", "noise_shape", "build_config",
+})  # fmt: skip
+_NEUTRAL_ENDINGS = ("_initializer", "_regularizer", "_constraint")
+
+
+class UnknownLayer(InputError):
+    """A layer, or a setting of one, that cannot be read as data; Keras may know it."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A function that builds a layer's ops.
+
+    function: takes the call (`call.Call`), the inputs by position, and the settings by keyword. settings: the defaults
+    of the keys that it names (`inspect.Parameter.empty`: the key must be there), and the kinds of their values. fixed:
+    values that keys have which the function does not name. masks: DROP, PASS or OWN. inputs: the names of the layer's
+    tensor arguments."""
+
+    name: str
+    function: Callable[..., Any]
+    settings: Mapping[str, tuple[Any, str]]
+    fixed: Mapping[str, Any]
+    masks: str
+    inputs: tuple[str, ...]
+    variadic: bool
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings in a config, by keyword. Raises UnknownLayer for keys and values of unknown meaning."""
+        for key, value in config.items():
+            if key in self.settings or key in _NEUTRAL or key.endswith(_NEUTRAL_ENDINGS):
+                continue
+            if key not in self.fixed or not _same(self.fixed[key], value):
+                raise UnknownLayer(f"{key}={_short(value)} is not read as data")
+        found = {}
+        for key, (default, kind) in self.settings.items():
+            value = config.get(key, default)
+            if value is inspect.Parameter.empty:
+                raise UnknownLayer(f"its config has no {key}")
+            if value is not default and not _is_a(value, kind):
+                raise UnknownLayer(f"{key}={_short(value)} is no {kind}")
+            found[key] = value
+        return found
+
+
+LAYERS: dict[str, Layer] = {}
+
+
+def layer(*names: str, masks: str = DROP, **fixed: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter the decorated function as the meaning of layers of these classes.
+
+    masks: what becomes of an input's mask. fixed: values of keys that the function does not name; the layer is refused
+    if they are others."""
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            if name in LAYERS:
+                raise InputError(f"The Keras layer {name} is declared twice.")
+            LAYERS[name] = _layer(name, function, masks, fixed)
+        return function
+
+    return enter
+
+
+def _layer(name: str, function: Callable[..., Any], masks: str, fixed: Mapping[str, Any]) -> Layer:
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    settings = {p.name: (p.default, str(p.annotation)) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
+    return Layer(name, function, settings, fixed, masks, inputs, variadic)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_int(value: Any) -> bool:
+    return type(value) is int and abs(value) < 1 << 62
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "int": _is_int,
+    "bool": lambda value: isinstance(value, bool),
+    "float": _is_number,
+    "str": lambda value: isinstance(value, str),
+    "None": lambda value: value is None,
+    "list[int]": lambda value: isinstance(value, list) and all(map(_is_int, value)),
+    "list[list[int]]": lambda value: isinstance(value, list) and all(map(_KINDS["list[int]"], value)),
+    "list[float]": lambda value: isinstance(value, list) and all(map(_is_number, value)),
+    "list": lambda value: isinstance(value, list),
+    "dict": lambda value: isinstance(value, dict),
+    "Any": lambda value: True,
+}
+
+
+def _is_a(value: Any, kind: str) -> bool:
+    return any(_KINDS[part.strip()](value) for part in kind.split("|"))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Return whether two values of JSON are the same; True is not 1."""
+    return (type(a) is type(b) and a == b) or (_is_number(a) and _is_number(b) and a == b)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."

@@ -1,0 +1,101 @@
+"""A Keras file read as data and through Keras: both files compute the same, that of the data with no more ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuseconv import convert
+from fuseconv.load.keras.registry import LAYERS
+
+TOLERANCE = 2e-6
+Model = Any
+
+
+def branches(shape: Sequence[int | None], *layers: Any, dtype: str = "float32", library: Any = None) -> Model:
+    """Return a model that calls each of these layers on its only input."""
+    import keras
+
+    library = library or keras
+    x = library.Input(shape, dtype=dtype, name="x")
+    return library.Model(x, [layer(x) for layer in layers])
+
+
+def randomize(model: Model) -> None:
+    """Give a model random weights: biases and statistics that are not zero, variances that are positive."""
+    random = np.random.default_rng(7)
+    values = []
+    for variable in model.weights:
+        value = np.asarray(variable.numpy())
+        if value.dtype.kind == "f":
+            value = (random.normal(size=value.shape) / 2).astype(value.dtype)
+            value = np.abs(value) + 0.5 if "variance" in variable.name else value
+        values.append(value)
+    model.set_weights(values)
+
+
+def check_ways(
+    model: Model, folder: Path, formats: Sequence[str] = ("keras", "h5"), most_more: int = 0, **feeds: np.ndarray
+) -> None:
+    """Assert that both ways convert a model to files with equal inputs, outputs and results.
+
+    formats: of the files to save. most_more: how many ops the file of the data may have more. feeds: inputs by name;
+    random ones for the others, for an unknown batch of 3."""
+    randomize(model)
+    for suffix in formats:
+        path = folder / f"model.{suffix}"
+        model.save(path)
+        ways = {way: convert(path, folder / f"{way}.tflite", keras_loader=way).path for way in ("data", "keras")}
+        data, keras = (_Runner(path) for path in ways.values())
+        assert data.ends() == keras.ends()
+        assert len(data.ops) <= len(keras.ops) + most_more, (data.ops, keras.ops)
+        given = keras.feeds() | feeds
+        made, expected = data(given), keras(given)
+        for name, value in expected.items():
+            assert made[name].shape == value.shape, name
+            np.testing.assert_allclose(
+                made[name].astype(float), value.astype(float), rtol=TOLERANCE, atol=TOLERANCE, err_msg=name
+            )
+
+
+def check_cases(cases: Mapping[str, Callable[[], Model]], name: str, folder: Path, **options: Any) -> None:
+    """Do as `check_ways` for one of several models."""
+    import keras
+
+    keras.backend.clear_session()
+    check_ways(cases[name](), folder, **options)
+
+
+def registered(module: Any) -> set[str]:
+    """Return the names of the layers whose functions a module has."""
+    return {name for name, known in LAYERS.items() if known.function.__module__ == module.__name__}
+
+
+class _Runner:
+    def __init__(self, path: Path | None) -> None:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+        plain = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        self.interpreter = Interpreter(str(path), experimental_op_resolver_type=plain)
+        self.ops = sorted(op["op_name"] for op in self.interpreter._get_ops_details())
+        self.run = self.interpreter.get_signature_runner()
+
+    def ends(self) -> tuple[Any, ...]:
+        return tuple(
+            [(name, tuple(detail["shape_signature"]), detail["dtype"]) for name, detail in details().items()]
+            for details in (self.run.get_input_details, self.run.get_output_details)
+        )
+
+    def feeds(self) -> dict[str, np.ndarray]:
+        random, feeds = np.random.default_rng(3), {}
+        for name, detail in self.run.get_input_details().items():
+            shape = [(3 if axis == 0 else 11) if n < 0 else n for axis, n in enumerate(detail["shape_signature"])]
+            value = random.normal(size=shape) if detail["dtype"] == np.float32 else random.integers(0, 6, shape)
+            feeds[name] = value.astype(detail["dtype"])
+        return feeds
+
+    def __call__(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return self.run(**feeds)  # type: ignore[no-any-return]

@@ -1,0 +1,58 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import pytest
+
+from fuseconv.load.keras import UnknownLayer, load
+from tests.keras_parity import branches, check_cases
+
+L = keras.layers
+
+CASES = {
+    "1d": lambda: branches(
+        (11, 4), L.Conv1D(3, 3), L.Conv1D(3, 3, padding="causal", dilation_rate=2, activation="relu"),
+        L.Conv1D(4, 3, strides=2, padding="same", groups=2, use_bias=False), L.DepthwiseConv1D(3, depth_multiplier=2),
+        L.SeparableConv1D(5, 3, padding="same"), L.DepthwiseConv1D(3, dilation_rate=2),
+    ),
+    "2d": lambda: branches(
+        (9, 7, 4), L.Conv2D(3, (3, 2), strides=(2, 1), padding="same", activation="relu"),
+        L.Conv2D(3, 3, dilation_rate=2), L.Conv2D(6, 3, groups=2),
+        L.DepthwiseConv2D(3, depth_multiplier=2, strides=2, padding="same"),
+        L.DepthwiseConv2D((3, 2), dilation_rate=2, use_bias=False),
+        L.SeparableConv2D(5, 3, padding="same", depth_multiplier=2), L.Conv2DTranspose(3, 3),
+        L.Conv2DTranspose(3, (3, 2), strides=2, padding="same"),
+        L.Conv2DTranspose(3, 2, strides=(3, 2), padding="valid", use_bias=False),
+    ),
+    "3d": lambda: branches((5, 6, 7, 2), L.Conv3D(3, (3, 2, 2), strides=(2, 1, 1), padding="same"), L.Conv3D(2, 2)),
+    "dynamic": lambda: branches(
+        (None, None, 4), L.Conv2D(3, (3, 2), strides=(2, 1), padding="same"), L.SeparableConv2D(5, 3),
+        L.Conv2DTranspose(3, 3, strides=2, padding="same"), L.Conv2DTranspose(3, 3, strides=2),
+    ),
+    "channels first": lambda: branches(
+        (4, 9, 7), L.Conv2D(3, (3, 2), strides=(2, 1), padding="same", data_format="channels_first"),
+        L.DepthwiseConv2D(3, data_format="channels_first"), L.SeparableConv2D(6, 3, data_format="channels_first"),
+        L.Conv2DTranspose(5, 3, data_format="channels_first"),
+    ),
+    "channels first 1d": lambda: branches(
+        (4, 9), L.Conv1D(3, 3, strides=2, padding="same", data_format="channels_first"),
+        L.Conv1D(3, 3, padding="valid", data_format="channels_first"),
+        L.DepthwiseConv1D(3, data_format="channels_first"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
+    check_cases(CASES, name, tmp_path)
+
+
+def test_a_bias_that_keras_adds_along_another_dimension_is_refused(tmp_path: Path) -> None:
+    model: Any = branches((4, 9, 7), L.Conv2D(5, 3, data_format="channels_first"))
+    model.save(tmp_path / "model.keras")
+    with pytest.raises(UnknownLayer, match="adds its bias along the last dimension"):
+        load(tmp_path / "model.keras")

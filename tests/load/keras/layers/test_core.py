@@ -1,0 +1,44 @@
+"""Dense and embedding layers, and those that do something in training only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import pytest
+
+from tests.keras_parity import branches, check_cases
+
+L = keras.layers
+
+
+def masked() -> Any:
+    x, y = keras.Input((5,), dtype="int32"), keras.Input((5, 3))
+    embedded = L.Dense(4, activation="relu")(L.Dropout(0.1)(L.Embedding(7, 3, mask_zero=True)(x)))
+    kept = L.BatchNormalization()(L.Masking(0.5)(y))
+    return keras.Model([x, y], [L.GlobalAveragePooling1D()(embedded), L.GlobalAveragePooling1D()(kept)])
+
+
+CASES = {
+    "dense": lambda: branches(
+        (5, 4), L.Dense(3, activation="relu"), L.Dense(3, use_bias=False), L.Dropout(0.5), L.GaussianNoise(0.1),
+        L.AlphaDropout(0.1), L.SpatialDropout1D(0.1), L.ActivityRegularization(0.1), L.Identity(),
+        L.EinsumDense("abc,cde->abde", output_shape=(None, 2, 3), bias_axes="de", activation="tanh"),
+        L.EinsumDense("abc,cd->abd", output_shape=(None, 3)),
+    ),
+    "vector": lambda: branches((4,), L.Dense(1), L.Dense(6, activation="softmax")),
+    "dynamic": lambda: branches((None, None, 4), L.Dense(3)),
+    "embedding": lambda: branches((5,), L.Embedding(7, 3), dtype="int32"),
+    "embedding of floats": lambda: branches((5,), L.Embedding(7, 3), L.Embedding(7, 3, mask_zero=True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
+    check_cases(CASES, name, tmp_path)
+
+
+def test_masks_are_propagated(tmp_path: Path) -> None:
+    # Keras does not load such an .h5 file.
+    check_cases({"masked": masked}, "masked", tmp_path, formats=["keras"])

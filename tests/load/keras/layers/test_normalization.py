@@ -1,0 +1,37 @@
+"""Normalizations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import pytest
+
+from tests.keras_parity import branches, check_cases
+
+L = keras.layers
+
+CASES = {
+    "channels": lambda: branches(
+        (9, 7, 4), L.BatchNormalization(), L.BatchNormalization(axis=1, epsilon=0.1), L.BatchNormalization(scale=False),
+        L.BatchNormalization(center=False), L.LayerNormalization(), L.LayerNormalization(scale=False, center=False),
+        L.GroupNormalization(2), L.GroupNormalization(-1, axis=1, scale=False), L.RMSNormalization(),
+        L.UnitNormalization(),
+    ),
+    "vector": lambda: branches((4,), L.BatchNormalization(), L.LayerNormalization(), L.RMSNormalization(epsilon=0.1)),
+    "dynamic": lambda: branches(
+        (None, None, 4), L.BatchNormalization(), L.GroupNormalization(2), L.LayerNormalization()
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
+    check_cases(CASES, name, tmp_path)
+
+
+def test_layers_along_several_axes(tmp_path: Path) -> None:
+    # Keras forgets a list of axes in an .h5 file.
+    model: Any = branches((9, 7, 4), L.LayerNormalization(axis=(1, 2), epsilon=0.1), L.UnitNormalization(axis=(1, 2)))
+    check_cases({"axes": lambda: model}, "axes", tmp_path, formats=["keras"])

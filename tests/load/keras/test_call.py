@@ -1,0 +1,51 @@
+"""Calls of layers: what is unknown or damaged is refused by the layer's name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.load.keras.call import Model, Object, compute_type
+from fuseconv.load.keras.registry import UnknownLayer
+
+
+def call(kind: str, *args: Any, custom: tuple[str, ...] = (), options: Any = None, **config: Any) -> Any:
+    made = Object(Model(True, custom), kind, {"name": "it"} | config)
+    return made.call(list(args) or [Value(types.FLOAT32, (2, 3), "x")], options or {})
+
+
+def test_a_call_builds_ops() -> None:
+    assert call("Dense", units=4).shape == (2, 4)
+
+
+@pytest.mark.parametrize(
+    "refused, why",
+    [
+        ({"kind": "Sorcery"}, "its class is none"),
+        ({"kind": "Dense", "units": 3, "custom": ("Dense",)}, "its class is none"),
+        ({"kind": "Dense", "units": 3, "dtype": "mixed_float16"}, "its dtype"),
+        ({"kind": "Dense", "units": 3, "options": {"training": True}}, "for training"),
+        ({"kind": "Dense", "units": 3, "options": {"speed": 3}}, "called with speed"),
+        ({"kind": "Dense", "units": -3}, "no known shape"),
+        ({"kind": "Flatten", "data_format": "elsewhere"}, "data_format"),
+        ({"kind": "Reshape", "target_shape": [-1, 0]}, "do not fit"),
+        ({"kind": "Sequential", "layers": [3]}, "damaged"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(refused: dict[str, Any], why: str) -> None:
+    kind = refused["kind"]
+    if kind == "Sequential":
+        with pytest.raises(Exception, match=why):
+            call(**refused)
+        return
+    with pytest.raises(UnknownLayer, match=f"{kind} 'it'.*{why}"):
+        call(**refused)
+
+
+def test_policies_of_other_types_are_unknown() -> None:
+    assert compute_type({"class_name": "DTypePolicy", "config": {"name": "float32"}}) is types.FLOAT32
+    with pytest.raises(UnknownLayer):
+        compute_type({"class_name": "DTypePolicyMap", "config": {}})

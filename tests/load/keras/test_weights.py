@@ -1,0 +1,63 @@
+"""Weights of files: each is one that a layer expects, of its shape; views of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.load.keras import weights
+from fuseconv.load.keras.parts import Part, Weight
+from fuseconv.load.keras.registry import UnknownLayer
+
+KERNEL = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def model(shape: tuple[int, ...] = (2, 3), name: str = "kernel") -> Part:
+    dense = Part("dense", "Dense 'dense'", weights=[Weight(name, Value(types.FLOAT32, shape, "w"), True)])
+    return Part("model", "Model 'model'", parts=[(("layers/dense",), dense)])
+
+
+def save(path: Path, name: str = "dense", data: np.ndarray = KERNEL, version: str = "2.15.0", count: int = 1) -> Path:
+    with h5py.File(path / "model.h5", "w") as file:
+        root = file.create_group("model_weights")
+        root.attrs["keras_version"] = version
+        root.attrs["layer_names"] = np.array([name.encode()])
+        group = root.create_group(name)
+        names = [f"{name}/kernel:{index}" for index in range(count)]
+        group.attrs["weight_names"] = np.array([each.encode() for each in names])
+        for each in names:
+            group.create_dataset(each, data=data)
+    return path / "model.h5"
+
+
+def test_a_weight_is_a_view_of_the_file(tmp_path: Path) -> None:
+    part = model()
+    weights.read(save(tmp_path), part)
+    data = part.all_weights()[0].value.data
+    assert data is not None and not data.flags.owndata and not data.flags.writeable
+    np.testing.assert_array_equal(data, KERNEL)
+
+
+def test_a_weight_of_another_float_type_is_converted(tmp_path: Path) -> None:
+    part = model()
+    weights.read(save(tmp_path, data=KERNEL.astype(np.float16)), part)
+    data = part.all_weights()[0].value.data
+    assert data is not None and data.dtype == np.float32
+
+
+def test_weights_that_the_layers_do_not_expect_are_refused(tmp_path: Path) -> None:
+    for part, options, why in (
+        (model((3, 2)), {}, r"has the shape \(2, 3\), where \(3, 2\) is expected"),
+        (model(name="gamma"), {}, "in the place of its gamma"),
+        (model(), {"name": "other"}, "which is no layer of it"),
+        (model(), {"count": 2}, "has 2 weights of it, where 1 are expected"),
+        (model(), {"data": KERNEL.astype(np.int32)}, "of the type int32"),
+        (model(), {"version": "1.2.2"}, "laid out its weights otherwise"),
+    ):
+        with pytest.raises(UnknownLayer, match=why):
+            weights.read(save(tmp_path, **options), part)  # type: ignore[arg-type]
