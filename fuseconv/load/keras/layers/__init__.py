@@ -9,10 +9,12 @@ from fuseconv.load.keras.layers import (
     operations,
     pooling,
     preprocessing,
+    recurrence,
+    recurrent,
     reshaping,
 )
 
 __all__ = [
     "activations", "convolutional", "core", "merging", "normalization", "operations", "pooling", "preprocessing",
-    "reshaping",
+    "recurrence", "recurrent", "reshaping",
 ]  # fmt: skip

@@ -1,0 +1,142 @@
+"""The loop of a recurrent layer, as `tf` ops and functions."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import FuncRef, Graph, Op, Value
+from fuseconv.load.keras.call import Call, Object
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """How a recurrent layer runs, and what it returns."""
+
+    return_sequences: bool
+    return_state: bool
+    go_backwards: bool
+    zero_output_for_mask: bool
+
+
+@dataclass
+class _Step:
+    """What one step has: its number, the list of outputs, the output before (with a mask only), and the states."""
+
+    time: Value
+    outputs: Value
+    before: list[Value]
+    states: list[Value]
+
+
+def scan(
+    k: Call, x: Value, states: Sequence[Value] | None, cell: Object, sizes: list[int], mask: Value | None,
+    run: Recurrence,
+) -> tuple[Value, Value, list[Value]]:  # fmt: skip
+    """Build a loop of a cell over x [batch, time, ...], and return the last output, all of them, and the last states.
+
+    states: the first ones; zeros of `sizes` if None. mask: [batch, time]; where it is False, nothing changes."""
+    tf = k.tf
+    batch, count = tf.dim(x, 0), tf.dim(x, 1)
+    zeros = [_zeros(k, batch, size) for size in sizes]
+    first = list(states) if states is not None else zeros
+    lists = [_as_list(k, x, run.go_backwards)]
+    if mask is not None:
+        lists.append(_as_list(k, tf.ExpandDims(mask, 2), run.go_backwards))
+    outputs = tf.TensorListReserve(tf.ints([-1, sizes[0]]), count, element_dtype=x.dtype, dtype=types.VARIANT)
+    before = [_zeros(k, batch, sizes[0])] if mask is not None else []
+    loop = [tf.ints(0), outputs, *before, *first, count, *(item.handle for item in lists)]
+    body = _body(k, loop, len(before), lists, cell, sizes, run)
+    made = tf.several(
+        "StatelessWhile", loop, {"cond": _condition(k, loop, len(before) + len(first)), "body": body},
+        [value.dtype for value in loop],
+    )  # fmt: skip
+    for result, value in zip(made, loop):
+        result.shape = value.shape
+    final = made[2 + len(before) : 2 + len(before) + len(first)]
+    stacked = tf.TensorListStack(made[1], tf.ints([-1, sizes[0]]), dtype=x.dtype, element_dtype=x.dtype,
+                                 num_elements=int(count.data) if count.data is not None else -1)  # fmt: skip
+    sequence = tf.Transpose(stacked, [1, 0, 2])
+    sequence.shape = (k.shape(x)[0], k.shape(x)[1], sizes[0])
+    return made[2] if before else final[0], sequence, final
+
+
+@dataclass(frozen=True)
+class _List:
+    """A tensor [batch, time, ...] as a list of its steps."""
+
+    handle: Value
+    element: Value
+    shape: tuple[Any, ...]
+    dtype: types.DType
+
+
+def _as_list(k: Call, x: Value, backwards: bool) -> _List:
+    shape = k.shape(x)
+    rest = [k.known(x, at) for at in range(2, len(shape))]
+    steps = k.tf.Transpose(x, [1, 0, *range(2, len(shape))])
+    if backwards:
+        steps = k.tf.ReverseV2(steps, k.tf.ints([0]))
+    element = k.tf.ints([-1, *rest])
+    handle = k.tf.TensorListFromTensor(steps, element, dtype=types.VARIANT)
+    return _List(handle, element, (shape[0], *rest), x.dtype)
+
+
+def _zeros(k: Call, batch: Value, size: int) -> Value:
+    return k.tf.Fill(k.tf.Pack(batch, k.tf.ints(size)), k.tf.number(0, k.dtype), dtype=k.dtype)
+
+
+@contextlib.contextmanager
+def _function(k: Call, name: str, values: Sequence[Value]) -> Iterator[Graph]:
+    """Let the builder build the function of a loop, which takes values like these."""
+    tf = k.tf
+    graph = Graph(tf.unique(f"{tf.scope}/{name}"))
+    for index, value in enumerate(values):
+        graph.add_input(value.dtype, value.shape, f"arg{index}")
+    outer: list[Op] = tf.out
+    tf.out = graph.ops
+    try:
+        yield graph
+    finally:
+        tf.out = outer
+    k.model.module.functions[graph.name] = graph
+
+
+def _condition(k: Call, loop: Sequence[Value], states: int) -> FuncRef:
+    with _function(k, "while_cond", loop) as graph:
+        graph.outputs = [k.tf.Less(graph.inputs[0], graph.inputs[2 + states], dtype=types.BOOL)]
+    return FuncRef(graph.name)
+
+
+def _body(
+    k: Call, loop: Sequence[Value], before: int, lists: Sequence[_List], cell: Object, sizes: list[int],
+    run: Recurrence,
+) -> FuncRef:  # fmt: skip
+    tf = k.tf
+    with _function(k, "while_body", loop) as graph:
+        inputs = graph.inputs
+        time, outputs = inputs[:2]
+        states = inputs[2 + before : 2 + before + len(sizes)]
+        items = [_item(k, handle, each, time) for each, handle in zip(lists, inputs[3 + before + len(sizes) :])]
+        output, new = cell.call([items[0], list(states)], {})
+        if before:
+            kept = tf.number(0, k.dtype) if run.zero_output_for_mask else inputs[2]
+            output = _selected(k, items[1], output, kept, sizes[0])
+            new = [_selected(k, items[1], a, b, size) for a, b, size in zip(new, states, sizes)]
+        written = tf.TensorListSetItem(outputs, time, output, dtype=types.VARIANT)
+        later = tf.AddV2(time, tf.ints(1))
+        graph.outputs = [later, written, *([output] if before else []), *new, *inputs[2 + before + len(sizes) :]]
+    return FuncRef(graph.name)
+
+
+def _item(k: Call, handle: Value, each: _List, time: Value) -> Value:
+    item = k.tf.TensorListGetItem(handle, time, each.element, dtype=each.dtype, element_dtype=each.dtype)
+    item.shape = each.shape
+    return item
+
+
+def _selected(k: Call, mask: Value, new: Value, old: Value, size: int) -> Value:
+    return k.tf.SelectV2(k.tf.Tile(mask, [1, size]), new, old, dtype=new.dtype)

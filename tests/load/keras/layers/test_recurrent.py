@@ -1,0 +1,81 @@
+"""Recurrent layers: the loops that are built become the same fused ops as those that Keras exports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import pytest
+
+from tests.keras_parity import branches, check_cases
+
+L = keras.layers
+
+
+def states() -> Any:
+    x, h, c = keras.Input((6, 4)), keras.Input((3,), name="h"), keras.Input((3,), name="c")
+    outputs = [
+        *L.LSTM(3, return_state=True)(x), L.LSTM(3, return_sequences=True)(x, initial_state=[h, c]),
+        *L.GRU(3, return_state=True, return_sequences=True)(x, initial_state=h),
+        *L.Bidirectional(L.LSTM(3, return_state=True))(x),
+    ]  # fmt: skip
+    return keras.Model([x, h, c], outputs)
+
+
+def masked() -> Any:
+    x, y = keras.Input((5,), dtype="int32"), keras.Input((5, 3))
+    embedded, kept = L.Embedding(7, 3, mask_zero=True)(x), L.Masking(0.5)(y)
+    outputs = [
+        L.LSTM(4)(embedded), L.GRU(2)(kept), L.Bidirectional(L.LSTM(4, return_sequences=True))(embedded),
+        L.SimpleRNN(3)(L.GRU(2, return_sequences=True)(kept)),
+    ]  # fmt: skip
+    return keras.Model([x, y], outputs)
+
+
+def stacked() -> Any:
+    layers = [
+        keras.Input((6, 4)), L.LSTM(5, return_sequences=True), L.BatchNormalization(),
+        L.Bidirectional(L.GRU(4, return_sequences=True)), L.LSTM(3, dropout=0.2, unroll=True), L.Dense(2),
+    ]  # fmt: skip
+    return keras.Sequential(layers)
+
+
+CASES = {
+    "lstm": lambda: branches(
+        (6, 4), L.LSTM(3), L.LSTM(3, return_sequences=True, go_backwards=True),
+        L.LSTM(5, use_bias=False, activation="relu", recurrent_activation="hard_sigmoid"),
+    ),
+    "of unknown length": lambda: branches((None, 4), L.LSTM(3, return_sequences=True), L.LSTM(3)),
+    "gru": lambda: branches(
+        (6, 4), L.GRU(3), L.GRU(3, return_sequences=True), L.GRU(3, reset_after=False),
+        L.GRU(3, use_bias=False, reset_after=False), L.RNN(L.GRUCell(2), return_sequences=True),
+    ),
+    "simple": lambda: branches(
+        (6, 4), L.SimpleRNN(3), L.SimpleRNN(3, return_sequences=True, activation="relu"), L.RNN(L.LSTMCell(3))
+    ),
+    "bidirectional": lambda: branches(
+        (6, 4), L.Bidirectional(L.LSTM(3, return_sequences=True)), L.Bidirectional(L.LSTM(3)),
+        L.Bidirectional(L.GRU(3), merge_mode="sum"),
+        L.Bidirectional(L.SimpleRNN(3, return_sequences=True), merge_mode="ave"),
+    ),
+    "states": states,
+    "stacked": stacked,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
+    check_cases(CASES, name, tmp_path, formats=["keras"])
+
+
+def test_masks_stop_the_recurrence(tmp_path: Path) -> None:
+    check_cases({"masked": masked}, "masked", tmp_path, formats=["keras"], most_more=1)
+
+
+def test_a_layer_is_called_on_all_time_steps_at_once(tmp_path: Path) -> None:
+    model: Any = branches(
+        (6, 5, 4), L.TimeDistributed(L.Dense(3)), L.TimeDistributed(L.Conv1D(3, 3, padding="same")),
+        L.TimeDistributed(L.Flatten()),
+    )  # fmt: skip
+    check_cases({"distributed": lambda: model}, "distributed", tmp_path, formats=["keras"], most_more=2)
