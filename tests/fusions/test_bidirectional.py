@@ -12,15 +12,19 @@ import tensorflow as tf
 import tf_keras
 
 from fuseconv.testing import check
+from tests.pairwise import pairwise
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import BI_LSTM, BI_RNN, LSTM, RNN
 
 TIME, IN, UNITS = 6, 3, 5
 SPEC = tf.TensorSpec([None, TIME, IN])
-SPECS = pytest.mark.parametrize(
-    "spec", [tf.TensorSpec([None, None, IN]), tf.TensorSpec([1, TIME, IN]), tf.TensorSpec([3, TIME, IN])]
-)
-KERAS = pytest.mark.parametrize("layers", [keras.layers, tf_keras.layers], ids=["keras3", "keras2"])
+SPECS = {
+    "dynamic": tf.TensorSpec([None, None, IN]),
+    "one": tf.TensorSpec([1, TIME, IN]),
+    "fixed": tf.TensorSpec([3, TIME, IN]),
+}
+LAYERS = {"keras3": keras.layers, "keras2": tf_keras.layers}
+KERAS = pytest.mark.parametrize("layers", LAYERS.values(), ids=LAYERS)
 KINDS = pytest.mark.parametrize(("kind", "op"), [("LSTM", BI_LSTM), ("SimpleRNN", BI_RNN)])
 
 
@@ -49,15 +53,14 @@ def _check_layer(layers: Any, kind: str, spec: tf.TensorSpec, mode: str | None, 
     assert converted.fused[0].startswith("bidirectional")
 
 
-@KERAS
-@SPECS
-@pytest.mark.parametrize(("kind", "sequences"), [("LSTM", True), ("LSTM", False), ("SimpleRNN", True)])
-def test_layers(layers: Any, kind: str, sequences: bool, spec: tf.TensorSpec) -> None:
-    _check_layer(layers, kind, spec, "concat", sequences)
+@pairwise(layers=LAYERS, kind=["LSTM", "SimpleRNN", "LSTM last"], spec=SPECS)
+def test_layers(layers: Any, kind: str, spec: tf.TensorSpec) -> None:
+    _check_layer(layers, kind.split()[0], spec, "concat", "last" not in kind)
 
 
-@pytest.mark.parametrize("mode", ["sum", "mul", "ave", None])
-@pytest.mark.parametrize("sequences", [True, False])
+@pytest.mark.parametrize(
+    ("mode", "sequences"), [("sum", True), ("mul", True), ("ave", True), (None, True), ("sum", False), (None, False)]
+)
 def test_merge_modes(mode: str | None, sequences: bool) -> None:
     _check_layer(keras.layers, "SimpleRNN" if mode == "mul" else "LSTM", SPEC, mode, sequences)
 
@@ -88,7 +91,7 @@ def test_stacked(kind: str, op: str) -> None:
     assert Counter(converted.ops)[op] == 3
 
 
-@SPECS
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 def test_time_major(spec: tf.TensorSpec) -> None:
     forward, backward = (
         tf_keras.layers.LSTM(UNITS, return_sequences=True, time_major=True, go_backwards=back) for back in (False, True)

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from fuseconv.testing import Converted, check, convert_function, implements
 from tests.annotated import annotated
+from tests.pairwise import pairwise
 
 NAME = "TFLite_Detection_PostProcess"
 ATTRS: dict[str, Any] = {
@@ -87,11 +88,10 @@ def draw(rng, shape, dtype):
     return drawn.astype(dtype)
 
 
-@pytest.mark.parametrize("use_regular_nms", [False, True])
-@pytest.mark.parametrize("background", [0, 1])
-@pytest.mark.parametrize(
-    "attrs",
-    [{}, {"max_detections": 20}, {"max_classes_per_detection": 2}, {"max_classes_per_detection": 5}],
+@pairwise(
+    use_regular_nms=[False, True],
+    background=[0, 1],
+    attrs=[{}, {"max_detections": 20}, {"max_classes_per_detection": 2}, {"max_classes_per_detection": 5}],
 )
 def test_parity(attrs, background, use_regular_nms):
     attrs = {**ATTRS, **attrs, "use_regular_nms": use_regular_nms}

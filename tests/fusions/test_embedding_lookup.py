@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from fuseconv.testing import check
 from tests.annotated import FORMS, annotated
+from tests.pairwise import pairwise
 
 TABLE = np.random.default_rng(0).standard_normal((11, 4)).astype(np.float32)
 
@@ -30,9 +31,11 @@ def test_the_forms_of_an_annotation(form):
     assert record.rule == "embedding_lookup" and "agrees" in record.why
 
 
-@pytest.mark.parametrize("name", ["embedding_lookup", "embedding_matmul"])
-@pytest.mark.parametrize("shape", [[], [None], [None, 3], [None, None, 2]])
-@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+@pairwise(
+    name=["embedding_lookup", "embedding_matmul"],
+    shape=[[], [None], [None, 3], [None, None, 2]],
+    dtype={"int32": tf.int32, "int64": tf.int64},
+)
 def test_ids_of_any_rank_and_type(name, shape, dtype):
     fn = annotated(by_matmul if name == "embedding_matmul" else by_gather, name)
     converted = check(lambda x: fn(TABLE, x), tf.TensorSpec(shape, dtype), inputs=ids)

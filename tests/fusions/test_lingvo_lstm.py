@@ -71,8 +71,7 @@ X = tf.TensorSpec([None, IN])
 STATES = tf.TensorSpec([None, 2]), tf.TensorSpec([None, UNITS])
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", [SIMPLE, "LSTMCellSimple"])
+@pytest.mark.parametrize(("form", "name"), [*((form, SIMPLE) for form in FORMS), (FORMS[0], "LSTMCellSimple")])
 def test_forms_and_names(form, name):
     w = weights(outputs=2)
     fn = cell(name, form)

@@ -10,6 +10,7 @@ import tensorflow as tf
 import tf_keras
 
 from fuseconv.testing import check
+from tests.pairwise import pairwise
 from tests.random_weights import randomize
 
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
@@ -22,9 +23,7 @@ def _layer(seed: int = 1, **options: Any) -> tf_keras.layers.LSTM:
     return layer
 
 
-@pytest.mark.parametrize("backwards", [False, True])
-@pytest.mark.parametrize("sequences", [False, True])
-@pytest.mark.parametrize("time", [7, 1, None])
+@pairwise(backwards=[False, True], sequences=[False, True], time=[7, 1, None])
 def test_batch_major(backwards: bool, sequences: bool, time: int | None) -> None:
     layer = _layer(go_backwards=backwards, return_sequences=sequences)
     converted = check(layer, tf.TensorSpec([None, time, 3]))

@@ -14,6 +14,7 @@ from tensorflow.python.ops import rnn as tf1_rnn
 from tf_keras.src.layers.rnn import legacy_cell_wrappers, legacy_cells
 
 from fuseconv.testing import check
+from tests.pairwise import pairwise
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import LSTM, RNN
 from tests.transforms.rnn.lstm_steps import BIAS, IN, KERNEL, RECURRENT, UNITS, loop, lstm, weight
@@ -30,9 +31,11 @@ def _layer(layers: Any, cells: list[str], **options: Any) -> Any:
     return layer
 
 
-@pytest.mark.parametrize("layers", [keras.layers, tf_keras.layers], ids=["keras3", "keras2"])
-@pytest.mark.parametrize("cells", [["LSTMCell"] * 2, ["LSTMCell", "SimpleRNNCell", "LSTMCell"]])
-@pytest.mark.parametrize("options", [{}, {"return_sequences": True, "return_state": True, "go_backwards": True}])
+@pairwise(
+    layers={"keras3": keras.layers, "keras2": tf_keras.layers},
+    cells={"two": ["LSTMCell"] * 2, "three": ["LSTMCell", "SimpleRNNCell", "LSTMCell"]},
+    options={"last": {}, "all": {"return_sequences": True, "return_state": True, "go_backwards": True}},
+)
 def test_keras(layers: Any, cells: list[str], options: dict[str, Any]) -> None:
     converted = check(_layer(layers, cells, **options), DYNAMIC)
     ops = Counter(converted.ops)

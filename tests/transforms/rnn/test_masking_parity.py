@@ -15,12 +15,15 @@ import tf_keras
 import fuseconv
 from fuseconv.testing import check
 from fuseconv.verify import verify
+from tests.pairwise import pairwise
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import CELL, LSTM, REVERSED, ZEROS
 from tests.transforms.rnn.masked import check_fused, draw
 
 TIME, IN, UNITS = 7, 3, 4
-KERAS = pytest.mark.parametrize("layers", [keras.layers, tf_keras.layers], ids=["keras3", "keras2"])
+LAYERS = {"keras3": keras.layers, "keras2": tf_keras.layers}
+KERAS = pytest.mark.parametrize("layers", LAYERS.values(), ids=LAYERS)
+KINDS = ["LSTM", "SimpleRNN"]
 # The numbers of steps that count, and the order in which they come first.
 COUNTED = ["CAST", "CUMSUM", "TOPK_V2", "GATHER"]
 OUTPUTS = ["PAD", "GATHER"]
@@ -53,23 +56,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN"])
-@pytest.mark.parametrize("name", OPTIONS)
-def test_a_mask_that_is_an_input(layer: str, name: str) -> None:
-    made = _built(getattr(keras.layers, layer)(UNITS, **OPTIONS[name]))
+@pairwise(layers=LAYERS, layer=KINDS, name=[*OPTIONS])
+def test_a_mask_that_is_an_input(layers: Any, layer: str, name: str) -> None:
+    made = _built(getattr(layers, layer)(UNITS, **OPTIONS[name]))
     check_fused(lambda x, mask: made(x, mask=mask), *_specs(None, TIME))
 
 
-@pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN"])
-@pytest.mark.parametrize("name", ["last", "sequences and state", "backwards", "zeros"])
-def test_a_mask_of_a_keras_2_layer(layer: str, name: str) -> None:
-    made = _built(getattr(tf_keras.layers, layer)(UNITS, **OPTIONS[name]))
-    check_fused(lambda x, mask: made(x, mask=mask), *_specs(None, TIME))
-
-
-@KERAS
-@pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN"])
-@pytest.mark.parametrize("name", ["last", "sequences backwards", "zeros"])
+@pairwise(layers=LAYERS, layer=KINDS, name=["last", "sequences backwards", "zeros"])
 def test_dynamic_time(layers: Any, layer: str, name: str) -> None:
     made = _built(getattr(layers, layer)(UNITS, **OPTIONS[name]))
     check_fused(lambda x, mask: made(x, mask=mask), *_specs())
@@ -100,9 +93,7 @@ def test_the_cell_state_is_kept_at_steps_that_do_not_count(layers: Any) -> None:
     )  # fmt: skip
 
 
-@KERAS
-@pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN"])
-@pytest.mark.parametrize("batch", [1, 5])
+@pairwise(layers=LAYERS, layer=KINDS, batch=[1, 5])
 def test_a_fixed_batch(layers: Any, layer: str, batch: int) -> None:
     made = _built(getattr(layers, layer)(UNITS, return_sequences=True, return_state=True))
     check_fused(lambda x, mask: made(x, mask=mask), *_specs(batch, TIME))
@@ -121,9 +112,7 @@ def test_an_initial_state_of_a_simple_rnn(layers: Any) -> None:
     check_fused(lambda x, m, h: made(x, mask=m, initial_state=h), *_specs(), tf.TensorSpec([None, UNITS]))
 
 
-@KERAS
-@pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN"])
-@pytest.mark.parametrize("sequences", [True, False])
+@pairwise(layers=LAYERS, layer=KINDS, sequences=[True, False])
 def test_both_directions(layers: Any, layer: str, sequences: bool) -> None:
     made = _built(layers.Bidirectional(getattr(layers, layer)(UNITS, return_sequences=sequences)))
     check_fused(lambda x, mask: made(x, mask=mask), *_specs(None, TIME), count=2)
@@ -158,9 +147,7 @@ def _ids(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> n
     return (rng.integers(1, 9, shape) * draw(rng, shape, np.dtype(bool))).astype(dtype)
 
 
-@KERAS
-@pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN"])
-@pytest.mark.parametrize("time", [TIME, None])
+@pairwise(layers=LAYERS, layer=KINDS, time=[TIME, None])
 def test_an_embedding_that_masks_zeros(layers: Any, layer: str, time: int | None) -> None:
     models = keras if layers is keras.layers else tf_keras
     embedding = layers.Embedding(9, IN, mask_zero=True)
@@ -207,12 +194,10 @@ def test_a_cell_in_an_rnn_of_time_major() -> None:
     check_fused(lambda x, mask: made(x, mask=mask), *_specs(TIME, None))
 
 
-@KERAS
-@pytest.mark.parametrize("options", [{}, {"return_sequences": True, "return_state": True, "go_backwards": True}])
-@pytest.mark.parametrize("zeros", [False, True])
-def test_cells_in_one_loop(layers: Any, options: dict[str, Any], zeros: bool) -> None:
+@pairwise(layers=LAYERS, name=["last", "sequences backwards"], zeros=[False, True])
+def test_cells_in_one_loop(layers: Any, name: str, zeros: bool) -> None:
     cells = [layers.LSTMCell(5), layers.SimpleRNNCell(3), layers.LSTMCell(UNITS)]
-    made = _built(layers.RNN(layers.StackedRNNCells(cells), zero_output_for_mask=zeros, **options))
+    made = _built(layers.RNN(layers.StackedRNNCells(cells), zero_output_for_mask=zeros, **OPTIONS[name]))
     check_fused(lambda x, mask: made(x, mask=mask), *_specs(None, TIME), count=3)
 
 

@@ -14,6 +14,7 @@ import tf_keras
 from ai_edge_litert.interpreter import Interpreter
 
 import fuseconv
+from tests.pairwise import pairwise
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import BI_LSTM, BI_RNN, LAST, LSTM, REVERSED, RNN
 
@@ -58,20 +59,18 @@ def _x(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((BATCH, TIME, IN)).astype(np.float32)
 
 
-@pytest.mark.parametrize("source", [_keras3, _keras2])
-@pytest.mark.parametrize(("layer", "op"), [("LSTM", LSTM), ("SimpleRNN", RNN)])
-@pytest.mark.parametrize(
-    ("options", "around"),
-    [
-        ({"return_sequences": True}, []),
-        ({}, LAST),
-        ({"return_sequences": True, "go_backwards": True}, REVERSED),
-        ({"return_sequences": True, "unroll": True}, []),
-    ],
-)
-def test_a_stateful_layer_is_one_op(
-    source: Callable, layer: str, op: str, options: dict[str, Any], around: list[str], tmp_path: Path
-) -> None:
+STATEFUL: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "sequences": ({"return_sequences": True}, []),
+    "last": ({}, LAST),
+    "backwards": ({"return_sequences": True, "go_backwards": True}, REVERSED),
+    "unrolled": ({"return_sequences": True, "unroll": True}, []),
+}
+
+
+@pairwise(source={"keras3": _keras3, "keras2": _keras2}, layer=["LSTM", "SimpleRNN"], name=[*STATEFUL])
+def test_a_stateful_layer_is_one_op(source: Callable, layer: str, name: str, tmp_path: Path) -> None:
+    op = LSTM if layer == "LSTM" else RNN
+    options, around = STATEFUL[name]
     model, path = source(layer, tmp_path, **options)
     conversion = fuseconv.convert(path)
     assert sorted(emitted.type for emitted in conversion.report.emitted) == sorted([op, *around])

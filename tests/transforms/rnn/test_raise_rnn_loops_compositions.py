@@ -15,6 +15,7 @@ import tensorflow as tf
 import tf_keras
 
 from fuseconv.testing import check
+from tests.pairwise import pairwise
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import LSTM, RNN
 
@@ -23,8 +24,7 @@ X, DYNAMIC = tf.TensorSpec([None, TIME, IN]), tf.TensorSpec([None, None, IN])
 FIXED, SHORT = tf.TensorSpec([2, TIME, IN]), tf.TensorSpec([2, 4, IN])
 LIBRARIES = {"keras3": keras, "keras2": tf_keras}
 OPS = {"LSTM": LSTM, "SimpleRNN": RNN}
-KINDS = pytest.mark.parametrize("kind", ["LSTM", "SimpleRNN", "GRU"])
-KERAS = pytest.mark.parametrize("library", LIBRARIES)
+KINDS = ["LSTM", "SimpleRNN", "GRU"]
 
 
 def _built(layer: Any, shape: tuple[int | None, ...] = (None, TIME, IN), seed: int = 1) -> Any:
@@ -45,26 +45,20 @@ def _assert_ops(function: Callable[..., Any], specs: list[tf.TensorSpec], kind: 
     assert not fused or (ops[OPS[kind]], ops[LSTM] + ops[RNN]) == (count, count)
 
 
-@KERAS
-@KINDS
-@pytest.mark.parametrize("specs", [[DYNAMIC, DYNAMIC], [FIXED, SHORT]], ids=["dynamic", "fixed"])
+@pairwise(library=[*LIBRARIES], kind=KINDS, specs={"dynamic": [DYNAMIC, DYNAMIC], "fixed": [FIXED, SHORT]})
 def test_an_encoder_hands_its_states_to_a_decoder(library: str, kind: str, specs: list[tf.TensorSpec]) -> None:
     encoder = _layer(library, kind, 1, return_state=True)
     decoder = _layer(library, kind, 2, return_sequences=True)
     _assert_ops(lambda x, y: decoder(y, initial_state=encoder(x)[1:]), specs, kind, 2, 0)
 
 
-@KERAS
-@KINDS
-@pytest.mark.parametrize("specs", [[DYNAMIC, DYNAMIC], [FIXED, SHORT]], ids=["dynamic", "fixed"])
+@pairwise(library=[*LIBRARIES], kind=KINDS, specs={"dynamic": [DYNAMIC, DYNAMIC], "fixed": [FIXED, SHORT]})
 def test_a_shared_layer(library: str, kind: str, specs: list[tf.TensorSpec]) -> None:
     layer = _layer(library, kind)
     _assert_ops(lambda x, y: layer(x) + layer(y), specs, kind, 2, 0)
 
 
-@KERAS
-@KINDS
-@pytest.mark.parametrize("spec", [DYNAMIC, FIXED], ids=["dynamic", "fixed"])
+@pairwise(library=[*LIBRARIES], kind=KINDS, spec={"dynamic": DYNAMIC, "fixed": FIXED})
 def test_a_residual_stack(library: str, kind: str, spec: tf.TensorSpec) -> None:
     layers = [
         _built(getattr(LIBRARIES[library].layers, kind)(IN, return_sequences=True), seed=seed) for seed in (1, 2)
@@ -78,9 +72,7 @@ def test_a_residual_stack(library: str, kind: str, spec: tf.TensorSpec) -> None:
     _assert_ops(run, [spec], kind, 2, 0)
 
 
-@KERAS
-@KINDS
-@pytest.mark.parametrize("spec", [X, FIXED], ids=["dynamic", "fixed"])
+@pairwise(library=[*LIBRARIES], kind=KINDS, spec={"dynamic": X, "fixed": FIXED})
 def test_in_a_loop(library: str, kind: str, spec: tf.TensorSpec) -> None:
     layer = _layer(library, kind)
 
@@ -93,9 +85,7 @@ def test_in_a_loop(library: str, kind: str, spec: tf.TensorSpec) -> None:
     _assert_ops(run, [spec], kind, 1, int(kind in OPS))
 
 
-@KERAS
-@KINDS
-@pytest.mark.parametrize("spec", [DYNAMIC, FIXED], ids=["dynamic", "fixed"])
+@pairwise(library=[*LIBRARIES], kind=KINDS, spec={"dynamic": DYNAMIC, "fixed": FIXED})
 def test_in_a_branch(library: str, kind: str, spec: tf.TensorSpec) -> None:
     layer = _layer(library, kind)
 
@@ -105,9 +95,7 @@ def test_in_a_branch(library: str, kind: str, spec: tf.TensorSpec) -> None:
     _assert_ops(run, [spec], kind, 2, 0)
 
 
-@KERAS
-@KINDS
-@pytest.mark.parametrize("batch", [None, 2])
+@pairwise(library=[*LIBRARIES], kind=KINDS, batch=[None, 2])
 def test_distributed_over_time(library: str, kind: str, batch: int | None) -> None:
     """Keras 2 folds the steps into the batch, Keras 3 runs one after the other."""
     made = LIBRARIES[library]
@@ -118,9 +106,15 @@ def test_distributed_over_time(library: str, kind: str, batch: int | None) -> No
     _assert_ops(lambda x: model(x), [spec], kind, 3 if library == "keras3" else 1, 0)
 
 
-@KERAS
-@pytest.mark.parametrize("options", [{}, {"return_sequences": True, "go_backwards": True}, {"return_state": True}])
-@pytest.mark.parametrize("shape", [(None, None), (None, 3), (2, 3)])
+@pairwise(
+    library=[*LIBRARIES],
+    options={
+        "last": {},
+        "backwards": {"return_sequences": True, "go_backwards": True},
+        "state": {"return_state": True},
+    },
+    shape={"dynamic": (None, None), "time": (None, 3), "fixed": (2, 3)},
+)
 def test_conv_lstm(library: str, options: dict[str, Any], shape: tuple[int | None, int | None]) -> None:
     layer = LIBRARIES[library].layers.ConvLSTM2D(2, 2, **options)
     spec = tf.TensorSpec([*shape, 4, 4, 2])

@@ -92,8 +92,9 @@ def test_a_gru_is_left_with_a_reason() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", [*CELLS, "stack"])
-@pytest.mark.parametrize("time", [7, None])
+@pytest.mark.parametrize(
+    ("name", "time"), [*((name, None) for name in [*CELLS, "stack"]), ("all at once", 7), ("BasicRNNCell", 7)]
+)
 def test_loops_of_enter_and_exit(name: str, time: int | None, tmp_path: Path) -> None:
     stack = lambda: cells.MultiRNNCell([cells.LSTMCell(UNITS), cells.LSTMCell(4)])  # noqa: E731
     cell, op = CELLS.get(name, (stack, LSTM))

@@ -1,0 +1,30 @@
+"""Each two values of two parameters come together, in fewer tests than all combinations are."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from tests.pairwise import pairwise, rows
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count"), [((2, 3), 6), ((2, 2, 2), 4), ((2, 3, 2), 6), ((3, 3, 3), 10), ((4, 1), 4)]
+)
+def test_each_pair_stands_in_a_row(sizes: tuple[int, ...], count: int) -> None:
+    chosen = rows(sizes)
+    for first, second in combinations(range(len(sizes)), 2):
+        assert {(row[first], row[second]) for row in chosen} == {
+            (a, b) for a in range(sizes[first]) for b in range(sizes[second])
+        }
+    assert len(chosen) == len(set(chosen)) == count
+
+
+def test_values_have_their_names() -> None:
+    mark = pairwise(a={"one": 1, "two": 2}, b=("x", "y")).mark
+    names, cases = mark.args
+    assert names == ["a", "b"]
+    assert [(case.id, case.values) for case in cases] == [
+        ("one-x", (1, "x")), ("one-y", (1, "y")), ("two-x", (2, "x")), ("two-y", (2, "y")),
+    ]  # fmt: skip
