@@ -416,13 +416,6 @@ def test_an_unsupported_op_without_a_report(monkeypatch: pytest.MonkeyPatch) -> 
     assert json.loads(run("inspect", "x", "--json").stdout)["model"] == "model"
 
 
-def test_no_chatter_of_the_runtimes(model: Path, file: Path) -> None:
-    command = (sys.executable, "-c", "from fuseconv.cli import main; main()", "verify", model, file)
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "\x1b" not in done.stdout
-
-
 class TestQuantize:
     def test_a_file_is_quantized_and_verified(self, file: Path, tmp_path: Path) -> None:
         samples, out = tmp_path / "samples.npz", tmp_path / "out.tflite"

@@ -12,11 +12,14 @@ TESTDATA = Path(__file__).parents[1] / "testdata"
 COMMAND = (sys.executable, "-c", "from fuseconv.cli import main; main()")
 
 
-def test_no_warnings_of_tensorflow(tmp_path: Path) -> None:
-    out = str(tmp_path / "tf1.tflite")
-    command = (*COMMAND, "convert", str(TESTDATA / "tf1"), "-o", out, "--verify", "-q")
-    done = subprocess.run(command, capture_output=True, text=True)
+def test_no_chatter_of_tensorflow_and_the_runtimes(tmp_path: Path) -> None:
+    """Of two commands in one process, which imports TensorFlow."""
+    model, out = str(TESTDATA / "tf1"), str(tmp_path / "tf1.tflite")
+    commands = ["convert", model, "-o", out, "--verify", "-q"], ["verify", model, out]
+    code = f"from fuseconv.cli import main\nfor args in {commands}: main(args, standalone_mode=False)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout and "\x1b" not in done.stdout
 
 
 @pytest.mark.parametrize("json", [[], ["--json"]])

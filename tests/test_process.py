@@ -21,7 +21,8 @@ MODEL = TESTDATA / "two_signatures"
 MAIN = "from fuseconv.cli import main; main()"
 TIMEOUT = 120
 # What gives the file another name for the time being.
-OPTIONS = pytest.mark.parametrize("options", ["", "--verify", "--report report.json"])
+OPTIONS = ["", "--verify", "--report report.json"]
+SHELLS = ["2>&-", "2>&- >&-", "<&- >&- 2>&-", "2>/dev/full", "2>&1 >/dev/null | true; exit ${PIPESTATUS[0]}"]
 # Sends itself the signals while the file is written; the second comes while the first is still being cleaned up after.
 STOPPED = """
 import fuseconv.api, os, sys
@@ -62,8 +63,10 @@ def _given(options: str, folder: Path) -> list[str]:
 
 
 class TestSignals:
-    @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-    @OPTIONS
+    @pytest.mark.parametrize(
+        ("name", "code", "options"),
+        [*(("SIGINT", 130, options) for options in OPTIONS), ("SIGTERM", 143, ""), ("SIGHUP", 129, "--verify")],
+    )
     def test_nothing_is_left(self, name: str, code: int, options: str, tmp_path: Path) -> None:
         out = tmp_path / "out.tflite"
         out.write_bytes(b"precious")
@@ -112,14 +115,12 @@ class TestSignals:
 
 class TestStreams:
     @pytest.mark.parametrize(
-        "shell",
-        ["2>&-", "2>&- >&-", "<&- >&- 2>&-", "2>/dev/full", "2>&1 >/dev/null | true; exit ${PIPESTATUS[0]}"],
-    )
-    @pytest.mark.parametrize(
-        ("args", "code"), [(["inspect", "nothing"], 2), (["inspect", "nothing", "--json"], 2), (["inspect", "--no"], 2)]
-    )
-    def test_an_exit_code_survives_standard_error(self, shell: str, args: list[str], code: int) -> None:
-        assert run(*args, shell=shell).returncode == code
+        ("shell", "args"),
+        [*((shell, ["inspect", "nothing"]) for shell in SHELLS),
+         ("2>&-", ["inspect", "nothing", "--json"]), ("2>/dev/full", ["inspect", "--no"])],
+    )  # fmt: skip
+    def test_an_exit_code_survives_standard_error(self, shell: str, args: list[str]) -> None:
+        assert run(*args, shell=shell).returncode == 2
 
     @pytest.mark.parametrize("args", [["--help"], ["--version"], ["fusions", "--json"], ["ops", "Conv*"]])
     def test_a_reader_that_has_left(self, args: list[str]) -> None:
@@ -149,7 +150,7 @@ class TestStreams:
 
 
 class TestFiles:
-    @OPTIONS
+    @pytest.mark.parametrize("options", OPTIONS)
     def test_a_full_disk(self, options: str, tmp_path: Path) -> None:
         done = run("convert", MODEL, "-o", tmp_path / "out.tflite", *_given(options, tmp_path), limit=500)
         assert done.returncode == 2 and not done.stdout
