@@ -75,16 +75,15 @@ STATES = tf.TensorSpec([None, 2]), tf.TensorSpec([None, UNITS])
 def test_forms_and_names(form, name):
     w = weights(outputs=2)
     fn = cell(name, form)
-    converted = check(lambda x: fn(x, w["wm"], w["b"], w["projection"]), X)
+    converted = check(lambda x: fn(x, w["wm"], w["b"], w["projection"]), X, static=form == FORMS[0])
     assert converted.fused == ["lingvo_lstm"] and converted.ops.count("LSTM") == 1
 
 
 @pytest.mark.parametrize(
-    "name",
-    [NORMALIZED, NORMALIZED.removeprefix("lingvo."), "lingvo.LayerNormalizedLstmCellSimple",
-     "LayerNormalizedLstmCellSimple"],
+    ("name", "gates"),
+    [(NORMALIZED, 3), (NORMALIZED, 4), (NORMALIZED.removeprefix("lingvo."), 4),
+     ("lingvo.LayerNormalizedLstmCellSimple", 4), ("LayerNormalizedLstmCellSimple", 3)],
 )  # fmt: skip
-@pytest.mark.parametrize("gates", [3, 4])
 def test_layer_normalization(name, gates):
     w = weights(gates, outputs=2)
     fn = cell(name, normalized=True)
@@ -144,7 +143,9 @@ def test_steps_in_a_row():
 def test_attributes(attrs, options):
     w = weights(outputs=2)
     fn = cell(implements(SIMPLE, **attrs), **options)
-    converted = check(lambda x, m, c: fn(x, w["wm"], w["b"], w["projection"], m, c), X, *STATES, inputs=wide)
+    converted = check(
+        lambda x, m, c: fn(x, w["wm"], w["b"], w["projection"], m, c), X, *STATES, inputs=wide, static=False
+    )
     assert converted.fused == ["lingvo_lstm"]
 
 
