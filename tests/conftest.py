@@ -65,15 +65,18 @@ def _keras_2_without_gradients() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _fast_tests_import_nothing_slow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _fast_tests_import_nothing_slow(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fails a fast test that imports TensorFlow or the like by way of the converter."""
-    if request.node.get_closest_marker("fast"):
-        real = builtins.__import__
+    if not request.node.get_closest_marker("fast"):
+        yield
+        return
+    real = builtins.__import__
 
-        def guarded(name: str, *args: Any, **kwargs: Any) -> Any:
-            if name.partition(".")[0] in TENSORFLOW:
-                raise AssertionError(f"a fast test imports {name}: import it in the test's file, if it needs it")
-            return real(name, *args, **kwargs)
+    def guarded(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.partition(".")[0] in TENSORFLOW:
+            raise AssertionError(f"a fast test imports {name}: import it in the test's file, if it needs it")
+        return real(name, *args, **kwargs)
 
-        monkeypatch.setattr(builtins, "__import__", guarded)
-    yield
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(builtins, "__import__", guarded)
+        yield

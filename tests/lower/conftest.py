@@ -37,7 +37,7 @@ def collected(pytestconfig: pytest.Config) -> set[str]:
 
 
 @pytest.fixture(autouse=True)
-def _rules_of_the_table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _rules_of_the_table(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fails a test in which no rule lowered what the table says."""
     claimed = CLAIMED.get(row(request.node))
     if not claimed:
@@ -54,6 +54,7 @@ def _rules_of_the_table(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
             elif record.rule == "forward":  # what hands its operand on is gone before rules are asked
                 seen.update(report.sources.get(name, "") for name in record.sources)
 
-    monkeypatch.setattr(Report, "finish", watched)
-    yield
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Report, "finish", watched)
+        yield
     assert claimed <= seen, f"rows.txt says that this test lowers {sorted(claimed - seen)}"
