@@ -1,4 +1,4 @@
-"""Parameters of a test of which each two values come together in some run, instead of all with all."""
+"""Parameters of tests of which not all values come together: each two of them do, or each one comes in turn."""
 
 from __future__ import annotations
 
@@ -11,14 +11,30 @@ import pytest
 Row = tuple[int, ...]
 
 
-def pairwise(**values: Sequence[Any] | Mapping[str, Any]) -> pytest.MarkDecorator:
+Values = Sequence[Any] | Mapping[str, Any]
+
+
+def pairwise(**values: Values) -> pytest.MarkDecorator:
     """Parametrize a test: names -> values, or values by the names that they have in the test's.
 
     What three values only show together needs a test of its own. Two parameters alone get all of their combinations.
     """
+    return _parametrize(values, rows([len(of) for of in values.values()]))
+
+
+def in_turn(**values: Values) -> pytest.MarkDecorator:
+    """Parametrize a test as `pairwise` does, each value with the first ones of the other parameters: for parameters
+    that have nothing to do with one another, as an axis and a type of elements."""
+    first = [0] * len(values)
+    every = {(*first[:place], index, *first[place + 1 :])
+             for place, of in enumerate(values.values()) for index in range(len(of))}  # fmt: skip
+    return _parametrize(values, sorted(every))
+
+
+def _parametrize(values: Mapping[str, Values], chosen: Sequence[Row]) -> pytest.MarkDecorator:
     named = [[*of.items()] if isinstance(of, Mapping) else [(str(value), value) for value in of]
              for of in values.values()]  # fmt: skip
-    cases = [[of[index] for of, index in zip(named, row)] for row in rows([len(of) for of in named])]
+    cases = [[of[index] for of, index in zip(named, row)] for row in chosen]
     parameters = [pytest.param(*(value for _, value in case), id="-".join(name for name, _ in case)) for case in cases]
     return pytest.mark.parametrize([*values], parameters)
 

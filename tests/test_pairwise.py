@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from tests.pairwise import pairwise, rows
+from tests.pairwise import in_turn, pairwise, rows
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,8 @@ def test_values_have_their_names() -> None:
     assert [(case.id, case.values) for case in cases] == [
         ("one-x", (1, "x")), ("one-y", (1, "y")), ("two-x", (2, "x")), ("two-y", (2, "y")),
     ]  # fmt: skip
+
+
+def test_values_in_turn() -> None:
+    _, cases = in_turn(a=[1, 2, 3], b="xy", c="z").mark.args
+    assert [case.values for case in cases] == [(1, "x", "z"), (1, "y", "z"), (2, "x", "z"), (3, "x", "z")]

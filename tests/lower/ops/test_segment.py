@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check
+from tests.pairwise import pairwise
 
 UNSORTED = [
     tf.math.unsorted_segment_sum, tf.math.unsorted_segment_prod, tf.math.unsorted_segment_max,
@@ -19,9 +20,11 @@ def rows(dtype):
     return np.random.default_rng(0).integers(1, 9, (5, 3)).astype(dtype.as_numpy_dtype)
 
 
-@pytest.mark.parametrize("op", UNSORTED, ids=lambda op: op.__name__)
-@pytest.mark.parametrize("dtype", [tf.float32, tf.int32], ids=lambda t: t.name)
-@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)
+@pairwise(
+    index_type={"int32": tf.int32, "int64": tf.int64},
+    dtype={"float32": tf.float32, "int32": tf.int32},
+    op={op.__name__: op for op in UNSORTED},
+)
 def test_unsorted(op, dtype, index_type):
     ids = np.array([3, 0, -1, 3, 1], index_type.as_numpy_dtype)
     specs = tf.TensorSpec([None, 3], dtype), tf.TensorSpec([None], index_type)

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check
+from tests.pairwise import in_turn
 
 raw = tf.raw_ops
 TYPES = [
@@ -17,11 +18,11 @@ def spec(*shape, dtype=tf.float32):
     return tf.TensorSpec(shape, dtype)
 
 
+NAMED = {dtype.name: dtype for dtype in TYPES}
 each_type = pytest.mark.parametrize("dtype", TYPES, ids=lambda t: t.name)
 
 
-@each_type
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@in_turn(axis=[0, 1, -1], dtype=NAMED)
 def test_concat(axis, dtype):
     check(lambda x, y: tf.concat([x, y, x], axis), spec(None, 3, dtype=dtype), spec(None, 3, dtype=dtype))
 
@@ -31,8 +32,7 @@ def test_concat_of_empty_and_of_old():
     check(lambda x: raw.Concat(concat_dim=1, values=[x, x]), spec(None, 3), ops=["CONCATENATION"])
 
 
-@each_type
-@pytest.mark.parametrize("axis", [1, -1])
+@in_turn(axis=[1, -1], dtype=NAMED)
 def test_split(axis, dtype):
     check(lambda x: tf.split(x, 2, axis), spec(None, 4, 6, dtype=dtype))
     check(lambda x: tf.split(x, [1, -1], axis), spec(None, 4, 6, dtype=dtype))
@@ -44,14 +44,12 @@ def test_split_into_equal_sizes_is_split():
     check(lambda x: tf.split(x, [3, 1], 0), spec(4, 2), ops=["SPLIT_V"])
 
 
-@each_type
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@in_turn(axis=[0, 1, -1], dtype=NAMED)
 def test_stack(axis, dtype):
     check(lambda x, y: tf.stack([x, y], axis), spec(None, 3, dtype=dtype), spec(None, 3, dtype=dtype))
 
 
-@each_type
-@pytest.mark.parametrize("axis", [1, -1])
+@in_turn(axis=[1, -1], dtype=NAMED)
 def test_unstack(axis, dtype):
     check(lambda x: tf.unstack(x, axis=axis), spec(None, 3, 2, dtype=dtype))
 
@@ -109,8 +107,7 @@ def test_amounts_at_run_time(index_type):
         check(op, spec(2, 3), tf.TensorSpec(amounts.shape, index_type), inputs=[x, amounts])
 
 
-@each_type
-@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+@in_turn(mode=["REFLECT", "SYMMETRIC"], dtype=NAMED)
 def test_mirror_pad(mode, dtype):
     check(lambda x: tf.pad(x, [[0, 0], [1, 2]], mode), spec(None, 4, dtype=dtype))
 
@@ -121,8 +118,7 @@ def test_tile(dtype):
     check(lambda x: tf.tile(x, [1, 1]) + x, spec(None, 3), ops=["ADD"])
 
 
-@each_type
-@pytest.mark.parametrize("axis", [[0], [1, 2], [0, -1]])
+@in_turn(axis=[[0], [1, 2], [0, -1]], dtype=NAMED)
 def test_reverse(axis, dtype):
     check(lambda x: tf.reverse(x, axis), spec(None, 3, 2, dtype=dtype))
 

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check, check_refused
+from tests.pairwise import in_turn
 
 raw = tf.raw_ops
 TYPES = [
@@ -61,8 +62,7 @@ def test_gather_nd(index_type):
     check(lambda x, i: tf.gather_nd(x, i, 1), spec(None, 3, 4), spec(None, 2, dtype=index_type), inputs=below_two)
 
 
-@pytest.mark.parametrize("dtype", NUMBERS, ids=lambda t: t.name)
-@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)
+@in_turn(index_type={"int32": tf.int32, "int64": tf.int64}, dtype={dtype.name: dtype for dtype in NUMBERS})
 def test_scatter_nd(dtype, index_type):
     indices = np.array([[1], [0], [1]], index_type.as_numpy_dtype)
     check(lambda x: tf.scatter_nd(indices, x, np.array([4, 2], indices.dtype)), spec(3, 2, dtype=dtype))
@@ -129,9 +129,11 @@ def test_scatter_of_nothing():
     check(lambda x: tf.tensor_scatter_nd_update(x, tf.zeros([0, 1], tf.int32), x[:0]), spec(None, 3))
 
 
-@pytest.mark.parametrize("dtype", [tf.float32, tf.float16, tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.bool],
-                         ids=lambda t: t.name)  # fmt: skip
-@pytest.mark.parametrize("axis", [-1, 0, 1])
+@in_turn(
+    axis=[0, -1, 1],
+    dtype={dtype.name: dtype for dtype in (tf.float32, tf.float16, tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64)}
+    | {"bool": tf.bool},
+)
 def test_one_hot(dtype, axis):
     on, off = (True, False) if dtype is tf.bool else (1, 0)
     check(lambda i: tf.one_hot(i, 4, on, off, axis, dtype), spec(None, 3, dtype=tf.int32))
@@ -156,8 +158,7 @@ def test_unique_strings():
     check(lambda x: list(tf.unique_with_counts(x, tf.int64)), spec(6, dtype=tf.string), inputs=[x])
 
 
-@pytest.mark.parametrize("dtype", [*NUMBERS, tf.bool], ids=lambda t: t.name)
-@pytest.mark.parametrize("index_type", [tf.int32, tf.int64], ids=lambda t: t.name)
+@in_turn(index_type={"int32": tf.int32, "int64": tf.int64}, dtype={dtype.name: dtype for dtype in (*NUMBERS, tf.bool)})
 def test_sparse_to_dense(dtype, index_type):
     indices = np.array([[0, 2], [1, 0]], index_type.as_numpy_dtype)
     shape = np.array([3, 4], index_type.as_numpy_dtype)

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check, check_refused
+from tests.pairwise import pairwise
 
 TYPES = [tf.float32, tf.float16, tf.int8, tf.uint8, tf.int16, tf.int32, tf.int64, tf.bool]
 ALIGNS = ["RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"]
@@ -22,10 +23,9 @@ def test_main_diagonal_of_each_type(dtype):
     check(lambda x: tf.linalg.band_part(x, 1, 0), spec(None, 3, 4, dtype=dtype))
 
 
-@pytest.mark.parametrize("align", ALIGNS)
-@pytest.mark.parametrize("k", [(-2, 1), (1, 2), (-1, -1), (0, 2)])
-@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (3, 5), (5, 3)])
-def test_diagonals(k, rows, columns, align):
+@pairwise(k=[(-2, 1), (1, 2), (-1, -1), (0, 2)], align=ALIGNS, size=[(4, 4), (3, 5), (5, 3)])
+def test_diagonals(k, align, size):
+    rows, columns = size
     longest = min(rows + min(k[1], 0), columns - max(k[0], 0))
     table = (k[1] - k[0] + 1, longest) if k[0] != k[1] else (longest,)
     diagonals = spec(None, *table)

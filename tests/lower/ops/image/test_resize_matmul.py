@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check, check_refused
+from tests.pairwise import pairwise
 
 raw = tf.raw_ops
 SIZES = [(5, 9), (12, 4), (7, 6), (1, 1), (20, 13)]
@@ -25,9 +26,11 @@ def test_area(size, align_corners):
     check(lambda x: raw.ResizeArea(images=x, size=size, align_corners=align_corners), spec(None, 7, 6, 2))
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("antialias", [False, True])
-@pytest.mark.parametrize("method", ["lanczos3", "lanczos5", "gaussian", "mitchellcubic", "bicubic", "bilinear", "area"])
+@pairwise(
+    method=["lanczos3", "lanczos5", "gaussian", "mitchellcubic", "bicubic", "bilinear", "area"],
+    size=SIZES,
+    antialias=[False, True],
+)
 def test_image_resize(method, size, antialias):
     check(lambda x: tf.image.resize(x, size, method, antialias=antialias), spec(None, 7, 6, 2), batches=(2,))
 

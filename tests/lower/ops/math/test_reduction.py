@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check, check_refused
+from tests.pairwise import pairwise
 
 raw = tf.raw_ops
 NUMBERS = [tf.float32, tf.float16, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64]
@@ -113,9 +114,7 @@ def test_types_of_scans(op, dtype):
     check(lambda x: op(x, 1), spec(None, 4, dtype=dtype))
 
 
-@pytest.mark.parametrize("exclusive", [False, True])
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("op", [tf.math.cumprod, tf.math.cumulative_logsumexp])
+@pairwise(op=[tf.math.cumprod, tf.math.cumulative_logsumexp], exclusive=[False, True], reverse=[False, True])
 def test_scans_along_an_unknown_size(op, exclusive, reverse):
     sizes = (0, 1, 2, 7)
     assert "WHILE" in check(lambda x: op(x, 0, exclusive, reverse), spec(None, 3), batches=sizes).ops
