@@ -14,9 +14,11 @@ from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.calibrate import Calibration
+from fuseconv.quantize.grids import grid_scales
 from fuseconv.quantize.samples import FORMS
 from fuseconv.report.records import Report
 from fuseconv.tfl.integer import INT8, INT16, Kernels
+from fuseconv.tfl.linear import LAYOUTS
 
 KIND = "tfl.FAKE_QUANT"
 _KERNELS = {"int8": INT8, "int16x8": INT16}
@@ -83,6 +85,16 @@ def fixed_range(op: Op, kernels: Kernels) -> Range | None:
     # Kernels of int16 have their zero in the middle.
     largest = 32767 * steps.step
     return Range(-largest, largest, fixed=True) if round(steps.least / steps.step) in (-32767, -32768) else None
+
+
+def keeps_weights(op: Op) -> bool:
+    """Return whether int8 holds the weights of an op as they are; if it has none, too."""
+    layout = LAYOUTS.get(op.type)
+    weights = op.operands[layout.weights] if layout is not None else None
+    if layout is None or weights is None or weights.data is None or weights.dtype is not types.FLOAT32:
+        return True
+    others = tuple(axis for axis in range(weights.data.ndim) if axis != layout.outputs)
+    return not np.any(np.isnan(grid_scales(weights.data, layout.outputs)) & weights.data.any(others))
 
 
 class _Ranges:

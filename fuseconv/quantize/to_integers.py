@@ -12,6 +12,7 @@ from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.calibrate import Calibration
+from fuseconv.quantize.fake_quant import keeps_weights
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -78,6 +79,11 @@ def _warn_of_missing(report: Report, recipe: Recipe, calibration: Calibration) -
     if calibration.samples is None and count:
         ops = "1 op stays" if count == 1 else f"{count} ops stay"
         report.warnings.append(f"{ops} float as no FakeQuant tells their ranges; --calibration-data would")
+    rounded = [op for op in recipe.integer if calibration.samples is None and not keeps_weights(op)]
+    if rounded:
+        first = max(rounded[0].sources, default=rounded[0].name)
+        count = "1 op lie" if len(rounded) == 1 else f"{len(rounded)} ops lie"
+        report.warnings.append(f"weights of {count} on no grid of int8 and are rounded to one: {first}")
 
 
 def _warn(report: Report, recipe: Recipe, quantize: str) -> None:

@@ -8,10 +8,13 @@ import pytest
 
 import fuseconv
 from fuseconv.errors import InputError
+from fuseconv.pass_manager import Context, PassManager
 from fuseconv.quantize.affine import Range, parameters
 from fuseconv.quantize.calibrate import Calibration
-from tests.check_pass import check_pass
+from fuseconv.quantize.selection import Selection
+from tests.check_pass import PASSES, check_pass
 from tests.frozen import FLOAT, Frozen
+from tests.tf.text_cases import module_of
 
 _OFTEN = '{"min": -64.0, "max": 63.5, "num_bits": 8}'  # steps of 0.5
 
@@ -122,6 +125,30 @@ def test_what_no_range_is_told_of_is_counted() -> None:
     whys = {item.op: item.why for item in context.report.quantized}
     assert whys["EXP"] == "no range of b is known"
     assert context.report.warnings == ["1 op stays float as no FakeQuant tells their ranges; --calibration-data would"]
+
+
+def test_weights_that_are_rounded_are_counted() -> None:
+    text = f"""
+    main {{
+      input %x: float32[n,2]
+      %a: float32[n,2] = tfl.FAKE_QUANT(%x) {_OFTEN}
+      %b: float32[n,2] = tfl.FULLY_CONNECTED(%a, float32[2,2] [WEIGHTS], float32[2] [1, 2])
+      %c: float32[n,2] = tfl.FAKE_QUANT(%b) {_OFTEN}
+      return %c
+    }}
+    """
+    for weights, count in (("127, 2, 0, 0", 0), ("127, 2.5, 50, 0.333", 1)):
+        context = _passed(text.replace("WEIGHTS", weights))
+        assert len(context.report.warnings) == count
+    assert context.report.warnings[0].startswith("weights of 1 op lie on no grid of int8 and are rounded")
+
+
+def _passed(text: str) -> Context:
+    module, report = module_of(text)
+    options = {"quantize": "int8", "calibration": Calibration(), "selection": Selection()}
+    context = Context(module, report, options)
+    PassManager(context).run((PASSES["read-fake-quant"], PASSES["to-integers"]))
+    return context
 
 
 def test_neither_ranges_nor_samples(tmp_path: Path) -> None:
