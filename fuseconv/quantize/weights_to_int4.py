@@ -22,6 +22,7 @@ _LARGEST = LARGEST[types.INT4]
 _PARTS = np.linspace(0.6, 1.0, 17, dtype=np.float32)
 # Scales of blocks are float16, and XNNPACK takes no subnormal ones.
 _LEAST_SCALE = float(np.finfo(np.float16).tiny)
+_SLOW = "blocks of 4 bits are fast with XNNPACK only: others take a hundred times as long; leave out --block-size"
 
 
 @module_pass("weights-to-int4", requires=(TFL_ONLY,))
@@ -44,6 +45,8 @@ def weights_to_int4(module: Module, report: Report, selection: Selection, block_
             narrow = made[weights]
             if narrow is not None:
                 _replace(op, narrow, out, report)
+                if narrow.quantization.blocks is not None and _SLOW not in report.warnings:  # type: ignore[union-attr]
+                    report.warnings.append(_SLOW)
         graph.ops = out
 
 

@@ -20,6 +20,7 @@ LEAST_ELEMENTS = 1024
 # XNNPACK has no hybrid kernel for these. Behind DEQUANTIZE it unpacks their weights once and computes in floats: faster
 # than LiteRT's own hybrid kernel does, and more exact.
 _UNPACKED = ("DEPTHWISE_CONV_2D",)
+_SLOW = "fused recurrent layers with weights of 8 bits are slow on a CPU: --rnn auto is several times faster"
 
 
 @module_pass("weights-to-int8", requires=(TFL_ONLY,))
@@ -45,6 +46,8 @@ def weights_to_int8(module: Module, report: Report, selection: Selection) -> Non
                 report.quantize(op, value.name, *(("float32", size, size, why) if why else ("int8", size, size // 4)))
             if not why:
                 uses.narrow(op, out, moving)
+                if op.type.endswith(("_LSTM", "_RNN")) and _SLOW not in report.warnings:
+                    report.warnings.append(_SLOW)
         graph.ops = out
 
 

@@ -10,7 +10,9 @@ import pytest
 import fuseconv.quantize.weights_to_int4 as module
 from fuseconv import convert
 from fuseconv.errors import InputError
+from fuseconv.quantize.selection import Selection
 from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +48,21 @@ def test_what_has_no_kernel_stays() -> None:
       return %b, %c
     }
     """, block_size=None)
+
+
+def test_blocks_have_an_op_for_the_activation_and_a_warning() -> None:
+    attrs = {"fused_activation_function": "RELU"}
+    built, report = module_of(f"""
+    main {{
+      input %x: float32[n,32]
+      %y: float32[n,1] = tfl.FULLY_CONNECTED(%x, float32[1,32] {[*range(32)]}, _) {attrs}
+      return %y
+    }}
+    """)
+    module.weights_to_int4(built, report, Selection(), 32)
+    product, relu = built.signatures[0].graph.ops
+    assert product.attrs["fused_activation_function"] == "NONE" and relu.type == "RELU"
+    assert "leave out --block-size" in report.warnings[0]
 
 
 def test_scales_that_clip_are_better_than_ones_that_hold_all() -> None:
