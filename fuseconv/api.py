@@ -215,8 +215,8 @@ def convert(
     which clears them in reset_all_variables only. trust_model: load code that a Keras file names. keras_loader: "data"
     reads a Keras file without Keras, "keras" has Keras load it, "auto" does so where a layer is not known.
     follow_links: read files of a SavedModel that are links out of its directory. allow_custom_ops: write every op that
-    has no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it knows. downcast_float64:
-    compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes
+    has no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it knows.
+    downcast_float64: compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes
     them so beside floats, "int4" those of dense layers in 4, with a scale for each `block_size` inputs (32, 64 or 128;
     None: one a row); "int8" computes in integers of 8 bits and "int16x8" in such of 16 with weights of 8, over
     ranges that are measured on `calibration_data`: a file or directory (`quantize/samples.py`), or dicts of an

@@ -171,7 +171,7 @@ def bidirectional(
         backward = k.inner("backward_layer", kind, turned)
     else:
         backward = k.inner("backward_layer", class_of(backward_layer), config_of(backward_layer))
-    if kind not in ("LSTM", "GRU", "SimpleRNN", "RNN") or backward.class_name not in ("LSTM", "GRU", "SimpleRNN", "RNN"):
+    if not {kind, backward.class_name} <= {"LSTM", "GRU", "SimpleRNN", "RNN"}:
         k.refuse(f"its layer {kind} is not read as data")
     if initial_state is not None or k.option("initial_state") is not None:
         k.refuse("it is called with initial states")
