@@ -32,7 +32,7 @@ def in_turn(**values: Values) -> pytest.MarkDecorator:
 
 
 def _parametrize(values: Mapping[str, Values], chosen: Sequence[Row]) -> pytest.MarkDecorator:
-    named = [[*of.items()] if isinstance(of, Mapping) else [(str(value), value) for value in of]
+    named = [[*of.items()] if isinstance(of, Mapping) else [(getattr(value, "__name__", str(value)), value) for value in of]
              for of in values.values()]  # fmt: skip
     cases = [[of[index] for of, index in zip(named, row)] for row in chosen]
     parameters = [pytest.param(*(value for _, value in case), id="-".join(name for name, _ in case)) for case in cases]
