@@ -14,6 +14,7 @@ import tf_keras
 from ai_edge_litert.interpreter import Interpreter
 
 import fuseconv
+from fuseconv.testing import Converted, convert_function
 from tests.pairwise import pairwise
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import BI_LSTM, BI_RNN, LAST, LSTM, REVERSED, RNN
@@ -21,24 +22,22 @@ from tests.transforms.rnn.expected import BI_LSTM, BI_RNN, LAST, LSTM, REVERSED,
 BATCH, TIME, IN, UNITS = 2, 4, 3, 5
 
 
-def _keras3(layer: str, tmp_path: Path, **options: Any) -> tuple[Any, Path]:
-    """A stateful model and the directory that it is saved in."""
+def _keras3(layer: str, **options: Any) -> tuple[Any, Converted]:
+    """A stateful model, and what it becomes."""
     x = keras.Input(batch_shape=(BATCH, TIME, IN))
     made = getattr(keras.layers, layer)(UNITS, stateful=True, **options)
     model = keras.Model(x, made(x))
     randomize(model, 3)
     made.reset_states()
-    model.export(str(tmp_path / "model"), verbose=False)
-    return model, tmp_path / "model"
+    return model, convert_function(lambda x: model(x), tf.TensorSpec([BATCH, TIME, IN]))
 
 
-def _keras2(layer: str, tmp_path: Path, **options: Any) -> tuple[Any, Path]:
+def _keras2(layer: str, **options: Any) -> tuple[Any, Converted]:
     x = tf_keras.Input(batch_shape=(BATCH, TIME, IN))
     model = tf_keras.Model(x, getattr(tf_keras.layers, layer)(UNITS, stateful=True, **options)(x))
     randomize(model, 3)
     model.reset_states()
-    tf.saved_model.save(model, str(tmp_path / "model"))
-    return model, tmp_path / "model"
+    return model, convert_function(lambda x: model(x), tf.TensorSpec([BATCH, TIME, IN]))
 
 
 def _runner(data: bytes) -> tuple[Interpreter, Callable[[np.ndarray], list[np.ndarray]]]:
@@ -68,14 +67,12 @@ STATEFUL: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pairwise(source={"keras3": _keras3, "keras2": _keras2}, layer=["LSTM", "SimpleRNN"], name=[*STATEFUL])
-def test_a_stateful_layer_is_one_op(source: Callable, layer: str, name: str, tmp_path: Path) -> None:
+def test_a_stateful_layer_is_one_op(source: Callable, layer: str, name: str) -> None:
     op = LSTM if layer == "LSTM" else RNN
     options, around = STATEFUL[name]
-    model, path = source(layer, tmp_path, **options)
-    conversion = fuseconv.convert(path)
-    assert sorted(emitted.type for emitted in conversion.report.emitted) == sorted([op, *around])
-    assert conversion.data is not None
-    interpreter, run = _runner(conversion.data)
+    model, converted = source(layer, **options)
+    assert sorted(converted.ops) == sorted([op, *around])
+    interpreter, run = _runner(converted.data)
     for start in (0, 10):
         if source is _keras3:
             model.layers[-1].reset_states()
@@ -87,11 +84,9 @@ def test_a_stateful_layer_is_one_op(source: Callable, layer: str, name: str, tmp
 
 
 @pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN", "GRU"])
-def test_stateful_layers_that_return_their_states(layer: str, tmp_path: Path) -> None:
-    model, path = _keras3(layer, tmp_path, return_sequences=True, return_state=True)
-    conversion = fuseconv.convert(path)
-    assert conversion.data is not None
-    _, run = _runner(conversion.data)
+def test_stateful_layers_that_return_their_states(layer: str) -> None:
+    model, converted = _keras3(layer, return_sequences=True, return_state=True)
+    _, run = _runner(converted.data)
     for seed in range(3):
         expected = [np.asarray(value) for value in model(_x(seed))]
         made = {value.tobytes(): value for value in run(_x(seed))}
@@ -102,7 +97,7 @@ def test_stateful_layers_that_return_their_states(layer: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("layer", ["LSTM", "SimpleRNN", "GRU"])
 def test_a_signature_that_resets_the_states(layer: str, tmp_path: Path) -> None:
-    model, _ = _keras3(layer, tmp_path, return_sequences=True)
+    model, _ = _keras3(layer, return_sequences=True)
     module = tf.Module()
     module.states = [state.value for state in model.layers[-1].states]
     module.weights = [weight.value for weight in model.weights]
