@@ -83,7 +83,7 @@ class LayerBuilder(TfBuilder):
     def split(self, value: Value, count: int, axis: int) -> list[Value]:
         return self.several("Split", [self.ints(axis), value], {}, [value.dtype] * count)
 
-    def ints(self, numbers: int | Sequence[int]) -> Value:
+    def ints(self, numbers: int | Sequence[Any]) -> Value:
         return constant(np.array(numbers, np.int32), name=f"{self.scope}/Const")
 
     def number(self, value: float, dtype: DType) -> Value:

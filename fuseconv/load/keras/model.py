@@ -194,7 +194,7 @@ class _Graph:
 
 def _calls_itself(data: Mapping[str, Any]) -> bool:
     kind = class_of(data)
-    if kind != "Sequential" or "module" in data:
+    if kind != "Sequential":
         return kind in ("Functional", "Model")
     layers = data["config"].get("layers") if isinstance(data.get("config"), dict) else None
     first = layers[0] if isinstance(layers, list) and layers else {}
@@ -240,7 +240,7 @@ def _older(node: Any) -> tuple[list[Any], dict[str, Any]]:
             return {key: decoded(part) for key, part in item.items()}
         if _is_ref(item):
             found.append(item[3] if len(item) > 3 and isinstance(item[3], dict) else {})
-            return Ref(*item[:3], own=True)
+            return Ref(item[0], item[1], item[2], own=True)
         if isinstance(item, list) and item and item[0] == "_CONSTANT_VALUE":
             return item[2]
         return [decoded(part) for part in item] if isinstance(item, list) else item
@@ -276,7 +276,7 @@ def _filled(item: Any, value: Callable[[Ref], Any]) -> Any:
 def _mapped_refs(function: Callable[[Ref], Any], item: Any) -> Any:
     """Apply a function to each [layer, call, tensor] in a structure."""
     if _is_ref(item):
-        return function(Ref(*item[:3], own=True))
+        return function(Ref(item[0], item[1], item[2], own=True))
     if isinstance(item, list):
         return [_mapped_refs(function, part) for part in item]
     if isinstance(item, dict):

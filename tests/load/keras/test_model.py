@@ -59,3 +59,20 @@ def test_classes_of_other_modules_are_no_layers_of_keras() -> None:
     assert class_of({"class_name": "Dense", "module": "mine"}) == "mine>Dense"
     assert class_of({"class_name": "Dense", "registered_name": "mine>Dense"}) == "mine>Dense"
     assert class_of({"class_name": "Add", "module": "keras.src.ops.numpy"}) == "ops>Add"
+
+
+def test_the_lists_of_keras_2_are_read(tmp_path: Path) -> None:
+    """Shared and nested models, whose own call counts as their first in these files."""
+    import tf_keras
+
+    layers = tf_keras.layers
+    x = tf_keras.Input((6, 6, 3))
+    image = layers.BatchNormalization()(layers.Conv2D(4, 3)(x))
+    inner = tf_keras.Model(x, [image, layers.GlobalMaxPooling2D()(image)], name="inner")
+    inner.trainable = False
+    head = tf_keras.Sequential([tf_keras.Input((4,)), layers.Dense(5), layers.BatchNormalization()], name="head")
+    x = tf_keras.Input((6, 6, 3))
+    (image, rows), (image2, rows2) = inner(x), inner(layers.ReLU()(x))
+    difference = layers.Flatten()(layers.Subtract()([image, image2]))
+    model = tf_keras.Model(x, [layers.Add()([head(rows), head(rows2)]), layers.Dense(2)(difference)])
+    check_cases({"nested": lambda: model}, "nested", tmp_path)

@@ -2,6 +2,7 @@
 
 from fuseconv.load.keras.layers import (
     activations,
+    attention,
     convolutional,
     core,
     merging,
@@ -15,6 +16,6 @@ from fuseconv.load.keras.layers import (
 )
 
 __all__ = [
-    "activations", "convolutional", "core", "merging", "normalization", "operations", "pooling", "preprocessing",
-    "recurrence", "recurrent", "reshaping",
+    "activations", "attention", "convolutional", "core", "merging", "normalization", "operations", "pooling",
+    "preprocessing", "recurrence", "recurrent", "reshaping",
 ]  # fmt: skip

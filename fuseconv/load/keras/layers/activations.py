@@ -92,7 +92,6 @@ def gelu(k: Call, x: Value) -> Value:
     return k.tf.Mul(times(k, x, 0.5), k.tf.AddV2(number(k, x, 1), inner))
 
 
-@_activation("leaky_relu")
 def leaky_relu(k: Call, x: Value, slope: float = 0.2) -> Value:
     return k.tf.LeakyRelu(x, alpha=slope)
 
@@ -112,14 +111,15 @@ def tanh_shrink(k: Call, x: Value) -> Value:
     return k.tf.Sub(x, k.tf.Tanh(x))
 
 
-@_activation("softmax")
 def softmax(k: Call, x: Value, axis: int = -1) -> Value:
     return _along_last(k, x, axis, lambda y: k.tf.Softmax(y))
 
 
-@_activation("log_softmax")
 def log_softmax(k: Call, x: Value, axis: int = -1) -> Value:
     return _along_last(k, x, axis, lambda y: k.tf.LogSoftmax(y))
+
+
+_FUNCTIONS |= {"leaky_relu": leaky_relu, "softmax": softmax, "log_softmax": log_softmax}
 
 
 def _along_last(k: Call, x: Value, axis: int, function: Callable[[Value], Value]) -> Value:

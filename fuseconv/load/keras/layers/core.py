@@ -19,8 +19,8 @@ def product(k: Call, x: Value, matrix: Value) -> Value:
     rank = len(k.shape(x))
     if rank == 2:
         return k.tf.MatMul(x, matrix)
-    rows = k.tf.MatMul(k.tf.reshaped(x, [-1, matrix.shape[0]]), matrix)  # type: ignore[index]
-    return k.tf.Reshape(rows, sizes_of(k, x, [*map(str, range(rank - 1)), matrix.shape[1]]))  # type: ignore[index]
+    rows = k.tf.MatMul(k.tf.reshaped(x, [-1, k.known(matrix, 0)]), matrix)
+    return k.tf.Reshape(rows, sizes_of(k, x, [*map(str, range(rank - 1)), k.known(matrix, 1)]))
 
 
 def sizes_of(k: Call, x: Value, dims: Sequence[Any]) -> Value:
@@ -57,11 +57,24 @@ def identity(k: Call, x: Value) -> Value:
     return x
 
 
+@layer("LayerScale", "keras.src.applications.convnext>LayerScale", masks=PASS)
+def layer_scale(k: Call, x: Value, *, projection_dim: int, init_values: Any = None) -> Value:
+    return k.tf.Mul(x, k.weight("gamma", [projection_dim]))
+
+
+@layer("CustomScaleLayer", "keras.src.applications.inception_resnet_v2>CustomScaleLayer")
+def custom_scale(k: Call, inputs: Any, *, scale: float) -> Value:
+    first, second = inputs
+    return k.tf.AddV2(first, k.tf.Mul(second, k.tf.number(scale, second.dtype)))
+
+
 def take(k: Call, rows: Value, ids: Value) -> Value:
-    """Take rows of a table by their numbers; negative ones count from the end."""
+    """Take rows of a table by their numbers; in Keras 3, negative ones count from the end."""
     tf = k.tf
+    if not k.model.keras3:
+        return tf.GatherV2(rows, ids, tf.ints(0), dtype=rows.dtype)
     zero = tf.number(0, ids.dtype)
-    count = tf.number(rows.shape[0], ids.dtype)  # type: ignore[index]
+    count = tf.number(k.known(rows, 0), ids.dtype)
     wrapped = tf.SelectV2(tf.Less(ids, zero, dtype=types.BOOL), tf.AddV2(ids, count), ids, dtype=ids.dtype)
     return tf.GatherV2(rows, wrapped, tf.ints(0), dtype=rows.dtype)
 
@@ -92,7 +105,10 @@ def einsum_dense(
 ) -> Value:  # fmt: skip
     left, _, result = equation.replace(" ", "").partition("->")
     inputs, _, kernel = left.partition(",")
-    if "." in equation or not result or len(set(inputs)) != len(inputs) != len(k.shape(x)):
+    rank = len(k.shape(x))
+    if "." in equation or not result or len(inputs) != rank or any(
+        len(set(letters)) < len(letters) for letters in (inputs, kernel, result)
+    ):
         k.refuse(f"the equation {equation!r} is not read as data")
     return einsum_of(k, x, inputs, kernel, result, output_shape, bias_axes, activation)
 

@@ -30,10 +30,8 @@ def batch_normalization(
     variance = k.weight("moving_variance", size, trainable=False)
     if axes[0] != rank - 1:
         shape = [size[0] if at == axes[0] else 1 for at in range(rank)]
-        gamma, beta, mean, variance = (
-            each if each is None else k.tf.reshaped(each, shape) for each in (gamma, beta, mean, variance)
-        )
-    assert mean is not None and variance is not None
+        gamma, beta = (each if each is None else k.tf.reshaped(each, shape) for each in (gamma, beta))
+        mean, variance = k.tf.reshaped(mean, shape), k.tf.reshaped(variance, shape)
     return normalized(k, x, mean, variance, gamma, beta, epsilon)
 
 

@@ -20,6 +20,7 @@ class Recurrence:
     return_state: bool
     go_backwards: bool
     zero_output_for_mask: bool
+    time_major: bool
 
 
 @dataclass

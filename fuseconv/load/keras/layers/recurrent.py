@@ -12,7 +12,7 @@ from fuseconv.load.keras.model import class_of, config_of, snake_case
 from fuseconv.load.keras.registry import OWN, layer
 
 # How a loop runs, and what is for training; what it computes is the same.
-_HOW: dict[str, Any] = {"time_major": False, "stateful": False}
+_HOW: dict[str, Any] = {"stateful": False}
 _States = list[Value]
 _CELLS = ("LSTMCell", "GRUCell", "SimpleRNNCell")
 
@@ -64,8 +64,7 @@ def gru_cell(
 
 
 def _columns(k: Call, matrix: Value, start: int, count: int) -> Value:
-    assert matrix.shape is not None
-    return k.tf.Slice(matrix, k.tf.ints([0, start]), k.tf.ints([matrix.shape[0], count]))  # type: ignore[list-item]
+    return k.tf.Slice(matrix, k.tf.ints([0, start]), k.tf.ints([k.known(matrix, 0), count]))
 
 
 @layer("SimpleRNNCell", masks=OWN)
@@ -99,8 +98,14 @@ def recurrent(k: Call, x: Value, states: Any, cell: Object, sizes: list[int], ru
     if given is not None and (len(given) != len(sizes) or not all(isinstance(state, Value) for state in given)):
         k.refuse("its initial states are others than its cell has")
     mask = k.given_mask(x)
+    if run.time_major:
+        if mask is not None:
+            k.refuse("its input is masked, with the time first")
+        x = k.tf.Transpose(x, [1, 0, 2])
     last, sequence, final = scan(k, x, given, cell, sizes, mask, run)
     output = sequence if run.return_sequences else last
+    if run.time_major and run.return_sequences:
+        output = k.tf.Transpose(output, [1, 0, 2])
     if run.return_sequences:
         k.set_mask(output, mask)
     return [output, *final] if run.return_state else output
@@ -111,14 +116,15 @@ def lstm(
     k: Call, x: Value, initial_state: Any = None, *, units: int, activation: Any = "tanh",
     recurrent_activation: Any = "sigmoid", use_bias: bool = True, unit_forget_bias: bool = True, dropout: float = 0.0,
     recurrent_dropout: float = 0.0, implementation: int = 2, return_sequences: bool = False,
-    return_state: bool = False, go_backwards: bool = False, unroll: bool = False, zero_output_for_mask: bool = False,
+    return_state: bool = False, go_backwards: bool = False, unroll: bool = False, time_major: bool = False,
+    zero_output_for_mask: bool = False,
     use_cudnn: Any = "auto",
 ) -> Any:  # fmt: skip
     if k.owner.class_name == "CuDNNLSTM":
         k.refuse("its weights are laid out otherwise")
     cell = {"units": units, "activation": activation, "recurrent_activation": recurrent_activation,
             "use_bias": use_bias}  # fmt: skip
-    run = Recurrence(return_sequences, return_state, go_backwards, zero_output_for_mask)
+    run = Recurrence(return_sequences, return_state, go_backwards, zero_output_for_mask, time_major)
     return _layer(k, x, initial_state, "LSTMCell", cell, run)
 
 
@@ -127,11 +133,12 @@ def gru(
     k: Call, x: Value, initial_state: Any = None, *, units: int, activation: Any = "tanh",
     recurrent_activation: Any = "sigmoid", use_bias: bool = True, dropout: float = 0.0, recurrent_dropout: float = 0.0,
     implementation: int = 2, reset_after: bool = True, return_sequences: bool = False, return_state: bool = False,
-    go_backwards: bool = False, unroll: bool = False, zero_output_for_mask: bool = False, use_cudnn: Any = "auto",
+    go_backwards: bool = False, unroll: bool = False, time_major: bool = False,
+    zero_output_for_mask: bool = False, use_cudnn: Any = "auto",
 ) -> Any:  # fmt: skip
     cell = {"units": units, "activation": activation, "recurrent_activation": recurrent_activation,
             "use_bias": use_bias, "reset_after": reset_after}  # fmt: skip
-    run = Recurrence(return_sequences, return_state, go_backwards, zero_output_for_mask)
+    run = Recurrence(return_sequences, return_state, go_backwards, zero_output_for_mask, time_major)
     return _layer(k, x, initial_state, "GRUCell", cell, run)
 
 
@@ -139,23 +146,25 @@ def gru(
 def simple_rnn(
     k: Call, x: Value, initial_state: Any = None, *, units: int, activation: Any = "tanh", use_bias: bool = True,
     dropout: float = 0.0, recurrent_dropout: float = 0.0, return_sequences: bool = False, return_state: bool = False,
-    go_backwards: bool = False, unroll: bool = False, zero_output_for_mask: bool = False,
+    go_backwards: bool = False, unroll: bool = False, time_major: bool = False,
+    zero_output_for_mask: bool = False,
 ) -> Any:  # fmt: skip
     cell = {"units": units, "activation": activation, "use_bias": use_bias}
-    run = Recurrence(return_sequences, return_state, go_backwards, zero_output_for_mask)
+    run = Recurrence(return_sequences, return_state, go_backwards, zero_output_for_mask, time_major)
     return _layer(k, x, initial_state, "SimpleRNNCell", cell, run)
 
 
 @layer("RNN", masks=OWN, **_HOW)
 def rnn(
     k: Call, x: Value, initial_state: Any = None, *, cell: dict, return_sequences: bool = False,
-    return_state: bool = False, go_backwards: bool = False, unroll: bool = False, zero_output_for_mask: bool = False,
+    return_state: bool = False, go_backwards: bool = False, unroll: bool = False, time_major: bool = False,
+    zero_output_for_mask: bool = False,
 ) -> Any:  # fmt: skip
     kind, config = class_of(cell), config_of(cell)
     if kind not in _CELLS:
         k.refuse(f"its cell {kind} is not read as data")
     sizes = [config["units"]] * (2 if kind == "LSTMCell" else 1)
-    run = Recurrence(return_sequences, return_state, go_backwards, zero_output_for_mask)
+    run = Recurrence(return_sequences, return_state, go_backwards, zero_output_for_mask, time_major)
     return recurrent(k, x, initial_state, k.inner("cell", kind, config), sizes, run)
 
 
@@ -171,7 +180,7 @@ def bidirectional(
         backward = k.inner("backward_layer", kind, turned)
     else:
         backward = k.inner("backward_layer", class_of(backward_layer), config_of(backward_layer))
-    if not {kind, backward.class_name} <= {"LSTM", "GRU", "SimpleRNN", "RNN"}:
+    if not {kind, backward.class_name} <= {"LSTM", "GRU", "SimpleRNN", "RNN"} or config.get("time_major"):
         k.refuse(f"its layer {kind} is not read as data")
     if initial_state is not None or k.option("initial_state") is not None:
         k.refuse("it is called with initial states")

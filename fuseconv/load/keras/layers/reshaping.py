@@ -52,7 +52,7 @@ def repeat_vector(k: Call, x: Value, *, n: int) -> Value:
 def _pairs(k: Call, value: Any, count: int) -> list[list[int]]:
     """Return a number, one for each dimension, or one for each end, as pairs."""
     listed = [value] * count if type(value) is int else value
-    pairs = [[item, item] if type(item) is int else item for item in listed]
+    pairs: list[Any] = [[item, item] if type(item) is int else item for item in listed]
     if len(pairs) != count or not all(len(p) == 2 and all(type(n) is int and 0 <= n < 1 << 31 for n in p)
                                       for p in pairs):  # fmt: skip
         k.refuse(f"{value!r} are no two numbers for each of {count} dimensions")
@@ -63,7 +63,7 @@ def _padded(k: Call, x: Value, padding: Any, count: int, first: bool) -> Value:
     k.shape(x, count + 2)
     pairs = _pairs(k, [padding] if count == 1 and isinstance(padding, list) else padding, count)
     every = [[0, 0], [0, 0], *pairs] if first else [[0, 0], *pairs, [0, 0]]
-    return k.tf.Pad(x, k.tf.ints(every))  # type: ignore[arg-type]
+    return k.tf.Pad(x, k.tf.ints(every))
 
 
 @layer("ZeroPadding1D")
@@ -141,13 +141,11 @@ def up_sampling2d(
     k.shape(x, 4)
     scale = sizes(k, size, 2)
     x = to_channels_last(k, x) if first else x
-    if interpolation == "nearest":
-        made = _repeated(k, _repeated(k, x, scale[0], 1), scale[1], 2)
-    elif interpolation == "bilinear":
-        new = [k.tf.Mul(k.tf.dim(x, at + 1), k.tf.ints(scale[at])) for at in range(2)]
-        made = k.tf.ResizeBilinear(x, k.tf.Pack(*new), half_pixel_centers=True)
-    else:
+    if interpolation not in ("nearest", "bilinear"):
         k.refuse(f"interpolation={interpolation!r}")
+    new = k.tf.Pack(*(k.tf.Mul(k.tf.dim(x, at + 1), k.tf.ints(scale[at])) for at in range(2)))
+    build = k.tf.ResizeNearestNeighbor if interpolation == "nearest" else k.tf.ResizeBilinear
+    made = build(x, new, half_pixel_centers=True)
     return to_channels_first(k, made) if first else made
 
 

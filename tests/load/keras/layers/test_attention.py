@@ -1,0 +1,34 @@
+"""Attention."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import pytest
+
+from fuseconv.load.keras import UnknownLayer, load
+from tests.keras_parity import check_cases
+
+L = keras.layers
+
+
+def attended() -> Any:
+    x, y = keras.Input((6, 8)), keras.Input((5, 4))
+    outputs = [
+        L.MultiHeadAttention(2, 3)(x, x), L.MultiHeadAttention(2, 3)(x, y, y),
+        L.MultiHeadAttention(2, 3, value_dim=5, use_bias=False, dropout=0.1)(x, y),
+    ]  # fmt: skip
+    return keras.Model([x, y], outputs)
+
+
+def test_data_and_keras_agree(tmp_path: Path) -> None:
+    check_cases({"attended": attended}, "attended", tmp_path)
+
+
+def test_a_causal_mask_is_refused(tmp_path: Path) -> None:
+    x = keras.Input((6, 8))
+    keras.Model(x, L.MultiHeadAttention(2, 3)(x, x, use_causal_mask=True)).save(tmp_path / "model.keras")
+    with pytest.raises(UnknownLayer, match="masks, scores"):
+        load(tmp_path / "model.keras")
