@@ -20,6 +20,7 @@ from fuseconv import api
 from fuseconv.cli import main
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.registry import Registry
+from fuseconv.load import keras as keras_data
 from fuseconv.report.listing import fusion_table
 from tests import museum
 from tests.bench import table
@@ -27,6 +28,7 @@ from tests.check_pass import check_pass
 
 ROOT = Path(__file__).parents[1]
 README, FUSE, FIGURES, MUSEUM = ROOT / "README.md", ROOT / "fuseconv" / "fuse" / "README.md", table.PAGE, museum.PAGE
+LAYERS = ROOT / "fuseconv" / "load" / "keras" / "README.md"
 GUIDE = ROOT / ".github" / "CONTRIBUTING.md"
 PASSES = ROOT / "fuseconv" / "transforms" / "README.md"
 FOLDERS = (".github", "fuseconv", "testdata", "tests")
@@ -194,7 +196,7 @@ def test_the_readme_is_short() -> None:
     assert len(README.read_bytes()) <= 10_240
 
 
-@pytest.mark.parametrize("page", [README, FUSE, MUSEUM], ids=_name)
+@pytest.mark.parametrize("page", [README, FUSE, MUSEUM, LAYERS], ids=_name)
 def test_what_is_generated_is_up_to_date(page: Path) -> None:
     """`python -m tests.test_readme` writes it."""
     assert _generated(page) == page.read_text()
@@ -206,9 +208,11 @@ def _generated(page: Path) -> str:
         return table.insert(page.read_text(), fusion_table(Registry.builtin()), "fusions")
     if page == MUSEUM:
         return museum.page()
+    if page == LAYERS:
+        return table.insert(page.read_text(), keras_data.registry.table(), "layers")
     return table.insert(page.read_text(), table.figures(FIGURES.read_text()), "figures")
 
 
 if __name__ == "__main__":
-    for _page in (README, FUSE, MUSEUM):
+    for _page in (README, FUSE, MUSEUM, LAYERS):
         _page.write_text(_generated(_page))

@@ -194,7 +194,7 @@ def _bind(known: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple
         if name not in options:
             break
         tensors.append(options.pop(name))
-    if not known.variadic and len(tensors) > len(known.inputs):
+    if len(tensors) > len(known.inputs):
         raise UnknownLayer(f"it is called with {len(tensors)} inputs")
     if options.get("training"):
         raise UnknownLayer("it is called for training")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from fuseconv.errors import InputError
@@ -39,8 +39,6 @@ class Layer:
     fixed: Mapping[str, Any]
     masks: str
     inputs: tuple[str, ...]
-    variadic: bool
-    more: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings in a config, by keyword. Raises UnknownLayer for keys and values of unknown meaning."""
@@ -82,9 +80,22 @@ def layer(*names: str, masks: str = DROP, **fixed: Any) -> Callable[[Callable[..
 def _layer(name: str, function: Callable[..., Any], masks: str, fixed: Mapping[str, Any]) -> Layer:
     parameters = list(inspect.signature(function).parameters.values())[1:]
     settings = {p.name: (p.default, str(p.annotation)) for p in parameters if p.kind is p.KEYWORD_ONLY}
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
-    return Layer(name, function, settings, fixed, masks, inputs, variadic)
+    return Layer(name, function, settings, fixed, masks, inputs)
+
+
+def table() -> str:
+    """Return all layers as a Markdown table: a row for each function, with the settings that it reads."""
+    functions: dict[Callable[..., Any], list[Layer]] = {}
+    for known in LAYERS.values():
+        functions.setdefault(known.function, []).append(known)
+    rows = []
+    for (first, *_), names in ((found, [each.name for each in found]) for found in functions.values()):
+        family = first.function.__module__.rpartition(".")[2]
+        settings = ", ".join(f"`{key}`" for key in first.settings)
+        listed = ", ".join(name.rpartition(">")[2] if name.count(".") else name for name in names)
+        rows.append(f"| {family} | {listed} | {settings} |")
+    return "\n".join(["| family | layers | settings |", "|---|---|---|", *sorted(rows)])
 
 
 def _is_number(value: Any) -> bool:

@@ -17,8 +17,6 @@ from fuseconv.load.keras.layers.settings import (
 )
 from fuseconv.load.keras.registry import layer
 
-_Sizes = Any
-
 
 def _strided(numbers: list[int], first: bool) -> list[int]:
     return [1, 1, *numbers] if first else [1, *numbers, 1]
@@ -145,14 +143,11 @@ def _depthwise_layer(
     channels = k.known(x, 1 if first else -1)
     steps, spread = sizes(k, strides, rank), sizes(k, dilation_rate, rank)
     _check(k, steps, spread)
-    kernel = k.weight(_kernel_name(k, "depthwise_kernel"), [*sizes(k, kernel_size, rank), channels, multiplier])
+    name = "kernel" if k.model.keras3 else "depthwise_kernel"
+    kernel = k.weight(name, [*sizes(k, kernel_size, rank), channels, multiplier])
     made = _depthwise(k, to_channels_last(k, x) if first else x, kernel, steps, spread, padding_of(k, padding))
     made = to_channels_first(k, made) if first else made
     return activate(k, _biased(k, made, use_bias, channels * multiplier, first), activation)
-
-
-def _kernel_name(k: Call, older: str) -> str:
-    return "kernel" if k.model.keras3 and older == "depthwise_kernel" else older
 
 
 @layer("SeparableConv1D", "SeparableConvolution1D", groups=1, **_NO_LORA)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
@@ -123,8 +121,3 @@ def unit_normalization(k: Call, x: Value, *, axis: int | list[int] = -1) -> Valu
     tf, axes = k.tf, axes_of(k, axis, len(k.shape(x)))
     total = tf.Sum(tf.Square(x), tf.ints(axes), keep_dims=True)
     return tf.Mul(x, tf.Minimum(tf.Rsqrt(total), number(k, x, 1e12)))
-
-
-@layer("SpectralNormalization")
-def spectral_normalization(k: Call, x: Value, *, layer: dict, power_iterations: int = 1) -> Any:
-    k.refuse("its weights are not read as data")

@@ -111,7 +111,7 @@ def recurrent(k: Call, x: Value, states: Any, cell: Object, sizes: list[int], ru
     return [output, *final] if run.return_state else output
 
 
-@layer("LSTM", "LSTMV1", "LSTMV2", "CuDNNLSTM", masks=OWN, **_HOW)
+@layer("LSTM", "LSTMV1", "LSTMV2", masks=OWN, **_HOW)
 def lstm(
     k: Call, x: Value, initial_state: Any = None, *, units: int, activation: Any = "tanh",
     recurrent_activation: Any = "sigmoid", use_bias: bool = True, unit_forget_bias: bool = True, dropout: float = 0.0,
@@ -120,8 +120,6 @@ def lstm(
     zero_output_for_mask: bool = False,
     use_cudnn: Any = "auto",
 ) -> Any:  # fmt: skip
-    if k.owner.class_name == "CuDNNLSTM":
-        k.refuse("its weights are laid out otherwise")
     cell = {"units": units, "activation": activation, "recurrent_activation": recurrent_activation,
             "use_bias": use_bias}  # fmt: skip
     run = Recurrence(return_sequences, return_state, go_backwards, zero_output_for_mask, time_major)
