@@ -11,8 +11,9 @@ import numpy as np
 
 # How far a number may lie beside its place, as a part of a step: float32 and what is folded into it round to less.
 _SLACK = 2.0**-10
-# So many of the largest numbers tell of nearly all constants that they lie on no grid.
-_FIRST = 4
+# So many numbers of a channel tell of nearly all that it has no grid, and so many of nearly all the others; so many
+# grids are tried of a channel, and so many channels at once.
+_FIRST, _SOME, _TRIES, _ROWS = 4, 256, 16, 4096
 
 
 def grid_scales(array: np.ndarray, axis: int | None, most: int = 127) -> np.ndarray:
@@ -20,26 +21,40 @@ def grid_scales(array: np.ndarray, axis: int | None, most: int = 127) -> np.ndar
     of up to `most`; NaN where there is none. Of several it is the finest, which biases lose the least by."""
     count = 1 if axis is None else array.shape[axis]
     scales = np.full(count, np.nan)
-    if not array.size:
-        return scales
-    sizes = np.abs(array if axis is None else np.moveaxis(array, axis, 0)).reshape(count, -1)
-    largest = sizes.max(1).astype(np.float64)
-    first = min(_FIRST, sizes.shape[1])
-    pending = np.flatnonzero(np.isfinite(largest) & (largest > 0))
-    heads = np.partition(sizes[pending], sizes.shape[1] - first, axis=1)[:, sizes.shape[1] - first :]
-    for levels in range(most, 0, -1):
-        found = np.zeros(len(pending), bool)
-        for place in np.flatnonzero(_fits(heads, largest[pending] / levels)):
-            row = pending[place]
-            if _fits(sizes[row : row + 1], largest[row : row + 1] / levels)[0]:
-                scales[row] = largest[row] / levels
-                found[place] = True
-        if found.any():
-            pending, heads = pending[~found], heads[~found]
+    if array.size:
+        rows = (array if axis is None else np.moveaxis(array, axis, 0)).reshape(count, -1)
+        for start in range(0, count, _ROWS):
+            scales[start : start + _ROWS] = _scales(np.abs(rows[start : start + _ROWS]), most)
     return scales
 
 
-def _fits(rows: np.ndarray, scales: np.ndarray) -> np.ndarray:
+def _scales(sizes: np.ndarray, most: int) -> np.ndarray:
+    """Return the scale of each row of absolute numbers."""
+    scales = np.full(len(sizes), np.nan)
+    largest = sizes.max(1)
+    rows = np.flatnonzero(np.isfinite(largest) & (largest > 0))
+    levels = np.arange(most, 0, -1, dtype=np.float32)
+    fits = np.ones((len(rows), most), bool)
+    for column in sizes[:, :: max(1, sizes.shape[1] // _FIRST)].T[:_FIRST]:
+        places = (column[rows] / largest[rows])[:, None] * levels
+        fits &= np.abs(places - np.rint(places)) < _SLACK
+    some = sizes[:, :: max(1, sizes.shape[1] // _SOME)]
+    for _ in range(_TRIES):
+        pending = np.flatnonzero(fits.any(1))
+        if not len(pending):
+            break
+        finest = fits[pending].argmax(1)
+        trial = largest[rows[pending]] / levels[finest]
+        good = _are_multiples(some[rows[pending]], trial)
+        good[good] = _are_multiples(sizes[rows[pending[good]]], trial[good])
+        scales[rows[pending[good]]] = trial[good]
+        fits[pending[good]] = False
+        fits[pending, finest] = False
+    return scales
+
+
+def _are_multiples(rows: np.ndarray, scales: np.ndarray) -> np.ndarray:
     """Return for each row whether its numbers are multiples of its scale."""
-    levels = rows / scales[:, None]
-    return np.abs(levels - np.rint(levels)).max(1) < _SLACK
+    places = rows / scales[:, None]
+    places -= np.rint(places)
+    return np.abs(places, out=places).max(1) < _SLACK

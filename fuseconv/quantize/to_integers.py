@@ -82,8 +82,8 @@ def _warn_of_missing(report: Report, recipe: Recipe, calibration: Calibration) -
     rounded = [op for op in recipe.integer if calibration.samples is None and not keeps_weights(op)]
     if rounded:
         first = max(rounded[0].sources, default=rounded[0].name)
-        count = "1 op lie" if len(rounded) == 1 else f"{len(rounded)} ops lie"
-        report.warnings.append(f"weights of {count} on no grid of int8 and are rounded to one: {first}")
+        ops = "1 op lie" if len(rounded) == 1 else f"{len(rounded)} ops lie"
+        report.warnings.append(f"weights of {ops} on no grid of int8 and are rounded to one: {first}")
 
 
 def _warn(report: Report, recipe: Recipe, quantize: str) -> None:
