@@ -44,7 +44,7 @@ def _measure(name: str, mode: str, sides: Sequence[str], folder: Path, skipped: 
         known = folder / f"{mode}.{side}.json"
         if side not in skipped:
             known.write_text(json.dumps(_convert(side, name, mode, folder)))
-        results[side] = json.loads(known.read_text()) if known.exists() else {"failed": "not measured"}
+        results[side] = json.loads(known.read_text()) if known.exists() else {}
     try:
         for side, numbers in json.loads(_work("judge", name, folder, mode)).items():
             results.setdefault(side, {}).update(numbers)
@@ -109,7 +109,9 @@ def _cells(ours: Result, peer: Result, whole: Result) -> list[str]:
 
 def _pair(ours: Result, peer: Result, key: str, how: str, unit: float = 1.0, speed_up: bool = False) -> str:
     mine, theirs = ours.get(key), peer.get(key)
-    texts = ["fails" if value is None else format(value * unit, how) for value in (mine, theirs)]
+    texts = [
+        format(side[key] * unit, how) if key in side else "fails" if "failed" in side else "-" for side in (ours, peer)
+    ]
     if not mine or not theirs:
         return " / ".join(texts)
     ratio = f"{theirs / mine:.0f}x" if speed_up else f"{mine / theirs:.2f}"

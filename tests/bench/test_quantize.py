@@ -26,6 +26,8 @@ def test_recurrent_layers_have_two_rows_and_failures_are_told() -> None:
     first, second = ([cell.strip() for cell in row] for row in rows)
     assert first[:6] == ["int8", "0.0040 / fails", "0.0100", "1.5 / fails", "2 / fails", "0.50"]
     assert second[:2] == ["int8, `--rnn auto`", "fails"]
+    unmeasured = quantize.markdown({"A": {"int8": {"ours": OURS, "peer": {}}}})
+    assert cells(unmeasured, "A")[2] == "0.0040 / -"
     assert "A, int8, peer failed: it crashed" in quantize.markdown({"A": {"int8": sides}})
 
 
