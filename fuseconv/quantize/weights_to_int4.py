@@ -54,9 +54,10 @@ def _is_taken(op: Op, weights: Value, selection: Selection) -> bool:
     """Return whether the weights may have 4 bits, as far as the ops tell that read them."""
     if weights.dtype is not types.FLOAT32 or not weights.is_const or op.result.dtype is not types.FLOAT32:
         return False
-    outputs, inputs = weights.shape  # type: ignore[misc]
     # Rows of an odd number of inputs would begin within a byte, which kernels take for different things.
-    if outputs * inputs < LEAST_ELEMENTS or inputs % 2 or op.attrs.get("weights_format", "DEFAULT") != "DEFAULT":
+    odd = weights.shape[1] % 2  # type: ignore[index, operator]
+    small = math.prod(weights.shape) < LEAST_ELEMENTS  # type: ignore[arg-type]
+    if small or odd or op.attrs.get("weights_format", "DEFAULT") != "DEFAULT":
         return False
     alike = (reader.kind == op.kind and reader.operands[1] is weights for reader in weights.uses)
     return all(alike) and not any(selection.refusal(reader) for reader in weights.uses)

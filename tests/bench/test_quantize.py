@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.bench import quantize
@@ -9,7 +11,7 @@ from tests.bench.quantize_models import MODELS
 from tests.bench.quantize_worker import FRESH, SAMPLES_OF_SEQUENCES, samples
 from tests.bench.test_table import cells
 
-OURS = {"error": 0.004, "clipped": 0.01, "bytes": 1500, "milliseconds": 2.0, "seconds": 0.5}
+OURS: dict[str, Any] = {"error": 0.004, "clipped": 0.01, "bytes": 1500, "milliseconds": 2.0, "seconds": 0.5}
 PEER = {"error": 0.008, "bytes": 2000, "milliseconds": 1.0, "seconds": 10.0}
 
 
@@ -21,7 +23,12 @@ def test_a_row() -> None:
 
 
 def test_recurrent_layers_have_two_rows_and_failures_are_told() -> None:
-    sides = {"ours": OURS, "auto": {"failed": "no"}, "peer": {"failed": "it crashed"}, "float": {"milliseconds": 4.0}}
+    sides: dict[str, dict[str, Any]] = {
+        "ours": OURS,
+        "auto": {"failed": "no"},
+        "peer": {"failed": "it crashed"},
+        "float": {"milliseconds": 4.0},
+    }
     rows = [line.split("|")[2:] for line in quantize.markdown({"A": {"int8": sides}}).splitlines() if "| A " in line]
     first, second = ([cell.strip() for cell in row] for row in rows)
     assert first[:6] == ["int8", "0.0040 / fails", "0.0100", "1.5 / fails", "2 / fails", "0.50"]
