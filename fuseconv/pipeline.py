@@ -46,6 +46,7 @@ from fuseconv.transforms.tf.fold_default_branches import fold_default_branches
 from fuseconv.transforms.tf.forward_slices import forward_slices
 from fuseconv.transforms.tf.freeze_variables import freeze_variables
 from fuseconv.transforms.tf.functionalize_control_flow import functionalize_control_flow
+from fuseconv.transforms.tf.guard_branches import guard_branches
 from fuseconv.transforms.tf.infer_input_ranks import infer_input_ranks
 from fuseconv.transforms.tf.infer_list_elements import infer_list_elements
 from fuseconv.transforms.tf.inline import inline_all, inline_composites, inline_functions
@@ -169,7 +170,7 @@ CONVERT: Pipeline = (
     Stage("load", IMPORT),
     Stage("simplify", PREPARE_TF, "control flow", "its loop, branch, array or variable takes another form"),
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
-    Stage("lower", (insert_call_once, lower, *OPTIMIZE_TFL, check_ranks)),
+    Stage("lower", (insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks)),
     Stage("quantize", QUANTIZE),
 )
 
