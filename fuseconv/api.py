@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -90,6 +91,7 @@ class _QuantizeOptions:
     no_quantize: Sequence[str]
     quantize_only: Sequence[str]
     compare_quantized: bool
+    keep_float_under: float | None
     max_constant_bytes: int | str | None
     verify_each: bool | None
     print_ir_before: Sequence[str]
@@ -105,13 +107,18 @@ class _QuantizeOptions:
             if getattr(self, name, choices[0]) not in choices:
                 raise InputError(f"{name} is one of {', '.join(map(str, choices))}, not {getattr(self, name)!r}")
 
+    @property
+    def compares(self) -> bool:
+        """Return whether quantized files are to be compared with that of floats."""
+        return self.compare_quantized or self.keep_float_under is not None
+
     def pass_options(self) -> dict[str, Any]:
         """Return what the passes of quantization may name as parameters."""
         return {
             "quantize": self.quantize, "calibration": _calibration(self), "block_size": _block_size(self),
             "io_types": self.io_types,
             "selection": Selection(tuple(self.quantize_only), tuple(self.no_quantize)),
-            "floats": Floats(self.compare_quantized),
+            "floats": Floats(self.compares, self.compare_quantized), "keep_float_under": self.keep_float_under,
         }  # fmt: skip
 
 
@@ -192,6 +199,7 @@ def convert(
     no_quantize: Sequence[str] = (),
     quantize_only: Sequence[str] = (),
     compare_quantized: bool = False,
+    keep_float_under: float | None = None,
     max_constant_bytes: int | str | None = None,
     explain: bool = False,
     verify_each: bool | None = None,
@@ -212,24 +220,26 @@ def convert(
     annotations. rnn: "fused" makes fused ops of recurrent layers that have a kernel, and loops of others, unrolled
     where that is faster; "loop", "unroll" and "auto" (the faster one) make no fused ones. rnn_state: "written" lets the
     file write the first states of recurrent ops on every invoke; "variable" leaves states of zeros to the runtime,
-    which clears them in reset_all_variables only. trust_model: load code that a Keras file names. keras_loader: "data"
-    reads a Keras file without Keras, "keras" has Keras load it, "auto" does so where a layer is not known.
-    follow_links: read files of a SavedModel that are links out of its directory. allow_custom_ops: write every op that
-    has no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it knows.
-    downcast_float64: compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where
-    a kernel takes them so beside floats, "int4" those of dense layers in 4, with a scale for each `block_size` inputs
-    (32, 64 or 128; None: one a row); "int8" computes in integers of 8 bits and "int16x8" in such of 16 with weights
-    of 8, over ranges that are measured on `calibration_data`: a file or directory (`quantize/samples.py`), or dicts
-    of an array for each input, with its batch; of these the first `calibration_samples`. calibrate: "minmax" for
-    ranges of all that is measured, "mse" for the parts with the least squared error, "percentile:99.99" for those
+    which clears them in reset_all_variables only. trust_model: load code that a Keras file names. keras_loader:
+    "data" reads a Keras file without Keras, "keras" has Keras load it, "auto" does so where a layer is not known.
+    follow_links: read files of a SavedModel that are links out of its directory. allow_custom_ops: write every op
+    that has no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it
+    knows. downcast_float64: compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8
+    where a kernel takes them so beside floats, "int4" those of dense layers in 4, with a scale for each `block_size`
+    inputs (32, 64 or 128; None: one a row); "int8" computes in integers of 8 bits and "int16x8" in such of 16 with
+    weights of 8, over ranges that are measured on `calibration_data`: a file or directory (`quantize/samples.py`), or
+    dicts of an array for each input, with its batch; of these the first `calibration_samples`. calibrate: "minmax"
+    for ranges of all that is measured, "mse" for the parts with the least squared error, "percentile:99.99" for those
     with as many of the numbers. io_types: "float", "int8", "uint8" or "int16" for inputs and outputs of floats, and
     NAME=TYPE for others, with commas. no_quantize, quantize_only: globs of types of ops, tensors or layers that stay
     float, or that alone do not. compare_quantized: run the quantized file beside that of floats, on samples behind
-    the first `calibration_samples` if there are any, and tell in `report.compared` the error of each op; "float16",
-    "dynamic" and "int4" take `calibration_data` for it. max_constant_bytes: what all constants may take, in bytes or
-    as "2G" (default: 16 times the model's size, at least 256 MB). explain: record what matches a fusion's pattern but
-    for one thing. verify_each: verify the IR after each pass. print_ir_before, print_ir_after: print it around these
-    passes, or "all", to stderr. progress: called with the name of each stage as it starts.
+    the first `calibration_samples` if there are any, and tell in `report.compared` the error of each op.
+    keep_float_under: leave the ops float that cost most, until no output differs by more than this part of its range
+    on those samples. "float16", "dynamic" and "int4" take `calibration_data` for either. max_constant_bytes: what all
+    constants may take, in bytes or as "2G" (default: 16 times the model's size, at least 256 MB). explain: record
+    what matches a fusion's pattern but for one thing. verify_each: verify the IR after each pass. print_ir_before,
+    print_ir_after: print it around these passes, or "all", to stderr. progress: called with the name of each stage as
+    it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
     itself fails. Nothing is written then.
@@ -285,6 +295,7 @@ def quantize_file(
     no_quantize: Sequence[str] = (),
     quantize_only: Sequence[str] = (),
     compare_quantized: bool = False,
+    keep_float_under: float | None = None,
     max_constant_bytes: int | str | None = None,
     verify_each: bool | None = None,
     print_ir_before: Sequence[str] = (),
@@ -360,7 +371,7 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
     """Write the module of a conversion that came to its end. out, file: the path as it was given, and in full."""
     context = manager.context
     report = context.report
-    if context.floats.wanted:
+    if context.floats.reported:
         from fuseconv.quantize.op_errors import compare_ops  # not every conversion loads what runs files
 
         with manager.stage("compare"):
@@ -403,11 +414,13 @@ def _calibration(options: _QuantizeOptions) -> Calibration:
     needs none."""
     if parse_io_types(options.io_types) != (FLOAT, {}) and options.quantize not in MEASURED:
         raise InputError(f"--io-types is for --quantize {' or '.join(MEASURED)}: other files compute in floats")
-    if options.compare_quantized and options.quantize is None:
-        raise InputError("--quantize-report tells of what --quantize does: add it")
+    if options.compares and options.quantize is None:
+        raise InputError("--quantize-report and --keep-float-under are for --quantize: add it")
+    if options.keep_float_under is not None and not 0 < options.keep_float_under < math.inf:
+        raise InputError(f"--keep-float-under {options.keep_float_under}: give a part of the range, such as 0.01")
     data, needs = options.calibration_data, options.quantize in MEASURED
-    if not needs and not options.compare_quantized and (data is not None or options.calibration_samples is not None):
-        raise InputError(f"calibration data is for --quantize {' or '.join(MEASURED)}, and for --quantize-report")
+    if not needs and not options.compares and (data is not None or options.calibration_samples is not None):
+        raise InputError(f"calibration data is for --quantize {' or '.join(MEASURED)}, and to compare with floats")
     parse_method(options.calibrate)
     if not needs and options.calibrate != MINMAX:
         raise InputError(f"--calibrate is for --quantize {' or '.join(MEASURED)}")

@@ -17,6 +17,7 @@ from fuseconv.quantize.calibrate import calibrate
 from fuseconv.quantize.fake_quant import read_fake_quant
 from fuseconv.quantize.floats import keep_floats
 from fuseconv.quantize.io_types import FLOAT, set_io_types
+from fuseconv.quantize.keep_sensitive_ops import keep_sensitive_ops
 from fuseconv.quantize.raise_fake_quant import raise_fake_quant
 from fuseconv.quantize.raise_hybrid_products import raise_hybrid_products
 from fuseconv.quantize.to_integers import to_integer_forms, to_integers
@@ -160,6 +161,7 @@ QUANTIZE: Pipeline = (
     raise_fake_quant.when(_computes_in_int8), fuse_tfl_patterns.when(_computes_in_int8),
     to_integer_forms.when(_computes_in_integers), calibrate.when(_has_samples),
     keep_floats.when(lambda context: context.floats.wanted), read_fake_quant.when(_computes_in_integers),
+    keep_sensitive_ops.when(lambda context: context.keep_float_under is not None),
     weights_to_float16.when(lambda context: context.quantize == "float16"),
     weights_to_int4.when(lambda context: context.quantize == "int4"),
     weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),

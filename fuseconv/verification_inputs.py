@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -226,16 +227,20 @@ def load_data(data: str | os.PathLike | Arrays | None) -> Arrays | None:
 
 
 def call_original(original: Function, signature: str, feed: Arrays) -> dict[str, np.ndarray]:
-    import tensorflow as tf
-
     try:
         return original.run(feed)
-    except (tf.errors.OpError, ValueError, TypeError) as error:
+    except _run_errors() as error:
         shapes = ", ".join(f"{name}{list(array.shape)}" for name, array in feed.items())
         raise InputError(
             f"TensorFlow cannot run the signature {signature!r} on {shapes}: {first_line(error)} "
             "(give sizes with --input-shape NAME=1,28,28, or inputs with --data FILE.npz)"
         ) from error
+
+
+def _run_errors() -> tuple[type[Exception], ...]:
+    """Return what running a model raises: a .tflite file needs no TensorFlow for it."""
+    tensorflow = sys.modules.get("tensorflow")
+    return (ValueError, TypeError) if tensorflow is None else (ValueError, TypeError, tensorflow.errors.OpError)
 
 
 def dtype_name(dtype: np.dtype) -> str:

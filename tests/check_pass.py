@@ -78,7 +78,7 @@ def _options() -> dict[str, Any]:
         "inputs": (), "outputs": (), "rename": {},
         "input_shapes": {}, "batch_size": None, "fusions": registry.fusions, "rules": registry.rules, "rnn": "fused",
         "rnn_state": "written", "quantize": None, "calibration": Calibration(), "io_types": "float",
-        "floats": Floats(),
+        "floats": Floats(), "keep_float_under": None, "block_size": None,
         "selection": Selection(), "explain": False,
         "custom": CustomOps(),
         "unroll_policy": UnrollPolicy("auto"),

@@ -32,7 +32,7 @@ def in_turn(**values: Values) -> pytest.MarkDecorator:
 
 
 def _parametrize(values: Mapping[str, Values], chosen: Sequence[Row]) -> pytest.MarkDecorator:
-    named = [[*of.items()] if isinstance(of, Mapping) else [(getattr(value, "__name__", str(value)), value) for value in of]
+    named = [[*of.items()] if isinstance(of, Mapping) else [(_name(value), value) for value in of]
              for of in values.values()]  # fmt: skip
     cases = [[of[index] for of, index in zip(named, row)] for row in chosen]
     parameters = [pytest.param(*(value for _, value in case), id="-".join(name for name, _ in case)) for case in cases]
@@ -53,3 +53,8 @@ def rows(sizes: Sequence[int]) -> list[Row]:
 
 def _pairs(row: Row) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     return combinations(enumerate(row), 2)
+
+
+def _name(value: Any) -> str:
+    """Return how a test tells a value: a function by its name, for its address is another in each process."""
+    return getattr(value, "__name__", str(value))

@@ -24,6 +24,8 @@ from tests.tfl.interpret import module_of, run_file
         ({"rnn_state": 1}, "rnn_state is one of written, variable, not 1"),
         ({"quantize": "int2"}, "quantize is one of None, float16, dynamic, int4, int8, int16x8, not 'int2'"),
         ({"calibration_data": []}, "calibration data is for --quantize int8 or int16x8"),
+        ({"quantize": "dynamic", "keep_float_under": 0.0}, "give a part of the range, such as 0.01"),
+        ({"keep_float_under": 0.1}, "are for --quantize: add it"),
         ({"quantize": "dynamic", "io_types": "int8"}, "--io-types is for --quantize int8 or int16x8"),
         ({"print_ir_after": ["canonicalise"]}, "no pass is called canonicalise; did you mean canonicalize"),
     ],

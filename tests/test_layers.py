@@ -33,7 +33,7 @@ STAGES = {
     "fuse": {"fusions", "lower"},
     "fusions": {"fuse"},
     "transforms": {"fuse"},
-    "quantize": {"transforms", "write"},
+    "quantize": {"load", "transforms", "write"},
 }
 # Who may import a package at all; and whether only inside functions.
 GUESTS = {

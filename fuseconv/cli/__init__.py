@@ -79,6 +79,9 @@ _QUANTIZING = (
                  help="Ops, tensors or layers that stay float. Repeatable."),
     click.option("--quantize-only", metavar="GLOB", multiple=True,
                  help="Only these ops, tensors or layers. Repeatable."),
+    click.option("--keep-float-under", type=click.FloatRange(min=0, min_open=True), metavar="PART",
+                 help="Leave the ops float that cost most, until no output differs by more than this part of its "
+                 "range, such as 0.01. Each op is tried alone, which takes time."),
     click.option("--quantize-report", type=_PATH, metavar="FILE.json|FILE.html",
                  help="Write the error of each op against floats, its type, bytes and why it stayed float, measured on "
                  "the samples behind the first --calibration-samples, if there are more."),

@@ -19,10 +19,11 @@ _EXPANDS = ("tfl.DEQUANTIZE", "tfl.CAST")
 class Floats:
     """The module before it is quantized.
 
-    wanted: whether it is to be kept at all. data: its file. names: of its tensors there. ops: those of the first
-    signature, each with the bytes of its constants."""
+    wanted: whether it is to be kept at all. reported: whether its ops are compared in the end. data: its file. names:
+    of its tensors there. ops: those of the first signature, each with the bytes of its constants."""
 
     wanted: bool = False
+    reported: bool = False
     data: bytes = b""
     names: dict[Value, str] = field(default_factory=dict)
     ops: dict[Op, int] = field(default_factory=dict)

@@ -29,6 +29,7 @@ class Samples:
     def __init__(self, samples: Iterable[Sample], most: int | None = None) -> None:
         self._all, self._most = iter(samples), most
         self._measured: list[Sample] = []
+        self._others: list[Sample] | None = None
 
     def __iter__(self) -> Iterator[Sample]:
         """Yield those to measure on; once only."""
@@ -39,8 +40,9 @@ class Samples:
 
     def to_compare(self) -> tuple[list[Sample], bool]:
         """Return some samples, and whether they were held back: if there are none such, they were measured on."""
-        others = list(islice(self._all, _COMPARED))
-        return (others, True) if others else (self._measured, False)
+        if self._others is None:
+            self._others = list(islice(self._all, _COMPARED))
+        return (self._others, True) if self._others else (self._measured, False)
 
 
 def read_samples(data: str | os.PathLike | Iterable[Sample]) -> Iterable[Sample]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from fuseconv.errors import InputError
@@ -16,13 +16,16 @@ class Selection:
 
     only: globs of these, if there are any. without: globs of what stays float. A glob is matched with the op's type,
     the names of its results, those of the nodes of the model that it stands for, and the parts of these: names of
-    layers."""
+    layers. kept: ops that stay float, and why."""
 
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    kept: dict[Op, str] = field(default_factory=dict, hash=False, compare=False)
 
     def refusal(self, op: Op) -> str:
         """Return why an op stays float; empty if it may be quantized."""
+        if op in self.kept:
+            return self.kept[op]
         if not self.only and not self.without:
             return ""
         names = {*_names(op)}

@@ -72,6 +72,6 @@ def test_what_was_asked_to_stay_float_says_so(tmp_path: Path) -> None:
 
 def test_a_file_that_does_not_run():
     module = module_of(lambda tfl, x: tfl.custom("Acme", [x], [(x.dtype, x.shape)]), (types.FLOAT32, (2,)))
-    floats = Floats(True, to_bytes(module))
+    floats = Floats(True, True, to_bytes(module))
     with pytest.raises(InputError, match="LiteRT cannot run the files to compare"):
         compare_ops(module, floats, None, Report())

@@ -1,0 +1,68 @@
+"""The pass chooses what stays float, and changes nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fuseconv.errors import InputError
+from fuseconv.quantize.calibrate import Calibration
+from fuseconv.quantize.floats import Floats
+from fuseconv.quantize.samples import Samples
+from fuseconv.quantize.selection import Selection
+from tests.check_pass import check_pass
+
+# What is added is lost in steps of 8 bits beside the large numbers, and what is left is what was added.
+_TEXT = """
+main {
+  input %x: float32[8]
+  %large: float32[8] = tfl.ADD(%x, float32[8] [100, -100, 100, -100, 100, -100, 100, -100])
+  %small: float32[8] = tfl.SUB(%large, float32[8] [100, -100, 100, -100, 100, -100, 100, -100])
+  %y: float32[8] = tfl.RELU(%small)
+  return %y
+}
+"""
+
+
+def _samples() -> Samples:
+    rng = np.random.default_rng(0)
+    return Samples([{"i0": rng.uniform(0, 1, 8).astype(np.float32)} for _ in range(20)])
+
+
+def _chosen(limit: float) -> Selection:
+    selection = Selection()
+    check_pass("keep-sensitive-ops", _TEXT, first=("calibrate", "keep-floats"), quantize="int8", keep_float_under=limit,
+               selection=selection, calibration=Calibration(_samples()), floats=Floats(True))  # fmt: skip
+    return selection
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept"), [(2.0, []), (0.01, ["ADD", "SUB"]), (1e-6, ["ADD", "RELU", "SUB"])]
+)
+def test_as_few_as_suffice_stay_float(limit: float, kept: list[str]) -> None:
+    selection = _chosen(limit)
+    assert sorted(op.type for op in selection.kept) == kept
+    assert all("alone it costs" in selection.refusal(op) for op in selection.kept)
+
+
+def test_weights_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuseconv.quantize.weights_to_float16.LEAST_ELEMENTS", 4)
+    text = """
+    main {
+      input %x: float32[n,2]
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [1.0001, 2, 3, 4], _)
+      %z: float32[n,2] = tfl.FULLY_CONNECTED(%y, float32[2,2] [1, 2, 3, 4], _)
+      return %z
+    }
+    """
+    for limit, kept in ((1e-2, 0), (1e-6, 1)):
+        selection, samples = Selection(), Samples([{"i0": np.array([[1, 2], [3, -4]], np.float32)}])
+        check_pass("keep-sensitive-ops", text, first=("keep-floats",), quantize="float16", keep_float_under=limit,
+                   selection=selection, calibration=Calibration(samples), floats=Floats(True))  # fmt: skip
+        assert len(selection.kept) == kept
+
+
+def test_samples_are_asked_for() -> None:
+    with pytest.raises(InputError, match="--keep-float-under needs samples"):
+        check_pass("keep-sensitive-ops", _TEXT, first=("keep-floats",), quantize="float16", keep_float_under=0.1,
+                   selection=Selection(), calibration=Calibration(Samples(())), floats=Floats(True))  # fmt: skip
