@@ -192,7 +192,7 @@ def _size(tfl: Builder, x: Value, axis: int) -> Value:
 def _range(tfl: Builder, count: Value) -> Value:
     """Return 0, 1, 2, ... as int32."""
     if count.data is not None:
-        return tfl.ints(np.arange(int(count.data.reshape(()))))
+        return tfl.ints([*range(int(count.data.reshape(())))])
     return tfl.range(tfl.const(0, types.INT32), count, tfl.const(1, types.INT32))
 
 
