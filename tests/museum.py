@@ -43,6 +43,8 @@ _TRACKERS = {
 _SECONDS, _SECONDS_TO_START = 120.0, 600.0
 _LONGEST_REASON = 160
 _BATCHES = (1, 3)
+# What is fed, and what TensorFlow makes of it.
+Run = tuple[list[np.ndarray], dict[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -91,18 +93,20 @@ def judge(case: Case, convert: Callable[[Path], bytes | str]) -> Outcome:
     It runs in TF's interpreter and in LiteRT's, with the default delegates and without any, twice for each size of what
     is unknown; each time it must compute what TensorFlow does.
     """
+    from fuseconv.testing import _as_traced
+
     with tempfile.TemporaryDirectory() as folder:
         module = _save(case, Path(folder))
         data = convert(Path(folder))
     if isinstance(data, str):
         return Outcome(case.name, "refused", why=_short(data))
-    first = [variable.numpy() for variable in module.captured]
+    # Each runtime starts where TensorFlow did: once computed, what it should give holds for all of them.
+    with _as_traced():
+        runs = [(arrays, _wanted(case, module.run, arrays)) for arrays in _feeds(case)]
     troubles: dict[str, tuple[str, str]] = {}
     runtimes = dict(_runtimes(data))
     for name, start in runtimes.items():
-        for variable, value in zip(module.captured, first, strict=True):
-            variable.assign(value)
-        if trouble := _trouble(case, module.run, start):
+        if trouble := _trouble(runs, start):
             troubles[name] = trouble
     if not troubles:
         return Outcome(case.name, "right")
@@ -112,8 +116,10 @@ def judge(case: Case, convert: Callable[[Path], bytes | str]) -> Outcome:
 
 
 def _save(case: Case, folder: Path) -> Any:
-    """Save a case's function; return the module of what was saved: `run`, from x0, ... to y0, ..., and `captured`."""
+    """Save a case's function; return the module of what was saved: `run`, from x0, ... to y0, ..."""
     import tensorflow as tf
+
+    from fuseconv.testing import _can_be_saved
 
     function = case.build()
     named = [tf.TensorSpec(spec.shape, spec.dtype, f"x{index}") for index, spec in enumerate(case.specs)]
@@ -122,8 +128,10 @@ def _save(case: Case, folder: Path) -> Any:
         return {f"y{index}": result for index, result in enumerate(tf.nest.flatten(function(*args)))}
 
     module = tf.Module()
-    module.function = function
     module.run = tf.function(run, autograph=False).get_concrete_function(*named)
+    if not _can_be_saved(module.run):
+        # An owner of tables; of a layer of Keras 2, saving would trace each method.
+        module.function = function
     module.captured = list(module.run.graph.variables)
     tf.saved_model.save(module, str(folder), signatures=module.run)
     return module
@@ -145,7 +153,11 @@ def _runtimes(data: bytes) -> Iterator[tuple[str, Callable[[], Any]]]:
             yield name + delegates, start
 
 
-def _trouble(case: Case, concrete: Any, start: Callable[[], Any]) -> tuple[str, str] | None:
+def _wanted(case: Case, concrete: Any, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(tensor.numpy()) for name, tensor in concrete(*_tensors(case, arrays)).items()}
+
+
+def _trouble(runs: Sequence[Run], start: Callable[[], Any]) -> tuple[str, str] | None:
     """Run a case's file in one runtime; return the state and why it is not right, or None."""
     from fuseconv.testing import assert_close
 
@@ -157,17 +169,16 @@ def _trouble(case: Case, concrete: Any, start: Callable[[], Any]) -> tuple[str, 
     except Exception as error:  # whatever a runtime raises is what it says of the file
         return "fails", str(error)
     shapes: list[tuple[int, ...]] = []
-    for arrays in _feeds(case):
-        wanted = concrete(*_tensors(case, arrays))
+    for arrays, wanted in runs:
         before, shapes = shapes, [array.shape for array in arrays]
         try:
             # Tensors are only allocated where the shapes are new, so that state which leaks is seen.
             given = _invoke(interpreter, *ends, arrays, allocate=shapes != before)
         except Exception as error:
             return "fails", str(error)
-        for name, tensor in wanted.items():
+        for name, array in wanted.items():
             try:
-                assert_close(given[name], np.asarray(tensor.numpy()))
+                assert_close(given[name], array)
             except (AssertionError, KeyError) as error:
                 return "wrong", f"{name}: {' '.join(str(error).split())}"
     return None
