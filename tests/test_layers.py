@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,8 +47,13 @@ GUESTS = {
 }
 
 
-def _imports(path: Path) -> Iterator[tuple[str, bool]]:
+@functools.cache
+def _imports(path: Path) -> tuple[tuple[str, bool], ...]:
     """The modules that a file imports, and whether it does so as it is loaded."""
+    return tuple(_found_imports(path))
+
+
+def _found_imports(path: Path) -> Iterator[tuple[str, bool]]:
     tree = ast.parse(path.read_text())
     functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     inside = {id(node) for function in functions for node in ast.walk(function)}
