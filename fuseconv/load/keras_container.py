@@ -77,29 +77,35 @@ def read(path: Path) -> KerasFile:
         reader = _read_zip
     else:
         raise InputError(f"{path} is neither an HDF5 file nor a .keras archive.")
-    _try_in_child(path, lambda: reader(path, size))
-    config, version = reader(path, size)
+    checked = _try_in_child(path, lambda: reader(path, size, False))
+    config, version = reader(path, size, checked)
     return KerasFile(config, version, size)
 
 
-def _try_in_child(path: Path, work: Callable[[], object]) -> None:
-    """Refuse a file that the HDF5 library does not come to an end with, or crashes over: Python can stop neither."""
+def _try_in_child(path: Path, work: Callable[[], object]) -> bool:
+    """Refuse a file that the HDF5 library does not come to an end with, or crashes over: Python can stop neither.
+
+    Return whether the work was done in the child without an error."""
     if sys.platform != "linux":
-        return
+        return False
     import resource
 
     import h5py  # noqa: F401  (the child need not load it)
 
     pid = os.fork()
     if pid == 0:
+        failed = 1
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS_TO_READ, _SECONDS_TO_READ))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             work()
+            failed = 0
         finally:  # an error is one that this process meets as well, and tells
-            os._exit(0)
-    if os.waitpid(pid, 0)[1]:
+            os._exit(failed)
+    status = os.waitpid(pid, 0)[1]
+    if os.WIFSIGNALED(status):
         raise InputError(f"{path} is damaged: the HDF5 library comes to no end with it.")
+    return status == 0
 
 
 def _told(error: Exception) -> str:
@@ -123,12 +129,13 @@ def _decoded(path: Path, config: str | bytes) -> dict[str, Any]:
     return decoded
 
 
-def _read_hdf5(path: Path, size: int) -> tuple[dict[str, Any], str]:
+def _read_hdf5(path: Path, size: int, checked: bool) -> tuple[dict[str, Any], str]:
     import h5py
 
     try:
         with h5py.File(path, "r") as file:
-            _check_hdf5(path, file, size)
+            if not checked:
+                _check_hdf5(path, file, size)
             config, version = file.attrs.get("model_config"), file.attrs.get("keras_version", "")
     except _READ_ERRORS as error:
         raise InputError(f"{path} is damaged or cut off: {_told(error)}.") from error
@@ -207,14 +214,14 @@ def _require_plain(path: Path, label: str, kind: Any) -> None:
         raise InputError(f"{path} holds '{label}' in a type that no Keras writes; it is not read.")
 
 
-def _read_zip(path: Path, size: int) -> tuple[dict[str, Any], str]:
+def _read_zip(path: Path, size: int, checked: bool) -> tuple[dict[str, Any], str]:
     import h5py
 
     if h5py.is_hdf5(path):
         raise InputError(f"{path} is a .keras archive and an HDF5 file in one; it is not read.")
     try:
         with zipfile.ZipFile(path) as archive:
-            members = _members(path, archive, size)
+            members = _members(path, archive, size, checked)
             config = archive.read("config.json")
             metadata = json.loads(archive.read("metadata.json")) if "metadata.json" in members else {}
     except _READ_ERRORS as error:
@@ -227,8 +234,8 @@ def _read_zip(path: Path, size: int) -> tuple[dict[str, Any], str]:
     return decoded, str(metadata.get("keras_version", ""))
 
 
-def _members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """Return the members of an archive of `size` bytes by name, each checked."""
+def _members(path: Path, archive: zipfile.ZipFile, size: int, checked: bool) -> dict[str, zipfile.ZipInfo]:
+    """Return the members of an archive of `size` bytes by name, each checked; `checked`: their HDF5 files are."""
     members = {member.filename: member for member in archive.infolist()}
     if "config.json" not in members:
         raise InputError(f"{path} is no Keras model: there is no config.json in it.")
@@ -242,7 +249,7 @@ def _members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfi
             raise InputError(f"{path} claims to unpack to {claimed} bytes; it is not read.")
     for member in members.values():
         _check_member(path, archive, member)
-        if member.filename.endswith(".h5"):
+        if member.filename.endswith(".h5") and not checked:
             # Mapped, or in memory: HDF5 goes to and fro, and an archive's member can only be read from its start.
             with open_hdf5(member_data(archive, member, mapped_file(path))) as file:
                 _check_hdf5(path, file, member.file_size)
