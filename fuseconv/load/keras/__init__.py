@@ -34,7 +34,10 @@ def load(path: Path, custom: Collection[str] = ()) -> Module:
     if class_of(file.config) not in MODELS:
         raise UnknownLayer(f"the class {class_of(file.config)} is no model that is read as data")
     shared = Model(file.from_keras3, custom)
-    graph, inputs, outputs, root = _built(shared, file)
+    try:
+        graph, inputs, outputs, root = _built(shared, file)
+    except RecursionError:
+        raise InputError(f"{path} is damaged: its architecture nests too deep.") from None
     weights.read(path, root.part)
     module = shared.module
     module.signatures = [Signature([SIGNATURE], graph, inputs, outputs)]

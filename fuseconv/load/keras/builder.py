@@ -52,9 +52,7 @@ class LayerBuilder(TfBuilder):
         shape: Shape | None = None,
     ) -> list[Value]:
         """Append an op with a result of each of these types. Raises InputError at more ops than the file justifies."""
-        self._left -= 1
-        if self._left < 0:
-            raise InputError("Its layers make more operations than a file of its size justifies.")
+        self.spend()
         name = self.unique(f"{self.scope}/{kind}")
         op = Op(f"tf.{kind}", operands, self._told(kind, attrs), name, (name,))
         self.out.append(op)
@@ -64,6 +62,12 @@ class LayerBuilder(TfBuilder):
         for result, elements in zip(results, content(op)):
             result.content = elements
         return results
+
+    def spend(self) -> None:
+        """Count an op, or a call of a layer, which may make none. Raises InputError at more than the file justifies."""
+        self._left -= 1
+        if self._left < 0:
+            raise InputError("Its layers make more operations than a file of its size justifies.")
 
     def _told(self, kind: str, attrs: dict[str, Any]) -> dict[str, Any]:
         """Return the attributes that are to be said: none that is a default."""
@@ -91,8 +95,10 @@ class LayerBuilder(TfBuilder):
         return constant(np.array(value, dtype.numpy), dtype, f"{self.scope}/Const")
 
     def array(self, values: Any, dtype: DType) -> Value:
-        """Return a constant of a type."""
-        return constant(np.asarray(values, dtype.numpy), dtype, f"{self.scope}/Const")
+        """Return a constant of a type. Raises InputError if the conversion has no room for it."""
+        name = f"{self.scope}/Const"
+        budget.require_elements(np.shape(values), dtype.numpy, name)
+        return constant(np.asarray(values, dtype.numpy), dtype, name)
 
     def reshaped(self, x: Value, dims: Sequence[Any]) -> Value:
         """Reshape to dimensions of which ints are known, and others are values or positions ("2") of those of x."""

@@ -55,6 +55,7 @@ class Object:
         """Build the ops of a call and return its results, in the structure in which Keras does.
 
         Raises UnknownLayer, which names the layer, if it cannot be read as data."""
+        self.model.tf.spend()
         try:
             known = LAYERS.get(self.class_name)
             if known is None or self.class_name in self.model.custom:
@@ -71,6 +72,9 @@ class Object:
 
     def _called(self, known: Layer, dtype: DType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         tensors, options = _bind(known, args, kwargs)
+        # Keras 3 hands the training=False of the whole model to every layer, whatever the file says; tf-keras does not.
+        if options.get("training") and not self.model.keras3:
+            raise UnknownLayer("it is called for training")
         settings = known.read(self.config)
         call = Call(self, dtype, options)
         tensors = _mapped(call.autocast, tensors)
@@ -196,8 +200,6 @@ def _bind(known: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple
         tensors.append(options.pop(name))
     if len(tensors) > len(known.inputs):
         raise UnknownLayer(f"it is called with {len(tensors)} inputs")
-    if options.get("training"):
-        raise UnknownLayer("it is called for training")
     return tensors, {key: value for key, value in options.items() if value is not None}
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fuseconv.errors import InputError
@@ -119,8 +120,8 @@ def sequential(k: Call, x: Any, *, layers: list, build_input_shape: Any = None) 
 
 @layer("Functional", "Model", masks=OWN)
 def functional(k: Call, inputs: Any, *, layers: list, input_layers: list | dict, output_layers: list | dict) -> Any:
-    specs = list(_flat(inputs_of("Functional", k.owner.config)))
-    given = list(_flat(inputs))
+    specs = list(flat(inputs_of("Functional", k.owner.config)))
+    given = list(flat(inputs))
     if len(given) != len(specs):
         k.refuse(f"it is called on {len(given)} tensors, where it takes {len(specs)}")
     graph = _Graph(_objects(k, layers))
@@ -151,6 +152,15 @@ def _objects(k: Call, layers: list[Any]) -> list[tuple[Object, dict[str, Any]]]:
     return made
 
 
+@dataclass
+class _Waiting:
+    """A layer and the calls of it that are to be made. refs: what the first of them waits for."""
+
+    layer: Object
+    nodes: deque[tuple[list[Any], dict[str, Any]]]
+    refs: list[Ref] = field(default_factory=list)
+
+
 class _Graph:
     """The calls of a functional model's layers, made as soon as what they read is there."""
 
@@ -164,19 +174,34 @@ class _Graph:
         """Make all calls, in the order of the layers where it is possible.
 
         Raises InputError if a call waits for itself."""
-        waiting = [(made, list(_nodes(data))) for made, data in self.layers if class_of(data) != "InputLayer"]
-        while waiting:
-            left = []
-            before = sum(len(nodes) for _, nodes in waiting)
-            for made, nodes in waiting:
-                while nodes and all(self._is_made(ref) for ref in _refs(nodes[0])):
-                    args, kwargs = _filled(nodes.pop(0), self.tensor)
-                    self.results[made.name].append(list(_flat(made.call(args, kwargs))))
-                if nodes:
-                    left.append((made, nodes))
-            if sum(len(nodes) for _, nodes in left) == before and left:
-                raise InputError(f"The file is damaged: its layer '{left[0][0].name}' is called on what is never made.")
-            waiting = left
+        waiting = [_Waiting(made, deque(_nodes(data))) for made, data in self.layers if class_of(data) != "InputLayer"]
+        blocked: dict[str, list[_Waiting]] = {}
+        for item in waiting:
+            ready = [item]
+            while ready:
+                item = ready.pop()
+                if self._advance(item):
+                    ready += reversed(blocked.pop(item.layer.name, []))
+                if item.refs:
+                    blocked.setdefault(item.refs[-1].layer, []).append(item)
+        for item in waiting:
+            if item.nodes:
+                raise InputError(f"The file is damaged: its layer '{item.layer.name}' is called on what is never made.")
+
+    def _advance(self, item: _Waiting) -> bool:
+        """Make the calls of a layer whose tensors are there; leave in `refs` what the next one waits for. Return
+        whether any was made."""
+        any_made = False
+        while item.nodes:
+            item.refs = item.refs or list(_refs(item.nodes[0]))
+            while item.refs and self._is_made(item.refs[-1]):
+                item.refs.pop()
+            if item.refs:
+                break
+            args, kwargs = _filled(item.nodes.popleft(), self.tensor)
+            self.results[item.layer.name].append(list(flat(item.layer.call(args, kwargs))))
+            any_made = True
+        return any_made
 
     def _is_made(self, ref: Ref) -> bool:
         return len(self.results.get(ref.layer, ())) > self._index(ref)
@@ -294,9 +319,6 @@ def flat(item: Any) -> Iterator[Any]:
             yield from flat(item[key])
     else:
         yield item
-
-
-_flat = flat
 
 
 def snake_case(name: str) -> str:

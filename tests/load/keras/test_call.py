@@ -12,13 +12,15 @@ from fuseconv.load.keras.call import Model, Object, compute_type
 from fuseconv.load.keras.registry import UnknownLayer
 
 
-def call(kind: str, *args: Any, custom: tuple[str, ...] = (), options: Any = None, **config: Any) -> Any:
-    made = Object(Model(True, custom), kind, {"name": "it"} | config)
+def call(kind: str, *args: Any, custom: tuple[str, ...] = (), options: Any = None, keras3: bool = True,
+         **config: Any) -> Any:  # fmt: skip
+    made = Object(Model(keras3, custom), kind, {"name": "it"} | config)
     return made.call(list(args) or [Value(types.FLOAT32, (2, 3), "x")], options or {})
 
 
 def test_a_call_builds_ops() -> None:
     assert call("Dense", units=4).shape == (2, 4)
+    assert call("Dense", units=4, options={"training": True}).shape == (2, 4)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +29,7 @@ def test_a_call_builds_ops() -> None:
         ({"kind": "Sorcery"}, "its class is none"),
         ({"kind": "Dense", "units": 3, "custom": ("Dense",)}, "its class is none"),
         ({"kind": "Dense", "units": 3, "dtype": "mixed_float16"}, "its dtype"),
-        ({"kind": "Dense", "units": 3, "options": {"training": True}}, "for training"),
+        ({"kind": "Dense", "units": 3, "options": {"training": True}, "keras3": False}, "for training"),
         ({"kind": "Dense", "units": 3, "options": {"speed": 3}}, "called with speed"),
         ({"kind": "Dense", "units": -3}, "no known shape"),
         ({"kind": "Flatten", "data_format": "elsewhere"}, "data_format"),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import keras
 import pytest
 
+from fuseconv.errors import InputError
+from fuseconv.ir import budget, types
+from fuseconv.ir.graph import Value
+from fuseconv.load.keras.call import Model, Object
 from fuseconv.load.keras.model import class_of, snake_case
 from tests.keras_parity import check_cases
 
@@ -76,3 +81,31 @@ def test_the_lists_of_keras_2_are_read(tmp_path: Path) -> None:
     difference = layers.Flatten()(layers.Subtract()([image, image2]))
     model = tf_keras.Model(x, [layers.Add()([head(rows), head(rows2)]), layers.Dense(2)(difference)])
     check_cases({"nested": lambda: model}, "nested", tmp_path)
+
+
+def test_a_model_may_not_call_others_without_an_end() -> None:
+    """Each model calls the one in it twice, and the innermost layer builds no op."""
+    first = {"class_name": "InputLayer", "config": {"batch_input_shape": [None, 2], "name": "x"}}
+    layer: dict[str, Any] = {"class_name": "Dropout", "config": {"name": "it"}}
+    for depth in range(40):
+        inner = {"class_name": "Sequential", "config": {"name": f"m{depth}", "layers": [first, layer]}}
+        nodes = [[["x", 0, 0, {}]], [[f"m{depth}", 1, 0, {}]]]
+        layers = [first | {"name": "x", "inbound_nodes": []}, inner | {"name": f"m{depth}", "inbound_nodes": nodes}]
+        config = {"name": f"f{depth}", "layers": layers, "input_layers": [["x", 0, 0]],
+                  "output_layers": [[f"m{depth}", 2, 0]]}  # fmt: skip
+        layer = {"class_name": "Functional", "config": config}
+    with budget.limited(budget.Budget(1000)), pytest.raises(InputError, match=r"more operations|too deep"):
+        Object(Model(False, ()), "Functional", layer["config"]).call([Value(types.FLOAT32, (2, 2), "x")], {})
+
+
+def test_calls_are_made_in_any_order_of_the_layers() -> None:
+    """A chain whose layers stand backwards in the file."""
+    names = ["x", *(f"l{index}" for index in range(300))]
+    layers = [{"class_name": "ReLU", "name": name, "config": {"name": name}, "inbound_nodes": [[[before, 0, 0, {}]]]}
+              for before, name in itertools.pairwise(names)]  # fmt: skip
+    first = {"class_name": "InputLayer", "name": "x", "config": {"batch_input_shape": [2, 2]}, "inbound_nodes": []}
+    config = {"name": "chain", "layers": [*reversed(layers), first], "input_layers": [["x", 0, 0]],
+              "output_layers": [[names[-1], 0, 0]]}  # fmt: skip
+    model = Model(False, ())
+    Object(model, "Functional", config).call([Value(types.FLOAT32, (2, 2), "x")], {})
+    assert len(model.tf.out) == 300

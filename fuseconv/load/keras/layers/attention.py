@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fuseconv.ir.graph import Value
@@ -43,3 +44,37 @@ def _projected(k: Call, x: Value, name: str, equation: str, shape: list[int | No
     config = {"name": "attention_output" if name == "output" else name, "equation": equation, "output_shape": shape,
               "bias_axes": bias_axes, "trainable": k.owner.config.get("trainable", True)}  # fmt: skip
     return k.inner((f"{name}_dense", f"_{name}_dense"), "EinsumDense", config).call([x], {})  # type: ignore[no-any-return]
+
+
+def _attended(k: Call, inputs: Any, scores: Callable[[Value, Value], Value]) -> Value:
+    """Return the values [batch, time, size] that keys like a query stand for, by softmax of their scores."""
+    if not isinstance(inputs, list) or len(inputs) not in (2, 3):
+        k.refuse("it is called on other than two or three tensors")
+    masked = any(k.mask(x) is not None for x in inputs) or k.option("mask") is not None
+    if masked or k.option("use_causal_mask", False) or k.option("return_attention_scores", False):
+        k.refuse("masks or scores")
+    for x in inputs:
+        k.shape(x, 3)
+    query, value, key = inputs[0], inputs[1], inputs[-1]
+    weights = k.tf.Softmax(scores(query, value if len(inputs) == 2 else key))
+    return k.tf.BatchMatMulV2(weights, value)
+
+
+@layer("Attention", masks=OWN, score_mode="dot")
+def attention(k: Call, inputs: Any, *, use_scale: bool = False, dropout: float = 0.0) -> Value:
+    def scores(query: Value, key: Value) -> Value:
+        made = k.tf.BatchMatMulV2(query, key, adj_y=True)
+        return k.tf.Mul(made, k.weight("scale", [])) if use_scale else made
+
+    return _attended(k, inputs, scores)
+
+
+@layer("AdditiveAttention", masks=OWN)
+def additive_attention(k: Call, inputs: Any, *, use_scale: bool = True, dropout: float = 0.0) -> Value:
+    def scores(query: Value, key: Value) -> Value:
+        made = k.tf.Tanh(k.tf.AddV2(k.tf.ExpandDims(query, -2), k.tf.ExpandDims(key, -3)))
+        if use_scale:
+            made = k.tf.Mul(k.weight("scale", [k.known(query, -1)]), made)
+        return k.tf.Sum(made, k.tf.ints([3]))
+
+    return _attended(k, inputs, scores)

@@ -75,3 +75,22 @@ def concatenate(k: Call, inputs: Any, *, axis: int = -1) -> Value:
         k.refuse("it is called on no list of tensors of one type")
     (axis,) = axes_of(k, axis, len(k.shape(inputs[0])))
     return k.tf.ConcatV2(*inputs, k.tf.ints(axis), dtype=inputs[0].dtype)
+
+
+@layer("Dot")
+def dot(k: Call, inputs: Any, *, axes: int | list[int], normalize: bool = False) -> Value:
+    if not isinstance(inputs, list) or len(inputs) != 2 or normalize:
+        k.refuse("it is called on other than two tensors, or normalizes them")
+    ranks = [len(k.shape(x)) for x in inputs]
+    pair = [axes, axes] if isinstance(axes, int) else axes
+    if not set(ranks) <= {2, 3} or len(pair) != 2:
+        k.refuse(f"axes={axes!r} of tensors of the ranks {ranks}")
+    a, b = ((axis + rank) % rank for axis, rank in zip(pair, ranks))
+    if 0 in (a, b):
+        k.refuse("axes of the batch")
+    x = k.tf.ExpandDims(inputs[0], 1) if ranks[0] == 2 else inputs[0]
+    y = k.tf.ExpandDims(inputs[1], 2) if ranks[1] == 2 else inputs[1]
+    made = k.tf.BatchMatMulV2(x, y, adj_x=ranks[0] == 3 and a == 1, adj_y=ranks[1] == 3 and b == 2)
+    if ranks[0] == 2:
+        return k.tf.Squeeze(made, squeeze_dims=[1])
+    return k.tf.Squeeze(made, squeeze_dims=[2]) if ranks[1] == 2 else made

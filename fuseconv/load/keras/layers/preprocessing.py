@@ -10,7 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
-from fuseconv.load.keras.layers.settings import axes_of
+from fuseconv.load.keras.layers.settings import axes_of, sizes
 from fuseconv.load.keras.registry import PASS, layer
 
 
@@ -65,3 +65,17 @@ def _broadcast(k: Call, value: Any, kept: list[int], wide: list[int]) -> np.ndar
     for size, axis in zip(reversed(array.shape), reversed(kept)):
         shape[axis] = size
     return np.broadcast_to(array.reshape(shape), wide)
+
+
+@layer(
+    "Resizing", crop_to_aspect_ratio=False, pad_to_aspect_ratio=False, antialias=False, fill_mode="constant",
+    fill_value=0.0,
+)  # fmt: skip
+def resizing(
+    k: Call, x: Value, *, height: int, width: int, interpolation: str = "bilinear", data_format: str | None = None
+) -> Value:
+    k.shape(x, 4)
+    if interpolation not in ("bilinear", "nearest") or data_format == "channels_first" or x.dtype is not types.FLOAT32:
+        k.refuse(f"interpolation={interpolation!r}, data_format={data_format!r} of {x.dtype}")
+    build = k.tf.ResizeBilinear if interpolation == "bilinear" else k.tf.ResizeNearestNeighbor
+    return build(x, k.tf.ints(sizes(k, [height, width], 2)), half_pixel_centers=True)

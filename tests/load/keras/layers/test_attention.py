@@ -27,6 +27,16 @@ def test_data_and_keras_agree(tmp_path: Path) -> None:
     check_cases({"attended": attended}, "attended", tmp_path)
 
 
+def test_scores_of_single_heads(tmp_path: Path) -> None:
+    # Keras does not load its own .h5 file of it.
+    x, y = keras.Input((6, 8)), keras.Input((5, 8))
+    outputs = [
+        L.Attention(use_scale=True)([x, y]), L.Attention()([x, y, y]), L.AdditiveAttention()([x, y]),
+        L.AdditiveAttention(use_scale=False)([x, y, y]),
+    ]  # fmt: skip
+    check_cases({"scores": lambda: keras.Model([x, y], outputs)}, "scores", tmp_path, formats=["keras"])
+
+
 def test_a_causal_mask_is_refused(tmp_path: Path) -> None:
     x = keras.Input((6, 8))
     keras.Model(x, L.MultiHeadAttention(2, 3)(x, x, use_causal_mask=True)).save(tmp_path / "model.keras")

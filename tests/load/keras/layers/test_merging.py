@@ -18,6 +18,7 @@ def merged() -> Any:
     outputs = [
         L.Add()([a, b]), L.Subtract()([a, b]), L.Multiply()([a, b, c]), L.Maximum()([a, b]), L.Minimum()([a, b]),
         L.Average()([a, b, c]), L.Concatenate()([a, b]), L.Concatenate(axis=1)([a, b, a]),
+        L.Dot(1)([a, b]), L.Dot(2)([a, b]), L.Dot((2, 1))([a, c]), L.Dot(1)([c, c]),
     ]  # fmt: skip
     return keras.Model([b, a, c], outputs)
 

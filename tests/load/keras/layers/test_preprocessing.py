@@ -13,7 +13,10 @@ from tests.keras_parity import branches, check_cases
 L = keras.layers
 
 CASES = {
-    "images": lambda: branches((9, 7, 4), L.Rescaling(1 / 255.0, -1.0), L.Rescaling([1.0, 2, 3, 4])),
+    "images": lambda: branches(
+        (9, 7, 4), L.Rescaling(1 / 255.0, -1.0), L.Rescaling([1.0, 2, 3, 4]), L.Resizing(5, 9),
+        L.Resizing(4, 3, interpolation="nearest"), L.Resizing(18, 14),
+    ),
     "integers": lambda: branches((9, 7, 3), L.Rescaling(1 / 255.0), dtype="uint8"),
 }  # fmt: skip
 
