@@ -13,7 +13,7 @@ from fuseconv.ir.graph import Module, Value
 from fuseconv.ir.types import DType
 from fuseconv.load.keras.builder import LayerBuilder
 from fuseconv.load.keras.parts import Part, Weight
-from fuseconv.load.keras.registry import DROP, LAYERS, OWN, PASS, Layer, UnknownLayer
+from fuseconv.load.keras.registry import DROP, FLOATS, LAYERS, OWN, PASS, Layer, UnknownLayer
 from fuseconv.load.op_defs import OpDefs
 
 # What a damaged config has layer functions raise.
@@ -78,6 +78,8 @@ class Object:
         settings = known.read(self.config)
         call = Call(self, dtype, options)
         tensors = _mapped(call.autocast, tensors)
+        if known.takes == FLOATS:
+            _require_floats(tensors, dtype)
         self.calls += 1
         outputs = known.function(call, *tensors, **settings)
         left = options.keys() - call.used - {"training", "mask" if known.masks == PASS else ""}
@@ -201,6 +203,17 @@ def _bind(known: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple
     if len(tensors) > len(known.inputs):
         raise UnknownLayer(f"it is called with {len(tensors)} inputs")
     return tensors, {key: value for key, value in options.items() if value is not None}
+
+
+def _require_floats(item: Any, dtype: DType) -> None:
+    """Refuse tensors of other types, and a layer that does not compute in floats."""
+    if not dtype.is_float:
+        raise UnknownLayer(f"it computes in {dtype}")
+    if isinstance(item, Value) and not item.dtype.is_float:
+        raise UnknownLayer(f"it is called on {item.dtype}")
+    if isinstance(item, (list, dict)):
+        for part in item.values() if isinstance(item, dict) else item:
+            _require_floats(part, dtype)
 
 
 def _mapped(function: Any, item: Any) -> Any:

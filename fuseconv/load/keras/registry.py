@@ -12,6 +12,9 @@ from fuseconv.errors import InputError
 # What becomes of the mask of a layer's input: the layer drops it, hands it on, or sees to it itself.
 DROP, PASS, OWN = "drop", "pass", "own"
 
+# What a layer takes: floats only, as it computes; or tensors of any type.
+FLOATS, ANY = "floats", "any"
+
 # Keys which no layer's result depends on once its weights are there.
 _NEUTRAL = frozenset({
     "name", "trainable", "dtype", "batch_shape", "batch_input_shape", "input_shape", "input_dim", "input_length",
@@ -28,16 +31,17 @@ class UnknownLayer(InputError):
 class Layer:
     """A function that builds a layer's ops.
 
-    function: takes the call (`call.Call`), the inputs by position, and the settings by keyword. settings: the defaults
-    of the keys that it names (`inspect.Parameter.empty`: the key must be there), and the kinds of their values. fixed:
-    values that keys have which the function does not name. masks: DROP, PASS or OWN. inputs: the names of the layer's
-    tensor arguments."""
+    function: takes the call (`call.Call`), the inputs by position, and the settings by keyword. settings: the
+    defaults of the keys that it names (`inspect.Parameter.empty`: the key must be there), and the kinds of
+    their values. fixed: values that keys have which the function does not name. masks: DROP, PASS or OWN.
+    takes: FLOATS or ANY. inputs: the names of the layer's tensor arguments."""
 
     name: str
     function: Callable[..., Any]
     settings: Mapping[str, tuple[Any, str]]
     fixed: Mapping[str, Any]
     masks: str
+    takes: str
     inputs: tuple[str, ...]
 
     def read(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,27 +65,29 @@ class Layer:
 LAYERS: dict[str, Layer] = {}
 
 
-def layer(*names: str, masks: str = DROP, **fixed: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def layer(
+    *names: str, masks: str = DROP, takes: str = FLOATS, **fixed: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter the decorated function as the meaning of layers of these classes.
 
-    masks: what becomes of an input's mask. fixed: values of keys that the function does not name; the layer is refused
-    if they are others."""
+    masks: what becomes of an input's mask. takes: whether tensors of other types than floats are refused.
+    fixed: values of keys that the function does not name; the layer is refused if they are others."""
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             if name in LAYERS:
                 raise InputError(f"The Keras layer {name} is declared twice.")
-            LAYERS[name] = _layer(name, function, masks, fixed)
+            LAYERS[name] = _layer(name, function, masks, takes, fixed)
         return function
 
     return enter
 
 
-def _layer(name: str, function: Callable[..., Any], masks: str, fixed: Mapping[str, Any]) -> Layer:
+def _layer(name: str, function: Callable[..., Any], masks: str, takes: str, fixed: Mapping[str, Any]) -> Layer:
     parameters = list(inspect.signature(function).parameters.values())[1:]
     settings = {p.name: (p.default, str(p.annotation)) for p in parameters if p.kind is p.KEYWORD_ONLY}
     inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
-    return Layer(name, function, settings, fixed, masks, inputs)
+    return Layer(name, function, settings, fixed, masks, takes, inputs)
 
 
 def table() -> str:

@@ -23,6 +23,16 @@ def test_a_call_builds_ops() -> None:
     assert call("Dense", units=4, options={"training": True}).shape == (2, 4)
 
 
+def test_layers_that_compute_take_no_integers() -> None:
+    x = Value(types.INT32, (2, 3), "x")
+    assert call("Flatten", x).dtype is types.INT32
+    for kind in ("LeakyReLU", "GlobalMaxPooling1D", "BatchNormalization"):
+        with pytest.raises(UnknownLayer, match=f"{kind} 'it': it is called on int32"):
+            call(kind, x)
+    with pytest.raises(UnknownLayer, match="it computes in int32"):
+        call("LeakyReLU", dtype="int32")
+
+
 @pytest.mark.parametrize(
     "refused, why",
     [

@@ -9,7 +9,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import activate
-from fuseconv.load.keras.registry import OWN, PASS, layer
+from fuseconv.load.keras.registry import ANY, OWN, PASS, layer
 
 _NO_LORA: dict[str, Any] = {"lora_rank": None, "lora_alpha": None, "quantization_config": None}
 
@@ -42,7 +42,7 @@ def dense(k: Call, x: Value, *, units: int, activation: str | dict | None = None
 
 @layer(
     "Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "GaussianDropout", "GaussianNoise",
-    "AlphaDropout", "ActivityRegularization", masks=PASS,
+    "AlphaDropout", "ActivityRegularization", masks=PASS, takes=ANY,
 )  # fmt: skip
 def training_only(
     k: Call, x: Value, *, rate: float = 0.0, stddev: float = 0.0, l1: float = 0.0, l2: float = 0.0,
@@ -52,7 +52,7 @@ def training_only(
     return x
 
 
-@layer("Identity", masks=PASS)
+@layer("Identity", masks=PASS, takes=ANY)
 def identity(k: Call, x: Value) -> Value:
     return x
 
@@ -79,7 +79,7 @@ def take(k: Call, rows: Value, ids: Value) -> Value:
     return tf.GatherV2(rows, wrapped, tf.ints(0), dtype=rows.dtype)
 
 
-@layer("Embedding", masks=OWN, **_NO_LORA, sparse=False)
+@layer("Embedding", masks=OWN, takes=ANY, **_NO_LORA, sparse=False)
 def embedding(k: Call, x: Value, *, input_dim: int, output_dim: int, mask_zero: bool = False) -> Value:
     ids = x if x.dtype in (types.INT32, types.INT64) else k.tf.Cast(x, dtype=types.INT32)
     made = take(k, k.weight("embeddings", [input_dim, output_dim]), ids)

@@ -9,7 +9,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.settings import axes_of
-from fuseconv.load.keras.registry import layer
+from fuseconv.load.keras.registry import ANY, layer
 
 _COMPARED = {"NotEqual": "NotEqual", "Equal": "Equal", "Greater": "Greater", "GreaterEqual": "GreaterEqual",
              "Less": "Less", "LessEqual": "LessEqual"}  # fmt: skip
@@ -46,12 +46,12 @@ def _binary(kind: str, dtype: types.DType | None) -> Callable[..., Value]:
 
 
 for _name, _kind in {**_COMPARED, **_LOGICAL}.items():
-    layer(f"ops>{_name}")(_binary(_kind, types.BOOL))
+    layer(f"ops>{_name}", takes=ANY)(_binary(_kind, types.BOOL))
 for _name, _kind in _ARITHMETIC.items():
-    layer(f"ops>{_name}")(_binary(_kind, None))
+    layer(f"ops>{_name}", takes=ANY)(_binary(_kind, None))
 
 
-@layer("ops>Any")
+@layer("ops>Any", takes=ANY)
 def any_(k: Call, x: Value, *, axis: int | list[int] | None = None, keepdims: bool = False) -> Value:
     if x.dtype is not types.BOOL:
         k.refuse("its operand is not boolean")
@@ -60,14 +60,14 @@ def any_(k: Call, x: Value, *, axis: int | list[int] | None = None, keepdims: bo
     return k.tf.Any(x, k.tf.ints(axes), dtype=types.BOOL, keep_dims=keepdims)
 
 
-@layer("ops>Squeeze")
+@layer("ops>Squeeze", takes=ANY)
 def squeeze(k: Call, x: Value, *, axis: int | list[int] | None = None) -> Value:
     if axis is None:
         k.refuse("axis=None")
     return k.tf.Squeeze(x, squeeze_dims=axes_of(k, axis, len(k.shape(x))))
 
 
-@layer("ops>ExpandDims")
+@layer("ops>ExpandDims", takes=ANY)
 def expand_dims(k: Call, x: Value, *, axis: int) -> Value:
     (axis,) = axes_of(k, axis, len(k.shape(x)) + 1)
     return k.tf.ExpandDims(x, axis)

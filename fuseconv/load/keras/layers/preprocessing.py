@@ -11,10 +11,12 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.settings import axes_of, sizes
-from fuseconv.load.keras.registry import PASS, layer
+from fuseconv.load.keras.registry import ANY, PASS, layer
 
 
 def _as_computed(k: Call, x: Value) -> Value:
+    if not k.dtype.is_float:
+        k.refuse(f"it computes in {k.dtype}")
     return x if x.dtype is k.dtype else k.tf.Cast(x, dtype=k.dtype)
 
 
@@ -28,13 +30,13 @@ def _numbers(k: Call, value: Any) -> np.ndarray:
     return array
 
 
-@layer("Rescaling", masks=PASS)
+@layer("Rescaling", masks=PASS, takes=ANY)
 def rescaling(k: Call, x: Value, *, scale: float | list[float], offset: float | list[float] = 0.0) -> Value:
     scales, offsets = (k.tf.array(_numbers(k, each), k.dtype) for each in (scale, offset))
     return k.tf.AddV2(k.tf.Mul(_as_computed(k, x), scales), offsets)
 
 
-@layer("Normalization")
+@layer("Normalization", takes=ANY)
 def normalization(
     k: Call, x: Value, *, axis: int | list[int] | None = -1, invert: bool = False, mean: Any = None,
     variance: Any = None,

@@ -9,7 +9,7 @@ from fuseconv.load.keras.call import Call, Object
 from fuseconv.load.keras.layers.activations import activate, number
 from fuseconv.load.keras.layers.recurrence import Recurrence, scan
 from fuseconv.load.keras.model import class_of, config_of, snake_case
-from fuseconv.load.keras.registry import OWN, layer
+from fuseconv.load.keras.registry import ANY, OWN, layer
 
 # How a loop runs, and what is for training; what it computes is the same.
 _HOW: dict[str, Any] = {"stateful": False}
@@ -209,7 +209,7 @@ def _merged(k: Call, mode: str | None, a: Value, b: Value) -> list[Value]:
     return [tf.AddV2(a, b) if mode == "sum" else tf.RealDiv(tf.AddV2(a, b), number(k, a, 2))]
 
 
-@layer("TimeDistributed", masks=OWN)
+@layer("TimeDistributed", masks=OWN, takes=ANY)
 def time_distributed(k: Call, x: Value, *, layer: dict) -> Value:
     """Call a layer on all time steps at once, as parts of the batch."""
     shape = k.shape(x)

@@ -9,10 +9,10 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.core import sizes_of
 from fuseconv.load.keras.layers.settings import channels_first, sizes, to_channels_first, to_channels_last
-from fuseconv.load.keras.registry import layer
+from fuseconv.load.keras.registry import ANY, layer
 
 
-@layer("Flatten")
+@layer("Flatten", takes=ANY)
 def flatten(k: Call, x: Value, *, data_format: str | None = None) -> Value:
     shape = k.shape(x)
     if channels_first(k, data_format) and len(shape) > 1:
@@ -22,7 +22,7 @@ def flatten(k: Call, x: Value, *, data_format: str | None = None) -> Value:
     return k.tf.reshaped(x, ["0", math.prod(known) if len(known) == len(rest) else -1])
 
 
-@layer("Reshape")
+@layer("Reshape", takes=ANY)
 def reshape(k: Call, x: Value, *, target_shape: list[int]) -> Value:
     known = [dim for dim in k.shape(x)[1:] if isinstance(dim, int)]
     target = list(target_shape)
@@ -34,14 +34,14 @@ def reshape(k: Call, x: Value, *, target_shape: list[int]) -> Value:
     return k.tf.reshaped(x, ["0", *target])
 
 
-@layer("Permute")
+@layer("Permute", takes=ANY)
 def permute(k: Call, x: Value, *, dims: list[int]) -> Value:
     if sorted(dims) != list(range(1, len(k.shape(x)))):
         k.refuse(f"dims={dims}")
     return k.tf.Transpose(x, [0, *dims])
 
 
-@layer("RepeatVector")
+@layer("RepeatVector", takes=ANY)
 def repeat_vector(k: Call, x: Value, *, n: int) -> Value:
     k.shape(x, 2)
     if not 0 < n < 1 << 31:
@@ -97,17 +97,17 @@ def _cropped(k: Call, x: Value, cropping: Any, count: int, first: bool) -> Value
     )  # fmt: skip
 
 
-@layer("Cropping1D")
+@layer("Cropping1D", takes=ANY)
 def cropping1d(k: Call, x: Value, *, cropping: Any = 1) -> Value:
     return _cropped(k, x, cropping, 1, False)
 
 
-@layer("Cropping2D")
+@layer("Cropping2D", takes=ANY)
 def cropping2d(k: Call, x: Value, *, cropping: Any = 0, data_format: str | None = None) -> Value:
     return _cropped(k, x, cropping, 2, channels_first(k, data_format))
 
 
-@layer("Cropping3D")
+@layer("Cropping3D", takes=ANY)
 def cropping3d(k: Call, x: Value, *, cropping: Any = 1, data_format: str | None = None) -> Value:
     return _cropped(k, x, cropping, 3, channels_first(k, data_format))
 
