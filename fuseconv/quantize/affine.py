@@ -103,7 +103,8 @@ def parameters(values: Range, dtype: DType = types.INT8) -> Quantization:
     reach beyond it. An empty range is [-1, 1]: a scale that is much larger or smaller than those around it takes
     kernels out of their bounds."""
     if dtype is types.INT16:
-        largest = _ROOM * abs(values) if abs(values) >= LARGEST[dtype] * _LEAST_SCALE else 1.0
+        room = 1.0 if values.fixed else _ROOM
+        largest = room * abs(values) if abs(values) >= LARGEST[dtype] * _LEAST_SCALE else 1.0
         return Quantization((float(np.float32(largest / LARGEST[dtype])),), (0,))
     least, largest = min(values.least, 0.0), max(values.largest, 0.0)
     if largest - least < 255 * _LEAST_SCALE:

@@ -9,8 +9,19 @@ _NARROW = (types.INT8, types.UINT8, types.INT16, types.FLOAT16)
 
 
 def quantized_ops(module: Module) -> int:
-    """Return how many ops compute in quantized integers, or read weights of fewer bits than floats have."""
-    return sum(_is_quantized(op) for graph in module.graphs() for op in graph.ops)
+    """Return how many ops compute in quantized integers, or read weights of fewer bits than floats have.
+
+    A pair of QUANTIZE and DEQUANTIZE does neither: it rounds floats."""
+    return sum(_is_quantized(op) and not _is_of_pair(op) for graph in module.graphs() for op in graph.ops)
+
+
+def _is_of_pair(op: Op) -> bool:
+    if op.kind == "tfl.DEQUANTIZE" and op.operands[0] is not None and op.operands[0].op is not None:
+        op = op.operands[0].op
+    (value,) = op.operands if op.kind == "tfl.QUANTIZE" else (None,)
+    if value is None or value.dtype is not types.FLOAT32:
+        return False
+    return all(reader.kind == "tfl.DEQUANTIZE" for reader in op.result.uses)
 
 
 def _is_quantized(op: Op) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
-from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.fake_quant import KIND, Steps, steps_of
 from fuseconv.tfl.builder import Builder
@@ -28,6 +28,8 @@ _NUMPY: dict[str, Callable[..., np.ndarray]] = {
     "SELECT_V2": np.where, "SIGN": np.sign, "SUB": np.subtract,
 }  # fmt: skip
 _KNOWN = _NUMPY.keys() | _CLAMPS.keys()
+_BYTES = (types.INT8, types.UINT8)
+_REPLACED = _KNOWN | {"DEQUANTIZE", "FAKE_QUANT", "QUANTIZE"}
 _ROUNDS = frozenset({"tfl.ROUND", "tfl.FLOOR"})
 # Of one rounding: the most ops before its step, and behind it, and all that are evaluated.
 _BEFORE, _BEHIND, _ALL = 8, 12, 40
@@ -42,11 +44,15 @@ def raise_fake_quant(module: Module) -> None:
     """Replace arithmetic that rounds to the steps of an int8 tensor, or to some of them: MUL(ROUND(MUL(x, 2)), 0.5) of
     an x that is cut to [-64, 63.5] -> FAKE_QUANT(x).
 
-    Of fewer steps MINIMUM cuts off the others, behind a FAKE_QUANT of fewer bits, too."""
+    Of fewer steps MINIMUM cuts off the others, behind a FAKE_QUANT of fewer bits, too. What files of TFLiteConverter
+    hold is taken likewise: DEQUANTIZE(QUANTIZE(x)) -> FAKE_QUANT(x), and weights that DEQUANTIZE expands as floats."""
     for graph in module.graphs():
+        expanded = _expand_weights(graph)
         ends = dict(_ends(graph))
         if ends:
             _replace(graph, ends)
+        if ends or expanded:
+            _remove_dead(graph)
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,52 @@ def _ends(graph: Graph) -> Iterator[tuple[Op, Rounding]]:
             steps, value = steps_of(op), op.operands[0]
             if steps is not None and value is not None:
                 yield op, Rounding(value, steps)
+        elif op.kind == "tfl.DEQUANTIZE":
+            pair = _pair(op)
+            if pair is not None:
+                yield op, pair
+
+
+def _pair(op: Op) -> Rounding | None:
+    """Read DEQUANTIZE(QUANTIZE(x)) of integers of 8 bits with one scale."""
+    (stored,) = op.operands
+    how = stored.quantization if stored is not None else None
+    if stored is None or how is None or stored.op is None or stored.op.kind != "tfl.QUANTIZE" or len(how.scale) != 1:
+        return None
+    (root,) = stored.op.operands
+    if root is None or root.dtype is not types.FLOAT32 or stored.dtype not in _BYTES:
+        return None
+    least = int(np.iinfo(stored.dtype.numpy).min) - how.zero_point[0]
+    return Rounding(root, Steps(least * how.scale[0], how.scale[0], 256))
+
+
+def _expand_weights(graph: Graph) -> bool:
+    """Let ops read weights of 8 bits as the floats that they stand for: DEQUANTIZE(QUANTIZE(w)), DEQUANTIZE(w) -> w.
+
+    Return whether there are any."""
+    changed = False
+    for op in graph.ops:
+        stored = op.operands[0] if op.kind == "tfl.DEQUANTIZE" else None
+        array = _expanded(stored) if stored is not None and stored.dtype in _BYTES else None
+        if array is not None:
+            replace_uses(op.result, constant(array, types.FLOAT32, op.result.name))
+            changed = True
+    return changed
+
+
+def _expanded(stored: Value) -> np.ndarray | None:
+    """Return what integers stand for that are constants, or made of one; None for others."""
+    how = stored.quantization
+    given = stored.op.operands[0] if stored.op is not None and stored.op.kind == "tfl.QUANTIZE" else stored
+    if how is None or given is None or given.data is None or given.dtype not in (stored.dtype, types.FLOAT32):
+        return None
+    sizes = [-1 if axis == how.axis else 1 for axis in range(given.data.ndim)] if len(how.scale) > 1 else []
+    scale, zero = (np.array(each, np.float32).reshape(sizes) for each in (how.scale, how.zero_point))
+    array = given.data
+    if given is not stored:
+        ends, steps = np.iinfo(stored.dtype.numpy), given.data / scale
+        array = np.clip(np.copysign(np.floor(np.abs(steps) + 0.5), steps) + zero, ends.min, ends.max)
+    return ((array - zero) * scale).astype(np.float32)
 
 
 def _roundings(op: Op) -> Iterator[tuple[Op, Rounding]]:
@@ -170,12 +222,16 @@ def _replace(graph: Graph, ends: dict[Op, Rounding]) -> None:
             root = ends[op].root
             made = replaced[op.result] = _built(Builder(out, op.name, op.sources), replaced.get(root, root), ends[op])
             replace_uses(op.result, made)
+    graph.ops = out
+
+
+def _remove_dead(graph: Graph) -> None:
     dead = set()
-    for op in reversed(out):
-        if (op.type in _KNOWN or op.kind == KIND) and not op.result.uses:
+    for op in reversed(graph.ops):
+        if op.type in _REPLACED and not op.result.uses:
             detach(op)
             dead.add(op)
-    graph.ops = [op for op in out if op not in dead]
+    graph.ops = [op for op in graph.ops if op not in dead]
 
 
 def _built(tfl: Builder, root: Value, rounding: Rounding) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import Module, Value, constant
+from fuseconv.ir.graph import Module, Quantization, Value, constant
 from fuseconv.quantize.affine import quantized_weights
 from fuseconv.quantize.existing import quantized_ops
 from fuseconv.tfl.builder import Builder
@@ -31,3 +31,18 @@ def test_weights_of_few_bits_are():
         return tfl.fully_connected(x, tfl.dequantize(constant(WEIGHTS.astype(np.float16))), None)
 
     assert quantized_ops(module_of(halved, (types.FLOAT32, (2, 3)))) == 1
+
+
+def test_pairs_round_floats():
+    def rounded(tfl: Builder, x: Value) -> Value:
+        stored = tfl.quantize(x, results=[(types.INT8, x.shape)])
+        stored.quantization = Quantization((0.5,), (3,))
+        return tfl.dequantize(stored)
+
+    def kept(tfl: Builder, x: Value) -> Value:
+        stored = tfl.quantize(x, results=[(types.INT8, x.shape)])
+        stored.quantization = Quantization((0.5,), (3,))
+        return tfl.relu(stored)
+
+    assert quantized_ops(module_of(rounded, (types.FLOAT32, (2, 3)))) == 0
+    assert quantized_ops(module_of(kept, (types.FLOAT32, (2, 3)))) == 2

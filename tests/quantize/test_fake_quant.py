@@ -8,6 +8,7 @@ import pytest
 
 import fuseconv
 from fuseconv.errors import InputError
+from fuseconv.ir import types
 from fuseconv.pass_manager import Context, PassManager
 from fuseconv.quantize.affine import Range, parameters
 from fuseconv.quantize.calibrate import Calibration
@@ -84,6 +85,8 @@ def test_kernels_of_int16_have_zero_in_the_middle() -> None:
     }
     """, quantize="int16x8")
     assert found.keys() == {"a"}
+    how = parameters(found["a"], types.INT16)
+    assert how.zero_point == (0,) and how.scale[0] == pytest.approx(4 / 65535)
 
 
 def test_a_layer_between_fake_quants_computes_in_integers() -> None:

@@ -78,6 +78,35 @@ def test_steps_that_are_scaled_elsewhere() -> None:
     """, f"%z: float32[n] = {_ALL}", "%y: float32[n] = tfl.MUL(%z, float32[] 2.0)")
 
 
+@pytest.mark.parametrize(("stored", "least"), [("int8[n]<0.5:0>", -64.0), ("uint8[n]<0.5:128>", -64.0),
+                                              ("int8[n]<0.5:-128>", 0.0)])  # fmt: skip
+def test_pairs_of_a_file(stored: str, least: float) -> None:
+    wanted = f"{{'min': {least}, 'max': {least + 127.5}, 'num_bits': 8}}".replace("'min': 0.0, ", "")
+    _check(f"""
+      %q: {stored} = tfl.QUANTIZE(%x)
+      %y: float32[n] = tfl.DEQUANTIZE(%q)
+    """, f"%y: float32[n] = tfl.FAKE_QUANT(%x) {wanted}")
+
+
+def test_weights_of_a_file() -> None:
+    check_pass("raise-fake-quant", """
+    main {
+      input %x: float32[n,2]
+      %q: int8[2,2]<0.5,0.25@0> = tfl.QUANTIZE(float32[2,2] [[0.7, -0.75], [99, 0.2]])
+      %w: float32[2,2] = tfl.DEQUANTIZE(%q)
+      %b: float32[2] = tfl.DEQUANTIZE(int8[2]<0.5:-3> [1, -5])
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, %w, %b)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[n,2]
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [[0.5, -1.0], [31.75, 0.25]], float32[2] [2, -1])
+      return %y
+    }
+    """)
+
+
 @pytest.mark.parametrize("text", [
     "%y: float32[n] = tfl.ROUND(%x)",  # cut at no end
     """
