@@ -12,7 +12,7 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.pass_manager import module_pass
-from fuseconv.quantize.affine import Range
+from fuseconv.quantize.affine import Range, constant_range
 from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.grids import grid_scales
 from fuseconv.quantize.samples import FORMS
@@ -146,6 +146,9 @@ class _Ranges:
             return None
         values = [value for value in op.operands if value is not None and value.dtype is types.FLOAT32]
         known = [self.ranges.get(value) for value in values if value.data is None]
+        if not known and len(values) == 1 and values[0].data is not None:
+            own = constant_range(values[0].data, self.kernels.activations)
+            return own if own.fixed else None
         first = known[0] if known else None
         if first is None or None in known:
             return None
