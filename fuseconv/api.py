@@ -31,7 +31,7 @@ from fuseconv.load.tflite.reader import read_tflite
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT, QUANTIZE_FILE
-from fuseconv.quantize import BLOCK_SIZES, MEASURED, QUANTIZATIONS
+from fuseconv.quantize import MEASURED, QUANTIZATIONS, checked_block_size
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
 from fuseconv.quantize.existing import quantized_ops
 from fuseconv.quantize.floats import Floats
@@ -115,7 +115,8 @@ class _QuantizeOptions:
     def pass_options(self) -> dict[str, Any]:
         """Return what the passes of quantization may name as parameters."""
         return {
-            "quantize": self.quantize, "calibration": _calibration(self), "block_size": _block_size(self),
+            "quantize": self.quantize, "calibration": _calibration(self),
+            "block_size": checked_block_size(self.block_size, self.quantize),
             "io_types": self.io_types,
             "selection": Selection(tuple(self.quantize_only), tuple(self.no_quantize)),
             "floats": Floats(self.compares, self.compare_quantized), "keep_float_under": self.keep_float_under,
@@ -399,14 +400,6 @@ def _pass_options(
             options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None
         ),
     }  # fmt: skip
-
-
-def _block_size(options: _QuantizeOptions) -> int | None:
-    if options.block_size is not None and options.quantize != "int4":
-        raise InputError("--block-size is for --quantize int4")
-    if options.block_size not in (None, *BLOCK_SIZES):
-        raise InputError(f"--block-size {options.block_size} is none of {', '.join(map(str, BLOCK_SIZES))}")
-    return options.block_size
 
 
 def _calibration(options: _QuantizeOptions) -> Calibration:
