@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.process import Limits, WorkerError, run
-from tests.bench.quantize_models import MODELS, SEQUENCES
+from tests.bench.quantize_models import MODELS, RECURRENT
 from tests.bench.quantize_worker import FRESH, SAMPLES, SAMPLES_OF_SEQUENCES, TIMED
 from tests.bench.table import PAGE, aligned, insert
 
@@ -33,7 +33,7 @@ def measure(name: str, modes: Iterable[str], skipped: Sequence[str]) -> dict[str
     _work("make", name, DIRECTORY)
     folder = DIRECTORY / f"{name}.quantized"
     folder.mkdir(exist_ok=True)
-    sides = ("ours", "auto", "peer") if name in SEQUENCES else ("ours", "peer")
+    sides = ("ours", "auto", "peer") if name in RECURRENT else ("ours", "peer")
     _convert("ours", name, "float", folder)
     return {mode: _measure(name, mode, sides, folder, skipped) for mode in modes}
 

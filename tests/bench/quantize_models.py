@@ -107,6 +107,7 @@ SEQUENCES = {
         Sequences("Seq2Seq", lambda: _seq2seq(None), (Input("source", (24, 32)), Input("target", (12, 32))), _seq2seq),
     )
 }
+RECURRENT = [name for name in SEQUENCES if name != "EmbeddingDense"]
 MODELS: dict[str, BenchModel] = {**PLAIN, **SEQUENCES}
 
 
