@@ -71,7 +71,7 @@ class TFLiteFile:
         }
         if not self.signatures:
             ends = self._interpreter.get_input_details(), self._interpreter.get_output_details()
-            ins, outs = ({_plain(d["name"]): d["index"] for d in details} for details in ends)
+            ins, outs = ({plain_name(d["name"]): d["index"] for d in details} for details in ends)
             self.signatures = {"": (0, ins, outs)}
         self._allocated: set[int] = set()
 
@@ -338,7 +338,7 @@ def _loading(model: Path) -> Iterator[None]:
         raise InputError(f"TensorFlow cannot load {model}: {first_line(error)}") from error
 
 
-def _plain(tensor: str) -> str:
+def plain_name(tensor: str) -> str:
     """Return an input's name from a tensor's: without the output number and the prefix that exporters add."""
     return tensor.partition(":")[0].removeprefix("serving_default_")
 

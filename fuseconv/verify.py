@@ -21,8 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from fuseconv.api import convert
 from fuseconv.cut_original import cut_function
 from fuseconv.errors import FuseconvError, InputError, VerificationError
+from fuseconv.files import read_file
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.runners import Arrays, Dims, Function, Spec, TFLiteFile, original_functions, renamed_function
 from fuseconv.verification_inputs import (
@@ -35,6 +37,7 @@ from fuseconv.verification_inputs import (
     load_data,
     random_batches,
 )
+from fuseconv.verification_layers import Layer, compare_layers, first_growth
 
 # Two correct float32 programs differ by the order of their sums: by some 1e-7 of the largest value for an op, and by
 # 1e-5 after a hundred layers. A wrong program differs by far more than 1e-4 of it.
@@ -75,7 +78,8 @@ class Comparison:
 class Verification:
     """The result: each output of each signature, and what was run: (signature, shapes of its inputs, invokes).
 
-    drawn: (signature, input, how it was drawn); empty where the caller gave the inputs."""
+    drawn: (signature, input, how it was drawn); empty where the caller gave the inputs. layers: ops of the first
+    subgraph beside those of a file of floats, if that was asked for."""
 
     model: str
     file: str
@@ -84,6 +88,7 @@ class Verification:
     outputs: list[Comparison] = field(default_factory=list)
     runs: list[tuple[str, dict[str, tuple[int, ...]], int]] = field(default_factory=list)
     drawn: list[tuple[str, str, str]] = field(default_factory=list)
+    layers: list[Layer] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
@@ -113,9 +118,14 @@ class Verification:
         |actual - expected| <= atol + rtol * max|expected| for each element of each run; `runs`: `{"signature",
         "inputs": {name: shape}, "invokes"}`; `drawn`: `{"signature", "input", "how"}`, in words, of random inputs;
         `outputs`: `{"signature", "output", "type", "shapes", "absolute", "relative", "passed", "why"}` with the largest
-        differences over all runs, null where they are not finite.
+        differences over all runs, null where they are not finite; `layers`: `{"tensor", "op", "type", "error"}` of ops
+        beside those of floats, if that was asked for (`error` as in a quantization's report), and `grows`, the first
+        of their tensors whose error is much larger than any before it, or null.
         """
+        growth = first_growth(self.layers)
         return {
+            "layers": [layer.to_json() for layer in self.layers],
+            "grows": None if growth is None else growth.tensor,
             "model": self.model,
             "file": self.file,
             "passed": self.passed,
@@ -198,6 +208,7 @@ def verify(
     trust_model: bool = False,
     follow_links: bool = False,
     seed: int = 0,
+    layers: bool = False,
 ) -> Verification:
     """Compare a model with the file that was made from it; see the module's docstring for how.
 
@@ -205,7 +216,8 @@ def verify(
     run instead of random ones (the second batch then has two rows more, the first ones again). signatures: those to
     run, by default every one of the file, or every one that the data serves. tags, plugins, trust_model,
     follow_links, inputs, outputs, rename: as for `convert`. input_shapes: sizes for dimensions that the model leaves
-    open, batch_size for first ones, by the names that the file has.
+    open, batch_size for first ones, by the names that the file has. layers: compare the ops of the
+    first subgraph, too, with those of the model as a file of floats, which it is converted to if it is none.
 
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model.
@@ -235,8 +247,24 @@ def verify(
         if name not in originals:
             raise VerificationError(f"{result.file or 'the file'} has a signature {name!r}, which the model has not")
         specs = _agree(name, originals[name].inputs, file.inputs(name), input_shapes or {}, batch_size, given or {})
-        _verify_signature(result, name, originals[name], file, given, specs, seed)
+        feeds = _verify_signature(result, name, originals[name], file, given, specs, seed)
+        if layers and file.signatures[name][0] == 0 and not result.layers:
+            options = {name: value for name, value in reading.items() if name != "custom_objects"} | {
+                "inputs": inputs, "outputs": outputs, "rename": rename, "input_shapes": input_shapes,
+                "batch_size": batch_size, "plugins": plugins,
+            }  # fmt: skip
+            made = tflite if isinstance(tflite, bytes) else read_file(tflite)
+            result.layers = compare_layers(_floats(Path(model), options), made, feeds)
     return result
+
+
+def _floats(model: Path, options: dict[str, Any]) -> bytes:
+    """Return the model as a file of floats."""
+    if model.suffix == ".tflite":
+        return read_file(model)
+    data = convert(model, **options).data
+    assert data is not None
+    return data
 
 
 def _check_numbers(batch_size: int | None, atol: float, rtol: float) -> None:
@@ -256,7 +284,9 @@ def _verify_signature(
     given: Arrays | None,
     specs: dict[str, Spec],
     seed: int,
-) -> None:
+) -> list[Arrays]:
+    """Compare one signature; return what it was fed."""
+    feeds: list[Arrays] = []
     dynamic = {name for name, spec in specs.items() if spec.shape and spec.shape[0] is None}
     if given is None:
         draws = Draws(specs, file.index_bounds(signature), np.random.default_rng(seed))
@@ -277,6 +307,7 @@ def _verify_signature(
                 row = rows.setdefault(name, Comparison(signature, name, dtype_name(array.dtype)))
                 row.add(array, actual[name], result.atol, result.rtol)
             count += 1
+            feeds.append(feed)
         result.runs.append((signature, {name: array.shape for name, array in feed.items()}, count))
     if given is None:
         result.drawn += [(signature, name, ", then ".join(how)) for name, how in draws.how.items()]
@@ -288,6 +319,7 @@ def _verify_signature(
             if compare(expected[row.output], again[row.output], result.atol, result.rtol)[2]:
                 row.why += "; run again on the same inputs, the model differs from itself too"
     result.outputs.extend(rows.values())
+    return feeds
 
 
 def _agree(

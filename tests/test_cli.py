@@ -426,6 +426,18 @@ class TestQuantize:
         assert run("verify", file, out, "--rtol", 0.1).exit_code == 0
         assert run("verify", file, out).exit_code == 4
 
+    def test_layers_of_a_quantized_file(self, file: Path, model: Path, tmp_path: Path) -> None:
+        samples, out = tmp_path / "samples.npz", tmp_path / "out.tflite"
+        np.savez(samples, x=np.random.default_rng(0).uniform(-4, 4, (150, 2, 4)).astype(np.float32))
+        assert run("quantize", file, "-o", out, "--quantize", "int8", "--calibration-data", samples).exit_code == 0
+        for original in (file, model):
+            shown = run("verify", original, out, "--rtol", 0.1, "--layers")
+            assert shown.exit_code == 0 and "\nFULLY_CONNECTED " in shown.stdout
+            document = json.loads(run("verify", original, out, "--rtol", 0.1, "--layers", "--json").stdout)
+            (layer,) = document["layers"]
+            assert layer["type"] == "int8" and 0 < layer["error"]["relative"] < 0.05
+            assert document["grows"] in (None, layer["tensor"])
+
     def test_errors(self, file: Path, model: Path, tmp_path: Path) -> None:
         out = tmp_path / "out.tflite"
         assert "needs samples" in fails(2, "quantize", file, "-o", out, "--quantize", "int8")

@@ -17,7 +17,7 @@ ROOT = Path(fuseconv.__file__).parent
 LAYERS = [
     {"cli"},
     {"testing", "verify"},
-    {"cut_original", "verification_inputs"},
+    {"cut_original", "verification_inputs", "verification_layers"},
     {"runners"},
     {"api"},
     {"pipeline"},

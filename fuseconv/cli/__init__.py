@@ -217,6 +217,8 @@ def inspect(terminal: Terminal, file: str) -> None:
 @_data
 @_atol
 @_rtol
+@click.option("--layers", is_flag=True,
+              help="Compare each op, too, with that of the model as a file of floats, and name where errors grow.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seeds the random inputs.")
 @_signature
 @_tags

@@ -164,7 +164,19 @@ def show_verification(out: Console, document: Mapping[str, Any]) -> None:
         line(out, "Run", f"{escape_controls(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
     for row in document["drawn"]:
         line(out, "Drawn", f"{escape_controls(row['signature'])} {escape_controls(row['input'])}: {row['how']}".strip())
+    if document.get("layers"):
+        _show_layers(out, document)
     line(out, "Allowed", f"{document['atol']:g} + {document['rtol']:g} of the largest expected value")
+
+
+def _show_layers(out: Console, document: Mapping[str, Any]) -> None:
+    rows = table("Layer", "~Tensor", "Type", ">Largest difference", ">Of the range", ">Cosine", "~")
+    for row in document["layers"]:
+        error = row["error"]
+        first = Text("grows here first", "bold red") if row["tensor"] == document["grows"] else Text("")
+        numbers = (_number(error["max"]), _number(error["relative"]), _number(error["cosine"]))
+        rows.add_row(escape_controls(row["op"]), escape_controls(row["tensor"]), row["type"], *numbers, first)
+    out.print(rows)
 
 
 def size(count: int) -> str:

@@ -130,6 +130,16 @@ def test_a_verification() -> None:
     assert plain(tables.show_verification, document) == VERIFICATION
 
 
+def test_layers() -> None:
+    error = {"max": 0.5, "relative": 0.25, "cosine": 0.9}
+    document = {
+        "outputs": [], "runs": [], "drawn": [], "atol": 0, "rtol": 0.1, "grows": "net/b",
+        "layers": [{"tensor": name, "op": "ADD", "type": "int8", "error": error} for name in ("net/a", "net/b")],
+    }  # fmt: skip
+    lines = plain(tables.show_verification, document).splitlines()
+    assert [line.endswith("grows here first") for line in lines if line.startswith("ADD")] == [False, True]
+
+
 def test_names_from_a_model_cannot_command_the_terminal() -> None:
     report = a_report()
     report.record("fused", "conv", ["evil\x1b[2J\r[bold]name\u202e"], ["CONV_2D"])
