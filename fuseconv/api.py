@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import io
-import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError
-from fuseconv.fuse.body_check import MODES as CHECK_MODES
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.pattern_rewriter import report_unknown_ops
@@ -24,26 +22,23 @@ from fuseconv.fuse.registry import Registry
 from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
-from fuseconv.load import KERAS_LOADERS, load
+from fuseconv.load import load
 from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
 from fuseconv.load.tflite.reader import read_tflite
 from fuseconv.lower.engine.custom import CustomOps
+from fuseconv.options import Options, QuantizeOptions
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT, QUANTIZE_FILE
-from fuseconv.quantize import MEASURED, QUANTIZATIONS, checked_block_size
-from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
+from fuseconv.quantize import QUANTIZATIONS
+from fuseconv.quantize.calibrate import MINMAX
 from fuseconv.quantize.existing import quantized_ops
-from fuseconv.quantize.floats import Floats
-from fuseconv.quantize.io_types import FLOAT, parse_io_types
-from fuseconv.quantize.samples import Sample, Samples, read_samples
-from fuseconv.quantize.selection import Selection
+from fuseconv.quantize.io_types import FLOAT
+from fuseconv.quantize.samples import Sample
 from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
 from fuseconv.tf.shape_functions import first_contradiction
-from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
-from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
 from fuseconv.write.flatbuffer_export import to_bytes, write
 from fuseconv.write.output_file import atomic_write, resolve
 
@@ -76,95 +71,6 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-@dataclass(frozen=True)
-class _QuantizeOptions:
-    """The options of `quantize_file`, which describes them."""
-
-    quantize: str | None
-    calibration_data: str | os.PathLike | Iterable[Sample] | None
-    calibration_samples: int | None
-    calibrate: str
-    block_size: int | None
-    io_types: str
-    no_quantize: Sequence[str]
-    quantize_only: Sequence[str]
-    compare_quantized: bool
-    keep_float_under: float | None
-    max_constant_bytes: int | str | None
-    verify_each: bool | None
-    print_ir_before: Sequence[str]
-    print_ir_after: Sequence[str]
-
-    def check(self) -> None:
-        """Refuse one text in place of a list, which would be taken letter by letter, and values that are no choice."""
-        for name in _LISTS:
-            value = getattr(self, name, ())
-            if isinstance(value, (str, bytes, os.PathLike)):
-                raise InputError(f"{name} takes a list: write [{os.fspath(value)!r}]")
-        for name, choices in _CHOICES.items():
-            if getattr(self, name, choices[0]) not in choices:
-                raise InputError(f"{name} is one of {', '.join(map(str, choices))}, not {getattr(self, name)!r}")
-
-    @property
-    def compares(self) -> bool:
-        """Return whether quantized files are to be compared with that of floats."""
-        return self.compare_quantized or self.keep_float_under is not None
-
-    def pass_options(self) -> dict[str, Any]:
-        """Return what the passes of quantization may name as parameters."""
-        return {
-            "quantize": self.quantize, "calibration": _calibration(self),
-            "block_size": checked_block_size(self.block_size, self.quantize),
-            "io_types": self.io_types,
-            "selection": Selection(tuple(self.quantize_only), tuple(self.no_quantize)),
-            "floats": Floats(self.compares, self.compare_quantized), "keep_float_under": self.keep_float_under,
-        }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Options(_QuantizeOptions):
-    """The options of `convert`, which describes them."""
-
-    signatures: Sequence[str]
-    tags: Sequence[str]
-    inputs: Sequence[str]
-    outputs: Sequence[str]
-    rename: Mapping[str, str] | None
-    input_shapes: Mapping[str, Sequence[int | None]] | None
-    batch_size: int | None
-    plugins: Sequence[str | os.PathLike]
-    fuse: Sequence[str]
-    no_fuse: Sequence[str]
-    verify_fusions: str
-    rnn: str
-    rnn_state: str
-    trust_model: bool
-    keras_loader: str
-    follow_links: bool
-    allow_custom_ops: bool
-    custom_ops: Sequence[str]
-    select_tf_ops: bool
-    downcast_float64: bool
-    explain: bool
-
-    def check(self) -> None:
-        """Refuse what is no choice, and new names that are none."""
-        super().check()
-        names = self.rename if self.rename is not None else {}
-        if not isinstance(names, Mapping) or not all(isinstance(n, str) and n for n in (*names, *names.values())):
-            raise InputError(f"rename takes a dict from names to names, not {names!r}")
-
-
-_LISTS = (
-    "signatures", "tags", "inputs", "outputs", "plugins", "fuse", "no_fuse", "custom_ops", "no_quantize",
-    "quantize_only", "print_ir_before", "print_ir_after",
-)  # fmt: skip
-_CHOICES: dict[str, tuple] = {
-    "verify_fusions": CHECK_MODES, "rnn": RNN_MODES, "rnn_state": STATE_MODES, "quantize": (None, *QUANTIZATIONS),
-    "keras_loader": KERAS_LOADERS,
-}  # fmt: skip
 
 
 def convert(
@@ -246,7 +152,7 @@ def convert(
     itself fails. Nothing is written then.
     """
     given = locals()
-    options = _Options(**{field.name: given[field.name] for field in fields(_Options)})
+    options = Options(**{field.name: given[field.name] for field in fields(Options)})
     return _convert(model, out, options, progress)
 
 
@@ -254,7 +160,7 @@ def convert(
 def _convert(
     model: str | os.PathLike,
     out: str | os.PathLike | None,
-    options: _Options,
+    options: Options,
     progress: Callable[[str], None] | None,
 ) -> Conversion:
     options.check()
@@ -312,7 +218,7 @@ def quantize_file(
     known, DefectError where fuseconv itself fails. Nothing is written then.
     """
     given = locals()
-    options = _QuantizeOptions(**{field.name: given[field.name] for field in fields(_QuantizeOptions)})
+    options = QuantizeOptions(**{field.name: given[field.name] for field in fields(QuantizeOptions)})
     return _quantize_file(file, out, options, progress)
 
 
@@ -320,7 +226,7 @@ def quantize_file(
 def _quantize_file(
     file: str | os.PathLike,
     out: str | os.PathLike | None,
-    options: _QuantizeOptions,
+    options: QuantizeOptions,
     progress: Callable[[str], None] | None,
 ) -> Conversion:
     options.check()
@@ -352,13 +258,13 @@ def _told_of_existing(before: int, report: Report) -> list[str]:
     return [f"of the file's ops, {before} are quantized already: they stay as they are"] if before else []
 
 
-def _budget(options: _QuantizeOptions, size: int) -> Budget:
+def _budget(options: QuantizeOptions, size: int) -> Budget:
     most = options.max_constant_bytes
     return Budget(size, None if most is None else parse_size(most))
 
 
 def _manager(
-    context: Context, options: _QuantizeOptions, progress: Callable[[str], None] | None
+    context: Context, options: QuantizeOptions, progress: Callable[[str], None] | None
 ) -> PassManager:
     if progress:
         context.calibration.progress = lambda count: progress(f"quantize: sample {count}")
@@ -386,7 +292,7 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
 
 
 def _pass_options(
-    options: _Options, registry: Registry, fusions: Sequence[Fusion], body_check: BodyCheck
+    options: Options, registry: Registry, fusions: Sequence[Fusion], body_check: BodyCheck
 ) -> dict[str, Any]:
     """Return what passes may name as parameters."""
     return {
@@ -400,26 +306,6 @@ def _pass_options(
             options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None
         ),
     }  # fmt: skip
-
-
-def _calibration(options: _QuantizeOptions) -> Calibration:
-    """Return what ranges are measured with. Raises InputError where quantization needs it and has none, or has it and
-    needs none."""
-    if parse_io_types(options.io_types) != (FLOAT, {}) and options.quantize not in MEASURED:
-        raise InputError(f"--io-types is for --quantize {' or '.join(MEASURED)}: other files compute in floats")
-    if options.compares and options.quantize is None:
-        raise InputError("--quantize-report and --keep-float-under are for --quantize: add it")
-    if options.keep_float_under is not None and not 0 < options.keep_float_under < math.inf:
-        raise InputError(f"--keep-float-under {options.keep_float_under}: give a part of the range, such as 0.01")
-    data, needs = options.calibration_data, options.quantize in MEASURED
-    if not needs and not options.compares and (data is not None or options.calibration_samples is not None):
-        raise InputError(f"calibration data is for --quantize {' or '.join(MEASURED)}, and to compare with floats")
-    parse_method(options.calibrate)
-    if not needs and options.calibrate != MINMAX:
-        raise InputError(f"--calibrate is for --quantize {' or '.join(MEASURED)}")
-    levels = 255 if options.quantize == "int8" else 65535
-    samples = None if data is None else Samples(read_samples(data), options.calibration_samples)
-    return Calibration(samples, options.calibrate, levels)
 
 
 @contextmanager

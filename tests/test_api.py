@@ -1,4 +1,4 @@
-"""Options that are refused before anything is read; files that are quantized."""
+"""Conversions to files and to bytes; files that are quantized."""
 
 from __future__ import annotations
 
@@ -14,26 +14,6 @@ from fuseconv.write.flatbuffer_export import to_bytes
 from tests.frozen import FLOAT, Frozen
 from tests.load.tflite.files import BATCH, dense
 from tests.tfl.interpret import module_of, run_file
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"fuse": "lstm"}, r"fuse takes a list: write \['lstm'\]"),
-        ({"rnn": "both"}, "rnn is one of fused, loop, unroll, auto, not 'both'"),
-        ({"rnn_state": 1}, "rnn_state is one of written, variable, not 1"),
-        ({"quantize": "int2"}, "quantize is one of None, float16, dynamic, int4, int8, int16x8, not 'int2'"),
-        ({"calibration_data": []}, "calibration data is for --quantize int8 or int16x8"),
-        ({"quantize": "dynamic", "keep_float_under": 0.0}, "give a part of the range, such as 0.01"),
-        ({"keep_float_under": 0.1}, "are for --quantize: add it"),
-        ({"quantize": "dynamic", "io_types": "int8"}, "--io-types is for --quantize int8 or int16x8"),
-        ({"print_ir_after": ["canonicalise"]}, "no pass is called canonicalise; did you mean canonicalize"),
-    ],
-)
-def test_options_that_are_no_choice(options: dict, sentence: str, tmp_path: Path) -> None:
-    (tmp_path / "model.pb").write_bytes(b"")
-    with pytest.raises(InputError, match=sentence):
-        fuseconv.convert(tmp_path / "model.pb", **options)
 
 
 def test_a_conversion_writes_a_file_or_gives_its_bytes(tmp_path: Path) -> None:

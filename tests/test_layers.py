@@ -20,6 +20,7 @@ LAYERS = [
     {"cut_original", "verification_inputs", "verification_layers"},
     {"runners"},
     {"api"},
+    {"options"},
     {"pipeline"},
     {"load", "transforms", "fuse", "fusions", "lower", "quantize", "write", "inspect"},
     {"pass_manager", "facts"},

@@ -43,7 +43,8 @@ LEFT = {
         transforms/tf/demote_float64.py:_QUOTIENTS transforms/tf/fold_default_branches.py:_LOGIC
         transforms/tf/propagate_splats.py:_REDUCTIONS transforms/tfl/canonicalize_tfl.py:_CLAMPS
         transforms/tfl/canonicalize_tfl.py:_KEEPS_SIGNS transforms/tf/common_subexpression_elimination.py:_ZEROS
-        quantize/fake_quant.py:_CLAMPS quantize/fake_quant.py:_AVERAGES quantize/raise_fake_quant.py:_ROUNDS""",
+        quantize/fake_quant.py:_CLAMPS quantize/fake_quant.py:_AVERAGES quantize/raise_fake_quant.py:_ROUNDS
+        quantize/raise_fake_quant.py:_REPLACED""",
     "a fact of sizes that one rule needs": """fuse/sampling.py:_SHAPES transforms/rnn/reroll.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:_INDEXED
         transforms/tfl/legalize_outputs.py:_SIZED_BY_DATA""",
@@ -54,7 +55,8 @@ LEFT = {
         transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/integer.py:_SAME tfl/integer.py:_JOINED
         tfl/integer.py:NOT_NEGATIVE tfl/integer.py:SOFTMAXES tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
         quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:_EXPANDS""",
-    "ops of a file, which is not IR": "tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN",
+    "ops of a file, which is not IR": """tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN
+        verification_layers.py:_CONVERSIONS""",
     "what reads a variable that may be frozen": "transforms/tf/freeze_variables.py:_READS",
     "ir/ knows no dialect, but for the cycles of TF1's loops": "ir/verifier.py:_LOOP_HEADS",
 }  # fmt: skip
