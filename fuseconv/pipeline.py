@@ -158,7 +158,7 @@ OPTIMIZE_TFL: Pipeline = (
 
 QUANTIZE: Pipeline = (
     raise_hybrid_products.when(_has_weights_of_int8),
-    raise_fake_quant.when(_computes_in_int8), fuse_tfl_patterns.when(_computes_in_int8),
+    raise_fake_quant.when(_computes_in_int8),
     to_integer_forms.when(_computes_in_integers), calibrate.when(_has_samples),
     keep_floats.when(lambda context: context.floats.wanted), read_fake_quant.when(_computes_in_integers),
     keep_sensitive_ops.when(lambda context: context.keep_float_under is not None),

@@ -17,6 +17,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replac
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.fake_quant import KIND, Steps, steps_of
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.linear import linear
 
 _CLAMPS: dict[str, tuple[float | None, float | None]] = {
     "NONE": (None, None), "RELU": (0, None), "RELU6": (0, 6), "RELU_0_TO_1": (0, 1), "RELU_N1_TO_1": (-1, 1),
@@ -220,7 +221,9 @@ def _replace(graph: Graph, ends: dict[Op, Rounding]) -> None:
         out.append(op)
         if op in ends:
             root = ends[op].root
-            made = replaced[op.result] = _built(Builder(out, op.name, op.sources), replaced.get(root, root), ends[op])
+            scaled = _scale_readers(op.result, ends[op].gain)
+            tfl = Builder(out, op.name, op.sources)
+            made = replaced[op.result] = _built(tfl, replaced.get(root, root), ends[op], scaled)
             replace_uses(op.result, made)
     graph.ops = out
 
@@ -234,10 +237,23 @@ def _remove_dead(graph: Graph) -> None:
     graph.ops = [op for op in graph.ops if op not in dead]
 
 
-def _built(tfl: Builder, root: Value, rounding: Rounding) -> Value:
+def _scale_readers(value: Value, gain: float) -> bool:
+    """Let the weights of those that read a value take the gain in; return False if others read it."""
+    readers = [linear(reader) for reader in value.uses]
+    if gain == 1 or any(reader is None or reader.data is not value for reader in readers):
+        return gain == 1
+    for reader in readers:
+        assert reader is not None
+        weights = constant(reader.array * np.float32(gain), types.FLOAT32, reader.weights.name)
+        reader.op.set_operand(reader.layout.weights, weights)
+    return True
+
+
+def _built(tfl: Builder, root: Value, rounding: Rounding, scaled: bool) -> Value:
+    """Return the root rounded, and times the gain if its readers are not scaled by it."""
     steps = rounding.steps
     least, largest = (float(np.float32(end)) for end in (steps.least, steps.least + 255 * steps.step))
     made: Value = tfl.fake_quant(root, min=least, max=largest, num_bits=8)
     if steps.count < 256:
         made = tfl.minimum(made, np.float32(steps.largest))
-    return made if rounding.gain == 1 else tfl.mul(made, np.float32(rounding.gain))
+    return made if scaled else tfl.mul(made, np.float32(rounding.gain))

@@ -78,6 +78,16 @@ def test_steps_that_are_scaled_elsewhere() -> None:
     """, f"%z: float32[n] = {_ALL}", "%y: float32[n] = tfl.MUL(%z, float32[] 2.0)")
 
 
+def test_weights_take_in_what_steps_are_scaled_by() -> None:
+    _check("""
+      %a: float32[n] = tfl.MINIMUM(%x, float32[] 63.5)
+      %b: float32[n] = tfl.MAXIMUM(%a, float32[] -64)
+      %c: float32[n] = tfl.MUL(%b, float32[] 2)
+      %d: float32[n] = tfl.ROUND(%c)
+      %y: float32[m,1] = tfl.FULLY_CONNECTED(%d, float32[1,2] [3, 4])
+    """, f"%z: float32[n] = {_ALL}", "%y: float32[m,1] = tfl.FULLY_CONNECTED(%z, float32[1,2] [6, 8])")
+
+
 @pytest.mark.parametrize(("stored", "least"), [("int8[n]<0.5:0>", -64.0), ("uint8[n]<0.5:128>", -64.0),
                                               ("int8[n]<0.5:-128>", 0.0)])  # fmt: skip
 def test_pairs_of_a_file(stored: str, least: float) -> None:
