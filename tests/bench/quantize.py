@@ -47,7 +47,8 @@ def _measure(name: str, mode: str, sides: Sequence[str], folder: Path, skipped: 
         results[side] = json.loads(known.read_text()) if known.exists() else {}
     try:
         for side, numbers in json.loads(_work("judge", name, folder, mode)).items():
-            results.setdefault(side, {}).update(numbers)
+            if side in results or side == "float":
+                results.setdefault(side, {}).update(numbers)
     except WorkerError as error:
         results["ours"] = {"failed": str(error)}
     return results
