@@ -24,6 +24,8 @@ from fuseconv.tfl.linear import LAYOUTS
 Ranges = Mapping[Value, Range]
 # Steps of exponents that softmax is not computed on.
 _COARSE_EXPONENTS = {types.INT8: 1.0, types.INT16: 1 / 16}
+# Of the largest number of a range, so small a part has no more than some steps of int8 in front of zero.
+_LEAST_STEPS = 16
 
 
 @dataclass
@@ -129,7 +131,18 @@ def _refusal(op: Op, ranges: Ranges, kernels: Kernels) -> str:
     known = [ranges.get(value) for value in operands]
     if op.type in NOT_NEGATIVE and any(each is not None and each.least < 0 for each in known):
         return f"{operands[0].name} has numbers below zero"
-    return _unmeasured((*operands, *floats(op.results)), ranges)
+    return _unmeasured((*operands, *floats(op.results)), ranges) or _lost_in_steps(op, ranges)
+
+
+def _lost_in_steps(op: Op, ranges: Ranges) -> str:
+    """Return why an op on integers would lose its numbers: a divisor of few steps, for which the kernel aborts where
+    it is zero, or a sum that is smaller than a step of what cancels out in it. Empty if it would not."""
+    known = [Range.of(v.data) if v.data is not None else ranges[v] for v in data_operands(op)]
+    if op.type == "DIV" and max(known[1].least, -known[1].largest) * _LEAST_STEPS < abs(known[1]):
+        return "its divisor comes near zero"
+    if op.type in ("ADD", "SUB") and abs(ranges[op.result]) * _LEAST_STEPS < max(map(abs, known)):
+        return "its operands cancel out"
+    return ""
 
 
 def _unmeasured(values: Iterable[Value], ranges: Ranges) -> str:

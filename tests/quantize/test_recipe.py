@@ -37,6 +37,27 @@ def test_why_an_op_stays_float(op: str, why: str) -> None:
     assert why in reason and not recipe.integer and not recipe.scales
 
 
+@pytest.mark.parametrize(("op", "ranges", "stays"), [
+    ("tfl.DIV(%x, %v)", {"v": (0, 3)}, "its divisor comes near zero"),
+    ("tfl.DIV(%x, %v)", {"v": (1, 99)}, "its divisor comes near zero"),
+    ("tfl.DIV(%x, %v)", {"v": (-9, -1)}, ""),
+    ("tfl.SUB(%x, %v)", {"v": (-2, 2), "y": (-0.01, 0.01)}, "its operands cancel out"),
+    ("tfl.SUB(%x, %v)", {"v": (-2, 2), "y": (-0.5, 0.5)}, ""),
+])  # fmt: skip
+def test_what_integers_would_lose(op: str, ranges: dict[str, tuple[float, float]], stays: str) -> None:
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n,2]
+      input %v: float32[n,2]
+      %y: float32[n,2] = {op}
+      return %y
+    }}
+    """)
+    known = measured(**({"x": (-1, 1), "y": (-1, 1)} | ranges)).ranges
+    recipe = choose_recipes(module, known, INT8)[module.signatures[0].graph]
+    assert list(recipe.why.values()) == [stays] * bool(stays)
+
+
 def test_a_range_of_zeros_has_a_usual_scale() -> None:
     module, _ = module_of("""
     main {
