@@ -53,7 +53,7 @@ def Selu(tfl, x):
 @lowers
 @in_float32
 def Softplus(tfl, x):
-    """LOG of 1 + exp(x), and what that has lost where x is far below 0; x itself from 20."""
+    """max(x, 0) and the LOG of 1 + exp(-|x|), with what that has lost where x is far below 0."""
     return softplus(tfl, x)
 
 
