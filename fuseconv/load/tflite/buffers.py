@@ -32,19 +32,21 @@ class Buffers:
         return memoryview(self.data)[start : start + size]
 
     def array(self, index: int, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the contents of a buffer as an array, without a copy but of texts.
+        """Return the contents of a buffer as an array, without a copy but of texts and of 4 bits.
 
         Raises DamagedError if they are of another size."""
         if dtype is types.STRING:
             return _strings(self.view(index), shape)
-        kind = dtype.numpy.newbyteorder("<")
+        count, kind = math.prod(shape), dtype.numpy.newbyteorder("<")
         start, size = self._found(index)
-        wanted = math.prod(shape) * kind.itemsize
+        wanted = (count + 1) // 2 if dtype is types.INT4 else count * kind.itemsize
         if size != wanted:
             raise DamagedError(f"a tensor {dtype} {list(shape)} takes {wanted} bytes, but its buffer holds {size}")
         if not size:
             return np.empty(shape, dtype.numpy)
-        array = np.frombuffer(self.data, kind, math.prod(shape), start).reshape(shape)
+        if dtype is types.INT4:
+            return _halves(np.frombuffer(self.data, np.uint8, size, start), count).reshape(shape)
+        array = np.frombuffer(self.data, kind, count, start).reshape(shape)
         return array.astype(dtype.numpy, copy=False)
 
     def _found(self, index: int) -> tuple[int, int]:
@@ -62,6 +64,12 @@ def _place(table: Table) -> tuple[int, int]:
         return table.place("data")
     # 0, and 1 in a file that was not finished, stand for none.
     return (table.number("offset"), table.number("size")) if table.number("offset") > 1 else (0, 0)
+
+
+def _halves(stored: np.ndarray, count: int) -> np.ndarray:
+    """Return integers of 4 bits, the first of each two in the lower half of a byte."""
+    halves = np.stack([stored & 15, stored >> 4], axis=1).reshape(-1)[:count].astype(np.int8)
+    return np.where(halves > 7, halves - 16, halves).astype(types.INT4.numpy)
 
 
 def _strings(view: memoryview, shape: tuple[int, ...]) -> np.ndarray:

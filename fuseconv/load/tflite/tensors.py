@@ -14,7 +14,7 @@ from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Table
 from fuseconv.tfl import schema
 from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 
-_DTYPES = {dtype.tflite: dtype for dtype in types.ALL if dtype.tflite is not None}
+_DTYPES = {dtype.tflite: dtype for dtype in (*types.ALL, types.INT4) if dtype.tflite is not None}
 _MAX_RANK = 254
 # By which the constants of all subgraphs are told apart.
 Constants = dict[tuple, Value]
@@ -95,13 +95,30 @@ class Tensors:
             raise DamagedError(f"the tensor {name} is read, but nothing makes it")
         if table.number("is_variable"):
             raise DamagedError(f"the variable {name} has contents")
-        how = _quantization(table, name, len(shape))
+        how = self._blocks(table, name, shape) or _quantization(table, name, len(shape))
         key = table.number("buffer"), dtype, shape, how
         if key not in self.constants:
             array = self.buffers.array(table.number("buffer"), dtype, shape)
             made = self.constants[key] = constant(array, dtype, name)
             made.quantization = how
         return self.constants[key]
+
+    def _blocks(self, table: Table, name: str, shape: tuple[int, ...]) -> Quantization | None:
+        """Return the scales of weights in blocks; None of other tensors."""
+        how = table.table("quantization", "QuantizationParameters")
+        if how is None or how.number("details_type") != schema.generated.QuantizationDetails.BlockwiseQuantization:
+            return None
+        details = how.table("details", "BlockwiseQuantization")
+        if details is None or details.number("zero_points") != -1 or details.ints("block_shape") or len(shape) != 2:
+            raise InputError(f"the tensor {name} is quantized in blocks with zero points or other shapes: not read")
+        index, size = details.number("scales"), details.number("block_size")
+        inner = self._table(index).table("quantization", "QuantizationParameters")
+        if inner is not None and inner.number("details_type"):
+            raise DamagedError(f"the scales of the tensor {name} have scales in blocks")
+        scales = self.read(index)
+        if size <= 0 or shape[1] % size or not scales.is_const or scales.shape != (shape[0], shape[1] // size):
+            raise DamagedError(f"the tensor {name} {list(shape)} has blocks of {size} with scales {scales.shape}")
+        return Quantization((), (), 0, scales)
 
     def _static_shape(self, index: int) -> tuple[int, ...]:
         shape = self._table(index).ints("shape")

@@ -51,3 +51,13 @@ def test_strings():
     for damaged in (data[:-1], data[:10], b"\5" + data[1:], data[:4] + b"\xff" + data[5:], b""):
         with pytest.raises(DamagedError):
             buffers({"data": damaged}).array(0, types.STRING, (2, 2))
+
+
+def test_integers_of_4_bits():
+    numbers = np.array([[-8, 7, 0], [1, -1, 3]], types.INT4.numpy)
+    for array in (numbers, numbers[:, :1].reshape(-1), numbers.reshape(-1)[:5]):
+        data = b"".join(bytes(piece) for piece in chunks(constant(array, types.INT4)))
+        read = buffers({"data": data}).array(0, types.INT4, array.shape)
+        assert read.dtype == types.INT4.numpy and read.tolist() == array.tolist()
+    with pytest.raises(DamagedError, match="takes 3 bytes, but its buffer holds 4"):
+        buffers({"data": bytes(4)}).array(0, types.INT4, (2, 3))

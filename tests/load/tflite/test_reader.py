@@ -59,6 +59,13 @@ def quantized() -> Module:
     )
 
 
+def blocks() -> Module:
+    weights = constant(np.ones((4, 64), types.INT4.numpy), types.INT4, "w")
+    scales = constant(np.arange(8, dtype=np.float16).reshape(4, 2), types.FLOAT16, "scales")
+    weights.quantization = Quantization((), (), 0, scales)
+    return module_of(lambda tfl, x: tfl.fully_connected(x, weights, None), (types.FLOAT32, (BATCH, 64)))
+
+
 def recurrent() -> Module:
     def build(tfl: Builder, x: Value) -> Value:
         states = [Value(types.FLOAT32, (2, 4), name) for name in ("h", "c")]
@@ -78,7 +85,7 @@ def texts() -> Module:
     return module_of(lambda tfl, i: tfl.gather(constant(table, types.STRING), i), (types.INT32, (BATCH,)))
 
 
-@pytest.mark.parametrize("build", [dense, loop, variables, quantized, recurrent, texts])
+@pytest.mark.parametrize("build", [dense, loop, variables, quantized, blocks, recurrent, texts])
 def test_a_file_of_ours_is_written_as_it_was(build: Any) -> None:
     data = to_bytes(build())
     assert to_bytes(module_of_bytes(data, "it")) == data

@@ -68,14 +68,24 @@ def _scaled(axis: int, scales: int, zero_points: int, details: int = 0) -> Calla
     how = schema.QuantizationParametersT()
     how.scale, how.zeroPoint, how.quantizedDimension = [1.0] * scales, [0] * zero_points, axis
     if details:
-        how.detailsType, how.details = details, schema.BlockwiseQuantizationT()
+        how.detailsType = details
+        how.details = (schema.CustomQuantizationT if details == 1 else schema.BlockwiseQuantizationT)()
     return _named(quantization=how)
+
+
+def _own_scales(subgraph: Any) -> None:
+    """Weights whose scales are they themselves."""
+    _scaled(0, 0, 0, 2)(subgraph)
+    details = subgraph.tensors[1].quantization.details
+    details.scales, details.zeroPoints, details.blockSize = 1, -1, 1
 
 
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (_named(type=17), "INT4, which is not read"),
+        (_own_scales, "have scales in blocks"),
+        (_named(type=19), "INT2, which is not read"),
+        (_named(type=17), "takes 6 bytes, but its buffer holds 48"),
         (_named(sparsity=schema.SparsityParametersT()), "that are not zero"),
         (_named(externalBuffer=1), "in another file"),
         (_named(isVariable=True), "variable .* has contents"),
@@ -86,7 +96,8 @@ def _scaled(axis: int, scales: int, zero_points: int, details: int = 0) -> Calla
         (_named(buffer=0), "nothing makes it"),
         (_scaled(2, 4, 4), "axis 2"),
         (_scaled(0, 4, 3), "3 zero points"),
-        (_scaled(0, 1, 1, 2), "by BlockwiseQuantization"),
+        (_scaled(0, 1, 1, 2), "in blocks with zero points"),
+        (_scaled(0, 1, 1, 1), "by CustomQuantization"),
         (lambda subgraph: setattr(subgraph.tensors[0], "buffer", 2), "input x0 has contents"),
         (lambda subgraph: setattr(subgraph.tensors[3], "buffer", 2), "has contents already"),
         (lambda subgraph: setattr(subgraph, "inputs", [0, 0]), "twice"),
