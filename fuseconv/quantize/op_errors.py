@@ -56,5 +56,5 @@ def _type(op: Op) -> str:
     if op.result.quantization is not None:
         return op.result.dtype.name
     stored = [value.dtype for value in constants_of(op)]
-    narrow = [dtype.name for dtype in stored if dtype in (types.INT8, types.FLOAT16)]
+    narrow = [dtype.name for dtype in stored if dtype in (types.INT4, types.INT8, types.FLOAT16)]
     return f"{op.result.dtype.name}, weights {narrow[0]}" if narrow else op.result.dtype.name

@@ -22,9 +22,9 @@ WEIGHTS = _RNG.standard_normal((40, 30)).astype(np.float32)
 
 
 def _compared(folder: Path, quantize: str, samples: int | None, measured: int | None = None, **options) -> Compared:
-    """cos(relu(x @ w)), quantized; cos has no integer kernel."""
+    """cos(abs(x @ w)), quantized; cos has no integer kernel."""
     module = module_of(
-        lambda tfl, x: tfl.cos(tfl.relu(tfl.fully_connected(x, WEIGHTS, None))), (types.FLOAT32, (BATCH, 30))
+        lambda tfl, x: tfl.cos(tfl.abs(tfl.fully_connected(x, WEIGHTS, None))), (types.FLOAT32, (BATCH, 30))
     )
     path = folder / "float.tflite"
     path.write_bytes(to_bytes(module))
@@ -42,12 +42,13 @@ def _compared(folder: Path, quantize: str, samples: int | None, measured: int | 
 def test_errors_on_samples_that_are_held_back(tmp_path: Path) -> None:
     compared = _compared(tmp_path, "int8", 80, 60)
     assert (compared.samples, compared.held_back) == (20, True)
-    dense, relu, cos = compared.ops
-    assert [op.op for op in compared.ops] == ["FULLY_CONNECTED", "RELU", "COS"]
+    dense, absolute, cos = compared.ops
+    assert [op.op for op in compared.ops] == ["FULLY_CONNECTED", "ABS", "COS"]
     assert (dense.type, dense.before, dense.after, dense.why) == ("int8", 4800, 1200, "")
     assert (cos.type, cos.why) == ("float32", "COS has no kernel for int8")
-    assert dense.error is not None and dense.error["saturated"] > 0.05 and relu.error is not None
-    assert all(op.error is not None and op.error["cosine"] > 0.5 for op in compared.ops)
+    assert dense.error is not None and dense.error["saturated"] > 0.05 and absolute.error is not None
+    assert all(op.error is not None and op.error["cosine"] > 0.5 for op in (dense, absolute))
+    assert cos.error is not None and cos.error["saturated"] == 0  # of floats
 
 
 def test_errors_on_samples_that_were_measured(tmp_path: Path) -> None:
@@ -66,8 +67,8 @@ def test_weights_alone(quantize: str, kind: str, tmp_path: Path) -> None:
 
 
 def test_what_was_asked_to_stay_float_says_so(tmp_path: Path) -> None:
-    compared = _compared(tmp_path, "int8", 40, no_quantize=["RELU"])
-    assert compared.ops[1].why == "--no-quantize RELU leaves it out"
+    compared = _compared(tmp_path, "int8", 40, no_quantize=["ABS"])
+    assert compared.ops[1].why == "--no-quantize ABS leaves it out"
 
 
 def test_a_file_that_does_not_run():
