@@ -54,6 +54,13 @@ def test_attention_over_tokens() -> None:
     assert not _floats(converted) and "QUANTIZE" not in converted.ops
 
 
+def test_logarithms_of_exponentials() -> None:
+    """What divides in them must not become zero, and what corrects a LOG is smaller than a step of it."""
+    x = keras.Input((8,))
+    hidden = [layers.Dense(16, activation=name)(x) for name in ("softplus", "log_sigmoid")]
+    _check(keras.Model(x, layers.Dense(4)(layers.Concatenate()(hidden))))
+
+
 def test_recurrent_layers() -> None:
     x = keras.Input((6, 5))
     y = layers.Bidirectional(layers.LSTM(4, return_sequences=True))(layers.LSTM(6, return_sequences=True)(x))
