@@ -1,7 +1,6 @@
 """log1p(exp(x)) -> the softplus of x, as tf.nn.sigmoid_cross_entropy_with_logits and log-sum-exps of two write it.
 
-Log1p alone takes 10 ops, since it must serve every x above -1, and does not know of the exponential, of which the
-softplus takes 8 to 12. Beyond float32's exp(x) the softplus is still x.
+Log1p alone takes 15 ops, since it must serve every x above -1. Beyond float32's exp(x) the softplus is still x.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Logarithms of numbers near 1, and the inverse hyperbolic functions, which are such.
 
 The sum 1 + x keeps of a small x what float32 holds beside 1, and XNNPACK's LOG is off by 6e-8 near 1, however small
-its result is. So log1p puts its LOG right by a tangent, and the hyperbolic functions are polynomials where they are
-small, fitted with relative errors below 2e-7, and logarithms elsewhere: the results are right to a few parts in 1e7 of
-themselves. NaN stays NaN, by the tangent, and as SELECT_V2 takes the polynomial then: XNNPACK's LOG of NaN is a number.
-Of infinity that LOG makes 88.4; and where no delegate runs, infinities come out as the largest number, where sums and
-products end.
+its result is. So these functions are polynomials where they are small, fitted with relative errors below 2e-7, and
+logarithms elsewhere: the results are right to a few parts in 1e7 of themselves. NaN stays NaN: SELECT_V2 takes the
+polynomial then, as XNNPACK's LOG of NaN is a number. Of infinity that LOG makes 88.4; and where no delegate runs,
+infinities come out as the largest number, where sums and products end.
 """
 
 from __future__ import annotations
@@ -21,10 +20,11 @@ from fuseconv.lower.support.polynomial import odd_polynomial
 from fuseconv.lower.support.type_promotion import in_float32
 
 _ONE = np.ones((), np.float32)
-# x / (x + 2) is 1 for what is larger.
-_LARGE = np.float32(2.0**100)
-# artanh(x) = x * p(x * x) for |x| <= 1 / 3, p of falling powers.
+# artanh(x) = x * p(x * x) for |x| <= 1 / 3, p of falling powers. log(1 + x) is twice that of x / (x + 2), from -1/2
+# to 1.
 _ARTANH = (0.1699178085181511, 0.19817985062051005, 0.3333674165137862, 1.0)
+_TWICE_ARTANH = tuple(2 * coefficient for coefficient in _ARTANH)
+_NEAR = 0.5
 # arsinh(x) = x * p(x * x) for |x| <= 0.4.
 _ARSINH = (-0.03662969269109237, 0.07429617382469464, -0.1666486510320107, 1.0)
 _ARSINH_OF_TWICE = tuple(coefficient * 2**power for coefficient, power in zip(_ARSINH, (7, 5, 3, 1)))
@@ -34,7 +34,7 @@ _ARSINH_RANGE = 0.4
 @lowers
 @in_float32
 def Log1p(tfl, x):
-    """LOG of 1 + x, and what that has lost of a small x."""
+    """LOG of 1 + x; a polynomial where |x| is below a half."""
     return log1p(tfl, x)
 
 
@@ -87,11 +87,7 @@ def Atanh(tfl, x):
 
 
 def log1p(tfl: Lowering, x: Value) -> Value:
-    """Return log(1 + x) of float32: y = 2 * h, of which LOG gives h but for what 1 does not keep of a small x.
-
-    One step of Newton's method for tanh(h) = x / (x + 2) brings that back."""
-    half = tfl.mul(tfl.log(tfl.add(x, 1.0)), 0.5)
-    # The quotient of infinity is none. In this order MINIMUM keeps NaN.
-    bounded = tfl.minimum(tfl.const(_LARGE), x)
-    tangent = tfl.div(bounded, tfl.add(bounded, 2.0))
-    return tfl.mul(tfl.add(half, tfl.sub(tangent, tfl.tanh(half))), 2.0)
+    """Return log(1 + x) of float32."""
+    far = tfl.greater(tfl.abs_(x), _NEAR)
+    near = odd_polynomial(tfl, tfl.div(x, tfl.add(x, 2.0)), _TWICE_ARTANH)
+    return select(tfl, far, tfl.log(tfl.add(x, 1.0)), near)
