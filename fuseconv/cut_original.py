@@ -43,7 +43,7 @@ def cut_function(
     signatures = [signature] if model.is_dir() else []
     module = load(
         model, signatures=signatures, tags=tags, trust_model=trust_model, follow_links=follow_links,
-        custom_objects=custom_objects,
+        custom_objects=custom_objects, keras_loader="keras",
     )  # fmt: skip
     report = Report()
     inline_functions(module, report)

@@ -42,10 +42,9 @@ _FAR, _TRIED = 1e6, 4096
 
 @module_pass("raise-fake-quant", requires=(TFL_ONLY,))
 def raise_fake_quant(module: Module) -> None:
-    """Replace arithmetic that rounds to the steps of an int8 tensor, or to some of them: MUL(ROUND(MUL(x, 2)), 0.5) of
-    an x that is cut to [-64, 63.5] -> FAKE_QUANT(x).
+    """Raise arithmetic that rounds to the steps of an int8 tensor: MUL(ROUND(MUL(x, 2)), 0.5) -> FAKE_QUANT(x).
 
-    Of fewer steps MINIMUM cuts off the others, behind a FAKE_QUANT of fewer bits, too. What files of TFLiteConverter
+    Such as an x that is cut to [-64, 63.5]. Of fewer steps MINIMUM cuts off the others, behind a FAKE_QUANT of fewer bits, too. What files of TFLiteConverter
     hold is taken likewise: DEQUANTIZE(QUANTIZE(x)) -> FAKE_QUANT(x), and weights that DEQUANTIZE expands as floats."""
     for graph in module.graphs():
         expanded = _expand_weights(graph)

@@ -51,10 +51,10 @@ class _Product:
 
 @module_pass("raise-hybrid-products", requires=(TFL_ONLY,))
 def raise_hybrid_products(module: Module, report: Report, quantize: str, selection: Selection) -> None:
-    """Replace products that quantize their activations themselves: DIV(BATCH_MATMUL(ROUND(MUL(x, s)), w), MUL(s, c)) ->
-    FULLY_CONNECTED(x, int8 w).
+    """Raise products that quantize activations themselves: BATCH_MATMUL(ROUND(x * s), w) -> FULLY_CONNECTED(x, int8 w).
 
-    For integer kernels, which have ranges of their own, the weights are expanded for now."""
+    What divides by the scales behind the product goes, too. For integer kernels, which have ranges of their own, the
+    weights are expanded for now."""
     for graph in module.graphs():
         products = [_product(op) for op in graph.ops if op.kind == "tfl.BATCH_MATMUL" and not selection.refusal(op)]
         found = {product.end: product for product in products if product is not None}

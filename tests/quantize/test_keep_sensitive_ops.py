@@ -12,7 +12,8 @@ from fuseconv.quantize.samples import Samples
 from fuseconv.quantize.selection import Selection
 from tests.check_pass import check_pass
 
-# What is added is lost in steps of 8 bits beside the large numbers, and what is left is what was added.
+# What is added is lost in steps of 8 bits beside the large numbers, and what is left is what was added. The difference
+# is never computed in integers, for its operands cancel out.
 _TEXT = """
 main {
   input %x: float32[8]
@@ -37,7 +38,7 @@ def _chosen(limit: float) -> Selection:
 
 
 @pytest.mark.parametrize(
-    ("limit", "kept"), [(2.0, []), (0.01, ["ADD", "SUB"]), (1e-6, ["ADD", "RELU", "SUB"])]
+    ("limit", "kept"), [(2.0, []), (0.01, ["ADD"]), (1e-6, ["ADD", "RELU"])]
 )
 def test_as_few_as_suffice_stay_float(limit: float, kept: list[str]) -> None:
     selection = _chosen(limit)

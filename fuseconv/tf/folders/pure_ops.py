@@ -21,9 +21,8 @@ _BY_KIND = {
     "Convolutions, poolings, norms, gradients, and rounding to what fits few bits.": """
         AvgPool AvgPool3D BatchNormWithGlobalNormalization BiasAddGrad Conv Conv2D Conv2DBackpropInput Conv3D
         Conv3DBackpropInputV2 DepthwiseConv2dNative DepthwiseConv2dNativeBackpropInput Dilation2D EluGrad
-        FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel InvGrad LRN LeakyReluGrad
-        MaxPool MaxPool3D MaxPoolV2 MaxPoolWithArgmax ReciprocalGrad Relu6Grad ReluGrad RsqrtGrad SeluGrad SigmoidGrad
-        SoftmaxCrossEntropyWithLogits SoftplusGrad SoftsignGrad SqrtGrad TanhGrad
+        InvGrad LRN LeakyReluGrad MaxPool MaxPool3D MaxPoolV2 MaxPoolWithArgmax ReciprocalGrad Relu6Grad ReluGrad
+        RsqrtGrad SeluGrad SigmoidGrad SoftmaxCrossEntropyWithLogits SoftplusGrad SoftsignGrad SqrtGrad TanhGrad
     """,
     "Images and boxes.": """
         AdjustContrastv2 AdjustHue AdjustSaturation CombinedNonMaxSuppression CropAndResize ExtractImagePatches HSVToRGB

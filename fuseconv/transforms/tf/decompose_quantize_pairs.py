@@ -38,9 +38,9 @@ class _Grid:
 
 @module_pass("decompose-quantize-pairs")
 def decompose_quantize_pairs(module: Module) -> None:
-    """Replace pairs that quantize and dequantize: UniformDequantize(UniformQuantize(x)) -> (clip(floor(x / s + 0.5)
-    + z) - z) * s, with Dequantize(QuantizeV2(x)) alike.
+    """Replace pairs that quantize and dequantize: Dequantize(QuantizeV2(x)) -> what they round x to, as arithmetic.
 
+    UniformDequantize(UniformQuantize(x)) -> (clip(floor(x / s + 0.5) + z) - z) * s.
     What is quantized otherwise stays, to be refused by name."""
 
     def rewrite(op: Op, out: list[Op]) -> list[Value] | None:
