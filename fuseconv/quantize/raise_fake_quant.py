@@ -44,8 +44,9 @@ _FAR, _TRIED = 1e6, 4096
 def raise_fake_quant(module: Module) -> None:
     """Raise arithmetic that rounds to the steps of an int8 tensor: MUL(ROUND(MUL(x, 2)), 0.5) -> FAKE_QUANT(x).
 
-    Such as an x that is cut to [-64, 63.5]. Of fewer steps MINIMUM cuts off the others, behind a FAKE_QUANT of fewer bits, too. What files of TFLiteConverter
-    hold is taken likewise: DEQUANTIZE(QUANTIZE(x)) -> FAKE_QUANT(x), and weights that DEQUANTIZE expands as floats."""
+    x must be cut to what 256 steps hold, here [-64, 63.5]. Of fewer steps MINIMUM cuts off the others, behind a
+    FAKE_QUANT of fewer bits, too. What files of TFLiteConverter hold is taken likewise: DEQUANTIZE(QUANTIZE(x)) ->
+    FAKE_QUANT(x), and weights that DEQUANTIZE expands as floats."""
     for graph in module.graphs():
         expanded = _expand_weights(graph)
         ends = dict(_ends(graph))
