@@ -132,6 +132,10 @@ REGRESSIONS: tuple[tuple[str, int, str], ...] = (
      "code of the model's runs: bytecode of ResidualWrapper.residual_fn is unmarshalled"),
     ("config/keras2.h5/185", 0x2b219e20,
      "code of the model's runs: bytecode of DropoutWrapper.dropout_fn is unmarshalled"),
+    ("config/keras3.keras/777002493", 0x031752f3,
+     "load/keras/model.py:_input_spec: TypeError: unhashable type: 'dict'"),
+    ("config/keras3.h5/777004128", 0x4ea5f42a,
+     "load/keras/model.py:inputs_of: KeyError: 'nothing'"),
 )  # fmt: skip
 
 

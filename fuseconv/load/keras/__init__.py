@@ -11,7 +11,7 @@ from fuseconv.ir.graph import Graph, Module, Signature, Value
 from fuseconv.load import keras_container
 from fuseconv.load.graph_importer import symbolic
 from fuseconv.load.keras import layers, weights
-from fuseconv.load.keras.call import Model, Object
+from fuseconv.load.keras.call import ILL_FORMED, Model, Object
 from fuseconv.load.keras.model import MODELS, class_of, config_of, flat, inputs_of
 from fuseconv.load.keras.registry import LAYERS, UnknownLayer, layer
 from fuseconv.load.keras_compatibility import incompatibility
@@ -36,6 +36,10 @@ def load(path: Path, custom: Collection[str] = ()) -> Module:
     shared = Model(file.from_keras3, custom)
     try:
         graph, inputs, outputs, root = _built(shared, file)
+    except InputError:
+        raise
+    except ILL_FORMED as error:
+        raise UnknownLayer(f"its architecture does not fit together ({type(error).__name__}: {error})") from error
     except RecursionError:
         raise InputError(f"{path} is damaged: its architecture nests too deep.") from None
     weights.read(path, root.part)

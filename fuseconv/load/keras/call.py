@@ -16,8 +16,8 @@ from fuseconv.load.keras.parts import Part, Weight
 from fuseconv.load.keras.registry import DROP, FLOATS, LAYERS, OWN, PASS, Layer, UnknownLayer
 from fuseconv.load.op_defs import OpDefs
 
-# What a damaged config has layer functions raise.
-_ILL_FORMED = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, ZeroDivisionError,
+# What a damaged config has layer functions, and those that read its models, raise.
+ILL_FORMED = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, ZeroDivisionError,
                AssertionError)  # fmt: skip
 _MOST_NESTED = 60
 Masks = dict[Value, Value]
@@ -67,7 +67,7 @@ class Object:
             raise error if getattr(error, "label", "") else unknown(self.part.label, str(error)) from None
         except InputError:
             raise
-        except _ILL_FORMED as error:
+        except ILL_FORMED as error:
             raise unknown(self.part.label, f"its config or inputs do not fit ({error})") from error
 
     def _called(self, known: Layer, dtype: DType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
