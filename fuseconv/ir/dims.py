@@ -256,6 +256,11 @@ def is_static(shape: Shape | None) -> bool:
     return shape is not None and all(isinstance(dim, int) for dim in shape)
 
 
+def is_empty(shape: Shape | None) -> bool:
+    """Return whether a tensor is known to have no elements: every dimension is known, and one of them is 0."""
+    return bool(shape) and 0 in shape and is_static(shape)  # type: ignore[operator]
+
+
 def _lift(dim: Dim) -> Sym:
     return dim if isinstance(dim, Sym) else Sym((((), int(dim)),))
 

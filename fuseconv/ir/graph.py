@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim, Shape, is_static
+from fuseconv.ir.dims import Dim, Shape, is_empty, is_static
 from fuseconv.ir.types import DType
 
 
@@ -96,6 +96,16 @@ def constant(data: np.ndarray | Any, dtype: DType | None = None, name: str = "")
     value = Value(dtype or types.of_array(array), array.shape, name)
     value.data = array
     return value
+
+
+def empty_constants(results: Sequence[tuple[DType, Shape | None]], name: str = "") -> list[Value]:
+    """Return constants for results that have no elements, whatever they are made of; [] if one may have some.
+
+    Kernels and delegates refuse tensors without elements, each in cases of its own: a constant needs none of them."""
+    for dtype, shape in results:
+        if not is_empty(shape) or dtype.is_handle:
+            return []
+    return [constant(np.empty(shape, dtype.numpy), dtype, name) for dtype, shape in results]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

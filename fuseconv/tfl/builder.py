@@ -12,9 +12,10 @@ import fuseconv.tfl.folders
 import fuseconv.tfl.ops  # noqa: F401  (both fill the table)
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim, Shape, Sym, is_static
-from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Op, Value, constant
+from fuseconv.ir.dims import Dim, Shape, Sym, is_empty, is_static
+from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Op, Value, constant, empty_constants
 from fuseconv.ir.types import DType
+from fuseconv.tfl.kernel_limits import WANT_ELEMENTS
 from fuseconv.tfl.opdef import KERNELS, TABLE, ResultType
 from fuseconv.tfl.type_inference import ShapeError, result_content
 
@@ -71,6 +72,10 @@ class Builder:
         values = self._values(operands, definition.indices)
         try:
             result_types = definition.result_types(values, attrs, results)
+            if result_types and is_empty(result_types[0][1]) and (empty := empty_constants(result_types, self.name)):
+                return empty
+            if kind in WANT_ELEMENTS and any(value is not None and is_empty(value.shape) for value in values):
+                raise ShapeError("an operand has no elements")
             folded = self._fold(kind, values, attrs, result_types)
             known = result_content(kind, values, attrs) if folded is None else None
         except ILL_FITTING as error:

@@ -190,6 +190,7 @@ KINDS: dict[str, Kind] = {
     "bytes": Kind(_bytes, _graphs, 3),
     "message": Kind(_proto(messages.mutate), _graphs, 6),
     "graph": Kind(_proto(graphs.mutate), _graphs, 9),
+    "sizes": Kind(_proto(graphs.resize), _graphs, 3),
     "blow-up": Kind(lambda rng, of: {}, lambda: tuple(blow_ups.BLOW_UPS), 1),
     "index": Kind(_index, _with_index, 3),
     "disk": Kind(lambda rng, of: {}, lambda: _of_forms("saved_model", "frozen", "keras"), 1),

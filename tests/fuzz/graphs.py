@@ -30,6 +30,30 @@ def mutate(rng: Random, model: Model) -> None:
             change(rng, graph)
 
 
+def resize(rng: Random, model: Model) -> None:
+    """Gives a dimension or two of the inputs another size, most often none, and leaves the rest of the graph to
+    find out what that means: ops whose operands no longer fit, and tensors without elements.
+
+    What TensorFlow noted of shapes is dropped, so that nothing contradicts the new size but the ops themselves."""
+    graph = graph_of(model)
+    inputs = [node for node in graph.node if node.op == "Placeholder" and node.attr["shape"].shape.dim]
+    dims = [(node.name, axis) for node in inputs for axis in range(len(node.attr["shape"].shape.dim))]
+    nodes = {node.name: node for node in inputs}
+    signatures = model.meta_graphs[0].signature_def.values() if hasattr(model, "meta_graphs") else ()
+    infos = [info for signature in signatures for info in signature.inputs.values()]
+    for name, axis in rng.sample(dims, min(len(dims), rng.choice((1, 1, 2)))):
+        size = rng.choice((0, 0, 0, 1, 2, 3, 5, 7, -1))
+        nodes[name].attr["shape"].shape.dim[axis].size = size
+        for info in infos:
+            if info.name.partition(":")[0] == name and axis < len(info.tensor_shape.dim):
+                info.tensor_shape.dim[axis].size = size
+    for function in graph.library.function:
+        for argument in function.arg_attr.values():
+            argument.attr.pop("_output_shapes", None)
+    for node in all_nodes(graph):
+        node.attr.pop("_output_shapes", None)
+
+
 def _node(rng: Random, graph: Any, wanted: Callable[[Any], bool] = lambda node: True) -> Any:
     """A node by chance, of a function or of the graph; None if none is wanted."""
     found = [node for node in all_nodes(graph) if wanted(node)]

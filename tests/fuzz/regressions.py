@@ -136,6 +136,12 @@ REGRESSIONS: tuple[tuple[str, int, str], ...] = (
      "load/keras/model.py:_input_spec: TypeError: unhashable type: 'dict'"),
     ("config/keras3.h5/777004128", 0x4ea5f42a,
      "load/keras/model.py:inputs_of: KeyError: 'nothing'"),
+    ("message/opcases/arg_min_max__001/424243004709", 0x8a62dce9,
+     "LiteRT refuses ARG_MAX: an axis without elements"),
+    ("sizes/keras2_lstm_static/5001201", 0xec4464cf,
+     "LiteRT refuses UNIDIRECTIONAL_SEQUENCE_LSTM: its weights take 6 inputs, and there are 7"),
+    ("sizes/keras2_lstm_static/5000289", 0xe35081b4,
+     "LiteRT refuses GATHER: the last of no steps"),
 )  # fmt: skip
 
 

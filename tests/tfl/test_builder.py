@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fuseconv.ir.graph import Value
 from fuseconv.ir.types import FLOAT32, INT32
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.type_inference import ShapeError
 from tests.tf.text_cases import module_of, short_text
 
 
@@ -30,6 +32,28 @@ def test_what_is_constant_is_computed_at_once() -> None:
     made = tfl.transpose(tfl.const(np.array([[1, 2, 3]], np.float32)), [1, 0])
     assert made.dtype is FLOAT32 and made.data.tolist() == [[1], [2], [3]] and not tfl.out
     assert tfl.ints([1, 2]).dtype is INT32
+
+
+def test_what_has_no_elements_needs_no_op_and_is_no_operand_of_one_that_wants_some() -> None:
+    tfl = Builder([])
+    x, weights, bias = (Value(FLOAT32, shape) for shape in ((0, 4), (3, 4), (3,)))
+    made = tfl.fully_connected(x, weights, bias)
+    assert made.is_const and made.shape == (0, 3) and not tfl.out
+    with pytest.raises(ShapeError, match="FULLY_CONNECTED: an operand has no elements"):
+        tfl.fully_connected(Value(FLOAT32, (2, 0)), Value(FLOAT32, (3, 0)), bias, keep_num_dims=True)
+
+
+def test_what_lies_outside_of_a_tensor_is_not_picked() -> None:
+    tfl, x = Builder([]), Value(FLOAT32, (3, 2))
+    assert tfl.strided_slice(x, [-3], [0], [1], shrink_axis_mask=1).shape == (2,)
+    with pytest.raises(ShapeError, match="element 3 of 3"):
+        tfl.strided_slice(x, [3], [4], [1], shrink_axis_mask=1)
+
+
+def test_weights_of_a_layer_take_as_many_inputs_as_there_are() -> None:
+    weights, recurrent, bias, state = (Value(FLOAT32, shape) for shape in ((4, 6), (4, 4), (4,), (2, 4)))
+    with pytest.raises(ShapeError, match="take 6 inputs, and there are 5"):
+        Builder([]).unidirectional_sequence_rnn(Value(FLOAT32, (2, 7, 5)), weights, recurrent, bias, state)
 
 
 def test_an_op_that_tflite_has_not() -> None:

@@ -194,6 +194,7 @@ def unpack(op: Op, x: Value, *, axis: int = 0) -> Shapes:
 @infers("Pad", "PadV2", "MirrorPad")
 def pad(op: Op, x: Value, paddings: Value, value: Value | None = None) -> Shapes:
     agree(value is None or not value.rank, "it pads with several values")
+    _agree_on_pairs(paddings, x.rank)
     if content_of(paddings) is None:
         return tuple(dims.fresh("pad") for _ in _ranked(x, paddings))
     pairs = np.array(elements(paddings), object).reshape(-1, 2)
@@ -222,6 +223,13 @@ def tile(op: Op, x: Value, multiples: Value) -> Shapes:
 
 def _pairs(amounts: Value) -> np.ndarray:
     return np.array(elements(amounts), object).reshape(-1, 2)
+
+
+def _agree_on_pairs(amounts: Value, count: Dim | None) -> None:
+    """Raise Contradiction unless the amounts before and after are pairs, and so many if that is known."""
+    if amounts.rank == 2:
+        same(amounts.shape[1], 2)  # type: ignore[index]
+        same(amounts.shape[0], amounts.shape[0] if count is None else count)  # type: ignore[index]
 
 
 def _only_sizes(pairs: np.ndarray) -> None:
@@ -323,6 +331,7 @@ def lin_space(op: Op, start: Value, stop: Value, num: Value) -> Shapes:
 
 @infers("SpaceToBatchND")
 def space_to_batch_nd(op: Op, x: Value, block_shape: Value, paddings: Value) -> Shapes:
+    _agree_on_pairs(paddings, block_shape.shape[0] if block_shape.rank == 1 else None)  # type: ignore[index]
     return _into_batch(_pairs(paddings), list(shape_of(x)), ints(block_shape))
 
 
@@ -343,6 +352,7 @@ def _into_batch(pairs: np.ndarray, shape: list[Dim], blocks: Sequence[int]) -> S
 
 @infers("BatchToSpaceND")
 def batch_to_space_nd(op: Op, x: Value, block_shape: Value, crops: Value) -> Shapes:
+    _agree_on_pairs(crops, block_shape.shape[0] if block_shape.rank == 1 else None)  # type: ignore[index]
     return _out_of_batch(_pairs(crops), list(shape_of(x)), ints(block_shape))
 
 

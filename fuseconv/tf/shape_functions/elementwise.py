@@ -20,11 +20,10 @@ LIKE_FIRST = (
     "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", "InvertPermutation",
     "LRN", "LogSoftmax", "MatrixBandPart", "OnesLike", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
     "QuantizeAndDequantizeV4", "RandomShuffle", "Reverse", "ReverseSequence", "ReverseV2", "Roll",
-    "ScatterNdNonAliasingAdd", "Softmax", "EluGrad", "InvGrad", "LeakyReluGrad", "QuantizeAndDequantize",
+    "Softmax", "EluGrad", "InvGrad", "LeakyReluGrad", "QuantizeAndDequantize",
     "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad",
     "SqrtGrad", "TanhGrad", "TensorStridedSliceUpdate", "XlaDynamicUpdateSlice", "XlaSharding",
-    "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin", "TensorScatterSub",
-    "TensorScatterUpdate", "ZerosLike", "BatchMatrixBandPart", "BatchNormWithGlobalNormalization", "DataFormatDimMap",
+    "ZerosLike", "BatchMatrixBandPart", "BatchNormWithGlobalNormalization", "DataFormatDimMap",
     "DataFormatVecPermute", "InplaceAdd", "InplaceSub", "InplaceUpdate",
 )  # fmt: skip
 

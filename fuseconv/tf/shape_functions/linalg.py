@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.operands import (
     UnknownShape,
+    agree,
     broadcast,
     content_of,
     elements,
     ints,
     same,
+    same_shape,
     scalar,
     shape_of,
     with_rank,
@@ -93,10 +97,14 @@ def matrix_diag_part(op: Op, x: Value) -> Shapes:
 
 @infers("MatrixDiagPartV2", "MatrixDiagPartV3")
 def matrix_diag_part_v2(op: Op, x: Value, k: Value, padding_value: Value) -> Shapes:
-    shape = shape_of(x)
-    band = ints(k)
+    return _diagonals(shape_of(x), ints(k))
+
+
+def _diagonals(shape: Shape, band: Sequence[int]) -> Shape:
+    """Return the shape of the diagonals of matrices from `band[0]` to `band[-1]`."""
     low, high = band[0], band[-1]
     rows, columns = shape[-2], shape[-1]
+    agree(low <= high, f"its diagonals go from {low} to {high}")
     if low == high == 0:
         longest = _square(rows, columns)
     elif isinstance(rows, int) and isinstance(columns, int):
@@ -129,6 +137,8 @@ def _largest(a: Dim, b: Dim) -> Dim:
 
 @infers("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3", "BatchMatrixSetDiag")
 def matrix_set_diag(op: Op, x: Value, diagonal: Value, k: Value | None = None) -> Shapes:
+    if x.shape is not None and (k is None or content_of(k) is not None):
+        same_shape([diagonal.shape, _diagonals(x.shape, [0] if k is None else ints(k))])
     return x.shape
 
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 
 from fuseconv.ir import dims
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Dim, Shape, Sym
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.operands import (
     UnknownShape,
@@ -59,11 +59,14 @@ def windows(
     return tuple(result)
 
 
-def _fit(channels: Dim, taken: Dim) -> None:
-    """Raise Contradiction unless the channels of an image are one or several groups of those that a filter takes."""
+def _fit(channels: Dim, taken: Dim, made: Dim) -> None:
+    """Raise Contradiction unless the channels of an image are one or several groups of those that a filter takes, and
+    so many groups divide the channels that it makes."""
     if isinstance(channels, int) and isinstance(taken, int):
         fits = taken > 0 and channels % taken == 0
         agree(fits, f"its input has {channels} channels, and its filter takes {taken}")
+        groups = max(channels // taken, 1)
+        agree(isinstance(made, Sym) or made % groups == 0, f"it makes {made} channels in {groups} groups")
 
 
 @infers("Conv2D", "DepthwiseConv2dNative")
@@ -75,7 +78,7 @@ def conv2d(
     shape = with_rank(x, 4)
     channels, made = shape[layout(data_format, 4)[0]], kernel[3]
     if op.type == "Conv2D":
-        _fit(channels, kernel[2])
+        _fit(channels, kernel[2], made)
     else:
         same(channels, kernel[2])
         made = kernel[2] * kernel[3]
@@ -89,7 +92,7 @@ def conv3d(
 ) -> Shapes:  # fmt: skip
     kernel = with_rank(filter, 5)
     shape = with_rank(x, 5)
-    _fit(shape[layout(data_format, 5)[0]], kernel[3])
+    _fit(shape[layout(data_format, 5)[0]], kernel[3], kernel[4])
     return windows(shape, kernel[:3], kernel[4], data_format, padding, strides, dilations, ())
 
 
@@ -126,6 +129,11 @@ def conv_backprop_input(
     channel, spatial = layout(order, rank)
     shape = list(with_rank(gradient, rank))
     content = content_of(input_sizes)
+    if filter.rank == rank:
+        *_, multiplier, channels = filter.shape  # type: ignore[misc]
+        same(shape[channel], multiplier * channels if op.type.startswith("Depthwise") else channels)
+    count = input_sizes.shape[0] if input_sizes.rank == 1 else rank  # type: ignore[index]
+    agree(isinstance(count, Sym) or count in (rank, rank - 2), f"its input_sizes are not {rank} or {rank - 2} numbers")
     if content is not None and content.size == rank:
         made = tuple(elements(input_sizes))
         kernel = filter.shape[: rank - 2] if filter.shape is not None and len(filter.shape) == rank else ()
@@ -136,7 +144,6 @@ def conv_backprop_input(
                 same(dim, given)
         return made
     # The op also takes the spatial sizes alone; the batch is then the gradient's, the channels are the filter's.
-    agree(content is None or content.size == rank - 2, f"its input_sizes are not {rank} or {rank - 2} numbers")
     for i, axis in enumerate(spatial):
         shape[axis] = dims.fresh() if content is None else content.reshape(-1)[i]
     shape[channel] = with_rank(filter, rank)[rank - 2]

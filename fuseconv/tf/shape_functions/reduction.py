@@ -42,6 +42,7 @@ def arg_max(op: Op, x: Value, dimension: Value) -> Shapes:
         axis = axis_in(ints(dimension)[0], len(shape))
     except UnknownShape:
         return tuple(dims.fresh() for _ in shape[1:])
+    agree(shape[axis] != 0, f"its dimension {axis} has no elements to choose from")
     return (*shape[:axis], *shape[axis + 1 :])
 
 

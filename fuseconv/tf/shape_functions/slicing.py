@@ -24,6 +24,7 @@ from fuseconv.tf.shape_functions.registry import Shapes, infers
 
 @infers("Slice")
 def slice_(op: Op, x: Value, begin: Value, size: Value) -> Shapes:
+    same_shape([begin.shape, size.shape, None if x.rank is None else (x.rank,)])
     content = content_of(size)
     if content is None:
         return tuple(dims.fresh("slice") for _ in (x.shape if x.shape is not None else sizes(size)))
@@ -37,6 +38,9 @@ def slice_(op: Op, x: Value, begin: Value, size: Value) -> Shapes:
             result.append(shape_of(x)[axis] - start if known else dims.fresh("slice"))
         else:
             result.append(taken if nonnegative(taken) else dims.fresh("slice"))
+            if x.shape is not None and starts is not None:
+                end, dim = starts.reshape(-1)[axis] + taken, x.shape[axis]
+                agree(not isinstance(dim - end, int) or dim - end >= 0, f"it takes {taken} elements up to {end} of {dim}")
     return tuple(result)
 
 
@@ -106,7 +110,17 @@ def xla_dynamic_slice(op: Op, x: Value, start_indices: Value, size_indices: Valu
 
 @infers("Gather")
 def gather(op: Op, params: Value, indices: Value) -> Shapes:
-    return (*shape_of(indices), *shape_of(params)[1:])
+    made = (*shape_of(indices), *shape_of(params)[1:])
+    _agree_on_indices(params, indices, 0)
+    return made
+
+
+def _agree_on_indices(params: Value, indices: Value, axis: int) -> None:
+    """Raise Contradiction for indices beyond a constant: LiteRT gathers what is constant as it loads a file. Of other
+    tensors it may be that nobody ever gathers."""
+    if params.data is not None and indices.data is not None:
+        inside = (indices.data >= 0) & (indices.data < params.data.shape[axis])
+        agree(bool(inside.all()), f"it has an index beyond the {params.data.shape[axis]} elements of dimension {axis}")
 
 
 @infers("GatherV2")
@@ -118,6 +132,7 @@ def gather_v2(op: Op, params: Value, indices: Value, axis: Value, *, batch_dims:
     except UnknownShape:
         return tuple(dims.fresh("gather") for _ in range(len(source) + len(taken) - 1 - batch))
     agree(0 <= batch <= min(along, len(taken)), f"its batch_dims are {batch_dims} and its axis is {along}")
+    _agree_on_indices(params, indices, along)
     shared = tuple(same(a, b) for a, b in zip(source[:batch], taken[:batch]))
     return (*shared, *source[batch:along], *taken[batch:], *source[along + 1 :])
 
@@ -127,7 +142,12 @@ def gather_nd(op: Op, params: Value, indices: Value) -> Shapes:
     source, taken = shape_of(params), shape_of(indices)
     if not taken or not isinstance(taken[-1], int):
         raise UnknownShape
+    _agree_on_depth(taken[-1], len(source))
     return (*taken[:-1], *source[taken[-1] :])
+
+
+def _agree_on_depth(depth: int, rank: int) -> None:
+    agree(depth <= rank, f"its indices are of {depth} dimensions, and the tensor has {rank}")
 
 
 @infers("ResourceGather")
@@ -139,10 +159,25 @@ def resource_gather(op: Op, handle: Value, indices: Value) -> Shapes:
 @infers("ScatterNd")
 def scatter_nd(op: Op, indices: Value, updates: Value, shape: Value) -> Shapes:
     made = tuple(extents(shape))
-    if indices.shape and updates.shape is not None and isinstance(depth := indices.shape[-1], int):
-        agree(depth <= len(made), f"its indices are of {depth} dimensions, and it makes {len(made)}")
-        same_shape([updates.shape, (*indices.shape[:-1], *made[depth:])])
+    _agree_on_updates(made, indices, updates)
     return made
+
+
+@infers(
+    "ScatterNdNonAliasingAdd", "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin", "TensorScatterSub",
+    "TensorScatterUpdate",
+)  # fmt: skip
+def tensor_scatter(op: Op, x: Value, indices: Value, updates: Value) -> Shapes:
+    if x.shape is not None:
+        _agree_on_updates(x.shape, indices, updates)
+    return x.shape
+
+
+def _agree_on_updates(made: Shape, indices: Value, updates: Value) -> None:
+    """Raise Contradiction unless there is an update of the right shape for each index into a tensor of that shape."""
+    if indices.shape and updates.shape is not None and isinstance(depth := indices.shape[-1], int):
+        _agree_on_depth(depth, len(made))
+        same_shape([updates.shape, (*indices.shape[:-1], *made[depth:])])
 
 
 @infers("DynamicStitch", "ParallelDynamicStitch")

@@ -109,6 +109,8 @@ def strided_slice(
             dim = sliced(dim, low, high, entry.stride)
         if isinstance(entry, (Insert, Take)):
             result.append(dim)
+        elif isinstance(dim, int) and isinstance(entry.index, int) and not -dim <= entry.index < dim:
+            raise ShapeError(f"it picks element {entry.index} of {dim}")
     return x.dtype, tuple(result)
 
 

@@ -9,14 +9,19 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, floordiv
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.opdef import ResultType, op
+from fuseconv.tfl.type_inference import ShapeError
 
 _GATES = 4
 
 
-def sequence(x: Value, width: Dim | None) -> ResultType:
-    """Return x [batch, time, in] or [time, batch, in] -> the same with another last dimension."""
+def sequence(x: Value, weights: Value, width: Dim | None) -> ResultType:
+    """Return x [batch, time, in] or [time, batch, in] -> the same with another last dimension. Raises ShapeError unless
+    the weights [units, in] take as many inputs."""
     if x.shape is None or width is None:
         return x.dtype, None
+    taken = x.shape[-1] if weights.shape is None else weights.shape[1]
+    if taken != x.shape[-1] and isinstance(taken, int) and isinstance(x.shape[-1], int):
+        raise ShapeError(f"the weights take {taken} inputs, and there are {x.shape[-1]}")
     return x.dtype, (*x.shape[:-1], width)
 
 
@@ -32,12 +37,14 @@ def output_width(projection: Value | None, recurrent: Value | None) -> Dim | Non
 
 
 def both_directions(
-    x: Value, forward: Dim | None, backward: Dim | None, merge_outputs: bool
+    x: Value, weights: tuple[Value, Value], widths: tuple[Dim | None, Dim | None], merge_outputs: bool
 ) -> ResultType | list[ResultType]:
-    """Return one result of both widths if merge_outputs; else one for each direction."""
-    if merge_outputs:
-        return sequence(x, None if forward is None or backward is None else forward + backward)
-    return [sequence(x, forward), sequence(x, backward)]
+    """Return one result of both widths, forward then backward, if merge_outputs; else one for each direction."""
+    made = [sequence(x, *each) for each in zip(weights, widths)]
+    if not merge_outputs:
+        return made
+    forward, backward = widths
+    return sequence(x, weights[0], None if forward is None or backward is None else forward + backward)
 
 
 @op("UnidirectionalSequenceLSTMOptions")
@@ -76,8 +83,8 @@ def unidirectional_sequence_lstm(
 ) -> ResultType:
     """Weights [units, in] and [units, out], biases [units], states [batch, out] and [batch, units]."""
     if diagonal_recurrent_tensors and projection is None:
-        return sequence(x, rows(input_to_output))
-    return sequence(x, output_width(projection, recurrent_to_output))
+        return sequence(x, input_to_output, rows(input_to_output))
+    return sequence(x, input_to_output, output_width(projection, recurrent_to_output))
 
 
 @op("BidirectionalSequenceLSTMOptions")
@@ -140,7 +147,7 @@ def bidirectional_sequence_lstm(
 ) -> ResultType | list[ResultType]:
     """One result, forward then backward along the last dimension, if merge_outputs; else one for each direction."""
     widths = output_width(fw_projection, fw_recurrent_to_output), output_width(bw_projection, bw_recurrent_to_output)
-    return both_directions(x, *widths, merge_outputs)
+    return both_directions(x, (fw_input_to_output, bw_input_to_output), widths, merge_outputs)
 
 
 @op("LSTMOptions")
@@ -157,7 +164,8 @@ def lstm(
     [batch, in], previous activation [batch, units], weights [4 * units, in + units], bias [4 * units], previous state
     [batch, units] -> activation, state, the concatenated input and the gates."""
     if kernel_type == "FULL":
-        return sequence(x, output_width(operands[15], operands[7]))
+        assert operands[3] is not None
+        return sequence(x, operands[3], output_width(operands[15], operands[7]))
     activation, _, _, state = operands
     assert activation is not None and state is not None
     if x.shape is None or state.shape is None:
@@ -175,7 +183,7 @@ def unidirectional_sequence_rnn(
     fused_activation_function: str = "NONE", asymmetric_quantize_inputs: bool = False,
 ) -> ResultType:  # fmt: skip
     """weights [units, in], recurrent [units, units], bias [units], state [batch, units]."""
-    return sequence(x, rows(weights))
+    return sequence(x, weights, rows(weights))
 
 
 @op("BidirectionalSequenceRNNOptions")
@@ -198,7 +206,8 @@ def bidirectional_sequence_rnn(
     merge_outputs: bool = False,
     asymmetric_quantize_inputs: bool = False,
 ) -> ResultType | list[ResultType]:
-    return both_directions(x, rows(fw_weights), rows(bw_weights), merge_outputs)
+    weights = fw_weights, bw_weights
+    return both_directions(x, weights, (rows(fw_weights), rows(bw_weights)), merge_outputs)
 
 
 @op("RNNOptions")
@@ -207,7 +216,7 @@ def rnn(
     asymmetric_quantize_inputs: bool = False,
 ) -> ResultType:  # fmt: skip
     """One step: x [batch, in] -> [batch, units]."""
-    return sequence(x, rows(weights))
+    return sequence(x, weights, rows(weights))
 
 
 @op("SVDFOptions")
@@ -224,4 +233,4 @@ def svdf(
 ) -> ResultType:
     """x [batch, in], weights_feature [filters, in], weights_time [filters, memory] -> [batch, filters / rank]."""
     filters = rows(weights_feature)
-    return sequence(x, None if filters is None else floordiv(filters, rank))
+    return sequence(x, weights_feature, None if filters is None else floordiv(filters, rank))

@@ -10,7 +10,7 @@ import numpy as np
 
 from fuseconv.ir import budget, dims
 from fuseconv.ir.dims import Shape, more_known
-from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, empty_constants, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf import shape_functions
@@ -215,6 +215,10 @@ class _Walk:
         return made
 
     def fold(self, op: Op) -> bool:
+        if op.fits and op.results and dims.is_empty(op.results[0].shape) and is_repeatable(op):
+            empty = empty_constants([(result.dtype, result.shape) for result in op.results])
+            if empty:
+                return self.replace(op, empty, "folded", "empty tensor", "it has no elements")
         arrays = _contents(op)
         if arrays is None and self.foldable(op):
             arrays = self.compute(op)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fuseconv.ir.dims import Sym
+from fuseconv.ir.graph import Op, constant
+from fuseconv.ir.types import FLOAT32
 from fuseconv.tf import shape_functions
 from tests.tf.all_cases import CASES
 from tests.tf.harness import BATCHES, Case, at_batch
@@ -55,3 +58,45 @@ def _check(shape, real: tuple[int, ...], batch: int, fresh: bool) -> None:
             assert all(name.startswith("?") for name in size_here.symbols())
         else:
             assert size_here == size, f"{shape} is {real}"
+
+
+F, I = np.float32, np.int32
+# Operands that do not fit together, as constants, with the attributes.
+MISFITS: tuple[tuple[str, list[np.ndarray], dict], ...] = (
+    ("ArgMax", [np.zeros((2, 0), F), I(1)], {}),
+    ("ArgMin", [np.zeros((0, 0), F), I(0)], {}),
+    ("BatchToSpaceND", [np.zeros((4, 2, 2, 1), F), np.array([2], I), np.zeros((2, 2), I)], {}),
+    ("Conv2D", [np.ones((1, 4, 4, 5), F), np.ones((1, 1, 1, 1), F)], {"strides": [1] * 4, "padding": "SAME"}),
+    ("Conv2DBackpropInput", [np.array([1, 4, 4, 2], I), np.ones((1, 1, 2, 3), F), np.ones((1, 4, 4, 5), F)],
+     {"strides": [1] * 4, "padding": "SAME"}),
+    ("Conv3D", [np.ones((1, 4, 4, 4, 4), F), np.ones((1, 1, 1, 2, 3), F)], {"strides": [1] * 5, "padding": "SAME"}),
+    ("GatherV2", [np.zeros((4, 3), F), np.array([0, 3], I), I(1)], {}),
+    ("GatherNd", [np.zeros((4, 3), F), np.zeros((0, 3), I)], {}),
+    ("MatrixSetDiag", [np.zeros((4, 3), F), np.zeros(4, F)], {}),
+    ("MatrixSetDiagV3", [np.zeros((4, 3), F), np.zeros((3, 3), F), np.array([-1, 0], I)], {}),
+    ("MatrixDiagPartV3", [np.zeros((4, 3), F), np.array([1, 0], I), F(0)], {}),
+    ("Pad", [np.zeros(2, F), np.zeros((1, 3), I)], {}),
+    ("Slice", [np.zeros((2, 3), F), np.zeros(1, I), np.ones(1, I)], {}),
+    ("Slice", [np.zeros((2, 3), F), np.zeros(2, I), np.array([3, 1], I)], {}),
+    ("SpaceToBatchND", [np.zeros((1, 2, 2, 1), F), np.zeros(0, I), np.zeros((2, 2), I)], {}),
+    ("TensorScatterAdd", [np.zeros((4, 3), F), np.zeros((2, 1), I), np.ones((3, 3), F)], {}),
+    ("TensorScatterUpdate", [np.zeros((4, 3), F), np.zeros((2, 3), I), np.ones(2, F)], {}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "arrays", "attrs"), MISFITS, ids=[each[0] for each in MISFITS])
+def test_operands_that_do_not_fit_are_told_where_tensorflow_tells(kind: str, arrays: list, attrs: dict) -> None:
+    """An op that TensorFlow refuses is one that LiteRT would refuse to load; unknown sizes may fit."""
+    import tensorflow as tf
+    from tensorflow.python.framework import op_def_registry
+
+    names = [argument.name for argument in op_def_registry.get(kind).input_arg]
+    with pytest.raises((ValueError, tf.errors.OpError)):
+        getattr(tf.raw_ops, kind)(**dict(zip(names, map(tf.constant, arrays))), **attrs)
+    op = Op(f"tf.{kind}", [constant(np.asarray(array)) for array in arrays], attrs)
+    op.add_result(FLOAT32, None)
+    assert "the model is damaged" in shape_functions.contradiction(op)
+    op.operands[0].shape = None
+    if op.operands[0].dtype is FLOAT32 and kind not in ("BatchToSpaceND", "MatrixDiagPartV3", "Pad", "SpaceToBatchND"):
+        op.operands[0].data = None
+        assert not shape_functions.contradiction(op)

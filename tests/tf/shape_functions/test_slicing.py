@@ -69,5 +69,5 @@ def test_a_scatter_whose_operands_do_not_fit_is_told() -> None:
         return made
 
     assert not contradiction(op((4, 1), (4, 3), [5, 3]))
-    assert "indices are of 1 dimensions, and it makes 0" in contradiction(op((4, 1), (4,), []))
+    assert "indices are of 1 dimensions, and the tensor has 0" in contradiction(op((4, 1), (4,), []))
     assert "3 and 2" in contradiction(op((4, 1), (4, 3), [5, 2]))

@@ -77,6 +77,30 @@ def test_a_static_chain_folds_away() -> None:
     assert report.account() == {"shape": "folded", "twice": "folded"}
 
 
+def test_what_has_no_elements_is_a_constant_whatever_makes_it() -> None:
+    check_pass("canonicalize", """
+    main {
+      input %x: float32[n,0]
+      input %y: float32[2,0]
+      input %z: float32[2,3]
+      %a: float32[*] = tf.Exp(%y)
+      %b: float32[*] = tf.Exp(%x)
+      %c: float32[*] = tf.Sum(%y, int32[] 1)
+      %d: float32[*]; %e: int32[*] = tf.TopKV2(%z, int32[] 0)
+      return %a, %b, %c, %d, %e
+    }
+    """, """
+    main {
+      input %x: float32[n,0]
+      input %y: float32[2,0]
+      input %z: float32[2,3]
+      %b: float32[n,0] = tf.Exp(%x)
+      %c: float32[2] = tf.Sum(%y, int32[] 1)
+      return float32[2,0] [[], []], %b, %c, float32[2,0] [[], []], int32[2,0] [[], []]
+    }
+    """)
+
+
 def test_equal_ops_merge_and_random_ones_do_not() -> None:
     module, report = module_of(
         """main {
