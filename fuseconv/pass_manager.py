@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO, TypeAlias
@@ -115,6 +115,10 @@ class Context:
     module: Module
     report: Report
     options: dict[str, Any] = field(default_factory=dict)
+
+    def arguments(self, names: Iterable[str]) -> list[Any]:
+        """Return the fields of these names. A field that there is not would cost as much as a small pass."""
+        return [self.options[name] if name in self.options else getattr(self, name) for name in names]
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -248,7 +252,7 @@ class PassManager:
         if self.print_before:
             self._print("before", item, self.print_before)
         edits, start = count_edits(), time.perf_counter()
-        said = item.function(*[getattr(self.context, name) for name in item.parameters])
+        said = item.function(*self.context.arguments(item.parameters))
         seconds, edits = time.perf_counter() - start, count_edits() - edits
         changed = edits > 0 if said is None else bool(said)
         self._changes += changed

@@ -101,6 +101,6 @@ def _decides_itself(value: Value) -> bool:
 
 def _differ(a: Shape | None, b: Shape | None) -> bool:
     """Return True for two shapes that cannot be one."""
-    if a is None or b is None:
+    if a is None or b is None or a == b:
         return False
     return len(a) != len(b) or any(isinstance(x, int) and isinstance(y, int) and x != y for x, y in zip(a, b))

@@ -161,7 +161,6 @@ class Op:
         sources: tuple[str, ...] = (),
     ) -> None:
         global _edits
-        _edits += not operands  # else `set_operands` counts
         self.kind, self.dialect, self.type = _parts(kind)
         self.operands: list[Value | None] = []
         self.attrs = attrs if attrs is not None else {}
@@ -170,7 +169,10 @@ class Op:
         self.sources = sources
         self.rejection: Rejection | None = None
         self.fits = False
-        self.set_operands(operands)
+        if operands:
+            self.set_operands(operands)
+        else:
+            _edits += 1
 
     def set_kind(self, kind: str) -> None:
         global _edits
@@ -196,17 +198,18 @@ class Op:
         _edits += before != self.operands
         for value in before:
             if value is not None:
-                _drop_use(value, self)
+                _drop_use(value.uses, self)
         for value in self.operands:
             if value is not None:
-                value.uses[self] = value.uses.get(self, 0) + 1
+                uses = value.uses
+                uses[self] = uses[self] + 1 if self in uses else 1
 
     def set_operand(self, index: int, value: Value | None) -> None:
         global _edits
         old = self.operands[index]
         _edits += old is not value
         if old is not None:
-            _drop_use(old, self)
+            _drop_use(old.uses, self)
         self.operands[index] = value
         if value is not None:
             value.uses[self] = value.uses.get(self, 0) + 1
@@ -215,12 +218,11 @@ class Op:
         return f"<{self.kind} {self.name}>"
 
 
-def _drop_use(value: Value, op: Op) -> None:
-    count = value.uses[op] - 1
-    if count:
-        value.uses[op] = count
+def _drop_use(uses: dict[Op, int], op: Op) -> None:
+    if uses[op] == 1:
+        del uses[op]
     else:
-        del value.uses[op]
+        uses[op] -= 1
 
 
 def replace_uses(old: Value, new: Value) -> None:
@@ -253,6 +255,16 @@ class Graph:
         self.inputs: list[Value] = []
         self.ops: list[Op] = []
         self.terminator = Op("ir.return", name=name)
+        self._kinds: tuple[tuple[int, int], frozenset[str]] = (0, 0), frozenset()
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Return the kinds of the ops."""
+        # Many passes ask, most of which find nothing to do and change nothing.
+        state = _edits, len(self.ops)
+        if self._kinds[0] != state:
+            self._kinds = state, frozenset([op.kind for op in self.ops])
+        return self._kinds[1]
 
     @property
     def outputs(self) -> list[Value]:

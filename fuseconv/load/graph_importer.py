@@ -340,16 +340,17 @@ class _Builder:
         types = self.importer.types(node)
         self.takes.append(None if types is None else types[0])
         outputs = self._guessed_types(node, reached) if types is None else types[1]
-        starts = {}
+        self.results[op.name] = op.results
+        if len(outputs) == 1 and len(outputs[0][1]) == 1:
+            op.add_result(outputs[0][1][0], None)
+            return
+        starts = self.starts[op.name] = {}
         for output, dtypes in outputs:
             if len(dtypes) > 1:  # else the node's own bytes stand for it
                 budget.spend_results(len(dtypes), op.name)
             starts[output] = len(op.results)
             for dtype in dtypes:
                 op.add_result(dtype, None)
-        if len(outputs) > 1:
-            self.starts[op.name] = starts
-        self.results[op.name] = op.results
 
     def _guessed_types(self, node: Any, reached: Mapping[str, list[str]]) -> list[tuple[str, list[DType]]]:
         """Return the outputs of an op without a known definition: those with readers."""

@@ -85,7 +85,7 @@ class Effects:
                     raise InputError(f"The model has no node '{name}', which its restore or init graph names.")
                 data, control = main.nodes.inputs(name)
                 stack += [(main, ref.partition(":")[0]) for ref in (*data, *control)]
-            op = scope.nodes.op(name)
+            op = scope.nodes.read(name)[0]
             if op in ASSIGNMENTS or op in TABLE_WRITES:
                 yield Source(scope, name)
             elif op in CALLS or op in self.library:
@@ -96,13 +96,15 @@ class Effects:
         """Return the node and output that `ref` names in `scope`; None if the model does not have it."""
         for _ in range(_MAX_STEPS):
             name, *rest = ref.split(":")
-            output = rest[0] if scope.function is not None and rest else ""
-            index = int(rest[-1]) if rest and rest[-1].isdigit() else 0
             if name not in scope.nodes.by_name:
                 if scope.caller is None or name not in scope.arguments:
                     return None
                 scope, ref = scope.caller, scope.arguments[name]
                 continue
+            output, index = "", 0
+            if rest:
+                output = rest[0] if scope.function is not None else ""
+                index = int(rest[-1]) if rest[-1].isdigit() else 0
             op, data, _ = scope.nodes.read(name)
             if op in _IDENTITIES:
                 ref = _operand(name, data, index)

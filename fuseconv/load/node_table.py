@@ -23,9 +23,10 @@ class _Reader(dict[str, _Read]):
     def __missing__(self, name: str) -> _Read:
         node = self.by_name[name]
         # A slice is a list at once; what iterates over a repeated field ends with an exception.
-        refs = node.input[:]
-        data = [ref for ref in refs if ref[:1] != "^"]
-        control = [ref[1:] for ref in refs if ref[:1] == "^"] if len(data) < len(refs) else []
+        data, control = node.input[:], []
+        if "^" in "".join(data):
+            control = [ref[1:] for ref in data if ref[:1] == "^"]
+            data = [ref for ref in data if ref[:1] != "^"]
         found = self[name] = node.op, data, control
         return found
 

@@ -72,7 +72,8 @@ class Builder:
         values = self._values(operands, definition.indices)
         try:
             result_types = definition.result_types(values, attrs, results)
-            if result_types and is_empty(result_types[0][1]) and (empty := empty_constants(result_types, self.name)):
+            has_zero = result_types and 0 in (result_types[0][1] or ())
+            if has_zero and (empty := empty_constants(result_types, self.name)):
                 return empty
             if kind in WANT_ELEMENTS and any(value is not None and is_empty(value.shape) for value in values):
                 raise ShapeError("an operand has no elements")

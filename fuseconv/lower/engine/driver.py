@@ -149,18 +149,18 @@ def _refusal(error: Exception) -> str:
 def _oversized(op: Op) -> str:
     """Return the reason to refuse an op with tensors of a size or rank beyond TFLite's; empty if there is none."""
     for value in (*op.operands, *op.results):
-        shape = None if value is None else value.shape
-        if shape and len(shape) > LARGEST_RANK:
-            return f"a tensor has {len(shape)} dimensions, and fuseconv writes up to {LARGEST_RANK}"
-        if shape and (elements := _known_elements(shape)) > LARGEST_SIZE:
-            return f"TFLite counts in 32 bits, and a tensor has {elements} elements"
+        if value is not None and value.shape and (why := _too_large(value.shape)):
+            return why
     return ""
 
 
 @functools.lru_cache(maxsize=4096)
-def _known_elements(shape: Shape) -> int:
-    """Return the product of the sizes that are known and not 0. Kernels count elements as they do sizes."""
-    return math.prod(size for size in shape if isinstance(size, int) and size)
+def _too_large(shape: Shape) -> str:
+    if len(shape) > LARGEST_RANK:
+        return f"a tensor has {len(shape)} dimensions, and fuseconv writes up to {LARGEST_RANK}"
+    # Kernels count elements as they do sizes: the product of those that are known and not 0.
+    elements = math.prod(size for size in shape if isinstance(size, int) and size)
+    return f"TFLite counts in 32 bits, and a tensor has {elements} elements" if elements > LARGEST_SIZE else ""
 
 
 def _build_custom(

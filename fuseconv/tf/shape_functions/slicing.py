@@ -39,8 +39,8 @@ def slice_(op: Op, x: Value, begin: Value, size: Value) -> Shapes:
         else:
             result.append(taken if nonnegative(taken) else dims.fresh("slice"))
             if x.shape is not None and starts is not None:
-                end, dim = starts.reshape(-1)[axis] + taken, x.shape[axis]
-                agree(not isinstance(dim - end, int) or dim - end >= 0, f"it takes {taken} elements up to {end} of {dim}")
+                left = x.shape[axis] - starts.reshape(-1)[axis] - taken
+                agree(not isinstance(left, int) or left >= 0, f"it takes {taken} elements beyond dimension {axis}")
     return tuple(result)
 
 

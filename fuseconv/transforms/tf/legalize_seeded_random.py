@@ -32,6 +32,7 @@ _DRAWS = {
 
 # Move the state of a generator on; the first one also reads it.
 _READS_STATE = "tf.RngReadAndSkip"
+_WRITE = "tf.AssignVariableOp"
 _GENERATORS = (_READS_STATE, "tf.RngSkip")
 _OBSERVED = Rejection(
     "it reads the state of a random number generator, which TFLite's generators keep to themselves; "
@@ -83,12 +84,13 @@ def draws_from_variables(module: Module) -> bool:
 
 def _moved(module: Module) -> set[str]:
     """Return the names of the variables that the model writes."""
-    return {name for graph in module.graphs() for op in graph.ops if (name := _assigned(op))}
+    graphs = [graph for graph in module.graphs() if has_kind(graph, (_WRITE,))]
+    return {name for graph in graphs for op in graph.ops if (name := _assigned(op))}
 
 
 def _assigned(op: Op) -> str:
     """Return the name of the variable that an op writes, "" if it writes none."""
-    handle = op.operands[0] if op.kind == "tf.AssignVariableOp" else None
+    handle = op.operands[0] if op.kind == _WRITE else None
     return "" if handle is None or handle.op is None else str(handle.op.attrs.get("shared_name", ""))
 
 

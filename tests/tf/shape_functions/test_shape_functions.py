@@ -60,27 +60,28 @@ def _check(shape, real: tuple[int, ...], batch: int, fresh: bool) -> None:
             assert size_here == size, f"{shape} is {real}"
 
 
-F, I = np.float32, np.int32
+FLOAT, INT = np.float32, np.int32
 # Operands that do not fit together, as constants, with the attributes.
 MISFITS: tuple[tuple[str, list[np.ndarray], dict], ...] = (
-    ("ArgMax", [np.zeros((2, 0), F), I(1)], {}),
-    ("ArgMin", [np.zeros((0, 0), F), I(0)], {}),
-    ("BatchToSpaceND", [np.zeros((4, 2, 2, 1), F), np.array([2], I), np.zeros((2, 2), I)], {}),
-    ("Conv2D", [np.ones((1, 4, 4, 5), F), np.ones((1, 1, 1, 1), F)], {"strides": [1] * 4, "padding": "SAME"}),
-    ("Conv2DBackpropInput", [np.array([1, 4, 4, 2], I), np.ones((1, 1, 2, 3), F), np.ones((1, 4, 4, 5), F)],
+    ("ArgMax", [np.zeros((2, 0), FLOAT), INT(1)], {}),
+    ("ArgMin", [np.zeros((0, 0), FLOAT), INT(0)], {}),
+    ("BatchToSpaceND", [np.zeros((4, 2, 2, 1), FLOAT), np.array([2], INT), np.zeros((2, 2), INT)], {}),
+    ("Conv2D", [np.ones((1, 4, 4, 5), FLOAT), np.ones((1, 1, 1, 1), FLOAT)], {"strides": [1] * 4, "padding": "SAME"}),
+    ("Conv2DBackpropInput", [np.array([1, 4, 4, 2], INT), np.ones((1, 1, 2, 3), FLOAT), np.ones((1, 4, 4, 5), FLOAT)],
      {"strides": [1] * 4, "padding": "SAME"}),
-    ("Conv3D", [np.ones((1, 4, 4, 4, 4), F), np.ones((1, 1, 1, 2, 3), F)], {"strides": [1] * 5, "padding": "SAME"}),
-    ("GatherV2", [np.zeros((4, 3), F), np.array([0, 3], I), I(1)], {}),
-    ("GatherNd", [np.zeros((4, 3), F), np.zeros((0, 3), I)], {}),
-    ("MatrixSetDiag", [np.zeros((4, 3), F), np.zeros(4, F)], {}),
-    ("MatrixSetDiagV3", [np.zeros((4, 3), F), np.zeros((3, 3), F), np.array([-1, 0], I)], {}),
-    ("MatrixDiagPartV3", [np.zeros((4, 3), F), np.array([1, 0], I), F(0)], {}),
-    ("Pad", [np.zeros(2, F), np.zeros((1, 3), I)], {}),
-    ("Slice", [np.zeros((2, 3), F), np.zeros(1, I), np.ones(1, I)], {}),
-    ("Slice", [np.zeros((2, 3), F), np.zeros(2, I), np.array([3, 1], I)], {}),
-    ("SpaceToBatchND", [np.zeros((1, 2, 2, 1), F), np.zeros(0, I), np.zeros((2, 2), I)], {}),
-    ("TensorScatterAdd", [np.zeros((4, 3), F), np.zeros((2, 1), I), np.ones((3, 3), F)], {}),
-    ("TensorScatterUpdate", [np.zeros((4, 3), F), np.zeros((2, 3), I), np.ones(2, F)], {}),
+    ("Conv3D", [np.ones((1, 4, 4, 4, 4), FLOAT), np.ones((1, 1, 1, 2, 3), FLOAT)],
+     {"strides": [1] * 5, "padding": "SAME"}),
+    ("GatherV2", [np.zeros((4, 3), FLOAT), np.array([0, 3], INT), INT(1)], {}),
+    ("GatherNd", [np.zeros((4, 3), FLOAT), np.zeros((0, 3), INT)], {}),
+    ("MatrixSetDiag", [np.zeros((4, 3), FLOAT), np.zeros(4, FLOAT)], {}),
+    ("MatrixSetDiagV3", [np.zeros((4, 3), FLOAT), np.zeros((3, 3), FLOAT), np.array([-1, 0], INT)], {}),
+    ("MatrixDiagPartV3", [np.zeros((4, 3), FLOAT), np.array([1, 0], INT), FLOAT(0)], {}),
+    ("Pad", [np.zeros(2, FLOAT), np.zeros((1, 3), INT)], {}),
+    ("Slice", [np.zeros((2, 3), FLOAT), np.zeros(1, INT), np.ones(1, INT)], {}),
+    ("Slice", [np.zeros((2, 3), FLOAT), np.zeros(2, INT), np.array([3, 1], INT)], {}),
+    ("SpaceToBatchND", [np.zeros((1, 2, 2, 1), FLOAT), np.zeros(0, INT), np.zeros((2, 2), INT)], {}),
+    ("TensorScatterAdd", [np.zeros((4, 3), FLOAT), np.zeros((2, 1), INT), np.ones((3, 3), FLOAT)], {}),
+    ("TensorScatterUpdate", [np.zeros((4, 3), FLOAT), np.zeros((2, 3), INT), np.ones(2, FLOAT)], {}),
 )  # fmt: skip
 
 
