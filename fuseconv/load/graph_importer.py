@@ -268,7 +268,10 @@ class _Builder:
         order: dict[str, None] = {}
         entered: set[str] = set()
         for root in self.nodes.by_name:
-            stack = [root] if root in reached else []
+            stack = [root] if root in reached and root not in order else []
+            if stack and not [before for before in reached[root] if before not in order]:  # as in most files
+                order[root] = None
+                continue
             while stack:
                 name = stack[-1]
                 missing = [before for before in reached[name] if before not in order]

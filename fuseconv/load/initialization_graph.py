@@ -68,6 +68,8 @@ class Effects:
     def __init__(self, library: dict[str, Any]) -> None:
         self.library = library
         self._bodies: dict[str, Nodes] = {}
+        # The nodes of each body that write, or call what may.
+        self._acting: dict[str, list[str]] = {}
         self._calls: dict[tuple[Scope, str], Scope] = {}
         self._work = 0
 
@@ -85,12 +87,12 @@ class Effects:
                     raise InputError(f"The model has no node '{name}', which its restore or init graph names.")
                 data, control = main.nodes.inputs(name)
                 stack += [(main, ref.partition(":")[0]) for ref in (*data, *control)]
-            op = scope.nodes.read(name)[0]
+            op = scope.nodes.by_name[name].op
             if op in ASSIGNMENTS or op in TABLE_WRITES:
                 yield Source(scope, name)
             elif op in CALLS or op in self.library:
                 inner = self._enter(scope, name)
-                stack += [(inner, node) for node in inner.nodes.by_name]
+                stack += [(inner, node) for node in self._acting[inner.function.signature.name]]
 
     def source(self, scope: Scope, ref: str) -> Source | None:
         """Return the node and output that `ref` names in `scope`; None if the model does not have it."""
@@ -123,6 +125,9 @@ class Effects:
         """Return the source of operand `index` of a node."""
         return self.source(source.scope, source.operand(index))
 
+    def _acts(self, op: str) -> bool:
+        return op in ASSIGNMENTS or op in TABLE_WRITES or op in CALLS or op in self.library
+
     def _enter(self, scope: Scope, name: str) -> Scope:
         inner = self._calls.get((scope, name))
         if inner is None:
@@ -134,6 +139,7 @@ class Effects:
             body = self._bodies.get(function)
             if body is None:
                 body = self._bodies[function] = Nodes(proto.node_def)
+                self._acting[function] = [name for name, node in body.by_name.items() if self._acts(node.op)]
             self._work += _WORK_OF_A_CALL + len(body.by_name)
             if self._work > _MAX_WORK:
                 raise InputError(f"The functions that restore the model call each other without end ('{name}').")

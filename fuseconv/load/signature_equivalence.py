@@ -59,8 +59,13 @@ class SignatureComparison:
             for refs, others in zip(ours, theirs, strict=True):
                 if len(refs) != len(others):
                     return False
-                pending += zip(map(_tensor, refs), map(_tensor, others), strict=True)
+                pairs = [(_tensor(x), _tensor(y)) for x, y in zip(refs, others)]
+                pending += [(x, y) for x, y in pairs if x != y or x in fed or x in fed_too or not self._is_source(x)]
         return True
+
+    def _is_source(self, tensor: str) -> bool:
+        """Return whether a node reads nothing, as the handles of variables do that a function is given."""
+        return tensor in self.nodes and self.nodes.read(tensor)[1:] == ([], [])
 
     def _functions(self, pending: dict[_Pair, None]) -> bool:
         """Return whether the functions of each pair are equivalent, with all functions that they call."""
