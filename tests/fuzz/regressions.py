@@ -142,6 +142,10 @@ REGRESSIONS: tuple[tuple[str, int, str], ...] = (
      "LiteRT refuses UNIDIRECTIONAL_SEQUENCE_LSTM: its weights take 6 inputs, and there are 7"),
     ("sizes/keras2_lstm_static/5000289", 0xe35081b4,
      "LiteRT refuses GATHER: the last of no steps"),
+    ("graph/opcases/tensor_list_resize__001/22112026005016", 0x12dba599,
+     "LiteRT refuses the file: a list is resized to -918928025 elements"),
+    ("quantize/opcases/tensor_list_resize__001.tflite/22112026006300", 0xed3da043,
+     "load/tflite/flatbuffer_decoder.py:number: KeyError: 'fused_activation_function'"),
 )  # fmt: skip
 
 

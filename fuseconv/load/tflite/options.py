@@ -34,10 +34,10 @@ def attributes(kind: str, options: Table | None, function: Callable[[int], FuncR
     hold."""
     definition = TABLE[kind]
     fields = schema.table(definition.options) if definition.options else {}
-    if options is not None and options.name != definition.options and schema.table(options.name):
-        raise DamagedError(f"an op {kind} has the options of another: {options.name}")
-    if options is not None and not fields:
-        options = None
+    if options is not None and options.name != definition.options:
+        if schema.table(options.name):
+            raise DamagedError(f"an op {kind} has the options of another: {options.name}")
+        options = None  # a table without fields says nothing, whatever it is called
     attrs = {}
     for name, field in fields.items():
         value = _value(definition.options or "", field, options, function)

@@ -31,6 +31,7 @@ def slice_(op: Op, x: Value, begin: Value, size: Value) -> Shapes:
     starts = content_of(begin)
     result: list[Dim] = []
     for axis, taken in enumerate(content.reshape(-1)):
+        agree(not isinstance(taken, int) or taken >= -1, f"it takes {taken} elements of dimension {axis}")
         if isinstance(taken, int) and taken < 0:
             # The rest of the dimension, which the op requires to begin inside it.
             start = dims.fresh("slice") if starts is None else starts.reshape(-1)[axis]
