@@ -51,13 +51,18 @@ RECURRENT = frozenset({
 FLOAT_RECURRENT = {"int8": RECURRENT - {"UNIDIRECTIONAL_SEQUENCE_LSTM"}, "int16x8": RECURRENT}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Conversion:
     """What `convert` returns: the report, and the file's path if one was asked for, else its bytes."""
 
     report: Report
     path: Path | None = None
     data: bytes | None = None
+
+    def __repr__(self) -> str:
+        where = f"{len(self.data)} bytes" if self.data is not None else f"{self.path}"
+        warned = f", {len(self.report.warnings)} warnings" if self.report.warnings else ""
+        return f"<Conversion of {self.report.model}: {len(self.report.emitted)} ops, {where}{warned}>"
 
 
 @contextmanager

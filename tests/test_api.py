@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from fuseconv.write.flatbuffer_export import to_bytes
 from tests.frozen import FLOAT, Frozen
 from tests.load.tflite.files import BATCH, dense
 from tests.tfl.interpret import module_of, run_file
+
+TESTDATA = Path(__file__).parents[1] / "testdata"
 
 
 def test_a_conversion_writes_a_file_or_gives_its_bytes(tmp_path: Path) -> None:
@@ -81,3 +84,19 @@ def test_options_of_quantization_that_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=sentence):
             fuseconv.quantize_file(path, **options)
+
+
+def test_what_the_package_exports() -> None:
+    assert {name for name in fuseconv.__all__ if getattr(fuseconv, name) is None} == set()
+    assert re.fullmatch(r"\d+\.\d+\.\d+", fuseconv.__version__)
+    with pytest.raises(fuseconv.InputError, match="nothing"):
+        fuseconv.convert("nothing")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = fuseconv.nothing  # type: ignore[attr-defined]
+
+
+def test_a_conversion_is_shown_in_one_line(tmp_path: Path) -> None:
+    conversion = fuseconv.convert(TESTDATA / "conv_bn")
+    assert re.fullmatch(r"<Conversion of \S*conv_bn: \d+ ops, \d+ bytes>", repr(conversion))
+    conversion = fuseconv.convert(TESTDATA / "conv_bn", tmp_path / "out.tflite")
+    assert repr(conversion).endswith("out.tflite>")

@@ -15,6 +15,7 @@ import fuseconv
 ROOT = Path(fuseconv.__file__).parent
 # A room may import from itself, from rooms of lower layers, and, in the layer of the stages, from what it is built on.
 LAYERS = [
+    {"__main__"},
     {"cli"},
     {"testing", "verify"},
     {"cut_original", "verification_inputs", "verification_layers"},
