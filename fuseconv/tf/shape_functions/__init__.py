@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
 
 from fuseconv.errors import ILL_FITTING
-from fuseconv.ir.dims import Dim, Shape
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Module, Op
 from fuseconv.tf.operands import Contradiction, UnknownShape
 from fuseconv.tf.shape_functions import (
@@ -59,16 +59,15 @@ def infer(op: Op) -> list[Shape | None] | None:
     shapes = list(made) if isinstance(made, list) else [made]
     if len(shapes) != count:
         raise TypeError(f"the shape function of {op.type} made {len(shapes)} shapes where the op has {count} results")
-    return [None if shape is None or not _is_possible(shape) else tuple(shape) for shape in shapes]
+    return [None if shape is None or not _is_possible(tuple(shape)) else tuple(shape) for shape in shapes]
 
 
-def _is_possible(shape: Iterable[Dim]) -> bool:
+# The tensors of a model have few shapes.
+@functools.lru_cache(maxsize=4096)
+def _is_possible(shape: Shape) -> bool:
     """Return False if a size is negative, or beyond int64 as those of a few ops in a row that square their operands'
     are."""
-    for dim in shape:  # noqa: SIM110 - a generator would be called once for each size of the model
-        if dim.__class__ is int and not 0 <= dim <= _MOST_ELEMENTS:  # type: ignore[operator]
-            return False
-    return True
+    return all(not isinstance(dim, int) or 0 <= dim <= _MOST_ELEMENTS for dim in shape)
 
 
 def first_contradiction(module: Module) -> str:
@@ -101,7 +100,7 @@ def contradiction(op: Op) -> str:
         why = f"its operands do not fit together ({error})"
     else:
         shapes = [made] if isinstance(made, tuple) else made or ()
-        impossible = [shape for shape in shapes if shape and not _is_possible(shape)]
+        impossible = [shape for shape in shapes if shape and not _is_possible(tuple(shape))]
         negative = [dim for shape in impossible for dim in shape if isinstance(dim, int) and dim < 0]
         if negative:
             why = f"it would make a dimension of {negative[0]} elements"

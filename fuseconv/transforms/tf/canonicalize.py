@@ -3,7 +3,9 @@ only forward."""
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -292,13 +294,13 @@ class _Postponed(NamedTuple):
 
 def _size(op: Op) -> int:
     """Return the bytes of an op's results, as far as they are known."""
-    total = 0
-    for result in op.results:
-        size = result.dtype.numpy.itemsize
-        for dim in result.shape or ():
-            size = size * dim if dim.__class__ is int else 0  # type: ignore[assignment,operator]
-        total += size
-    return total
+    return sum([result.dtype.numpy.itemsize * _elements(result.shape) for result in op.results])
+
+
+@functools.lru_cache(maxsize=4096)
+def _elements(shape: Shape | None) -> int:
+    """Return how many elements a tensor has; 0 if that is not known."""
+    return math.prod(shape or ()) if shape is None or dims.is_static(shape) else 0  # type: ignore[arg-type]
 
 
 def _has_room(size: int) -> bool:
