@@ -160,3 +160,12 @@ def array_of_parts_of_different_lengths() -> Callable[..., Any]:
         return sums.stack()
 
     return run
+
+
+@case("here", "refused: rows padded to a number of them by a maximum, of which the sizes were lost", spec(None, 6, 4))
+def map_of_padded_rows() -> Callable[..., Any]:
+    def padded(rows: tf.Tensor) -> tf.Tensor:
+        found = tf.boolean_mask(rows, rows[:, 0] > 0.0)[:3]
+        return tf.pad(found, [[0, tf.maximum(3 - tf.shape(found)[0], 0)], [0, 0]])
+
+    return lambda x: tf.map_fn(padded, x, fn_output_signature=tf.TensorSpec([3, 4], tf.float32))

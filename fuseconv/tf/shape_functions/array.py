@@ -195,9 +195,10 @@ def unpack(op: Op, x: Value, *, axis: int = 0) -> Shapes:
 def pad(op: Op, x: Value, paddings: Value, value: Value | None = None) -> Shapes:
     agree(value is None or not value.rank, "it pads with several values")
     _agree_on_pairs(paddings, x.rank)
-    if content_of(paddings) is None:
+    try:
+        pairs = _pairs(paddings)
+    except UnknownShape:
         return tuple(dims.fresh("pad") for _ in _ranked(x, paddings))
-    pairs = np.array(elements(paddings), object).reshape(-1, 2)
     source = with_rank(x, len(pairs))
     _only_sizes(pairs)
     if op.type == "MirrorPad":
@@ -215,13 +216,26 @@ def mirror_pad_grad(op: Op, x: Value, paddings: Value) -> Shapes:
 
 @infers("Tile")
 def tile(op: Op, x: Value, multiples: Value) -> Shapes:
-    if content_of(multiples) is None:
+    try:
+        times = sizes(multiples)
+    except UnknownShape:
         return tuple(dims.fresh("tile") for _ in _ranked(x, multiples))
-    times = elements(multiples)
-    return tuple(dim * n for dim, n in zip(with_rank(x, len(times)), times))
+    known = content_of(multiples) is not None
+    return tuple(
+        dim * n if known or isinstance(n, int) else dims.fresh("tile")
+        for dim, n in zip(with_rank(x, len(times)), times)
+    )
 
 
 def _pairs(amounts: Value) -> np.ndarray:
+    """Return the amounts before and after [n,2], with unknowns in rows of which not all is known; raises UnknownShape
+    where not even the rows are."""
+    made = amounts.op
+    if content_of(amounts) is None and made is not None and made.kind == "tf.Pack" and not made.attrs.get("axis"):
+        rows = [[dims.fresh("pad")] * 2 if row is None else sizes(row, "pad") for row in made.operands]
+        if any(len(row) != 2 for row in rows):
+            raise UnknownShape
+        return np.array(rows, object).reshape(-1, 2)
     return np.array(elements(amounts), object).reshape(-1, 2)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fuseconv.ir.dims import Sym
+from fuseconv.transforms.tf.canonicalize import canonicalize
 from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
 
 
 def test_moves() -> None:
@@ -58,3 +61,24 @@ def test_the_positions_of_a_sequence_counted_in_floats(dtype: str, start: str, s
     """Rotary embeddings count so in each layer: of a size of its own, each would be another table."""
     text = COUNTED.replace("TYPE", dtype).replace("START", start)
     check_pass("canonicalize", text.replace("SIZE", "m"), text.replace("SIZE", size))
+
+
+def test_sizes_beside_ones_that_are_not_known() -> None:
+    """A row of paddings or a multiple that is computed leaves the other dimensions what they are."""
+    module, report = module_of("""
+    main {
+      input %x: float32[n,4]
+      input %amount: int32[]
+      %row: int32[2] = tf.Pack(int32[] 0, %amount)
+      %paddings: int32[2,2] = tf.Pack(%row, int32[2] [0, 3])
+      %times: int32[2] = tf.Pack(%amount, int32[] 2)
+      %a: float32[*] = tf.Pad(%x, %paddings)
+      %b: float32[*] = tf.Tile(%x, %times)
+      return %a, %b
+    }
+    """)
+    canonicalize(module, report)
+    padded, tiled = module.signatures[0].graph.outputs
+    assert padded.shape is not None and tiled.shape is not None
+    assert (padded.shape[1], tiled.shape[1]) == (7, 8)
+    assert isinstance(padded.shape[0], Sym) and isinstance(tiled.shape[0], Sym)
