@@ -141,3 +141,14 @@ def one_hot_of_wide_indices() -> Callable[..., Any]:
 def batch_of_none() -> Callable[..., Any]:
     kernel = weights(4, 3)
     return lambda x: [tf.concat([tf.matmul(x, kernel), x], 1), tf.nn.softmax(x)]
+
+
+@case("here", "refused: the gradient of a slice of what has an unknown size", spec(None, None, 3))
+def gradient_of_a_slice_of_unknown_size() -> Callable[..., Any]:
+    def run(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.reduce_sum(tf.tanh(x[:, 1:] - x[:, :-1]) * x[:, ::2, :1][:, :1])
+        return tape.gradient(loss, x)
+
+    return run

@@ -1,4 +1,4 @@
-"""Gradients of elementwise functions and of slices, as models that hold their own gradients have them."""
+"""Gradients of elementwise functions and of padding, as models that hold their own gradients have them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ import math
 import numpy as np
 
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import product
-from fuseconv.ir.graph import Value
-from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.lower.ops.math.reduction import reduced
 from fuseconv.lower.ops.segment import unsorted
-from fuseconv.lower.rules import Lowering, constant_of, lowers, require
+from fuseconv.lower.rules import constant_of, lowers
 from fuseconv.lower.support.data_format import is_channels_first
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
-from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar, select
+from fuseconv.lower.support.legalize_operands import elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 _ONE = np.ones((), np.float32)
@@ -133,38 +130,6 @@ def SparseSoftmaxCrossEntropyWithLogits(tfl, logits, labels):
 
 
 @lowers
-def StridedSliceGrad(
-    tfl, shape, begin, end, strides, dy, *,
-    begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0,
-):  # fmt: skip
-    """GATHER of the gradient, and of 0 where the slice took nothing."""
-    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
-    dims = [int(size) for size in constant_of(shape, "the shape")]
-    budget.require_room(math.prod(dims), 8, tfl.name)
-    taken = _slice_indices(dims, begin, end, strides, masks)
-    source = np.full(int(np.prod(dims)), taken.size, np.int32)
-    source[taken.reshape(-1)] = np.arange(taken.size)
-    return _gather_by_index(tfl, [reshape(tfl, dy, (taken.size,)), scalar(0, dy.dtype)], source.reshape(dims))
-
-
-@lowers
-def TensorStridedSliceUpdate(
-    tfl, x, begin, end, strides, value, *,
-    begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0,
-):  # fmt: skip
-    """GATHER of the value where the slice is, else of the operand."""
-    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
-    dims = static_dims(shape_of(x), "the shape")
-    budget.require_room(math.prod(dims), 8, tfl.name)
-    taken = _slice_indices(dims, begin, end, strides, masks)
-    size = int(np.prod(dims))
-    source = np.arange(size, dtype=np.int32)
-    places = np.arange(int(np.prod(static_dims(shape_of(value), "the shape of the value")))).reshape(value.shape)
-    source[taken.reshape(-1)] = size + np.broadcast_to(places, taken.shape).reshape(-1)
-    return _gather_by_index(tfl, [reshape(tfl, x, (size,)), reshape(tfl, value, (places.size,))], source.reshape(dims))
-
-
-@lowers
 def ConcatOffset(tfl, concat_dim, *shapes, shape_type=None):
     """ADD of the sizes before each part, times 1 in the dimension that is joined."""
     (rank,) = static_dims(shape_of(shapes[0], 1), "the rank of what is joined")
@@ -188,22 +153,3 @@ def MirrorPadGrad(tfl, dy, paddings, *, mode):
     flat = reshape(tfl, dy, (int(np.prod(dims)),))
     count = scalar(places.size, types.INT32)
     return reshape(tfl, unsorted(tfl, "UNSORTED_SEGMENT_SUM", flat, tfl.const(ids), count), inner)
-
-
-def _slice_indices(dims: list[int], begin: Value, end: Value, strides: Value, masks: tuple[int, ...]) -> np.ndarray:
-    """Return the flat places that a strided slice takes of a tensor of these dimensions, in the slice's shape."""
-    spec = SliceSpec.read([constant_of(x, "the slice").tolist() for x in (begin, end, strides)], masks)
-    taken: np.ndarray = np.arange(int(np.prod(dims))).reshape(dims)[spec.index()]
-    return taken
-
-
-def _gather_by_index(tfl: Lowering, flat: list[Value], source: np.ndarray) -> Value:
-    """Build a gather from the flattened, joined operands: the result has the shape of `source`, which holds an index
-    for each element."""
-    parts = [reshape(tfl, x, (1,)) if x.rank == 0 else x for x in flat]
-
-    def gathered(*wide: Value) -> Value:
-        return tfl.gather(tfl.concatenation(*wide, axis=0), source.astype(np.int32), axis=0)
-
-    require(product(source.shape) != 0, "nothing is left")
-    return build_legalized(tfl, "GATHER", gathered, *parts)

@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from fuseconv.testing import check, check_refused
+from fuseconv.testing import check
 
 raw = tf.raw_ops
 
@@ -72,21 +72,6 @@ def test_a_gradient_of_a_model():
     check(gradient, spec(2, 5))
 
 
-@pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.int64], ids=lambda t: t.name)
-def test_updates_of_slices(dtype):
-    def update(x, value):
-        slices = {"begin": [0, 3], "end": [0, 0], "strides": [1, -2], "begin_mask": 1, "end_mask": 1}
-        return raw.TensorStridedSliceUpdate(input=x, value=value, **slices)
-
-    check(update, spec(3, 4, dtype=dtype), spec(3, 2, dtype=dtype))
-
-    def gradient(dy):
-        slices = {"begin": [1, 0, 0], "end": [2, 0, 3], "strides": [1, 1, 2], "shrink_axis_mask": 1, "end_mask": 2}
-        return raw.StridedSliceGrad(shape=[2, 3, 4], dy=dy, **slices)
-
-    check(gradient, spec(3, 2, dtype=dtype))
-
-
 @pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
 def test_mirror_pad(mode):
     def gradient(x):
@@ -96,13 +81,6 @@ def test_mirror_pad(mode):
         return tape.gradient(y, x)
 
     check(gradient, spec(2, 4, 3))
-
-
-def test_unknown_shapes_are_refused():
-    def gradient(shape, dy):
-        return raw.StridedSliceGrad(shape=shape, begin=[0], end=[2], strides=[1], dy=dy)
-
-    check_refused(gradient, spec(1, dtype=tf.int32), spec(2), match="StridedSliceGrad.*not a constant")
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
