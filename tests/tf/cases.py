@@ -189,6 +189,15 @@ row(
     "Conv2DBackpropFilter", lambda b: [f(b, 8, 8, 4), i(3, 3, 4, 6), f(b, 4, 4, 6)],
     strides=[1, 2, 2, 1], padding="SAME",
 )  # fmt: skip
+row(
+    "DepthwiseConv2dNativeBackpropFilter", lambda b: [f(b, 8, 8, 4), i(3, 3, 4, 2), f(b, 4, 4, 8)],
+    strides=[1, 2, 2, 1], padding="SAME",
+)  # fmt: skip
+row("AvgPoolGrad", lambda b: [i(b, 8, 6, 4), f(b, 4, 3, 4)], ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
+row(
+    "MaxPoolGrad", lambda b: [f(b, 8, 6, 4), f(b, 4, 3, 4), f(b, 4, 3, 4)], ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1],
+    padding="SAME",
+)  # fmt: skip
 for _op in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"):
     row(
         _op, lambda b: [f(b, 3, 4, 6), p(6), p(6), p(6), p(6)],

@@ -67,16 +67,15 @@ _FAMILIES = {
         ParseSequenceExampleV2 ParseSingleExample ParseSingleSequenceExample ParseTensor ReadFile SerializeTensor
         ShardedFilename WriteFile RestoreV2 SaveV2""",
     _TRAINING: """
-        AvgPool3DGrad AvgPoolGrad Conv2DBackpropFilter Conv2DBackpropFilterV2 Conv3DBackpropFilter
-        Conv3DBackpropFilterV2 CropAndResizeGradBoxes CropAndResizeGradImage CTCLoss CTCLossV2
-        DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput Dilation2DBackpropFilter
-        Dilation2DBackpropInput FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVarsGradient
-        FakeQuantWithMinMaxVarsPerChannelGradient FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3 LRNGrad
-        MaxPool3DGrad MaxPool3DGradGrad MaxPoolGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradGradWithArgmax
-        MaxPoolGradV2 MaxPoolGradWithArgmax QuantizeAndDequantizeV4Grad ResizeBicubicGrad ResizeBilinearGrad
-        ResizeNearestNeighborGrad SparseSegmentMeanGrad SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad
-        SparseSegmentSqrtNGradV2 SparseSegmentSumGrad SparseSegmentSumGradV2 ResourceApplyAdam
-        ResourceApplyGradientDescent ResourceApplyAdagradV2 ResourceApplyKerasMomentum ResourceApplyRMSProp""",
+        AvgPool3DGrad Conv2DBackpropFilterV2 Conv3DBackpropFilter Conv3DBackpropFilterV2 CropAndResizeGradBoxes
+        CropAndResizeGradImage CTCLoss CTCLossV2 Dilation2DBackpropFilter Dilation2DBackpropInput
+        FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannelGradient
+        FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3 LRNGrad MaxPool3DGrad MaxPool3DGradGrad
+        MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradGradWithArgmax MaxPoolGradV2 MaxPoolGradWithArgmax
+        QuantizeAndDequantizeV4Grad ResizeBicubicGrad ResizeBilinearGrad ResizeNearestNeighborGrad
+        SparseSegmentMeanGrad SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad SparseSegmentSqrtNGradV2
+        SparseSegmentSumGrad SparseSegmentSumGradV2 ResourceApplyAdam ResourceApplyGradientDescent
+        ResourceApplyAdagradV2 ResourceApplyKerasMomentum ResourceApplyRMSProp""",
     _SEEDED: """
         StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial StatelessRandomGammaV2
         StatelessRandomGammaV3 StatelessRandomPoisson StatelessSampleDistortedBoundingBox StatelessShuffle

@@ -10,7 +10,7 @@ _RULES = (
     "image.resize_native", "linalg", "math.arithmetic", "math.bincount", "math.bitwise", "math.comparison",
     "math.complex", "math.einsum", "math.gamma", "math.gradients", "math.logarithm", "math.matmul",
     "math.reduction", "math.special", "math.unary", "nn.activation", "nn.convolution", "nn.normalization",
-    "nn.pooling", "nn.recurrent_cell", "ragged", "random", "resources", "segment", "sparse", "stateless_random",
-    "xla",
+    "nn.pooling", "nn.recurrent_cell", "nn.window_gradients", "ragged", "random", "resources", "segment", "sparse",
+    "stateless_random", "xla",
 )  # fmt: skip
 MODULES = tuple(importlib.import_module(f"{__name__}.{name}") for name in _RULES)

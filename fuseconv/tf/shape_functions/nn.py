@@ -13,6 +13,7 @@ from fuseconv.tf.operands import (
     agree,
     content_of,
     elements,
+    extents,
     ints,
     same,
     shape_of,
@@ -150,9 +151,19 @@ def conv_backprop_input(
     return tuple(shape)
 
 
-@infers("Conv2DBackpropFilter")
+@infers("Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter")
 def conv_backprop_filter(op: Op, x: Value, filter_sizes: Value, gradient: Value) -> Shapes:
     return tuple(sizes(filter_sizes))
+
+
+@infers("AvgPoolGrad")
+def avg_pool_grad(op: Op, image_sizes: Value, gradient: Value) -> Shapes:
+    return tuple(extents(image_sizes))
+
+
+@infers("MaxPoolGrad")
+def max_pool_grad(op: Op, image: Value, pooled: Value, gradient: Value) -> Shapes:
+    return with_rank(image, 4)
 
 
 @infers("Dilation2D")
