@@ -147,3 +147,11 @@ def test_ranks_and_sizes_of_unknown_shapes() -> None:
     assert _run("Rank", Value(types.FLOAT32, (B, 2))).content == 2
     assert _run("Size", Value(types.FLOAT32, (B, 2))).content == 2 * B
     assert _run("TensorListLength", Value(types.VARIANT, ())).content is None  # a damaged model's
+
+
+def test_axes_of_gradients() -> None:
+    """None of equal shapes; of others that are not known none is told, as a size may turn out to be 1."""
+    shapes = [_run("Shape", Value(types.FLOAT32, shape)) for shape in ((B, 1), (B, 1), (1,))]
+    assert _elements(_run("BroadcastGradientArgs", *shapes[:2], results=2)) == []
+    assert _run("BroadcastGradientArgs", *shapes[1:], results=2).content is None
+    assert _elements(_run("BroadcastGradientArgs", _int32([4, 1]), _int32([3]), results=2)) == [1]

@@ -207,6 +207,20 @@ def broadcast_args(op: Op, s0: np.ndarray, s1: np.ndarray) -> np.ndarray:
         raise Declined from None
 
 
+@kernel("BroadcastGradientArgs")
+def broadcast_gradient_args(op: Op, s0: np.ndarray, s1: np.ndarray) -> list[np.ndarray]:
+    """Return the axes that the gradient of each operand is summed over: where it is 1; none of equal shapes."""
+    dtype = op.results[0].dtype.numpy
+    if s0.tolist() == s1.tolist():
+        return [np.zeros(0, dtype)] * 2
+    rank = max(s0.size, s1.size)
+    padded = [[1] * (rank - s.size) + s.tolist() for s in (s0, s1)]
+    # A size that is not known may be 1.
+    require(all(isinstance(size, int) for sizes in padded for size in sizes))
+    require(all(a == b or 1 in (a, b) for a, b in zip(*padded)))
+    return [np.array([axis for axis, size in enumerate(sizes) if size == 1], dtype) for sizes in padded]
+
+
 @kernel("Fill")
 def fill(op: Op, shape: np.ndarray, value: np.ndarray) -> np.ndarray:
     require(value.ndim == 0 and all(dim >= 0 for dim in shape.tolist()))

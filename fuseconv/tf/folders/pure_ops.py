@@ -32,7 +32,7 @@ _BY_KIND = {
     """,
     "Arrays: segments, diagonals, parts, places.": """
         AccumulateNV2 BatchMatrixBandPart BatchMatrixDiag BatchMatrixDiagPart BatchMatrixSetDiag BatchToSpace
-        BatchToSpaceND Bincount BroadcastGradientArgs DataFormatDimMap DataFormatVecPermute DenseBincount
+        BatchToSpaceND Bincount DataFormatDimMap DataFormatVecPermute DenseBincount
         DynamicPartition DynamicStitch HistogramFixedWidth InTopK InTopKV2 LowerBound MirrorPadGrad NthElement
         Reverse ReverseSequence ScatterNdNonAliasingAdd SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum
         SpaceToBatch SpaceToBatchND StridedSliceGrad TopK UniqueV2 UniqueWithCounts UniqueWithCountsV2 UnravelIndex
