@@ -16,6 +16,9 @@ from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, sha
 from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, select, sizes
 from fuseconv.lower.support.type_promotion import cast
 
+# Places of rows that are kept in the file rather than computed.
+_MOST_KNOWN = 256
+
 
 @lowers
 def Gather(tfl, params, indices):
@@ -84,8 +87,13 @@ def TensorScatterSub(tfl, tensor, indices, updates):
 
 @lowers
 def TensorScatterUpdate(tfl, tensor, indices, updates):
-    """GATHER of the last update of each row, SELECT_V2 where there is one; if there may be no update to gather, of rows
-    and updates, joined."""
+    """DYNAMIC_UPDATE_SLICE of a single update; else GATHER of the last of each row, SELECT_V2 where there is one. If
+    there may be no update to gather, or the rows are few and known: GATHER of rows and updates, joined."""
+    if product(shape_of(indices)[:-1]) == 1:
+        return _updated_once(tfl, tensor, indices, updates)
+    source = _known_source(tensor, indices)
+    if source is not None:
+        return _updated_as_known(tfl, tensor, indices, updates, source)
     rows = _Rows(tfl, tensor, indices, updates)
     count, _ = shape_of(rows.updates)
     if count == 0:
@@ -104,6 +112,47 @@ def TensorScatterUpdate(tfl, tensor, indices, updates):
         rows.updates,
     )
     return reshape(tfl, new, shape_of(tensor), tensor)
+
+
+def _updated_once(tfl: Lowering, tensor: Value, indices: Value, update: Value) -> Value:
+    """Return a tensor with one part replaced, where the only index [..., level] says."""
+    dims = shape_of(tensor)
+    (level,) = static_dims(shape_of(indices)[-1:], "how many dimensions an index has")
+    where = reshape(tfl, cast(tfl, indices, types.INT32), (level,))
+    rest = tfl.ints([0] * (len(dims) - level))
+    begin = tfl.concatenation(where, rest, axis=0) if level < len(dims) else where
+    part = reshape(tfl, update, (*[1] * level, *dims[level:]), tensor)
+    return build_legalized(
+        tfl, "DYNAMIC_UPDATE_SLICE", lambda a, b: tfl.dynamic_update_slice(a, b, begin), tensor, part
+    )  # fmt: skip
+
+
+def _known_source(tensor: Value, indices: Value) -> np.ndarray | None:
+    """Return for each row of a tensor which of rows and updates, joined, it becomes: int32 [rows]; None if that is not
+    known, or are too many numbers to keep in the file."""
+    if indices.data is None or not indices.data.size:
+        return None
+    level = indices.data.shape[-1]
+    dims = [dim for dim in shape_of(tensor)[:level] if isinstance(dim, int)]
+    where = indices.data.reshape(-1, level)
+    if len(dims) < level or math.prod(dims) > _MOST_KNOWN or (where < 0).any() or (where >= dims).any():
+        return None
+    source = np.arange(math.prod(dims), dtype=np.int32)
+    for number, row in enumerate(np.ravel_multi_index(tuple(where.T), dims)):
+        source[row] = source.size + number
+    return source
+
+
+def _updated_as_known(tfl: Lowering, tensor: Value, indices: Value, updates: Value, source: np.ndarray) -> Value:
+    *outer, level = shape_of(indices)
+    dims = shape_of(tensor)
+    width = product(dims[int(level) :])  # type: ignore[arg-type]
+    rows = reshape(tfl, tensor, (source.size, width), tensor), reshape(tfl, updates, (product(outer), width), tensor)
+
+    def gathered(*wide: Value) -> Value:
+        return tfl.gather(tfl.concatenation(*wide, axis=0), source, axis=0)
+
+    return reshape(tfl, build_legalized(tfl, "GATHER", gathered, *rows), dims, tensor)
 
 
 @lowers

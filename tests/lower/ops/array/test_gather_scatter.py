@@ -90,6 +90,34 @@ def test_scatter_into_a_tensor(op, dtype):
     check(lambda x, y: op(x, cells, y), spec(4, 3, dtype=dtype), spec(4, dtype=dtype))
 
 
+def test_a_single_update_is_a_slice():
+    def at(rng, shape, dtype):
+        return rng.standard_normal(shape).astype(dtype) if dtype.kind == "f" else np.full(shape, 2, dtype)
+
+    def layer(x, row, place):
+        return tf.tensor_scatter_nd_update(x, place[None, None], row[None])
+
+    specs = spec(None, 3), spec(3), spec(dtype=tf.int64)
+    converted = check(layer, *specs, inputs=at, batches=(3, 4))
+    assert "DYNAMIC_UPDATE_SLICE" in converted.ops and "GATHER" not in converted.ops
+    fixed = lambda x, y: tf.tensor_scatter_nd_update(x, [[1, 2]], y)  # noqa: E731
+    check(fixed, spec(None, 4), spec(1), ops=["RESHAPE", "DYNAMIC_UPDATE_SLICE"])
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int16, tf.bool], ids=lambda dtype: dtype.name)
+def test_known_updates_of_few_rows(dtype):
+    places = [[[0, 1], [1, 1]], [[0, 1], [1, 2]]]
+    kinds = ["RESHAPE", "RESHAPE", "CONCATENATION", "GATHER", "RESHAPE"]
+    update = lambda x, y: tf.tensor_scatter_nd_update(x, places, y)  # noqa: E731
+    check(update, spec(2, 3, 5, dtype=dtype), spec(2, 2, 5, dtype=dtype), ops=None if dtype is tf.int16 else kinds)
+    check(update, spec(2, 3, None, dtype=dtype), spec(2, 2, None, dtype=dtype), static=False)
+
+
+def test_known_updates_of_many_rows():
+    places = [[4], [299], [4]]
+    check(lambda x, y: tf.tensor_scatter_nd_update(x, places, y), spec(300, 2), spec(3, 2))
+
+
 @pytest.mark.parametrize("op", SCATTERS, ids=lambda op: op.__name__)
 def test_scatter_into_sizes_that_are_not_known(op):
     def layer(x, y):
