@@ -69,12 +69,11 @@ _FAMILIES = {
         AvgPool3DGrad Conv2DBackpropFilterV2 Conv3DBackpropFilter Conv3DBackpropFilterV2 CropAndResizeGradBoxes
         CropAndResizeGradImage CTCLoss CTCLossV2 Dilation2DBackpropFilter Dilation2DBackpropInput
         FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannelGradient
-        FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3 LRNGrad MaxPool3DGrad MaxPool3DGradGrad
-        MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradGradWithArgmax MaxPoolGradV2 MaxPoolGradWithArgmax
-        QuantizeAndDequantizeV4Grad ResizeBicubicGrad ResizeBilinearGrad ResizeNearestNeighborGrad
-        SparseSegmentMeanGrad SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad SparseSegmentSqrtNGradV2
-        SparseSegmentSumGrad SparseSegmentSumGradV2 ResourceApplyAdam ResourceApplyGradientDescent
-        ResourceApplyAdagradV2 ResourceApplyKerasMomentum ResourceApplyRMSProp""",
+        LRNGrad MaxPool3DGrad MaxPool3DGradGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradGradWithArgmax
+        MaxPoolGradV2 MaxPoolGradWithArgmax QuantizeAndDequantizeV4Grad ResizeBicubicGrad ResizeBilinearGrad
+        ResizeNearestNeighborGrad SparseSegmentMeanGrad SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad
+        SparseSegmentSqrtNGradV2 SparseSegmentSumGrad SparseSegmentSumGradV2 ResourceApplyAdam
+        ResourceApplyGradientDescent ResourceApplyAdagradV2 ResourceApplyKerasMomentum ResourceApplyRMSProp""",
     _SEEDED: """
         StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial StatelessRandomGammaV2
         StatelessRandomGammaV3 StatelessRandomPoisson StatelessSampleDistortedBoundingBox StatelessShuffle

@@ -16,6 +16,7 @@ from fuseconv.tf.operands import (
     extents,
     ints,
     same,
+    same_shape,
     shape_of,
     sizes,
     with_rank,
@@ -239,6 +240,12 @@ def fused_batch_norm(
         shape = tuple(channels[0] if axis == channel else dim for axis, dim in enumerate(shape))
     # V3's last result only carries data to the gradient: its size depends on the device.
     return [shape, channels, channels, channels, channels, (dims.fresh(),)][: len(op.results)]
+
+
+@infers("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+def fused_batch_norm_grad(op: Op, gradient: Value, x: Value, scale: Value, *others: Value) -> Shapes:
+    channels = with_rank(scale, 1)
+    return [same_shape([gradient.shape, x.shape]), channels, channels, (dims.fresh(),), (dims.fresh(),)]
 
 
 @infers("L2Loss")

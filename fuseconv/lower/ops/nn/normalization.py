@@ -1,4 +1,4 @@
-"""Normalization in inference, and the norm of a tensor."""
+"""Normalization and its gradient, and the norm of a tensor."""
 
 from __future__ import annotations
 
@@ -20,18 +20,42 @@ def FusedBatchNorm(
     tfl, x, scale, offset, mean, variance, *,
     epsilon=1e-4, exponential_avg_factor=1.0, data_format="NHWC", is_training=True,
 ):  # fmt: skip
-    """One MUL and one ADD in inference; the moments of the batch in training."""
-    unread = not any(result.uses for result in tfl.source.results[3:])
-    require(unread, "a result that only serves the gradient is read")
+    """One MUL and one ADD in inference; the moments of the batch in training, which move those that are given."""
+    require(not any(result.uses for result in tfl.source.results[5:]), "a result without a meaning is read")
     x = channels_last(tfl, x, data_format)
     moments = [mean, variance]
     if is_training:
-        require(exponential_avg_factor == 1, "training with a moving average is not supported")
-        mean, variance, moments[1] = _moments(tfl, x)
-        moments[0] = mean
+        mean, variance, estimate = _moments(tfl, x)
+        moments = [_moved(tfl, *each, exponential_avg_factor) for each in zip(moments, (mean, estimate))]
     factor = tfl.mul(scale, tfl.rsqrt(tfl.add(variance, epsilon)))
     y = tfl.add(tfl.mul(x, factor), tfl.sub(offset, tfl.mul(mean, factor)))
-    return [to_data_format(tfl, y, data_format), *moments]
+    # The last two are for the gradient, as they are on a CPU.
+    return [to_data_format(tfl, y, data_format), *moments, mean, variance, None][: len(tfl.source.results)]
+
+
+def _moved(tfl: Lowering, old: Value, new: Value, share: float) -> Value:
+    """Return what an average becomes of which a share is the new one."""
+    return new if share == 1 else tfl.add(tfl.mul(old, 1 - share), tfl.mul(new, share))
+
+
+@lowers("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+@in_float32
+def FusedBatchNormGrad(
+    tfl, dy, x, scale, mean, variance, *reserved, epsilon=1e-4, data_format="NHWC", is_training=True
+):  # fmt: skip
+    """SUMs of the gradient, and of it times x normalized; in training less their parts by the moments."""
+    dy, x = channels_last(tfl, dy, data_format), channels_last(tfl, x, data_format)
+    axes = [*range(len(shape_of(x)) - 1)]
+    root = tfl.rsqrt(tfl.add(variance, epsilon))
+    normal = tfl.mul(tfl.sub(x, mean), root)
+    weighted = tfl.mul(dy, normal)
+    dx = dy
+    if is_training:
+        dx = tfl.sub(tfl.sub(dy, tfl.mean(dy, axes)), tfl.mul(normal, tfl.mean(weighted, axes)))
+    dx = to_data_format(tfl, tfl.mul(dx, tfl.mul(scale, root)), data_format)
+    unread = not any(result.uses for result in tfl.source.results[3:])
+    require(unread, "a result without a meaning is read")
+    return [dx, tfl.sum(weighted, axes), tfl.sum(dy, axes), *[None] * (len(tfl.source.results) - 3)]
 
 
 @lowers

@@ -68,17 +68,6 @@ def test_batch_norm_of_half_precision():
     check(layer, spec(None, 6, 7, 5, dtype=tf.float16))
 
 
-def test_batch_norm_with_a_moving_average_is_refused():
-    scale, offset, mean, variance = moments(5)
-
-    def layer(x):
-        return tf.raw_ops.FusedBatchNormV3(
-            x=x, scale=scale, offset=offset, mean=mean, variance=variance, exponential_avg_factor=0.5
-        )[0]  # fmt: skip
-
-    check_refused(layer, spec(2, 6, 7, 5), match="moving average")
-
-
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -145,3 +134,64 @@ def test_batch_norm_of_old_graphs(tmp_path, scaled):
     (y,) = runner(t=t).values()
     expected = (t - mean) / np.sqrt(variance + 0.01) * (gamma if scaled else 1) + beta
     np.testing.assert_allclose(y, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_gradient_of_batch_norm(training):
+    scale, offset, mean, variance = map(tf.constant, moments(5))
+
+    def gradients(x):
+        with tf.GradientTape() as tape:
+            tape.watch([x, scale, offset])
+            y = tf.raw_ops.FusedBatchNormV3(
+                x=x, scale=scale, offset=offset, mean=mean, variance=variance, epsilon=1e-2, is_training=training,
+            )  # fmt: skip
+            loss = tf.reduce_sum(tf.sin(y.y))
+        return [y.batch_mean, *tape.gradient(loss, [x, scale, offset])]
+
+    check(gradients, spec(None, 6, 7, 5), atol=2e-5)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_what_the_gradient_takes(training):
+    scale, offset, mean, variance = moments(5)
+
+    def layer(x):
+        results = tf.raw_ops.FusedBatchNormV3(
+            x=x, scale=scale, offset=offset, mean=mean, variance=variance, is_training=training
+        )  # fmt: skip
+        return results[3:5]
+
+    check(layer, spec(None, 6, 7, 5))
+    check_refused(
+        lambda x: tf.raw_ops.FusedBatchNormV3(x=x, scale=scale, offset=offset, mean=mean, variance=variance)[5],
+        spec(None, 6, 7, 5), match="a result without a meaning",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["FusedBatchNormGrad", "FusedBatchNormGradV2"])
+def test_gradient_of_batch_norm_of_old_graphs(name):
+    scale, _, mean, variance = moments(5)
+
+    def gradients(dy, x):
+        return list(
+            getattr(tf.raw_ops, name)(
+                y_backprop=dy, x=x, scale=scale, reserve_space_1=mean, reserve_space_2=variance, epsilon=1e-2,
+                is_training=True,
+            )[:3]
+        )  # fmt: skip
+
+    check(gradients, spec(None, 6, 7, 5), spec(None, 6, 7, 5), atol=2e-5)
+
+
+def test_moments_that_move():
+    scale, offset, mean, variance = moments(5)
+
+    def layer(x):
+        return list(
+            tf.raw_ops.FusedBatchNormV3(
+                x=x, scale=scale, offset=offset, mean=mean, variance=variance, exponential_avg_factor=0.25
+            )[:3]
+        )
+
+    check(layer, spec(None, 6, 7, 5))
