@@ -105,6 +105,8 @@ def convert(
     quantize: str | None = None,
     calibration_data: str | os.PathLike | Iterable[Sample] | None = None,
     calibration_samples: int | None = None,
+    image_mean: float | Sequence[float] | None = None,
+    image_scale: float | Sequence[float] | None = None,
     calibrate: str = MINMAX,
     block_size: int | None = None,
     io_types: str = FLOAT,
@@ -140,18 +142,19 @@ def convert(
     where a kernel takes them so beside floats, "int4" those of dense layers in 4, with a scale for each `block_size`
     inputs (32, 64 or 128; None: one a row); "int8" computes in integers of 8 bits and "int16x8" in such of 16 with
     weights of 8, over ranges that are measured on `calibration_data`: a file or directory (`quantize/samples.py`), or
-    dicts of an array for each input, with its batch; of these the first `calibration_samples`. calibrate: "minmax"
-    for ranges of all that is measured, "mse" for the parts with the least squared error, "percentile:99.99" for those
-    with as many of the numbers. io_types: "float", "int8", "uint8" or "int16" for inputs and outputs of floats, and
-    NAME=TYPE for others, with commas. no_quantize, quantize_only: globs of types of ops, tensors or layers that stay
-    float, or that alone do not. compare_quantized: run the quantized file beside that of floats, on samples behind
-    the first `calibration_samples` if there are any, and tell in `report.compared` the error of each op.
-    keep_float_under: leave the ops float that cost most, until no output differs by more than this part of its range
-    on those samples. "float16", "dynamic" and "int4" take `calibration_data` for either. max_constant_bytes: what all
-    constants may take, in bytes or as "2G" (default: 16 times the model's size, at least 256 MB). explain: record
-    what matches a fusion's pattern but for one thing. verify_each: verify the IR after each pass. print_ir_before,
-    print_ir_after: print it around these passes, or "all", to stderr. progress: called with the name of each stage as
-    it starts.
+    dicts of an array for each input, with its batch; of these the first `calibration_samples`. image_mean,
+    image_scale: images of a directory are fed as (number - mean) / scale, with one of each or one for each channel.
+    calibrate: "minmax" for ranges of all that is measured, "mse" for the parts with the least squared error,
+    "percentile:99.99" for those with as many of the numbers. io_types: "float", "int8", "uint8" or "int16" for inputs
+    and outputs of floats, and NAME=TYPE for others, with commas. no_quantize, quantize_only: globs of types of ops,
+    tensors or layers that stay float, or that alone do not. compare_quantized: run the quantized file beside that of
+    floats, on samples behind the first `calibration_samples` if there are any, and tell in `report.compared` the error
+    of each op. keep_float_under: leave the ops float that cost most, until no output differs by more than this part of
+    its range on those samples. "float16", "dynamic" and "int4" take `calibration_data` for either. max_constant_bytes:
+    what all constants may take, in bytes or as "2G" (default: 16 times the model's size, at least 256 MB). explain:
+    record what matches a fusion's pattern but for one thing. verify_each: verify the IR after each pass.
+    print_ir_before, print_ir_after: print it around these passes, or "all", to stderr. progress: called with the name
+    of each stage as it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
     itself fails. Nothing is written then.
@@ -201,6 +204,8 @@ def quantize_file(
     quantize: str,
     calibration_data: str | os.PathLike | Iterable[Sample] | None = None,
     calibration_samples: int | None = None,
+    image_mean: float | Sequence[float] | None = None,
+    image_scale: float | Sequence[float] | None = None,
     calibrate: str = MINMAX,
     block_size: int | None = None,
     io_types: str = FLOAT,

@@ -14,8 +14,9 @@ from fuseconv.load import KERAS_LOADERS
 from fuseconv.quantize import MEASURED, QUANTIZATIONS, checked_block_size
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
 from fuseconv.quantize.floats import Floats
+from fuseconv.quantize.images import Pixels
 from fuseconv.quantize.io_types import FLOAT, parse_io_types
-from fuseconv.quantize.samples import Sample, Samples, read_samples
+from fuseconv.quantize.samples import Sample, Samples
 from fuseconv.quantize.selection import Selection
 from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
 from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
@@ -28,6 +29,8 @@ class QuantizeOptions:
     quantize: str | None
     calibration_data: str | os.PathLike | Iterable[Sample] | None
     calibration_samples: int | None
+    image_mean: float | Sequence[float] | None
+    image_scale: float | Sequence[float] | None
     calibrate: str
     block_size: int | None
     io_types: str
@@ -126,5 +129,8 @@ def _calibration(options: QuantizeOptions) -> Calibration:
     if not needs and options.calibrate != MINMAX:
         raise InputError(f"--calibrate is for --quantize {' or '.join(MEASURED)}")
     levels = 255 if options.quantize == "int8" else 65535
-    samples = None if data is None else Samples(read_samples(data), options.calibration_samples)
+    pixels = Pixels.of(options.image_mean, options.image_scale)
+    if data is None and pixels.told:
+        raise InputError("--image-mean and --image-scale are for --calibration-data that is a directory of images")
+    samples = None if data is None else Samples(data, options.calibration_samples, pixels)
     return Calibration(samples, options.calibrate, levels)

@@ -13,6 +13,7 @@ from fuseconv.lower.engine.check_ranks import check_ranks
 from fuseconv.lower.engine.driver import lower
 from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage
 from fuseconv.quantize import MEASURED
+from fuseconv.quantize.bind_samples import bind_samples
 from fuseconv.quantize.calibrate import calibrate
 from fuseconv.quantize.fake_quant import read_fake_quant
 from fuseconv.quantize.floats import keep_floats
@@ -157,6 +158,7 @@ OPTIMIZE_TFL: Pipeline = (
 )  # fmt: skip
 
 QUANTIZE: Pipeline = (
+    bind_samples.when(lambda context: context.calibration.samples is not None),
     raise_hybrid_products.when(_has_weights_of_int8),
     raise_fake_quant.when(_computes_in_int8),
     to_integer_forms.when(_computes_in_integers), calibrate.when(_has_samples),

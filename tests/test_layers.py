@@ -43,7 +43,7 @@ GUESTS = {
     "click": ({"cli"}, False),
     "rich": ({"report"}, False),
     "ai_edge_litert": ({"fuse", "quantize", "runners", "testing", "tfl"}, False),
-    "tensorflow": ({"cut_original", "load", "verification_inputs", "runners", "tf", "testing"}, True),
+    "tensorflow": ({"cut_original", "load", "verification_inputs", "quantize", "runners", "tf", "testing"}, True),
     "keras": ({"load"}, True),
     "tf_keras": ({"load"}, True),
 }

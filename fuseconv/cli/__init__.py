@@ -64,11 +64,28 @@ def _quantizing(command: Callable) -> Callable:
     return command
 
 
+class _Numbers(click.ParamType):
+    """Numbers with commas between them: "0.5,1" -> [0.5, 1.0]."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+        try:
+            return [float(number) for number in value.split(",")]
+        except ValueError:
+            self.fail(f"{value} is no list of numbers: write 127.5, or one for each channel", param, ctx)
+
+
 _QUANTIZING = (
     click.option("--calibration-data", type=_PATH, metavar="FILE.npz|DIR|FILE.py",
                  help="Samples of real inputs for int8 and int16x8: an array for each input, the samples along its "
-                 "first dimension; a directory of such files; or a script whose samples() yields dicts, which runs."),
+                 "first dimension; a directory of such files, or of JPEG or PNG images; or a script whose samples() "
+                 "yields dicts, which runs."),
     click.option("--calibration-samples", type=click.IntRange(min=1), help="Use the first so many samples."),
+    click.option("--image-mean", type=_Numbers(), metavar="M[,M,M]",
+                 help="Of images: what is subtracted from the numbers 0 to 255, for all channels or for each."),
+    click.option("--image-scale", type=_Numbers(), metavar="S[,S,S]",
+                 help="Of images: what they are divided by then."),
     click.option("--calibrate", default="minmax", show_default=True, metavar="minmax|mse|percentile:P",
                  help="Ranges hold all that samples give, the part with the least squared error, or P of 100 numbers."),
     click.option("--block-size", type=int, metavar="32|64|128",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from fuseconv.quantize.affine import Range
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
 from fuseconv.quantize.histogram import Histogram
 from fuseconv.quantize.lstm import Recurrence
-from fuseconv.quantize.samples import Sample
+from fuseconv.quantize.samples import Sample, of_signature
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer_export import to_named_bytes
 
@@ -25,46 +25,49 @@ _FEW = 100
 
 def measure(module: Module, report: Report, calibration: Calibration) -> None:
     """Do what the pass `calibrate` does."""
-    signature = module.signatures[0]
-    if len(module.signatures) > 1:
-        first = "".join(signature.names[:1])
-        report.warnings.append(f"samples are of the signature {first}: the ops of others stay float")
     data, tensors = to_named_bytes(module)
-    percent = parse_method(calibration.method)
-    runs = _Runs(data, signature, tensors, keeps=calibration.method != MINMAX)
+    keeps = calibration.method != MINMAX
+    runs = _Runs(data, module.signatures, tensors, keeps)
     measured: dict[str, Range] = {}
     cells: dict[Value, Range] = {}
     histograms: dict[Value, Histogram] = {}
-    inputs = {name: _Input() for name in signature.inputs}
-    count = 0
-    for sample in calibration.samples or ():
-        for name, array in _checked(sample, signature, count).items():
-            inputs[name].see(array)
-        for name, found in runs.run(sample).items():
+    inputs = [{name: _Input() for name in signature.inputs} for signature in module.signatures]
+    counts = [0] * len(module.signatures)
+    for number, sample in enumerate(calibration.samples or ()):
+        place, arrays = of_signature(sample, module.signatures)
+        arrays = _checked(arrays, module.signatures[place], number)
+        for name, array in arrays.items():
+            inputs[place][name].see(array)
+        for name, found in runs.run(place, arrays).items():
             if np.isnan(found.least) or np.isnan(found.largest):
-                raise InputError(f"sample {count} makes numbers in the tensor {name} that are none (NaN)")
+                raise InputError(f"sample {number} makes numbers in the tensor {name} that are none (NaN)")
             measured[name] = measured[name] | found if name in measured else found
-        for value, array in runs.arrays():
+        for value, array in runs.arrays(place):
             histograms.setdefault(value, Histogram()).add(array)
-        for value, found in runs.cells():
+        for value, found in runs.cells(place):
             cells[value] = cells[value] | found if value in cells else found
-        count += 1
+        counts[place] += 1
         if calibration.progress:
-            calibration.progress(count)
-    if not count:
-        raise InputError("the calibration data holds no samples: give at least one, better a hundred")
-    _warn(report, inputs, count)
+            calibration.progress(number + 1)
+    _warn(report, module.signatures, inputs, counts)
     calibration.ranges.update(
         (value, measured[name]) for name, value in tensors.items() if name in measured and _is_float(value)
     )
-    for name, value in zip(signature.inputs, signature.graph.inputs):
-        if _is_float(value):
-            calibration.ranges[value] = inputs[name].range
+    for signature, seen, count in zip(module.signatures, inputs, counts):
+        for name, value in zip(signature.inputs, signature.graph.inputs):
+            if _is_float(value) and count:
+                calibration.ranges[value] = seen[name].range
+    _leave_extremes_out(calibration, histograms)
+    calibration.ranges.update(cells)
+
+
+def _leave_extremes_out(calibration: Calibration, histograms: Mapping[Value, Histogram]) -> None:
+    """Let ranges be the parts of what was measured that the method of calibration asks for."""
+    percent = parse_method(calibration.method)
     for value, histogram in histograms.items():
         if value in calibration.ranges and histogram.measured is not None:
             part = histogram.least_squares(calibration.levels) if percent is None else histogram.percentile(percent)
             calibration.ranges[value] = part
-    calibration.ranges.update(cells)
 
 
 class _Input:
@@ -90,79 +93,97 @@ class _Input:
 
 
 class _Runs:
-    """Run a file on samples. The first signature's subgraph is the one that an interpreter runs.
+    """Run the signatures of a file on samples. Each is known by its place, which is that of its subgraph.
 
     keeps: `arrays` are wanted after each run."""
 
-    def __init__(self, data: bytes, signature: Signature, tensors: Mapping[str, Value], keeps: bool) -> None:
+    def __init__(
+        self, data: bytes, signatures: Sequence[Signature], tensors: Mapping[str, Value], keeps: bool
+    ) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
         self.measure = _measuring()
         self.recurrences = [
-            Recurrence(op) for op in signature.graph.ops if op.kind == lstm.KIND and not lstm.refusal(op)
+            [Recurrence(op) for op in signature.graph.ops if op.kind == lstm.KIND and not lstm.refusal(op)]
+            for signature in signatures
         ]
         self.interpreter = Interpreter(
             model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-            experimental_preserve_all_tensors=keeps or self.measure is None or bool(self.recurrences),
+            experimental_preserve_all_tensors=keeps or self.measure is None or any(self.recurrences),
         )  # fmt: skip
-        places = [detail["index"] for detail in self.interpreter.get_input_details()]
-        self.places = dict(zip(signature.inputs, places, strict=True))
-        self.shapes: dict[str, tuple[int, ...]] = {}
-        indices = {detail["name"]: detail["index"] for detail in self.interpreter.get_tensor_details()}
-        self.indices = {value: indices[name] for name, value in tensors.items() if name in indices}
-        own = {*signature.graph.inputs, *(value for op in signature.graph.ops for value in op.results)}
-        self.kept = [value for value in self.indices if value in own and _is_float(value)] if keeps else []
+        # The public functions know the first subgraph alone, or run without measuring.
+        self.subgraphs = self.interpreter._interpreter
+        self.places = [_inputs(self.interpreter, signature) for signature in signatures]
+        self.shapes: dict[int, dict[str, tuple[int, ...]]] = {}
+        self.indices: list[dict[Value, int]] = []
+        self.kept: list[list[Value]] = []
+        for place, signature in enumerate(signatures):
+            indices = {detail["name"]: detail["index"] for detail in self.interpreter.get_tensor_details(place)}
+            self.indices.append({value: indices[name] for name, value in tensors.items() if name in indices})
+            own = {*signature.graph.inputs, *(value for op in signature.graph.ops for value in op.results)}
+            self.kept.append([value for value in self.indices[place] if value in own and _is_float(value)])
+        if not keeps:
+            self.kept = [[] for _ in signatures]
 
-    def arrays(self) -> Iterator[tuple[Value, np.ndarray]]:
+    def arrays(self, place: int) -> Iterator[tuple[Value, np.ndarray]]:
         """Yield what the last run computed, but in loops and branches: they keep their last iteration only."""
-        for value in self.kept:
+        for value in self.kept[place]:
             try:
-                array = self.interpreter.get_tensor(self.indices[value])
+                array = self._contents(place, value)
             except ValueError:
                 continue  # the runtime has nothing there: a result of a loop that nothing reads, or an empty tensor
             yield value, array
 
-    def cells(self) -> Iterator[tuple[Value, Range]]:
+    def cells(self, place: int) -> Iterator[tuple[Value, Range]]:
         """Yield the cell state of each recurrent op, with its range in the last run."""
-        for recurrence in self.recurrences:
+        for recurrence in self.recurrences[place]:
             op = recurrence.op
             x, cell = op.operands[0], op.operands[lstm.CELL_STATE]
             assert x is not None and cell is not None
-            written = [self._written(op.operands[index]) for index in (lstm.OUTPUT_STATE, lstm.CELL_STATE)]
-            yield cell, recurrence.run(self._contents(x), *written)
+            written = [self._written(place, op.operands[index]) for index in (lstm.OUTPUT_STATE, lstm.CELL_STATE)]
+            yield cell, recurrence.run(self._contents(place, x), *written)
 
-    def _written(self, state: Value | None) -> np.ndarray | None:
+    def _written(self, place: int, state: Value | None) -> np.ndarray | None:
         """Return what is written into a state before its op runs; None for zeros, or if nothing is."""
         writer = state.op if state is not None else None
         given = writer.operands[0] if writer is not None and writer.kind == "tfl.TILE" else None
-        return None if given is None else self._contents(given)
+        return None if given is None else self._contents(place, given)
 
-    def _contents(self, value: Value) -> np.ndarray:
-        return value.data if value.data is not None else self.interpreter.get_tensor(self.indices[value])
+    def _contents(self, place: int, value: Value) -> np.ndarray:
+        return value.data if value.data is not None else self.interpreter.get_tensor(self.indices[place][value], place)
 
-    def run(self, sample: Sample) -> dict[str, Range]:
+    def run(self, place: int, sample: Sample) -> dict[str, Range]:
         """Return the range of each result of floats, by its tensor's name."""
-        shapes = {name: np.shape(sample[name]) for name in self.places}
-        if shapes != self.shapes:
-            for name, place in self.places.items():
-                self.interpreter.resize_tensor_input(place, shapes[name])
-            self.interpreter.allocate_tensors()
-            self.shapes = shapes
-        for name, place in self.places.items():
-            self.interpreter.set_tensor(place, sample[name])
+        shapes = {name: np.shape(sample[name]) for name in self.places[place]}
+        if shapes != self.shapes.get(place):
+            for name, index in self.places[place].items():
+                self.subgraphs.ResizeInputTensor(index, np.array(shapes[name], np.int32), False, place)
+            self.subgraphs.AllocateTensors(place)
+            self.shapes[place] = shapes
+        for name, index in self.places[place].items():
+            self.subgraphs.SetTensor(index, sample[name], place)
         if self.measure is None:
-            return self._of_kept()
-        found = self.measure(self.interpreter._native_handle(), 0)
+            return self._of_kept(place)
+        found = self.measure(self.interpreter._native_handle(), place)
         return {name: Range(each.min, each.max) for name, each in found.items()}
 
-    def _of_kept(self) -> dict[str, Range]:
+    def _of_kept(self, place: int) -> dict[str, Range]:
         """Return ranges where the runtime does not measure them itself: not those of loops and branches."""
-        self.interpreter.invoke()
+        self.subgraphs.Invoke(place)
         ranges = {}
-        for detail in self.interpreter.get_tensor_details():
+        for detail in self.interpreter.get_tensor_details(place):
             if detail["dtype"] is np.float32:
-                ranges[detail["name"]] = Range.of(self.interpreter.get_tensor(detail["index"]))
+                ranges[detail["name"]] = Range.of(self.interpreter.get_tensor(detail["index"], place))
         return ranges
+
+
+def _inputs(interpreter: Any, signature: Signature) -> dict[str, int]:
+    """Return the tensors of a signature's inputs. A file without names of signatures has one."""
+    if not signature.names:
+        found = [detail["index"] for detail in interpreter.get_input_details()]
+        return dict(zip(signature.inputs, found, strict=True))
+    details = interpreter.get_signature_runner(signature.names[0]).get_input_details()
+    return {name: details[name]["index"] for name in signature.inputs}
 
 
 def _measuring() -> Any:
@@ -185,7 +206,7 @@ def _checked(sample: Sample, signature: Signature, number: int) -> dict[str, np.
     for name, value in zip(signature.inputs, signature.graph.inputs):
         array = np.asarray(sample[name])
         wanted = None if value.shape is None else [dim if isinstance(dim, int) else None for dim in value.shape]
-        if array.dtype != value.dtype.numpy or not _fits(wanted, array.shape):
+        if not _has_type(array, value) or not _fits(wanted, array.shape):
             shape = "any shape" if wanted is None else str(wanted).replace("None", "?")
             takes = f"the input {name} takes {value.dtype} {shape}, with the batch"
             raise InputError(f"{takes}; sample {number} holds {array.dtype} {list(array.shape)}")
@@ -195,20 +216,33 @@ def _checked(sample: Sample, signature: Signature, number: int) -> dict[str, np.
     return arrays
 
 
+def _has_type(array: np.ndarray, value: Value) -> bool:
+    return array.dtype.kind in "SUO" if value.dtype is types.STRING else array.dtype == value.dtype.numpy
+
+
 def _fits(wanted: list[int | None] | None, shape: tuple[int, ...]) -> bool:
     if wanted is None:
         return True
     return len(wanted) == len(shape) and all(dim in (None, size) for dim, size in zip(wanted, shape))
 
 
-def _warn(report: Report, inputs: Mapping[str, _Input], count: int) -> None:
-    if count < _FEW:
-        report.warnings.append(f"calibrated on {count} samples: later inputs may lie outside; give {_FEW}")
-    if count > 1 and not any(each.differs for each in inputs.values()):
-        report.warnings.append("all samples are alike")
-    for name, each in inputs.items():
-        if each.constant and count > 1:
-            report.warnings.append(f"the input {name} is {each.range.least:.6g} in all samples")
+def _warn(
+    report: Report, signatures: Sequence[Signature], inputs: Sequence[Mapping[str, _Input]], counts: Sequence[int]
+) -> None:
+    """Tell of samples that are few or alike. Raises InputError if there are none."""
+    if not any(counts):
+        raise InputError("the calibration data holds no samples: give at least one, better a hundred")
+    for signature, seen, count in zip(signatures, inputs, counts):
+        of = f" of the signature {''.join(signature.names[:1])}" if len(signatures) > 1 else ""
+        if not count:
+            report.warnings.append(f"there are no samples{of}: its ops stay float")
+        elif count < _FEW:
+            report.warnings.append(f"calibrated on {count} samples{of}: later inputs may lie outside; give {_FEW}")
+        if count > 1 and not any(each.differs for each in seen.values()):
+            report.warnings.append(f"all samples{of} are alike")
+        for name, each in seen.items():
+            if each.constant and count > 1:
+                report.warnings.append(f"the input {name}{of} is {each.range.least:.6g} in all samples")
 
 
 def _is_float(value: Value) -> bool:

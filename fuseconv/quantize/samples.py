@@ -1,11 +1,15 @@
-"""Read calibration data: samples, each an array for each input by its name in the signature."""
+"""Read calibration data: samples, each an array for each input by its name in the signature.
+
+Samples of another signature than the first name it in front of the input, with a slash: `decode/x`.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,9 +17,13 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError
+from fuseconv.ir.graph import Signature
+from fuseconv.quantize.images import Images, Pixels, image_files
 
 Sample = Mapping[str, np.ndarray]
-FORMS = "an .npz file, a directory of such files, or a .py file with a function samples()"
+# What gives samples once it is known which signatures they are for.
+Reader = Callable[[Sequence[Signature]], Iterable[Sample]]
+FORMS = "an .npz file, a directory of such files or of images, or a .py file with a function samples()"
 
 # What errors are measured on.
 _COMPARED = 32
@@ -24,62 +32,122 @@ _COMPARED = 32
 class Samples:
     """Samples, of which the first are measured on and others held back to compare with.
 
-    most: how many to measure on; None for all."""
+    data: a file, a directory or an iterable, as `reader` takes it. most: how many to measure on; None for all."""
 
-    def __init__(self, samples: Iterable[Sample], most: int | None = None) -> None:
-        self._all, self._most = iter(samples), most
+    def __init__(
+        self, data: str | os.PathLike | Iterable[Sample], most: int | None = None, pixels: Pixels | None = None
+    ) -> None:
+        self._read, self._most = reader(data, pixels or Pixels()), most
+        self._signatures: Sequence[Signature] = ()
+        self._all: Iterator[Sample] = iter(())
         self._measured: list[Sample] = []
         self._others: list[Sample] | None = None
+
+    def bind(self, signatures: Sequence[Signature]) -> None:
+        """Begin to read samples of these signatures; before, there are none."""
+        self._signatures, self._all = signatures, iter(self._read(signatures))
+
+    @property
+    def are_plain_images(self) -> bool:
+        """Return whether they are images of which nothing tells what numbers the model takes."""
+        return isinstance(self._read, Images) and not self._read.pixels.told
 
     def __iter__(self) -> Iterator[Sample]:
         """Yield those to measure on; once only."""
         for sample in islice(self._all, self._most):
             if len(self._measured) < _COMPARED:
-                self._measured.append(sample)
+                self._measured += self._of_first(sample)
             yield sample
 
     def to_compare(self) -> tuple[list[Sample], bool]:
-        """Return some samples, and whether they were held back: if there are none such, they were measured on."""
+        """Return some samples of the first signature, and whether they were held back: if there are none such, they
+        were measured on."""
         if self._others is None:
-            self._others = list(islice(self._all, _COMPARED))
+            self._others = [found for sample in islice(self._all, _COMPARED) for found in self._of_first(sample)]
         return (self._others, True) if self._others else (self._measured, False)
 
+    def _of_first(self, sample: Sample) -> list[Sample]:
+        index, found = of_signature(sample, self._signatures)
+        return [] if index else [found]
 
-def read_samples(data: str | os.PathLike | Iterable[Sample]) -> Iterable[Sample]:
-    """Return the samples of a file, or of a directory of .npz files in the order of their names; what is no path is
-    returned as it is.
+
+def of_signature(sample: Sample, signatures: Sequence[Signature]) -> tuple[int, Sample]:
+    """Return the place of the signature that a sample is of, and its arrays by the names of that one's inputs."""
+    if not isinstance(sample, Mapping) or not signatures or sample.keys() == set(signatures[0].inputs):
+        return 0, sample
+    for index, signature in enumerate(signatures):
+        for name in signature.names:
+            if sample.keys() == {f"{name}/{each}" for each in signature.inputs}:
+                return index, {each: sample[f"{name}/{each}"] for each in signature.inputs}
+    return 0, sample
+
+
+def reader(data: str | os.PathLike | Iterable[Sample], pixels: Pixels) -> Reader:
+    """Return what reads samples of a file, of a directory of .npz files in the order of their names or of images, or
+    of an iterable.
 
     FILE.npz: an array for each input, with one more dimension in front: the samples, each fed as it stands. FILE.py
-    runs, and its function `samples` yields dicts. Raises InputError for what cannot be read."""
-    if not isinstance(data, (str, os.PathLike)):
-        return data
-    path = Path(data)
-    if path.is_dir():
-        files = sorted(path.glob("*.npz"))
-        if not files:
-            raise InputError(f"the calibration data {path} holds no .npz files")
-        return (sample for file in files for sample in _of_arrays(file))
+    runs, and its function `samples` yields dicts. pixels: what becomes of images. Raises InputError for what is none of
+    these; reading raises it for what cannot be read."""
+    path = Path(data) if isinstance(data, (str, os.PathLike)) else None
+    if path is not None and path.is_dir():
+        return _of_directory(path, pixels)
+    if pixels.told:
+        raise InputError("--image-mean and --image-scale are for calibration data that is a directory of images")
+    if path is None:
+        return lambda signatures: data  # type: ignore[return-value]
     if not path.is_file():
         raise InputError(f"there is no calibration data {path}; give {FORMS}")
     if path.suffix == ".npz":
-        return _of_arrays(path)
+        return partial(_of_arrays, path)
     if path.suffix == ".py":
-        return _of_script(path)
+        return lambda signatures: _of_script(path)
     raise InputError(f"the calibration data {path} is not {FORMS}")
 
 
-def _of_arrays(path: Path) -> Iterator[Sample]:
+def _of_directory(path: Path, pixels: Pixels) -> Reader:
+    files, images = sorted(path.glob("*.npz")), image_files(path)
+    if bool(files) == bool(images):
+        held = "both .npz files and images" if files else "no .npz files and no images"
+        raise InputError(f"the calibration data {path} holds {held}")
+    if images:
+        return Images(images, pixels)
+    if pixels.told:
+        raise InputError(f"--image-mean and --image-scale are for images; {path} holds .npz files")
+    return lambda signatures: (sample for file in files for sample in _of_arrays(file, signatures))
+
+
+def _of_arrays(path: Path, signatures: Sequence[Signature]) -> Iterator[Sample]:
+    """Yield the samples of a file, of all its signatures in turns."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"the calibration data {path} cannot be read: {error}") from error
+    groups: dict[str, dict[str, np.ndarray]] = {}
+    for name, array in arrays.items():
+        groups.setdefault(_signature_of(name, signatures), {})[name] = array
+    counts = [_count(path, group) for group in groups.values()]
+    for index in range(max(counts, default=0)):
+        for count, group in zip(counts, groups.values()):
+            if index < count:
+                yield {name: array[index] for name, array in group.items()}
+
+
+def _signature_of(name: str, signatures: Sequence[Signature]) -> str:
+    """Return the name of the signature that the name of an array begins with; empty if there is none."""
+    if signatures and name in signatures[0].inputs:
+        return ""
+    known = [key for signature in signatures for key in signature.names if name.startswith(f"{key}/")]
+    return max(known, key=len, default="")
+
+
+def _count(path: Path, arrays: Mapping[str, np.ndarray]) -> int:
     counts = {array.shape[0] if array.ndim else 0 for array in arrays.values()}
     if len(counts) != 1:
         sizes = f"their first sizes are {sorted(counts)}"
         raise InputError(f"the arrays of {path} hold different numbers of samples: {sizes}")
-    for index in range(counts.pop()):
-        yield {name: array[index] for name, array in arrays.items()}
+    return counts.pop()
 
 
 def _of_script(path: Path) -> Iterator[Sample]:

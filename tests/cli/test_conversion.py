@@ -78,6 +78,16 @@ def test_names_that_mean_nothing(tmp_path: Path, options: list[str], why: str) -
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("options", "why"), [
+    (["--image-mean", "1,x"], "1,x is no list of numbers"),
+    (["--image-scale", "1,0"], "no scale is zero"),
+    (["--image-scale", "2"], "are for --calibration-data that is a directory of images"),
+])  # fmt: skip
+def test_numbers_for_images(tmp_path: Path, options: list[str], why: str) -> None:
+    done = convert(tmp_path, "--quantize", "int8", *options)
+    assert done.exit_code == 2 and why in done.stderr
+
+
 def test_integers_over_samples_of_a_file(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", x=np.array([[-1, 1], [0.5, 0.25], [3, 1]], np.float32))
     out = tmp_path / "y.tflite"

@@ -32,8 +32,9 @@ def _samples() -> Samples:
 
 def _chosen(limit: float) -> Selection:
     selection = Selection()
-    check_pass("keep-sensitive-ops", _TEXT, first=("calibrate", "keep-floats"), quantize="int8", keep_float_under=limit,
-               selection=selection, calibration=Calibration(_samples()), floats=Floats(True))  # fmt: skip
+    check_pass("keep-sensitive-ops", _TEXT, first=("bind-samples", "calibrate", "keep-floats"), quantize="int8",
+               keep_float_under=limit, selection=selection, calibration=Calibration(_samples()),
+               floats=Floats(True))  # fmt: skip
     return selection
 
 
@@ -58,8 +59,9 @@ def test_weights_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     for limit, kept in ((1e-2, 0), (1e-6, 1)):
         selection, samples = Selection(), Samples([{"i0": np.array([[1, 2], [3, -4]], np.float32)}])
-        check_pass("keep-sensitive-ops", text, first=("keep-floats",), quantize="float16", keep_float_under=limit,
-                   selection=selection, calibration=Calibration(samples), floats=Floats(True))  # fmt: skip
+        check_pass("keep-sensitive-ops", text, first=("bind-samples", "keep-floats"), quantize="float16",
+                   keep_float_under=limit, selection=selection, calibration=Calibration(samples),
+                   floats=Floats(True))  # fmt: skip
         assert len(selection.kept) == kept
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import fuseconv.quantize.measure as module
 from fuseconv.errors import InputError
+from fuseconv.ir.graph import Signature
 from fuseconv.quantize.calibrate import Calibration, calibrate
 from fuseconv.quantize.samples import Samples
 from tests.check_pass import check_pass
@@ -48,8 +49,11 @@ def test_rare_extremes_are_left_out(method: str, largest: float) -> None:
 
 
 def test_the_first_samples_alone() -> None:
-    calibration = Calibration(Samples(_SAMPLES, most=1))
-    check_pass("calibrate", _TEXT, calibration=calibration)
+    module, report = module_of(_TEXT)
+    samples = Samples(_SAMPLES, most=1)
+    samples.bind(module.signatures)
+    calibration = Calibration(samples)
+    calibrate(module, report, calibration)
     assert max(found.largest for found in calibration.ranges.values()) == 4
 
 
@@ -70,6 +74,39 @@ def test_numbers_that_are_none() -> None:
     text = _TEXT.replace("tfl.ABS", "tfl.LOG").replace("tfl.LOGISTIC", "tfl.ABS")
     with pytest.raises(InputError, match=r"sample 0 makes numbers in the tensor [yz] that are none"):
         calibrate(*module_of(text), Calibration([{"i0": np.full((1, 2), -1, np.float32)}]))
+
+
+@pytest.mark.parametrize("measuring", [True, False])
+def test_samples_of_each_signature(measuring: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not measuring:
+        monkeypatch.setattr(module, "_measuring", lambda: None)
+    both, report = module_of(_TEXT)
+    other, _ = module_of(_TEXT.replace("%x", "%a").replace("%y", "%b").replace("ABS", "NEG"))
+    both.signatures[0].names[:] = ["first"]
+    both.signatures.append(Signature(["second"], other.signatures[0].graph, ["i0"], ["o0"]))
+    calibration = Calibration([*_SAMPLES, {"second/i0": np.array([[6, 5]], np.float32)}])
+    calibrate(both, report, calibration)
+    ranges = {value.name: (found.least, found.largest) for value, found in calibration.ranges.items()}
+    assert ranges["y"] == (0, 7) and ranges["a"] == (5, 6) and ranges["b"] == (-6, -5)
+    assert [warning.split(":")[0] for warning in report.warnings] == [
+        "calibrated on 2 samples of the signature first", "calibrated on 1 samples of the signature second",
+    ]  # fmt: skip
+    calibrate(both, report, Calibration(_SAMPLES))
+    assert report.warnings[-1] == "there are no samples of the signature second: its ops stay float"
+
+
+def test_texts_are_samples() -> None:
+    text = """
+    main {
+      input %x: float32[n,2]
+      input %s: string[n]
+      %y: float32[n,2] = tfl.ABS(%x)
+      return %y
+    }
+    """
+    calibration = Calibration([{"i0": np.ones((1, 2), np.float32), "i1": np.array([b"yes"])}])
+    calibrate(*module_of(text), calibration)
+    assert len(calibration.ranges) == 2
 
 
 def test_warnings() -> None:

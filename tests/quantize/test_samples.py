@@ -8,34 +8,50 @@ import numpy as np
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.quantize.samples import Samples, read_samples
+from fuseconv.ir.graph import Graph, Signature
+from fuseconv.quantize.images import Pixels
+from fuseconv.quantize.samples import Sample, Samples, of_signature, reader
+
+_SIGNATURES = [
+    Signature([name, f"{name}_too"], Graph(name), inputs, []) for name, inputs in (("enc", ["a"]), ("dec", ["b"]))
+]
+
+
+def _read(data: object) -> list[Sample]:
+    return list(reader(data, Pixels())(_SIGNATURES))  # type: ignore[arg-type]
+
+
+def _bound(data: object, most: int | None = None) -> Samples:
+    samples = Samples(data, most)  # type: ignore[arg-type]
+    samples.bind(_SIGNATURES)
+    return samples
 
 
 def test_a_file_holds_the_samples_of_each_input(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", a=np.arange(6).reshape(2, 1, 3), b=np.zeros((2, 4)))
-    first, second = read_samples(tmp_path / "data.npz")
+    first, second = _read(tmp_path / "data.npz")
     assert first["a"].tolist() == [[0, 1, 2]] and second["a"].tolist() == [[3, 4, 5]] and second["b"].shape == (4,)
 
 
 def test_a_directory_holds_files_in_order(tmp_path: Path) -> None:
     for number in (2, 1):
         np.savez(tmp_path / f"{number}.npz", a=np.full((1, 2), number))
-    assert [sample["a"].tolist() for sample in read_samples(str(tmp_path))] == [[1, 1], [2, 2]]
+    assert [sample["a"].tolist() for sample in _read(str(tmp_path))] == [[1, 1], [2, 2]]
 
 
 def test_a_script_yields_samples(tmp_path: Path) -> None:
     (tmp_path / "data.py").write_text("def samples():\n    yield {'a': 1}\n    yield {'a': 2}\n")
-    assert [*read_samples(tmp_path / "data.py")] == [{"a": 1}, {"a": 2}]
+    assert _read(tmp_path / "data.py") == [{"a": 1}, {"a": 2}]
 
 
 def test_what_is_no_path_is_taken_as_it_is() -> None:
     given = [{"a": np.zeros(1)}]
-    assert read_samples(given) is given
+    assert _read(given) == given
 
 
 @pytest.mark.parametrize(("name", "content", "why"), [
     ("none.npz", None, "there is no calibration data"),
-    ("empty", "", "holds no .npz files"),
+    ("empty", "", "holds no .npz files and no images"),
     ("data.csv", "1,2", "is not an .npz file"),
     ("data.npz", "damaged", "cannot be read"),
     ("data.py", "x = 1", "has no function samples"),
@@ -49,22 +65,59 @@ def test_what_cannot_be_read(name: str, content: str | None, why: str, tmp_path:
     elif content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=why):
-        list(read_samples(tmp_path / name))
+        _read(tmp_path / name)
 
 
 def test_unequal_numbers_of_samples(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", a=np.zeros((2, 3)), b=np.zeros((4, 3)))
     with pytest.raises(InputError, match=r"different numbers of samples: their first sizes are \[2, 4\]"):
-        list(read_samples(tmp_path / "data.npz"))
+        _read(tmp_path / "data.npz")
 
 
 def test_samples_behind_those_that_are_measured_are_held_back():
-    samples = [{"x": np.array(number)} for number in range(50)]
-    some = Samples(iter(samples), 10)
+    samples = [{"a": np.array(number)} for number in range(50)]
+    some = _bound(iter(samples), 10)
     assert len(list(some)) == 10
     others, held_back = some.to_compare()
-    assert held_back and [int(sample["x"]) for sample in others] == list(range(10, 42))
-    every = Samples(samples)
+    assert held_back and [int(sample["a"]) for sample in others] == list(range(10, 42))
+    every = _bound(samples)
     assert len(list(every)) == 50
     assert every.to_compare() == (samples[:32], False)
-    assert Samples(samples, 50).to_compare()[1]  # nothing was measured on them
+    assert _bound(samples, 50).to_compare()[1]  # nothing was measured on them
+
+
+def test_names_of_arrays_tell_other_signatures() -> None:
+    array = np.zeros(1)
+    for sample, place, names in (
+        ({"a": array}, 0, {"a"}), ({"enc/a": array}, 0, {"a"}), ({"dec/b": array}, 1, {"b"}),
+        ({"dec_too/b": array}, 1, {"b"}), ({"dec/c": array}, 0, {"dec/c"}),
+    ):  # fmt: skip
+        found, inputs = of_signature(sample, _SIGNATURES)
+        assert (found, set(inputs)) == (place, names)
+
+
+def test_a_file_holds_samples_of_signatures_in_turns(tmp_path: Path) -> None:
+    np.savez(tmp_path / "data.npz", **{"enc/a": np.arange(3), "dec/b": np.arange(10, 12)})
+    read = [(name, int(array)) for sample in _read(tmp_path / "data.npz") for name, array in sample.items()]
+    assert read == [("enc/a", 0), ("dec/b", 10), ("enc/a", 1), ("dec/b", 11), ("enc/a", 2)]
+
+
+def test_only_samples_of_the_first_signature_are_compared() -> None:
+    samples = _bound([{"enc/a": np.array(1)}, {"dec/b": np.array(2)}, {"dec/b": np.array(3)}, {"a": np.array(4)}], 2)
+    assert len(list(samples)) == 2
+    assert samples.to_compare() == ([{"a": np.array(4)}], True)
+
+
+@pytest.mark.parametrize(("files", "why"), [
+    (["a.npz", "b.png"], "holds both .npz files and images"), (["a.npz"], "are for images; .* holds .npz files"),
+])  # fmt: skip
+def test_directories_that_are_not_clear(files: list[str], why: str, tmp_path: Path) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    with pytest.raises(InputError, match=why):
+        Samples(tmp_path, pixels=Pixels.of(1, 2))
+
+
+def test_what_images_are_fed_as_is_for_images() -> None:
+    with pytest.raises(InputError, match="are for calibration data that is a directory of images"):
+        Samples([], pixels=Pixels.of(127.5, None))
