@@ -24,6 +24,8 @@ from fuseconv.tfl.linear import LAYOUTS
 Ranges = Mapping[Value, Range]
 # Steps of exponents that softmax is not computed on.
 _COARSE_EXPONENTS = {types.INT8: 1.0, types.INT16: 1 / 16}
+# Half of it is the error of EXP, as a part of its largest result.
+_COARSE_STEP_OF_EXP = 1 / 8
 # Of the largest number of a range, so small a part has no more than some steps of int8 in front of zero.
 _LEAST_STEPS = 16
 
@@ -131,18 +133,40 @@ def _refusal(op: Op, ranges: Ranges, kernels: Kernels) -> str:
     known = [ranges.get(value) for value in operands]
     if op.type in NOT_NEGATIVE and any(each is not None and each.least < 0 for each in known):
         return f"{operands[0].name} has numbers below zero"
-    return _unmeasured((*operands, *floats(op.results)), ranges) or _lost_in_steps(op, ranges)
+    unknown = _unmeasured((*operands, *floats(op.results)), ranges)
+    return unknown or _beyond_fixed_scale(op, ranges, kernels) or _lost_in_steps(op, ranges, kernels)
 
 
-def _lost_in_steps(op: Op, ranges: Ranges) -> str:
-    """Return why an op on integers would lose its numbers: a divisor of few steps, for which the kernel aborts where
-    it is zero, or a sum that is smaller than a step of what cancels out in it. Empty if it would not."""
+def _beyond_fixed_scale(op: Op, ranges: Ranges, kernels: Kernels) -> str:
+    """Return why an op whose kernel has one scale of results would clip them; empty if it would not."""
+    fixed = kernels.fixed_scale.get(op.type)
+    if fixed is None:
+        return ""
+    (scale,), (zero_point,) = fixed.scale, fixed.zero_point
+    ends = np.iinfo(kernels.activations.numpy)
+    # One step is missing above: of 256 the last holds 255/256, where 1 is reached.
+    held = Range((ends.min - 1 - zero_point) * scale, (ends.max + 1 - zero_point) * scale)
+    found = ranges[op.result]
+    if found in held:
+        return ""
+    return f"its results reach {abs(found):.3g}, and those of its kernel end at {round(abs(held))}"
+
+
+def _lost_in_steps(op: Op, ranges: Ranges, kernels: Kernels) -> str:
+    """Return why an op on integers would lose its numbers: few steps where it is steep, as near a divisor of zero, for
+    which the kernel aborts, or a sum that is smaller than a step of what cancels out in it. Empty if it would not."""
     known = [Range.of(v.data) if v.data is not None else ranges[v] for v in data_operands(op)]
-    if op.type == "DIV" and max(known[1].least, -known[1].largest) * _LEAST_STEPS < abs(known[1]):
-        return "its divisor comes near zero"
+    if op.type in kernels.steep_at_zero and _comes_near_zero(known[-1]):
+        return f"its {'divisor' if op.type == 'DIV' else 'operand'} comes near zero"
+    if op.type == "EXP" and parameters(known[0], kernels.activations).scale[0] > _COARSE_STEP_OF_EXP:
+        return "the steps of its operand are coarse for exponents"
     if op.type in ("ADD", "SUB") and abs(ranges[op.result]) * _LEAST_STEPS < max(map(abs, known)):
         return "its operands cancel out"
     return ""
+
+
+def _comes_near_zero(values: Range) -> bool:
+    return max(values.least, -values.largest) * _LEAST_STEPS < abs(values)
 
 
 def _unmeasured(values: Iterable[Value], ranges: Ranges) -> str:

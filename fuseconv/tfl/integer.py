@@ -28,7 +28,8 @@ class Kernels:
 
     activations, biases: the types. own_scale: ops whose result has any scale, that of its range. fixed_scale: ops whose
     result has this scale, whatever its range is. same_scale: ops whose results have the scale of their operand.
-    joined_scale: ops whose operands and result have one scale."""
+    joined_scale: ops whose operands and result have one scale. steep_at_zero: ops whose results change too fast for
+    the steps of their last operand where that is near zero; in int16, for the 512 parts of LiteRT's tables."""
 
     activations: DType
     biases: DType
@@ -36,6 +37,7 @@ class Kernels:
     fixed_scale: Mapping[str, Quantization]
     same_scale: frozenset[str]
     joined_scale: frozenset[str]
+    steep_at_zero: frozenset[str]
 
     def __contains__(self, op: Op) -> bool:
         return op.type in self.own_scale or op.type in self.fixed_scale or self.moves(op)
@@ -67,7 +69,7 @@ INT8 = Kernels(
         "LOGISTIC": Quantization((1 / 256,), (-128,)), "SOFTMAX": Quantization((1 / 256,), (-128,)),
         "TANH": Quantization((1 / 128,), (0,)),
     },
-    same_scale=_SAME, joined_scale=_JOINED,
+    same_scale=_SAME, joined_scale=_JOINED, steep_at_zero=frozenset({"DIV", "LOG", "RSQRT"}),
 )  # fmt: skip
 INT16 = Kernels(
     types.INT16, types.INT64,
@@ -77,4 +79,5 @@ INT16 = Kernels(
     }),
     fixed_scale=dict.fromkeys(("LOGISTIC", "SOFTMAX", "TANH"), Quantization((1 / 32768,), (0,))),
     same_scale=_SAME - {"DEPTH_TO_SPACE", "EMBEDDING_LOOKUP", "SPACE_TO_DEPTH"}, joined_scale=_JOINED,
+    steep_at_zero=frozenset({"DIV", "LOG", "RSQRT", "SQRT"}),
 )  # fmt: skip

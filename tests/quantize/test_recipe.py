@@ -6,7 +6,7 @@ import pytest
 
 from fuseconv.ir import types
 from fuseconv.quantize.recipe import choose_recipes
-from fuseconv.tfl.integer import INT8
+from fuseconv.tfl.integer import INT8, INT16
 from tests.quantize.ranges import measured
 from tests.tf.text_cases import module_of
 
@@ -43,6 +43,16 @@ def test_why_an_op_stays_float(op: str, why: str) -> None:
     ("tfl.DIV(%x, %v)", {"v": (-9, -1)}, ""),
     ("tfl.SUB(%x, %v)", {"v": (-2, 2), "y": (-0.01, 0.01)}, "its operands cancel out"),
     ("tfl.SUB(%x, %v)", {"v": (-2, 2), "y": (-0.5, 0.5)}, ""),
+    ("tfl.RSQRT(%x)", {"x": (0.01, 1)}, "its operand comes near zero"),
+    ("tfl.LOG(%x)", {"x": (0.01, 1)}, "its operand comes near zero"),
+    ("tfl.LOG(%x)", {"x": (0.2, 1)}, ""),
+    ("tfl.SQRT(%x)", {"x": (0.01, 1)}, ""),
+    ("tfl.EXP(%x)", {"x": (-60, 1)}, "the steps of its operand are coarse for exponents"),
+    ("tfl.EXP(%x)", {"x": (-20, 1)}, ""),
+    ("tfl.LOG_SOFTMAX(%x)", {"y": (-18, 0)}, "its results reach 18, and those of its kernel end at 16"),
+    ("tfl.LOG_SOFTMAX(%x)", {"y": (-16, 0)}, ""),
+    ("tfl.LOGISTIC(%x)", {"y": (0, 1)}, ""),
+    ("tfl.TANH(%x)", {"y": (-1, 1)}, ""),
 ])  # fmt: skip
 def test_what_integers_would_lose(op: str, ranges: dict[str, tuple[float, float]], stays: str) -> None:
     module, _ = module_of(f"""
@@ -56,6 +66,19 @@ def test_what_integers_would_lose(op: str, ranges: dict[str, tuple[float, float]
     known = measured(**({"x": (-1, 1), "y": (-1, 1)} | ranges)).ranges
     recipe = choose_recipes(module, known, INT8)[module.signatures[0].graph]
     assert list(recipe.why.values()) == [stays] * bool(stays)
+
+
+def test_tables_of_int16_are_coarse_near_zero() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n,2]
+      %y: float32[n,2] = tfl.SQRT(%x)
+      return %y
+    }
+    """)
+    for least, count in ((0.01, 0), (0.2, 1)):
+        recipe = choose_recipes(module, measured(x=(least, 1), y=(0, 1)).ranges, INT16)[module.signatures[0].graph]
+        assert len(recipe.integer) == count
 
 
 def test_a_range_of_zeros_has_a_usual_scale() -> None:
