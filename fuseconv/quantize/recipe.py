@@ -16,7 +16,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.ir.types import DType
 from fuseconv.quantize import fake_quant, lstm
 from fuseconv.quantize.affine import Range, constant_range, parameters, symmetric_scales
-from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, loops
+from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, join_steps, loops
 from fuseconv.quantize.selection import EVERYTHING, Selection
 from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, SOFTMAXES, Kernels
 from fuseconv.tfl.linear import LAYOUTS
@@ -68,7 +68,8 @@ def choose_recipes(
     module: Module, ranges: MutableMapping[Value, Range], kernels: Kernels, selection: Selection = EVERYTHING
 ) -> dict[Graph, Recipe]:
     """Decide for each op of a module whether it computes in integers, and with which scales. ranges: gets those of
-    the inputs of loops."""
+    the inputs of loops, and wider ones for steps of unrolled loops."""
+    join_steps(module, ranges)
     join_ranges(module, ranges)
     recipes = {graph: _sorted_ops(graph, ranges, kernels, selection) for graph in module.graphs()}
     integer = {op for recipe in recipes.values() for op in recipe.integer}

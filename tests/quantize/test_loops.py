@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.quantize.affine import Range
-from fuseconv.quantize.loops import join_ranges, loops
+from fuseconv.quantize.loops import join_ranges, join_steps, loops
 from tests.check_pass import check_pass
 from tests.quantize.ranges import measured
 from tests.tf.text_cases import module_of
@@ -72,3 +72,47 @@ def test_ranges_of_all_iterations() -> None:
     ranges = {op.operands[1]: Range(-4, 1), body.outputs[1]: Range(0, 3), op.results[1]: Range(1, 2)}
     join_ranges(module, ranges)  # type: ignore[arg-type]
     assert ranges[body.inputs[1]] == ranges[condition.inputs[1]] == Range(-4, 3)
+
+
+def test_steps_of_an_unrolled_loop_have_ranges_alike() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n]
+      %a: float32[n] = tfl.ABS(%x)
+      %b: float32[n] = tfl.ABS(%a)
+      %c: float32[n] = tfl.ABS(%b)
+      %d: float32[n] = tfl.ABS(%c)
+      %e: float32[n] = tfl.EXP(%d)
+      return %e
+    }
+    """)
+    ops = module.signatures[0].graph.ops
+    values = {op.result.name: op.result for op in ops}
+    ranges = {values[name]: Range(*ends) for name, ends in
+              {"a": (0, 7), "b": (0, 1), "c": (-0.125, 1.125), "d": (0, 9), "e": (0, 99)}.items()}  # fmt: skip
+    join_steps(module, ranges)
+    assert ranges[values["b"]] == Range(0, 1)  # nothing tells of which nodes of the model these ops are
+    for op in ops:
+        op.sources = ("loop/node",)
+    join_steps(module, ranges)
+    found = {value.name: (each.least, each.largest) for value, each in ranges.items()}
+    # %b, %c and %d are copies; %a reads an input. None grows by more than a quarter of itself on a side.
+    assert found["a"] == (0, 7) and found["e"] == (0, 99)
+    assert found["b"] == (-0.125, 1.25) and found["c"] == (-0.125, 1.4375) and found["d"] == (-0.125, 9)
+
+
+def test_ranges_that_the_model_tells_stay() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n]
+      %a: float32[n] = tfl.ABS(%x)
+      %b: float32[n] = tfl.ABS(%x)
+      return %b, %a
+    }
+    """)
+    for op in module.signatures[0].graph.ops:
+        op.sources = ("loop/node",)
+    a, b = (op.result for op in module.signatures[0].graph.ops)
+    ranges = {a: Range(0, 1, fixed=True), b: Range(0, 1.1)}
+    join_steps(module, ranges)
+    assert ranges == {a: Range(0, 1, fixed=True), b: Range(0, 1.1)}
