@@ -6,7 +6,7 @@ tensor, it is made with the scale that its reader needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +28,10 @@ _COARSE_EXPONENTS = {types.INT8: 1.0, types.INT16: 1 / 16}
 _COARSE_STEP_OF_EXP = 1 / 8
 # Of the largest number of a range, so small a part has no more than some steps of int8 in front of zero.
 _LEAST_STEPS = 16
+# The same of what is made for an op of floats that is steep near zero, and ops that hand on small numbers as such.
+_LEAST_STEPS_BEFORE = {types.INT8: 16, types.INT16: 2048}
+_KEEP_SMALL = frozenset({"ADD", "MEAN", "SUB", "SUM"})
+_SELECTS = frozenset({"SELECT", "SELECT_V2"})
 
 
 @dataclass
@@ -90,16 +94,41 @@ def choose_recipes(
 def _sorted_ops(graph: Graph, ranges: Ranges, kernels: Kernels, selection: Selection) -> Recipe:
     recipe = Recipe(kernels)
     masked = _masked(graph, ranges, kernels)
-    for op in graph.ops:
+    small: set[Value] = set()
+    for op in reversed(graph.ops):
         if op.type not in READS_SHAPE and floats((*op.operands, *op.results)):
             why = selection.refusal(op) or _refusal(op, ranges, kernels)
             if not masked.isdisjoint((*op.results, *(op.operands if op.type in SOFTMAXES else ()))):
                 why = f"its numbers are masked by such as {kernels.activations} does not hold beside them"
+            elif not why and not small.isdisjoint(op.results) and op.type not in LAYOUTS:
+                why = f"the steps of {kernels.activations} are coarse for what is made of its numbers near zero"
+            small.update(_small_operands(op, small, ranges, kernels))
             if why:
                 recipe.why[op] = why
             else:
                 recipe.integer.add(op)
     return recipe
+
+
+def _small_operands(op: Op, small: Set[Value], ranges: Ranges, kernels: Kernels) -> list[Value]:
+    """Return the operands of an op whose numbers near zero count as much as larger ones: the op is steep there, selects
+    such numbers alone, or hands them on to one that does. small: results of which that is so."""
+    if op.type in kernels.steep_at_zero:
+        found = data_operands(op)[-1:]
+    elif not small.isdisjoint(op.results) and (op.type in _KEEP_SMALL or kernels.moves(op) or _is_scaling(op)):
+        found = data_operands(op)
+    elif op.type in _SELECTS and (selected := ranges.get(op.result)) is not None:
+        limit = _LEAST_STEPS * abs(selected)
+        found = [value for value in data_operands(op) if (given := ranges.get(value)) and abs(given) > limit]
+    else:
+        return []
+    steps = _LEAST_STEPS_BEFORE[kernels.activations]
+    known = [(value, ranges.get(value)) for value in found if not value.is_const]
+    return [value for value, each in known if each and not each.fixed and _comes_near_zero(each, steps)]
+
+
+def _is_scaling(op: Op) -> bool:
+    return op.type == "MUL" and any(value is not None and value.is_const for value in op.operands)
 
 
 def _masked(graph: Graph, ranges: Ranges, kernels: Kernels) -> set[Value]:
@@ -166,8 +195,8 @@ def _lost_in_steps(op: Op, ranges: Ranges, kernels: Kernels) -> str:
     return ""
 
 
-def _comes_near_zero(values: Range) -> bool:
-    return max(values.least, -values.largest) * _LEAST_STEPS < abs(values)
+def _comes_near_zero(values: Range, steps: int = _LEAST_STEPS) -> bool:
+    return max(values.least, -values.largest) * steps < abs(values)
 
 
 def _unmeasured(values: Iterable[Value], ranges: Ranges) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from fuseconv.errors import InputError
 from fuseconv.ir import types
+from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import Graph, Signature, Value
 from fuseconv.quantize import images
 from fuseconv.quantize.images import Images, Pixels, image_files
@@ -25,7 +26,8 @@ def _write(path: Path, size: tuple[int, int], color: tuple[int, int, int]) -> No
 
 def _signature(*shape: int | str, dtype: types.DType = types.FLOAT32, count: int = 1) -> list[Signature]:
     graph = Graph("main")
-    graph.inputs = [Value(dtype, tuple(None if dim == "n" else dim for dim in shape)) for _ in range(count)]
+    dims = tuple(symbol(dim) if isinstance(dim, str) else dim for dim in shape)
+    graph.inputs = [Value(dtype, dims) for _ in range(count)]
     return [Signature(["main"], graph, [f"x{index}" for index in range(count)], [])]
 
 

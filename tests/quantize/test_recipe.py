@@ -68,6 +68,32 @@ def test_what_integers_would_lose(op: str, ranges: dict[str, tuple[float, float]
     assert list(recipe.why.values()) == [stays] * bool(stays)
 
 
+@pytest.mark.parametrize(("last", "ranges", "floats"), [
+    # softplus: 1 + exp(x) has few steps of int8 where log is steep.
+    ("tfl.LOG(%s)", {"e": (0, 148), "s": (1, 149)}, ["EXP", "ADD", "LOG"]),
+    ("tfl.LOG(%s)", {"e": (0, 5), "s": (1, 6)}, []),
+    ("tfl.ABS(%s)", {"e": (0, 148), "s": (1, 149)}, []),
+    # elu: of exp(x) only what lies below 1 is selected.
+    ("tfl.SELECT_V2(%m, %s, %d)", {"e": (0, 148), "s": (0, 148)}, ["EXP", "ADD"]),
+    ("tfl.SELECT_V2(%m, %s, %d)", {"e": (0, 8), "s": (0, 8)}, []),
+])  # fmt: skip
+def test_numbers_near_zero_that_count(last: str, ranges: dict[str, tuple[float, float]], floats: list[str]) -> None:
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n,2]
+      input %m: bool[n,2]
+      %d: float32[n,2] = tfl.RELU(%x)
+      %e: float32[n,2] = tfl.EXP(%d)
+      %s: float32[n,2] = tfl.ADD(%e, float32[] 1)
+      %y: float32[n,2] = {last}
+      return %y
+    }}
+    """)
+    known = measured(**({"x": (-5, 5), "d": (0, 5), "y": (-1, 2)} | ranges)).ranges
+    (recipe,) = choose_recipes(module, known, INT8).values()
+    assert [op.type for op in module.signatures[0].graph.ops if op in recipe.why] == floats
+
+
 def test_tables_of_int16_are_coarse_near_zero() -> None:
     module, _ = module_of("""
     main {

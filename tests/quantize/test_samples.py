@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,7 +98,8 @@ def test_names_of_arrays_tell_other_signatures() -> None:
 
 
 def test_a_file_holds_samples_of_signatures_in_turns(tmp_path: Path) -> None:
-    np.savez(tmp_path / "data.npz", **{"enc/a": np.arange(3), "dec/b": np.arange(10, 12)})
+    arrays: dict[str, Any] = {"enc/a": np.arange(3), "dec/b": np.arange(10, 12)}
+    np.savez(tmp_path / "data.npz", **arrays)
     read = [(name, int(array)) for sample in _read(tmp_path / "data.npz") for name, array in sample.items()]
     assert read == [("enc/a", 0), ("dec/b", 10), ("enc/a", 1), ("dec/b", 11), ("enc/a", 2)]
 
