@@ -79,7 +79,7 @@ def _padded_gradient(
     (rank,) = static_dims(shape_of(shape, 1), "the rank of what was sliced")
     begin, _, strides = bounds
     steps = constant_of(strides, "the stride").tolist()
-    begins = begin.data.tolist() if begin.is_const else [_at(tfl, begin, i) for i in range(len(steps))]
+    begins = [_at(tfl, begin, i) for i in range(len(steps))]
     # How many elements were taken is what dy tells: the ends are not read.
     entries = SliceSpec.read([begins, [None] * len(steps), steps], masks).unfold(rank)
     require(entries is not None, "it takes more dimensions than its operand has")
