@@ -62,7 +62,10 @@ for _op in (
     row(_op, lambda b: [f(b, 7)])
     row(_op, lambda b: [p(b, 2, 3)], name="unit")
     row(_op, lambda b: [SPECIAL], name="special")
-for _op in ("Digamma", "Lgamma", "Ndtri", "Erfinv", "BesselI0e", "BesselI1e", "L2Loss", "Softmax", "LogSoftmax"):
+for _op in (
+    "Digamma", "Lgamma", "Ndtri", "Erfinv", "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "L2Loss", "Softmax",
+    "LogSoftmax",
+):  # fmt: skip
     row(_op, lambda b: [p(b, 7)])
 for _op in ("Abs", "Neg", "OnesLike", "Sign", "Square", "ZerosLike", "Invert", "Relu", "Relu6"):
     row(_op, lambda b: [n(b, 7)], name="int")
@@ -202,6 +205,11 @@ for _op in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"):
     row(
         _op, lambda b: [f(b, 3, 4, 6), p(6), p(6), p(6), p(6)],
         is_training=False, fresh=_op.endswith("V3"),
+    )  # fmt: skip
+for _op in ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"):
+    row(
+        _op, lambda b, op=_op: [f(b, 3, 4, 6), f(b, 3, 4, 6), p(6), p(6), p(6), *[p(6)] * op.endswith("V3")],
+        is_training=True, fresh=True,
     )  # fmt: skip
 row("LRN", lambda b: [f(b, 3, 4, 6)])
 row("SoftmaxCrossEntropyWithLogits", lambda b: [f(b, 6), p(b, 6)])
