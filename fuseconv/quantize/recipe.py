@@ -28,8 +28,11 @@ _COARSE_EXPONENTS = {types.INT8: 1.0, types.INT16: 1 / 16}
 _COARSE_STEP_OF_EXP = 1 / 8
 # Of the largest number of a range, so small a part has no more than some steps of int8 in front of zero.
 _LEAST_STEPS = 16
-# The same of what is made for an op of floats that is steep near zero, and ops that hand on small numbers as such.
-_LEAST_STEPS_BEFORE = {types.INT8: 16, types.INT16: 2048}
+# The same for other ops that are steep near zero: four steps of int8, eight parts of the tables of int16 do. And of
+# what is made for them, which int16 tells apart to its last step.
+_LEAST_STEPS_OF_STEEP = {types.INT8: 64, types.INT16: 16}
+_LEAST_STEPS_BEFORE = {types.INT8: 64, types.INT16: 2048}
+# Ops that hand on small numbers as such.
 _KEEP_SMALL = frozenset({"ADD", "MEAN", "SUB", "SUM"})
 _SELECTS = frozenset({"SELECT", "SELECT_V2"})
 
@@ -186,8 +189,10 @@ def _lost_in_steps(op: Op, ranges: Ranges, kernels: Kernels) -> str:
     """Return why an op on integers would lose its numbers: few steps where it is steep, as near a divisor of zero, for
     which the kernel aborts, or a sum that is smaller than a step of what cancels out in it. Empty if it would not."""
     known = [Range.of(v.data) if v.data is not None else ranges[v] for v in data_operands(op)]
-    if op.type in kernels.steep_at_zero and _comes_near_zero(known[-1]):
-        return f"its {'divisor' if op.type == 'DIV' else 'operand'} comes near zero"
+    if op.type == "DIV" and _comes_near_zero(known[1], _LEAST_STEPS):
+        return "its divisor comes near zero"
+    if op.type in kernels.steep_at_zero and _comes_near_zero(known[-1], _LEAST_STEPS_OF_STEEP[kernels.activations]):
+        return "its operand comes near zero"
     if op.type == "EXP" and parameters(known[0], kernels.activations).scale[0] > _COARSE_STEP_OF_EXP:
         return "the steps of its operand are coarse for exponents"
     if op.type in ("ADD", "SUB") and abs(ranges[op.result]) * _LEAST_STEPS < max(map(abs, known)):
@@ -195,7 +200,7 @@ def _lost_in_steps(op: Op, ranges: Ranges, kernels: Kernels) -> str:
     return ""
 
 
-def _comes_near_zero(values: Range, steps: int = _LEAST_STEPS) -> bool:
+def _comes_near_zero(values: Range, steps: int) -> bool:
     return max(values.least, -values.largest) * steps < abs(values)
 
 
