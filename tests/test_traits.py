@@ -54,7 +54,8 @@ LEFT = {
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING
         transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/integer.py:_SAME tfl/integer.py:_JOINED
         tfl/integer.py:NOT_NEGATIVE tfl/integer.py:SOFTMAXES tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
-        quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:_EXPANDS""",
+        quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:_EXPANDS quantize/recipe.py:_KEEP_SMALL
+        quantize/recipe.py:_SELECTS tfl/kernel_limits.py:WANT_ELEMENTS""",
     "ops of a file, which is not IR": """tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN
         verification_layers.py:_CONVERSIONS""",
     "what reads a variable that may be frozen": "transforms/tf/freeze_variables.py:_READS",
