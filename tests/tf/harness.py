@@ -71,6 +71,19 @@ class Case:
         made = getattr(tf.raw_ops, self.op)(**named, **attrs)
         return [_array(tensor) for tensor in tf.nest.flatten(made)]
 
+    def kinds(self) -> set[str]:
+        """The kinds of numpy's types that the results have, by the op's definition: TensorFlow does not run it."""
+        definition = op_def_registry.get(self.op)
+        given = dict(zip((arg.name for arg in definition.input_arg), self.operands(BATCHES[0])))
+        types_ = {attr.name: attr.default_value.type or attr.default_value.list.type for attr in definition.attr}
+        for arg in definition.input_arg:
+            operands = [np.asarray(operand).dtype for operand in tf.nest.flatten(given[arg.name])]
+            types_ |= {arg.type_list_attr: operands, arg.type_attr: operands[0] if operands else None}
+        types_ |= self.attrs
+        outputs = [arg for arg in definition.output_arg if self.attrs.get(arg.number_attr, 1)]
+        made = [arg.type or types_[arg.type_attr or arg.type_list_attr] for arg in outputs]
+        return {np.dtype(tf.as_dtype(dtype).as_numpy_dtype).kind for dtype in tf.nest.flatten(made)}
+
     def op_of(self, operands: Sequence[Value], results: Sequence[np.ndarray]) -> Op:
         """The op in the IR, with results of the types of these arrays and without shapes."""
         definition = op_def_registry.get(self.op)
