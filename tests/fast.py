@@ -15,6 +15,7 @@ SLOW_IMPORTS = TENSORFLOW | {"ai_edge_litert", "multiprocessing", "subprocess"}
 SLOW_FIXTURES = frozenset({"tf"})
 
 
+@functools.cache
 def is_fast(path: Path) -> bool:
     """Return whether neither a test file, nor what it imports of tests/, imports anything slow, even in a function."""
     return not _slow_imports(path, frozenset())
