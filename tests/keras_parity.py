@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv import convert
+from fuseconv.load.keras import load
 from fuseconv.load.keras.registry import LAYERS
 
 TOLERANCE = 2e-6
@@ -59,6 +60,32 @@ def check_ways(
             np.testing.assert_allclose(
                 made[name].astype(float), value.astype(float), rtol=TOLERANCE, atol=TOLERANCE, err_msg=name
             )
+
+
+def check_data(
+    model: Model, folder: Path, formats: Sequence[str] = ("keras", "h5"), tolerance: float = 1e-5, **feeds: np.ndarray
+) -> None:
+    """Assert that a model whose file is read as data computes what its own call does, on a batch of 3.
+
+    That takes a fraction of the time of `check_ways`. feeds: inputs by name; random ones for the others."""
+    randomize(model)
+    for suffix in formats:
+        path = folder / f"model.{suffix}"
+        model.save(path)
+        result = convert(path, folder / "model.tflite", keras_loader="data")
+        run = _Runner(result.path)
+        given = run.feeds() | feeds
+        (signature,) = load(path).signatures
+        outputs = model([given[name] for name in signature.inputs], training=False)
+        made, expected = run(given), list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+        assert len(expected) == len(signature.outputs)
+        for name, value in zip(signature.outputs, map(np.asarray, expected)):
+            assert made[name].shape == value.shape, (suffix, name)
+            assert made[name].dtype == value.dtype, (suffix, name)
+            np.testing.assert_allclose(
+                made[name].astype(float), value.astype(float), rtol=tolerance, atol=tolerance,
+                err_msg=f"{suffix}: {name}",
+            )  # fmt: skip
 
 
 def check_cases(cases: Mapping[str, Callable[[], Model]], name: str, folder: Path, **options: Any) -> None:

@@ -13,7 +13,7 @@ from fuseconv.ir.graph import Module, Value
 from fuseconv.ir.types import DType
 from fuseconv.load.keras.builder import LayerBuilder
 from fuseconv.load.keras.parts import Part, Weight
-from fuseconv.load.keras.registry import DROP, FLOATS, LAYERS, OWN, PASS, Layer, UnknownLayer
+from fuseconv.load.keras.registry import AS_THEY_ARE, DROP, FLOATS, LAYERS, OWN, PASS, Layer, UnknownLayer
 from fuseconv.load.op_defs import OpDefs
 
 # What a damaged config has layer functions, and those that read its models, raise.
@@ -60,7 +60,7 @@ class Object:
             known = LAYERS.get(self.class_name)
             if known is None or self.class_name in self.model.custom:
                 raise UnknownLayer("its class is none that is read as data")
-            dtype = compute_type(self.config.get("dtype"))
+            dtype = types.FLOAT32 if known.takes == AS_THEY_ARE else compute_type(self.config.get("dtype"))
             with self._scope():
                 return self._called(known, dtype, args, kwargs)
         except UnknownLayer as error:
@@ -77,7 +77,8 @@ class Object:
             raise UnknownLayer("it is called for training")
         settings = known.read(self.config)
         call = Call(self, dtype, options)
-        tensors = _mapped(call.autocast, tensors)
+        if known.takes != AS_THEY_ARE:
+            tensors = _mapped(call.autocast, tensors)
         if known.takes == FLOATS:
             _require_floats(tensors, dtype)
         self.calls += 1
@@ -129,6 +130,11 @@ class Call:
         """Return what the layer is called with by keyword."""
         self.used.add(name)
         return self.options.get(name, default)
+
+    def all_options(self) -> dict[str, Any]:
+        """Return everything that the layer is called with by keyword."""
+        self.used |= self.options.keys()
+        return self.options
 
     def weight(
         self, name: str, shape: Sequence[Any], trainable: bool = True, dtype: DType | None = None
@@ -200,7 +206,7 @@ def _bind(known: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple
         if name not in options:
             break
         tensors.append(options.pop(name))
-    if len(tensors) > len(known.inputs):
+    if len(tensors) > len(known.inputs) and not known.takes_any_number:
         raise UnknownLayer(f"it is called with {len(tensors)} inputs")
     return tensors, {key: value for key, value in options.items() if value is not None}
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
@@ -20,6 +22,9 @@ _OPERATIONS = re.compile(r"keras\.src\.ops(?:\.[a-z0-9_]+)*")
 _MARKERS: dict[str, Callable[[Any], Any]] = {
     "__tuple__": lambda items: tuple(items),
     "__ellipsis__": lambda _: ...,
+    "__slice__": lambda config: slice(config["start"], config["stop"], config["step"]),
+    "__tensor__": lambda config: _array(config),
+    "__numpy__": lambda config: _array(config),
 }
 
 
@@ -256,6 +261,10 @@ def _decoded(item: Any) -> Any:
     return {key: _decoded(part) for key, part in item.items()}
 
 
+def _array(config: Mapping[str, Any]) -> np.ndarray:
+    return np.array(config["value"], types.BY_NAME[config["dtype"]].numpy)
+
+
 def _older(node: Any) -> tuple[list[Any], dict[str, Any]]:
     """Return the arguments of a call as Keras 2 wrote them: [layer, call, tensor, keywords], or a structure of such."""
     found: list[dict[str, Any]] = []
@@ -264,15 +273,20 @@ def _older(node: Any) -> tuple[list[Any], dict[str, Any]]:
         if isinstance(item, dict):
             return {key: decoded(part) for key, part in item.items()}
         if _is_ref(item):
-            found.append(item[3] if len(item) > 3 and isinstance(item[3], dict) else {})
+            found.append(_keywords(item))
             return Ref(item[0], item[1], item[2], own=True)
         if isinstance(item, list) and item and item[0] == "_CONSTANT_VALUE":
+            found.append(_keywords(item))
             return item[2]
         return [decoded(part) for part in item] if isinstance(item, list) else item
 
     inputs = decoded(node)
     kwargs = {key: decoded(value) for keywords in found[:1] for key, value in keywords.items()}
     return [inputs[0] if isinstance(inputs, list) and len(inputs) == 1 else inputs], kwargs
+
+
+def _keywords(item: list[Any]) -> dict[str, Any]:
+    return item[3] if len(item) > 3 and isinstance(item[3], dict) else {}
 
 
 def _is_ref(item: Any) -> bool:

@@ -12,8 +12,9 @@ from fuseconv.errors import InputError
 # What becomes of the mask of a layer's input: the layer drops it, hands it on, or sees to it itself.
 DROP, PASS, OWN = "drop", "pass", "own"
 
-# What a layer takes: floats only, as it computes; or tensors of any type.
-FLOATS, ANY = "floats", "any"
+# What a layer takes: floats only, as it computes; tensors of any type, of which floats are cast to what it computes in;
+# or tensors as they are, of which none is cast.
+FLOATS, ANY, AS_THEY_ARE = "floats", "any", "as they are"
 
 # Keys which no layer's result depends on once its weights are there.
 _NEUTRAL = frozenset({
@@ -34,7 +35,8 @@ class Layer:
     function: takes the call (`call.Call`), the inputs by position, and the settings by keyword. settings: the
     defaults of the keys that it names (`inspect.Parameter.empty`: the key must be there), and the kinds of
     their values. fixed: values that keys have which the function does not name. masks: DROP, PASS or OWN.
-    takes: FLOATS or ANY. inputs: the names of the layer's tensor arguments."""
+    takes: FLOATS, ANY or AS_THEY_ARE. inputs: the names of the layer's tensor arguments;
+    takes_any_number: whether it takes more than those."""
 
     name: str
     function: Callable[..., Any]
@@ -43,6 +45,7 @@ class Layer:
     masks: str
     takes: str
     inputs: tuple[str, ...]
+    takes_any_number: bool = False
 
     def read(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings in a config, by keyword. Raises UnknownLayer for keys and values of unknown meaning."""
@@ -70,8 +73,8 @@ def layer(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter the decorated function as the meaning of layers of these classes.
 
-    masks: what becomes of an input's mask. takes: whether tensors of other types than floats are refused.
-    fixed: values of keys that the function does not name; the layer is refused if they are others."""
+    masks: what becomes of an input's mask. takes: whether tensors of other types than floats are refused, and floats
+    cast. fixed: values of keys that the function does not name; the layer is refused if they are others."""
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
@@ -87,20 +90,21 @@ def _layer(name: str, function: Callable[..., Any], masks: str, takes: str, fixe
     parameters = list(inspect.signature(function).parameters.values())[1:]
     settings = {p.name: (p.default, str(p.annotation)) for p in parameters if p.kind is p.KEYWORD_ONLY}
     inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
-    return Layer(name, function, settings, fixed, masks, takes, inputs)
+    several = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return Layer(name, function, settings, fixed, masks, takes, inputs, several)
 
 
 def table() -> str:
-    """Return all layers as a Markdown table: a row for each function, with the settings that it reads."""
-    functions: dict[Callable[..., Any], list[Layer]] = {}
-    for known in LAYERS.values():
-        functions.setdefault(known.function, []).append(known)
-    rows = []
-    for (first, *_), names in ((found, [each.name for each in found]) for found in functions.values()):
-        family = first.function.__module__.rpartition(".")[2]
-        settings = ", ".join(f"`{key}`" for key in first.settings)
-        listed = ", ".join(name.rpartition(">")[2] if name.count(".") else name for name in names)
-        rows.append(f"| {family} | {listed} | {settings} |")
+    """Return all layers as a Markdown table: a row for those of a family that read the same settings."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, known in LAYERS.items():
+        family = known.function.__module__.rpartition(".")[2]
+        settings = ", ".join(f"`{key}`" for key in known.settings)
+        listed = name.rpartition(">")[2] if name.count(".") or family == "operations" else name
+        names = found.setdefault((family, settings), [])
+        if listed not in names:
+            names.append(listed)
+    rows = [f"| {family} | {', '.join(names)} | {settings} |" for (family, settings), names in found.items()]
     return "\n".join(["| family | layers | settings |", "|---|---|---|", *sorted(rows)])
 
 

@@ -13,9 +13,10 @@ from fuseconv.load.keras.layers import (
     recurrence,
     recurrent,
     reshaping,
+    tf_functions,
 )
 
 __all__ = [
     "activations", "attention", "convolutional", "core", "merging", "normalization", "operations", "pooling",
-    "preprocessing", "recurrence", "recurrent", "reshaping",
+    "preprocessing", "recurrence", "recurrent", "reshaping", "tf_functions",
 ]  # fmt: skip

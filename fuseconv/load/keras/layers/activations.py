@@ -92,6 +92,15 @@ def gelu(k: Call, x: Value) -> Value:
     return k.tf.Mul(times(k, x, 0.5), k.tf.AddV2(number(k, x, 1), inner))
 
 
+def gelu_by_tanh(k: Call, x: Value) -> Value:
+    """Approximate GELU, in the steps of tf.nn.gelu."""
+    tf = k.tf
+    cubed = tf.Pow(x, number(k, x, 3))
+    inner = tf.AddV2(x, tf.Mul(number(k, x, 0.044715), cubed))
+    inner = tf.Tanh(tf.Mul(number(k, x, 0.7978845608028654), inner))
+    return tf.Mul(times(k, x, 0.5), tf.AddV2(number(k, x, 1), inner))
+
+
 def leaky_relu(k: Call, x: Value, slope: float = 0.2) -> Value:
     return k.tf.LeakyRelu(x, alpha=slope)
 

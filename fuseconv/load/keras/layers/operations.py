@@ -1,73 +1,335 @@
-"""Functions of `keras.ops` that stand as layers in Keras 3's functional models, such as those that make masks."""
+"""Functions of `keras.ops` that stand as layers in Keras 3's functional models. None of them casts its inputs by a
+policy."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.layers import activations, tensors
+from fuseconv.load.keras.layers.reshaping import repeated
 from fuseconv.load.keras.layers.settings import axes_of
-from fuseconv.load.keras.registry import ANY, layer
-
-_COMPARED = {"NotEqual": "NotEqual", "Equal": "Equal", "Greater": "Greater", "GreaterEqual": "GreaterEqual",
-             "Less": "Less", "LessEqual": "LessEqual"}  # fmt: skip
-_LOGICAL = {"LogicalAnd": "LogicalAnd", "LogicalOr": "LogicalOr"}
-_ARITHMETIC = {"Add": "AddV2", "Subtract": "Sub", "Multiply": "Mul", "Maximum": "Maximum", "Minimum": "Minimum"}
+from fuseconv.load.keras.registry import AS_THEY_ARE, layer
 
 
-def _operands(k: Call, a: Any, b: Any) -> tuple[Value, Value]:
-    """Return both operands as tensors of one type; a number takes that of the tensor."""
-    tensor = a if isinstance(a, Value) else b
-    if not isinstance(tensor, Value):
-        k.refuse("none of its operands is a tensor")
-    made = []
-    for item in (a, b):
-        if isinstance(item, Value):
-            made.append(item)
-        elif isinstance(item, bool) or not isinstance(item, (int, float)) or (
-            isinstance(item, float) and not tensor.dtype.is_float
-        ):
-            k.refuse(f"its operand {str(item)[:60]}")
-        else:
-            made.append(k.tf.number(item, tensor.dtype))
-    if made[0].dtype is not made[1].dtype:
-        k.refuse("its operands are of several types")
-    return made[0], made[1]
+def _operation(name: str, **fixed: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return layer(f"ops>{name}", takes=AS_THEY_ARE, **fixed)
 
 
-def _binary(kind: str, dtype: types.DType | None) -> Callable[..., Value]:
+def _binary(kind: str, dtype: types.DType | None = None) -> Callable[..., Value]:
+    return lambda k, x1, x2: tensors.binary(k, kind, x1, x2, dtype)
+
+
+def _logical(kind: str) -> Callable[..., Value]:
     def build(k: Call, x1: Any, x2: Any) -> Value:
-        a, b = _operands(k, x1, x2)
-        return k.tf.add(kind, [a, b], {}, dtype or a.dtype)
+        a, b = (tensors.cast(k, x, types.BOOL) for x in tensors.operands(k, x1, x2))
+        return k.tf.add(kind, [a, b], {}, types.BOOL)
 
     return build
 
 
-for _name, _kind in {**_COMPARED, **_LOGICAL}.items():
-    layer(f"ops>{_name}", takes=ANY)(_binary(_kind, types.BOOL))
+def _unary(kind: str, of: Callable[[Call, Any], Value] = tensors.floats) -> Callable[..., Value]:
+    return lambda k, x: k.tf.add(kind, [of(k, x)], {}, x.dtype)
+
+
+def _reduction(kind: str, of: Callable[[Call, Any], Value] = tensors.numbers) -> Callable[..., Value]:
+    def build(k: Call, x: Any, *, axis: int | list[int] | None = None, keepdims: bool = False) -> Value:
+        return tensors.reduced(k, kind, of(k, x), axis, keepdims)
+
+    return build
+
+
+def _truth(kind: str) -> Callable[..., Value]:
+    def build(k: Call, x: Value, *, axis: int | list[int] | None = None, keepdims: bool = False) -> Value:
+        return tensors.reduced(k, kind, tensors.cast(k, x, types.BOOL), axis, keepdims)
+
+    return build
+
+
+_ARITHMETIC = {"Subtract": "Sub", "Multiply": "Mul", "Maximum": "Maximum", "Minimum": "Minimum", "Power": "Pow",
+               "FloorDivide": "FloorDiv", "Mod": "FloorMod", "SquaredDifference": "SquaredDifference"}  # fmt: skip
+_COMPARED = ("NotEqual", "Equal", "Greater", "GreaterEqual", "Less", "LessEqual")
+_FLOATS = {"Sqrt": "Sqrt", "Rsqrt": "Rsqrt", "Exp": "Exp", "Expm1": "Expm1", "Log": "Log", "Log1p": "Log1p",
+           "Sin": "Sin", "Cos": "Cos", "Tan": "Tan", "Tanh": "Tanh", "Sigmoid": "Sigmoid", "Erf": "Erf",
+           "Floor": "Floor", "Ceil": "Ceil", "Reciprocal": "Reciprocal", "Relu": "Relu", "Relu6": "Relu6",
+           "Selu": "Selu", "Softplus": "Softplus", "Softsign": "Softsign"}  # fmt: skip
+_NUMBERS = {"Absolute": "Abs", "Abs": "Abs", "Negative": "Neg", "Square": "Square", "Sign": "Sign"}
+_ACTIVATIONS = {"Silu": "silu", "HardSigmoid": "hard_sigmoid", "HardSilu": "hard_silu", "LogSigmoid": "log_sigmoid",
+                "HardTanh": "hard_tanh", "TanhShrink": "tanh_shrink"}  # fmt: skip
+
 for _name, _kind in _ARITHMETIC.items():
-    layer(f"ops>{_name}", takes=ANY)(_binary(_kind, None))
+    _operation(_name)(_binary(_kind))
+for _name in _COMPARED:
+    _operation(_name)(_binary(_name, types.BOOL))
+for _name in ("LogicalAnd", "LogicalOr"):
+    _operation(_name)(_logical(_name))
+for _name, _kind in _FLOATS.items():
+    _operation(_name)(_unary(_kind))
+for _name, _kind in _NUMBERS.items():
+    _operation(_name)(_unary(_kind, tensors.numbers))
+for _name in ("Any", "All"):
+    _operation(_name)(_truth(_name))
+for _name in ("Max", "Min"):
+    _operation(_name, initial=None)(_reduction(_name))
+_operation("Sum")(_reduction("Sum"))
+_operation("Prod", dtype=None)(_reduction("Prod"))
+_operation("Mean")(_reduction("Mean", tensors.floats))
+for _name in ("TrueDivide", "Divide"):
+    _operation(_name)(lambda k, x1, x2: tensors.divided(k, x1, x2))
 
 
-@layer("ops>Any", takes=ANY)
-def any_(k: Call, x: Value, *, axis: int | list[int] | None = None, keepdims: bool = False) -> Value:
-    if x.dtype is not types.BOOL:
-        k.refuse("its operand is not boolean")
-    rank = len(k.shape(x))
-    axes = list(range(rank)) if axis is None else axes_of(k, axis, rank)
-    return k.tf.Any(x, k.tf.ints(axes), dtype=types.BOOL, keep_dims=keepdims)
+def _activated(name: str) -> Callable[..., Value]:
+    return lambda k, x: activations.activate(k, tensors.floats(k, x), name)
 
 
-@layer("ops>Squeeze", takes=ANY)
+for _name, _kind in _ACTIVATIONS.items():
+    _operation(_name)(_activated(_kind))
+
+
+@_operation("Add")
+def add(k: Call, x1: Any, x2: Any) -> Value:
+    a, b = tensors.operands(k, x1, x2)
+    shape = k.shape(b)
+    wide = [at for at, size in enumerate(shape) if size != 1]
+    if len(wide) == 1 and len(shape) > 1 and wide[0] != len(shape) - 1 and shape[wide[0]] == k.shape(a)[-1]:
+        k.refuse("Keras adds its second operand along the last dimension, which is as large as its only one")
+    if len(wide) == 1 and len(shape) > len(k.shape(a)) > 1:
+        k.refuse("Keras drops dimensions of its second operand")
+    return tensors.binary(k, "AddV2", a, b)
+
+
+@_operation("LogicalNot")
+def logical_not(k: Call, x: Value) -> Value:
+    return k.tf.LogicalNot(tensors.cast(k, x, types.BOOL))
+
+
+@_operation("Gelu")
+def gelu(k: Call, x: Value, *, approximate: bool = True) -> Value:
+    x = tensors.floats(k, x)
+    return activations.gelu_by_tanh(k, x) if approximate else activations.gelu(k, x)
+
+
+@_operation("LeakyRelu")
+def leaky_relu(k: Call, x: Value, *, negative_slope: float = 0.2) -> Value:
+    return activations.leaky_relu(k, tensors.floats(k, x), negative_slope)
+
+
+@_operation("Elu")
+def elu(k: Call, x: Value, *, alpha: float = 1.0) -> Value:
+    return activations.elu(k, tensors.floats(k, x), alpha=alpha)
+
+
+@_operation("Softmax")
+def softmax(k: Call, x: Value, *, axis: int = -1) -> Value:
+    return activations.softmax(k, tensors.floats(k, x), axis)
+
+
+@_operation("LogSoftmax")
+def log_softmax(k: Call, x: Value, *, axis: int = -1) -> Value:
+    return activations.log_softmax(k, tensors.floats(k, x), axis)
+
+
+@_operation("Var")
+def var(k: Call, x: Value, *, axis: int | list[int] | None = None, keepdims: bool = False) -> Value:
+    return tensors.variance(k, tensors.floats(k, x), axis, keepdims)
+
+
+@_operation("Std")
+def std(k: Call, x: Value, *, axis: int | list[int] | None = None, keepdims: bool = False) -> Value:
+    return k.tf.Sqrt(tensors.variance(k, tensors.floats(k, x), axis, keepdims))
+
+
+@_operation("Argmax")
+def argmax(k: Call, x: Value, *, axis: int, keepdims: bool = False) -> Value:
+    return _extreme(k, "ArgMax", x, axis, keepdims)
+
+
+@_operation("Argmin")
+def argmin(k: Call, x: Value, *, axis: int, keepdims: bool = False) -> Value:
+    return _extreme(k, "ArgMin", x, axis, keepdims)
+
+
+def _extreme(k: Call, kind: str, x: Value, axis: int, keepdims: bool) -> Value:
+    """Return the position of the largest or smallest element; -0.0 is less than 0.0, as Keras has it."""
+    tf = k.tf
+    if x.dtype not in (types.FLOAT32, types.INT32):
+        k.refuse(f"it is called on {x.dtype}")
+    (axis,) = axes_of(k, axis, len(k.shape(x)))
+    if x.dtype is types.FLOAT32:
+        sign = tf.Less(tf.Bitcast(x, dtype=types.INT32), tf.ints(0), dtype=types.BOOL)
+        zero = tf.LogicalAnd(tf.Equal(x, tf.number(0, x.dtype), dtype=types.BOOL), sign)
+        x = tf.SelectV2(zero, tf.number(-(2.0**-126), x.dtype), x, dtype=x.dtype)
+    made = tf.add(kind, [x, tf.ints(axis)], {"output_type": types.INT32}, types.INT32)
+    return tf.ExpandDims(made, axis) if keepdims else made
+
+
+@_operation("Clip")
+def clip(k: Call, x: Value, *, x_min: float, x_max: float) -> Value:
+    if not x.dtype.is_float and not (isinstance(x_min, int) and isinstance(x_max, int)):
+        k.refuse(f"x_min={x_min}, x_max={x_max} of {x.dtype}")
+    return tensors.clipped(k, x, x_min, x_max)
+
+
+@_operation("Where")
+def where(k: Call, condition: Any, x1: Any = None, x2: Any = None) -> Value:
+    return tensors.chosen(k, condition, x1, x2)
+
+
+@_operation("Cast")
+def cast(k: Call, x: Value, *, dtype: str) -> Value:
+    if dtype not in types.BY_NAME:
+        k.refuse(f"dtype={dtype[:60]!r}")
+    return tensors.cast(k, x, types.BY_NAME[dtype])
+
+
+@_operation("GetItem")
+def get_item(k: Call, x: Value, key: Any) -> Value:
+    return tensors.sliced(k, x, key)
+
+
+@_operation("Take")
+def take(k: Call, x: Value, indices: Any, *, axis: int) -> Value:
+    return tensors.taken(k, x, indices, axis, wraps=True)
+
+
+@_operation("Matmul")
+def matmul(k: Call, x1: Any, x2: Any) -> Value:
+    return tensors.matmul(k, x1, x2)
+
+
+@_operation("Einsum")
+def einsum(k: Call, x1: Any, x2: Any = None, *, subscripts: str) -> Value:
+    """Build an einsum of one or two tensors, whose letters the equation says in full."""
+    values = tensors.operands(k, *([x1] if x2 is None else [x1, x2]))
+    given = subscripts.replace(" ", "")
+    if "->" not in given or given.count(",") != len(values) - 1:
+        k.refuse(f"the equation {subscripts[:60]!r}")
+    return k.tf.Einsum(*(tensors.floats(k, x) for x in values), equation=given)
+
+
+@_operation("Concatenate")
+def concatenate(k: Call, xs: Any, *, axis: int = 0) -> Value:
+    return tensors.joined(k, xs, axis)
+
+
+@_operation("Stack")
+def stack(k: Call, x: Any, *, axis: int = 0) -> Value:
+    return tensors.stacked(k, x, axis)
+
+
+@_operation("Split")
+def split(k: Call, x: Value, *, indices_or_sections: int | list[int], axis: int = 0) -> list[Value]:
+    given = indices_or_sections
+    if isinstance(given, list):
+        (axis,) = axes_of(k, axis, len(k.shape(x)))
+        ends = [0, *given, k.known(x, axis)]
+        given = [end - start for start, end in itertools.pairwise(ends)]
+    return tensors.split(k, x, given, axis)
+
+
+@_operation("Unstack")
+def unstack(k: Call, x: Value, *, num: int | None = None, axis: int = 0) -> list[Value]:
+    return tensors.unstacked(k, x, num, axis)
+
+
+@_operation("Squeeze")
 def squeeze(k: Call, x: Value, *, axis: int | list[int] | None = None) -> Value:
-    if axis is None:
-        k.refuse("axis=None")
-    return k.tf.Squeeze(x, squeeze_dims=axes_of(k, axis, len(k.shape(x))))
+    return tensors.squeezed(k, x, axis)
 
 
-@layer("ops>ExpandDims", takes=ANY)
-def expand_dims(k: Call, x: Value, *, axis: int) -> Value:
-    (axis,) = axes_of(k, axis, len(k.shape(x)) + 1)
-    return k.tf.ExpandDims(x, axis)
+@_operation("ExpandDims")
+def expand_dims(k: Call, x: Value, *, axis: int | list[int]) -> Value:
+    axes = [axis] if isinstance(axis, int) else axis
+    for at in axes_of(k, axes, len(k.shape(x)) + len(axes)):
+        x = k.tf.ExpandDims(x, at)
+    return x
+
+
+@_operation("Reshape")
+def reshape(k: Call, x: Value, *, newshape: int | list[int]) -> Value:
+    return tensors.reshaped(k, x, newshape)
+
+
+@_operation("Ravel")
+def ravel(k: Call, x: Value) -> Value:
+    return tensors.reshaped(k, x, -1)
+
+
+@_operation("Transpose")
+def transpose(k: Call, x: Value, *, axes: list[int] | None = None) -> Value:
+    return tensors.permuted(k, x, axes)
+
+
+@_operation("Swapaxes")
+def swapaxes(k: Call, x: Value, *, axis1: int, axis2: int) -> Value:
+    rank = len(k.shape(x))
+    (a,), (b,) = axes_of(k, axis1, rank), axes_of(k, axis2, rank)
+    order = list(range(rank))
+    order[a], order[b] = b, a
+    return k.tf.transpose(x, order)
+
+
+@_operation("Moveaxis")
+def moveaxis(k: Call, x: Value, *, source: int | list[int], destination: int | list[int]) -> Value:
+    rank = len(k.shape(x))
+    pairs = [[axis] if isinstance(axis, int) else axis for axis in (source, destination)]
+    starts, ends = ([axes_of(k, axis, rank)[0] for axis in axes] for axes in pairs)
+    if len(starts) != len(ends):
+        k.refuse(f"source={source}, destination={destination}")
+    order = [axis for axis in range(rank) if axis not in starts]
+    for end, start in sorted(zip(ends, starts)):
+        order.insert(end, start)
+    return tensors.permuted(k, x, order)
+
+
+@_operation("Flip")
+def flip(k: Call, x: Value, *, axis: int | list[int] | None = None) -> Value:
+    rank = len(k.shape(x))
+    return k.tf.ReverseV2(x, k.tf.ints(list(range(rank)) if axis is None else axes_of(k, axis, rank)))
+
+
+@_operation("Roll")
+def roll(k: Call, x: Value, *, shift: int, axis: int) -> Value:
+    (axis,) = axes_of(k, axis, len(k.shape(x)))
+    return k.tf.Roll(x, k.tf.ints(shift), k.tf.ints(axis))
+
+
+@_operation("Tile")
+def tile(k: Call, x: Value, *, repeats: int | list[int]) -> Value:
+    return tensors.tiled(k, x, repeats)
+
+
+@_operation("Repeat")
+def repeat(k: Call, x: Value, *, repeats: int, axis: int) -> Value:
+    (axis,) = axes_of(k, axis, len(k.shape(x)))
+    if not 0 < repeats < 1 << 31:
+        k.refuse(f"repeats={repeats}")
+    return repeated(k, x, repeats, axis)
+
+
+@_operation("Pad")
+def pad(k: Call, x: Value, constant_values: Any = None, *, pad_width: list, mode: str = "constant") -> Value:
+    return tensors.padded(k, x, pad_width, mode, constant_values)
+
+
+@_operation("Normalize")
+def normalize(
+    k: Call, x: Value, *, axis: int | list[int] | None = -1, order: int = 2, epsilon: float | None = None
+) -> Value:
+    if order != 2:
+        k.refuse(f"order={order}")
+    return tensors.normalized(k, tensors.floats(k, x), axis, 1e-7 if epsilon is None else epsilon, before=False)
+
+
+@_operation("OneHot", sparse=False)
+def one_hot(k: Call, x: Value, *, num_classes: int, axis: int = -1, dtype: str | None = None) -> Value:
+    return tensors.one_hot(k, x, num_classes, axis, dtype or "float32")
+
+
+@_operation("Identity")
+def identity(k: Call, x: Value) -> Value:
+    return x

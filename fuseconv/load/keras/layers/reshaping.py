@@ -112,7 +112,7 @@ def cropping3d(k: Call, x: Value, *, cropping: Any = 1, data_format: str | None 
     return _cropped(k, x, cropping, 3, channels_first(k, data_format))
 
 
-def _repeated(k: Call, x: Value, count: int, axis: int) -> Value:
+def repeated(k: Call, x: Value, count: int, axis: int) -> Value:
     """Repeat each element along an axis: [a, b] -> [a, a, b, b]."""
     if count == 1:
         return x
@@ -130,7 +130,7 @@ def _repeated(k: Call, x: Value, count: int, axis: int) -> Value:
 @layer("UpSampling1D")
 def up_sampling1d(k: Call, x: Value, *, size: int = 2) -> Value:
     k.shape(x, 3)
-    return _repeated(k, x, sizes(k, size, 1)[0], 1)
+    return repeated(k, x, sizes(k, size, 1)[0], 1)
 
 
 @layer("UpSampling2D")
@@ -154,7 +154,7 @@ def up_sampling3d(k: Call, x: Value, *, size: Any = 2, data_format: str | None =
     first = channels_first(k, data_format)
     k.shape(x, 5)
     for at, count in enumerate(sizes(k, size, 3)):
-        x = _repeated(k, x, count, at + (2 if first else 1))
+        x = repeated(k, x, count, at + (2 if first else 1))
     return x
 
 
