@@ -189,7 +189,8 @@ def _convert(
             context.module = load(
                 model, signatures=options.signatures, tags=options.tags, inputs=options.inputs, outputs=options.outputs,
                 trust_model=options.trust_model, follow_links=options.follow_links,
-                custom_objects=registry.custom_objects, keras_loader=options.keras_loader, warn=report.warnings.append,
+                custom_objects=registry.custom_objects, keras_layers=registry.keras_layers,
+                keras_loader=options.keras_loader, warn=report.warnings.append,
             )  # fmt: skip
             report_unknown_ops(context.module, fusions, registry.rules, op_names, report, options.explain)
         manager.run(pipeline)

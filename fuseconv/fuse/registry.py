@@ -26,6 +26,7 @@ class Registry:
     `@infers` and folders with `@kernel`. Two that claim one name are an InputError that names both owners.
 
     passes: those that modules offer, functions marked with `@module_pass(..., before=...)` or `after=`.
+    keras_layers: what layers of Keras files compute, functions marked with `@layer`.
     custom_objects: the classes and functions that a module offers in a dict `CUSTOM_OBJECTS`, by the names that Keras
     files have for them. (Those that it registers with Keras are found without it.)
     """
@@ -35,6 +36,7 @@ class Registry:
         self.rules: OpTable[OpFunction] = OpTable("lowers", op_function)
         self._shapes: OpTable[OpFunction] = OpTable("infers", shape_function, shape_functions.TABLE)
         self._folders: OpTable[OpFunction] = OpTable("kernel", folder, folders.TABLE)
+        self.keras_layers: OpTable[Any] = OpTable("keras_layers", lambda function, name: function.keras_layers[name])
         self.custom_objects: dict[str, Any] = {}
         self.passes: list[Pass] = []
         self._modules: list[ModuleType] = []
@@ -63,7 +65,7 @@ class Registry:
             raise InputError(f"FUSIONS of {origin} must be a list of fusions, not {fusions!r}")
         for fusion in fusions:
             self._fusions.claim(fusion.name, fusion, origin)
-        for table in (self.rules, self._shapes, self._folders):
+        for table in (self.rules, self._shapes, self._folders, self.keras_layers):
             table.collect(module, origin)
         for item in vars(module).values():
             if isinstance(item, Pass) and item.function.__module__ == module.__name__:

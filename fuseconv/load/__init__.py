@@ -25,6 +25,7 @@ def load(
     trust_model: bool = False,
     follow_links: bool = False,
     custom_objects: Mapping[str, Any] | None = None,
+    keras_layers: Mapping[str, Any] | None = None,
     keras_loader: str = "auto",
     warn: Callable[[str], None] = lambda note: None,
 ) -> Module:
@@ -35,9 +36,9 @@ def load(
     frozen graph's tensors; what is not given is found. Other models are loaded whole, for the pass `cut-signature` to
     take from them. trust_model, custom_objects: for Keras files, whether their own code may run, and the classes and
     functions that are not Keras's, by name. follow_links: read files of a SavedModel that are links out of its
-    directory. keras_loader: "data" reads a Keras file without Keras, "keras" has Keras load it, and "auto" does so
-    where a layer cannot be read as data, or the model is to be cut. warn: is told what the user should know of the
-    loading.
+    directory. keras_layers: what layers of plug-ins compute, by their classes. keras_loader: "data" reads a Keras file
+    without Keras, "keras" has Keras load it, and "auto" does so where a layer cannot be read as data, or the model is
+    to be cut. warn: is told what the user should know of the loading.
     Raises InputError, which says what is wrong with the path or the model."""
     path = Path(path)
     if not path.exists():
@@ -51,7 +52,7 @@ def load(
         _refuse_options(f"{path} is a Keras file, which has one signature", signature=signatures, tags=tags)
         # Nodes are told to the user by the names that Keras gives them.
         loader = "keras" if keras_loader == "auto" and (inputs or outputs) else keras_loader
-        module = _keras_module(path, loader, trust_model, custom_objects or {}, warn)
+        module = _keras_module(path, loader, trust_model, custom_objects or {}, keras_layers or {}, warn)
     else:
         from fuseconv.load import frozen_graph
 
@@ -62,14 +63,15 @@ def load(
 
 
 def _keras_module(
-    path: Path, loader: str, trust_model: bool, custom_objects: Mapping[str, Any], warn: Callable[[str], None]
-) -> Module:
+    path: Path, loader: str, trust_model: bool, custom_objects: Mapping[str, Any], layers: Mapping[str, Any],
+    warn: Callable[[str], None],
+) -> Module:  # fmt: skip
     """Return the module of a Keras file, read as data if the loader is not "keras" and every layer is known."""
     if loader != "keras":
         from fuseconv.load import keras
 
         try:
-            return keras.load(path, custom_objects.keys())
+            return keras.load(path, custom_objects.keys(), layers)
         except keras.UnknownLayer as error:
             if loader == "data":
                 help = "--keras-loader auto has Keras load it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from fuseconv.load.graph_importer import symbolic
 from fuseconv.load.keras import layers, weights
 from fuseconv.load.keras.call import ILL_FORMED, Model, Object
 from fuseconv.load.keras.model import MODELS, class_of, config_of, flat, inputs_of
-from fuseconv.load.keras.registry import LAYERS, UnknownLayer, layer
+from fuseconv.load.keras.registry import LAYERS, Layer, UnknownLayer, layer
 from fuseconv.load.keras_compatibility import incompatibility
 from fuseconv.load.keras_container import KerasFile
 from fuseconv.load.keras_names import unique
@@ -24,16 +24,19 @@ SIGNATURE = "serving_default"
 __all__ = ["LAYERS", "SIGNATURE", "UnknownLayer", "layer", "layers", "load"]
 
 
-def load(path: Path, custom: Collection[str] = ()) -> Module:
+def load(path: Path, custom: Collection[str] = (), plugins: Mapping[str, Layer] | None = None) -> Module:
     """Return the module of a Keras file, with the signature "serving_default"; names and order of its inputs and
-    outputs are those of `keras_file.load`. custom: names of classes that are the user's own.
+    outputs are those of `keras_file.load`. custom: names of classes that are the user's own. plugins: layers of
+    plug-ins, by their classes.
 
     Raises UnknownLayer, which names it, for what cannot be read as data, and InputError if the file is damaged."""
     file = keras_container.read(path)
     check_nodes(path, file.config)
     if class_of(file.config) not in MODELS:
         raise UnknownLayer(f"the class {class_of(file.config)} is no model that is read as data")
-    shared = Model(file.from_keras3, custom)
+    for name in (plugins or {}).keys() & LAYERS.keys():
+        raise InputError(f"the Keras layer {name} of a plug-in comes with fuseconv; leave it out")
+    shared = Model(file.from_keras3, custom, plugins or {})
     try:
         graph, inputs, outputs, root = _built(shared, file)
     except InputError:

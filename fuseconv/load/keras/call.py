@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from fuseconv.errors import InputError
@@ -20,6 +21,7 @@ from fuseconv.load.op_defs import OpDefs
 ILL_FORMED = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, ZeroDivisionError,
                AssertionError)  # fmt: skip
 _MOST_NESTED = 60
+_NOTHING: Mapping[str, Layer] = MappingProxyType({})
 Masks = dict[Value, Value]
 
 
@@ -27,10 +29,10 @@ class Model:
     """What all layers of a file share while it is read.
 
     keras3: whether Keras 3 wrote the file. custom: names of classes that are the user's own. masks: of the tensors that
-    have one."""
+    have one. layers: those of plug-ins."""
 
-    def __init__(self, keras3: bool, custom: Collection[str]) -> None:
-        self.keras3, self.custom = keras3, custom
+    def __init__(self, keras3: bool, custom: Collection[str], layers: Mapping[str, Layer] = _NOTHING) -> None:
+        self.keras3, self.custom, self.layers = keras3, custom, layers
         self.op_defs = OpDefs()
         self.tf = LayerBuilder(self.op_defs)
         self.masks: Masks = {}
@@ -57,8 +59,10 @@ class Object:
         Raises UnknownLayer, which names the layer, if it cannot be read as data."""
         self.model.tf.spend()
         try:
-            known = LAYERS.get(self.class_name)
-            if known is None or self.class_name in self.model.custom:
+            known = self.model.layers.get(self.class_name)
+            if known is None and self.class_name not in self.model.custom:
+                known = LAYERS.get(self.class_name)
+            if known is None:
                 raise UnknownLayer("its class is none that is read as data")
             dtype = types.FLOAT32 if known.takes == AS_THEY_ARE else compute_type(self.config.get("dtype"))
             with self._scope():

@@ -14,7 +14,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call, Object, compute_type, unknown
-from fuseconv.load.keras.registry import ANY, OWN, layer
+from fuseconv.load.keras.registry import ANY, OWN, builtin
 
 MODELS = frozenset({"Functional", "Model", "Sequential"})
 _LAYERS = re.compile(r"(?:keras|tf_keras)(?:(?:\.src)?\.(?:layers|models|engine)(?:\.[a-z0-9_]+)*)?")
@@ -115,7 +115,7 @@ def _dims(shape: list[Any]) -> tuple[int | None, ...]:
     return tuple(shape)
 
 
-@layer("Sequential", masks=OWN, takes=ANY)
+@builtin("Sequential", masks=OWN, takes=ANY)
 def sequential(k: Call, x: Any, *, layers: list, build_input_shape: Any = None) -> Any:
     objects = [made for made, data in _objects(k, layers) if class_of(data) != "InputLayer"]
     for made in objects:
@@ -123,7 +123,7 @@ def sequential(k: Call, x: Any, *, layers: list, build_input_shape: Any = None) 
     return x
 
 
-@layer("Functional", "Model", masks=OWN, takes=ANY)
+@builtin("Functional", "Model", masks=OWN, takes=ANY)
 def functional(k: Call, inputs: Any, *, layers: list, input_layers: list | dict, output_layers: list | dict) -> Any:
     specs = list(flat(inputs_of("Functional", k.owner.config)))
     given = list(flat(inputs))

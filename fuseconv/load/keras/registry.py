@@ -68,30 +68,53 @@ class Layer:
 LAYERS: dict[str, Layer] = {}
 
 
-def layer(
-    *names: str, masks: str = DROP, takes: str = FLOATS, **fixed: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter the decorated function as the meaning of layers of these classes.
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def layer(*names: str, masks: str = DROP, takes: str = FLOATS, **fixed: Any) -> Decorator:
+    """Mark the decorated function as the meaning of layers of these classes. Nothing is registered: `fuse.Registry`
+    collects the functions of plug-ins.
 
     masks: what becomes of an input's mask. takes: whether tensors of other types than floats are refused, and floats
     cast. fixed: values of keys that the function does not name; the layer is refused if they are others."""
 
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.keras_layers = {name: _layer(name, function, masks, takes, fixed) for name in names}  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def builtin(*names: str, **options: Any) -> Decorator:
+    """Do as `layer` for a layer that comes with fuseconv, and enter it into LAYERS."""
+
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
+        marked = layer(*names, **options)(function)
+        for name, known in marked.keras_layers.items():  # type: ignore[attr-defined]
             if name in LAYERS:
                 raise InputError(f"The Keras layer {name} is declared twice.")
-            LAYERS[name] = _layer(name, function, masks, takes, fixed)
-        return function
+            LAYERS[name] = known
+        return marked
 
     return enter
 
 
 def _layer(name: str, function: Callable[..., Any], masks: str, takes: str, fixed: Mapping[str, Any]) -> Layer:
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    settings = {p.name: (p.default, str(p.annotation)) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    settings = {p.name: (p.default, _kind(name, p)) for p in parameters if p.kind is p.KEYWORD_ONLY}
     inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
     several = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     return Layer(name, function, settings, fixed, masks, takes, inputs, several)
+
+
+def _kind(name: str, parameter: inspect.Parameter) -> str:
+    """Return the kind of values of a setting. Raises InputError if it is none that can be checked."""
+    said = parameter.annotation
+    kind = said if isinstance(said, str) else inspect.formatannotation(said)
+    if not all(part.strip() in _KINDS for part in kind.replace("typing.", "").split("|")):
+        raise InputError(f"The Keras layer {name} has a setting {parameter.name} of the kind {kind[:60]}; it may be "
+                         f"{', '.join(_KINDS)}, or several of them.")  # fmt: skip
+    return kind.replace("typing.", "")
 
 
 def table() -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.load.keras.registry import LAYERS, UnknownLayer, layer
+from fuseconv.load.keras.registry import LAYERS, UnknownLayer, builtin, layer
 
 
 def test_what_a_function_names_is_read_and_the_rest_must_hold_its_default() -> None:
@@ -27,4 +27,12 @@ def test_values_of_another_kind_are_refused(wrong: dict[str, Any]) -> None:
 
 def test_a_layer_has_one_function() -> None:
     with pytest.raises(InputError, match="declared twice"):
-        layer("Dense")(lambda k, x: x)
+        builtin("Dense")(lambda k, x: x)
+
+
+def test_a_setting_is_of_a_kind_that_can_be_checked() -> None:
+    def swish(k, x, *, beta: complex = 1.0):  # type: ignore[no-untyped-def]
+        return x
+
+    with pytest.raises(InputError, match="acme>Swish has a setting beta of the kind complex; it may be int, "):
+        layer("acme>Swish")(swish)

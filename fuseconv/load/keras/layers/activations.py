@@ -10,7 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.settings import axes_of
-from fuseconv.load.keras.registry import OWN, PASS, layer
+from fuseconv.load.keras.registry import OWN, PASS, builtin
 
 _FUNCTIONS: dict[str, Callable[[Call, Value], Value]] = {}
 _Function = Callable[[Call, Value], Value]
@@ -164,12 +164,12 @@ def rectified(k: Call, x: Value, slope: float, most: float | None, threshold: fl
     return made if negative is None else tf.Sub(made, times(k, negative, slope))
 
 
-@layer("Activation", masks=PASS)
+@builtin("Activation", masks=PASS)
 def activation(k: Call, x: Value, *, activation: str | dict) -> Value:
     return activate(k, x, activation)
 
 
-@layer("ReLU", masks=PASS)
+@builtin("ReLU", masks=PASS)
 def relu(
     k: Call, x: Value, *, max_value: float | None = None, negative_slope: float | None = 0.0,
     threshold: float | None = 0.0,
@@ -177,13 +177,13 @@ def relu(
     return rectified(k, x, negative_slope or 0.0, max_value, threshold or 0.0)
 
 
-@layer("LeakyReLU", masks=PASS)
+@builtin("LeakyReLU", masks=PASS)
 def leaky_relu_layer(k: Call, x: Value, *, negative_slope: float | None = None, alpha: float | None = None) -> Value:
     given = [slope for slope in (negative_slope, alpha) if slope is not None]
     return rectified(k, x, given[0] if given else 0.3, None, 0.0)
 
 
-@layer("ELU", masks=PASS)
+@builtin("ELU", masks=PASS)
 def elu(k: Call, x: Value, *, alpha: float = 1.0) -> Value:
     made = k.tf.Elu(x)
     if alpha == 1:
@@ -192,7 +192,7 @@ def elu(k: Call, x: Value, *, alpha: float = 1.0) -> Value:
                          dtype=x.dtype)  # fmt: skip
 
 
-@layer("PReLU", masks=PASS)
+@builtin("PReLU", masks=PASS)
 def prelu(k: Call, x: Value, *, shared_axes: list[int] | None = None) -> Value:
     shape = k.shape(x)
     shared = set(axes_of(k, shared_axes, len(shape))) if shared_axes else set()
@@ -201,12 +201,12 @@ def prelu(k: Call, x: Value, *, shared_axes: list[int] | None = None) -> Value:
     return k.tf.AddV2(k.tf.Relu(x), negative)
 
 
-@layer("ThresholdedReLU", masks=PASS)
+@builtin("ThresholdedReLU", masks=PASS)
 def thresholded_relu(k: Call, x: Value, *, theta: float = 1.0) -> Value:
     return k.tf.Mul(x, k.tf.Cast(k.tf.Greater(x, number(k, x, theta), dtype=types.BOOL), dtype=x.dtype))
 
 
-@layer("Softmax", masks=OWN)
+@builtin("Softmax", masks=OWN)
 def softmax_layer(k: Call, x: Value, mask: Any = None, *, axis: int | list[int] = -1) -> Value:
     if mask is not None or k.mask(x) is not None:
         k.refuse("a masked softmax")

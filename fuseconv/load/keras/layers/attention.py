@@ -8,10 +8,10 @@ from typing import Any
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
-from fuseconv.load.keras.registry import OWN, layer
+from fuseconv.load.keras.registry import OWN, builtin
 
 
-@layer(
+@builtin(
     "MultiHeadAttention", masks=OWN, use_gate=False, sliding_window=None, flash_attention=None,
     query_shape=None, key_shape=None, value_shape=None,
 )  # fmt: skip
@@ -60,7 +60,7 @@ def _attended(k: Call, inputs: Any, scores: Callable[[Value, Value], Value]) -> 
     return k.tf.BatchMatMulV2(weights, value)
 
 
-@layer("Attention", masks=OWN, score_mode="dot")
+@builtin("Attention", masks=OWN, score_mode="dot")
 def attention(k: Call, inputs: Any, *, use_scale: bool = False, dropout: float = 0.0) -> Value:
     def scores(query: Value, key: Value) -> Value:
         made = k.tf.BatchMatMulV2(query, key, adj_y=True)
@@ -69,7 +69,7 @@ def attention(k: Call, inputs: Any, *, use_scale: bool = False, dropout: float =
     return _attended(k, inputs, scores)
 
 
-@layer("AdditiveAttention", masks=OWN)
+@builtin("AdditiveAttention", masks=OWN)
 def additive_attention(k: Call, inputs: Any, *, use_scale: bool = True, dropout: float = 0.0) -> Value:
     def scores(query: Value, key: Value) -> Value:
         made = k.tf.Tanh(k.tf.AddV2(k.tf.ExpandDims(query, -2), k.tf.ExpandDims(key, -3)))

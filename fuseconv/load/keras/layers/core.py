@@ -9,7 +9,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import activate
-from fuseconv.load.keras.registry import ANY, OWN, PASS, layer
+from fuseconv.load.keras.registry import ANY, OWN, PASS, builtin
 
 _NO_LORA: dict[str, Any] = {"lora_rank": None, "lora_alpha": None, "quantization_config": None}
 
@@ -31,7 +31,7 @@ def sizes_of(k: Call, x: Value, dims: Sequence[Any]) -> Value:
     return k.tf.Pack(*sizes)
 
 
-@layer("Dense", masks=PASS, **_NO_LORA)
+@builtin("Dense", masks=PASS, **_NO_LORA)
 def dense(k: Call, x: Value, *, units: int, activation: str | dict | None = None, use_bias: bool = True) -> Value:
     kernel = k.weight("kernel", [k.known(x, -1), units])
     made = product(k, x, kernel)
@@ -40,7 +40,7 @@ def dense(k: Call, x: Value, *, units: int, activation: str | dict | None = None
     return activate(k, made, activation)
 
 
-@layer(
+@builtin(
     "Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "GaussianDropout", "GaussianNoise",
     "AlphaDropout", "ActivityRegularization", masks=PASS, takes=ANY,
 )  # fmt: skip
@@ -52,17 +52,17 @@ def training_only(
     return x
 
 
-@layer("Identity", masks=PASS, takes=ANY)
+@builtin("Identity", masks=PASS, takes=ANY)
 def identity(k: Call, x: Value) -> Value:
     return x
 
 
-@layer("LayerScale", "keras.src.applications.convnext>LayerScale", masks=PASS)
+@builtin("LayerScale", "keras.src.applications.convnext>LayerScale", masks=PASS)
 def layer_scale(k: Call, x: Value, *, projection_dim: int, init_values: Any = None) -> Value:
     return k.tf.Mul(x, k.weight("gamma", [projection_dim]))
 
 
-@layer("CustomScaleLayer", "keras.src.applications.inception_resnet_v2>CustomScaleLayer")
+@builtin("CustomScaleLayer", "keras.src.applications.inception_resnet_v2>CustomScaleLayer")
 def custom_scale(k: Call, inputs: Any, *, scale: float) -> Value:
     first, second = inputs
     return k.tf.AddV2(first, k.tf.Mul(second, k.tf.number(scale, second.dtype)))
@@ -79,7 +79,7 @@ def take(k: Call, rows: Value, ids: Value) -> Value:
     return tf.GatherV2(rows, wrapped, tf.ints(0), dtype=rows.dtype)
 
 
-@layer("Embedding", masks=OWN, takes=ANY, **_NO_LORA, sparse=False)
+@builtin("Embedding", masks=OWN, takes=ANY, **_NO_LORA, sparse=False)
 def embedding(k: Call, x: Value, *, input_dim: int, output_dim: int, mask_zero: bool = False) -> Value:
     ids = x if x.dtype in (types.INT32, types.INT64) else k.tf.Cast(x, dtype=types.INT32)
     made = take(k, k.weight("embeddings", [input_dim, output_dim]), ids)
@@ -88,7 +88,7 @@ def embedding(k: Call, x: Value, *, input_dim: int, output_dim: int, mask_zero: 
     return made
 
 
-@layer("Masking", masks=OWN)
+@builtin("Masking", masks=OWN)
 def masking(k: Call, x: Value, *, mask_value: float = 0.0) -> Value:
     tf = k.tf
     differs = tf.NotEqual(x, tf.number(mask_value, x.dtype), dtype=types.BOOL)
@@ -98,7 +98,7 @@ def masking(k: Call, x: Value, *, mask_value: float = 0.0) -> Value:
     return made
 
 
-@layer("EinsumDense", masks=PASS, **_NO_LORA)
+@builtin("EinsumDense", masks=PASS, **_NO_LORA)
 def einsum_dense(
     k: Call, x: Value, *, equation: str, output_shape: int | list, activation: str | dict | None = None,
     bias_axes: str | None = None,

@@ -9,7 +9,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.settings import axes_of
-from fuseconv.load.keras.registry import ANY, PASS, layer
+from fuseconv.load.keras.registry import ANY, PASS, builtin
 
 
 def _merged(k: Call, inputs: Any, combine: Callable[[Value, Value], Value]) -> Value:
@@ -34,34 +34,34 @@ def _combiner(k: Call, kind: str) -> Callable[[Value, Value], Value]:
     return lambda a, b: k.tf.add(kind, [a, b], {}, a.dtype)
 
 
-@layer("Add", masks=PASS, takes=ANY)
+@builtin("Add", masks=PASS, takes=ANY)
 def add(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "AddV2"))
 
 
-@layer("Subtract", masks=PASS, takes=ANY)
+@builtin("Subtract", masks=PASS, takes=ANY)
 def subtract(k: Call, inputs: Any) -> Value:
     if not isinstance(inputs, list) or len(inputs) != 2:
         k.refuse("it is called on other than two tensors")
     return _merged(k, inputs, _combiner(k, "Sub"))
 
 
-@layer("Multiply", masks=PASS, takes=ANY)
+@builtin("Multiply", masks=PASS, takes=ANY)
 def multiply(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "Mul"))
 
 
-@layer("Maximum", masks=PASS, takes=ANY)
+@builtin("Maximum", masks=PASS, takes=ANY)
 def maximum(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "Maximum"))
 
 
-@layer("Minimum", masks=PASS, takes=ANY)
+@builtin("Minimum", masks=PASS, takes=ANY)
 def minimum(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "Minimum"))
 
 
-@layer("Average", masks=PASS, takes=ANY)
+@builtin("Average", masks=PASS, takes=ANY)
 def average(k: Call, inputs: Any) -> Value:
     made = _merged(k, inputs, _combiner(k, "AddV2"))
     if not made.dtype.is_float:
@@ -69,7 +69,7 @@ def average(k: Call, inputs: Any) -> Value:
     return k.tf.RealDiv(made, number(k, made, len(inputs)))
 
 
-@layer("Concatenate", masks=PASS, takes=ANY)
+@builtin("Concatenate", masks=PASS, takes=ANY)
 def concatenate(k: Call, inputs: Any, *, axis: int = -1) -> Value:
     if not isinstance(inputs, list) or not inputs or len({x.dtype for x in inputs}) > 1:
         k.refuse("it is called on no list of tensors of one type")
@@ -77,7 +77,7 @@ def concatenate(k: Call, inputs: Any, *, axis: int = -1) -> Value:
     return k.tf.ConcatV2(*inputs, k.tf.ints(axis), dtype=inputs[0].dtype)
 
 
-@layer("Dot")
+@builtin("Dot")
 def dot(k: Call, inputs: Any, *, axes: int | list[int], normalize: bool = False) -> Value:
     if not isinstance(inputs, list) or len(inputs) != 2 or normalize:
         k.refuse("it is called on other than two tensors, or normalizes them")

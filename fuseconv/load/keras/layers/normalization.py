@@ -6,10 +6,10 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.settings import axes_of
-from fuseconv.load.keras.registry import PASS, layer
+from fuseconv.load.keras.registry import PASS, builtin
 
 
-@layer(
+@builtin(
     "BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2", "SyncBatchNormalization", masks=PASS,
     renorm=False, renorm_clipping=None, renorm_momentum=0.99, virtual_batch_size=None,
 )  # fmt: skip
@@ -53,7 +53,7 @@ def moments(k: Call, x: Value, axes: list[int]) -> tuple[Value, Value]:
     return mean, tf.Mean(tf.SquaredDifference(x, mean), tf.ints(axes), keep_dims=True)
 
 
-@layer("LayerNormalization", masks=PASS, rms_scaling=False)
+@builtin("LayerNormalization", masks=PASS, rms_scaling=False)
 def layer_normalization(
     k: Call, x: Value, *, axis: int | list[int] = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True
 ) -> Value:
@@ -76,7 +76,7 @@ def layer_normalization(
     return tf.AddV2(tf.Mul(x, inverse), shift)
 
 
-@layer("GroupNormalization", masks=PASS)
+@builtin("GroupNormalization", masks=PASS)
 def group_normalization(
     k: Call, x: Value, *, groups: int = 32, axis: int = -1, epsilon: float = 1e-3, center: bool = True,
     scale: bool = True,
@@ -104,7 +104,7 @@ def group_normalization(
     return tf.Reshape(tf.AddV2(tf.Mul(split, inverse), shift), tf.shape(x))
 
 
-@layer("RMSNormalization", masks=PASS)
+@builtin("RMSNormalization", masks=PASS)
 def rms_normalization(k: Call, x: Value, *, axis: int | list[int] = -1, epsilon: float = 1e-6) -> Value:
     rank = len(k.shape(x))
     axes = axes_of(k, axis, rank)
@@ -116,7 +116,7 @@ def rms_normalization(k: Call, x: Value, *, axis: int | list[int] = -1, epsilon:
     return tf.Mul(tf.Mul(x, inverse), scale)
 
 
-@layer("UnitNormalization", masks=PASS)
+@builtin("UnitNormalization", masks=PASS)
 def unit_normalization(k: Call, x: Value, *, axis: int | list[int] = -1) -> Value:
     tf, axes = k.tf, axes_of(k, axis, len(k.shape(x)))
     total = tf.Sum(tf.Square(x), tf.ints(axes), keep_dims=True)

@@ -13,11 +13,11 @@ from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers import activations, tensors
 from fuseconv.load.keras.layers.reshaping import repeated
 from fuseconv.load.keras.layers.settings import axes_of
-from fuseconv.load.keras.registry import AS_THEY_ARE, layer
+from fuseconv.load.keras.registry import AS_THEY_ARE, builtin
 
 
 def _operation(name: str, **fixed: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return layer(f"ops>{name}", takes=AS_THEY_ARE, **fixed)
+    return builtin(f"ops>{name}", takes=AS_THEY_ARE, **fixed)
 
 
 def _binary(kind: str, dtype: types.DType | None = None) -> Callable[..., Value]:

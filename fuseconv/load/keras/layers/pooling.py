@@ -13,7 +13,7 @@ from fuseconv.load.keras.layers.settings import (
     to_channels_first,
     to_channels_last,
 )
-from fuseconv.load.keras.registry import OWN, layer
+from fuseconv.load.keras.registry import OWN, builtin
 
 
 def _pool(k: Call, x: Value, rank: int, maximum: bool, pool_size: Any, strides: Any, padding: str, form: Any) -> Value:
@@ -35,37 +35,37 @@ def _pool(k: Call, x: Value, rank: int, maximum: bool, pool_size: Any, strides: 
     return to_channels_first(k, made) if first else made
 
 
-@layer("MaxPooling1D", "MaxPool1D")
+@builtin("MaxPooling1D", "MaxPool1D")
 def max_pooling1d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                   data_format: str | None = None) -> Value:  # fmt: skip
     return _pool(k, x, 1, True, pool_size, strides, padding, data_format)
 
 
-@layer("MaxPooling2D", "MaxPool2D")
+@builtin("MaxPooling2D", "MaxPool2D")
 def max_pooling2d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                   data_format: str | None = None) -> Value:  # fmt: skip
     return _pool(k, x, 2, True, pool_size, strides, padding, data_format)
 
 
-@layer("MaxPooling3D", "MaxPool3D")
+@builtin("MaxPooling3D", "MaxPool3D")
 def max_pooling3d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                   data_format: str | None = None) -> Value:  # fmt: skip
     return _pool(k, x, 3, True, pool_size, strides, padding, data_format)
 
 
-@layer("AveragePooling1D", "AvgPool1D")
+@builtin("AveragePooling1D", "AvgPool1D")
 def average_pooling1d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                       data_format: str | None = None) -> Value:  # fmt: skip
     return _pool(k, x, 1, False, pool_size, strides, padding, data_format)
 
 
-@layer("AveragePooling2D", "AvgPool2D")
+@builtin("AveragePooling2D", "AvgPool2D")
 def average_pooling2d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                       data_format: str | None = None) -> Value:  # fmt: skip
     return _pool(k, x, 2, False, pool_size, strides, padding, data_format)
 
 
-@layer("AveragePooling3D", "AvgPool3D")
+@builtin("AveragePooling3D", "AvgPool3D")
 def average_pooling3d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                       data_format: str | None = None) -> Value:  # fmt: skip
     return _pool(k, x, 3, False, pool_size, strides, padding, data_format)
@@ -80,7 +80,7 @@ def _require_rank(k: Call, x: Value) -> None:
     k.shape(x, int(k.owner.class_name[-2]) + 2)
 
 
-@layer("GlobalAveragePooling1D", "GlobalAvgPool1D", masks=OWN)
+@builtin("GlobalAveragePooling1D", "GlobalAvgPool1D", masks=OWN)
 def global_average_pooling1d(k: Call, x: Value, *, data_format: str | None = None, keepdims: bool = False) -> Value:
     tf, axes, mask = k.tf, _axes(k, x, data_format), k.given_mask(x)
     k.shape(x, 3)
@@ -92,13 +92,13 @@ def global_average_pooling1d(k: Call, x: Value, *, data_format: str | None = Non
     return tf.RealDiv(tf.Sum(kept, axes, keep_dims=keepdims), count)
 
 
-@layer("GlobalAveragePooling2D", "GlobalAvgPool2D", "GlobalAveragePooling3D", "GlobalAvgPool3D")
+@builtin("GlobalAveragePooling2D", "GlobalAvgPool2D", "GlobalAveragePooling3D", "GlobalAvgPool3D")
 def global_average_pooling(k: Call, x: Value, *, data_format: str | None = None, keepdims: bool = False) -> Value:
     _require_rank(k, x)
     return k.tf.Mean(x, _axes(k, x, data_format), keep_dims=keepdims)
 
 
-@layer("GlobalMaxPooling1D", "GlobalMaxPool1D", "GlobalMaxPooling2D", "GlobalMaxPool2D", "GlobalMaxPooling3D",
+@builtin("GlobalMaxPooling1D", "GlobalMaxPool1D", "GlobalMaxPooling2D", "GlobalMaxPool2D", "GlobalMaxPooling3D",
        "GlobalMaxPool3D")  # fmt: skip
 def global_max_pooling(k: Call, x: Value, *, data_format: str | None = None, keepdims: bool = False) -> Value:
     _require_rank(k, x)

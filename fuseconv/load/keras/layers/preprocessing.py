@@ -11,7 +11,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.settings import axes_of, sizes
-from fuseconv.load.keras.registry import ANY, PASS, layer
+from fuseconv.load.keras.registry import ANY, PASS, builtin
 
 
 def _as_computed(k: Call, x: Value) -> Value:
@@ -30,13 +30,13 @@ def _numbers(k: Call, value: Any) -> np.ndarray:
     return array
 
 
-@layer("Rescaling", masks=PASS, takes=ANY)
+@builtin("Rescaling", masks=PASS, takes=ANY)
 def rescaling(k: Call, x: Value, *, scale: float | list[float], offset: float | list[float] = 0.0) -> Value:
     scales, offsets = (k.tf.array(_numbers(k, each), k.dtype) for each in (scale, offset))
     return k.tf.AddV2(k.tf.Mul(_as_computed(k, x), scales), offsets)
 
 
-@layer("Normalization", takes=ANY)
+@builtin("Normalization", takes=ANY)
 def normalization(
     k: Call, x: Value, *, axis: int | list[int] | None = -1, invert: bool = False, mean: Any = None,
     variance: Any = None,
@@ -69,7 +69,7 @@ def _broadcast(k: Call, value: Any, kept: list[int], wide: list[int]) -> np.ndar
     return np.broadcast_to(array.reshape(shape), wide)
 
 
-@layer(
+@builtin(
     "Resizing", crop_to_aspect_ratio=False, pad_to_aspect_ratio=False, antialias=False, fill_mode="constant",
     fill_value=0.0,
 )  # fmt: skip

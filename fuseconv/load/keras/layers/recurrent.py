@@ -9,7 +9,7 @@ from fuseconv.load.keras.call import Call, Object
 from fuseconv.load.keras.layers.activations import activate, number
 from fuseconv.load.keras.layers.recurrence import Recurrence, scan
 from fuseconv.load.keras.model import class_of, config_of, snake_case
-from fuseconv.load.keras.registry import ANY, OWN, layer
+from fuseconv.load.keras.registry import ANY, OWN, builtin
 
 # How a loop runs, and what is for training; what it computes is the same.
 _HOW: dict[str, Any] = {"stateful": False}
@@ -17,7 +17,7 @@ _States = list[Value]
 _CELLS = ("LSTMCell", "GRUCell", "SimpleRNNCell")
 
 
-@layer("LSTMCell", masks=OWN)
+@builtin("LSTMCell", masks=OWN)
 def lstm_cell(
     k: Call, x: Value, states: _States, *, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
     use_bias: bool = True, unit_forget_bias: bool = True, dropout: float = 0.0, recurrent_dropout: float = 0.0,
@@ -35,7 +35,7 @@ def lstm_cell(
     return h, [h, c]
 
 
-@layer("GRUCell", masks=OWN)
+@builtin("GRUCell", masks=OWN)
 def gru_cell(
     k: Call, x: Value, states: _States, *, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
     use_bias: bool = True, dropout: float = 0.0, recurrent_dropout: float = 0.0, implementation: int = 2,
@@ -67,7 +67,7 @@ def _columns(k: Call, matrix: Value, start: int, count: int) -> Value:
     return k.tf.Slice(matrix, k.tf.ints([0, start]), k.tf.ints([k.known(matrix, 0), count]))
 
 
-@layer("SimpleRNNCell", masks=OWN)
+@builtin("SimpleRNNCell", masks=OWN)
 def simple_cell(
     k: Call, x: Value, states: _States, *, units: int, activation: Any = "tanh", use_bias: bool = True,
     dropout: float = 0.0, recurrent_dropout: float = 0.0,
@@ -111,7 +111,7 @@ def recurrent(k: Call, x: Value, states: Any, cell: Object, sizes: list[int], ru
     return [output, *final] if run.return_state else output
 
 
-@layer("LSTM", "LSTMV1", "LSTMV2", masks=OWN, **_HOW)
+@builtin("LSTM", "LSTMV1", "LSTMV2", masks=OWN, **_HOW)
 def lstm(
     k: Call, x: Value, initial_state: Any = None, *, units: int, activation: Any = "tanh",
     recurrent_activation: Any = "sigmoid", use_bias: bool = True, unit_forget_bias: bool = True, dropout: float = 0.0,
@@ -126,7 +126,7 @@ def lstm(
     return _layer(k, x, initial_state, "LSTMCell", cell, run)
 
 
-@layer("GRU", "GRUV2", masks=OWN, **_HOW)
+@builtin("GRU", "GRUV2", masks=OWN, **_HOW)
 def gru(
     k: Call, x: Value, initial_state: Any = None, *, units: int, activation: Any = "tanh",
     recurrent_activation: Any = "sigmoid", use_bias: bool = True, dropout: float = 0.0, recurrent_dropout: float = 0.0,
@@ -140,7 +140,7 @@ def gru(
     return _layer(k, x, initial_state, "GRUCell", cell, run)
 
 
-@layer("SimpleRNN", masks=OWN, **_HOW)
+@builtin("SimpleRNN", masks=OWN, **_HOW)
 def simple_rnn(
     k: Call, x: Value, initial_state: Any = None, *, units: int, activation: Any = "tanh", use_bias: bool = True,
     dropout: float = 0.0, recurrent_dropout: float = 0.0, return_sequences: bool = False, return_state: bool = False,
@@ -152,7 +152,7 @@ def simple_rnn(
     return _layer(k, x, initial_state, "SimpleRNNCell", cell, run)
 
 
-@layer("RNN", masks=OWN, **_HOW)
+@builtin("RNN", masks=OWN, **_HOW)
 def rnn(
     k: Call, x: Value, initial_state: Any = None, *, cell: dict, return_sequences: bool = False,
     return_state: bool = False, go_backwards: bool = False, unroll: bool = False, time_major: bool = False,
@@ -166,7 +166,7 @@ def rnn(
     return recurrent(k, x, initial_state, k.inner("cell", kind, config), sizes, run)
 
 
-@layer("Bidirectional", masks=OWN)
+@builtin("Bidirectional", masks=OWN)
 def bidirectional(
     k: Call, x: Value, initial_state: Any = None, *, layer: dict, merge_mode: str | None = "concat",
     backward_layer: dict | None = None,
@@ -209,7 +209,7 @@ def _merged(k: Call, mode: str | None, a: Value, b: Value) -> list[Value]:
     return [tf.AddV2(a, b) if mode == "sum" else tf.RealDiv(tf.AddV2(a, b), number(k, a, 2))]
 
 
-@layer("TimeDistributed", masks=OWN, takes=ANY)
+@builtin("TimeDistributed", masks=OWN, takes=ANY)
 def time_distributed(k: Call, x: Value, *, layer: dict) -> Value:
     """Call a layer on all time steps at once, as parts of the batch."""
     shape = k.shape(x)

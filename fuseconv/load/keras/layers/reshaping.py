@@ -9,10 +9,10 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.core import sizes_of
 from fuseconv.load.keras.layers.settings import channels_first, sizes, to_channels_first, to_channels_last
-from fuseconv.load.keras.registry import ANY, layer
+from fuseconv.load.keras.registry import ANY, builtin
 
 
-@layer("Flatten", takes=ANY)
+@builtin("Flatten", takes=ANY)
 def flatten(k: Call, x: Value, *, data_format: str | None = None) -> Value:
     shape = k.shape(x)
     if channels_first(k, data_format) and len(shape) > 1:
@@ -22,7 +22,7 @@ def flatten(k: Call, x: Value, *, data_format: str | None = None) -> Value:
     return k.tf.reshaped(x, ["0", math.prod(known) if len(known) == len(rest) else -1])
 
 
-@layer("Reshape", takes=ANY)
+@builtin("Reshape", takes=ANY)
 def reshape(k: Call, x: Value, *, target_shape: list[int]) -> Value:
     known = [dim for dim in k.shape(x)[1:] if isinstance(dim, int)]
     target = list(target_shape)
@@ -34,14 +34,14 @@ def reshape(k: Call, x: Value, *, target_shape: list[int]) -> Value:
     return k.tf.reshaped(x, ["0", *target])
 
 
-@layer("Permute", takes=ANY)
+@builtin("Permute", takes=ANY)
 def permute(k: Call, x: Value, *, dims: list[int]) -> Value:
     if sorted(dims) != list(range(1, len(k.shape(x)))):
         k.refuse(f"dims={dims}")
     return k.tf.Transpose(x, [0, *dims])
 
 
-@layer("RepeatVector", takes=ANY)
+@builtin("RepeatVector", takes=ANY)
 def repeat_vector(k: Call, x: Value, *, n: int) -> Value:
     k.shape(x, 2)
     if not 0 < n < 1 << 31:
@@ -66,17 +66,17 @@ def _padded(k: Call, x: Value, padding: Any, count: int, first: bool) -> Value:
     return k.tf.Pad(x, k.tf.ints(every))
 
 
-@layer("ZeroPadding1D")
+@builtin("ZeroPadding1D")
 def zero_padding1d(k: Call, x: Value, *, padding: Any = 1, data_format: str | None = None) -> Value:
     return _padded(k, x, padding, 1, channels_first(k, data_format))
 
 
-@layer("ZeroPadding2D")
+@builtin("ZeroPadding2D")
 def zero_padding2d(k: Call, x: Value, *, padding: Any = 1, data_format: str | None = None) -> Value:
     return _padded(k, x, padding, 2, channels_first(k, data_format))
 
 
-@layer("ZeroPadding3D")
+@builtin("ZeroPadding3D")
 def zero_padding3d(k: Call, x: Value, *, padding: Any = 1, data_format: str | None = None) -> Value:
     return _padded(k, x, padding, 3, channels_first(k, data_format))
 
@@ -97,17 +97,17 @@ def _cropped(k: Call, x: Value, cropping: Any, count: int, first: bool) -> Value
     )  # fmt: skip
 
 
-@layer("Cropping1D", takes=ANY)
+@builtin("Cropping1D", takes=ANY)
 def cropping1d(k: Call, x: Value, *, cropping: Any = 1) -> Value:
     return _cropped(k, x, cropping, 1, False)
 
 
-@layer("Cropping2D", takes=ANY)
+@builtin("Cropping2D", takes=ANY)
 def cropping2d(k: Call, x: Value, *, cropping: Any = 0, data_format: str | None = None) -> Value:
     return _cropped(k, x, cropping, 2, channels_first(k, data_format))
 
 
-@layer("Cropping3D", takes=ANY)
+@builtin("Cropping3D", takes=ANY)
 def cropping3d(k: Call, x: Value, *, cropping: Any = 1, data_format: str | None = None) -> Value:
     return _cropped(k, x, cropping, 3, channels_first(k, data_format))
 
@@ -127,13 +127,13 @@ def repeated(k: Call, x: Value, count: int, axis: int) -> Value:
     return k.tf.Reshape(wide, k.tf.Pack(*made))
 
 
-@layer("UpSampling1D")
+@builtin("UpSampling1D")
 def up_sampling1d(k: Call, x: Value, *, size: int = 2) -> Value:
     k.shape(x, 3)
     return repeated(k, x, sizes(k, size, 1)[0], 1)
 
 
-@layer("UpSampling2D")
+@builtin("UpSampling2D")
 def up_sampling2d(
     k: Call, x: Value, *, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest"
 ) -> Value:
@@ -149,7 +149,7 @@ def up_sampling2d(
     return to_channels_first(k, made) if first else made
 
 
-@layer("UpSampling3D")
+@builtin("UpSampling3D")
 def up_sampling3d(k: Call, x: Value, *, size: Any = 2, data_format: str | None = None) -> Value:
     first = channels_first(k, data_format)
     k.shape(x, 5)

@@ -10,7 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers import activations, tensors
-from fuseconv.load.keras.registry import AS_THEY_ARE, layer
+from fuseconv.load.keras.registry import AS_THEY_ARE, builtin
 
 _Function = Callable[..., Any]
 _FUNCTIONS: dict[str, _Function] = {}
@@ -26,12 +26,12 @@ def _function(*names: str) -> Callable[[_Function], _Function]:
     return enter
 
 
-@layer("TFOpLambda", takes=AS_THEY_ARE)
+@builtin("TFOpLambda", takes=AS_THEY_ARE)
 def tf_op_lambda(k: Call, *args: Any, function: str) -> Any:
     return _call(k, function, args, k.all_options())
 
 
-@layer("SlicingOpLambda", takes=AS_THEY_ARE)
+@builtin("SlicingOpLambda", takes=AS_THEY_ARE)
 def slicing_op_lambda(k: Call, *args: Any, function: str) -> Any:
     return _call(k, function, args, k.all_options())
 
