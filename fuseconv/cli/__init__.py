@@ -26,6 +26,17 @@ def main() -> None:
     """Convert TensorFlow models to TensorFlow Lite, and fuse compositions of operations on the way."""
 
 
+def _together(*options: Callable) -> Callable[[Callable], Callable]:
+    """Return what adds several options to a command, in this order."""
+
+    def add(command: Callable) -> Callable:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 # What can be read is found out by reading it.
 _PATH = click.Path(readable=False)
 _model = click.argument("model", type=_PATH)
@@ -46,22 +57,19 @@ _plugin = click.option("--plugin", "plugins", metavar="FILE.py", multiple=True,
                        help="A module with fusions, rules or custom Keras objects. Repeatable.")  # fmt: skip
 _trust = click.option("--trust-model", is_flag=True, help="Load Lambda layers, which run code from the model.")
 _links = click.option("--follow-links", is_flag=True, help="Read a SavedModel's files that are links out of it.")
-_data = click.option("--data", type=_PATH, metavar="FILE.npz", help="Arrays by input name to verify with.")
-
-
-_atol = click.option("--atol", type=click.FloatRange(min=0), help="A difference that is tolerated; by default 1e-6.")
-_rtol = click.option("--rtol", type=click.FloatRange(min=0),
-                     help="Tolerated on top, as a part of the largest expected value; by default 1e-4.")  # fmt: skip
+# How a model is read, and which part of it: `_reading` has them all, and `_read` what they say.
+_reading = _together(
+    _signature, _tags, _inputs, _outputs, _rename, _shape, _batch_size, _plugin, _trust, _links
+)
+_comparing = _together(
+    click.option("--data", type=_PATH, metavar="FILE.npz", help="Arrays by input name to verify with."),
+    click.option("--atol", type=click.FloatRange(min=0), help="A difference that is tolerated; by default 1e-6."),
+    click.option("--rtol", type=click.FloatRange(min=0),
+                 help="Tolerated on top, as a part of the largest expected value; by default 1e-4."),
+)  # fmt: skip
 
 
 _FORMS = click.Choice(["float16", "dynamic", "int4", "int8", "int16x8"])
-
-
-def _quantizing(command: Callable) -> Callable:
-    """Add the options of quantization to a command, but for the form itself, and those of every conversion."""
-    for option in reversed(_QUANTIZING):
-        command = option(command)
-    return command
 
 
 class _Numbers(click.ParamType):
@@ -76,7 +84,8 @@ class _Numbers(click.ParamType):
             self.fail(f"{value} is no list of numbers: write 127.5, or one for each channel", param, ctx)
 
 
-_QUANTIZING = (
+# Of quantization, but for the form itself, and those of every conversion.
+_quantizing = _together(
     click.option("--calibration-data", type=_PATH, metavar="FILE.npz|DIR|FILE.py",
                  help="Samples of real inputs for int8 and int16x8: an array for each input, the samples along its "
                  "first dimension; a directory of such files, or of JPEG or PNG images; or a script whose samples() "
@@ -114,14 +123,7 @@ _QUANTIZING = (
 @main.command(cls=Command)
 @_model
 @click.option("-o", "--output", type=_PATH, required=True, help="The .tflite file to write.")
-@_signature
-@_tags
-@_inputs
-@_outputs
-@_rename
-@_shape
-@_batch_size
-@_plugin
+@_reading
 @click.option("--fuse", metavar="GLOB", multiple=True, help="Only fusions of this name. Repeatable.")
 @click.option("--no-fuse", metavar="GLOB", multiple=True, help="No fusions of this name. Repeatable.")
 @click.option("--verify-fusions", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
@@ -130,10 +132,8 @@ _QUANTIZING = (
               help="Recurrent layers: fused ops (loops without a kernel), loops, no loops, or the faster of the two.")
 @click.option("--rnn-state", type=click.Choice(["written", "variable"]), default="written", show_default=True,
               help="Write the first states of recurrent ops on every invoke, or leave them to reset_all_variables.")
-@_trust
 @click.option("--keras-loader", type=click.Choice(["auto", "data", "keras"]), default="auto", show_default=True,
               help="Read Keras files as data, or through Keras; auto: through Keras where a layer is not known.")
-@_links
 @click.option("--allow-custom-ops", is_flag=True, help="Write operations that TFLite does not know as custom ones.")
 @click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")
 @click.option("--select-tf-ops", is_flag=True, help="Let TensorFlow's own kernels run what TFLite has no op for.")
@@ -144,17 +144,13 @@ _QUANTIZING = (
 @_quantizing
 @click.option("--report", "report_path", type=_PATH, metavar="FILE.json", help="Write the full report.")
 @click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what the model does.")
-@_data
-@_atol
-@_rtol
+@_comparing
 @click.option("--seed", type=click.IntRange(min=0), help="Seeds the random inputs of --verify.")
 @click.pass_obj
 def convert(
     terminal: Terminal,
     model: str,
     output: str,
-    input_shape: tuple[str, ...],
-    rename: tuple[str, ...],
     report_path: str | None,
     verifies: bool,
     data: str | None,
@@ -170,10 +166,7 @@ def convert(
     from fuseconv.api import convert as run
     from fuseconv.cli.conversion import convert_to_file
 
-    for several in ("tags", "inputs", "outputs"):
-        options[several] = _split(options[several])
-    options["input_shapes"], options["rename"] = _shapes(input_shape), _new_names(rename)
-    options["explain"] = terminal.verbose
+    options = _read(options) | {"explain": terminal.verbose}
     verifying = _verifying(verifies, data=data, atol=atol, rtol=rtol, seed=seed)
     written = convert_to_file(terminal, model, output, report_path, verifying, options, run)
     written.tell(terminal)
@@ -187,9 +180,7 @@ def convert(
 @_quantizing
 @click.option("--report", "report_path", type=_PATH, metavar="FILE.json", help="Write the full report.")
 @click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what FILE does, nearly.")
-@_data
-@_atol
-@_rtol
+@_comparing
 @click.option("--seed", type=click.IntRange(min=0), help="Seeds the random inputs of --verify.")
 @click.pass_obj
 def quantize(
@@ -231,32 +222,16 @@ def inspect(terminal: Terminal, file: str) -> None:
 @main.command(cls=Command)
 @_model
 @click.argument("file", type=_PATH)
-@_data
-@_atol
-@_rtol
+@_comparing
 @click.option("--layers", is_flag=True,
               help="Compare each op, too, with that of the model as a file of floats, and name where errors grow.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seeds the random inputs.")
-@_signature
-@_tags
-@_inputs
-@_outputs
-@_rename
-@_shape
-@_batch_size
-@_plugin
-@_trust
-@_links
+@_reading
 @click.pass_obj
 def verify(
     terminal: Terminal,
     model: str,
     file: str,
-    tags: tuple[str, ...],
-    inputs: tuple[str, ...],
-    outputs: tuple[str, ...],
-    rename: tuple[str, ...],
-    input_shape: tuple[str, ...],
     atol: float | None,
     rtol: float | None,
     **options: Any,
@@ -267,9 +242,7 @@ def verify(
     random unless --data gives them. Of a file of a part of the model, give the --inputs, --outputs and --rename that it
     was converted with. This runs the model: verify only models that you would run.
     """
-    options["input_shapes"], options["rename"] = _shapes(input_shape), _new_names(rename)
-    for name, several in (("tags", tags), ("inputs", inputs), ("outputs", outputs)):
-        options[name] = _split(several)
+    options = _read(options)
 
     from fuseconv.report.tables import show_verification
     from fuseconv.verify import verify as compare
@@ -351,6 +324,13 @@ def _given(**options: Any) -> dict[str, Any]:
 def _split(values: tuple[str, ...]) -> tuple[str, ...]:
     """Split lists at their commas: ("a,b", "c") -> ("a", "b", "c")."""
     return tuple(name for value in values for name in value.split(",") if name)
+
+
+def _read(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a command with what those of `_reading` say, as `fuseconv.convert` takes it."""
+    lists = {name: _split(options[name]) for name in ("tags", "inputs", "outputs")}
+    shapes, rename = _shapes(options.pop("input_shape")), _new_names(options["rename"])
+    return options | lists | {"input_shapes": shapes, "rename": rename}
 
 
 def _shapes(values: tuple[str, ...]) -> dict[str, tuple[int | None, ...]]:
