@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -159,9 +159,7 @@ def convert(
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
     itself fails. Nothing is written then.
     """
-    given = locals()
-    options = Options(**{field.name: given[field.name] for field in fields(Options)})
-    return _convert(model, out, options, progress)
+    return _convert(model, out, Options.of(locals()), progress)
 
 
 @_collector_paused()
@@ -228,9 +226,7 @@ def quantize_file(
     Raises InputError for what cannot be read, or has nothing left to quantize, UnsupportedError for ops that are not
     known, DefectError where fuseconv itself fails. Nothing is written then.
     """
-    given = locals()
-    options = QuantizeOptions(**{field.name: given[field.name] for field in fields(QuantizeOptions)})
-    return _quantize_file(file, out, options, progress)
+    return _quantize_file(file, out, QuantizeOptions.of(locals()), progress)
 
 
 @_collector_paused()

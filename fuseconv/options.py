@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from fuseconv.errors import InputError
 from fuseconv.fuse.body_check import MODES as CHECK_MODES
@@ -20,6 +20,8 @@ from fuseconv.quantize.samples import Sample, Samples
 from fuseconv.quantize.selection import Selection
 from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
 from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
+
+_Self = TypeVar("_Self", bound="QuantizeOptions")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class QuantizeOptions:
     verify_each: bool | None
     print_ir_before: Sequence[str]
     print_ir_after: Sequence[str]
+
+    @classmethod
+    def of(cls: type[_Self], given: Mapping[str, Any]) -> _Self:
+        """Return the options among what a function was given."""
+        return cls(**{field.name: given[field.name] for field in fields(cls)})
 
     def check(self) -> None:
         """Refuse one text in place of a list, which would be taken letter by letter, and values that are no choice."""
