@@ -50,7 +50,7 @@ def check_ways(
         path = folder / f"model.{suffix}"
         model.save(path)
         ways = {way: convert(path, folder / f"{way}.tflite", keras_loader=way).path for way in ("data", "keras")}
-        data, keras = (_Runner(path) for path in ways.values())
+        data, keras = (Runner(path) for path in ways.values())
         assert data.ends() == keras.ends()
         assert len(data.ops) <= len(keras.ops) + most_more, (data.ops, keras.ops)
         given = keras.feeds() | feeds
@@ -73,7 +73,7 @@ def check_data(
         path = folder / f"model.{suffix}"
         model.save(path)
         result = convert(path, folder / "model.tflite", keras_loader="data")
-        run = _Runner(result.path)
+        run = Runner(result.path)
         given = run.feeds() | feeds
         (signature,) = load(path).signatures
         outputs = model([given[name] for name in signature.inputs], training=False)
@@ -101,7 +101,7 @@ def registered(module: Any) -> set[str]:
     return {name for name, known in LAYERS.items() if known.function.__module__ == module.__name__}
 
 
-class _Runner:
+class Runner:
     def __init__(self, path: Path | None) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 

@@ -14,7 +14,6 @@ from fuseconv.load.keras import layers, weights
 from fuseconv.load.keras.call import ILL_FORMED, Model, Object
 from fuseconv.load.keras.model import MODELS, class_of, config_of, flat, inputs_of
 from fuseconv.load.keras.registry import LAYERS, Layer, UnknownLayer, layer
-from fuseconv.load.keras_compatibility import incompatibility
 from fuseconv.load.keras_container import KerasFile
 from fuseconv.load.keras_names import unique
 from fuseconv.load.keras_nodes import check_nodes
@@ -55,8 +54,6 @@ def load(path: Path, custom: Collection[str] = (), plugins: Mapping[str, Layer] 
 def _built(shared: Model, file: KerasFile) -> tuple[Graph, list[str], list[str], Object]:
     """Return the graph of a file's model, the names of its inputs and outputs, and the model."""
     kind, config = class_of(file.config), config_of(file.config)
-    if incompatibility(file):
-        raise UnknownLayer(incompatibility(file))
     root = Object(shared, kind, config)
     specs = inputs_of(kind, config)
     names = unique([spec.name for spec in flat(specs)])

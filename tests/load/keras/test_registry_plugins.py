@@ -10,7 +10,7 @@ import pytest
 from fuseconv import convert
 from fuseconv.errors import InputError
 from fuseconv.load.keras.registry import LAYERS
-from tests.keras_parity import _Runner
+from tests.keras_parity import Runner
 from tests.load.keras.test_keras import save
 
 _SCALED = """
@@ -33,7 +33,7 @@ def test_a_function_reads_a_custom_layer_as_data(tmp_path: Path) -> None:
     for _ in range(2):
         made = convert(file, tmp_path / "made.tflite", plugins=[plugin(tmp_path, "acme>Scaled")], keras_loader="data")
         x = np.array([[1, 2]], np.float32)
-        np.testing.assert_array_equal(_Runner(made.path)({"x": x})["it"], [[0, 3, 6]])
+        np.testing.assert_array_equal(Runner(made.path)({"x": x})["it"], [[0, 3, 6]])
     assert "acme>Scaled" not in LAYERS
     with pytest.raises(InputError, match="Scaled 'it': its class is none"):
         convert(file, None, keras_loader="data")

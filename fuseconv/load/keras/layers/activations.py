@@ -73,6 +73,10 @@ def silu(k: Call, x: Value) -> Value:
 
 @_activation("hard_sigmoid")
 def hard_sigmoid(k: Call, x: Value) -> Value:
+    """relu6(x + 3) / 6 in Keras 3; in Keras 2, 0.2 x + 0.5 between 0 and 1."""
+    if not k.model.keras3:
+        made = k.tf.AddV2(k.tf.Mul(x, number(k, x, 0.2)), number(k, x, 0.5))
+        return k.tf.Maximum(k.tf.Minimum(made, number(k, x, 1)), number(k, x, 0))
     return k.tf.RealDiv(k.tf.Relu6(k.tf.AddV2(x, number(k, x, 3))), number(k, x, 6))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.settings import axes_of
-from fuseconv.load.keras.registry import ANY, PASS, builtin
+from fuseconv.load.keras.registry import ANY, OWN, PASS, builtin
 
 
 def _merged(k: Call, inputs: Any, combine: Callable[[Value, Value], Value]) -> Value:
@@ -27,6 +28,27 @@ def _merged(k: Call, inputs: Any, combine: Callable[[Value, Value], Value]) -> V
         k.refuse("its inputs are of several types")
     for x in wide[1:]:
         made = combine(made, x)
+    k.set_mask(made, _mask(k, inputs))
+    return made
+
+
+def _mask(k: Call, inputs: list[Value]) -> Value | None:
+    """Return the mask of tensors that are merged: where any has an element in Keras 3, if all have a mask; where all
+    that have one do, in tf-keras."""
+    k.option("mask")
+    masks = [k.mask(x) for x in inputs]
+    given = [mask for mask in masks if mask is not None]
+    if not given:
+        return None
+    if k.model.keras3 and k.owner.class_name in ("Multiply", "Maximum", "Minimum"):
+        k.refuse("its inputs are masked, where Keras 3 merges what is not")
+    if len({len(k.shape(x)) for x in inputs}) > 1 or k.option("mask") is not None:
+        k.refuse("its inputs are masked and of several ranks, or it is called with a mask")
+    if k.model.keras3 and len(given) < len(masks):
+        return None
+    made = given[0]
+    for mask in given[1:]:
+        made = k.tf.add("LogicalOr" if k.model.keras3 else "LogicalAnd", [made, mask], {}, types.BOOL)
     return made
 
 
@@ -34,39 +56,41 @@ def _combiner(k: Call, kind: str) -> Callable[[Value, Value], Value]:
     return lambda a, b: k.tf.add(kind, [a, b], {}, a.dtype)
 
 
-@builtin("Add", masks=PASS, takes=ANY)
+@builtin("Add", masks=OWN, takes=ANY)
 def add(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "AddV2"))
 
 
-@builtin("Subtract", masks=PASS, takes=ANY)
+@builtin("Subtract", masks=OWN, takes=ANY)
 def subtract(k: Call, inputs: Any) -> Value:
     if not isinstance(inputs, list) or len(inputs) != 2:
         k.refuse("it is called on other than two tensors")
     return _merged(k, inputs, _combiner(k, "Sub"))
 
 
-@builtin("Multiply", masks=PASS, takes=ANY)
+@builtin("Multiply", masks=OWN, takes=ANY)
 def multiply(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "Mul"))
 
 
-@builtin("Maximum", masks=PASS, takes=ANY)
+@builtin("Maximum", masks=OWN, takes=ANY)
 def maximum(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "Maximum"))
 
 
-@builtin("Minimum", masks=PASS, takes=ANY)
+@builtin("Minimum", masks=OWN, takes=ANY)
 def minimum(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "Minimum"))
 
 
-@builtin("Average", masks=PASS, takes=ANY)
+@builtin("Average", masks=OWN, takes=ANY)
 def average(k: Call, inputs: Any) -> Value:
     made = _merged(k, inputs, _combiner(k, "AddV2"))
     if not made.dtype.is_float:
         k.refuse("an average of integers")
-    return k.tf.RealDiv(made, number(k, made, len(inputs)))
+    mean = k.tf.RealDiv(made, number(k, made, len(inputs)))
+    k.set_mask(mean, k.mask(made))
+    return mean
 
 
 @builtin("Concatenate", masks=PASS, takes=ANY)

@@ -39,8 +39,10 @@ def lstm_cell(
 def gru_cell(
     k: Call, x: Value, states: _States, *, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
     use_bias: bool = True, dropout: float = 0.0, recurrent_dropout: float = 0.0, implementation: int = 2,
-    reset_after: bool = True,
+    reset_after: bool | None = None,
 ) -> tuple[Value, _States]:  # fmt: skip
+    # Keras 2 did not know it at first, and reset before; Keras 3 always says it.
+    reset_after = k.model.keras3 if reset_after is None else reset_after
     tf, (h,) = k.tf, states
     made = tf.MatMul(x, k.weight("kernel", [k.known(x, -1), 3 * units]))
     recurrent = k.weight("recurrent_kernel", [units, 3 * units])
@@ -92,6 +94,8 @@ def _layer(
 
 def recurrent(k: Call, x: Value, states: Any, cell: Object, sizes: list[int], run: Recurrence) -> Any:
     """Build a loop over the steps of x [batch, time, features] and return what the layer does."""
+    if isinstance(x, list):  # as tf-keras hands over the input and the first states
+        x, states = x[0], x[1:] or states
     k.shape(x, 3)
     given = states if states is not None else k.option("initial_state")
     given = [given] if isinstance(given, Value) else given
@@ -130,8 +134,8 @@ def lstm(
 def gru(
     k: Call, x: Value, initial_state: Any = None, *, units: int, activation: Any = "tanh",
     recurrent_activation: Any = "sigmoid", use_bias: bool = True, dropout: float = 0.0, recurrent_dropout: float = 0.0,
-    implementation: int = 2, reset_after: bool = True, return_sequences: bool = False, return_state: bool = False,
-    go_backwards: bool = False, unroll: bool = False, time_major: bool = False,
+    implementation: int = 2, reset_after: bool | None = None, return_sequences: bool = False,
+    return_state: bool = False, go_backwards: bool = False, unroll: bool = False, time_major: bool = False,
     zero_output_for_mask: bool = False, use_cudnn: Any = "auto",
 ) -> Any:  # fmt: skip
     cell = {"units": units, "activation": activation, "recurrent_activation": recurrent_activation,

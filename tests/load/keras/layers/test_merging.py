@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 
-from tests.keras_parity import check_cases
+from fuseconv.load.keras import UnknownLayer, load
+from tests.keras_parity import check_cases, check_data
 
 L = keras.layers
 
@@ -29,3 +32,29 @@ CASES = {"merged": merged}
 @pytest.mark.parametrize("name", CASES)
 def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
     check_cases(CASES, name, tmp_path)
+
+
+def masked(library: Any) -> Any:
+    """Merges of tensors of which all or one has a mask, and a pooling that shows what became of it."""
+    layers = library.layers
+    x, y, z = library.Input((5, 3), name="x"), library.Input((5, 3), name="y"), library.Input((5, 3), name="z")
+    a, b = layers.Masking(0.5)(x), layers.Masking(0.25)(y)
+    merged = [layers.Add()([a, b]), layers.Subtract()([a, b]), layers.Average()([a, b]), layers.Add()([a, z])]
+    return library.Model([x, y, z], [layers.GlobalAveragePooling1D()(each) for each in merged])
+
+
+@pytest.mark.parametrize("name", ["keras", "tf_keras"])
+def test_masks_of_merged_tensors(name: str, tmp_path: Path) -> None:
+    library = importlib.import_module(name)
+    x, y = np.random.default_rng(0).normal(size=(2, 3, 5, 3)).astype(np.float32)
+    x[:, 1:3], y[:, 2:4] = 0.5, 0.25
+    # Keras 3 does not load an .h5 file with masks of its own, which stand as operations in it.
+    formats = ["keras"] if name == "keras" else ["keras", "h5"]
+    check_data(masked(library), tmp_path, formats=formats, x=x, y=y)
+
+
+def test_keras_3_multiplies_only_what_no_mask_hides(tmp_path: Path) -> None:
+    x, y = keras.Input((5, 3)), keras.Input((5, 3))
+    keras.Model([x, y], L.Multiply()([L.Masking()(x), y])).save(tmp_path / "model.keras")
+    with pytest.raises(UnknownLayer, match=r"Multiply '.*': its inputs are masked"):
+        load(tmp_path / "model.keras")

@@ -5,10 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import h5py
 import keras
+import numpy as np
 import pytest
+import tf_keras
 
-from tests.keras_parity import branches, check_cases
+from fuseconv import convert
+from fuseconv.load.keras import load
+from tests.keras_parity import Runner, branches, check_cases, check_data, randomize
 
 L = keras.layers
 
@@ -79,3 +84,34 @@ def test_a_layer_is_called_on_all_time_steps_at_once(tmp_path: Path) -> None:
         L.TimeDistributed(L.Flatten()),
     )  # fmt: skip
     check_cases({"distributed": lambda: model}, "distributed", tmp_path, formats=["keras"], most_more=2)
+
+
+def older() -> Any:
+    """A model of tf-keras: hard_sigmoid is clip(0.2 x + 0.5, 0, 1), and states are inputs in one list with x."""
+    layers = tf_keras.layers
+    x, h = tf_keras.Input((6, 4), name="x"), tf_keras.Input((3,), name="h")
+    outputs = [
+        layers.LSTM(3, recurrent_activation="hard_sigmoid")(x), layers.GRU(3)(x, initial_state=h),
+        layers.GRU(3, reset_after=False, recurrent_activation="hard_sigmoid", return_sequences=True)(x),
+    ]  # fmt: skip
+    return tf_keras.Model([x, h], outputs)
+
+
+def test_layers_of_keras_2_compute_what_they_did(tmp_path: Path) -> None:
+    check_data(older(), tmp_path)
+
+
+def test_a_gru_that_knows_no_reset_after_resets_before(tmp_path: Path) -> None:
+    model = tf_keras.Sequential([tf_keras.Input((6, 4), name="x"), tf_keras.layers.GRU(3, reset_after=False)])
+    randomize(model)
+    model.save(tmp_path / "model.h5")
+    with h5py.File(tmp_path / "model.h5", "r+") as file:
+        text = file.attrs["model_config"]
+        assert '"reset_after": false, ' in text or '"reset_after": false' in text
+        file.attrs["model_config"] = text.replace(', "reset_after": false', "")
+    module = load(tmp_path / "model.h5")
+    assert any(op.kind == "tf.StatelessWhile" for op in module.signatures[0].graph.ops)
+    result = convert(tmp_path / "model.h5", tmp_path / "model.tflite", keras_loader="data")
+    run = Runner(result.path)
+    feeds = run.feeds()
+    np.testing.assert_allclose(next(iter(run(feeds).values())), model(feeds["x"]), atol=1e-5)
