@@ -2,7 +2,7 @@
 one.
 
 `rnn` says what becomes of a loop whose steps multiply matrices, of a known number of steps: "loop" leaves a loop,
-"unroll" none; "auto" goes by what was measured. So does "fused" where no fused op took the loop, but all loops together
+"unroll" none that makes fewer than `MOST_UNROLLED` ops; "auto" goes by what was measured. So does "fused" where no fused op took the loop, but all loops together
 make the file larger by a fiftieth of its constants at most: 28 steps of a GRU of 32 units are 84 kB in place of 30.
 
 The rule. XNNPACK keeps the weights of each op that reads them once more, in its own order. While the copies of all
@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import sys
 
+from fuseconv.ir import budget
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Module, Op
 from fuseconv.tf.traits import CONVOLUTIONS, PRODUCTS
@@ -49,6 +50,8 @@ MODES = ("fused", "loop", "unroll", "auto")
 UNROLLED_BYTES = 2 << 20
 # More ops than this make files and conversions large before they make anything fast.
 UNROLLED_OPS = 2048
+# Nor are more made where all loops are to go: a file of so many takes seconds to write, and minutes to load.
+MOST_UNROLLED = 1 << 16
 _FEW = 4
 # Of a step with more ops than this, they are what takes the time.
 _MANY_OPS = 64
@@ -92,7 +95,7 @@ def _steps_an_iteration(loop: LoopForm, steps: int, rnn: str, room: int) -> int:
     ops = loop.body.ops
     if not any(op.kind in PRODUCTS or op.kind in CONVOLUTIONS for op in ops):
         return 1
-    if rnn == "unroll":
+    if rnn == "unroll" and steps * len(ops) <= budget.most_operations(MOST_UNROLLED):
         return steps
     weights = sum(value.data.nbytes for value in loop.body.constants() if value.data is not None)
     gains = len(ops) <= _MANY_OPS or _tells_sizes(loop)

@@ -12,7 +12,7 @@ from fuseconv.ir.graph import Module, constant
 from fuseconv.ir.verifier import check as check_ir
 from fuseconv.transforms.loops.loop_info import LoopForm
 from fuseconv.transforms.loops.unroll_loops import unroll
-from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
+from fuseconv.transforms.loops.unroll_policy import MOST_UNROLLED, UnrollPolicy
 from fuseconv.transforms.tf.canonicalize import canonicalize
 from fuseconv.transforms.tf.inline import inline
 from tests.check_pass import check_pass
@@ -178,6 +178,8 @@ def loops_of(steps: int, weights: np.ndarray) -> list[LoopForm]:
         (40, "fused", 1, [1, 1]),
         (40, "auto", 1, [40, 40]),
         (40, "loop", 1, [8, 8]),
+        (40, "unroll", 1, [40, 40]),
+        (MOST_UNROLLED, "unroll", 1, [8, 8]),  # of two ops each
         (40, "fused", 1000, [40, 40]),
         (40, "fused", 400, [40, 8]),  # room for 80 ops, of which the first takes 62
     ],
