@@ -23,6 +23,7 @@ LEFT = {
         load/graph_importer.py:_NEXT_ITERATIONS load/resource_values.py:_TABLES load/resource_values.py:_HANDLES
         load/concrete_functions.py:_TABLES cut_original.py:_CALLS""",
     "the ops that one function serves, declared for it": """quantize/raise_hybrid_products.py:_PARTS
+        load/keras/layers/operations.py:_COMPARED
         tf/shape_functions/elementwise.py:UNARY
         tf/shape_functions/elementwise.py:LIKE_FIRST tf/shape_functions/elementwise.py:BINARY
         transforms/rnn/symbolic_step.py:_FUNCTIONS transforms/tf/decompose_grappler_kernels.py:_ACTIVATIONS
