@@ -117,7 +117,7 @@ class Context:
     options: dict[str, Any] = field(default_factory=dict)
 
     def arguments(self, names: Iterable[str]) -> list[Any]:
-        """Return the fields of these names. A field that there is not would cost as much as a small pass."""
+        """Return the values of these fields, options first: a failed attribute lookup costs an exception each time."""
         return [self.options[name] if name in self.options else getattr(self, name) for name in names]
 
     def __getattr__(self, name: str) -> Any:

@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def _together(*options: Callable) -> Callable[[Callable], Callable]:
-    """Return what adds several options to a command, in this order."""
+    """Return a decorator that adds these options to a command, in this order."""
 
     def add(command: Callable) -> Callable:
         for option in reversed(options):

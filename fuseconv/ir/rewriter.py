@@ -47,6 +47,11 @@ def has_kind(graph: Graph, kinds: Collection[str]) -> bool:
     return not graph.kinds.isdisjoint(kinds)
 
 
+def ops_of_kinds(graph: Graph, kinds: Collection[str]) -> list[Op]:
+    """Return the ops of a graph that are of one of these kinds, in order."""
+    return [op for op in graph.ops if op.kind in kinds] if has_kind(graph, kinds) else []
+
+
 def replace_op(op: Op, values: Sequence[Value]) -> None:
     """Let the readers of an op's results read these values, as many as there are, and detach the op."""
     for old, new in zip(op.results, values):

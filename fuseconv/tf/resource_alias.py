@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from fuseconv.ir.graph import Module, Value
-from fuseconv.ir.rewriter import has_kind
+from fuseconv.ir.rewriter import ops_of_kinds
 from fuseconv.tf.side_effects import bodies, callers
 from fuseconv.tf.traits import FORWARDS
 
@@ -30,9 +30,8 @@ def aliases(module: Module, kinds: Collection[str]) -> dict[Value, set[str]]:
             pending.append(value)
 
     for graph in module.graphs():
-        for op in graph.ops if has_kind(graph, kinds) else ():
-            if op.kind in kinds:
-                add(op.result, {op.attrs["shared_name"]})
+        for op in ops_of_kinds(graph, kinds):
+            add(op.result, {op.attrs["shared_name"]})
     runners = callers(module)
     while pending:
         value = pending.pop()

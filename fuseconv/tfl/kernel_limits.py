@@ -17,7 +17,7 @@ LARGEST_SIZE = (1 << 31) - 1
 # Numpy 1's arrays have no more dimensions; TFLite's kernels take far fewer.
 LARGEST_RANK = 32
 
-# Ops with operands of which neither the kernel nor XNNPACK takes one without elements, though the result has some.
+# Ops whose kernel, or XNNPACK, refuses an operand without elements, though the result has some.
 WANT_ELEMENTS = frozenset({
     "ARG_MAX", "ARG_MIN", "BATCH_MATMUL", "CONV_2D", "CONV_3D", "CONV_3D_TRANSPOSE", "DEPTHWISE_CONV_2D",
     "FULLY_CONNECTED", "GATHER", "GATHER_ND", "TRANSPOSE_CONV",

@@ -22,7 +22,7 @@ from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.side_effects import bodies, has_effect
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
-from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
+from fuseconv.transforms.loops.unroll_policy import MOST_UNROLLED, UnrollPolicy
 
 _RULE = "unroll-loops"
 # How many steps of a loop, of this number, are one iteration; all of them: it becomes no loop.
@@ -32,11 +32,13 @@ Choose = Callable[[LoopForm, int], int]
 @module_pass("unroll-loops")
 def unroll_loops(module: Module, unroll_policy: UnrollPolicy, report: Report) -> None:
     """Make several steps of a loop one iteration, or all of them no loop: While(f; 8) -> While(f, f, f, f; 2)."""
-    unroll(module, unroll_policy.steps_an_iteration, report)
+    unroll(module, unroll_policy.steps_an_iteration, report, tells=unroll_policy.rnn == "unroll")
 
 
-def unroll(module: Module, choose: Choose, report: Report) -> None:
-    """Unroll the loops whose number of steps is known, as far as `choose` says, those inside others first."""
+def unroll(module: Module, choose: Choose, report: Report, tells: bool = False) -> None:
+    """Unroll the loops whose number of steps is known, as far as `choose` says, those inside others first.
+
+    tells: record a loop that stays because it would make too many ops."""
 
     def visit(op: Op, graph: Graph) -> None:
         loop = LoopForm(op, module)
@@ -44,6 +46,9 @@ def unroll(module: Module, choose: Choose, report: Report) -> None:
         if not isinstance(steps, int) or steps < 1 or not _can_repeat(loop, module):
             return
         k = min(choose(loop, steps), steps)
+        if tells and k < steps and steps * len(loop.body.ops) > MOST_UNROLLED:
+            why = f"its {steps} steps would be more than {MOST_UNROLLED} ops: it stays a loop"
+            report.record("refused", _RULE, loop.op.sources, why=why)
         if k == steps:
             _Unrolled(loop, graph, steps, report).replace_loop()
         elif k > 1:

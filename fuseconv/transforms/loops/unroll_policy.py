@@ -51,7 +51,8 @@ MODES = ("fused", "loop", "unroll", "auto")
 UNROLLED_BYTES = 2 << 20
 # More ops than this make files and conversions large before they make anything fast.
 UNROLLED_OPS = 2048
-# Nor are more made where all loops are to go: a file of so many takes seconds to write, and minutes to load.
+# More ops than this are not made of one loop even where the user asks for no loops: a damaged model may claim any
+# number of steps.
 MOST_UNROLLED = 1 << 16
 _FEW = 4
 # Of a step with more ops than this, they are what takes the time.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fuseconv.facts import READ_ONLY_VARIABLES_ARE_CONSTANTS
 from fuseconv.ir.graph import Module, Op, Rejection, Value
-from fuseconv.ir.rewriter import has_kind, rewrite_ops
+from fuseconv.ir.rewriter import has_kind, ops_of_kinds, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
@@ -84,8 +84,7 @@ def draws_from_variables(module: Module) -> bool:
 
 def _moved(module: Module) -> set[str]:
     """Return the names of the variables that the model writes."""
-    graphs = [graph for graph in module.graphs() if has_kind(graph, (_WRITE,))]
-    return {name for graph in graphs for op in graph.ops if (name := _assigned(op))}
+    return {name for graph in module.graphs() for op in ops_of_kinds(graph, (_WRITE,)) if (name := _assigned(op))}
 
 
 def _assigned(op: Op) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir.graph import FuncRef, Graph, Module
-from fuseconv.ir.rewriter import has_kind
+from fuseconv.ir.rewriter import ops_of_kinds
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.traits import FORWARDS
 
@@ -16,9 +16,9 @@ def resolve_xla_reducers(module: Module) -> bool:
     """Name the functions that reduce windows: XlaReduceWindow(computation=f) -> XlaReduceWindow(computation="Add")."""
     changed = False
     for graph in module.graphs():
-        for op in graph.ops if has_kind(graph, ("tf.XlaReduceWindow",)) else ():
+        for op in ops_of_kinds(graph, ("tf.XlaReduceWindow",)):
             function = op.attrs.get("computation")
-            if op.kind == "tf.XlaReduceWindow" and isinstance(function, FuncRef) and function.name in module.functions:
+            if isinstance(function, FuncRef) and function.name in module.functions:
                 name = _reducer(module.functions[function.name])
                 if name is not None:
                     op.attrs["computation"] = name

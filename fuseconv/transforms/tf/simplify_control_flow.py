@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, replace_uses
-from fuseconv.ir.rewriter import add_function, erase_ops, has_kind, replace_uses_except, rewrite_ops
+from fuseconv.ir.rewriter import add_function, erase_ops, ops_of_kinds, replace_uses_except, rewrite_ops
 from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -53,8 +53,7 @@ def simplify_control_flow(module: Module, report: Report) -> None:
 
 def has_known_branch(module: Module) -> bool:
     """Return whether there is a branch on a constant."""
-    graphs = [graph for graph in module.graphs() if has_kind(graph, BRANCHES)]
-    branches = (op.operands[0] for graph in graphs for op in graph.ops if op.kind in BRANCHES)
+    branches = (op.operands[0] for graph in module.graphs() for op in ops_of_kinds(graph, BRANCHES))
     return any(condition is not None and condition.is_const for condition in branches)
 
 
@@ -62,9 +61,7 @@ def _nest_cases(graph: Graph, module: Module) -> None:
     """Nest the branches of a case: Case(i, f, g, h) -> If(i == 0, f, If(i == 1, g, h)).
 
     An index out of range takes the last branch."""
-    for op in graph.ops if has_kind(graph, _CASES) else ():
-        if op.kind not in _CASES:
-            continue
+    for op in ops_of_kinds(graph, _CASES):
         branches: list[FuncRef] = op.attrs.pop("branches")
         op.set_kind(_CASES[op.kind])
         index = op.operands[0]
