@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from fuseconv.errors import module_error
 from fuseconv.facts import TFL_ONLY
 from fuseconv.fuse.apply_fusion import build, replace
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.fuse.pattern import Pattern
-from fuseconv.fuse.pattern_terms import Glance, NearMiss, glance
+from fuseconv.fuse.pattern_terms import Bindings, Glance, NearMiss, glance
 from fuseconv.ir.constant_readers import ConstantReaders
 from fuseconv.ir.graph import Graph, Module, Op, detach
 from fuseconv.pass_manager import module_pass
@@ -183,30 +183,35 @@ class _PatternRewriter:
     def fuse(self, op: Op, dead: set[Op]) -> list[Op] | None:
         """Replace the op by the first fusion whose check holds; return the ops that were built, None if there is
         none."""
+        made: list[Op] = []
         for fusion, pattern in self.candidates.of(op):
-            for bindings in pattern.matches(op):
-                match = Match(
-                    {**dict.fromkeys(fusion.parameters), **bindings.values},
-                    ops={**dict.fromkeys(fusion.op_names), **bindings.ops},
-                    results={f"result{index or ''}": result for index, result in enumerate(op.results)},
-                    constants=self.constants,
-                )
-                sources = tuple(dict.fromkeys(name for part in bindings.matched[::-1] for name in part.sources))
-                tfl = Builder([], op.name, sources, self.functions)
-                try:
-                    made = build(fusion, match, tfl)
-                except Refused as refusal:
-                    self.refusals.setdefault((fusion.name, op), str(refusal))
-                    continue
-                replace(fusion, match, made, tfl, self.report)
-                self.constants.add(tfl.out)
-                self.spend(fusion)
-                for part in bindings.matched:
-                    if not any(result.uses for result in part.results):
-                        detach(part)
-                        dead.add(part)
-                return tfl.out
+            if pattern.match(op, partial(self.replace, fusion, op, made, dead)):
+                return made
         return None
+
+    def replace(self, fusion: Fusion, op: Op, built: list[Op], dead: set[Op], bound: Bindings) -> bool:
+        """Build the fused op in place of one match, unless its check refuses; return whether that was done."""
+        match = Match(
+            {**dict.fromkeys(fusion.parameters), **bound.values},
+            ops={**dict.fromkeys(fusion.op_names), **bound.ops},
+            results={f"result{index or ''}": result for index, result in enumerate(op.results)},
+            constants=self.constants,
+        )
+        sources = tuple(dict.fromkeys(name for part in bound.matched[::-1] for name in part.sources))
+        tfl = Builder(built, op.name, sources, self.functions)
+        try:
+            made = build(fusion, match, tfl)
+        except Refused as refusal:
+            self.refusals.setdefault((fusion.name, op), str(refusal))
+            return False
+        replace(fusion, match, made, tfl, self.report)
+        self.constants.add(built)
+        self.spend(fusion)
+        for part in bound.matched:
+            if not any(result.uses for result in part.results):
+                detach(part)
+                dead.add(part)
+        return True
 
     def spend(self, fusion: Fusion) -> None:
         self.fuel -= 1

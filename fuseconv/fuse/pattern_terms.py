@@ -98,21 +98,25 @@ class Bindings:
     """The values that a match has bound to names. matched: its ops, the last first; an op may be there twice. inner:
     those whose results nobody else may read. lenient: one thing may still differ; miss: the one that did.
 
-    While a match is looked for there is one object: what binds something yields for each way in which the rest can be
-    bound too, and takes it back in the end."""
+    While a match is looked for there is one object: what binds something takes it back if the rest cannot be bound.
+    accept: called with a whole match; returns whether to look no further. operands: of the ops that are being matched,
+    in the order at hand, by their matchers."""
 
+    accept: Callable[[Bindings], bool]
+    lenient: bool = False
     values: dict[str, Value] = field(default_factory=dict)
     ops: dict[str, Op] = field(default_factory=dict)
     matched: list[Op] = field(default_factory=list)
     inner: list[Op] = field(default_factory=list)
-    lenient: bool = False
+    operands: dict[Any, tuple[Op, list[Value | None]]] = field(default_factory=dict)
     miss: NearMiss | None = None
 
-    def but(self, miss: NearMiss, ways: Iterator[None]) -> Iterator[None]:
-        """Return the ways with this as the one thing that may differ."""
+    def but(self, miss: NearMiss, rest: Callable[[Bindings], bool]) -> bool:
+        """Match the rest with this as the one thing that may differ."""
         self.lenient, self.miss = False, miss
-        yield from ways
+        found = rest(self)
         self.lenient, self.miss = True, None
+        return found
 
 
 def alternatives(term: Term) -> tuple[Term, ...]:

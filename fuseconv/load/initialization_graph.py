@@ -67,6 +67,7 @@ class Effects:
 
     def __init__(self, library: dict[str, Any]) -> None:
         self.library = library
+        self._calls_or_writes = ASSIGNMENTS | TABLE_WRITES | CALLS | library.keys()
         self._bodies: dict[str, Nodes] = {}
         # The nodes of each body that write, or call what may.
         self._acting: dict[str, list[str]] = {}
@@ -87,7 +88,7 @@ class Effects:
                     raise InputError(f"The model has no node '{name}', which its restore or init graph names.")
                 data, control = main.nodes.inputs(name)
                 stack += [(main, ref.partition(":")[0]) for ref in (*data, *control)]
-            op = scope.nodes.by_name[name].op
+            op = scope.nodes.op(name)
             if op in ASSIGNMENTS or op in TABLE_WRITES:
                 yield Source(scope, name)
             elif op in CALLS or op in self.library:
@@ -97,12 +98,12 @@ class Effects:
     def source(self, scope: Scope, ref: str) -> Source | None:
         """Return the node and output that `ref` names in `scope`; None if the model does not have it."""
         for _ in range(_MAX_STEPS):
+            if ref in scope.arguments and scope.caller is not None:
+                scope, ref = scope.caller, scope.arguments[ref]
+                continue
             name, *rest = ref.split(":")
             if name not in scope.nodes.by_name:
-                if scope.caller is None or name not in scope.arguments:
-                    return None
-                scope, ref = scope.caller, scope.arguments[name]
-                continue
+                return None
             output, index = "", 0
             if rest:
                 output = rest[0] if scope.function is not None else ""
@@ -125,9 +126,6 @@ class Effects:
         """Return the source of operand `index` of a node."""
         return self.source(source.scope, source.operand(index))
 
-    def _acts(self, op: str) -> bool:
-        return op in ASSIGNMENTS or op in TABLE_WRITES or op in CALLS or op in self.library
-
     def _enter(self, scope: Scope, name: str) -> Scope:
         inner = self._calls.get((scope, name))
         if inner is None:
@@ -139,7 +137,9 @@ class Effects:
             body = self._bodies.get(function)
             if body is None:
                 body = self._bodies[function] = Nodes(proto.node_def)
-                self._acting[function] = [name for name, node in body.by_name.items() if self._acts(node.op)]
+                self._acting[function] = [
+                    name for name, node in body.by_name.items() if node.op in self._calls_or_writes
+                ]
             self._work += _WORK_OF_A_CALL + len(body.by_name)
             if self._work > _MAX_WORK:
                 raise InputError(f"The functions that restore the model call each other without end ('{name}').")

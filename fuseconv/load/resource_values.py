@@ -57,9 +57,9 @@ class Resources:
         self.assets = {node: files.root / "assets" / name for node, name in self._asset_names.items()} if files else {}
         self._checkpoint: Checkpoint | None = None
         self._name_lists: dict[tuple[int, str], list[_Restored]] = {}
-        # By the name of the handle's node.
-        self._restored: dict[str, _Restored] = {}
-        self._initialized: dict[str, Source] = {}
+        # What is assigned, by the name of the handle's node, the last in the end. A model restores more than it reads.
+        self._assigned: dict[str, list[Source]] = {}
+        self._found: dict[str, tuple[_Restored | None, Source | None]] = {}
         self._object_keys: dict[str, str] | None = None
         self._table_writes: dict[str, Source] = {}
         self._values: dict[tuple[int, str, int], np.ndarray | None] = {}
@@ -79,7 +79,7 @@ class Resources:
         names = _Names()
         for op in handles:
             node = twins.get(_shared_name(op), "") if op in inner else op.name
-            name = op.attrs["shared_name"] = names.of(op, node, self._restored.get(node))
+            name = op.attrs["shared_name"] = names.of(op, node, self._origin(node)[0])
             if op.type in _TABLES:
                 if name not in module.tables:
                     module.tables[name] = self._table(name, op, node)
@@ -99,16 +99,23 @@ class Resources:
             handle = self.effects.operand(write, 0)
             if handle is None or handle.scope is not self.main:
                 continue
-            if write.op not in ASSIGNMENTS:
-                self._table_writes[handle.node] = write
-                continue
-            value = self.effects.operand(write, 1)
-            if value is None:
-                continue
-            if value.op == "RestoreV2":
-                self._restored[handle.node] = self._restored_tensor(value)
+            if write.op in ASSIGNMENTS:
+                self._assigned.setdefault(handle.node, []).append(write)
             else:
-                self._initialized[handle.node] = value
+                self._table_writes[handle.node] = write
+
+    def _origin(self, node: str) -> tuple[_Restored | None, Source | None]:
+        """Return what the variable of a handle's node is restored from, and its initial value, if there are such."""
+        if node not in self._found:
+            restored = initial = None
+            for write in self._assigned.get(node, ()):
+                value = self.effects.operand(write, 1)
+                if value is not None and value.op == "RestoreV2":
+                    restored = self._restored_tensor(value)
+                elif value is not None:
+                    initial = value
+            self._found[node] = restored, initial
+        return self._found[node]
 
     def _restored_tensor(self, value: Source) -> _Restored:
         key = (id(value.scope), value.node)
@@ -131,10 +138,11 @@ class Resources:
     def _variable(self, name: str, op: Op, node: str) -> Variable:
         dtype = op.attrs.get("dtype") or op.result.dtype
         variable = Variable(name, dtype, symbolic(op.attrs.get("shape"), name))
-        if node in self._restored:
-            variable.data = self._read(*self._restored[node])
-        elif node in self._initialized:
-            variable.data = self._evaluate(self._initialized[node])
+        restored, initial = self._origin(node)
+        if restored is not None:
+            variable.data = self._read(*restored)
+        elif initial is not None:
+            variable.data = self._evaluate(initial)
         elif node in self._keys():
             variable.data = self._read(self._keys()[node], "")
         data = variable.data
@@ -190,7 +198,7 @@ class Resources:
         source = self.effects.operand(write, 1)
         if source is not None and source.op == "ReadVariableOp":
             handle = self.effects.operand(source, 0)
-            source = self._initialized.get(handle.node) if handle is not None else None
+            source = self._origin(handle.node)[1] if handle is not None else None
         if not self.files or source is None or source.scope is not self.main or source.node not in self._asset_names:
             raise InputError(
                 f"The table that '{write.node}' initializes is read from a file that is no asset of the model."
