@@ -195,10 +195,11 @@ class Op:
     def set_operands(self, operands: Sequence[Value | None]) -> None:
         global _edits
         before, self.operands = self.operands, list(operands)
-        _edits += before != self.operands
-        for value in before:
-            if value is not None:
-                _drop_use(value.uses, self)
+        if before:
+            _edits += before != self.operands
+            _drop_uses(self, before)
+        else:
+            _edits += bool(operands)
         for value in self.operands:
             if value is not None:
                 uses = value.uses
@@ -208,8 +209,7 @@ class Op:
         global _edits
         old = self.operands[index]
         _edits += old is not value
-        if old is not None:
-            _drop_use(old.uses, self)
+        _drop_uses(self, (old,))
         self.operands[index] = value
         if value is not None:
             value.uses[self] = value.uses.get(self, 0) + 1
@@ -218,20 +218,26 @@ class Op:
         return f"<{self.kind} {self.name}>"
 
 
-def _drop_use(uses: dict[Op, int], op: Op) -> None:
-    if uses[op] == 1:
-        del uses[op]
-    else:
-        uses[op] -= 1
+def _drop_uses(op: Op, operands: Iterable[Value | None]) -> None:
+    for value in operands:
+        if value is not None:
+            uses = value.uses
+            if uses[op] == 1:
+                del uses[op]
+            else:
+                uses[op] -= 1
 
 
 def replace_uses(old: Value, new: Value) -> None:
     """Make every reader of `old` (outputs of graphs too) read `new`."""
-    if old is new:
+    global _edits
+    if old is new or not old.uses:
         return
-    for op in list(old.uses):
-        for _ in range(old.uses[op]):
-            op.set_operand(op.operands.index(old), new)
+    _edits += 1
+    for op, count in old.uses.items():
+        op.operands[:] = [new if value is old else value for value in op.operands]
+        new.uses[op] = new.uses.get(op, 0) + count
+    old.uses.clear()
 
 
 def detach(op: Op) -> None:

@@ -16,6 +16,7 @@ from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, validate
 from fuseconv.load.annotation import KEYS, annotation
+from fuseconv.load.function_library import FunctionLibrary
 from fuseconv.load.node_table import Nodes, Ref, function_ref, graph_ref
 from fuseconv.load.op_defs import Arg, OpDef, OpDefs, is_custom
 
@@ -38,12 +39,12 @@ _RESULT_TYPES = ("_output_types", "Tout", "T", "dtype")
 class Importer:
     """Build graphs from the nodes of one model.
 
-    library: its FunctionDefs. `functions` are the graphs of those that something built here refers to, as soon as
-    `build_functions` ran."""
+    library: its FunctionDefs, or their bytes. `functions` are the graphs of those that something built here refers to,
+    as soon as `build_functions` ran."""
 
     def __init__(self, library: Iterable[Any], op_defs: OpDefs) -> None:
         self.op_defs = op_defs
-        self.library = validate.library(library)
+        self.library = FunctionLibrary(library)
         self.functions: dict[str, Graph] = {}
         self._types: dict[Any, tuple[list[DType], _Outputs]] = {}
         self._callees: dict[str, validate.Callee] = {}

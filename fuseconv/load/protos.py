@@ -3,7 +3,8 @@
 The table below gives for each message its fields as `name number type`; the numbers are TensorFlow's stable wire
 contract (tensorflow/core/framework and tensorflow/core/protobuf). `*` after a type: repeated; `map<type>`: a map from
 string (`imap`: from uint32); `?`: a member of the message's oneof. Messages that TensorFlow nests stand at the top,
-enums are int32: neither shows on the wire. Fields that are not named here are unknown fields, and survive.
+enums are int32: neither shows on the wire. Fields that are not named here are unknown fields, and survive. An outline
+is the message of that name with its functions left as bytes, or with nothing but its name.
 
 Each message is an attribute of this module's `classes`: `classes["GraphDef"].FromString(data)`.
 """
@@ -59,6 +60,14 @@ GraphDef: node 1 NodeDef*, versions 4 VersionDef, library 2 FunctionDefLibrary
 VersionDef: producer 1 int32, min_consumer 2 int32
 NodeDef: name 1 string, op 2 string, input 3 string*, device 4 string, attr 5 map<AttrValue>
 FunctionDefLibrary: function 1 FunctionDef*
+SavedModelOutline: meta_graphs 2 MetaGraphOutline*
+MetaGraphOutline: meta_info_def 1 MetaInfoDef, graph_def 2 GraphOutline, saver_def 3 SaverDef,
+  collection_def 4 map<CollectionDef>, signature_def 5 map<SignatureDef>, asset_file_def 6 AssetFileDef*,
+  object_graph_def 7 SavedObjectGraph
+GraphOutline: node 1 NodeDef*, versions 4 VersionDef, library 2 LibraryOutline
+LibraryOutline: function 1 bytes*
+FunctionOutline: signature 1 OpOutline
+OpOutline: name 1 string
 FunctionDef: signature 1 OpDef, attr 5 map<AttrValue>, arg_attr 7 imap<ArgAttrs>, node_def 3 NodeDef*,
   ret 4 map<string>, control_ret 6 map<string>
 ArgAttrs: attr 1 map<AttrValue>

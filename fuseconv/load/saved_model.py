@@ -29,7 +29,9 @@ def load(files: ModelFiles, *, signatures: Sequence[str] = (), tags: Sequence[st
     signatures: the names of those to take; nothing: all, "serving_default" first. tags: of the meta graph to take;
     nothing: the one tagged "serve", or the only one, or the one without tags, which is how modules for TensorFlow 1's
     Hub have what is not for training. Raises InputError if something is not there or is damaged."""
-    meta = meta_graph(files, tags)
+    meta = _meta_graph(_read(files, "SavedModelOutline"), tags, files.root)
+    if _lacks_signatures(meta):
+        meta = meta_graph(files, tags)
     chosen = _chosen(meta, signatures)
     return _Loader(files, meta).load(chosen)
 
@@ -37,9 +39,13 @@ def load(files: ModelFiles, *, signatures: Sequence[str] = (), tags: Sequence[st
 def meta_graph(files: ModelFiles, tags: Sequence[str] = ()) -> Any:
     """Return the meta graph that `load` takes, with signatures of its functions if it has none. Raises as that does."""
     meta = _meta_graph(_read(files), tags, files.root)
-    if not meta.signature_def.keys() - _NO_SIGNATURES:
+    if _lacks_signatures(meta):
         add_signatures(meta)
     return meta
+
+
+def _lacks_signatures(meta: Any) -> bool:
+    return not meta.signature_def.keys() - _NO_SIGNATURES
 
 
 def chosen_tags(files: ModelFiles, tags: Sequence[str] = ()) -> list[str]:
@@ -50,10 +56,10 @@ def chosen_tags(files: ModelFiles, tags: Sequence[str] = ()) -> list[str]:
 def function_signatures(files: ModelFiles, tags: Sequence[str] = ()) -> dict[str, Trace]:
     """Return the traces that serve as signatures of a model without any, by the names that `load` gives them."""
     meta = _meta_graph(_read(files), tags, files.root)
-    return {} if meta.signature_def.keys() - _NO_SIGNATURES else traces(meta)
+    return traces(meta) if _lacks_signatures(meta) else {}
 
 
-def _read(files: ModelFiles) -> Any:
+def _read(files: ModelFiles, message: str = "SavedModel") -> Any:
     path = files.root
     file = path / "saved_model.pb"
     try:
@@ -69,7 +75,7 @@ def _read(files: ModelFiles) -> Any:
     if not data:
         raise InputError(f"{file} is empty.")
     try:
-        proto = protos.classes["SavedModel"].FromString(data)
+        proto = protos.classes[message].FromString(data)
     except protos.DecodeError:
         raise InputError(f"{file} is damaged or cut off: it cannot be parsed.") from None
     if not proto.meta_graphs:

@@ -138,16 +138,6 @@ def function_results(graph: Graph, proto: Any) -> None:
             )
 
 
-def library(functions: Iterable[Any]) -> dict[str, Any]:
-    """Return a model's FunctionDefs by name. Two that are the same may share one, as in TensorFlow."""
-    found: dict[str, Any] = {}
-    for function in functions:
-        name = function.signature.name
-        if found.setdefault(name, function) is not function and found[name] != function:
-            raise InputError(f"The model has two functions of the name '{name}', which are not the same: {DAMAGED}")
-    return found
-
-
 def tensor_info(number: int, dtype: DType, what: str, node: str) -> None:
     """Refuse a signature tensor whose type differs from its node's. number: the type that the signature tells, in
     types.proto; 0 if it tells none. what: the signature's name for the tensor."""
