@@ -88,10 +88,8 @@ class Pattern:
         """Hand the ways to match with `op` as the last op of the pattern to `accept`, until it returns True; return
         whether it did. The bindings hold until it returns."""
 
-        def unread_outside(bound: Bindings) -> bool:
-            return not any(outside_readers(bound)) and accept(bound)
-
-        return any(matcher.match(op, Bindings(unread_outside)) for matcher in self._matchers)
+        bound = Bindings(lambda bound: not any(outside_readers(bound)) and accept(bound))
+        return any(matcher.match(op, bound) for matcher in self._matchers)
 
     def nearest_miss(self, op: Op) -> NearMiss | None:
         """Return the near miss with `op` as the root of the match, if a single thing differs: a constant of another

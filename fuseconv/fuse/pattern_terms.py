@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from fuseconv.ir.graph import Op, Value
@@ -93,7 +93,6 @@ class NearMiss:
         return len(self.matched) - self.absent
 
 
-@dataclass(slots=True)
 class Bindings:
     """The values that a match has bound to names. matched: its ops, the last first; an op may be there twice. inner:
     those whose results nobody else may read. lenient: one thing may still differ; miss: the one that did.
@@ -102,14 +101,17 @@ class Bindings:
     accept: called with a whole match; returns whether to look no further. operands: of the ops that are being matched,
     in the order at hand, by their matchers."""
 
-    accept: Callable[[Bindings], bool]
-    lenient: bool = False
-    values: dict[str, Value] = field(default_factory=dict)
-    ops: dict[str, Op] = field(default_factory=dict)
-    matched: list[Op] = field(default_factory=list)
-    inner: list[Op] = field(default_factory=list)
-    operands: dict[Any, tuple[Op, list[Value | None]]] = field(default_factory=dict)
-    miss: NearMiss | None = None
+    __slots__ = ("accept", "inner", "lenient", "matched", "miss", "operands", "ops", "values")
+
+    def __init__(self, accept: Callable[[Bindings], bool], lenient: bool = False) -> None:
+        self.accept = accept
+        self.lenient = lenient
+        self.values: dict[str, Value] = {}
+        self.ops: dict[str, Op] = {}
+        self.matched: list[Op] = []
+        self.inner: list[Op] = []
+        self.operands: dict[Any, tuple[Op, list[Value | None]]] = {}
+        self.miss: NearMiss | None = None
 
     def but(self, miss: NearMiss, rest: Callable[[Bindings], bool]) -> bool:
         """Match the rest with this as the one thing that may differ."""

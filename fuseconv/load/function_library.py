@@ -35,7 +35,8 @@ class FunctionLibrary(dict[str, Any]):
         return found
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default  # noqa: SIM401: a dict's own would not parse
+        # A dict's own would not parse.
+        return self[name] if name in self else default  # noqa: SIM401
 
 
 def _message(function: Any) -> Any:
