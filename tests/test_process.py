@@ -47,8 +47,9 @@ def run(
         command = ["bash", "-c", f'"$@" {shell}', "bash", *command]
 
     def limited() -> None:
-        # A shell starts what runs in its background with SIGINT ignored, tests among it.
+        # A shell starts what runs in its background with SIGINT ignored, nohup with SIGHUP: tests among it.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
