@@ -39,11 +39,12 @@ def RaggedTensorToTensor(tfl, shape, values, default_value, *partitions, row_par
     at = tfl.minimum(_numbers(tfl, _wanted(tfl, given, 0, count)), count)
     for level, splits in enumerate(all_splits, 1):
         starts, ends = _bounds(tfl, splits)
-        beyond = _last(tfl, splits)
-        closed = tfl.concatenation(splits, tfl.reshape(beyond, [1]), axis=0)
+        closed = tfl.concatenation(splits, tfl.ints([0]), axis=0)
         longest = tfl.maximum(tfl.reduce_max(tfl.sub(ends, starts), [0]), 0)
         start, end = (tfl.expand_dims(tfl.gather(closed, row, axis=0), -1) for row in (at, tfl.add(at, 1)))
         inner = elementwise(tfl, "ADD", start, _numbers(tfl, _wanted(tfl, given, level, longest)))
+        # Values may lie behind the last row, if nobody asked that the splits be checked: TensorFlow reads none of them.
+        beyond = tfl.sub(_length(tfl, all_splits[level]), 1) if level < len(all_splits) else _length(tfl, values)
         at = select(tfl, elementwise(tfl, "LESS", inner, end), inner, beyond)
     default = broadcast_to(tfl, default_value, (1, *shape_of(values)[1:]), values)
 

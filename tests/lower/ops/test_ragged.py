@@ -28,6 +28,15 @@ def test_to_tensor(shape, inputs):
     check(lambda v, s: ragged(v, s).to_tensor(-1.0, shape=shape), VALUES, SPLITS, inputs=inputs, static=False)
 
 
+def test_values_behind_the_last_row():
+    """Splits that nobody checked: no row has the last two values, and what rows lack is still the default."""
+    few, outer = np.array([0, 3, 3, 4, 5], np.int64), np.array([0, 2, 2, 4], np.int64)
+    check(lambda v, s: ragged(v, s).to_tensor(-1.0), VALUES, SPLITS, inputs=[NUMBERS, few], static=False)
+    check(lambda v, s: ragged(v, s).to_tensor(shape=[6, 2]), VALUES, SPLITS, inputs=[NUMBERS, few], static=False)
+    specs = (VALUES, SPLITS, SPLITS)
+    check(lambda v, *s: ragged(v, *s).to_tensor(-1.0), *specs, inputs=[NUMBERS, outer, few], static=False)
+
+
 @pytest.mark.parametrize("dtype", [tf.int32, tf.bool, tf.float16, tf.int64], ids=lambda t: t.name)
 def test_rows_of_vectors(dtype):
     values = np.arange(14).reshape(7, 2).astype(dtype.as_numpy_dtype)
