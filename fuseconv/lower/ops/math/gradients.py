@@ -11,7 +11,7 @@ from fuseconv.lower.ops.math.reduction import reduced
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import constant_of, lowers
 from fuseconv.lower.support.data_format import is_channels_first
-from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
@@ -123,7 +123,7 @@ def SoftmaxCrossEntropyWithLogits(tfl, logits, labels):
 @in_float32
 def SparseSoftmaxCrossEntropyWithLogits(tfl, logits, labels):
     """As SoftmaxCrossEntropyWithLogits, the labels ONE_HOT."""
-    (classes,) = static_dims(shape_of(logits, 2)[1:], "the number of classes")
+    classes = dim_scalar(tfl, shape_of(logits, 2)[1], logits)
     on, off = scalar(1, types.FLOAT32), scalar(0, types.FLOAT32)
     one_hot = tfl.one_hot(cast(tfl, labels, types.INT32), classes, on, off, axis=-1)
     return SoftmaxCrossEntropyWithLogits(tfl, logits, one_hot)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from fuseconv.lower.support.type_promotion import cast, in_float32
 
 # Each is a convolution of its own.
 _MOST_GROUPS = 256
+_NO_GROUPS = "its channels make no groups, or too many"
 
 
 @lowers
@@ -58,20 +59,40 @@ def DepthwiseConv2dNative(
 def Conv2DBackpropInput(
     tfl, input_sizes, filter, x, *, strides, padding, data_format="NHWC", dilations=(1, 1, 1, 1), explicit_paddings=()
 ):  # fmt: skip
-    """TRANSPOSE_CONV with the filter as [out,h,w,in]; explicit crops are a SLICE of the uncropped result."""
+    """TRANSPOSE_CONV with the filter as [out,h,w,in], for each group of channels one; explicit crops are a SLICE of the
+    uncropped result."""
     filter = _dilated(filter, spatial_values(dilations, data_format))
     stride = spatial_values(strides, data_format)
     x = channels_last(tfl, x, data_format)
     shape = _output_shape(tfl, input_sizes, x, filter, data_format)
     pads = explicit_pads(explicit_paddings, data_format) or [(0, 0), (0, 0)]
     whole = tfl.add(shape, [0, *map(sum, pads), 0]) if any(map(any, pads)) else shape
-    y = tfl.transpose_conv(
-        whole, tfl.transpose(filter, [2, 0, 1, 3]), x, padding="SAME" if padding == "SAME" else "VALID",
-        stride_h=stride[0], stride_w=stride[1],
+    options = {"padding": "SAME" if padding == "SAME" else "VALID", "stride_h": stride[0], "stride_w": stride[1]}
+    y = _by_groups(
+        tfl, whole, filter, x, data_format,
+        lambda size, part, of: tfl.transpose_conv(size, tfl.transpose(part, [2, 0, 1, 3]), of, **options),
     )  # fmt: skip
     if whole is not shape:
         y = tfl.slice_(y, [0, *[before for before, _ in pads], 0], shape)
     return to_data_format(tfl, y, data_format)
+
+
+def _by_groups(
+    tfl: Lowering, shape: Value, filter: Value, x: Value, data_format: str,
+    transposed: Callable[[Value, Value, Value], Value],
+) -> Value:  # fmt: skip
+    """Apply a transposed convolution (shape [4], filter [h,w,out,in], x) to each group of channels."""
+    channels = (tfl.shape or (None,) * 4)[1 if is_channels_first(data_format) else 3]
+    inputs = shape_of(filter, 4)[2]
+    if channels is None or channels == inputs:
+        return transposed(shape, filter, x)
+    channels, inputs, outputs = static_dims((channels, inputs, shape_of(filter)[3]), "the number of channels")
+    groups = channels // inputs if inputs else 0
+    require(0 < groups <= _MOST_GROUPS and groups * inputs == channels and outputs % groups == 0, _NO_GROUPS)
+    own = tfl.concatenation(tfl.slice_(shape, [0], [3]), tfl.ints([inputs]), axis=0)
+    axis = np.array(3, np.int32)
+    parts = zip(tfl.split(axis, filter, num_splits=groups), tfl.split(axis, x, num_splits=groups))
+    return tfl.concatenation(*(transposed(own, *part) for part in parts), axis=3)
 
 
 @lowers

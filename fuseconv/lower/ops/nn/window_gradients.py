@@ -1,19 +1,20 @@
 """Gradients of convolutions and pooling, as signatures that train have them.
 
-Heights and widths must be known. An image is padded as the op padded it; for each place (r, c) of a window, all windows
-together take one strided slice of it, [n, oh, ow, channels].
+An image is padded as the op padded it; for each place (r, c) of a window, all windows together take one strided slice
+of it, [n, oh, ow, channels]. Where SAME pads by the height and width, these must be known.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fuseconv.ir import budget
-from fuseconv.ir.dims import Shape
+from fuseconv.ir import budget, types
+from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.data_format import (
@@ -27,7 +28,7 @@ from fuseconv.lower.support.data_format import (
 )
 from fuseconv.lower.support.dynamic_shapes import reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import select
-from fuseconv.lower.support.type_promotion import in_float32
+from fuseconv.lower.support.type_promotion import cast, in_float32
 
 # Each place of a window is a few ops of its own.
 _MOST_PLACES = 256
@@ -38,7 +39,7 @@ _Attrs = Sequence[int]
 class _Windows:
     """Windows over an image: for height and width, its size, the window's, and where the windows stand."""
 
-    image: list[int]
+    image: list[Dim]
     kernel: list[int]
     stride: list[int]
     dilation: list[int]
@@ -50,17 +51,20 @@ class _Windows:
         dilations: _Attrs = (1, 1, 1, 1), explicit_paddings: _Attrs = (),
     ) -> _Windows:  # fmt: skip
         """Read the attributes of an op on an image [n,h,w,c]; kernel: the window's height and width."""
-        size = static_dims(image[1:3], "height and width")
-        stride, dilation = spatial_values(strides, data_format), spatial_values(dilations, data_format)
-        same = [same_pads(*window) for window in zip(size, kernel, stride, dilation)]
-        pads = [each if each and padding == "SAME" else (0, 0) for each in same]
-        if padding == "EXPLICIT":
-            pads = explicit_pads(explicit_paddings, data_format)
         require(len(kernel) == 2 and kernel[0] * kernel[1] <= _MOST_PLACES, f"a window of {list(kernel)} is too large")
-        return cls(size, list(kernel), stride, dilation, pads)
+        size = list(image[1:3])
+        stride, dilation = spatial_values(strides, data_format), spatial_values(dilations, data_format)
+        pads: list[tuple[int, int] | None] = [(0, 0), (0, 0)]
+        if padding == "SAME":
+            pads = [same_pads(*window) for window in zip(size, kernel, stride, dilation)]
+        elif padding == "EXPLICIT":
+            pads = [*explicit_pads(explicit_paddings, data_format)]
+        known = [each for each in pads if each is not None]
+        require(len(known) == 2, "height and width must be known when the model is converted, as SAME pads by them")
+        return cls(size, list(kernel), stride, dilation, known)
 
     @property
-    def padded(self) -> list[int]:
+    def padded(self) -> list[Dim]:
         return [size + sum(pads) for size, pads in zip(self.image, self.pads)]
 
     @property
@@ -68,13 +72,10 @@ class _Windows:
         return [(kernel - 1) * dilation + 1 for kernel, dilation in zip(self.kernel, self.dilation)]
 
     @property
-    def count(self) -> list[int]:
-        return [(size - reach) // step + 1 for size, reach, step in zip(self.padded, self.reach, self.stride)]
-
-    @property
-    def span(self) -> list[int]:
-        """How far apart the first and the last window begin, plus one."""
-        return [(count - 1) * step + 1 for count, step in zip(self.count, self.stride)]
+    def rest(self) -> list[Dim]:
+        """How much of the padded image lies behind the pixels where the first to the last window begin."""
+        free = [size - reach for size, reach in zip(self.padded, self.reach)]
+        return [room - room // step * step + reach - 1 for room, step, reach in zip(free, self.stride, self.reach)]
 
     def places(self) -> Iterator[list[int]]:
         for place in np.ndindex(*self.kernel):
@@ -83,35 +84,65 @@ class _Windows:
     def slices(self, tfl: Lowering, x: Value, outside: float | None = None) -> list[Value]:
         """Return for each place the elements of x [n,h,w,c] that stand there in the windows; `outside`: padding."""
         wide = pad(tfl, x, self.pads, outside)
-        made = []
-        for rows, columns in self.places():
-            ends = [0, rows + self.span[0], columns + self.span[1], 0]
-            begins = [0, rows, columns, 0]
-            made.append(tfl.strided_slice(wide, begins, ends, [1, *self.stride, 1], begin_mask=0b1001, end_mask=0b1001))
-        return made
+        return [
+            _inside(tfl, wide, place, [reach - 1 - at for reach, at in zip(self.reach, place)], self.stride)
+            for place in self.places()
+        ]
 
     def spread(self, tfl: Lowering, dy: Value) -> Value:
-        """Return dy [n,oh,ow,c] with each element where its window begins, zeros between: [n,*span,c]."""
+        """Return dy [n,oh,ow,c] with each element where its window begins, zeros between."""
         (n, height, width, c), (down, right) = shape_of(dy, 4), self.stride
         if self.stride == [1, 1]:
             return dy
-        rows = _followed_by_zeros(tfl, reshape(tfl, dy, [n, height, 1, width * c]), down - 1)
+        rows = _followed_by_zeros(tfl, reshape(tfl, dy, [n, height, 1, width * c], dy), down - 1)
         cells = reshape(tfl, rows, [n, height * down * width, 1, c], dy)
         whole = reshape(
             tfl, _followed_by_zeros(tfl, cells, right - 1), [n, height * down, width * right, c], dy
         )  # fmt: skip
-        ends = [0, *self.span, 0]
-        return tfl.strided_slice(whole, [0] * 4, ends, [1] * 4, begin_mask=0b1001, end_mask=0b1001)
+        return _inside(tfl, whole, [0, 0], [down - 1, right - 1])
 
-    def around(self, tfl: Lowering, dy: Value) -> Value:
+    def behind(self, tfl: Lowering, dy: Value, sizes: Value) -> list[int] | Value:
+        """Return `rest`, int32 [2] where it is not known; dy: a number for each window [n,oh,ow,c], sizes: the image's
+        height and width, int32 [2]."""
+        rest = [each for each in self.rest if isinstance(each, int)]
+        if len(rest) == 2:
+            return rest
+        begins = tfl.mul(tfl.slice_(tfl.shape_(dy), [1], [2]), self.stride)
+        beyond = [sum(pads) + step - 1 for pads, step in zip(self.pads, self.stride)]
+        return tfl.add(tfl.sub(sizes, begins), beyond)
+
+    def around(self, tfl: Lowering, dy: Value, sizes: Value) -> Value:
         """Return the spread dy with as many zeros around it as make windows of stride 1 one for each pixel."""
-        pads = [
-            (reach - 1 - before, size + before - span)
-            for reach, (before, _), size, span in zip(self.reach, self.pads, self.image, self.span)
-        ]
-        wide, crops = self.spread(tfl, dy), [(max(-a, 0), max(-b, 0)) for a, b in pads]
-        require(not any(map(any, crops)), "it is padded by more than its window")
-        return pad(tfl, wide, pads)
+        before = [reach - 1 - first for reach, (first, _) in zip(self.reach, self.pads)]
+        fits = min(before) >= 0 and all(reach > last for reach, (_, last) in zip(self.reach, self.pads))
+        require(fits, "it is padded by more than its window")
+        after = [-last for _, last in self.pads]
+        return _widened(tfl, self.spread(tfl, dy), before, self.behind(tfl, dy, sizes), after)
+
+
+def _inside(
+    tfl: Lowering, x: Value, before: Sequence[int], after: Sequence[int], steps: Sequence[int] = (1, 1)
+) -> Value:
+    """Return x [n,h,w,c] without so many pixels before and after, in height and width, and of the rest those in
+    steps."""
+    mask = 0b1001 | sum(0b10 << axis for axis, count in enumerate(after) if count == 0)
+    ends = [0, *(-count for count in after), 0]
+    return tfl.strided_slice(x, [0, *before, 0], ends, [1, *steps, 1], begin_mask=0b1001, end_mask=mask)
+
+
+def _widened(
+    tfl: Lowering, x: Value, before: Sequence[int], behind: Sequence[int] | Value, more: Sequence[int]
+) -> Value:
+    """Return x [n,h,w,c] with zeros before it in height and width, and with `behind` + `more` of them after it."""
+    if not isinstance(behind, Value):
+        return pad(tfl, x, [(first, last + rest) for first, last, rest in zip(before, more, behind)])
+    after = tfl.pad(tfl.reshape(tfl.add(behind, more), [2, 1]), np.array([[1, 1], [1, 0]], np.int32))
+    return tfl.pad(x, tfl.add(after, np.array([[0, 0], *([count, 0] for count in before), [0, 0]], np.int32)))
+
+
+def _height_and_width(tfl: Lowering, sizes: Value, data_format: str) -> Value:
+    """Return the spatial sizes of an operand that holds all sizes of an image, as int32 [2]."""
+    return tfl.slice_(cast(tfl, sizes, types.INT32), [2 if is_channels_first(data_format) else 1], [2])
 
 
 def _followed_by_zeros(tfl: Lowering, x: Value, count: int) -> Value:
@@ -125,19 +156,26 @@ def Conv2DBackpropFilter(
     tfl, x, filter_sizes, dy, *, strides, padding, data_format="NHWC", dilations=(1, 1, 1, 1), explicit_paddings=(),
     use_cudnn_on_gpu=True,
 ):  # fmt: skip
-    """BATCH_MATMUL of what the windows took, transposed, and of the gradient."""
+    """BATCH_MATMUL of what the windows took, transposed, and of the gradient; of each group of channels, if there are
+    any."""
     height, width, inputs, outputs = static_dims(tfl.shape or (), "the shape of the filter")
     x, dy = channels_last(tfl, x, data_format), channels_last(tfl, dy, data_format)
     windows = _Windows.of(
         shape_of(x, 4), (height, width), strides, padding, data_format, dilations, explicit_paddings
     )  # fmt: skip
-    require(shape_of(x)[3] == inputs, "the gradient of a grouped convolution's filter is not supported")
     slices = windows.slices(tfl, x)
     taken = tfl.concatenation(*slices, axis=3) if len(slices) > 1 else slices[0]
-    rows = shape_of(dy, 4)[0] * windows.count[0] * windows.count[1]
-    columns = height * width * inputs
-    flat = reshape(tfl, taken, [rows, columns], taken), reshape(tfl, dy, [rows, outputs], dy)
-    return reshape(tfl, tfl.batch_matmul(*flat, adj_x=True), [height, width, inputs, outputs])
+    (channels,) = static_dims(shape_of(x)[3:], "the channels")
+    places, groups = height * width, channels // inputs
+    require(groups * inputs == channels and outputs % groups == 0, "its channels make no groups")
+    if groups == 1:
+        flat = tfl.reshape(taken, [-1, places * inputs]), tfl.reshape(dy, [-1, outputs])
+        return reshape(tfl, tfl.batch_matmul(*flat, adj_x=True), [height, width, inputs, outputs])
+    rows = tfl.transpose(tfl.reshape(taken, [-1, places, groups, inputs]), [2, 0, 1, 3])
+    rows = tfl.reshape(rows, [groups, -1, places * inputs])
+    columns = tfl.transpose(tfl.reshape(dy, [-1, groups, outputs // groups]), [1, 0, 2])
+    product = tfl.transpose(tfl.batch_matmul(rows, columns, adj_x=True), [1, 0, 2])
+    return reshape(tfl, product, [height, width, inputs, outputs])
 
 
 @lowers
@@ -167,13 +205,14 @@ def DepthwiseConv2dNativeBackpropInput(
     dy = channels_last(tfl, dy, data_format)
     image = _channels_last_shape(tfl, data_format)
     windows = _Windows.of(image, (height, width), strides, padding, data_format, dilations, explicit_paddings)
-    wide = windows.around(tfl, dy)
+    wide = windows.around(tfl, dy, _height_and_width(tfl, input_sizes, data_format))
     turned = tfl.reverse_v2(tfl.reverse_v2(filter, [0]), [1])
     weights = tfl.reshape(turned, [1, height, width, channels * multiplier])
     y = tfl.depthwise_conv_2d(
         wide, weights, np.zeros(channels * multiplier, np.float32), depth_multiplier=1, padding="VALID", stride_h=1,
         stride_w=1, dilation_h_factor=windows.dilation[0], dilation_w_factor=windows.dilation[1],
     )  # fmt: skip
+    y.shape = (*image[:3], channels * multiplier)
     if multiplier > 1:
         y = tfl.sum(reshape(tfl, y, [*image[:3], channels, multiplier], y), [4])
     y.shape = image
@@ -188,23 +227,23 @@ def AvgPoolGrad(tfl, image_sizes, dy, *, ksize, strides, padding, data_format="N
     image = _channels_last_shape(tfl, data_format)
     windows = _Windows.of(image, spatial_values(ksize, data_format), strides, padding, data_format)
     height, width = windows.kernel
-    share = (height * width / _pixels(windows))[None, :, :, None].astype(np.float32)
-    scaled = dy if (share == 1).all() else tfl.mul(dy, share)
-    y = tfl.average_pool_2d(
-        windows.around(tfl, scaled), padding="VALID", filter_height=height, filter_width=width, stride_h=1, stride_w=1
-    )  # fmt: skip
+    scaled = dy
+    if any(map(any, windows.pads)):
+        share = (height * width / _pixels(windows))[None, :, :, None].astype(np.float32)
+        scaled = dy if (share == 1).all() else tfl.mul(dy, share)
+    wide = windows.around(tfl, scaled, _height_and_width(tfl, image_sizes, data_format))
+    y = tfl.average_pool_2d(wide, padding="VALID", filter_height=height, filter_width=width, stride_h=1, stride_w=1)
     y.shape = image
     return to_data_format(tfl, y, data_format)
 
 
 def _pixels(windows: _Windows) -> np.ndarray:
     """Return how many pixels of the image, rather than of its padding, each window has: [oh,ow]."""
-    budget.require_room(windows.padded[0] * windows.padded[1], 8, "AvgPoolGrad")
+    image = static_dims(windows.image, "height and width")
+    budget.require_room(math.prod(image), 8, "AvgPoolGrad")
     counts = []
-    for size, (before, _), kernel, step, count in zip(
-        windows.image, windows.pads, windows.kernel, windows.stride, windows.count
-    ):
-        begins = np.arange(count) * step - before
+    for size, (before, after), kernel, step in zip(image, windows.pads, windows.kernel, windows.stride):
+        begins = np.arange((size + before + after - kernel) // step + 1) * step - before
         counts.append(np.minimum(begins + kernel, size) - np.maximum(begins, 0))
     return np.outer(*counts)
 
@@ -222,29 +261,27 @@ def MaxPoolGrad(tfl, x, y, dy, *, ksize, strides, padding, data_format="NHWC", e
     which = tfl.arg_max(
         tfl.pack(*windows.slices(tfl, x, -np.inf), axis=4), np.array(4, np.int32), output_type="INT32"
     )  # fmt: skip
+    behind = windows.behind(tfl, dy, tfl.slice_(tfl.shape_(x), [1], [2]))
     parts = [select(tfl, tfl.equal(which, place), dy, 0.0) for place in range(len(list(windows.places())))]
     down, right = windows.kernel
     if windows.stride == windows.kernel and down == right and not any(map(any, windows.pads)):
         whole = tfl.depth_to_space(tfl.concatenation(*parts, axis=3), block_size=down)
-        rest = [(0, size - count * down) for size, count in zip(windows.image, windows.count)]
-        dx = pad(tfl, whole, rest)
+        dx = _widened(tfl, whole, [0, 0], behind, [1 - down] * 2)
     else:
-        dx = _add_up(tfl, windows, parts)
+        dx = _add_up(tfl, windows, parts, behind)
     dx.shape = shape
     return to_data_format(tfl, dx, data_format)
 
 
-def _add_up(tfl: Lowering, windows: _Windows, parts: Sequence[Value]) -> Value:
+def _add_up(tfl: Lowering, windows: _Windows, parts: Sequence[Value], behind: Sequence[int] | Value) -> Value:
     """Return the sum [n,h,w,c] of what stands at each place of the windows: [n,oh,ow,c] for each."""
-    wide = []
-    for begins, part in zip(windows.places(), parts):
-        ends = [size - begin - span for size, begin, span in zip(windows.padded, begins, windows.span)]
-        wide.append(pad(tfl, windows.spread(tfl, part), list(zip(begins, ends))))
+    wide = [
+        _widened(tfl, windows.spread(tfl, part), place, behind, [-at for at in place])
+        for place, part in zip(windows.places(), parts)
+    ]
+    before, after = zip(*windows.pads)
     total = functools.reduce(tfl.add, wide)
-    if not any(map(any, windows.pads)):
-        return total
-    begins = [0, *(before for before, _ in windows.pads), 0]
-    return tfl.slice_(total, begins, [-1, *windows.image, -1])
+    return _inside(tfl, total, before, after) if any(before + after) else total
 
 
 def _channels_last_shape(tfl: Lowering, data_format: str) -> Shape:

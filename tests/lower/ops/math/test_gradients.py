@@ -62,6 +62,14 @@ def test_cross_entropy(dtype):
     check(sparse, spec(3, 5, dtype=dtype))
 
 
+def test_cross_entropy_of_an_unknown_number_of_classes():
+    def diagonal(logits):
+        rows = tf.range(tf.shape(logits)[0])
+        return list(raw.SparseSoftmaxCrossEntropyWithLogits(features=logits, labels=rows))
+
+    check(diagonal, spec(None, None))
+
+
 def test_a_gradient_of_a_model():
     def gradient(x):
         with tf.GradientTape() as tape:

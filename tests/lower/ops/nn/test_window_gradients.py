@@ -98,7 +98,62 @@ def test_a_step_of_training():
     check(step, *specs, inputs=drawn)
 
 
+@pytest.mark.parametrize("padding", PADDINGS, ids=["same", "valid", "explicit"])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_convolution_of_unknown_sizes(stride, padding):
+    """SAME pads by the size where the stride is not 1."""
+    op = gradients(lambda x, w: tf.nn.conv2d(x, w, stride, padding))
+    specs = images(None, None, None, 3), images(3, 2, 3, 5)
+    if stride == 2 and padding == "SAME":
+        check_refused(op, *specs, match="height and width must be known")
+    else:
+        check(op, *specs, atol=3e-5)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("batches", [(2, 3), (3, 6)], ids=str)
+def test_depthwise_convolution_of_unknown_sizes(batches, stride):
+    op = gradients(lambda x, w: tf.nn.depthwise_conv2d(x, w, [1, stride, stride, 1], "VALID"))
+    check(op, images(None, None, None, 3), images(3, 2, 3, 2), batches=batches, atol=3e-5)
+
+
+@pytest.mark.parametrize("window, stride", [(2, 2), (3, 2), (3, 1), (2, 3), ((3, 2), (1, 2))], ids=str)
+@pytest.mark.parametrize("pool", [tf.nn.max_pool2d, tf.nn.avg_pool2d], ids=["max", "average"])
+def test_pooling_of_unknown_sizes(pool, window, stride):
+    check(gradient(lambda x: pool(x, window, stride, "VALID")), images(None, None, 9, 2), batches=(2, 5))
+    check(gradient(lambda x: pool(x, window, stride, "VALID")), images(1, None, None, 2), static=False)
+
+
+def test_pooling_of_unknown_sizes_by_channels_first():
+    def by_image(dy):
+        return tf.raw_ops.AvgPoolGrad(
+            orig_input_shape=tf.concat([tf.shape(dy)[:2], 2 * tf.shape(dy)[2:] + 1], 0), grad=dy, ksize=[1, 1, 2, 2],
+            strides=[1, 1, 2, 2], padding="VALID", data_format="NCHW",
+        )  # fmt: skip
+
+    def reference(dy):
+        return tf.pad(tf.repeat(tf.repeat(dy / 4, 2, axis=2), 2, axis=3), [[0, 0], [0, 0], [0, 1], [0, 1]])
+
+    check(by_image, images(None, 3, None, None), reference=reference)
+
+
 @pytest.mark.parametrize("op", [tf.nn.avg_pool2d, tf.nn.max_pool2d], ids=["average", "max"])
-def test_unknown_sizes_are_refused(op):
-    run = gradient(lambda x: op(x, 2, 2, "VALID"))
+def test_what_same_pads_by_unknown_sizes_is_refused(op):
+    run = gradient(lambda x: op(x, 2, 2, "SAME"))
     check_refused(run, images(2, None, 8, 3), match="height and width must be known")
+
+
+def test_average_pooling_that_pads_images_of_unknown_sizes_is_refused():
+    run = gradient(lambda x: tf.nn.avg_pool2d(x, 3, 1, "SAME"))
+    check_refused(run, images(2, None, 8, 3), match="height and width must be known")
+
+
+def test_grouped_convolution():
+    """TensorFlow's CPU kernels have no gradients of grouped convolutions."""
+
+    def of_parts(x, w):
+        parts = zip(tf.split(x, 2, -1), tf.split(w, 2, -1))
+        return tf.concat([tf.nn.conv2d(*part, 2, "SAME") for part in parts], -1)
+
+    both = gradients(lambda x, w: tf.nn.conv2d(x, w, 2, "SAME"))
+    check(both, images(None, 7, 8, 6), images(3, 2, 3, 4), reference=gradients(of_parts), atol=3e-5)
