@@ -223,6 +223,8 @@ for _op in ("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4"):
 row("QuantizeAndDequantizeV3", lambda b: [f(b, 6), np.float32(-1), np.float32(1), s(8)])
 for _op in ("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea"):
     row(_op, lambda b: [f(b, 3, 4, 6), i(5, 2 * b)])
+row("ResizeNearestNeighborGrad", lambda b: [f(b, 5, 8, 6), i(3, 2 * b)])
+row("ResizeBilinearGrad", lambda b: [f(b, 5, 8, 6), f(b, 3, 4, 6)])
 row("CropAndResize", lambda b: [f(b, 9, 9, 2), p(4, 4), i(0, 1, 2, 0), i(3, 4)])
 for _op in ("RGBToHSV", "HSVToRGB"):
     row(_op, lambda b: [p(b, 4, 3)])

@@ -70,10 +70,10 @@ _FAMILIES = {
         CropAndResizeGradImage CTCLoss CTCLossV2 Dilation2DBackpropFilter Dilation2DBackpropInput
         FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannelGradient
         LRNGrad MaxPool3DGrad MaxPool3DGradGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradGradWithArgmax
-        MaxPoolGradV2 MaxPoolGradWithArgmax QuantizeAndDequantizeV4Grad ResizeBicubicGrad ResizeBilinearGrad
-        ResizeNearestNeighborGrad SparseSegmentMeanGrad SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad
-        SparseSegmentSqrtNGradV2 SparseSegmentSumGrad SparseSegmentSumGradV2 ResourceApplyAdam
-        ResourceApplyGradientDescent ResourceApplyAdagradV2 ResourceApplyKerasMomentum ResourceApplyRMSProp""",
+        MaxPoolGradV2 MaxPoolGradWithArgmax QuantizeAndDequantizeV4Grad ResizeBicubicGrad SparseSegmentMeanGrad
+        SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad SparseSegmentSqrtNGradV2 SparseSegmentSumGrad
+        SparseSegmentSumGradV2 ResourceApplyAdam ResourceApplyGradientDescent ResourceApplyAdagradV2
+        ResourceApplyKerasMomentum ResourceApplyRMSProp""",
     _SEEDED: """
         StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial StatelessRandomGammaV2
         StatelessRandomGammaV3 StatelessRandomPoisson StatelessSampleDistortedBoundingBox StatelessShuffle

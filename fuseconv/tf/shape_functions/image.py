@@ -20,6 +20,18 @@ def resize(op: Op, images: Value, size: Value) -> Shapes:
     return (shape[0], height, width, shape[3])
 
 
+@infers("ResizeNearestNeighborGrad")
+def resize_nearest_gradient(op: Op, gradient: Value, size: Value) -> Shapes:
+    batch, _, _, channels = with_rank(gradient, 4)
+    return (batch, *_pair(extents(size, "size")), channels)
+
+
+@infers("ResizeBilinearGrad")
+def resize_bilinear_gradient(op: Op, gradient: Value, image: Value) -> Shapes:
+    batch, _, _, channels = with_rank(gradient, 4)
+    return (batch, *with_rank(image, 4)[1:3], channels)
+
+
 @infers("ScaleAndTranslate")
 def scale_and_translate(op: Op, images: Value, size: Value, scale: Value, translation: Value) -> Shapes:
     batch, _, _, channels = with_rank(images, 4)

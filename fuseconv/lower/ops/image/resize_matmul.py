@@ -34,7 +34,7 @@ def ResizeBicubic(tfl, images, size, *, align_corners=False, half_pixel_centers=
         require(half_pixel_centers, f"{_SIZE} where centers of pixels are not at a half")
         return resize_weights.bicubic(tfl, n, made, images)
 
-    return _resized(tfl, images, weights)
+    return resized(tfl, images, weights)
 
 
 @lowers
@@ -47,7 +47,7 @@ def ResizeArea(tfl, images, size, *, align_corners=False):
         require(not align_corners, f"{_SIZE} where corners are aligned")
         return resize_weights.area(tfl, n, made, images)
 
-    return _resized(tfl, images, weights)
+    return resized(tfl, images, weights)
 
 
 @lowers
@@ -64,39 +64,41 @@ def ScaleAndTranslate(tfl, images, size, scale, translation, *, kernel_type="lan
         place = (tfl.strided_slice(x, [axis], [axis + 1], [1]) for x in (scale, translation))
         return resize_weights.spans(tfl, n, made, *place, kernel_type, antialias, images)
 
-    return _resized(tfl, images, weights)
+    return resized(tfl, images, weights)
 
 
-def _resized(tfl: Lowering, images: Value, weights: Callable[[int, Dim, Dim], np.ndarray | Value]) -> Value:
+def resized(
+    tfl: Lowering, images: Value, weights: Callable[[int, Dim, Dim], np.ndarray | Value], *sources: Value
+) -> Value:
     """Resize images by two products: [n, h, w, c] -> float32 [n, rows, columns, c]; weights(0, h, rows) is [rows, h],
-    weights(1, w, columns) is [columns, w]."""
+    weights(1, w, columns) is [columns, w]. Unknown sizes are computed from the shapes of `images` and `sources`."""
     batch, h, w, channels = shape_of(images, 4)
     (c,) = static_dims([channels], "the channels")
     _, rows, columns, _ = shape_of(tfl.source.result, 4)
     x = cast(tfl, images, types.FLOAT32)
-    vertical = _matrix(tfl, weights(0, h, rows), (rows, h), images)
+    vertical = _matrix(tfl, weights(0, h, rows), (rows, h), images, *sources)
     y = tfl.batch_matmul(vertical, reshape(tfl, x, (batch, h, w * c), images))
-    horizontal = _matrix(tfl, weights(1, w, columns), (columns, w), images)
-    y = tfl.batch_matmul(horizontal, reshape(tfl, y, (batch * rows, w, c), images))
-    return reshape(tfl, y, (batch, rows, columns, c), images)
+    horizontal = _matrix(tfl, weights(1, w, columns), (columns, w), images, *sources)
+    y = tfl.batch_matmul(horizontal, reshape(tfl, y, (batch * rows, w, c), images, *sources))
+    return reshape(tfl, y, (batch, rows, columns, c), images, *sources)
 
 
-def _matrix(tfl: Lowering, weights: np.ndarray | Value, shape: Shape, images: Value) -> Value:
+def _matrix(tfl: Lowering, weights: np.ndarray | Value, shape: Shape, *sources: Value) -> Value:
     """Return the weights as one matrix for all images."""
     if isinstance(weights, np.ndarray):
         return tfl.const(weights.astype(np.float32)[None])
     weights.shape = shape
-    return reshape(tfl, weights, (1, *shape), images)
+    return reshape(tfl, weights, (1, *shape), *sources)
 
 
-def _scale(n: int, made: int, align_corners: bool) -> np.float32:
+def scale_of(n: int, made: int, align_corners: bool) -> np.float32:
     """Return the ratio of the image's size to the result's; with align_corners, of the distances between the outermost
     pixels."""
     return np.float32(n - 1) / np.float32(made - 1) if align_corners and made > 1 else np.float32(n) / np.float32(made)
 
 
 def _bicubic(n: int, made: int, align_corners: bool, half_pixel: bool) -> np.ndarray:
-    scale = _scale(n, made, align_corners)
+    scale = scale_of(n, made, align_corners)
     matrix = _zeros(made, n)
     places = np.arange(made, dtype=np.float32)
     places = (places + np.float32(0.5)) * scale - np.float32(0.5) if half_pixel else places * scale
@@ -126,7 +128,7 @@ def _cubic(distance: np.ndarray, a: float) -> np.ndarray:
 
 def _area(n: int, made: int, align_corners: bool) -> np.ndarray:
     matrix = _zeros(made, n)
-    scale = _scale(n, made, align_corners)
+    scale = scale_of(n, made, align_corners)
     begin = np.arange(made, dtype=np.float32) * scale
     end = np.arange(1, made + 1, dtype=np.float32) * scale
     for row in range(made):
