@@ -106,7 +106,8 @@ class TFLiteFile:
                 self._allocated.add(subgraph)
             for name, array in feed.items():
                 if array.size:
-                    wrapper.SetTensor(inputs[name], self._stored(array, inputs[name], subgraph), subgraph)
+                    stored = scalar_string(self._stored(array, inputs[name], subgraph))
+                    wrapper.SetTensor(inputs[name], stored, subgraph)
             wrapper.Invoke(subgraph)
             return {name: self._output(index, subgraph) for name, index in outputs.items()}
 
@@ -139,6 +140,21 @@ class TFLiteFile:
             yield
         except (RuntimeError, ValueError) as error:
             raise VerificationError(f"LiteRT cannot {what}: {first_line(error)}") from error
+
+
+def scalar_string(array: np.ndarray) -> np.ndarray:
+    """Return a scalar of type object, a string, as one of numpy's bytes: LiteRT reads the pointer of an object as text.
+    Other arrays are returned as they are. Raises VerificationError of an empty string, which numpy cannot hold so."""
+    if array.dtype != np.dtype(object) or array.ndim:
+        return array
+    if not array.item():
+        raise VerificationError("LiteRT's Python interface takes no empty string for a scalar; give it a letter")
+    return np.ndarray((), f"S{len(array.item())}", array.item())
+
+
+def as_array(result: Any) -> np.ndarray:
+    """Return what TensorFlow gives for a tensor as an array; it gives bytes for a string that is a scalar."""
+    return np.asarray(result, object if isinstance(result, bytes) else None)
 
 
 def original_functions(
@@ -217,7 +233,7 @@ def _signature(loaded: Any, concrete: Any) -> Function:
     def run(feed: Arrays) -> dict[str, np.ndarray]:
         with tf.device("/CPU:0"):
             results = concrete(**{name: tf.constant(array, specs[name].dtype) for name, array in feed.items()})
-        return {name: tensor.numpy() for name, tensor in results.items()}
+        return {name: as_array(tensor.numpy()) for name, tensor in results.items()}
 
     # Sorted, so that a seed draws the same inputs every time: TensorFlow's order varies.
     specs = dict(sorted(concrete.structured_input_signature[1].items()))
@@ -241,7 +257,7 @@ def _trace(loaded: Any, concrete: Any, trace: Trace) -> Function:
                 given[index] = tf.constant(feed[name], leaves[index].dtype)
             args, kwargs = tf.nest.pack_sequence_as(concrete.structured_input_signature, given)
             results = [result for result in tf.nest.flatten(concrete(*args, **kwargs)) if tf.is_tensor(result)]
-        return {name: tensor.numpy() for name, tensor in zip(trace.outputs, results, strict=True)}
+        return {name: as_array(tensor.numpy()) for name, tensor in zip(trace.outputs, results, strict=True)}
 
     run.keep_alive = loaded  # type: ignore[attr-defined]
     return Function({name: _spec(spec) for name, spec in specs.items()}, run)
@@ -278,7 +294,7 @@ class _FrozenGraph:
 
         def run(feed: Arrays) -> dict[str, np.ndarray]:
             results = self.session.run(fetched, {fed[name]: array for name, array in feed.items()})
-            return {name: np.asarray(array) for name, array in results.items()}
+            return {name: as_array(array) for name, array in results.items()}
 
         return Function({name: _spec(tensor) for name, tensor in fed.items()}, run)
 
@@ -315,7 +331,7 @@ def _keras_model(model: Path, trust_model: bool, custom_objects: Mapping[str, An
         with tf.device("/CPU:0"):
             results = traced.function(*[tf.constant(feed[name], spec.dtype) for name, spec in specs.items()])
         tensors = tf.nest.flatten(results)
-        return {name: tensor.numpy() for name, tensor in zip(traced.outputs, tensors, strict=True)}
+        return {name: as_array(tensor.numpy()) for name, tensor in zip(traced.outputs, tensors, strict=True)}
 
     return Function({name: _spec(spec) for name, spec in specs.items()}, run)
 

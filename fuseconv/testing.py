@@ -26,6 +26,7 @@ from fuseconv.api import convert
 from fuseconv.errors import UnsupportedError
 from fuseconv.ir import types
 from fuseconv.report.records import Report
+from fuseconv.runners import as_array, scalar_string
 from fuseconv.tfl import schema
 
 Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype], np.ndarray]
@@ -337,7 +338,8 @@ def _compare(
     runs = list(itertools.product(batches, range(2)))
     given = [_arrays([_fixed(spec, batch) for spec in specs], inputs, rng) for batch, _ in runs]
     with _as_traced():
-        wanted = [[result.numpy() for result in converted.function(*_tensors(arrays, specs))] for arrays in given]
+        made = [converted.function(*_tensors(arrays, specs)) for arrays in given]
+        wanted = [[as_array(result.numpy()) for result in results] for results in made]
     for resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
         interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=resolver)
         for (batch, number), arrays, expected in zip(runs, given, wanted):
@@ -415,7 +417,7 @@ def _invoke(interpreter: Any, arrays: Sequence[np.ndarray], allocate: bool) -> l
         interpreter.allocate_tensors()
     for index, array in zip(inputs, arrays):
         if array.size:
-            interpreter.set_tensor(index, array)
+            interpreter.set_tensor(index, scalar_string(array))
     interpreter.invoke()
     details = {detail["index"]: detail for detail in interpreter.get_output_details()}
     return [_result(interpreter, details[index]) for index in outputs]

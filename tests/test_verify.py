@@ -186,6 +186,19 @@ def test_strings_and_booleans_and_scalars(tmp_path: Path) -> None:
     assert {output.output: output.dtype for output in result.outputs} == {"w": "string", "f": "bool", "m": "int64"}
 
 
+def test_strings_that_are_scalars(tmp_path: Path) -> None:
+    def answer(word):
+        return {"word": word, "hot": tf.where(tf.equal(word, "dog"), "yes", "no"), "cold": tf.equal(word, "cat")}
+
+    model = saved(tmp_path / "model", serving_default=(answer, {"word": spec(dtype=tf.string)}))
+    file = convert(model).data
+    for word in (b"dog", b"cat", b"a\0b"):
+        assert verify(model, file, data={"word": np.array(word, object)}).passed
+    assert verify(model, file).passed
+    with pytest.raises(VerificationError, match="no empty string for a scalar"):
+        verify(model, file, data={"word": np.array(b"", object)})
+
+
 def test_an_output_without_elements(tmp_path: Path) -> None:
     model = saved(tmp_path / "model", serving_default=(lambda x: {"y": tf.reshape(x, [0, 3])}, {"x": spec(0, 5)}))
     assert verify(model, converted(model)).outputs[0].shapes == [(0, 3)]
