@@ -84,3 +84,15 @@ def test_strings_are_handed_on():
 )
 def test_strings_are_not_joined(join):
     check_refused(join, strings(None, 2), match="no kernel that takes strings from two tensors into one")
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda x: tf.where(x > 0, "yes", "no"),
+        lambda x: tf.where(x > 0, tf.constant([["a", "bb"]]), ["c", ""]),
+        lambda x: tf.where(x[:, :1] > 0, tf.constant([["a", "bb"], ["", "é"]]), ["c", "a"]),
+    ],
+)
+def test_constant_strings_are_joined(choose):
+    check(choose, tf.TensorSpec([None, 2], tf.float32), batches=(2,))
