@@ -11,7 +11,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
-from fuseconv.lower.rules import Lowering, constant_of, lowers, require
+from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of
 from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import cast
@@ -34,12 +34,10 @@ def ImageProjectiveTransformV3(
     require(interpolation in ("NEAREST", "BILINEAR"), f"interpolation={interpolation} is not known")
     require(fill_mode in _MODES, f"fill_mode={fill_mode} is not known")
     _, height, width, _ = shape_of(images, 4)
-    rows, columns = constant_of(output_shape, "the size of the result").tolist()
     count, _ = shape_of(transforms, 2)
     parts = tfl.split(scalar(1, types.INT32), transforms, num_splits=8)
     a = [reshape(tfl, part, (count, 1, 1), transforms) for part in parts]
-    x = np.arange(columns, dtype=np.float32).reshape(1, 1, -1)
-    y = np.arange(rows, dtype=np.float32).reshape(1, -1, 1)
+    x, y = _numbers(tfl, output_shape, 1, [1, 1, -1]), _numbers(tfl, output_shape, 0, [1, -1, 1])
 
     def plane(of_x: Value, of_y: Value) -> Value:
         return tfl.add(tfl.mul(of_x, x), tfl.mul(of_y, y))
@@ -58,6 +56,15 @@ def ImageProjectiveTransformV3(
         made = _mixed(tfl, cast(tfl, images, types.FLOAT32), down, right, cast(tfl, fill, types.FLOAT32))
         made = cast(tfl, made, images.dtype)
     return select(tfl, tfl.expand_dims(behind, np.array(-1, np.int32)), fill, made)
+
+
+def _numbers(tfl: Lowering, sizes: Value, axis: int, shape: list[int]) -> Value:
+    """Return 0, 1, ... as floats of this shape, as many as `sizes` has for an axis."""
+    if isinstance(sizes.data, np.ndarray):
+        return tfl.const(np.arange(sizes.data[axis], dtype=np.float32).reshape(shape))
+    size = tfl.gather(cast(tfl, sizes, types.INT32), scalar(axis, types.INT32), axis=0)
+    numbers = tfl.range(scalar(0, types.INT32), size, scalar(1, types.INT32))
+    return tfl.reshape(cast(tfl, numbers, types.FLOAT32), shape)
 
 
 def _length(tfl: Lowering, size: Dim, images: Value) -> Value:

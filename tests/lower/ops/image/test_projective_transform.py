@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from fuseconv.testing import check, check_refused
+from fuseconv.testing import check
 
 raw = tf.raw_ops
 TILTED = [[1.1, 0.2, -0.7, -0.15, 0.9, 0.6, 0.01, -0.02], [0.8, 0, 2.3, 0.1, 1.3, -3.2, 0, 0]]
@@ -64,13 +64,19 @@ def test_one_projection_for_all_images(mode, kind, projection):
     check(project, spec(None, 1, 3, 1))
 
 
-def test_a_computed_size_is_refused():
+@KINDS
+def test_a_computed_size(kind):
     def project(x, size):
-        return raw.ImageProjectiveTransformV2(
-            images=x, transforms=TILTED[:1], output_shape=size, interpolation="NEAREST"
-        )
+        return raw.ImageProjectiveTransformV2(images=x, transforms=TILTED[:1], output_shape=size, interpolation=kind)
 
-    check_refused(project, spec(1, 4, 4, 1), spec(2, dtype=tf.int32), match="the size of the result is not a constant")
+    check(project, spec(1, 4, 4, 1), spec(2, dtype=tf.int32), inputs=_drawn)
+    own = spec(None, None, None, 2)
+    check(lambda x: project(x, tf.shape(x)[1:3]), own, static=False)
+    check(lambda x: project(x, 2 * tf.shape(x)[1:3] - 1)[:, 1:], own, static=False)
+
+
+def _drawn(rng, shape, dtype):
+    return rng.integers(1, 9, shape).astype(dtype) if dtype.kind == "i" else rng.standard_normal(shape).astype(dtype)
 
 
 def test_what_reads_a_projection_knows_its_shape():
