@@ -45,6 +45,8 @@ LEFT = {
         transforms/tf/propagate_splats.py:_REDUCTIONS transforms/tfl/canonicalize_tfl.py:_CLAMPS
         transforms/tfl/canonicalize_tfl.py:_KEEPS_SIGNS transforms/tf/common_subexpression_elimination.py:_ZEROS
         quantize/fake_quant.py:_CLAMPS quantize/fake_quant.py:_AVERAGES quantize/raise_fake_quant.py:_ROUNDS
+        quantize/precision.py:_HAND_ON quantize/precision.py:_ROUND quantize/precision.py:_AVERAGES
+        quantize/precision.py:_SHARP
         quantize/raise_fake_quant.py:_REPLACED""",
     "a fact of sizes that one rule needs": """fuse/sampling.py:_SHAPES transforms/rnn/reroll.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:_INDEXED
@@ -54,9 +56,9 @@ LEFT = {
         tfl/linear.py:FUSED_ACTIVATIONS transforms/tfl/bubble_up_slices.py:_WORTH_A_SLICE
         transforms/tfl/canonicalize_tfl.py:_BROADCASTING
         transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/integer.py:_SAME tfl/integer.py:_JOINED
-        tfl/integer.py:NOT_NEGATIVE tfl/integer.py:SOFTMAXES tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
-        quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:_EXPANDS quantize/recipe.py:_KEEP_SMALL
-        quantize/recipe.py:_SELECTS tfl/kernel_limits.py:WANT_ELEMENTS""",
+        tfl/integer.py:NOT_NEGATIVE tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
+        quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:_EXPANDS
+        tfl/kernel_limits.py:WANT_ELEMENTS""",
     "ops of a file, which is not IR": """tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN
         verification_layers.py:_CONVERSIONS""",
     "what reads a variable that may be frozen": "transforms/tf/freeze_variables.py:_READS",

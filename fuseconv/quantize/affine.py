@@ -113,6 +113,11 @@ def parameters(values: Range, dtype: DType = types.INT8) -> Quantization:
     return Quantization((scale,), (int(np.clip(np.rint(-128 - least / scale), -128, 127)),))
 
 
+def step_of(values: Range, dtype: DType = types.INT8) -> float:
+    """Return the step of the integers that hold a range."""
+    return parameters(values, dtype).scale[0]
+
+
 def quantized(value: Value, how: Quantization, dtype: DType = types.INT8) -> Value:
     """Return a constant of integers for one of floats, with one scale."""
     assert value.data is not None

@@ -6,7 +6,7 @@ tensor, it is made with the scale that its reader needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence, Set
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,24 +17,16 @@ from fuseconv.ir.types import DType
 from fuseconv.quantize import fake_quant, lstm
 from fuseconv.quantize.affine import Range, constant_range, parameters, symmetric_scales
 from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, join_steps, loops
+from fuseconv.quantize.precision import coarse_ops, narrow_ranges
 from fuseconv.quantize.selection import EVERYTHING, Selection
-from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, SOFTMAXES, Kernels
+from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
 
 Ranges = Mapping[Value, Range]
-# Steps of exponents that softmax is not computed on.
-_COARSE_EXPONENTS = {types.INT8: 1.0, types.INT16: 1 / 16}
-# Half of it is the error of EXP, as a part of its largest result.
-_COARSE_STEP_OF_EXP = 1 / 8
 # Of the largest number of a range, so small a part has no more than some steps of int8 in front of zero.
 _LEAST_STEPS = 16
-# The same for other ops that are steep near zero: four steps of int8, eight parts of the tables of int16 do. And of
-# what is made for them, which int16 tells apart to its last step.
+# The same for other ops that are steep near zero: four steps of int8, eight parts of the tables of int16 do.
 _LEAST_STEPS_OF_STEEP = {types.INT8: 64, types.INT16: 16}
-_LEAST_STEPS_BEFORE = {types.INT8: 64, types.INT16: 2048}
-# Ops that hand on small numbers as such.
-_KEEP_SMALL = frozenset({"ADD", "MEAN", "SUB", "SUM"})
-_SELECTS = frozenset({"SELECT", "SELECT_V2"})
 
 
 @dataclass
@@ -78,7 +70,12 @@ def choose_recipes(
     the inputs of loops, and wider ones for steps of unrolled loops."""
     join_steps(module, ranges)
     join_ranges(module, ranges)
-    recipes = {graph: _sorted_ops(graph, ranges, kernels, selection) for graph in module.graphs()}
+    main = {signature.graph for signature in module.signatures}
+    recipes = {}
+    for graph in module.graphs():
+        wider = narrow_ranges(graph, ranges, kernels)
+        coarse = coarse_ops(graph, ranges, wider, kernels, graph in main)
+        recipes[graph] = _sorted_ops(graph, ranges, coarse, kernels, selection)
     integer = {op for recipe in recipes.values() for op in recipe.integer}
     carried = carried_scales(module, integer, ranges, kernels.activations)
     for op, condition, body in loops(module):
@@ -94,58 +91,18 @@ def choose_recipes(
     return recipes
 
 
-def _sorted_ops(graph: Graph, ranges: Ranges, kernels: Kernels, selection: Selection) -> Recipe:
+def _sorted_ops(
+    graph: Graph, ranges: Ranges, coarse: Mapping[Op, str], kernels: Kernels, selection: Selection
+) -> Recipe:
     recipe = Recipe(kernels)
-    masked = _masked(graph, ranges, kernels)
-    small: set[Value] = set()
-    for op in reversed(graph.ops):
+    for op in graph.ops:
         if op.type not in READS_SHAPE and floats((*op.operands, *op.results)):
-            why = selection.refusal(op) or _refusal(op, ranges, kernels)
-            if not masked.isdisjoint((*op.results, *(op.operands if op.type in SOFTMAXES else ()))):
-                why = f"its numbers are masked by such as {kernels.activations} does not hold beside them"
-            elif not why and not small.isdisjoint(op.results) and op.type not in LAYOUTS:
-                why = f"the steps of {kernels.activations} are coarse for what is made of its numbers near zero"
-            small.update(_small_operands(op, small, ranges, kernels))
+            why = selection.refusal(op) or _refusal(op, ranges, kernels) or coarse.get(op, "")
             if why:
                 recipe.why[op] = why
             else:
                 recipe.integer.add(op)
     return recipe
-
-
-def _small_operands(op: Op, small: Set[Value], ranges: Ranges, kernels: Kernels) -> list[Value]:
-    """Return the operands of an op whose numbers near zero count as much as larger ones: the op is steep there, selects
-    such numbers alone, or hands them on to one that does. small: results of which that is so."""
-    if op.type in kernels.steep_at_zero:
-        found = data_operands(op)[-1:]
-    elif not small.isdisjoint(op.results) and (op.type in _KEEP_SMALL or kernels.moves(op) or _is_scaling(op)):
-        found = data_operands(op)
-    elif op.type in _SELECTS and (selected := ranges.get(op.result)) is not None:
-        limit = _LEAST_STEPS * abs(selected)
-        found = [value for value in data_operands(op) if (given := ranges.get(value)) and abs(given) > limit]
-    else:
-        return []
-    steps = _LEAST_STEPS_BEFORE[kernels.activations]
-    known = [(value, ranges.get(value)) for value in found if not value.is_const]
-    return [value for value, each in known if each and not each.fixed and _comes_near_zero(each, steps)]
-
-
-def _is_scaling(op: Op) -> bool:
-    return op.type == "MUL" and any(value is not None and value.is_const for value in op.operands)
-
-
-def _masked(graph: Graph, ranges: Ranges, kernels: Kernels) -> set[Value]:
-    """Return what goes into softmax, whose exponents a step of integers would not tell apart: something far below masks
-    some of them."""
-    coarse = _COARSE_EXPONENTS[kernels.activations]
-    masked: set[Value] = set()
-    for op in reversed(graph.ops):
-        if op.type in SOFTMAXES or (kernels.moves(op) and not masked.isdisjoint(op.results)):
-            for value in data_operands(op):
-                found = ranges.get(value)
-                if found is not None and parameters(found, kernels.activations).scale[0] > coarse:
-                    masked.add(value)
-    return masked
 
 
 def _refusal(op: Op, ranges: Ranges, kernels: Kernels) -> str:
@@ -193,8 +150,6 @@ def _lost_in_steps(op: Op, ranges: Ranges, kernels: Kernels) -> str:
         return "its divisor comes near zero"
     if op.type in kernels.steep_at_zero and _comes_near_zero(known[-1], _LEAST_STEPS_OF_STEEP[kernels.activations]):
         return "its operand comes near zero"
-    if op.type == "EXP" and parameters(known[0], kernels.activations).scale[0] > _COARSE_STEP_OF_EXP:
-        return "the steps of its operand are coarse for exponents"
     if op.type in ("ADD", "SUB") and abs(ranges[op.result]) * _LEAST_STEPS < max(map(abs, known)):
         return "its operands cancel out"
     return ""

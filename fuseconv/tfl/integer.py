@@ -17,7 +17,6 @@ from fuseconv.ir.types import DType
 READS_SHAPE = ("RANK", "SHAPE")
 # The one recurrent op with an integer kernel.
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
-SOFTMAXES = ("SOFTMAX", "LOG_SOFTMAX")
 # No stored number may be below zero: the kernel fails as it runs.
 NOT_NEGATIVE = frozenset({"RSQRT", "SQRT"})
 

@@ -14,6 +14,12 @@ class _ByName(dict[Value, Range]):
     def __getitem__(self, value: Value) -> Range:
         return self.named[value.name]
 
+    def __setitem__(self, value: Value, found: Range) -> None:
+        self.named[value.name] = found
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, Value) and value.name in self.named
+
     def get(self, value: Value, default: object = None) -> Range | None:  # type: ignore[override]
         return self.named.get(value.name)
 

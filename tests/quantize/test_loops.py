@@ -51,11 +51,11 @@ def test_numbers_stay_integers_from_one_iteration_to_the_next() -> None:
       input %i: int32[]
       input %g: int8[n]<1.0>
       %j: int32[] = tfl.ADD(%i, int32[] 1)
-      %h: int8[n]<0.5:-128> = tfl.ABS(%g)
+      %h: int8[n]<0.25:-128> = tfl.ABS(%g)
       %r: int8[n]<1.0> = tfl.QUANTIZE(%h)
       return %j, %r
     }}
-    """, quantize="int8", calibration=measured(x=(-128, 127), y=(0, 127), h=(0, 127.5), g=(-128, 127)))
+    """, quantize="int8", calibration=measured(x=(-128, 127), y=(0, 127), h=(0, 63.75), g=(-128, 127)))
 
 
 def test_ranges_of_all_iterations() -> None:

@@ -18,11 +18,11 @@ def test_a_dense_layer() -> None:
     main {
       input %x: float32[n,2]
       %q: int8[n,2]<0.5:-118> = tfl.QUANTIZE(%x)
-      %y: int8[n,2]<1.0> = tfl.FULLY_CONNECTED(%q, int8[2,2]<1.0,0.5@0> [127, 2, 127, 1], int32[2]<0.5,0.25@0> [2, 8])
+      %y: int8[n,2]<128.0> = tfl.FULLY_CONNECTED(%q, int8[2,2]<1.0,0.5@0> [127, 2, 127, 1], int32[2]<0.5,0.25@0> [2, 8])
       %d: float32[n,2] = tfl.DEQUANTIZE(%y)
       return %d
     }
-    """, quantize="int8", calibration=measured(x=(-5, 122.5), y=(-128, 127)))
+    """, quantize="int8", calibration=measured(x=(-5, 122.5), y=(-16384, 16256)))
 
 
 def test_an_op_of_floats_between() -> None:
@@ -37,8 +37,8 @@ def test_an_op_of_floats_between() -> None:
     """, """
     main {
       input %x: float32[n]
-      %q: int8[n]<1.0> = tfl.QUANTIZE(%x)
-      %y: int8[n]<0.5:-128> = tfl.ABS(%q)
+      %q: int8[n]<0.015625> = tfl.QUANTIZE(%x)
+      %y: int8[n]<0.0078125:-128> = tfl.ABS(%q)
       %d: float32[n] = tfl.DEQUANTIZE(%y)
       %z: float32[n] = tfl.SIN(%d)
       %r: int8[n]<0.0078125> = tfl.QUANTIZE(%z)
@@ -46,7 +46,7 @@ def test_an_op_of_floats_between() -> None:
       %o: float32[n] = tfl.DEQUANTIZE(%w)
       return %o
     }
-    """, quantize="int8", calibration=measured(x=(-128, 127), y=(0, 127.5), z=(-1, 0.9921875), w=(0.2, 0.8)))
+    """, quantize="int8", calibration=measured(x=(-2, 1.984375), y=(0, 1.9921875), z=(-1, 0.9921875), w=(0.2, 0.8)))
     assert [(item.op, item.type) for item in context.report.quantized] == [
         ("ABS", "int8"), ("SIN", "float32"), ("LOGISTIC", "int8"),
     ]  # fmt: skip
@@ -67,8 +67,8 @@ def test_what_is_joined_has_one_scale() -> None:
     """, """
     main {
       input %x: float32[n]
-      %q: int8[n]<1.0> = tfl.QUANTIZE(%x)
-      %a: int8[n]<0.5:-128> = tfl.ABS(%q)
+      %q: int8[n]<0.015625> = tfl.QUANTIZE(%x)
+      %a: int8[n]<0.0078125:-128> = tfl.ABS(%q)
       %t: int8[n]<0.0078125> = tfl.TANH(%a)
       %b: int8[n]<2.0:-1> = tfl.RELU(%t)
       %r: int8[n]<2.0:-1> = tfl.QUANTIZE(%t)
@@ -76,7 +76,7 @@ def test_what_is_joined_has_one_scale() -> None:
       %d: float32[m] = tfl.DEQUANTIZE(%c)
       return %d
     }
-    """, quantize="int8", calibration=measured(x=(-128, 127), a=(0, 127.5), t=(-1, 1), b=(0, 1), c=(-254, 256)))
+    """, quantize="int8", calibration=measured(x=(-2, 1.984375), a=(0, 1.9921875), t=(-1, 1), b=(0, 1), c=(-254, 256)))
 
 
 def test_roots_read_no_numbers_below_zero() -> None:

@@ -1,0 +1,81 @@
+"""Which part of a range counts, and which steps are too coarse for what is made of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuseconv.quantize.precision import coarse_ops, narrow_ranges
+from fuseconv.tfl.integer import INT8, INT16, Kernels
+from tests.quantize.ranges import measured
+from tests.tf.text_cases import module_of
+
+
+def _coarse(text: str, ranges: dict[str, tuple[float, float]], kernels: Kernels = INT8) -> list[str]:
+    """Return the types of the ops that stay float in a graph of %x."""
+    module, _ = module_of(f"main {{\n  input %x: float32[n,4]\n{text}\n  return %y\n}}")
+    graph, known = module.signatures[0].graph, measured(**ranges).ranges
+    wider = narrow_ranges(graph, known, kernels)
+    found = coarse_ops(graph, known, wider, kernels, is_main=True)
+    return [op.type for op in graph.ops if op in found]
+
+
+@pytest.mark.parametrize(("ops", "range_"), [
+    ("%y: float32[n,4] = tfl.TANH(%a)", (-3.12, 3.12)),
+    ("%y: float32[n,4] = tfl.LOGISTIC(%a)", (-6.24, 6.24)),
+    ("%y: float32[n,4] = tfl.RELU(%a)", (0, 50)),
+    ("%y: float32[n,4] = tfl.LEAKY_RELU(%a)", (-50, 50)),
+    # What one of two readers tells apart counts.
+    ("%b: float32[n,4] = tfl.TANH(%a)\n%y: float32[n,4] = tfl.LOGISTIC(%a)", (-6.24, 6.24)),
+    ("%b: float32[n,4] = tfl.TANH(%a)\n%y: float32[n,4] = tfl.MUL(%a, %b)", (-50, 50)),
+    # What moves numbers tells apart what its readers do; averages are not of parts.
+    ("%b: float32[n,4] = tfl.REVERSE_V2(%a, int32[1] 1)\n%y: float32[n,4] = tfl.TANH(%b)", (-3.12, 3.12)),
+    ("%b: float32[n,4] = tfl.RESIZE_BILINEAR(%a, int32[2] [1, 1])\n%y: float32[n,4] = tfl.TANH(%b)", (-50, 50)),
+])  # fmt: skip
+def test_what_readers_tell_apart(ops: str, range_: tuple[float, float]) -> None:
+    text = f"main {{\n  input %x: float32[n,4]\n%a: float32[n,4] = tfl.ABS(%x)\n{ops}\n  return %y\n}}"
+    module, _ = module_of(text)
+    graph, known = module.signatures[0].graph, measured(a=(-50, 50), b=(-50, 50), y=(-50, 50)).ranges
+    wider = narrow_ranges(graph, known, INT8)
+    found = known[graph.ops[0].result]
+    assert (found.least, found.largest) == pytest.approx(range_, abs=0.01)
+    assert (graph.ops[0].result in wider) == (range_ != (-50, 50))
+
+
+@pytest.mark.parametrize(("text", "ranges", "floats"), [
+    # A tensor far from zero, and what little differs in it.
+    ("%a: float32[n,4] = tfl.ABS(%x)\n%y: float32[n,4] = tfl.SUB(%a, float32[] 100)",
+     {"x": (100, 101), "a": (100, 101), "y": (0, 1)}, ["ABS", "SUB"]),
+    ("%a: float32[n,4] = tfl.ABS(%x)\n%y: float32[n,4] = tfl.SUB(%a, float32[] 1)",
+     {"x": (1, 2), "a": (1, 2), "y": (0, 1)}, []),
+    # What little differs in an output counts, but in a constant.
+    ("%y: float32[n,4] = tfl.ABS(%x)", {"x": (-101, 101), "y": (100, 101)}, ["ABS"]),
+    ("%y: float32[n,4] = tfl.ABS(%x)", {"x": (-101, 101), "y": (100, 100.001)}, []),
+    # The one scale of a kernel is coarse for small results, but not for what they are added to.
+    ("%y: float32[n,4] = tfl.TANH(%x)", {"x": (-0.01, 0.01), "y": (-0.01, 0.01)}, ["TANH"]),
+    ("%a: float32[n,4] = tfl.TANH(%x)\n%y: float32[n,4] = tfl.ADD(%a, %x)",
+     {"x": (-3, 3), "a": (-0.01, 0.01), "y": (-3, 3)}, []),
+    # Of numbers near zero, a power below zero makes the largest; of others, it does not.
+    ("%a: float32[n,4] = tfl.ABS(%x)\n%y: float32[n,4] = tfl.POW(%a, float32[] -1.5)",
+     {"x": (-9, 9), "a": (0.01, 9), "y": (0, 1000)}, ["ABS", "POW"]),
+    ("%a: float32[n,4] = tfl.ABS(%x)\n%y: float32[n,4] = tfl.POW(%a, float32[] -1.5)",
+     {"x": (-9, 9), "a": (1, 9), "y": (0, 1)}, []),
+    # A feature of 10000 beside one of 0.5, which is multiplied by as much more.
+    ("%a: float32[n,4] = tfl.SUB(%x, float32[4] [1e4, 1, 1, 1])\n"
+     "%y: float32[n,4] = tfl.MUL(%a, float32[4] [1e-4, 1, 1, 1])",
+     {"x": (0, 2e4), "a": (-1e4, 1e4), "y": (-1, 1)}, ["SUB", "MUL"]),
+    ("%y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,4] [1e-4, 1, 1, 1, 1e-4, -1, 1, 1], _)",
+     {"x": (0, 2e4), "y": (-3, 3)}, ["FULLY_CONNECTED"]),
+    # Numbers that become indices.
+    ("%a: float32[n,4] = tfl.ABS(%x)\n%y: int32[n,4] = tfl.CAST(%a)", {"x": (0, 200), "a": (0, 200)}, ["ABS"]),
+    # Sums of gates that reach far beyond where these change are less exact than they tell apart.
+    ("%a: float32[n,1] = tfl.FULLY_CONNECTED(%x, float32[1,4] [1, 1, 1, 1], _)\n%y: float32[n,1] = tfl.TANH(%a)",
+     {"x": (-2, 2), "a": (-900, 900), "y": (-1, 1)}, ["FULLY_CONNECTED"]),
+])  # fmt: skip
+def test_steps_that_are_coarse(text: str, ranges: dict[str, tuple[float, float]], floats: list[str]) -> None:
+    assert [kind for kind in _coarse(text, ranges) if kind != "CAST"] == floats
+
+
+def test_steps_of_int16_are_fine() -> None:
+    text = "%a: float32[n,4] = tfl.ABS(%x)\n%y: float32[n,4] = tfl.SUB(%a, float32[] 100)"
+    assert not _coarse(text, {"x": (100, 101), "a": (100, 101), "y": (0, 1)}, INT16)
+    assert _coarse(text, {"x": (100, 100.1), "a": (100, 100.1), "y": (0, 0.1)}, INT16) == ["ABS", "SUB"]
