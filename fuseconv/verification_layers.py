@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fuseconv.errors import VerificationError
@@ -35,7 +35,8 @@ class Layer(NamedTuple):
 
 
 def compare_layers(floats: bytes, quantized: bytes, feeds: Sequence[Arrays]) -> list[Layer]:
-    """Return the ops of the first subgraph that both files have, in their order, compared on these inputs.
+    """Return the ops of the first subgraph that both files have, in their order, compared on these inputs. Those of a
+    loop's body stand in front of it, compared as its last iteration leaves them.
 
     Raises VerificationError if a file cannot be run."""
     one, other = describe(floats, "the file of floats"), describe(quantized, "the quantized file")
@@ -54,10 +55,11 @@ def compare_layers(floats: bytes, quantized: bytes, feeds: Sequence[Arrays]) -> 
 
 
 def first_growth(layers: Sequence[Layer]) -> Layer | None:
-    """Return the first op whose error is much larger than any before it; None if there is none."""
+    """Return the first op whose error is much larger than any before it; None if there is none. What lies beyond a
+    tensor counts where it makes other errors: of a gate that makes 1 of all that is large, it makes none."""
     largest = 0.0
     for layer in layers:
-        relative = layer.error.relative
+        relative = layer.error.held / layer.error.range if layer.error.range else layer.error.relative
         if relative > _LEAST and relative > _GROWTH * largest:
             return layer
         largest = max(largest, relative)
@@ -66,14 +68,24 @@ def first_growth(layers: Sequence[Layer]) -> Layer | None:
 
 def _results(document: Mapping[str, Any]) -> dict[tuple[str, str], tuple[str, str]]:
     """Return for what an op's result is named after and its type, if there is one such, the tensor and its type."""
-    graph = document["subgraphs"][0]
-    ops = [(op, graph["tensors"][op["results"][0]]) for op in graph["ops"] if op["results"]]
+    ops = [(op, graph["tensors"][op["results"][0]]) for op, graph in _ops(document, 0) if op["results"]]
     keys = [(_NUMBER.sub("", tensor["name"]), op["op"]) for op, tensor in ops]
     counts = Counter(keys)
     return {
         key: (tensor["name"], tensor["type"].lower()) for key, (op, tensor) in zip(keys, ops)
         if counts[key] == 1 and op["op"] not in _CONVERSIONS
     }  # fmt: skip
+
+
+def _ops(document: Mapping[str, Any], subgraph: int) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield the ops of a subgraph, each with it, and in front of each WHILE those of its body."""
+    graph = document["subgraphs"][subgraph]
+    for op in graph["ops"]:
+        # LiteRT refuses a file whose loops hold themselves, which a body that stands behind its loop cannot.
+        body = op["options"].get("body_subgraph_index", 0) if op["op"] == "WHILE" else 0
+        if subgraph < body < len(document["subgraphs"]):
+            yield from _ops(document, body)
+        yield op, graph
 
 
 def _inputs(document: Mapping[str, Any]) -> list[str]:

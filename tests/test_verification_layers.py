@@ -8,10 +8,12 @@ import pytest
 from fuseconv.errors import VerificationError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Quantization, Value
+from fuseconv.quantize.tensor_errors import TensorError
 from fuseconv.tfl.builder import Builder
-from fuseconv.verification_layers import compare_layers, first_growth
+from fuseconv.verification_layers import Layer, compare_layers, first_growth
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.load.tflite.files import BATCH
+from tests.quantize.test_tensor_errors import looping
 from tests.tfl.interpret import module_of
 
 
@@ -53,6 +55,19 @@ def test_equal_files_do_not_differ():
     layers = compare_layers(data, data, FEEDS)
     assert first_growth(layers) is None and all(layer.error.largest == 0 for layer in layers)
     assert first_growth([]) is None
+
+
+def test_ops_of_loops():
+    layers = compare_layers(looping(None), looping(0.3), [{"i0": np.array([-4.0, 2], np.float32)}])
+    assert [layer.op for layer in layers] == ["ABS", "MUL"]
+    found = first_growth(layers)
+    assert found is not None and found.op == "ABS" and found.error.count == 2
+
+
+def test_what_lies_beyond_a_tensor_alone_is_no_growth():
+    error = TensorError()
+    error.add(np.array([0.0, 9.0], np.float32), np.array([0.0, 3.0]), (-3.0, 3.0))
+    assert error.relative > 0.5 and first_growth([Layer("gate", "ADD", "int8", error)]) is None
 
 
 def test_files_that_cannot_be_compared():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fuseconv.facts import TFL_ONLY
-from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import module_pass
 from fuseconv.write.buffer_data import size
 from fuseconv.write.flatbuffer_export import to_named_bytes
@@ -20,7 +20,8 @@ class Floats:
     """The module before it is quantized.
 
     wanted: whether it is to be kept at all. reported: whether its ops are compared in the end. data: its file. names:
-    of its tensors there. ops: those of the first signature, each with the bytes of its constants."""
+    of its tensors there. ops: those of the first signature, each with the bytes of its constants; those of a loop's
+    body stand in front of it."""
 
     wanted: bool = False
     reported: bool = False
@@ -39,7 +40,15 @@ def keep_floats(module: Module, floats: Floats) -> None:
     """Keep the file of a module before it is quantized, to compare it with what it becomes. Changes nothing."""
     floats.data, names = to_named_bytes(module)
     floats.names = {value: name for name, value in names.items()}
-    floats.ops = {op: constant_bytes(op) for op in module.signatures[0].graph.ops}
+    floats.ops = {op: constant_bytes(op) for op in _with_bodies(module.signatures[0].graph, module)}
+
+
+def _with_bodies(graph: Graph, module: Module) -> Iterator[Op]:
+    """Yield the ops of a graph, and in front of each WHILE those of its body."""
+    for op in graph.ops:
+        if op.kind == "tfl.WHILE":
+            yield from _with_bodies(module.functions[op.attrs["body_subgraph_index"].name], module)
+        yield op
 
 
 def constant_bytes(op: Op) -> int:

@@ -16,7 +16,7 @@ from fuseconv.write.flatbuffer_export import to_named_bytes
 
 
 def compare_ops(module: Module, floats: Floats, samples: Iterable | None, report: Report) -> Compared:
-    """Return what became of the ops of the first signature. samples: to run; None for no errors.
+    """Return what became of the ops of the first signature, and of its loops. samples: to run; None for no errors.
 
     Raises InputError where LiteRT does not run the files on them."""
     data, names = to_named_bytes(module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,9 +19,11 @@ class TensorError:
 
     largest, mean: of the absolute differences. range: the largest float less the least. cosine: of the angle between
     both, 1 where they agree. sqnr: signal to noise in decibels; None where there is no noise, or no signal.
-    saturated: the part of the floats that lie beyond what the quantized tensor can hold."""
+    saturated: the part of the floats that lie beyond what the quantized tensor can hold. held: the largest difference,
+    where such floats are taken for the end that they lie beyond: their readers may tell no more apart."""
 
     largest: float = 0.0
+    held: float = 0.0
     count: int = 0
     least_float: float = math.inf
     largest_float: float = -math.inf
@@ -31,6 +34,7 @@ class TensorError:
         want, have = floats.astype(np.float64), others.astype(np.float64)
         difference = np.abs(want - have)
         self.largest = max(self.largest, float(difference.max(initial=0.0)))
+        self.held = max(self.held, float(np.abs(np.clip(want, *ends) - have).max(initial=0.0)))
         self.count += want.size
         self.least_float = min(self.least_float, float(want.min(initial=math.inf)))
         self.largest_float = max(self.largest_float, float(want.max(initial=-math.inf)))
@@ -68,18 +72,20 @@ class TensorError:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "max": self.largest, "mean": self.mean, "range": self.range, "relative": self.relative, "sqnr": self.sqnr,
-            "cosine": self.cosine, "saturated": self.saturated,
+            "max": self.largest, "held": self.held, "mean": self.mean, "range": self.range, "relative": self.relative,
+            "sqnr": self.sqnr, "cosine": self.cosine, "saturated": self.saturated,
         }  # fmt: skip
 
 
 def compare_tensors(
     floats: bytes, quantized: bytes, pairs: Mapping[str, str], samples: Iterable[Sample], inputs: Iterable[str]
 ) -> dict[str, TensorError]:
-    """Return the errors of tensors of the first subgraph, by their names in the file of floats.
+    """Return the errors of tensors, by their names in the file of floats. Those of a loop's body are compared as its
+    last iteration leaves them.
 
     pairs: names in the quantized file by those in the file of floats; what one of the files does not have, or is no
-    number, is left out. inputs: the names of the inputs, in their order, by which samples hold them.
+    number, is left out, and so are tensors of one name in several subgraphs. inputs: the names of the inputs, in their
+    order, by which samples hold them.
     Raises RuntimeError or ValueError if LiteRT cannot run a file."""
     names = list(inputs)
     one, other = _Runner(floats), _Runner(quantized)
@@ -106,7 +112,16 @@ class _Runner:
             experimental_preserve_all_tensors=True,
         )  # fmt: skip
         self.interpreter.allocate_tensors()
-        self.places = {detail["name"]: detail for detail in self.interpreter.get_tensor_details()}
+        self.places: dict[str, dict[str, Any]] = {}
+        # By the names of tensors, the subgraphs that they belong to.
+        self.subgraphs: dict[str, int] = {}
+        names: Counter[str] = Counter()
+        for subgraph in range(self.interpreter._interpreter.NumSubgraphs()):
+            for detail in self.interpreter.get_tensor_details(subgraph):
+                names[detail["name"]] += 1
+                self.places[detail["name"]], self.subgraphs[detail["name"]] = detail, subgraph
+        for name in [name for name, count in names.items() if count > 1]:
+            del self.places[name]
         self.shapes: list[tuple[int, ...]] = []
 
     def run(self, arrays: list[np.ndarray]) -> None:
@@ -133,7 +148,7 @@ class _Runner:
         if kind != "f" and not (scale and kind in "iu"):
             return None
         try:
-            array = self.interpreter.get_tensor(detail["index"])
+            array = self.interpreter.get_tensor(detail["index"], self.subgraphs[name])
         except ValueError:  # nothing has made it: it belongs to a branch that was not taken, or has no elements
             return None
         return array if kind == "f" else (array.astype(np.float64) - zero_point) * scale

@@ -2,14 +2,16 @@
 
 The document, schema version 1: `schema_version`, `generator`, `model`, `output` (the path), `samples` (`{"count",
 "held_back"}`: how many ran, and whether they are others than those that ranges were measured on), `bytes` (`{"before",
-"after"}` of constants), `warnings`, and `ops`, those of the first signature in their order, each with
+"after"}` of constants), `warnings`, and `ops`, those of the first signature in their order, those of a loop's body in
+front of it, each with
 
 - `op`, `tensor` (its first result), `sources` (nodes of the model);
 - `type`: what it computes on, and the type of its weights where that differs; `why` it stayed float, or empty;
 - `before`, `after`: bytes of the constants that it reads;
 - `error`: null, or how its result differs from that of floats, what came before it included: `max` and `mean` of the
   absolute differences, `range` of the floats, `relative` (max over range), `sqnr` in decibels (null without noise or
-  signal), `cosine`, `saturated` (the part of the floats beyond what the tensor can hold).
+  signal), `cosine`, `saturated` (the part of the floats beyond what the tensor can hold), `held` (max, where those are
+  taken for the end that they lie beyond). In loops, of the last iteration.
 
 The page is one file: it loads nothing, and runs nothing.
 """
@@ -78,7 +80,7 @@ def to_html(report: Report) -> str:
         f"<style>{_STYLE}</style>", f"<h1>{_text(report.model)}, quantized</h1>",
         f"<p>{len(compared.ops)} ops, compared with those of floats on {compared.samples} samples",
         f"({told})." if compared.samples else "(none were given).",
-        "An error is that of the op's result, with what came before it.</p>",
+        "An error is that of the op's result, with what came before it; in loops, of the last iteration.</p>",
         *(f"<p>{_text(warning)}</p>" for warning in report.warnings),
         "<table><tr>", *(f"<th>{header}</th>" for header in _HEADERS), "</tr>",
         *(_row(index, op) for index, op in enumerate(compared.ops)), "</table>",

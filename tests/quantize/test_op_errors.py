@@ -15,6 +15,7 @@ from fuseconv.quantize.op_errors import compare_ops
 from fuseconv.report.records import Compared, Report
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.load.tflite.files import BATCH
+from tests.quantize.test_tensor_errors import looping
 from tests.tfl.interpret import module_of
 
 _RNG = np.random.default_rng(0)
@@ -56,6 +57,18 @@ def test_errors_on_samples_that_were_measured(tmp_path: Path) -> None:
     assert (compared.samples, compared.held_back) == (32, False)
     error = compared.ops[0].error
     assert error is not None and error["saturated"] == 0 and 0 < error["relative"] < 0.02 and error["sqnr"] > 30
+
+
+def test_ops_of_loops(tmp_path: Path) -> None:
+    path = tmp_path / "float.tflite"
+    path.write_bytes(looping(None))
+    data = [{"i0": _RNG.uniform(-1, 1, 2).astype(np.float32)} for _ in range(50)]
+    report = fuseconv.quantize_file(path, quantize="int8", calibration_data=data, compare_quantized=True).report
+    assert report.compared is not None
+    errors = {op.op: op.error for op in report.compared.ops if op.error and op.type == "int8"}
+    # What the loop makes is what the last iteration's product is.
+    assert [*errors] == ["ABS", "MUL"] and 0 < errors["MUL"]["relative"] < 0.2
+    assert [op.op for op in report.compared.ops] == ["ADD", "ABS", "MUL", "WHILE"]
 
 
 @pytest.mark.parametrize(("quantize", "kind"), [("dynamic", "int8"), ("float16", "float16")])

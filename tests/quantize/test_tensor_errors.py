@@ -11,6 +11,7 @@ from fuseconv.quantize.tensor_errors import TensorError, compare_tensors
 from fuseconv.tfl.builder import Builder
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.load.tflite.files import BATCH
+from tests.tf.text_cases import module_of as module_of_text
 from tests.tfl.interpret import module_of
 
 
@@ -22,7 +23,7 @@ def test_the_numbers():
     assert (error.largest, error.mean, error.range, error.relative) == (1.0, 1.5 / 4, 8.0, 1 / 8)
     assert error.sqnr == pytest.approx(10 * np.log10((want**2).sum() / ((want - have) ** 2).sum()))
     assert error.cosine == pytest.approx(want @ have / np.linalg.norm(want) / np.linalg.norm(have))
-    assert error.saturated == 2 / 4
+    assert error.saturated == 2 / 4 and error.held == 2.0  # -3 is taken for -1, and 5 for 4.5
 
 
 def test_no_error_and_no_signal():
@@ -67,3 +68,42 @@ def test_inputs_in_integers_get_floats_as_they_hold_them():
     samples = [{"x0": np.array([1.4, 900], np.float32)}]
     found = compare_tensors(floats, quantized, {"op": "op"}, samples, ["x0"])
     assert found["op"].largest == 900 - (127 - 3) * 0.5 and found["op"].least_float == np.float32(1.4)
+
+
+_WHILE = "{'cond_subgraph_index': @more, 'body_subgraph_index': @step}"
+
+
+def looping(scale: float | None) -> bytes:
+    """Three times abs(x) * 0.4 in a loop, in which the result of ABS is stored in this scale."""
+    stored = f"%q: int8[n]<{scale}:-128> = tfl.QUANTIZE(%a)\n%d: float32[n] = tfl.DEQUANTIZE(%q)" if scale else ""
+    module, _ = module_of_text(f"""
+    main {{
+      input %x: float32[n]
+      %k: int32[]; %y: float32[n] = tfl.WHILE(int32[] 0, %x) {_WHILE}
+      return %y
+    }}
+    more {{
+      input %i: int32[]
+      input %g: float32[n]
+      %m: bool[] = tfl.LESS(%i, int32[] 3)
+      return %m
+    }}
+    step {{
+      input %i: int32[]
+      input %g: float32[n]
+      %j: int32[] = tfl.ADD(%i, int32[] 1)
+      %a: float32[n] = tfl.ABS(%g)
+      {stored}
+      %h: float32[n] = tfl.MUL(%{"d" if scale else "a"}, float32[] 0.4)
+      return %j, %h
+    }}
+    """)
+    return to_bytes(module)
+
+
+def test_the_last_iteration_of_a_loop():
+    samples = [{"i0": np.array([-4.0, 2], np.float32)}]
+    found = compare_tensors(looping(None), looping(0.3), {"h": "h", "a": "a"}, samples, ["i0"])
+    # 4 and 2 are stored as 3.9 and 2.1, what is made of them as 1.5 and 0.9, and of these as 0.6 and 0.3.
+    assert (found["h"].count, found["h"].largest_float) == (2, pytest.approx(0.256))
+    assert (found["a"].largest, found["h"].largest) == (pytest.approx(0.04, abs=1e-6), pytest.approx(0.016, abs=1e-6))
