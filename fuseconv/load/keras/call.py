@@ -60,7 +60,7 @@ class Object:
         self.model.tf.spend()
         try:
             known = self.model.layers.get(self.class_name)
-            if known is None and self.class_name not in self.model.custom:
+            if known is None and self.class_name.removeprefix("ops>") not in self.model.custom:
                 known = LAYERS.get(self.class_name)
             if known is None:
                 raise UnknownLayer("its class is none that is read as data")

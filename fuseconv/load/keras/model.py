@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -52,9 +52,19 @@ def class_of(data: Mapping[str, Any]) -> str:
     name, module, registered = str(data.get("class_name")), data.get("module"), data.get("registered_name")
     if registered not in (None, "", name, "function"):
         return str(registered)
+    if module is None and _is_operation(data):
+        return f"ops>{name}"
     if module is None or (isinstance(module, str) and _LAYERS.fullmatch(module)):
         return name
     return f"ops>{name}" if isinstance(module, str) and _OPERATIONS.fullmatch(module) else f"{module}>{name}"
+
+
+def _is_operation(data: Mapping[str, Any]) -> bool:
+    """Return whether an object of an .h5 file of Keras 3, which names no modules, is an operation: all layers say
+    whether they are trained and what they compute in."""
+    config, nodes = data.get("config"), data.get("inbound_nodes")
+    called = isinstance(nodes, list) and any(isinstance(node, dict) and "args" in node for node in nodes)
+    return called and isinstance(config, dict) and not config.keys() & {"trainable", "dtype", "layers"}
 
 
 def config_of(data: Any) -> dict[str, Any]:
@@ -141,20 +151,26 @@ def functional(k: Call, inputs: Any, *, layers: list, input_layers: list | dict,
 
 def _objects(k: Call, layers: list[Any]) -> list[tuple[Object, dict[str, Any]]]:
     """Return the objects of a model's layers, each with its entry in the architecture."""
-    counts: Counter[str] = Counter()
+    kinds = [class_of(data) for data in layers]
+    own = numbered("layers", [kind for kind in kinds if not kind.startswith("ops>")])
     made = []
-    for data in layers:
-        config, kind = config_of(data), class_of(data)
-        if kind.startswith("ops>"):
-            attribute = f"ops/{config['name']}"
-        else:
-            snake = snake_case(kind.rpartition(">")[2])
-            attribute = f"layers/{snake}_{counts[snake]}" if counts[snake] else f"layers/{snake}"
-            counts[snake] += 1
+    for kind, data in zip(kinds, layers):
+        config = config_of(data)
+        attribute = f"ops/{config['name']}" if kind.startswith("ops>") else next(own)
         made.append((k.inner(attribute, kind, config), data))
     if len({item.name for item, _ in made}) < len(made):
         raise InputError("The file is damaged: two layers of a model have one name.")
     return made
+
+
+def numbered(container: str, kinds: Iterable[str]) -> Iterator[str]:
+    """Return where the objects of a list stand in a file: "layers", Dense, LSTM, Dense -> layers/dense, layers/lstm,
+    layers/dense_1."""
+    counts: Counter[str] = Counter()
+    for kind in kinds:
+        snake = snake_case(kind.rpartition(">")[2])
+        yield f"{container}/{snake}_{counts[snake]}" if counts[snake] else f"{container}/{snake}"
+        counts[snake] += 1
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from fuseconv.load.keras.layers import (
     activations,
     attention,
+    cells,
     convolutional,
     core,
     merging,
@@ -14,9 +15,10 @@ from fuseconv.load.keras.layers import (
     recurrent,
     reshaping,
     tf_functions,
+    wrappers,
 )
 
 __all__ = [
-    "activations", "attention", "convolutional", "core", "merging", "normalization", "operations", "pooling",
-    "preprocessing", "recurrence", "recurrent", "reshaping", "tf_functions",
+    "activations", "attention", "cells", "convolutional", "core", "merging", "normalization", "operations", "pooling",
+    "preprocessing", "recurrence", "recurrent", "reshaping", "tf_functions", "wrappers",
 ]  # fmt: skip

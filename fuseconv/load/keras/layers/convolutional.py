@@ -40,7 +40,7 @@ def _biased(k: Call, x: Value, use_bias: bool, filters: int, first: bool) -> Val
     return k.tf.AddV2(x, k.tf.reshaped(bias, [1, filters, *[1] * (len(shape) - 2)]))
 
 
-def _convolve(k: Call, x: Value, kernel: Value, strides: list[int], dilations: list[int], padding: str) -> Value:
+def convolve(k: Call, x: Value, kernel: Value, strides: list[int], dilations: list[int], padding: str) -> Value:
     """Convolve along one to three dimensions, channels last."""
     rank = len(strides)
     if rank == 1:
@@ -94,7 +94,7 @@ def _conv(
         x = k.tf.Pad(x, k.tf.ints([[0, 0], [0, 0], [before, 0]] if first else [[0, 0], [before, 0], [0, 0]]))
         padding = "valid"
     x = to_channels_last(k, x) if first else x
-    made = _convolve(k, x, kernel, steps, spread, padding_of(k, padding))
+    made = convolve(k, x, kernel, steps, spread, padding_of(k, padding))
     made = to_channels_first(k, made) if first else made
     return activate(k, _biased(k, made, use_bias, filters, first), activation)
 
@@ -186,7 +186,7 @@ def _separable(
         padding = "valid"
     x = to_channels_last(k, x) if first else x
     made = _depthwise(k, x, depthwise, steps, spread, padding_of(k, padding))
-    made = _convolve(k, made, pointwise, [1] * rank, [1] * rank, "VALID")
+    made = convolve(k, made, pointwise, [1] * rank, [1] * rank, "VALID")
     made = to_channels_first(k, made) if first else made
     return activate(k, _biased(k, made, use_bias, filters, first), activation)
 

@@ -11,6 +11,8 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Op, Value
 from fuseconv.load.keras.call import Call, Object
 
+Dims = tuple[int, ...]
+
 
 @dataclass(frozen=True)
 class Recurrence:
@@ -19,38 +21,42 @@ class Recurrence:
     return_sequences: bool
     return_state: bool
     go_backwards: bool
+    stateful: bool
     zero_output_for_mask: bool
     time_major: bool
 
 
-@dataclass
-class _Step:
-    """What one step has: its number, the list of outputs, the output before (with a mask only), and the states."""
+@dataclass(frozen=True)
+class Cell:
+    """A cell: the layer that is called at each step, and the sizes of its states without the batch.
 
-    time: Value
-    outputs: Value
-    before: list[Value]
-    states: list[Value]
+    shown: which state is its output: the first of the last cell, where cells are stacked."""
+
+    layer: Object
+    states: list[Dims]
+    shown: int = 0
+
+    @property
+    def output(self) -> Dims:
+        return self.states[self.shown]
 
 
 def scan(
-    k: Call, x: Value, states: Sequence[Value] | None, cell: Object, sizes: list[int], mask: Value | None,
-    run: Recurrence,
-) -> tuple[Value, Value, list[Value]]:  # fmt: skip
+    k: Call, x: Value, states: Sequence[Value] | None, cell: Cell, mask: Value | None, run: Recurrence
+) -> tuple[Value, Value, list[Value]]:
     """Build a loop of a cell over x [batch, time, ...], and return the last output, all of them, and the last states.
 
-    states: the first ones; zeros of `sizes` if None. mask: [batch, time]; where it is False, nothing changes."""
+    states: the first ones; zeros if None. mask: [batch, time]; where it is False, nothing changes."""
     tf = k.tf
     batch, count = tf.dim(x, 0), tf.dim(x, 1)
-    zeros = [_zeros(k, batch, size) for size in sizes]
-    first = list(states) if states is not None else zeros
+    first = list(states) if states is not None else [_zeros(k, batch, dims) for dims in cell.states]
     lists = [_as_list(k, x, run.go_backwards)]
     if mask is not None:
         lists.append(_as_list(k, tf.ExpandDims(mask, 2), run.go_backwards))
-    outputs = tf.TensorListReserve(tf.ints([-1, sizes[0]]), count, element_dtype=x.dtype, dtype=types.VARIANT)
-    before = [_zeros(k, batch, sizes[0])] if mask is not None else []
+    outputs = tf.TensorListReserve(tf.ints([-1, *cell.output]), count, element_dtype=k.dtype, dtype=types.VARIANT)
+    before = [_zeros(k, batch, cell.output)] if mask is not None else []
     loop = [tf.ints(0), outputs, *before, *first, count, *(item.handle for item in lists)]
-    body = _body(k, loop, len(before), lists, cell, sizes, run)
+    body = _body(k, loop, len(before), lists, cell, run)
     made = tf.several(
         "StatelessWhile", loop, {"cond": _condition(k, loop, len(before) + len(first)), "body": body},
         [value.dtype for value in loop],
@@ -58,11 +64,11 @@ def scan(
     for result, value in zip(made, loop):
         result.shape = value.shape
     final = made[2 + len(before) : 2 + len(before) + len(first)]
-    stacked = tf.TensorListStack(made[1], tf.ints([-1, sizes[0]]), dtype=x.dtype, element_dtype=x.dtype,
+    stacked = tf.TensorListStack(made[1], tf.ints([-1, *cell.output]), dtype=k.dtype, element_dtype=k.dtype,
                                  num_elements=int(count.data) if count.data is not None else -1)  # fmt: skip
-    sequence = tf.Transpose(stacked, [1, 0, 2])
-    sequence.shape = (k.shape(x)[0], k.shape(x)[1], sizes[0])
-    return made[2] if before else final[0], sequence, final
+    sequence = tf.Transpose(stacked, [1, 0, *range(2, 2 + len(cell.output))])
+    sequence.shape = (k.shape(x)[0], k.shape(x)[1], *cell.output)
+    return made[2] if before else final[cell.shown], sequence, final
 
 
 @dataclass(frozen=True)
@@ -86,8 +92,8 @@ def _as_list(k: Call, x: Value, backwards: bool) -> _List:
     return _List(handle, element, (shape[0], *rest), x.dtype)
 
 
-def _zeros(k: Call, batch: Value, size: int) -> Value:
-    return k.tf.Fill(k.tf.Pack(batch, k.tf.ints(size)), k.tf.number(0, k.dtype), dtype=k.dtype)
+def _zeros(k: Call, batch: Value, dims: Dims) -> Value:
+    return k.tf.Fill(k.tf.Pack(batch, *map(k.tf.ints, dims)), k.tf.number(0, k.dtype), dtype=k.dtype)
 
 
 @contextlib.contextmanager
@@ -113,23 +119,22 @@ def _condition(k: Call, loop: Sequence[Value], states: int) -> FuncRef:
 
 
 def _body(
-    k: Call, loop: Sequence[Value], before: int, lists: Sequence[_List], cell: Object, sizes: list[int],
-    run: Recurrence,
-) -> FuncRef:  # fmt: skip
-    tf = k.tf
+    k: Call, loop: Sequence[Value], before: int, lists: Sequence[_List], cell: Cell, run: Recurrence
+) -> FuncRef:
+    tf, count = k.tf, len(cell.states)
     with _function(k, "while_body", loop) as graph:
         inputs = graph.inputs
         time, outputs = inputs[:2]
-        states = inputs[2 + before : 2 + before + len(sizes)]
-        items = [_item(k, handle, each, time) for each, handle in zip(lists, inputs[3 + before + len(sizes) :])]
-        output, new = cell.call([items[0], list(states)], {})
+        states = inputs[2 + before : 2 + before + count]
+        items = [_item(k, handle, each, time) for each, handle in zip(lists, inputs[3 + before + count :])]
+        output, new = cell.layer.call([items[0], list(states)], {})
         if before:
             kept = tf.number(0, k.dtype) if run.zero_output_for_mask else inputs[2]
-            output = _selected(k, items[1], output, kept, sizes[0])
-            new = [_selected(k, items[1], a, b, size) for a, b, size in zip(new, states, sizes)]
+            output = _selected(k, items[1], output, kept, cell.output)
+            new = [_selected(k, items[1], a, b, dims) for a, b, dims in zip(new, states, cell.states)]
         written = tf.TensorListSetItem(outputs, time, output, dtype=types.VARIANT)
         later = tf.AddV2(time, tf.ints(1))
-        graph.outputs = [later, written, *([output] if before else []), *new, *inputs[2 + before + len(sizes) :]]
+        graph.outputs = [later, written, *([output] if before else []), *new, *inputs[2 + before + count :]]
     return FuncRef(graph.name)
 
 
@@ -139,5 +144,6 @@ def _item(k: Call, handle: Value, each: _List, time: Value) -> Value:
     return item
 
 
-def _selected(k: Call, mask: Value, new: Value, old: Value, size: int) -> Value:
-    return k.tf.SelectV2(k.tf.Tile(mask, [1, size]), new, old, dtype=new.dtype)
+def _selected(k: Call, mask: Value, new: Value, old: Value, dims: Dims) -> Value:
+    wide = k.tf.reshaped(mask, [-1, *[1] * len(dims)]) if len(dims) > 1 else mask
+    return k.tf.SelectV2(k.tf.Tile(wide, [1, *dims]), new, old, dtype=new.dtype)

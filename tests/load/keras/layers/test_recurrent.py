@@ -13,7 +13,7 @@ import tf_keras
 
 from fuseconv import convert
 from fuseconv.load.keras import load
-from tests.keras_parity import Runner, branches, check_cases, check_data, randomize
+from tests.keras_parity import Runner, branches, check_cases, check_data, check_ways, randomize
 
 L = keras.layers
 
@@ -59,11 +59,6 @@ CASES = {
     "simple": lambda: branches(
         (6, 4), L.SimpleRNN(3), L.SimpleRNN(3, return_sequences=True, activation="relu"), L.RNN(L.LSTMCell(3))
     ),
-    "bidirectional": lambda: branches(
-        (6, 4), L.Bidirectional(L.LSTM(3, return_sequences=True)), L.Bidirectional(L.LSTM(3)),
-        L.Bidirectional(L.GRU(3), merge_mode="sum"),
-        L.Bidirectional(L.SimpleRNN(3, return_sequences=True), merge_mode="ave"),
-    ),
     "states": states,
     "stacked": stacked,
 }  # fmt: skip
@@ -76,14 +71,6 @@ def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
 
 def test_masks_stop_the_recurrence(tmp_path: Path) -> None:
     check_cases({"masked": masked}, "masked", tmp_path, formats=["keras"], most_more=1)
-
-
-def test_a_layer_is_called_on_all_time_steps_at_once(tmp_path: Path) -> None:
-    model: Any = branches(
-        (6, 5, 4), L.TimeDistributed(L.Dense(3)), L.TimeDistributed(L.Conv1D(3, 3, padding="same")),
-        L.TimeDistributed(L.Flatten()),
-    )  # fmt: skip
-    check_cases({"distributed": lambda: model}, "distributed", tmp_path, formats=["keras"], most_more=2)
 
 
 def older() -> Any:
@@ -115,3 +102,46 @@ def test_a_gru_that_knows_no_reset_after_resets_before(tmp_path: Path) -> None:
     run = Runner(result.path)
     feeds = run.feeds()
     np.testing.assert_allclose(next(iter(run(feeds).values())), model(feeds["x"]), atol=1e-5)
+
+
+def test_convolutions_recur(tmp_path: Path) -> None:
+    layers = [
+        L.ConvLSTM2D(2, 3, padding="same", return_state=True, recurrent_activation="hard_sigmoid"),
+        L.ConvLSTM2D(3, 2, strides=2, return_sequences=True, use_bias=False, go_backwards=True),
+        L.ConvLSTM2D(2, 2, dilation_rate=2, padding="same", data_format="channels_first"),
+    ]  # fmt: skip
+    check_data(branches((3, 5, 4, 2), *layers), tmp_path, ["h5"])
+    check_data(branches((None, 5, 2), L.ConvLSTM1D(2, 3), L.ConvLSTM1D(2, 3, dropout=0.1)), tmp_path, ["keras"])
+
+
+def test_masks_stop_convolutions_that_recur(tmp_path: Path) -> None:
+    x, lengths = keras.Input((3, 5, 2), name="x"), keras.Input((3,), dtype="int32", name="steps")
+    mask = keras.ops.greater(lengths, 0)
+    outputs = [L.ConvLSTM1D(2, 3, return_sequences=each, zero_output_for_mask=each)(x, mask=mask)
+               for each in (False, True)]  # fmt: skip
+    steps = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0]], np.int32)
+    check_data(keras.Model([x, lengths], outputs), tmp_path, ["keras"], steps=steps)
+
+
+@pytest.mark.parametrize("library", [keras, tf_keras])
+def test_stateful_layers_go_on_from_call_to_call(library: Any, tmp_path: Path) -> None:
+    layers, x = library.layers, library.Input((6, 4), batch_size=2, name="x")
+    y = layers.GRU(3, stateful=True, return_sequences=True)(layers.LSTM(3, stateful=True, return_sequences=True)(x))
+    model = library.Model(x, y)
+    randomize(model)
+    model.save(tmp_path / "model.keras")
+    run = Runner(convert(tmp_path / "model.keras", tmp_path / "model.tflite", keras_loader="data").path)
+    feeds, seen = run.feeds(), []
+    for _ in range(2):
+        (made,) = run(feeds).values()
+        np.testing.assert_allclose(made, model(feeds["x"]), atol=1e-5)
+        seen.append(made)
+    assert np.abs(seen[0] - seen[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["CuDNNLSTM", "CuDNNGRU"])
+def test_layers_of_cudnn_are_read_as_tf_keras_converts_them(kind: str, tmp_path: Path) -> None:
+    # Their weights are in another layout; to run them takes a GPU.
+    made = getattr(tf_keras.src.layers.rnn, kind)
+    x = tf_keras.Input((6, 4), name="x")
+    check_ways(tf_keras.Model(x, made(5, return_sequences=True, go_backwards=True)(x)), tmp_path, ["h5"])

@@ -1,0 +1,75 @@
+"""Layers around layers: in both directions of time, and on each step of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuseconv.ir.graph import Value
+from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.layers.activations import number
+from fuseconv.load.keras.layers.recurrent import RECURRENT
+from fuseconv.load.keras.model import class_of, config_of, flat
+from fuseconv.load.keras.registry import ANY, OWN, builtin
+
+
+@builtin("Bidirectional", masks=OWN)
+def bidirectional(
+    k: Call, x: Value, initial_state: Any = None, *, layer: dict, merge_mode: str | None = "concat",
+    backward_layer: dict | None = None,
+) -> Any:  # fmt: skip
+    kind, config = class_of(layer), config_of(layer)
+    forward = k.inner(("forward_layer", "layer"), kind, config)
+    if backward_layer is None:
+        turned = config | {"go_backwards": not config.get("go_backwards", False)}
+        backward = k.inner("backward_layer", kind, turned)
+    else:
+        backward = k.inner("backward_layer", class_of(backward_layer), config_of(backward_layer))
+    if not {kind, backward.class_name} <= RECURRENT or config.get("time_major"):
+        k.refuse(f"its layer {kind} is not read as data")
+    if isinstance(x, list):  # as tf-keras hands over the input and the first states
+        x, initial_state = x[0], x[1:] or initial_state
+    given = [] if initial_state is None else list(flat(initial_state))
+    if len(given) % 2:
+        k.refuse("its initial states are not those of two layers")
+    mask = k.given_mask(x)
+    options = {"mask": mask} if mask is not None else {}
+    halves = given[: len(given) // 2], given[len(given) // 2 :]
+    results = [made.call([x], options | ({"initial_state": half} if half else {}))
+               for made, half in zip((forward, backward), halves)]  # fmt: skip
+    states = [state for made in results if isinstance(made, list) for state in made[1:]]
+    ahead, back = (made[0] if isinstance(made, list) else made for made in results)
+    sequences = bool(config.get("return_sequences", False))
+    if sequences:
+        back = k.tf.ReverseV2(back, k.tf.ints([1]), dtype=back.dtype)
+    merged = _merged(k, merge_mode, ahead, back)
+    for each in merged:
+        k.set_mask(each, mask if sequences else None)
+    return [*merged, *states] if len(merged) + len(states) > 1 else merged[0]
+
+
+def _merged(k: Call, mode: str | None, a: Value, b: Value) -> list[Value]:
+    tf = k.tf
+    if mode is None:
+        return [a, b]
+    if mode == "concat":
+        return [tf.ConcatV2(a, b, tf.ints(-1), dtype=a.dtype)]
+    if mode == "mul":
+        return [tf.Mul(a, b)]
+    if mode not in ("sum", "ave"):
+        k.refuse(f"merge_mode={mode!r}")
+    return [tf.AddV2(a, b) if mode == "sum" else tf.RealDiv(tf.AddV2(a, b), number(k, a, 2))]
+
+
+@builtin("TimeDistributed", masks=OWN, takes=ANY)
+def time_distributed(k: Call, x: Value, *, layer: dict) -> Value:
+    """Call a layer on all time steps at once, as parts of the batch."""
+    shape = k.shape(x)
+    if k.given_mask(x) is not None or len(shape) < 3:
+        k.refuse("its input is masked, or has no features")
+    inner = k.inner("layer", class_of(layer), config_of(layer))
+    rest = [k.known(x, at) for at in range(2, len(shape))]
+    made = inner.call([k.tf.reshaped(x, [-1, *rest])], {})
+    if not isinstance(made, Value):
+        k.refuse("its layer returns several tensors")
+    batch, time = (k.tf.dim(x, at) for at in range(2))
+    return k.tf.reshaped(made, [batch, time, *(k.known(made, at) for at in range(1, len(k.shape(made))))])

@@ -1,0 +1,50 @@
+"""Layers around layers: both directions of time, and each step of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import pytest
+
+from tests.keras_parity import branches, check_cases, check_data
+
+L = keras.layers
+
+CASES = {
+    "bidirectional": lambda: branches(
+        (6, 4), L.Bidirectional(L.LSTM(3, return_sequences=True)), L.Bidirectional(L.LSTM(3)),
+        L.Bidirectional(L.GRU(3), merge_mode="sum"),
+        L.Bidirectional(L.SimpleRNN(3, return_sequences=True), merge_mode="ave"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
+    check_cases(CASES, name, tmp_path, formats=["keras"])
+
+
+def test_a_layer_is_called_on_all_time_steps_at_once(tmp_path: Path) -> None:
+    model: Any = branches(
+        (6, 5, 4), L.TimeDistributed(L.Dense(3)), L.TimeDistributed(L.Conv1D(3, 3, padding="same")),
+        L.TimeDistributed(L.Flatten()),
+    )  # fmt: skip
+    check_cases({"distributed": lambda: model}, "distributed", tmp_path, formats=["keras"], most_more=2)
+
+
+def test_both_directions_start_from_states_that_are_given(tmp_path: Path) -> None:
+    x, states = keras.Input((6, 4), name="x"), [keras.Input((3,), name=name) for name in "abcd"]
+    layer = L.Bidirectional(L.LSTM(3, return_state=True), merge_mode=None)
+    check_data(keras.Model([x, *states], layer(x, initial_state=states)), tmp_path, ["keras"])
+
+
+def test_layers_of_several_kinds_run_in_both_directions(tmp_path: Path) -> None:
+    layers = [
+        L.Bidirectional(L.GRU(3, return_state=True), merge_mode="mul"),
+        L.Bidirectional(L.RNN([L.LSTMCell(3), L.GRUCell(2)], return_sequences=True)),
+        L.Bidirectional(L.LSTM(3), backward_layer=L.LSTM(3, go_backwards=True, use_bias=False)),
+    ]  # fmt: skip
+    check_data(branches((6, 4), *layers), tmp_path, ["h5"])
+    check_data(branches((3, 5, 2), L.Bidirectional(L.ConvLSTM1D(2, 3, return_sequences=True))), tmp_path, ["keras"])
