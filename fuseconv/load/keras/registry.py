@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,8 @@ class Layer:
     function: takes the call (`call.Call`), the inputs by position, and the settings by keyword. settings: the
     defaults of the keys that it names (`inspect.Parameter.empty`: the key must be there), and the kinds of
     their values. fixed: values that keys have which the function does not name. masks: DROP, PASS or OWN.
-    takes: FLOATS, ANY or AS_THEY_ARE. inputs: the names of the layer's tensor arguments;
-    takes_any_number: whether it takes more than those."""
+    takes: FLOATS, ANY or AS_THEY_ARE. unread: keys that matter in training only. inputs: the names of the layer's
+    tensor arguments; takes_any_number: whether it takes more than those."""
 
     name: str
     function: Callable[..., Any]
@@ -44,13 +44,14 @@ class Layer:
     fixed: Mapping[str, Any]
     masks: str
     takes: str
+    unread: frozenset[str]
     inputs: tuple[str, ...]
     takes_any_number: bool = False
 
     def read(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings in a config, by keyword. Raises UnknownLayer for keys and values of unknown meaning."""
         for key, value in config.items():
-            if key in self.settings or key in _NEUTRAL or key.endswith(_NEUTRAL_ENDINGS):
+            if key in self.settings or key in _NEUTRAL or key in self.unread or key.endswith(_NEUTRAL_ENDINGS):
                 continue
             if key not in self.fixed or not _same(self.fixed[key], value):
                 raise UnknownLayer(f"{key}={_short(value)} is not read as data")
@@ -71,15 +72,18 @@ LAYERS: dict[str, Layer] = {}
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def layer(*names: str, masks: str = DROP, takes: str = FLOATS, **fixed: Any) -> Decorator:
+def layer(
+    *names: str, masks: str = DROP, takes: str = FLOATS, unread: Collection[str] = (), **fixed: Any
+) -> Decorator:
     """Mark the decorated function as the meaning of layers of these classes. Nothing is registered: `fuse.Registry`
     collects the functions of plug-ins.
 
     masks: what becomes of an input's mask. takes: whether tensors of other types than floats are refused, and floats
-    cast. fixed: values of keys that the function does not name; the layer is refused if they are others."""
+    cast. unread: keys that matter in training only. fixed: values of keys that the function does not name; the layer
+    is refused if they are others."""
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
-        function.keras_layers = {name: _layer(name, function, masks, takes, fixed) for name in names}  # type: ignore[attr-defined]
+        function.keras_layers = {name: _layer(name, function, masks, takes, fixed, unread) for name in names}  # type: ignore[attr-defined]
         return function
 
     return mark
@@ -99,12 +103,14 @@ def builtin(*names: str, **options: Any) -> Decorator:
     return enter
 
 
-def _layer(name: str, function: Callable[..., Any], masks: str, takes: str, fixed: Mapping[str, Any]) -> Layer:
+def _layer(
+    name: str, function: Callable[..., Any], masks: str, takes: str, fixed: Mapping[str, Any], unread: Collection[str]
+) -> Layer:
     parameters = list(inspect.signature(function).parameters.values())[1:]
     settings = {p.name: (p.default, _kind(name, p)) for p in parameters if p.kind is p.KEYWORD_ONLY}
     inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
     several = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    return Layer(name, function, settings, fixed, masks, takes, inputs, several)
+    return Layer(name, function, settings, fixed, masks, takes, frozenset(unread), inputs, several)
 
 
 def _kind(name: str, parameter: inspect.Parameter) -> str:
@@ -148,6 +154,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "list[int]": lambda value: isinstance(value, list) and all(map(_is_int, value)),
     "list[list[int]]": lambda value: isinstance(value, list) and all(map(_KINDS["list[int]"], value)),
     "list[float]": lambda value: isinstance(value, list) and all(map(_is_number, value)),
+    "list[str]": lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     "list": lambda value: isinstance(value, list),
     "dict": lambda value: isinstance(value, dict),
     "Any": lambda value: True,

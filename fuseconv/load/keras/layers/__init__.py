@@ -3,6 +3,7 @@
 from fuseconv.load.keras.layers import (
     activations,
     attention,
+    categories,
     cells,
     convolutional,
     core,
@@ -19,6 +20,6 @@ from fuseconv.load.keras.layers import (
 )
 
 __all__ = [
-    "activations", "attention", "cells", "convolutional", "core", "merging", "normalization", "operations", "pooling",
-    "preprocessing", "recurrence", "recurrent", "reshaping", "tf_functions", "wrappers",
+    "activations", "attention", "categories", "cells", "convolutional", "core", "merging", "normalization",
+    "operations", "pooling", "preprocessing", "recurrence", "recurrent", "reshaping", "tf_functions", "wrappers",
 ]  # fmt: skip

@@ -69,6 +69,40 @@ def _broadcast(k: Call, value: Any, kept: list[int], wide: list[int]) -> np.ndar
     return np.broadcast_to(array.reshape(shape), wide)
 
 
+# What random layers are told of how they change pictures while they are trained on.
+_CHANCES = (
+    "factor", "height_factor", "width_factor", "x_factor", "y_factor", "brightness_factor", "contrast_factor",
+    "saturation_factor", "hue_factor", "value_range", "scale", "sigma", "kernel_size", "mode", "fill_mode",
+    "fill_value", "interpolation", "data_format", "alpha", "num_chains", "chain_depth", "all_ops", "num_ops",
+    "rng_type",
+)  # fmt: skip
+
+
+@builtin(
+    "RandomFlip", "RandomRotation", "RandomTranslation", "RandomZoom", "RandomShear", "RandomPerspective",
+    "RandomSharpness", "RandomErasing", "RandomElasticTransform", "RandomGaussianBlur", "AugMix", "RandAugment",
+    "CutMix", takes=ANY, unread=_CHANCES,
+)  # fmt: skip
+def random_picture(k: Call, x: Value) -> Value:
+    """Hand on the input as floats: the layer changes it in training only."""
+    return _as_computed(k, x)
+
+
+@builtin(
+    "RandomBrightness", "RandomContrast", "RandomGrayscale", "RandomHue", "RandomSaturation", "RandomPosterization",
+    "RandomColorDegeneration", "RandomColorJitter", "RandomInvert", "MixUp", takes=ANY, unread=_CHANCES,
+)  # fmt: skip
+def random_color(k: Call, x: Value) -> Value:
+    """Hand on the input, which tf-keras casts: the layer changes it in training only."""
+    return x if k.model.keras3 else _as_computed(k, x)
+
+
+@builtin("RandomHeight", "RandomWidth", takes=ANY, unread=_CHANCES)
+def random_size(k: Call, x: Value) -> Value:
+    """Hand on the input: the layer changes it in training only."""
+    return x
+
+
 @builtin(
     "Resizing", crop_to_aspect_ratio=False, pad_to_aspect_ratio=False, antialias=False, fill_mode="constant",
     fill_value=0.0,

@@ -7,8 +7,9 @@ from typing import Any
 
 import keras
 import pytest
+import tf_keras
 
-from tests.keras_parity import branches, check_cases
+from tests.keras_parity import branches, check_cases, check_data
 
 L = keras.layers
 
@@ -33,3 +34,13 @@ def test_normalization(tmp_path: Path) -> None:
         L.Normalization(mean=2.0, variance=3.0, axis=None, invert=True),
     ]  # fmt: skip
     check_cases({"norm": lambda: branches((9, 7, 4), *layers)}, "norm", tmp_path, formats=["keras"])
+
+
+@pytest.mark.parametrize(("library", "dtype"), [(keras, "uint8"), (tf_keras, "float32")])
+def test_random_layers_change_nothing_once_they_are_trained(library: Any, dtype: str, tmp_path: Path) -> None:
+    layers = library.layers
+    made = [
+        layers.RandomFlip("horizontal"), layers.RandomRotation(0.1, fill_mode="nearest"), layers.RandomContrast(0.2),
+        layers.RandomZoom(0.2, seed=3), layers.RandomTranslation(0.1, 0.2), layers.RandomBrightness(0.1),
+    ]  # fmt: skip
+    check_data(branches((9, 7, 3), *made, dtype=dtype, library=library), tmp_path, ["keras"])
