@@ -84,7 +84,7 @@ def _conv(
     first = channels_first(k, data_format)
     k.shape(x, rank + 2)
     channels = k.known(x, 1 if first else -1)
-    if groups < 1 or channels % groups or (first and (groups > 1 or rank == 3)):
+    if groups < 1 or channels % groups or (first and groups > 1):
         k.refuse(f"groups={groups} of {channels} channels")
     window, steps, spread = sizes(k, kernel_size, rank), sizes(k, strides, rank), sizes(k, dilation_rate, rank)
     _check(k, steps, spread)
@@ -191,34 +191,54 @@ def _separable(
     return activate(k, _biased(k, made, use_bias, filters, first), activation)
 
 
-@builtin("Conv2DTranspose", "Convolution2DTranspose", groups=1, **_NO_LORA)
-def conv2d_transpose(
+@builtin(
+    "Conv1DTranspose", "Convolution1DTranspose", "Conv2DTranspose", "Convolution2DTranspose", "Conv3DTranspose",
+    "Convolution3DTranspose", groups=1, **_NO_LORA,
+)  # fmt: skip
+def conv_transpose(
     k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
     output_padding: Any = None, data_format: str | None = None, dilation_rate: Any = 1,
     activation: str | dict | None = None, use_bias: bool = True,
 ) -> Value:  # fmt: skip
-    first = channels_first(k, data_format)
-    k.shape(x, 4)
-    window, steps = sizes(k, kernel_size, 2), sizes(k, strides, 2)
-    if sizes(k, dilation_rate, 2) != [1, 1] or output_padding is not None:
-        k.refuse("dilation_rate or output_padding")
+    first, rank = channels_first(k, data_format), int(next(filter(str.isdigit, k.owner.class_name)))
+    k.shape(x, rank + 2)
+    window, steps = sizes(k, kernel_size, rank), sizes(k, strides, rank)
+    more = [output_padding] * rank if not isinstance(output_padding, list) else output_padding
+    if max(sizes(k, dilation_rate, rank)) > 1:
+        k.refuse(f"dilation_rate={dilation_rate}")
     kernel = k.weight("kernel", [*window, filters, k.known(x, 1 if first else -1)])
     x = to_channels_last(k, x) if first else x
-    out = [_transposed_size(k, x, axis + 1, window[axis], steps[axis], padding) for axis in range(2)]
-    sizes_made = [k.tf.dim(x, 0), *out, k.tf.ints(filters)]
-    made = k.tf.Conv2DBackpropInput(
-        k.tf.Pack(*sizes_made), kernel, x, strides=_strided(steps, False), padding=padding_of(k, padding),
-        dtype=x.dtype,
-    )  # fmt: skip
+    each = enumerate(zip(window, steps, more, strict=True), 1)
+    out = [_transposed_size(k, x, at, *numbers, padding) for at, numbers in each]
+    made = _convolve_back(k, x, kernel, out, steps, padding_of(k, padding))
     made = to_channels_first(k, made) if first else made
     return activate(k, _biased(k, made, use_bias, filters, first), activation)
 
 
-def _transposed_size(k: Call, x: Value, axis: int, window: int, step: int, padding: str) -> Value:
-    """Return the size that a transposed convolution makes of one: step times it, and what a window overlaps."""
-    more = max(window - step, 0) if padding.lower() == "valid" else 0
+def _convolve_back(k: Call, x: Value, kernel: Value, out: list[Value], strides: list[int], padding: str) -> Value:
+    """Convolve transposed along one to three dimensions, channels last, to sizes."""
+    tf, rank = k.tf, len(out)
+    if rank == 1:
+        x, kernel, out, strides = tf.ExpandDims(x, 1), tf.ExpandDims(kernel, 0), [tf.ints(1), *out], [1, *strides]
+    shape = tf.Pack(tf.dim(x, 0), *out, tf.ints(k.known(kernel, -2)))
+    build = tf.Conv3DBackpropInputV2 if rank == 3 else tf.Conv2DBackpropInput
+    made = build(shape, kernel, x, strides=_strided(strides, False), padding=padding, dtype=x.dtype)
+    return tf.Squeeze(made, squeeze_dims=[1]) if rank == 1 else made
+
+
+def _transposed_size(k: Call, x: Value, axis: int, window: int, step: int, more: Any, padding: str) -> Value:
+    """Return the size that a transposed convolution makes of one: step times it, and what a window overlaps.
+
+    more: what an output_padding adds to the least size; None for the size that a convolution is most likely of."""
+    valid = padding.lower() == "valid"
+    if more is None:
+        rest = max(window - step, 0) if valid else 0
+    else:
+        rest = (window if valid else window % 2) - step + more
+    if type(rest) is not int or not -step < (rest - window + 1 if valid else rest) <= 0:
+        k.refuse(f"output_padding={more}, which no convolution leads to")
     size = k.shape(x)[axis]
     if isinstance(size, int):
-        return k.tf.ints(size * step + more)
+        return k.tf.ints(size * step + rest)
     made = k.tf.Mul(k.tf.dim(x, axis), k.tf.ints(step))
-    return k.tf.AddV2(made, k.tf.ints(more)) if more else made
+    return k.tf.AddV2(made, k.tf.ints(rest)) if rest else made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import keras
 import pytest
 
 from fuseconv.load.keras import UnknownLayer, load
-from tests.keras_parity import branches, check_cases
+from tests.keras_parity import branches, check_cases, check_data
 
 L = keras.layers
 
@@ -44,6 +45,27 @@ CASES = {
         L.DepthwiseConv1D(3, data_format="channels_first"),
     ),
 }  # fmt: skip
+
+
+def test_transposed_convolutions_along_one_and_three_dimensions(tmp_path: Path) -> None:
+    padded = [L.Conv1DTranspose(2, 3, strides=3, output_padding=1, padding=padding) for padding in ("same", "valid")]
+    check_data(branches((None, 4), L.Conv1DTranspose(3, 4, strides=2), *padded), tmp_path, ["keras"])
+    layers = [L.Conv3DTranspose(2, 3, strides=2), L.Conv3DTranspose(2, 2, data_format="channels_first", padding="same")]
+    check_data(branches((2, 3, 4, 3), *layers), tmp_path, ["keras"])
+
+
+def test_an_output_padding_that_no_convolution_leads_to_is_refused(tmp_path: Path) -> None:
+    x = keras.Input((4, 9, 7))
+    layer = L.Conv2DTranspose(5, 3, strides=2, padding="same", output_padding=1)
+    keras.Model(x, layer(x)).save(tmp_path / "model.keras")
+    text = zipfile.ZipFile(tmp_path / "model.keras").read("config.json").decode()
+    assert '"output_padding": [1, 1]' in text
+    with zipfile.ZipFile(tmp_path / "other.keras", "w") as archive:
+        for name in ("metadata.json", "model.weights.h5"):
+            archive.writestr(name, zipfile.ZipFile(tmp_path / "model.keras").read(name))
+        archive.writestr("config.json", text.replace('"output_padding": [1, 1]', '"output_padding": [9, 9]'))
+    with pytest.raises(UnknownLayer, match="output_padding=9"):
+        load(tmp_path / "other.keras")
 
 
 @pytest.mark.parametrize("name", CASES)
