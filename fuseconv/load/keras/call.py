@@ -36,8 +36,22 @@ class Model:
         self.op_defs = OpDefs()
         self.tf = LayerBuilder(self.op_defs)
         self.masks: Masks = {}
+        # Tensors whose masks layers have read, and those whose masks Keras 3's attention takes away as it reads them.
+        self.read: set[Value] = set()
+        self.lost: set[Value] = set()
         self.module = Module()
         self.depth = 0
+
+
+    def mask_of(self, x: Any) -> Value | None:
+        """Return the mask of a tensor. Raises UnknownLayer if another layer has taken it away: whether a layer sees it
+        then depends on the order of Keras' calls."""
+        mask = self.masks.get(x) if isinstance(x, Value) else None
+        if mask is not None:
+            if x in self.lost:
+                raise UnknownLayer("its input has lost its mask to a layer of attention, as Keras 3 has it")
+            self.read.add(x)
+        return mask
 
 
 class Object:
@@ -92,11 +106,10 @@ class Object:
             raise UnknownLayer(f"it is called with {', '.join(sorted(left))}")
         first = tensors[0] if tensors else None
         masks, given = self.model.masks, call.options.get("mask")
-        mask = given if isinstance(given, Value) else masks.get(first) if isinstance(first, Value) else None
         if known.masks != OWN and isinstance(first, list) and any(isinstance(x, Value) and x in masks for x in first):
             raise UnknownLayer("its inputs are masked")
-        if known.masks not in (OWN, DROP) and mask is not None and isinstance(outputs, Value):
-            masks.setdefault(outputs, mask)
+        if known.masks not in (OWN, DROP) and isinstance(outputs, Value):
+            call.set_mask(outputs, given if isinstance(given, Value) else self.model.mask_of(first))
         return outputs
 
     @contextlib.contextmanager
@@ -156,6 +169,12 @@ class Call:
             self.refuse(f"its calls ask for other shapes of its {name}")
         return self.tf.Cast(value, dtype=self.dtype) if dtype is None and self.dtype is not value.dtype else value
 
+    def share(self, name: str, value: Value) -> None:
+        """Say that the layer has a weight of one that it is made of for its own, too."""
+        if name not in self.owner.weights:
+            self.owner.weights[name] = value
+            self.owner.part.weights.append(Weight(name, value, True))
+
     def inner(self, attribute: str | tuple[str, ...], class_name: str, config: Mapping[str, Any]) -> Object:
         """Return an object that the layer is made of, by the attribute that holds it."""
         names = (attribute,) if isinstance(attribute, str) else attribute
@@ -168,7 +187,17 @@ class Call:
 
     def mask(self, x: Value) -> Value | None:
         """Return the mask of a tensor."""
-        return self.model.masks.get(x)
+        return self.model.mask_of(x)
+
+    def only_masks(self, *tensors: Value) -> list[Value | None]:
+        """Return the masks of tensors. Refuses tensors whose masks other layers read."""
+        if any(x in self.model.read for x in tensors):
+            self.refuse("Keras 3 takes away the masks of its inputs, which other layers read")
+        return [self.mask(x) for x in tensors]
+
+    def take_masks(self, *tensors: Value) -> None:
+        """Say that tensors have lost their masks for all layers that are called later."""
+        self.model.lost |= {x for x in tensors if x in self.model.masks}
 
     def given_mask(self, x: Value) -> Value | None:
         """Return the mask that the layer is called with, or else that of its input."""

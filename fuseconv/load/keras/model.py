@@ -60,11 +60,12 @@ def class_of(data: Mapping[str, Any]) -> str:
 
 
 def _is_operation(data: Mapping[str, Any]) -> bool:
-    """Return whether an object of an .h5 file of Keras 3, which names no modules, is an operation: all layers say
-    whether they are trained and what they compute in."""
-    config, nodes = data.get("config"), data.get("inbound_nodes")
+    """Return whether an object of an .h5 file of Keras 3, which names no modules, is an operation: all layers but
+    Discretization say whether they are trained."""
+    config, nodes, name = data.get("config"), data.get("inbound_nodes"), data.get("class_name")
     called = isinstance(nodes, list) and any(isinstance(node, dict) and "args" in node for node in nodes)
-    return called and isinstance(config, dict) and not config.keys() & {"trainable", "dtype", "layers"}
+    known = isinstance(config, dict) and not config.keys() & {"trainable", "layers"}
+    return called and known and name != "Discretization"
 
 
 def config_of(data: Any) -> dict[str, Any]:
@@ -151,11 +152,11 @@ def functional(k: Call, inputs: Any, *, layers: list, input_layers: list | dict,
 
 def _objects(k: Call, layers: list[Any]) -> list[tuple[Object, dict[str, Any]]]:
     """Return the objects of a model's layers, each with its entry in the architecture."""
+    configs = [config_of(data) for data in layers]
     kinds = [class_of(data) for data in layers]
     own = numbered("layers", [kind for kind in kinds if not kind.startswith("ops>")])
     made = []
-    for kind, data in zip(kinds, layers):
-        config = config_of(data)
+    for kind, config, data in zip(kinds, configs, layers):
         attribute = f"ops/{config['name']}" if kind.startswith("ops>") else next(own)
         made.append((k.inner(attribute, kind, config), data))
     if len({item.name for item, _ in made}) < len(made):

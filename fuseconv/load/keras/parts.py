@@ -36,8 +36,10 @@ class Part:
         return sorted(self.weights, key=lambda weight: not weight.trainable)
 
     def all_weights(self) -> list[Weight]:
-        """Return all weights in the order of an .h5 file's groups: trainable ones first, frozen layers' behind."""
-        return [weight for weight, _ in sorted(self._walk(True), key=lambda pair: not pair[1])]
+        """Return all weights in the order of an .h5 file's groups: trainable ones first, frozen layers' behind; those
+        that several objects share once."""
+        found = (weight for weight, _ in sorted(self._walk(True), key=lambda pair: not pair[1]))
+        return list({weight.value: weight for weight in found}.values())
 
     def _walk(self, trainable: bool) -> Iterator[tuple[Weight, bool]]:
         trainable = trainable and self.trainable

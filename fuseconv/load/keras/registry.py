@@ -35,8 +35,8 @@ class Layer:
     function: takes the call (`call.Call`), the inputs by position, and the settings by keyword. settings: the
     defaults of the keys that it names (`inspect.Parameter.empty`: the key must be there), and the kinds of
     their values. fixed: values that keys have which the function does not name. masks: DROP, PASS or OWN.
-    takes: FLOATS, ANY or AS_THEY_ARE. unread: keys that matter in training only. inputs: the names of the layer's
-    tensor arguments; takes_any_number: whether it takes more than those."""
+    takes: FLOATS, ANY or AS_THEY_ARE. unread: keys that no result depends on, as in training only. inputs: the names
+    of the layer's tensor arguments; takes_any_number: whether it takes more than those."""
 
     name: str
     function: Callable[..., Any]
@@ -79,8 +79,8 @@ def layer(
     collects the functions of plug-ins.
 
     masks: what becomes of an input's mask. takes: whether tensors of other types than floats are refused, and floats
-    cast. unread: keys that matter in training only. fixed: values of keys that the function does not name; the layer
-    is refused if they are others."""
+    cast. unread: keys that no result depends on, as in training only. fixed: values of keys that the function does not
+    name; the layer is refused if they are others."""
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
         function.keras_layers = {name: _layer(name, function, masks, takes, fixed, unread) for name in names}  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.settings import axes_of
-from fuseconv.load.keras.registry import OWN, PASS, builtin
+from fuseconv.load.keras.registry import ANY, OWN, PASS, builtin
 
 _FUNCTIONS: dict[str, Callable[[Call, Value], Value]] = {}
 _Function = Callable[[Call, Value], Value]
@@ -132,6 +132,58 @@ def log_softmax(k: Call, x: Value, axis: int = -1) -> Value:
     return _along_last(k, x, axis, lambda y: k.tf.LogSoftmax(y))
 
 
+@_activation("celu")
+def celu(k: Call, x: Value) -> Value:
+    zero = number(k, x, 0)
+    return k.tf.AddV2(k.tf.Maximum(x, zero), k.tf.Expm1(k.tf.Minimum(x, zero)))
+
+
+@_activation("glu")
+def glu(k: Call, x: Value) -> Value:
+    """Multiply the first half of the last dimension by the sigmoid of the second."""
+    if k.known(x, -1) % 2:
+        k.refuse("a gated linear unit of an odd size")
+    first, second = k.tf.split(x, 2, len(k.shape(x)) - 1)
+    return k.tf.Mul(first, k.tf.Sigmoid(second))
+
+
+@_activation("squareplus")
+def squareplus(k: Call, x: Value) -> Value:
+    tf = k.tf
+    root = tf.Sqrt(tf.AddV2(tf.Square(x), number(k, x, 4)))
+    return tf.RealDiv(tf.AddV2(x, root), number(k, x, 2))
+
+
+def _chosen(k: Call, kind: str, x: Value, bound: float, then: Value, other: Value) -> Value:
+    return k.tf.SelectV2(k.tf.add(kind, [x, number(k, x, bound)], {}, types.BOOL), then, other, dtype=x.dtype)
+
+
+@_activation("hard_shrink")
+def hard_shrink(k: Call, x: Value) -> Value:
+    return _chosen(k, "Greater", k.tf.Abs(x), 0.5, x, number(k, x, 0))
+
+
+@_activation("soft_shrink")
+def soft_shrink(k: Call, x: Value) -> Value:
+    half = number(k, x, 0.5)
+    below = _chosen(k, "Less", x, -0.5, k.tf.AddV2(x, half), number(k, x, 0))
+    return _chosen(k, "Greater", x, 0.5, k.tf.Sub(x, half), below)
+
+
+@_activation("sparse_plus")
+def sparse_plus(k: Call, x: Value) -> Value:
+    """x above 1, 0 below -1, (x + 1)^2 / 4 between."""
+    between = times(k, k.tf.Square(k.tf.AddV2(x, number(k, x, 1))), 0.25)
+    return _chosen(k, "LessEqual", x, -1, number(k, x, 0), _chosen(k, "Less", x, 1, between, x))
+
+
+@_activation("sparse_sigmoid")
+def sparse_sigmoid(k: Call, x: Value) -> Value:
+    """(x + 1) / 2 between 0 and 1."""
+    between = times(k, k.tf.AddV2(x, number(k, x, 1)), 0.5)
+    return k.tf.Minimum(k.tf.Maximum(between, number(k, x, 0)), number(k, x, 1))
+
+
 _FUNCTIONS |= {"leaky_relu": leaky_relu, "softmax": softmax, "log_softmax": log_softmax}
 
 
@@ -210,11 +262,36 @@ def thresholded_relu(k: Call, x: Value, *, theta: float = 1.0) -> Value:
     return k.tf.Mul(x, k.tf.Cast(k.tf.Greater(x, number(k, x, theta), dtype=types.BOOL), dtype=x.dtype))
 
 
-@builtin("Softmax", masks=OWN)
+# What Keras' layer puts in the place of masked scores.
+MASKED = -1e9
+
+
+@builtin("Softmax", masks=OWN, takes=ANY)
 def softmax_layer(k: Call, x: Value, mask: Any = None, *, axis: int | list[int] = -1) -> Value:
-    if mask is not None or k.mask(x) is not None:
-        k.refuse("a masked softmax")
-    axes = [axis] if isinstance(axis, int) else axis
-    if len(axes) != 1:
-        k.refuse(f"axis={axis!r}")
-    return softmax(k, x, axes[0])
+    mask = k.option("mask", mask)
+    axes = axes_of(k, axis, len(k.shape(x)))
+    if not x.dtype.is_float or (mask is None and k.mask(x) is not None):
+        k.refuse(f"it is called on {x.dtype}, or on what is masked by steps")
+    if mask is None:
+        return _softmax_along(k, x, axes)
+    if not isinstance(mask, Value) or mask.dtype is not types.BOOL:
+        k.refuse("its mask is no tensor of booleans")
+    return masked_softmax(k, x, mask, lambda scores: _softmax_along(k, scores, axes))
+
+
+def masked_softmax(k: Call, scores: Value, mask: Value, function: Callable[[Value], Value]) -> Value:
+    """Apply a softmax where a mask is true, as the layer Softmax does: Keras 3 leaves zeros elsewhere."""
+    zero, low = number(k, scores, 0), number(k, scores, MASKED)
+    if not k.model.keras3:
+        return function(k.tf.AddV2(scores, k.tf.SelectV2(mask, zero, low, dtype=scores.dtype)))
+    made = function(k.tf.SelectV2(mask, scores, low, dtype=scores.dtype))
+    return k.tf.SelectV2(mask, made, zero, dtype=scores.dtype)
+
+
+def _softmax_along(k: Call, x: Value, axes: list[int]) -> Value:
+    """Return the softmax along one dimension or several, in the steps of tf.reduce_logsumexp."""
+    if len(axes) == 1:
+        return softmax(k, x, axes[0])
+    tf = k.tf
+    shifted = tf.Sub(x, tf.Max(x, tf.ints(axes), keep_dims=True))
+    return tf.Exp(tf.Sub(shifted, tf.Log(tf.Sum(tf.Exp(shifted), tf.ints(axes), keep_dims=True))))

@@ -231,10 +231,8 @@ def _transposed_size(k: Call, x: Value, axis: int, window: int, step: int, more:
 
     more: what an output_padding adds to the least size; None for the size that a convolution is most likely of."""
     valid = padding.lower() == "valid"
-    if more is None:
-        rest = max(window - step, 0) if valid else 0
-    else:
-        rest = (window if valid else window % 2) - step + more
+    least = (window if valid else window % 2) - step
+    rest = least + more if more is not None else max(least, 0) if valid else 0
     if type(rest) is not int or not -step < (rest - window + 1 if valid else rest) <= 0:
         k.refuse(f"output_padding={more}, which no convolution leads to")
     size = k.shape(x)[axis]

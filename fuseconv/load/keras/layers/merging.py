@@ -10,7 +10,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.settings import axes_of
-from fuseconv.load.keras.registry import ANY, OWN, PASS, builtin
+from fuseconv.load.keras.registry import ANY, OWN, builtin
 
 
 def _merged(k: Call, inputs: Any, combine: Callable[[Value, Value], Value]) -> Value:
@@ -93,12 +93,36 @@ def average(k: Call, inputs: Any) -> Value:
     return mean
 
 
-@builtin("Concatenate", masks=PASS, takes=ANY)
+@builtin("Concatenate", masks=OWN, takes=ANY)
 def concatenate(k: Call, inputs: Any, *, axis: int = -1) -> Value:
     if not isinstance(inputs, list) or not inputs or len({x.dtype for x in inputs}) > 1:
         k.refuse("it is called on no list of tensors of one type")
     (axis,) = axes_of(k, axis, len(k.shape(inputs[0])))
-    return k.tf.ConcatV2(*inputs, k.tf.ints(axis), dtype=inputs[0].dtype)
+    made = k.tf.ConcatV2(*inputs, k.tf.ints(axis), dtype=inputs[0].dtype)
+    k.set_mask(made, _concatenated_mask(k, inputs, axis))
+    return made
+
+
+def _concatenated_mask(k: Call, inputs: list[Value], axis: int) -> Value | None:
+    """Return the mask of concatenated tensors [batch, time, ...]: the masks spread over the elements, and of those
+    whether any of a step is true (in Keras 3) or all are (in tf-keras)."""
+    masks = [k.mask(x) for x in inputs]
+    if k.option("mask") is not None:
+        k.refuse("it is called with a mask")
+    if all(mask is None for mask in masks):
+        return None
+    tf, ranks, spread = k.tf, {len(k.shape(x)) for x in inputs}, []
+    if ranks != {3} or any(mask is not None and len(k.shape(mask)) != 2 for mask in masks):
+        k.refuse("its inputs are masked, and of another rank than 3")
+    for x, mask in zip(inputs, masks):
+        ones = tf.Fill(tf.shape(x), tf.array(True, types.BOOL), dtype=types.BOOL)
+        if mask is None:
+            spread.append(ones)
+        else:
+            wide = tf.ExpandDims(mask, 2)
+            spread.append(tf.LogicalAnd(wide, ones, dtype=types.BOOL) if k.model.keras3 else wide)
+    together = tf.ConcatV2(*spread, tf.ints(axis), dtype=types.BOOL)
+    return tf.add("Any" if k.model.keras3 else "All", [together, tf.ints(2)], {}, types.BOOL)
 
 
 @builtin("Dot")

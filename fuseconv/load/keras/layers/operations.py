@@ -186,6 +186,11 @@ def cast(k: Call, x: Value, *, dtype: str) -> Value:
     return tensors.cast(k, x, types.BY_NAME[dtype])
 
 
+@_operation("ConvertToTensor", sparse=None, ragged=None)
+def convert_to_tensor(k: Call, x: Value, *, dtype: str | None = None) -> Value:
+    return x if dtype is None else cast(k, x, dtype=dtype)
+
+
 @_operation("GetItem")
 def get_item(k: Call, x: Value, key: Any) -> Value:
     return tensors.sliced(k, x, key)
@@ -328,6 +333,23 @@ def normalize(
 @_operation("OneHot", sparse=False)
 def one_hot(k: Call, x: Value, *, num_classes: int, axis: int = -1, dtype: str | None = None) -> Value:
     return tensors.one_hot(k, x, num_classes, axis, dtype or "float32")
+
+
+@_operation("ZerosLike")
+def zeros_like(k: Call, x: Value, *, dtype: str | None = None) -> Value:
+    return _filled_like(k, x, 0, dtype)
+
+
+@_operation("OnesLike")
+def ones_like(k: Call, x: Value, *, dtype: str | None = None) -> Value:
+    return _filled_like(k, x, 1, dtype)
+
+
+def _filled_like(k: Call, x: Value, number: int, dtype: str | None) -> Value:
+    kind = x.dtype if dtype is None else types.BY_NAME.get(dtype)
+    if kind is None:
+        k.refuse(f"dtype={str(dtype)[:60]!r}")
+    return k.tf.Fill(k.tf.shape(x), k.tf.number(number, kind), dtype=kind)
 
 
 @_operation("Identity")

@@ -9,7 +9,7 @@ from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.recurrent import RECURRENT
 from fuseconv.load.keras.model import class_of, config_of, flat
-from fuseconv.load.keras.registry import ANY, OWN, builtin
+from fuseconv.load.keras.registry import ANY, LAYERS, OWN, builtin
 
 
 @builtin("Bidirectional", masks=OWN)
@@ -63,13 +63,33 @@ def _merged(k: Call, mode: str | None, a: Value, b: Value) -> list[Value]:
 @builtin("TimeDistributed", masks=OWN, takes=ANY)
 def time_distributed(k: Call, x: Value, *, layer: dict) -> Value:
     """Call a layer on all time steps at once, as parts of the batch."""
-    shape = k.shape(x)
-    if k.given_mask(x) is not None or len(shape) < 3:
-        k.refuse("its input is masked, or has no features")
+    shape, mask = k.shape(x), k.given_mask(x)
+    if len(shape) < 3:
+        k.refuse("its input has no features")
     inner = k.inner("layer", class_of(layer), config_of(layer))
     rest = [k.known(x, at) for at in range(2, len(shape))]
     made = inner.call([k.tf.reshaped(x, [-1, *rest])], {})
     if not isinstance(made, Value):
         k.refuse("its layer returns several tensors")
+    known = LAYERS.get(inner.class_name)
+    if k.mask(made) is not None or (mask is not None and (known is None or known.masks == OWN)):
+        k.refuse("its layer sees to masks itself")
     batch, time = (k.tf.dim(x, at) for at in range(2))
-    return k.tf.reshaped(made, [batch, time, *(k.known(made, at) for at in range(1, len(k.shape(made))))])
+    result = k.tf.reshaped(made, [batch, time, *(k.known(made, at) for at in range(1, len(k.shape(made))))])
+    k.set_mask(result, mask)
+    return result
+
+
+@builtin("SpectralNormalization", masks=OWN, takes=ANY)
+def spectral_normalization(k: Call, x: Value, *, layer: dict, power_iterations: int = 1) -> Any:
+    """Call a layer, whose kernel is normalized in training only."""
+    inner = k.inner("layer", class_of(layer), config_of(layer))
+    made = inner.call([x], {})
+    kernel = inner.weights.get("kernel", inner.weights.get("embeddings"))
+    if kernel is None or k.given_mask(x) is not None or not isinstance(made, Value) or k.mask(made) is not None:
+        k.refuse("its layer has no kernel, or sees to masks")
+    if k.model.keras3:  # which saves the kernel here too, and casts what the layer returns
+        k.share("kernel", kernel)
+        made = made if made.dtype is x.dtype else k.tf.Cast(made, dtype=x.dtype)
+    k.weight("vector_u" if k.model.keras3 else "sn_u", [1, k.known(kernel, -1)], trainable=False)
+    return made

@@ -37,8 +37,8 @@ def test_scores_of_single_heads(tmp_path: Path) -> None:
     check_cases({"scores": lambda: keras.Model([x, y], outputs)}, "scores", tmp_path, formats=["keras"])
 
 
-def test_a_causal_mask_is_refused(tmp_path: Path) -> None:
-    x = keras.Input((6, 8))
-    keras.Model(x, L.MultiHeadAttention(2, 3)(x, x, use_causal_mask=True)).save(tmp_path / "model.keras")
-    with pytest.raises(UnknownLayer, match="masks, scores"):
+def test_attention_along_other_axes_is_refused(tmp_path: Path) -> None:
+    x = keras.Input((3, 5, 4))
+    keras.Model(x, L.MultiHeadAttention(2, 3, attention_axes=[2])(x, x)).save(tmp_path / "model.keras")
+    with pytest.raises(UnknownLayer, match="attention_axes"):
         load(tmp_path / "model.keras")
