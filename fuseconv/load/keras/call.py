@@ -21,6 +21,8 @@ from fuseconv.load.op_defs import OpDefs
 ILL_FORMED = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, ZeroDivisionError,
                AssertionError)  # fmt: skip
 _MOST_NESTED = 60
+_HALVES = (types.FLOAT16, types.BFLOAT16)
+_MIXED = {"mixed_float16": types.FLOAT16, "mixed_bfloat16": types.BFLOAT16}
 _NOTHING: Mapping[str, Layer] = MappingProxyType({})
 Masks = dict[Value, Value]
 
@@ -79,6 +81,8 @@ class Object:
             if known is None:
                 raise UnknownLayer("its class is none that is read as data")
             dtype = types.FLOAT32 if known.takes == AS_THEY_ARE else compute_type(self.config.get("dtype"))
+            if dtype in _HALVES and not known.half:
+                raise UnknownLayer(f"it computes in {dtype}")
             with self._scope():
                 return self._called(known, dtype, args, kwargs)
         except UnknownLayer as error:
@@ -174,6 +178,14 @@ class Call:
         if name not in self.owner.weights:
             self.owner.weights[name] = value
             self.owner.part.weights.append(Weight(name, value, True))
+
+    def single(self, x: Value) -> Value:
+        """Return floats of 16 bits as those of 32, in which Keras computes statistics."""
+        return self.tf.Cast(x, dtype=types.FLOAT32) if x.dtype in _HALVES else x
+
+    def computed(self, x: Value) -> Value:
+        """Return floats as what the layer computes in."""
+        return x if x.dtype is self.dtype else self.tf.Cast(x, dtype=self.dtype)
 
     def inner(self, attribute: str | tuple[str, ...], class_name: str, config: Mapping[str, Any]) -> Object:
         """Return an object that the layer is made of, by the attribute that holds it."""
@@ -277,6 +289,8 @@ def compute_type(policy: Any) -> DType:
         policy = config.get("name") if isinstance(config, dict) else policy
     if policy is None or policy == "float32":
         return types.FLOAT32
+    if isinstance(policy, str) and policy in _MIXED:
+        return _MIXED[policy]
     if policy in ("int32", "int64", "string", "bool", "uint8"):
         return types.BY_NAME[policy]
     raise UnknownLayer(f"its dtype {str(policy)[:60]} is not read as data")

@@ -14,7 +14,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call, Object, compute_type, unknown
-from fuseconv.load.keras.registry import ANY, OWN, builtin
+from fuseconv.load.keras.registry import AS_THEY_ARE, OWN, builtin
 
 MODELS = frozenset({"Functional", "Model", "Sequential"})
 _LAYERS = re.compile(r"(?:keras|tf_keras)(?:(?:\.src)?\.(?:layers|models|engine)(?:\.[a-z0-9_]+)*)?")
@@ -126,15 +126,23 @@ def _dims(shape: list[Any]) -> tuple[int | None, ...]:
     return tuple(shape)
 
 
-@builtin("Sequential", masks=OWN, takes=ANY)
+@builtin("Sequential", masks=OWN, takes=AS_THEY_ARE)
 def sequential(k: Call, x: Any, *, layers: list, build_input_shape: Any = None) -> Any:
-    objects = [made for made, data in _objects(k, layers) if class_of(data) != "InputLayer"]
-    for made in objects:
-        x = made.call([x], {})
+    for made, data in _objects(k, layers):
+        x = _as_declared(k, x, _input_spec(data)) if class_of(data) == "InputLayer" else made.call([x], {})
     return x
 
 
-@builtin("Functional", "Model", masks=OWN, takes=ANY)
+def _as_declared(k: Call, x: Any, spec: InputSpec) -> Any:
+    """Cast floats to the type that an input of a model declares: a model itself casts nothing."""
+    if not isinstance(x, Value) or not x.dtype.is_float or not spec.dtype.is_float or x.dtype is spec.dtype:
+        return x
+    made = k.tf.Cast(x, dtype=spec.dtype)
+    k.set_mask(made, k.mask(x))
+    return made
+
+
+@builtin("Functional", "Model", masks=OWN, takes=AS_THEY_ARE)
 def functional(k: Call, inputs: Any, *, layers: list, input_layers: list | dict, output_layers: list | dict) -> Any:
     specs = list(flat(inputs_of("Functional", k.owner.config)))
     given = list(flat(inputs))
@@ -142,6 +150,7 @@ def functional(k: Call, inputs: Any, *, layers: list, input_layers: list | dict,
         k.refuse(f"it is called on {len(given)} tensors, where it takes {len(specs)}")
     graph = _Graph(_objects(k, layers))
     for spec, value in zip(specs, given):
+        value = _as_declared(k, value, spec)
         if not isinstance(value, Value) or value.dtype is not spec.dtype or len(k.shape(value)) != len(spec.shape):
             k.refuse(f"its input '{spec.name}' is given another type or rank")
         graph.results[spec.name] = [[value]]

@@ -35,8 +35,9 @@ class Layer:
     function: takes the call (`call.Call`), the inputs by position, and the settings by keyword. settings: the
     defaults of the keys that it names (`inspect.Parameter.empty`: the key must be there), and the kinds of
     their values. fixed: values that keys have which the function does not name. masks: DROP, PASS or OWN.
-    takes: FLOATS, ANY or AS_THEY_ARE. unread: keys that no result depends on, as in training only. inputs: the names
-    of the layer's tensor arguments; takes_any_number: whether it takes more than those."""
+    takes: FLOATS, ANY or AS_THEY_ARE. unread: keys that no result depends on, as in training only. half: whether
+    it may compute in 16 bits. inputs: the names of the layer's tensor arguments; takes_any_number: whether it takes
+    more than those."""
 
     name: str
     function: Callable[..., Any]
@@ -45,6 +46,7 @@ class Layer:
     masks: str
     takes: str
     unread: frozenset[str]
+    half: bool
     inputs: tuple[str, ...]
     takes_any_number: bool = False
 
@@ -73,17 +75,18 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def layer(
-    *names: str, masks: str = DROP, takes: str = FLOATS, unread: Collection[str] = (), **fixed: Any
+    *names: str, masks: str = DROP, takes: str = FLOATS, unread: Collection[str] = (), half: bool = False, **fixed: Any
 ) -> Decorator:
     """Mark the decorated function as the meaning of layers of these classes. Nothing is registered: `fuse.Registry`
     collects the functions of plug-ins.
 
     masks: what becomes of an input's mask. takes: whether tensors of other types than floats are refused, and floats
-    cast. unread: keys that no result depends on, as in training only. fixed: values of keys that the function does not
-    name; the layer is refused if they are others."""
+    cast. unread: keys that no result depends on, as in training only. half: whether the function is right for a layer
+    that computes in 16 bits, as mixed policies have it; else such a layer is refused. fixed: values of keys that the
+    function does not name; the layer is refused if they are others."""
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
-        function.keras_layers = {name: _layer(name, function, masks, takes, fixed, unread) for name in names}  # type: ignore[attr-defined]
+        function.keras_layers = {name: _layer(name, function, masks, takes, fixed, unread, half) for name in names}  # type: ignore[attr-defined]
         return function
 
     return mark
@@ -104,13 +107,14 @@ def builtin(*names: str, **options: Any) -> Decorator:
 
 
 def _layer(
-    name: str, function: Callable[..., Any], masks: str, takes: str, fixed: Mapping[str, Any], unread: Collection[str]
-) -> Layer:
+    name: str, function: Callable[..., Any], masks: str, takes: str, fixed: Mapping[str, Any], unread: Collection[str],
+    half: bool,
+) -> Layer:  # fmt: skip
     parameters = list(inspect.signature(function).parameters.values())[1:]
     settings = {p.name: (p.default, _kind(name, p)) for p in parameters if p.kind is p.KEYWORD_ONLY}
     inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
     several = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    return Layer(name, function, settings, fixed, masks, takes, frozenset(unread), inputs, several)
+    return Layer(name, function, settings, fixed, masks, takes, frozenset(unread), half, inputs, several)
 
 
 def _kind(name: str, parameter: inspect.Parameter) -> str:

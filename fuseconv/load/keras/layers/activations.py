@@ -220,12 +220,12 @@ def rectified(k: Call, x: Value, slope: float, most: float | None, threshold: fl
     return made if negative is None else tf.Sub(made, times(k, negative, slope))
 
 
-@builtin("Activation", masks=PASS)
+@builtin("Activation", masks=PASS, half=True)
 def activation(k: Call, x: Value, *, activation: str | dict) -> Value:
     return activate(k, x, activation)
 
 
-@builtin("ReLU", masks=PASS)
+@builtin("ReLU", masks=PASS, half=True)
 def relu(
     k: Call, x: Value, *, max_value: float | None = None, negative_slope: float | None = 0.0,
     threshold: float | None = 0.0,
@@ -233,13 +233,13 @@ def relu(
     return rectified(k, x, negative_slope or 0.0, max_value, threshold or 0.0)
 
 
-@builtin("LeakyReLU", masks=PASS)
+@builtin("LeakyReLU", masks=PASS, half=True)
 def leaky_relu_layer(k: Call, x: Value, *, negative_slope: float | None = None, alpha: float | None = None) -> Value:
     given = [slope for slope in (negative_slope, alpha) if slope is not None]
     return rectified(k, x, given[0] if given else 0.3, None, 0.0)
 
 
-@builtin("ELU", masks=PASS)
+@builtin("ELU", masks=PASS, half=True)
 def elu(k: Call, x: Value, *, alpha: float = 1.0) -> Value:
     made = k.tf.Elu(x)
     if alpha == 1:

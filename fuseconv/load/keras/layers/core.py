@@ -31,7 +31,7 @@ def sizes_of(k: Call, x: Value, dims: Sequence[Any]) -> Value:
     return k.tf.Pack(*sizes)
 
 
-@builtin("Dense", masks=PASS, **_NO_LORA)
+@builtin("Dense", masks=PASS, half=True, **_NO_LORA)
 def dense(k: Call, x: Value, *, units: int, activation: str | dict | None = None, use_bias: bool = True) -> Value:
     kernel = k.weight("kernel", [k.known(x, -1), units])
     made = product(k, x, kernel)
@@ -42,7 +42,7 @@ def dense(k: Call, x: Value, *, units: int, activation: str | dict | None = None
 
 @builtin(
     "Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "GaussianDropout", "GaussianNoise",
-    "AlphaDropout", "ActivityRegularization", masks=PASS, takes=ANY,
+    "AlphaDropout", "ActivityRegularization", masks=PASS, takes=ANY, half=True,
 )  # fmt: skip
 def training_only(
     k: Call, x: Value, *, rate: float = 0.0, stddev: float = 0.0, l1: float = 0.0, l2: float = 0.0,
@@ -52,7 +52,7 @@ def training_only(
     return x
 
 
-@builtin("Identity", masks=PASS, takes=ANY)
+@builtin("Identity", masks=PASS, takes=ANY, half=True)
 def identity(k: Call, x: Value) -> Value:
     return x
 
@@ -79,7 +79,7 @@ def take(k: Call, rows: Value, ids: Value) -> Value:
     return tf.GatherV2(rows, wrapped, tf.ints(0), dtype=rows.dtype)
 
 
-@builtin("Embedding", masks=OWN, takes=ANY, **_NO_LORA, sparse=False)
+@builtin("Embedding", masks=OWN, takes=ANY, half=True, **_NO_LORA, sparse=False)
 def embedding(k: Call, x: Value, *, input_dim: int, output_dim: int, mask_zero: bool = False) -> Value:
     ids = x if x.dtype in (types.INT32, types.INT64) else k.tf.Cast(x, dtype=types.INT32)
     made = take(k, k.weight("embeddings", [input_dim, output_dim]), ids)

@@ -56,34 +56,34 @@ def _combiner(k: Call, kind: str) -> Callable[[Value, Value], Value]:
     return lambda a, b: k.tf.add(kind, [a, b], {}, a.dtype)
 
 
-@builtin("Add", masks=OWN, takes=ANY)
+@builtin("Add", masks=OWN, takes=ANY, half=True)
 def add(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "AddV2"))
 
 
-@builtin("Subtract", masks=OWN, takes=ANY)
+@builtin("Subtract", masks=OWN, takes=ANY, half=True)
 def subtract(k: Call, inputs: Any) -> Value:
     if not isinstance(inputs, list) or len(inputs) != 2:
         k.refuse("it is called on other than two tensors")
     return _merged(k, inputs, _combiner(k, "Sub"))
 
 
-@builtin("Multiply", masks=OWN, takes=ANY)
+@builtin("Multiply", masks=OWN, takes=ANY, half=True)
 def multiply(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "Mul"))
 
 
-@builtin("Maximum", masks=OWN, takes=ANY)
+@builtin("Maximum", masks=OWN, takes=ANY, half=True)
 def maximum(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "Maximum"))
 
 
-@builtin("Minimum", masks=OWN, takes=ANY)
+@builtin("Minimum", masks=OWN, takes=ANY, half=True)
 def minimum(k: Call, inputs: Any) -> Value:
     return _merged(k, inputs, _combiner(k, "Minimum"))
 
 
-@builtin("Average", masks=OWN, takes=ANY)
+@builtin("Average", masks=OWN, takes=ANY, half=True)
 def average(k: Call, inputs: Any) -> Value:
     made = _merged(k, inputs, _combiner(k, "AddV2"))
     if not made.dtype.is_float:
@@ -93,7 +93,7 @@ def average(k: Call, inputs: Any) -> Value:
     return mean
 
 
-@builtin("Concatenate", masks=OWN, takes=ANY)
+@builtin("Concatenate", masks=OWN, takes=ANY, half=True)
 def concatenate(k: Call, inputs: Any, *, axis: int = -1) -> Value:
     if not isinstance(inputs, list) or not inputs or len({x.dtype for x in inputs}) > 1:
         k.refuse("it is called on no list of tensors of one type")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
@@ -11,7 +12,7 @@ from fuseconv.load.keras.registry import PASS, builtin
 
 @builtin(
     "BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2", "SyncBatchNormalization", masks=PASS,
-    renorm=False, renorm_clipping=None, renorm_momentum=0.99, virtual_batch_size=None,
+    renorm=False, renorm_clipping=None, renorm_momentum=0.99, virtual_batch_size=None, half=True,
 )  # fmt: skip
 def batch_normalization(
     k: Call, x: Value, *, axis: int | list[int] = -1, momentum: float = 0.99, epsilon: float = 1e-3,
@@ -21,16 +22,16 @@ def batch_normalization(
     axes = axes_of(k, axis, rank)
     if len(axes) != 1:
         k.refuse(f"axis={axis!r}")
-    size = [k.known(x, axes[0])]
-    gamma = k.weight("gamma", size) if scale else None
-    beta = k.weight("beta", size) if center else None
-    mean = k.weight("moving_mean", size, trainable=False)
-    variance = k.weight("moving_variance", size, trainable=False)
+    size, x = [k.known(x, axes[0])], k.single(x)
+    gamma = k.weight("gamma", size, dtype=types.FLOAT32) if scale else None
+    beta = k.weight("beta", size, dtype=types.FLOAT32) if center else None
+    mean = k.weight("moving_mean", size, trainable=False, dtype=types.FLOAT32)
+    variance = k.weight("moving_variance", size, trainable=False, dtype=types.FLOAT32)
     if axes[0] != rank - 1:
         shape = [size[0] if at == axes[0] else 1 for at in range(rank)]
         gamma, beta = (each if each is None else k.tf.reshaped(each, shape) for each in (gamma, beta))
         mean, variance = k.tf.reshaped(mean, shape), k.tf.reshaped(variance, shape)
-    return normalized(k, x, mean, variance, gamma, beta, epsilon)
+    return k.computed(normalized(k, x, mean, variance, gamma, beta, epsilon))
 
 
 def normalized(
@@ -53,15 +54,15 @@ def moments(k: Call, x: Value, axes: list[int]) -> tuple[Value, Value]:
     return mean, tf.Mean(tf.SquaredDifference(x, mean), tf.ints(axes), keep_dims=True)
 
 
-@builtin("LayerNormalization", masks=PASS, rms_scaling=False)
+@builtin("LayerNormalization", masks=PASS, rms_scaling=False, half=True)
 def layer_normalization(
     k: Call, x: Value, *, axis: int | list[int] = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True
 ) -> Value:
     rank = len(k.shape(x))
     axes = axes_of(k, axis, rank)
-    shape = [k.known(x, at) for at in axes]
-    gamma = k.weight("gamma", shape) if scale else None
-    beta = k.weight("beta", shape) if center else None
+    shape, x = [k.known(x, at) for at in axes], k.single(x)
+    gamma = k.weight("gamma", shape, dtype=types.FLOAT32) if scale else None
+    beta = k.weight("beta", shape, dtype=types.FLOAT32) if center else None
     if axes != [rank - 1]:
         wide = [k.known(x, at) if at in axes else 1 for at in range(rank)]
         gamma, beta = (each if each is None else k.tf.reshaped(each, wide) for each in (gamma, beta))
@@ -73,7 +74,7 @@ def layer_normalization(
     shift = tf.Mul(tf.Neg(mean), inverse)
     if beta is not None:
         shift = tf.AddV2(shift, beta)
-    return tf.AddV2(tf.Mul(x, inverse), shift)
+    return k.computed(tf.AddV2(tf.Mul(x, inverse), shift))
 
 
 @builtin("GroupNormalization", masks=PASS)

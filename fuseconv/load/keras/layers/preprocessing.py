@@ -30,7 +30,7 @@ def _numbers(k: Call, value: Any) -> np.ndarray:
     return array
 
 
-@builtin("Rescaling", masks=PASS, takes=ANY)
+@builtin("Rescaling", masks=PASS, takes=ANY, half=True)
 def rescaling(k: Call, x: Value, *, scale: float | list[float], offset: float | list[float] = 0.0) -> Value:
     scales, offsets = (k.tf.array(_numbers(k, each), k.dtype) for each in (scale, offset))
     return k.tf.AddV2(k.tf.Mul(_as_computed(k, x), scales), offsets)

@@ -12,7 +12,7 @@ from fuseconv.load.keras.layers.settings import channels_first, sizes, to_channe
 from fuseconv.load.keras.registry import ANY, builtin
 
 
-@builtin("Flatten", takes=ANY)
+@builtin("Flatten", takes=ANY, half=True)
 def flatten(k: Call, x: Value, *, data_format: str | None = None) -> Value:
     shape = k.shape(x)
     if channels_first(k, data_format) and len(shape) > 1:
@@ -22,7 +22,7 @@ def flatten(k: Call, x: Value, *, data_format: str | None = None) -> Value:
     return k.tf.reshaped(x, ["0", math.prod(known) if len(known) == len(rest) else -1])
 
 
-@builtin("Reshape", takes=ANY)
+@builtin("Reshape", takes=ANY, half=True)
 def reshape(k: Call, x: Value, *, target_shape: list[int]) -> Value:
     known = [dim for dim in k.shape(x)[1:] if isinstance(dim, int)]
     target = list(target_shape)
@@ -34,14 +34,14 @@ def reshape(k: Call, x: Value, *, target_shape: list[int]) -> Value:
     return k.tf.reshaped(x, ["0", *target])
 
 
-@builtin("Permute", takes=ANY)
+@builtin("Permute", takes=ANY, half=True)
 def permute(k: Call, x: Value, *, dims: list[int]) -> Value:
     if sorted(dims) != list(range(1, len(k.shape(x)))):
         k.refuse(f"dims={dims}")
     return k.tf.Transpose(x, [0, *dims])
 
 
-@builtin("RepeatVector", takes=ANY)
+@builtin("RepeatVector", takes=ANY, half=True)
 def repeat_vector(k: Call, x: Value, *, n: int) -> Value:
     k.shape(x, 2)
     if not 0 < n < 1 << 31:
@@ -66,7 +66,7 @@ def _padded(k: Call, x: Value, padding: Any, count: int, first: bool) -> Value:
     return k.tf.Pad(x, k.tf.ints(every))
 
 
-@builtin("ZeroPadding1D")
+@builtin("ZeroPadding1D", half=True)
 def zero_padding1d(k: Call, x: Value, *, padding: Any = 1, data_format: str | None = None) -> Value:
     return _padded(k, x, padding, 1, channels_first(k, data_format))
 
@@ -97,12 +97,12 @@ def _cropped(k: Call, x: Value, cropping: Any, count: int, first: bool) -> Value
     )  # fmt: skip
 
 
-@builtin("Cropping1D", takes=ANY)
+@builtin("Cropping1D", takes=ANY, half=True)
 def cropping1d(k: Call, x: Value, *, cropping: Any = 1) -> Value:
     return _cropped(k, x, cropping, 1, False)
 
 
-@builtin("Cropping2D", takes=ANY)
+@builtin("Cropping2D", takes=ANY, half=True)
 def cropping2d(k: Call, x: Value, *, cropping: Any = 0, data_format: str | None = None) -> Value:
     return _cropped(k, x, cropping, 2, channels_first(k, data_format))
 
@@ -127,13 +127,13 @@ def repeated(k: Call, x: Value, count: int, axis: int) -> Value:
     return k.tf.Reshape(wide, k.tf.Pack(*made))
 
 
-@builtin("UpSampling1D")
+@builtin("UpSampling1D", half=True)
 def up_sampling1d(k: Call, x: Value, *, size: int = 2) -> Value:
     k.shape(x, 3)
     return repeated(k, x, sizes(k, size, 1)[0], 1)
 
 
-@builtin("UpSampling2D")
+@builtin("UpSampling2D", half=True)
 def up_sampling2d(
     k: Call, x: Value, *, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest"
 ) -> Value:
@@ -149,7 +149,7 @@ def up_sampling2d(
     return to_channels_first(k, made) if first else made
 
 
-@builtin("UpSampling3D")
+@builtin("UpSampling3D", half=True)
 def up_sampling3d(k: Call, x: Value, *, size: Any = 2, data_format: str | None = None) -> Value:
     first = channels_first(k, data_format)
     k.shape(x, 5)

@@ -17,13 +17,14 @@ def bidirectional(
     k: Call, x: Value, initial_state: Any = None, *, layer: dict, merge_mode: str | None = "concat",
     backward_layer: dict | None = None,
 ) -> Any:  # fmt: skip
-    kind, config = class_of(layer), config_of(layer)
+    kind, config = class_of(layer), _with_zeros(k, class_of(layer), config_of(layer))
     forward = k.inner(("forward_layer", "layer"), kind, config)
     if backward_layer is None:
         turned = config | {"go_backwards": not config.get("go_backwards", False)}
         backward = k.inner("backward_layer", kind, turned)
     else:
-        backward = k.inner("backward_layer", class_of(backward_layer), config_of(backward_layer))
+        other = class_of(backward_layer)
+        backward = k.inner("backward_layer", other, _with_zeros(k, other, config_of(backward_layer)))
     if not {kind, backward.class_name} <= RECURRENT or config.get("time_major"):
         k.refuse(f"its layer {kind} is not read as data")
     if isinstance(x, list):  # as tf-keras hands over the input and the first states
@@ -45,6 +46,14 @@ def bidirectional(
     for each in merged:
         k.set_mask(each, mask if sequences else None)
     return [*merged, *states] if len(merged) + len(states) > 1 else merged[0]
+
+
+def _with_zeros(k: Call, kind: str, config: dict[str, Any]) -> dict[str, Any]:
+    """Return the config of a layer of which all steps are returned, with zeros where a mask leaves them out, whatever
+    the layer says. Convolutional ones of tf-keras do not heed that, and those of cuDNN know no masks."""
+    if kind.startswith("CuDNN") or (kind.startswith("Conv") and not k.model.keras3):
+        return config
+    return config | {"zero_output_for_mask": bool(config.get("return_sequences", False))}
 
 
 def _merged(k: Call, mode: str | None, a: Value, b: Value) -> list[Value]:

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
+import tf_keras
 
 from tests.keras_parity import branches, check_cases, check_data
 
@@ -48,3 +50,13 @@ def test_layers_of_several_kinds_run_in_both_directions(tmp_path: Path) -> None:
     ]  # fmt: skip
     check_data(branches((6, 4), *layers), tmp_path, ["h5"])
     check_data(branches((3, 5, 2), L.Bidirectional(L.ConvLSTM1D(2, 3, return_sequences=True))), tmp_path, ["keras"])
+
+
+@pytest.mark.parametrize("library", [keras, tf_keras])
+def test_both_directions_return_zeros_for_masked_steps(library: Any, tmp_path: Path) -> None:
+    layers, x = library.layers, library.Input((5,), dtype="int32", name="x")
+    masked = layers.Embedding(7, 4, mask_zero=True)(x)
+    cell = layers.GRU(2, return_sequences=True)
+    outputs = [layers.Bidirectional(cell)(masked), layers.Bidirectional(layers.LSTM(2))(masked)]
+    steps = np.array([[1, 2, 0, 0, 0], [3, 0, 2, 1, 0], [0, 0, 3, 4, 5]], np.int32)
+    check_data(library.Model(x, outputs), tmp_path, ["keras"], x=steps)

@@ -1,0 +1,38 @@
+"""Layers that compute in 16 bits on weights of 32, as mixed policies have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import pytest
+import tf_keras
+
+from fuseconv.load.keras import UnknownLayer, load
+from tests.keras_parity import check_ways
+
+
+@pytest.fixture(params=[(keras, "mixed_float16"), (tf_keras, "mixed_bfloat16")], ids=["keras", "tf_keras"])
+def library(request: pytest.FixtureRequest) -> Iterator[Any]:
+    made, policy = request.param
+    made.mixed_precision.set_global_policy(policy)
+    yield made
+    made.mixed_precision.set_global_policy("float32")
+
+
+def test_layers_compute_in_16_bits(library: Any, tmp_path: Path) -> None:
+    layers, x = library.layers, library.Input((8, 6, 3), name="x")
+    y = layers.Conv2D(4, 3, padding="same", activation="relu")(layers.Rescaling(1 / 255)(x))
+    y = layers.Add()([layers.BatchNormalization()(y), layers.Conv2D(4, 1)(x)])
+    y = layers.Dropout(0.1)(layers.GlobalAveragePooling2D()(layers.MaxPooling2D()(y)))
+    inner = library.Sequential([library.Input((4,)), layers.Dense(5, dtype="float32"), layers.Dense(3)])
+    check_ways(library.Model(x, [layers.Dense(3, dtype="float32", activation="softmax")(y), inner(y)]), tmp_path)
+
+
+def test_other_layers_are_refused(library: Any, tmp_path: Path) -> None:
+    x = library.Input((6, 4))
+    library.Model(x, library.layers.LSTM(3)(x)).save(tmp_path / "model.keras")
+    with pytest.raises(UnknownLayer, match=r"LSTM .* computes in"):
+        load(tmp_path / "model.keras")
