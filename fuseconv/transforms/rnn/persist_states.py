@@ -8,7 +8,7 @@ import numpy as np
 
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Module, Op, Value, replace_uses
-from fuseconv.ir.rewriter import erase_ops
+from fuseconv.ir.rewriter import erase_ops, ops_of_kinds
 from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -57,8 +57,8 @@ def persist_states(module: Module, report: Report, rnn_state: str = "written") -
     kept = False
     for graph in module.graphs():
         dead: list[Op] = []
-        for op in graph.ops:
-            for index in _STATES.get(op.kind, ()):
+        for op in ops_of_kinds(graph, _STATES):
+            for index in _STATES[op.kind]:
                 state = op.operands[index]
                 if state is None or state.op is None or not state.variable:
                     continue

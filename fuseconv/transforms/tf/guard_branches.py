@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fuseconv.ir.graph import Graph, Module, Op
+from fuseconv.ir.rewriter import ops_of_kinds
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.traits import BRANCHES
 
@@ -19,13 +20,12 @@ def guard_branches(module: Module) -> None:
 
     What is handed in is no constant there, so that the check waits until the branch runs."""
     for graph in list(module.graphs()):
-        for op in graph.ops:
-            if op.kind in BRANCHES:
-                names = dict.fromkeys(op.attrs[side].name for side in ("then_branch", "else_branch"))
-                sides = [module.functions[name] for name in names]
-                for side in sides:
-                    for inner in list(_checking(side)):
-                        _hand_in(op, sides, side, inner)
+        for op in ops_of_kinds(graph, BRANCHES):
+            names = dict.fromkeys(op.attrs[side].name for side in ("then_branch", "else_branch"))
+            sides = [module.functions[name] for name in names]
+            for side in sides:
+                for inner in list(_checking(side)):
+                    _hand_in(op, sides, side, inner)
 
 
 def _checking(graph: Graph) -> Iterator[Op]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, replace_uses
-from fuseconv.ir.rewriter import add_function, erase_ops, ops_of_kinds, replace_uses_except, rewrite_ops
+from fuseconv.ir.rewriter import add_function, erase_ops, has_kind, ops_of_kinds, replace_uses_except, rewrite_ops
 from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -18,6 +18,7 @@ from fuseconv.transforms.tf.possible_side import possible_side
 
 _CASES = {"tf.Case": "tf.If", "tf.StatelessCase": "tf.StatelessIf"}
 _RUNNERS = LOOPS | BRANCHES
+_CONTROL_FLOW = _RUNNERS | _CASES.keys()
 
 
 @module_pass("simplify-control-flow", requires=(NO_TF1_CONTROL_FLOW,))
@@ -41,7 +42,10 @@ def simplify_control_flow(module: Module, report: Report) -> None:
             _prune_branches(op, module)
         return None
 
-    for graph in list(module.graphs()):
+    graphs = list(module.graphs())
+    if not any(has_kind(graph, _CONTROL_FLOW) for graph in graphs):
+        return
+    for graph in graphs:
         _nest_cases(graph, module)
     for graph in list(module.graphs()):
         _express_conditions(graph, module)
