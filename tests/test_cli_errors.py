@@ -1,0 +1,102 @@
+"""How the command line tells of errors: what cannot be converted, what the machine answers, and our own defects."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from fuseconv.errors import InputError, UnsupportedError
+from fuseconv.report.records import Report
+from tests.test_cli import fails, run
+
+
+def test_a_sentence_that_quotes_much_of_the_model_is_cut_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def inspect(path: str) -> dict[str, Any]:
+        raise InputError(f"{path} holds {'x' * 5000}.")
+
+    monkeypatch.setattr("fuseconv.inspect.inspect", inspect)
+    done = run("inspect", "it")
+    assert done.exit_code == 2 and len(done.stderr) < 1100 and "--json has all of it" in done.stderr
+    assert len(json.loads(run("inspect", "it", "--json").stdout)["error"]["message"]) > 5000
+
+
+class TestUnsupported:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+        @tf.function(input_signature=[tf.TensorSpec((3, 3), name="x")])
+        def serve(x: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"y": tf.linalg.svd(x, compute_uv=False)}
+
+        path = tmp_path_factory.mktemp("unsupported") / "model"
+        module = tf.Module()
+        module.serve = serve
+        tf.saved_model.save(module, str(path), {"serving_default": serve})
+        return path
+
+    def test_a_table_and_no_file(self, model: Path, tmp_path: Path) -> None:
+        result = run("convert", model, "-o", tmp_path / "out.tflite")
+        assert result.exit_code == 3
+        assert not result.stdout
+        assert "Unsupported op" in result.stderr and "Svd" in result.stderr
+        assert not list(tmp_path.iterdir())
+
+    def test_the_report_is_written(self, model: Path, tmp_path: Path) -> None:
+        report = tmp_path / "report.json"
+        result = run("convert", model, "-o", tmp_path / "out.tflite", "--report", report, "--json")
+        document = json.loads(result.stdout)
+        assert document == json.loads(report.read_text())
+        assert document["error"]["exit_code"] == 3
+        (entry,) = document["error"]["ops"]
+        assert (entry["op"], entry["count"], len(entry["nodes"])) == ("Svd", 1, 1)
+        assert "--custom-op Svd" in entry["why"]
+        assert document["totals"]["fates"]["unsupported"] == 1
+        assert [record["kind"] for record in document["records"] if record["kind"] == "unsupported"]
+
+
+class TestDefects:
+    @pytest.fixture(autouse=True)
+    def broken(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def inspect(path: str) -> dict[str, Any]:
+            raise {
+                "interrupt": KeyboardInterrupt(),
+                "full": OSError(28, "No space left on device", path),
+                "large": MemoryError("Unable to allocate 8 TiB"),
+            }.get(path, ZeroDivisionError("a\x1b[2Jb\nc"))
+
+        monkeypatch.setattr("fuseconv.inspect.inspect", inspect)
+
+    def test_one_sentence(self) -> None:
+        sentence = fails(1, "inspect", "x")
+        assert "please report" in sentence and "ZeroDivisionError: a [2Jb c" in sentence
+
+    def test_a_traceback_if_asked_for(self) -> None:
+        result = run("inspect", "x", "--debug")
+        assert result.exit_code == 1
+        assert "Traceback" in result.stderr and "line" in result.stderr
+
+    def test_what_the_machine_answers_is_no_defect(self) -> None:
+        assert fails(2, "inspect", "full").endswith("full: No space left on device")
+        assert fails(2, "inspect", "large").endswith("memory does not suffice for the model: Unable to allocate 8 TiB")
+
+    def test_interrupted(self) -> None:
+        result = run("inspect", "interrupt")
+        assert (result.exit_code, result.stderr) == (130, "fuseconv: interrupted\n")
+
+
+def test_an_unsupported_op_without_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = UnsupportedError("no", [("Svd", ["a"], "no rule")])
+
+    def inspect(path: str) -> dict[str, Any]:
+        raise error
+
+    monkeypatch.setattr("fuseconv.inspect.inspect", inspect)
+    ops = [{"op": "Svd", "count": 1, "nodes": ["a"], "why": "no rule"}]
+    answer = json.loads(run("inspect", "x", "--json").stdout)["error"]
+    assert answer == {"message": "no", "exit_code": 3, "ops": ops}
+    error.report = Report("model")
+    assert json.loads(run("inspect", "x", "--json").stdout)["model"] == "model"
