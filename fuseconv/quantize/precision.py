@@ -149,7 +149,8 @@ class _Bounds:
             self.borne[value] = min(self.borne.get(value, math.inf), bears)
             if sharp:
                 self.sharp.add(value)
-            if self._step(value) > bears:
+            # What a kernel with one scale makes too coarse is made in floats, and has any scale where it is read.
+            if self._step(value, made=False) > bears:
                 self.coarse.setdefault(op, f"the steps of {self.dtype} are coarse for what it makes of {value.name}")
 
     def _beyond(self, value: Value, wanted: float, least: float) -> float:
@@ -158,12 +159,13 @@ class _Bounds:
         borne = least if value in self.wider else _SLACK_OF_SUMS * wanted if value in self.sharp else math.inf
         return largest if _OF_WEIGHTS * largest > borne else 0.0
 
-    def _step(self, value: Value) -> float:
-        """Return the step of a tensor in integers. Of a range that the model itself rounds to, none."""
+    def _step(self, value: Value, made: bool = True) -> float:
+        """Return the step of a tensor in integers, as its op makes them or as they are made of floats. Of a range that
+        the model itself rounds to, none."""
         found = self.ranges[value]
         if found.fixed:
             return 0.0
-        fixed = self.kernels.fixed_scale.get(value.op.type) if value.op is not None else None
+        fixed = self.kernels.fixed_scale.get(value.op.type) if made and value.op is not None else None
         return step_of(found, self.dtype) if fixed is None else fixed.scale[0]
 
     def _operands(self, op: Op, wanted: float) -> Iterator[tuple[Value, float]]:

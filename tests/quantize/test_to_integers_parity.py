@@ -80,3 +80,11 @@ def test_a_cell_state_that_is_read_stays_float() -> None:
     converted = _check(keras.Model(x, layers.Dense(3)(layers.Concatenate()([h, c]))))
     whys = {item.op: item.why for item in converted.report.quantized if item.why}
     assert whys["UNIDIRECTIONAL_SEQUENCE_LSTM"] == "other ops read its state"
+
+
+def test_small_results_of_a_kernel_with_one_scale() -> None:
+    """In steps of 1/128, tanh of all that is below 0.004 is 0; the hundreds of it that are made later are not."""
+    x = keras.Input((8,))
+    small = layers.Activation("tanh")(layers.Rescaling(1e-3)(layers.LeakyReLU()(x)))
+    converted = _check(keras.Model(x, layers.Rescaling(500.0)(small)))
+    assert _floats(converted) == {"TANH": 1}
