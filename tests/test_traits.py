@@ -47,7 +47,7 @@ LEFT = {
         quantize/fake_quant.py:_CLAMPS quantize/fake_quant.py:_AVERAGES quantize/raise_fake_quant.py:_ROUNDS
         quantize/precision.py:_HAND_ON quantize/precision.py:_ROUND quantize/precision.py:_AVERAGES
         quantize/precision.py:_SHARP
-        quantize/raise_fake_quant.py:_REPLACED""",
+        quantize/raise_fake_quant.py:_REPLACED transforms/tf/decompose_optimizers.py:_UNIQUE""",
     "a fact of sizes that one rule needs": """fuse/sampling.py:_SHAPES transforms/rnn/reroll.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:_INDEXED
         transforms/tfl/legalize_outputs.py:_SIZED_BY_DATA""",

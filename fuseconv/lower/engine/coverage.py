@@ -34,6 +34,13 @@ _BY_PASSES = {
         AssignAddVariableOp AssignSubVariableOp ResourceScatterAdd ResourceScatterMax ResourceScatterMin
         ResourceScatterNdAdd ResourceScatterNdMax ResourceScatterNdMin ResourceScatterNdSub ResourceScatterNdUpdate
         ResourceScatterSub ResourceScatterUpdate ResourceStridedSliceAssign""",
+    "READ_VARIABLE, the arithmetic of the step, and ASSIGN_VARIABLE.": """
+        ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradV2 ResourceApplyAdam
+        ResourceApplyAdamWithAmsgrad ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2
+        ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyMomentum ResourceApplyRMSProp
+        ResourceSparseApplyAdadelta ResourceSparseApplyAdagrad ResourceSparseApplyAdagradV2 ResourceSparseApplyFtrl
+        ResourceSparseApplyFtrlV2 ResourceSparseApplyKerasMomentum ResourceSparseApplyMomentum
+        ResourceSparseApplyRMSProp""",
     "An op on the value of the variable.": "ResourceGather ResourceGatherNd VariableShape VarIsInitializedOp",
     "HASHTABLE_IMPORT, in the function that runs once.": """
         InitializeTable InitializeTableV2 InitializeTableFromTextFile InitializeTableFromTextFileV2 LookupTableImport

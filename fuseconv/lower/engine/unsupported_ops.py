@@ -72,8 +72,7 @@ _FAMILIES = {
         LRNGrad MaxPool3DGrad MaxPool3DGradGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradGradWithArgmax
         MaxPoolGradV2 MaxPoolGradWithArgmax QuantizeAndDequantizeV4Grad ResizeBicubicGrad SparseSegmentMeanGrad
         SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad SparseSegmentSqrtNGradV2 SparseSegmentSumGrad
-        SparseSegmentSumGradV2 ResourceApplyAdam ResourceApplyGradientDescent ResourceApplyAdagradV2
-        ResourceApplyKerasMomentum ResourceApplyRMSProp""",
+        SparseSegmentSumGradV2""",
     _SEEDED: """
         StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial StatelessRandomGammaV2
         StatelessRandomGammaV3 StatelessRandomPoisson StatelessSampleDistortedBoundingBox StatelessShuffle
