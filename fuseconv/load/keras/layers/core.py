@@ -57,7 +57,8 @@ def identity(k: Call, x: Value) -> Value:
     return x
 
 
-@builtin("LayerScale", "keras.src.applications.convnext>LayerScale", masks=PASS)
+@builtin("LayerScale", "keras.src.applications.convnext>LayerScale",
+         "tf_keras.src.applications.convnext>LayerScale", masks=PASS)  # fmt: skip
 def layer_scale(k: Call, x: Value, *, projection_dim: int, init_values: Any = None) -> Value:
     return k.tf.Mul(x, k.weight("gamma", [projection_dim]))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value, Variable
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.cells import shown_state, state_dims
@@ -44,6 +44,7 @@ def _variables(k: Call, x: Value, cell: Cell) -> list[Value]:
     for dims in cell.states:
         shape = (k.known(x, 0), *dims)
         name = k.tf.unique(f"{k.tf.scope}/rnn_state")
+        budget.require_elements(shape, np.dtype(np.float32), name)
         k.model.module.variables[name] = Variable(name, types.FLOAT32, shape, np.zeros(shape, np.float32))
         attrs = {"dtype": types.FLOAT32, "shape": shape, "shared_name": name}
         handles.append(k.tf.add("VarHandleOp", [], attrs, types.RESOURCE, ()))

@@ -12,6 +12,7 @@ import pytest
 import tf_keras
 
 from fuseconv import convert
+from fuseconv.errors import InputError
 from fuseconv.load.keras import load
 from tests.keras_parity import Runner, branches, check_cases, check_data, check_ways, randomize
 
@@ -145,3 +146,14 @@ def test_layers_of_cudnn_are_read_as_tf_keras_converts_them(kind: str, tmp_path:
     made = getattr(tf_keras.src.layers.rnn, kind)
     x = tf_keras.Input((6, 4), name="x")
     check_ways(tf_keras.Model(x, made(5, return_sequences=True, go_backwards=True)(x)), tmp_path, ["h5"])
+
+
+def test_states_are_no_larger_than_the_file_justifies(tmp_path: Path) -> None:
+    x = keras.Input((6, 4), batch_size=2)
+    keras.Model(x, L.LSTM(3, stateful=True)(x)).save(tmp_path / "model.h5")
+    with h5py.File(tmp_path / "model.h5", "r+") as file:
+        text = file.attrs["model_config"]
+        assert '"batch_shape": [2, 6, 4]' in text
+        file.attrs["model_config"] = text.replace('"batch_shape": [2, 6, 4]', '"batch_shape": [2000000000, 6, 4]')
+    with pytest.raises(InputError, match="rnn_state"):
+        convert(tmp_path / "model.h5", None, keras_loader="data")
