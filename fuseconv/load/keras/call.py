@@ -21,7 +21,7 @@ from fuseconv.load.op_defs import OpDefs
 ILL_FORMED = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, ZeroDivisionError,
                AssertionError)  # fmt: skip
 _MOST_NESTED = 60
-_HALVES = (types.FLOAT16, types.BFLOAT16)
+HALVES = (types.FLOAT16, types.BFLOAT16)
 _MIXED = {"mixed_float16": types.FLOAT16, "mixed_bfloat16": types.BFLOAT16}
 _NOTHING: Mapping[str, Layer] = MappingProxyType({})
 Masks = dict[Value, Value]
@@ -81,7 +81,7 @@ class Object:
             if known is None:
                 raise UnknownLayer("its class is none that is read as data")
             dtype = types.FLOAT32 if known.takes == AS_THEY_ARE else compute_type(self.config.get("dtype"))
-            if dtype in _HALVES and not known.half:
+            if dtype in HALVES and not known.half:
                 raise UnknownLayer(f"it computes in {dtype}")
             with self._scope():
                 return self._called(known, dtype, args, kwargs)
@@ -103,6 +103,8 @@ class Object:
             tensors = _mapped(call.autocast, tensors)
         if known.takes == FLOATS:
             _require_floats(tensors, dtype)
+        if not known.half:
+            _mapped(_require_no_half, [tensors, list(options.values())])
         self.calls += 1
         outputs = known.function(call, *tensors, **settings)
         left = options.keys() - call.used - {"training", "mask" if known.masks == PASS else ""}
@@ -181,7 +183,7 @@ class Call:
 
     def single(self, x: Value) -> Value:
         """Return floats of 16 bits as those of 32, in which Keras computes statistics."""
-        return self.tf.Cast(x, dtype=types.FLOAT32) if x.dtype in _HALVES else x
+        return self.tf.Cast(x, dtype=types.FLOAT32) if x.dtype in HALVES else x
 
     def computed(self, x: Value) -> Value:
         """Return floats as what the layer computes in."""
@@ -265,6 +267,11 @@ def _require_floats(item: Any, dtype: DType) -> None:
     if isinstance(item, (list, dict)):
         for part in item.values() if isinstance(item, dict) else item:
             _require_floats(part, dtype)
+
+
+def _require_no_half(x: Any) -> None:
+    if isinstance(x, Value) and x.dtype in HALVES:
+        raise UnknownLayer(f"it is called on {x.dtype}")
 
 
 def _mapped(function: Any, item: Any) -> Any:

@@ -126,7 +126,7 @@ def _dims(shape: list[Any]) -> tuple[int | None, ...]:
     return tuple(shape)
 
 
-@builtin("Sequential", masks=OWN, takes=AS_THEY_ARE)
+@builtin("Sequential", masks=OWN, takes=AS_THEY_ARE, half=True)
 def sequential(k: Call, x: Any, *, layers: list, build_input_shape: Any = None) -> Any:
     for made, data in _objects(k, layers):
         x = _as_declared(k, x, _input_spec(data)) if class_of(data) == "InputLayer" else made.call([x], {})
@@ -142,7 +142,7 @@ def _as_declared(k: Call, x: Any, spec: InputSpec) -> Any:
     return made
 
 
-@builtin("Functional", "Model", masks=OWN, takes=AS_THEY_ARE)
+@builtin("Functional", "Model", masks=OWN, takes=AS_THEY_ARE, half=True)
 def functional(k: Call, inputs: Any, *, layers: list, input_layers: list | dict, output_layers: list | dict) -> Any:
     specs = list(flat(inputs_of("Functional", k.owner.config)))
     given = list(flat(inputs))

@@ -36,3 +36,11 @@ def test_other_layers_are_refused(library: Any, tmp_path: Path) -> None:
     library.Model(x, library.layers.LSTM(3)(x)).save(tmp_path / "model.keras")
     with pytest.raises(UnknownLayer, match=r"LSTM .* computes in"):
         load(tmp_path / "model.keras")
+
+
+def test_operations_on_16_bits_are_refused(library: Any, tmp_path: Path) -> None:
+    x = library.Input((6,))
+    y = library.layers.Dense(3)(x)
+    library.Model(x, y * y).save(tmp_path / "model.keras")
+    with pytest.raises(UnknownLayer, match=r"it is called on b?float16"):
+        load(tmp_path / "model.keras")

@@ -8,7 +8,7 @@ from typing import Any
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.call import HALVES, Call
 from fuseconv.load.keras.layers.settings import axes_of
 from fuseconv.load.keras.registry import ANY, OWN, PASS, builtin
 
@@ -92,6 +92,8 @@ def mish(k: Call, x: Value) -> Value:
 
 @_activation("gelu")
 def gelu(k: Call, x: Value) -> Value:
+    if x.dtype in HALVES and not k.model.keras3:
+        k.refuse(f"tf-keras computes gelu in other steps in {x.dtype}")
     inner = k.tf.Erf(k.tf.RealDiv(x, number(k, x, math.sqrt(2))))
     return k.tf.Mul(times(k, x, 0.5), k.tf.AddV2(number(k, x, 1), inner))
 

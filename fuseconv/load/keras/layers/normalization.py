@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.call import HALVES, Call
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.settings import axes_of
 from fuseconv.load.keras.registry import PASS, builtin
@@ -60,6 +60,8 @@ def layer_normalization(
 ) -> Value:
     rank = len(k.shape(x))
     axes = axes_of(k, axis, rank)
+    if x.dtype in HALVES and not k.model.keras3:
+        k.refuse(f"tf-keras computes it in other steps in {x.dtype}")
     shape, x = [k.known(x, at) for at in axes], k.single(x)
     gamma = k.weight("gamma", shape, dtype=types.FLOAT32) if scale else None
     beta = k.weight("beta", shape, dtype=types.FLOAT32) if center else None
