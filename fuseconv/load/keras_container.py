@@ -217,10 +217,10 @@ def _require_plain(path: Path, label: str, kind: Any) -> None:
 def _read_zip(path: Path, size: int, checked: bool) -> tuple[dict[str, Any], str]:
     import h5py
 
-    if h5py.is_hdf5(path):
-        raise InputError(f"{path} is a .keras archive and an HDF5 file in one; it is not read.")
     try:
         with zipfile.ZipFile(path) as archive:
+            if h5py.is_hdf5(path) and not _starts_at_its_weights(path, archive):
+                raise InputError(f"{path} is a .keras archive and an HDF5 file in one; it is not read.")
             members = _members(path, archive, size, checked)
             config = archive.read("config.json")
             metadata = json.loads(archive.read("metadata.json")) if "metadata.json" in members else {}
@@ -232,6 +232,18 @@ def _read_zip(path: Path, size: int, checked: bool) -> tuple[dict[str, Any], str
     # As Keras does where a model is not compiled: what it was trained with is not needed.
     decoded.pop("compile_config", None)
     return decoded, str(metadata.get("keras_version", ""))
+
+
+def _starts_at_its_weights(path: Path, archive: zipfile.ZipFile) -> bool:
+    """Return whether HDF5 takes the weights in an archive, which Keras stores as they are, for the whole file: it looks
+    at 0, 512, 1024, 2048, ..."""
+    mapped, at = mapped_file(path), 0
+    while mapped[at : at + len(HDF5_MAGIC)] != HDF5_MAGIC:
+        at = max(512, 2 * at)
+        if at >= len(mapped):
+            return False
+    stored = (each for each in archive.infolist() if each.filename == "model.weights.h5")
+    return any(_start(each, mapped) == at for each in stored)
 
 
 def _members(path: Path, archive: zipfile.ZipFile, size: int, checked: bool) -> dict[str, zipfile.ZipInfo]:
@@ -266,12 +278,17 @@ def member_data(archive: zipfile.ZipFile, member: zipfile.ZipInfo, mapped: mmap.
     """Return the bytes of a member: a view of the mapped archive if it is stored as it is, else unpacked."""
     if member.compress_type != zipfile.ZIP_STORED:
         return memoryview(archive.read(member))
-    header = mapped[member.header_offset : member.header_offset + _LOCAL_HEADER]
-    start = member.header_offset + _LOCAL_HEADER + sum(_name_sizes(header))
+    start = _start(member, mapped)
     data = memoryview(mapped)[start : start + member.file_size]
     if len(data) < member.file_size or zlib.crc32(data) != member.CRC:
         raise zipfile.BadZipFile(f"Bad CRC-32 for file {member.filename!r}")
     return data
+
+
+def _start(member: zipfile.ZipInfo, mapped: mmap.mmap) -> int:
+    """Return where the bytes of a member start in an archive."""
+    header = mapped[member.header_offset : member.header_offset + _LOCAL_HEADER]
+    return member.header_offset + _LOCAL_HEADER + sum(_name_sizes(header))
 
 
 def _name_sizes(header: bytes) -> list[int]:

@@ -263,3 +263,27 @@ def test_what_it_was_trained_with_is_left_out(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as made:
         made.writestr("config.json", json.dumps({"class_name": "Sequential", "compile_config": {"loss": "mine"}}))
     assert keras_container.read(path).config == {"class_name": "Sequential"}
+
+
+@pytest.mark.parametrize("first", ["model.weights.h5", "assets/some_file"])
+def test_only_weights_may_start_where_hdf5_looks_for_its_signature(first: str, tmp_path: Path) -> None:
+    # Keras stores them as they are, behind a config of any length; HDF5 looks for its signature at 512, 1024, 2048, ...
+    import h5py
+
+    with zipfile.ZipFile(TESTDATA / "keras3.keras") as saved:
+        parts = {part: saved.read(part) for part in ("metadata.json", "config.json", "model.weights.h5")}
+    path = tmp_path / "model.keras"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("metadata.json", parts["metadata.json"])
+        headers = sum(30 + len(part) for part in parts) + len(parts["metadata.json"])
+        start = 1 << (headers + len(parts["config.json"])).bit_length()
+        archive.writestr("config.json", parts["config.json"].ljust(start - headers))
+        archive.writestr(first, parts["model.weights.h5"])
+        if first != "model.weights.h5":
+            archive.writestr("model.weights.h5", parts["model.weights.h5"])
+    assert h5py.is_hdf5(path)
+    if first == "model.weights.h5":
+        assert keras_container.read(path).from_keras3
+    else:
+        with pytest.raises(InputError, match="HDF5 file in one"):
+            keras_container.read(path)
