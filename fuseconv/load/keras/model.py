@@ -14,7 +14,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call, Object, compute_type, unknown
-from fuseconv.load.keras.registry import AS_THEY_ARE, OWN, builtin
+from fuseconv.load.keras.registry import AS_THEY_ARE, LAYERS, OWN, builtin
 
 MODELS = frozenset({"Functional", "Model", "Sequential"})
 _LAYERS = re.compile(r"(?:keras|tf_keras)(?:(?:\.src)?\.(?:layers|models|engine)(?:\.[a-z0-9_]+)*)?")
@@ -60,12 +60,12 @@ def class_of(data: Mapping[str, Any]) -> str:
 
 
 def _is_operation(data: Mapping[str, Any]) -> bool:
-    """Return whether an object of an .h5 file of Keras 3, which names no modules, is an operation: all layers but
-    Discretization say whether they are trained."""
+    """Return whether an object of an .h5 file of Keras 3, which names no modules, is an operation: layers that have the
+    name of one say whether they are trained."""
     config, nodes, name = data.get("config"), data.get("inbound_nodes"), data.get("class_name")
     called = isinstance(nodes, list) and any(isinstance(node, dict) and "args" in node for node in nodes)
     known = isinstance(config, dict) and not config.keys() & {"trainable", "layers"}
-    return called and known and name != "Discretization"
+    return called and known and (f"ops>{name}" in LAYERS or name not in LAYERS)
 
 
 def config_of(data: Any) -> dict[str, Any]:
