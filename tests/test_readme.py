@@ -26,6 +26,7 @@ from fuseconv.report.listing import fusion_table
 from tests import museum
 from tests.bench import table
 from tests.check_pass import check_pass
+from tests.load.keras.walk import outcomes
 
 ROOT = Path(__file__).parents[1]
 README, FUSE, FIGURES, MUSEUM = ROOT / "README.md", ROOT / "fuseconv" / "fuse" / "README.md", table.PAGE, museum.PAGE
@@ -210,7 +211,8 @@ def _generated(page: Path) -> str:
     if page == MUSEUM:
         return museum.page()
     if page == LAYERS:
-        return table.insert(page.read_text(), keras_data.registry.table(), "layers")
+        layers = table.insert(page.read_text(), keras_data.registry.table(), "layers")
+        return table.insert(layers, outcomes.table(), "walk")
     return table.insert(page.read_text(), table.figures(FIGURES.read_text()), "figures")
 
 
