@@ -13,12 +13,19 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from fuseconv.fuse import body_check
+from fuseconv.fuse.isolation import Sandbox
 from fuseconv.pass_manager import PassManager
 from tests.fast import SLOW_FIXTURES, TENSORFLOW, is_fast
 
 # TensorFlow's own CPU kernels take no channels first, oneDNN's do. It turns these on by itself only where the CPU
 # has certain instructions, so that the reference would refuse models on one machine that it runs on another.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+
+# The models are too small for a second thread to help; idle threads look for work for a while before they sleep, which
+# takes a tenth of the processor's time.
+for _threads in ("TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
 
 # A conversion in a test verifies the IR after every pass, and the facts that passes require and ensure.
 PassManager.verify_each = True
@@ -55,13 +62,29 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _keras_2_without_gradients() -> None:
-    """Leaves out of the graphs of Keras 2's LSTM and GRU the gradients, which no node calls: they take longer to trace
-    than the layers. The SavedModels of testdata/ have them."""
+def _keras_2_without_spare_functions() -> None:
+    """Leaves out of the graphs of Keras 2's LSTM and GRU the functions that no node calls, gradients and those of the
+    other device: they take longer to trace than the layers. The SavedModels of testdata/ have them."""
     if "tensorflow" in sys.modules:
         from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
 
         ConcreteFunction.add_gradient_functions_to_graph = lambda self, g=None: None
+    if "tf_keras" in sys.modules:
+        from tf_keras.src.layers.rnn import gru_lstm_utils
+
+        gru_lstm_utils.function_register = lambda *args, **kwargs: None
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_sandbox() -> Iterator[None]:
+    """Lets all conversions check bodies in one child process: to fork a process that has loaded TensorFlow, and to
+    copy the pages that either then writes to, takes longer than a check."""
+    shared = Sandbox()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(body_check, "Sandbox", lambda: shared)
+        patched.setattr(body_check.BodyCheck, "close", lambda self: None)
+        yield
+    shared.close()
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -13,6 +13,8 @@ TENSORFLOW = frozenset({"keras", "tensorflow", "tf_keras"})
 SLOW_IMPORTS = TENSORFLOW | {"ai_edge_litert", "multiprocessing", "subprocess"}
 # The fixtures that import TensorFlow for the tests that ask for them, or for a fixture that does.
 SLOW_FIXTURES = frozenset({"tf"})
+# Where a statement holds others.
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 @functools.cache
@@ -34,12 +36,14 @@ def _slow_imports(path: Path, importers: frozenset[Path]) -> set[str]:
 
 @functools.cache
 def _imports(path: Path) -> tuple[str, ...]:
-    def names() -> Iterator[str]:
-        for node in ast.walk(ast.parse(path.read_text())):
+    def names(statements: Iterable[ast.AST]) -> Iterator[str]:
+        for node in statements:
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 yield node.module
                 yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            for block in _BLOCKS:  # expressions, which are most of a file, hold no imports
+                yield from names(getattr(node, block, ()))
 
-    return tuple(names())
+    return tuple(names(ast.parse(path.read_text()).body))
