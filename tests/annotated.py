@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow.core.framework import attr_value_pb2
@@ -12,6 +13,8 @@ from tensorflow.core.framework import attr_value_pb2
 from fuseconv.testing import implements
 
 FORMS = ("string", "proto", "api", "text", "binary")
+# For fusions whose functions take long: all forms are read in one place, which test_embedding_lookup.py tries them on.
+MOSTLY_SLOW_FORMS = [FORMS[0], *(pytest.param(form, marks=pytest.mark.slow) for form in FORMS[1:])]
 
 
 def annotated(fn: Callable, annotation: str, form: str = "string", **attributes: Any) -> Callable:

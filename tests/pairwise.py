@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -31,11 +32,23 @@ def in_turn(**values: Values) -> pytest.MarkDecorator:
     return _parametrize(values, sorted(every))
 
 
-def _parametrize(values: Mapping[str, Values], chosen: Sequence[Row]) -> pytest.MarkDecorator:
+def mostly_slow(**values: Values) -> pytest.MarkDecorator:
+    """Parametrize a test as `pairwise` does, but with all combinations, those marked slow without which each value
+    still comes in a test: as few as the longest parameter has values, in which as many pairs as can be do."""
+    sizes = [len(of) for of in values.values()]
+    few = _covering(sizes)
+    return _parametrize(values, [*product(*map(range, sizes))], slow=lambda row: row not in few)
+
+
+def _parametrize(
+    values: Mapping[str, Values], chosen: Sequence[Row], slow: Callable[[Row], bool] = lambda row: False
+) -> pytest.MarkDecorator:
     named = [[*of.items()] if isinstance(of, Mapping) else [(_name(value), value) for value in of]
              for of in values.values()]  # fmt: skip
-    cases = [[of[index] for of, index in zip(named, row)] for row in chosen]
-    parameters = [pytest.param(*(value for _, value in case), id="-".join(name for name, _ in case)) for case in cases]
+    parameters = []
+    for row in chosen:
+        names, case = zip(*(of[index] for of, index in zip(named, row)))
+        parameters.append(pytest.param(*case, id="-".join(names), marks=[pytest.mark.slow] if slow(row) else []))
     return pytest.mark.parametrize([*values], parameters)
 
 
@@ -49,6 +62,27 @@ def rows(sizes: Sequence[int]) -> list[Row]:
         left.difference_update(_pairs(best))
         chosen.append(best)
     return sorted(chosen)
+
+
+def _covering(sizes: Sequence[int]) -> list[Row]:
+    """Return as many combinations as the largest size is, in which each number stands, and as many pairs as can be;
+    numbers of a place stand about equally often."""
+    every = [*product(*map(range, sizes))]
+    pairs: set[Any] = {pair for row in every for pair in _pairs(row)}
+    used = Counter({place: 0 for row in every for place in enumerate(row)})
+    chosen: list[Row] = []
+
+    def worth(row: Row) -> tuple[int, ...]:
+        places = [*enumerate(row)]
+        new = sum(not used[place] for place in places)
+        return new, len(pairs & {*_pairs(row)}), -sum(used[place] for place in places)
+
+    while not all(used.values()):
+        best = max(every, key=worth)
+        used.update(enumerate(best))
+        pairs.difference_update(_pairs(best))
+        chosen.append(best)
+    return chosen
 
 
 def _pairs(row: Row) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:

@@ -12,7 +12,7 @@ import tensorflow as tf
 import tf_keras
 
 from fuseconv.testing import check
-from tests.pairwise import pairwise
+from tests.pairwise import mostly_slow
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import BI_LSTM, BI_RNN, LSTM, RNN
 
@@ -25,7 +25,7 @@ SPECS = {
 }
 LAYERS = {"keras3": keras.layers, "keras2": tf_keras.layers}
 KERAS = pytest.mark.parametrize("layers", LAYERS.values(), ids=LAYERS)
-KINDS = pytest.mark.parametrize(("kind", "op"), [("LSTM", BI_LSTM), ("SimpleRNN", BI_RNN)])
+OPS = {"LSTM": BI_LSTM, "SimpleRNN": BI_RNN}
 
 
 def _built(layer: Any, seed: int = 1) -> Any:
@@ -53,7 +53,7 @@ def _check_layer(layers: Any, kind: str, spec: tf.TensorSpec, mode: str | None, 
     assert converted.fused[0].startswith("bidirectional")
 
 
-@pairwise(layers=LAYERS, kind=["LSTM", "SimpleRNN", "LSTM last"], spec=SPECS)
+@mostly_slow(layers=LAYERS, kind=["LSTM", "SimpleRNN", "LSTM last"], spec=SPECS)
 def test_layers(layers: Any, kind: str, spec: tf.TensorSpec) -> None:
     _check_layer(layers, kind.split()[0], spec, "concat", "last" not in kind)
 
@@ -65,13 +65,12 @@ def test_merge_modes(mode: str | None, sequences: bool) -> None:
     _check_layer(keras.layers, "SimpleRNN" if mode == "mul" else "LSTM", SPEC, mode, sequences)
 
 
-@KERAS
-@KINDS
-def test_returned_states(layers: Any, kind: str, op: str) -> None:
+@mostly_slow(layers=LAYERS, kind=[*OPS])
+def test_returned_states(layers: Any, kind: str) -> None:
     layer = layers.Bidirectional(getattr(layers, kind)(UNITS, return_sequences=True, return_state=True))
     converted = check(_built(layer), SPEC)
     ops = Counter(converted.ops)
-    assert (ops[op], ops[LSTM], ops[RNN], ops["REVERSE_V2"]) == (1, 0, 0, 0)
+    assert (ops[OPS[kind]], ops[LSTM], ops[RNN], ops["REVERSE_V2"]) == (1, 0, 0, 0)
 
 
 @KERAS
@@ -82,13 +81,13 @@ def test_initial_states(layers: Any) -> None:
     assert (ops[BI_LSTM], ops["TILE"], ops["REVERSE_V2"]) == (1, 4, 0)
 
 
-@KINDS
-def test_stacked(kind: str, op: str) -> None:
+@pytest.mark.parametrize("kind", OPS)
+def test_stacked(kind: str) -> None:
     layers = [keras.layers.Bidirectional(getattr(keras.layers, kind)(n, return_sequences=True)) for n in (5, 4, 3)]
     model = keras.Sequential([keras.Input((None, IN)), *layers])
     randomize(model, 3)
     converted = check(lambda x: model(x), tf.TensorSpec([None, None, IN]), static=kind == "LSTM")
-    assert Counter(converted.ops)[op] == 3
+    assert Counter(converted.ops)[OPS[kind]] == 3
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)

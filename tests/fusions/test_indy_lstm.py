@@ -7,7 +7,8 @@ import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check
-from tests.annotated import FORMS, annotated
+from tests.annotated import MOSTLY_SLOW_FORMS, annotated
+from tests.pairwise import mostly_slow
 
 IN, UNITS, TIME = 4, 3, 5
 RNG = np.random.default_rng(0)
@@ -32,7 +33,7 @@ def indy(x, h, c, kernel, recurrent, bias, *, time_major=False, backwards=False)
     return h, tf.stack(outputs, axis=axis), h, c, tf.constant(0.0)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", MOSTLY_SLOW_FORMS)
 def test_all_results_and_real_states(form):
     # TensorFlow makes tensors of the defaults of what it traces for an annotation.
     fn = annotated(lambda *operands: indy(*operands), "indy_lstm_1234", form)
@@ -41,8 +42,7 @@ def test_all_results_and_real_states(form):
     assert converted.ops.count("UNIDIRECTIONAL_SEQUENCE_LSTM") == 1
 
 
-@pytest.mark.parametrize("time_major", [False, True])
-@pytest.mark.parametrize("backwards", [False, True])
+@mostly_slow(time_major=[False, True], backwards=[False, True])
 def test_attributes_of_the_function(time_major, backwards):
     def body(*operands):
         return indy(*operands, time_major=time_major, backwards=backwards)

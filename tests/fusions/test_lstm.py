@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import pytest
 import tensorflow as tf
 import tf_keras
 
 from fuseconv.testing import check
-from tests.pairwise import pairwise
+from tests.pairwise import mostly_slow
 from tests.random_weights import randomize
 
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
@@ -23,7 +22,7 @@ def _layer(seed: int = 1, **options: Any) -> tf_keras.layers.LSTM:
     return layer
 
 
-@pairwise(backwards=[False, True], sequences=[False, True], time=[7, 1, None])
+@mostly_slow(backwards=[False, True], sequences=[False, True], time=[7, 1, None])
 def test_batch_major(backwards: bool, sequences: bool, time: int | None) -> None:
     layer = _layer(go_backwards=backwards, return_sequences=sequences)
     converted = check(layer, tf.TensorSpec([None, time, 3]))
@@ -32,8 +31,7 @@ def test_batch_major(backwards: bool, sequences: bool, time: int | None) -> None
     assert next(r.rule for r in converted.report.records if r.kind == "fused") == "keras_lstm"
 
 
-@pytest.mark.parametrize("backwards", [False, True])
-@pytest.mark.parametrize("sequences", [False, True])
+@mostly_slow(backwards=[False, True], sequences=[False, True])
 def test_time_major(backwards: bool, sequences: bool) -> None:
     layer = _layer(time_major=True, go_backwards=backwards, return_sequences=sequences)
     # The first dimension is time here; the second, the batch, is dynamic as well.

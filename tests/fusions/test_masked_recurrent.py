@@ -12,6 +12,7 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from fuseconv.testing import Converted, convert_function
+from tests.pairwise import mostly_slow
 from tests.random_weights import randomize
 from tests.transforms.rnn.masked import check_fused, draw
 
@@ -40,8 +41,7 @@ def _runner(converted: Converted, resolver: OpResolverType) -> Callable[..., lis
 RESOLVERS = [OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES]
 
 
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
-@pytest.mark.parametrize("scale", [1.0, 100.0])
+@mostly_slow(activation=["tanh", "relu"], scale=[1.0, 100.0])
 def test_states_are_kept_to_the_last_bit(activation: str, scale: float) -> None:
     layer = _layer(scale, activation=activation)
     converted = convert_function(lambda x, mask: layer(x, mask=mask), X, MASK, verify_fusions="never")
@@ -71,8 +71,7 @@ def test_a_mask_that_is_longer_than_the_sequence() -> None:
         run(x, mask[:, :3])
 
 
-@pytest.mark.parametrize("time", [TIME, None])
-@pytest.mark.parametrize("options", [{}, {"return_sequences": True, "go_backwards": True}])
+@mostly_slow(time=[TIME, None], options={"last": {}, "backwards": {"return_sequences": True, "go_backwards": True}})
 def test_a_mask_of_one_row_for_all(time: int | None, options: dict[str, Any]) -> None:
     layer = _layer(**options)
 

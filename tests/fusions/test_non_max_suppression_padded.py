@@ -9,7 +9,8 @@ import tensorflow as tf
 from tensorflow.python.ops import image_ops_impl
 
 from fuseconv.testing import check, convert_function
-from tests.annotated import FORMS, annotated
+from tests.annotated import MOSTLY_SLOW_FORMS, annotated
+from tests.pairwise import mostly_slow
 
 BODY = image_ops_impl.non_max_suppression_padded_v2.python_function
 LIMITS = np.int32(4), np.float32(0.5), np.float32(0.3)
@@ -47,7 +48,7 @@ def nms(form="string"):
 NAME = "non_max_suppression_padded_v2"
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", MOSTLY_SLOW_FORMS)
 def test_one_image(form):
     fn = nms(form)
     specs = tf.TensorSpec([9, 4]), tf.TensorSpec([9])
@@ -87,12 +88,11 @@ def padded(most=5, iou=0.5, least=0.2, **options):
 
 IOUS, LEASTS = [0.25, 0.5, 1.0, 1.5], [-np.inf, -0.2, 0.2]
 # One image or two, of which fewer boxes are asked for than there are, or more: in turn, so that each meets each
-# threshold of scores, and three of them each threshold of overlaps.
+# threshold of scores, and three of them each threshold of overlaps (slow tests among them).
 ASKED = [([21, 4], 3), ([2, 21, 4], 40), ([21, 4], 40), ([2, 21, 4], 3)]
 
 
-@pytest.mark.parametrize("least", LEASTS)
-@pytest.mark.parametrize("iou", IOUS)
+@mostly_slow(iou=IOUS, least=LEASTS)
 def test_equal_scores_and_overlaps(iou, least):
     shape, most = ASKED[(IOUS.index(iou) + LEASTS.index(least)) % len(ASKED)]
     specs = tf.TensorSpec(shape), tf.TensorSpec(shape[:-1])
@@ -100,8 +100,7 @@ def test_equal_scores_and_overlaps(iou, least):
     assert "NON_MAX_SUPPRESSION_V4" in converted.ops, converted.refused
 
 
-@pytest.mark.parametrize("canonical", [False, True])
-@pytest.mark.parametrize("is_sorted", [False, True])
+@mostly_slow(is_sorted=[False, True], canonical=[False, True])
 def test_what_the_caller_says_of_boxes_and_scores(is_sorted, canonical):
     """Be it true or not."""
     fn = padded(sorted_input=is_sorted, canonicalized_coordinates=canonical)

@@ -17,6 +17,7 @@ import tf_keras
 
 from fuseconv.testing import Converted, check
 from fuseconv.transforms.loops.unroll_policy import MODES
+from tests.pairwise import mostly_slow
 from tests.random_weights import randomize
 
 K, K2 = keras.layers, tf_keras.layers
@@ -98,27 +99,26 @@ def fully_connected(converted: Converted) -> int:
     return body_of(converted).count("FULLY_CONNECTED")
 
 
-@pytest.mark.parametrize("name", GRU)
-def test_gru(name: str) -> None:
+@mostly_slow(name=[*GRU], time=["known", "dynamic"])
+def test_gru(name: str, time: str) -> None:
     layer = built(GRU[name]())
-    converted = check(layer, X, static=False, rnn="auto")
-    assert "WHILE" not in converted.ops, "so few steps need no loop"
+    if time == "known":
+        converted = check(layer, X, static=False, rnn="auto")
+        assert "WHILE" not in converted.ops, "so few steps need no loop"
+        return
     converted = check(layer, DYNAMIC, static=name in ("plain", "states", "bidirectional", "keras2"))
     loops = converted.ops.count("WHILE")
     assert loops == (2 if "bidirectional" in name else 1)
     assert fully_connected(converted) == (2 * loops if "before" in name or "implementation" in name else loops)
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_others(name: str) -> None:
-    layer = built(OTHERS[name]())
-    check(layer, X, static=False)
-    looped = check(layer, X, static=False, rnn="loop")
-    assert looped.ops.count("WHILE") == (name != "time_distributed")
+@mostly_slow(name=[*OTHERS], mode=["fused", "loop"])
+def test_others(name: str, mode: str) -> None:
+    converted = check(built(OTHERS[name]()), X, static=False, rnn=mode)
+    assert mode == "fused" or converted.ops.count("WHILE") == (name != "time_distributed")
 
 
-@pytest.mark.parametrize("sequences", [False, True])
-@pytest.mark.parametrize("layers", [K, K2], ids=["keras3", "keras2"])
+@mostly_slow(layers={"keras3": K, "keras2": K2}, sequences=[False, True])
 def test_masks(layers: Any, sequences: bool) -> None:
     kind = keras if layers is K else tf_keras
     model = kind.Sequential([layers.Masking(), layers.GRU(5, return_sequences=sequences)])
@@ -153,8 +153,7 @@ def test_conv_lstm() -> None:
     check(layer, spec, static=False)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("steps", [3, 41])
+@mostly_slow(mode=MODES, steps=[3, 41])
 def test_all_modes_agree(mode: str, steps: int) -> None:
     layer = built(K.GRU(4, return_sequences=True, return_state=True))
     converted = check(layer, tf.TensorSpec([None, steps, 3]), static=False, rnn=mode)

@@ -14,7 +14,7 @@ from tensorflow.python.ops import rnn as tf1_rnn
 from tf_keras.src.layers.rnn import legacy_cell_wrappers, legacy_cells
 
 from fuseconv.testing import check
-from tests.pairwise import pairwise
+from tests.pairwise import mostly_slow
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import LSTM, RNN
 from tests.transforms.rnn.lstm_steps import BIAS, IN, KERNEL, RECURRENT, UNITS, loop, lstm, weight
@@ -31,7 +31,7 @@ def _layer(layers: Any, cells: list[str], **options: Any) -> Any:
     return layer
 
 
-@pairwise(
+@mostly_slow(
     layers={"keras3": keras.layers, "keras2": tf_keras.layers},
     cells={"two": ["LSTMCell"] * 2, "three": ["LSTMCell", "SimpleRNNCell", "LSTMCell"]},
     options={"last": {}, "all": {"return_sequences": True, "return_state": True, "go_backwards": True}},
@@ -57,8 +57,7 @@ RESIDUAL = legacy_cell_wrappers.ResidualWrapper
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("functional", [True, False])
-@pytest.mark.parametrize("lengths", [True, False])
+@mostly_slow(functional=[True, False], lengths=[True, False])
 def test_residual_cells_of_tf1(functional: bool, lengths: bool) -> None:
     """Their outputs are h + x, zeros behind a row's end; their states are the LSTM's."""
 

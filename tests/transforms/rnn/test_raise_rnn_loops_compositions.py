@@ -10,12 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-import pytest
 import tensorflow as tf
 import tf_keras
 
 from fuseconv.testing import check
-from tests.pairwise import pairwise
+from tests.pairwise import mostly_slow
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import LSTM, RNN
 
@@ -45,20 +44,20 @@ def _assert_ops(function: Callable[..., Any], specs: list[tf.TensorSpec], kind: 
     assert not fused or (ops[OPS[kind]], ops[LSTM] + ops[RNN]) == (count, count)
 
 
-@pairwise(library=[*LIBRARIES], kind=KINDS, specs={"dynamic": [DYNAMIC, DYNAMIC], "fixed": [FIXED, SHORT]})
+@mostly_slow(library=[*LIBRARIES], kind=KINDS, specs={"dynamic": [DYNAMIC, DYNAMIC], "fixed": [FIXED, SHORT]})
 def test_an_encoder_hands_its_states_to_a_decoder(library: str, kind: str, specs: list[tf.TensorSpec]) -> None:
     encoder = _layer(library, kind, 1, return_state=True)
     decoder = _layer(library, kind, 2, return_sequences=True)
     _assert_ops(lambda x, y: decoder(y, initial_state=encoder(x)[1:]), specs, kind, 2, 0)
 
 
-@pairwise(library=[*LIBRARIES], kind=KINDS, specs={"dynamic": [DYNAMIC, DYNAMIC], "fixed": [FIXED, SHORT]})
+@mostly_slow(library=[*LIBRARIES], kind=KINDS, specs={"dynamic": [DYNAMIC, DYNAMIC], "fixed": [FIXED, SHORT]})
 def test_a_shared_layer(library: str, kind: str, specs: list[tf.TensorSpec]) -> None:
     layer = _layer(library, kind)
     _assert_ops(lambda x, y: layer(x) + layer(y), specs, kind, 2, 0)
 
 
-@pairwise(library=[*LIBRARIES], kind=KINDS, spec={"dynamic": DYNAMIC, "fixed": FIXED})
+@mostly_slow(library=[*LIBRARIES], kind=KINDS, spec={"dynamic": DYNAMIC, "fixed": FIXED})
 def test_a_residual_stack(library: str, kind: str, spec: tf.TensorSpec) -> None:
     layers = [
         _built(getattr(LIBRARIES[library].layers, kind)(IN, return_sequences=True), seed=seed) for seed in (1, 2)
@@ -72,7 +71,7 @@ def test_a_residual_stack(library: str, kind: str, spec: tf.TensorSpec) -> None:
     _assert_ops(run, [spec], kind, 2, 0)
 
 
-@pairwise(library=[*LIBRARIES], kind=KINDS, spec={"dynamic": X, "fixed": FIXED})
+@mostly_slow(library=[*LIBRARIES], kind=KINDS, spec={"dynamic": X, "fixed": FIXED})
 def test_in_a_loop(library: str, kind: str, spec: tf.TensorSpec) -> None:
     layer = _layer(library, kind)
 
@@ -85,7 +84,7 @@ def test_in_a_loop(library: str, kind: str, spec: tf.TensorSpec) -> None:
     _assert_ops(run, [spec], kind, 1, int(kind in OPS))
 
 
-@pairwise(library=[*LIBRARIES], kind=KINDS, spec={"dynamic": DYNAMIC, "fixed": FIXED})
+@mostly_slow(library=[*LIBRARIES], kind=KINDS, spec={"dynamic": DYNAMIC, "fixed": FIXED})
 def test_in_a_branch(library: str, kind: str, spec: tf.TensorSpec) -> None:
     layer = _layer(library, kind)
 
@@ -95,7 +94,7 @@ def test_in_a_branch(library: str, kind: str, spec: tf.TensorSpec) -> None:
     _assert_ops(run, [spec], kind, 2, 0)
 
 
-@pairwise(library=[*LIBRARIES], kind=KINDS, batch=[None, 2])
+@mostly_slow(library=[*LIBRARIES], kind=KINDS, batch=[None, 2])
 def test_distributed_over_time(library: str, kind: str, batch: int | None) -> None:
     """Keras 2 folds the steps into the batch, Keras 3 runs one after the other."""
     made = LIBRARIES[library]
@@ -106,7 +105,7 @@ def test_distributed_over_time(library: str, kind: str, batch: int | None) -> No
     _assert_ops(lambda x: model(x), [spec], kind, 3 if library == "keras3" else 1, 0)
 
 
-@pairwise(
+@mostly_slow(
     library=[*LIBRARIES],
     options={
         "last": {},
@@ -138,8 +137,7 @@ class _Residual(keras.layers.Layer):
         return output + x, new
 
 
-@pytest.mark.parametrize("spec", [DYNAMIC, FIXED], ids=["dynamic", "fixed"])
-@pytest.mark.parametrize("count", [1, 2])
+@mostly_slow(count=[1, 2], spec={"dynamic": DYNAMIC, "fixed": FIXED})
 def test_residual_cells(spec: tf.TensorSpec, count: int) -> None:
     cells = [_Residual(keras.layers.LSTMCell(IN)) for _ in range(count)]
     cell = cells[0] if count == 1 else keras.layers.StackedRNNCells(cells)

@@ -14,7 +14,7 @@ from tensorflow.python.ops import rnn as tf1_rnn
 from tf_keras.src.layers.rnn import legacy_cells as cells
 
 from fuseconv.testing import check
-from tests.pairwise import pairwise
+from tests.pairwise import mostly_slow
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import BI_LSTM, CELL, LAST, LSTM, REVERSED, RNN, SIZE, lstm, rnn
 from tests.transforms.rnn.lstm_steps import BIAS, KERNEL, RECURRENT
@@ -35,18 +35,18 @@ def _built(layer: Any) -> Any:
     return layer
 
 
-@KERAS
-@pytest.mark.parametrize(
-    ("options", "ops"),
-    [
-        ({}, lstm(LAST)),
-        ({"return_sequences": True}, lstm()),
-        ({"return_sequences": True, "return_state": True}, lstm(LAST, CELL)),
-        ({"return_sequences": True, "go_backwards": True}, lstm(REVERSED)),
-        ({"implementation": 1}, lstm(LAST)),
-    ],
-)
-def test_lstm(layers: Any, options: dict[str, Any], ops: list[str]) -> None:
+LSTMS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "last": ({}, lstm(LAST)),
+    "otherwise": ({"implementation": 1}, lstm(LAST)),
+    "sequences": ({"return_sequences": True}, lstm()),
+    "sequences and state": ({"return_sequences": True, "return_state": True}, lstm(LAST, CELL)),
+    "sequences backwards": ({"return_sequences": True, "go_backwards": True}, lstm(REVERSED)),
+}
+
+
+@mostly_slow(layers=LAYERS, case=LSTMS)
+def test_lstm(layers: Any, case: tuple[dict[str, Any], list[str]]) -> None:
+    options, ops = case
     if layers is keras.layers and "implementation" in options:
         options = {"recurrent_dropout": 0.0, "unit_forget_bias": False}
     layer = _built(layers.LSTM(UNITS, unroll=True, **options))
@@ -63,8 +63,7 @@ def test_simple_rnn(layers: Any) -> None:
     check(layer, FIXED, ops=["FILL", RNN, *LAST])
 
 
-@KERAS
-@pytest.mark.parametrize("number", [0.0, 0.5])
+@mostly_slow(layers=LAYERS, number=[0.0, 0.5])
 def test_constant_first_states(layers: Any, number: float) -> None:
     """What a first state is that is not zero cannot be told from what it was multiplied to."""
     layer = _built(layers.LSTM(UNITS, unroll=True))
@@ -92,7 +91,7 @@ def _fixed(*specs: tf.TensorSpec) -> list[tf.TensorSpec]:
     return [tf.TensorSpec([2, *spec.shape[1:]], spec.dtype) for spec in specs]
 
 
-@pairwise(layers=LAYERS, kind=["LSTM", "SimpleRNN"], options=MASKED)
+@mostly_slow(layers=LAYERS, kind=["LSTM", "SimpleRNN"], options=MASKED)
 def test_masks(layers: Any, kind: str, options: dict[str, Any]) -> None:
     layer = _built(getattr(layers, kind)(UNITS, unroll=True, **options))
     for specs in ([SPEC, MASK], _fixed(SPEC, MASK)):
@@ -117,8 +116,7 @@ def test_masks_and_first_states_that_are_given() -> None:
     check_fused(lambda x, mask, state: layer(x, mask=mask, initial_state=state), *specs[:3])
 
 
-@KERAS
-@pytest.mark.parametrize("specs", [[SPEC, *STATES], _fixed(SPEC, *STATES)], ids=["dynamic", "fixed"])
+@mostly_slow(layers=LAYERS, specs={"dynamic": [SPEC, *STATES], "fixed": _fixed(SPEC, *STATES)})
 def test_first_states_that_are_given(layers: Any, specs: list[tf.TensorSpec]) -> None:
     layer = _built(layers.LSTM(UNITS, unroll=True, return_sequences=True))
     assert Counter(check(lambda x, *states: layer(x, initial_state=states), *specs).ops)[LSTM] == 1
@@ -131,8 +129,7 @@ def test_a_shared_layer(layers: Any) -> None:
     assert Counter(check(lambda x: layer(x) - layer(2.0 * x), SPEC).ops)[LSTM] == 2
 
 
-@KERAS
-@pytest.mark.parametrize("masked", [False, True])
+@mostly_slow(layers=LAYERS, masked=[False, True])
 def test_stacked_cells(layers: Any, masked: bool) -> None:
     stack = [layers.LSTMCell(UNITS), layers.SimpleRNNCell(4)]
     layer = _built(layers.RNN(stack, unroll=True, return_sequences=True))
@@ -148,18 +145,19 @@ def test_a_gru_stays_unrolled(layers: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("cell", "op"),
-    [
-        (lambda: cells.BasicLSTMCell(UNITS), LSTM),
-        (lambda: cells.LSTMCell(UNITS, use_peepholes=True, cell_clip=0.5), LSTM),
-        (lambda: cells.BasicRNNCell(UNITS), RNN),
-    ],
+@mostly_slow(
+    cell={
+        "lstm": (lambda: cells.BasicLSTMCell(UNITS), LSTM),
+        "peepholes": (lambda: cells.LSTMCell(UNITS, use_peepholes=True, cell_clip=0.5), LSTM),
+        "rnn": (lambda: cells.BasicRNNCell(UNITS), RNN),
+    },
+    last=[True, False],
 )
-@pytest.mark.parametrize("last", [True, False])
-def test_static_rnn(cell: Callable[[], Any], op: str, last: bool) -> None:
+def test_static_rnn(cell: tuple[Callable[[], Any], str], last: bool) -> None:
+    make, op = cell
+
     def build(x: Any) -> Any:
-        outputs, states = tf1_rnn.static_rnn(cell(), tf.unstack(x, axis=1), dtype=tf.float32)
+        outputs, states = tf1_rnn.static_rnn(make(), tf.unstack(x, axis=1), dtype=tf.float32)
         return outputs[-1] if last else (outputs, states)
 
     assert Counter(check(function_of(build, SHAPE), SPEC, static=False).ops)[op] == 1
@@ -179,6 +177,9 @@ def _unrolled(x: tf.Tensor, weights: list[tf.Tensor]) -> list[tf.Tensor]:
 def test_a_step_with_weights_of_its_own_stays(place: int) -> None:
     weights = [2.0 * KERNEL if number == place else KERNEL for number in range(TIME)]
     assert LSTM not in check(lambda x: _unrolled(x, weights), SPEC, static=False).ops
+
+
+def test_steps_of_the_same_weights_do_not() -> None:
     assert LSTM in check(lambda x: _unrolled(x, [KERNEL] * TIME), SPEC, static=False).ops
 
 

@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 from fuseconv.testing import check, check_refused
+from tests.pairwise import mostly_slow
 
 # Its package has a function of that name.
 KERAS_RNN = importlib.import_module("keras.src.backend.tensorflow.rnn")
@@ -130,8 +131,7 @@ def test_layers_of_both_directions(mode: str) -> None:
     _check(Cudnn(mode, layers=2, directions=2))
 
 
-@pytest.mark.parametrize("inputs", [INPUTS, UNITS])
-@pytest.mark.parametrize("mode", ["lstm", "gru"])
+@mostly_slow(mode=["lstm", "gru"], inputs=[INPUTS, UNITS])
 def test_a_layer_whose_input_is_added_as_it_is(mode: str, inputs: int) -> None:
     _check(Cudnn(mode, layers=2, inputs=inputs, input_mode="auto_select"))
 
@@ -199,8 +199,7 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("kind", LAYERS)
+@mostly_slow(kind=[*LAYERS], masked=[False, True])
 def test_keras_layers_that_were_exported_on_a_gpu(kind: str, masked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     layer = LAYERS[kind]()
     layer.build((None, 5, INPUTS))
@@ -227,8 +226,7 @@ def test_keras_layers_that_were_exported_on_a_gpu(kind: str, masked: bool, monke
     assert any(op in (*FUSED.values(), "BIDIRECTIONAL_SEQUENCE_LSTM") for op in converted.ops) == ("gru" not in kind)
 
 
-@pytest.mark.parametrize("backwards", [False, True])
-@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@mostly_slow(kind=["LSTM", "GRU"], backwards=[False, True])
 def test_layers_of_keras_2_whose_weights_keras_converts(kind: str, backwards: bool) -> None:
     tf_keras = pytest.importorskip("tf_keras")
     module = importlib.import_module(f"tf_keras.src.layers.rnn.cudnn_{kind.lower()}")
