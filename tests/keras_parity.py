@@ -14,6 +14,7 @@ from fuseconv.load.keras.model import flat
 from fuseconv.load.keras.registry import LAYERS
 
 TOLERANCE = 2e-6
+FORMATS = ("keras", "h5")
 # What inputs of strings are made of.
 WORDS = [b"red", b"green", b"blue", b"", b"grey", b"[UNK]"]
 Model = Any
@@ -45,7 +46,7 @@ def randomize(model: Model) -> None:
 
 
 def check_ways(
-    model: Model, folder: Path, formats: Sequence[str] = ("keras", "h5"), most_more: int = 0, **feeds: np.ndarray
+    model: Model, folder: Path, formats: Sequence[str] = FORMATS, most_more: int = 0, **feeds: np.ndarray
 ) -> None:
     """Assert that both ways convert a model to files with equal inputs, outputs and results.
 
@@ -67,7 +68,7 @@ def check_ways(
 
 
 def check_data(
-    model: Model, folder: Path, formats: Sequence[str] = ("keras", "h5"), tolerance: float = 1e-5, **feeds: np.ndarray
+    model: Model, folder: Path, formats: Sequence[str] = FORMATS, tolerance: float = 1e-5, **feeds: np.ndarray
 ) -> None:
     """Assert that a model whose file is read as data computes what its own call does, on a batch of 3.
 

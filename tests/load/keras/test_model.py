@@ -14,7 +14,8 @@ from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Model, Object
 from fuseconv.load.keras.model import class_of, snake_case
-from tests.keras_parity import check_cases
+from tests.keras_parity import FORMATS, check_cases
+from tests.pairwise import mostly_slow
 
 L = keras.layers
 
@@ -48,9 +49,9 @@ def sequential() -> Any:
 CASES = {"dicts": dicts, "nested": nested, "sequential": sequential}
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
-    check_cases(CASES, name, tmp_path)
+@mostly_slow(name=[*CASES], suffix=FORMATS)
+def test_data_and_keras_agree(name: str, suffix: str, tmp_path: Path) -> None:
+    check_cases(CASES, name, tmp_path, formats=[suffix])
 
 
 def test_names_are_those_of_paths() -> None:

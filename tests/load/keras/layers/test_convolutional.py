@@ -10,7 +10,8 @@ import keras
 import pytest
 
 from fuseconv.load.keras import UnknownLayer, load
-from tests.keras_parity import branches, check_cases, check_data
+from tests.keras_parity import FORMATS, branches, check_cases, check_data
+from tests.pairwise import mostly_slow
 
 L = keras.layers
 
@@ -68,9 +69,9 @@ def test_an_output_padding_that_no_convolution_leads_to_is_refused(tmp_path: Pat
         load(tmp_path / "other.keras")
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
-    check_cases(CASES, name, tmp_path)
+@mostly_slow(name=[*CASES], suffix=FORMATS)
+def test_data_and_keras_agree(name: str, suffix: str, tmp_path: Path) -> None:
+    check_cases(CASES, name, tmp_path, formats=[suffix])
 
 
 def test_a_bias_that_keras_adds_along_another_dimension_is_refused(tmp_path: Path) -> None:

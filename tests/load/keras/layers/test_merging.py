@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from fuseconv.load.keras import UnknownLayer, load
-from tests.keras_parity import check_cases, check_data
+from tests.keras_parity import FORMATS, check_cases, check_data
+from tests.pairwise import mostly_slow
 
 L = keras.layers
 
@@ -29,9 +30,9 @@ def merged() -> Any:
 CASES = {"merged": merged}
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
-    check_cases(CASES, name, tmp_path)
+@mostly_slow(name=[*CASES], suffix=FORMATS)
+def test_data_and_keras_agree(name: str, suffix: str, tmp_path: Path) -> None:
+    check_cases(CASES, name, tmp_path, formats=[suffix])
 
 
 def masked(library: Any) -> Any:

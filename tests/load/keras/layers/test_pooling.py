@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import keras
-import pytest
 
-from tests.keras_parity import branches, check_cases
+from tests.keras_parity import FORMATS, branches, check_cases
+from tests.pairwise import mostly_slow
 
 L = keras.layers
 
@@ -40,6 +40,6 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
-    check_cases(CASES, name, tmp_path)
+@mostly_slow(name=[*CASES], suffix=FORMATS)
+def test_data_and_keras_agree(name: str, suffix: str, tmp_path: Path) -> None:
+    check_cases(CASES, name, tmp_path, formats=[suffix])

@@ -9,7 +9,8 @@ import keras
 import pytest
 import tf_keras
 
-from tests.keras_parity import branches, check_cases, check_data
+from tests.keras_parity import FORMATS, branches, check_cases, check_data
+from tests.pairwise import mostly_slow
 
 L = keras.layers
 
@@ -22,9 +23,9 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_data_and_keras_agree(name: str, tmp_path: Path) -> None:
-    check_cases(CASES, name, tmp_path)
+@mostly_slow(name=[*CASES], suffix=FORMATS)
+def test_data_and_keras_agree(name: str, suffix: str, tmp_path: Path) -> None:
+    check_cases(CASES, name, tmp_path, formats=[suffix])
 
 
 def test_normalization(tmp_path: Path) -> None:
