@@ -61,18 +61,18 @@ def test_nothing_is_raised_once_the_block_is_left(monkeypatch: pytest.MonkeyPatc
     assert sum(range(100_000))
 
 
-@pytest.mark.parametrize("block", ["pass", "while True: pass"])
-def test_a_profiler_may_listen_once_the_block_is_left(block: str) -> None:
+def test_a_profiler_may_listen_once_the_block_is_left() -> None:
     """CPython 3.11 hangs in a profiled call while an exception from elsewhere is announced that never comes."""
-    code = f"""
+    code = """
 import contextlib, cProfile
+def called(): return 7
 from fuseconv.load import keras_limits
 keras_limits._SECONDS = 0.2
-with contextlib.suppress(keras_limits.Exceeded), keras_limits.limited(0):
-    {block}
-print(cProfile.Profile().runcall(sum, map(abs, range(10))))
-def called(): return 7
-print(cProfile.Profile().runcall(lambda: called()))
+for endless in (False, True):
+    with contextlib.suppress(keras_limits.Exceeded), keras_limits.limited(0):
+        while endless: pass
+    print(cProfile.Profile().runcall(sum, map(abs, range(10))))
+    print(cProfile.Profile().runcall(lambda: called()))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.split() == ["45", "7"]
+    assert done.stdout.split() == ["45", "7", "45", "7"]
