@@ -81,7 +81,8 @@ def check_by_keras(library: Any, name: str, folder: Path) -> None:
         if not case.masked and case.dtype != "string" and _is_read(folder / "model.keras"):
             given = [library.Input(shape, dtype=case.dtype, name=f"c{at}x{i}") for i, shape in enumerate(case.shapes)]
             inputs += given
-            outputs.append(model(given[0] if len(given) == 1 else given))
+            named = library.Model(model.inputs, model.outputs, name=f"case{at}")
+            outputs.append(named(given[0] if len(given) == 1 else given))
     if inputs:
         check_ways(library.Model(inputs, outputs), folder, ["keras"], most_more=len(outputs))
 
