@@ -213,9 +213,11 @@ class _Groups:
             replace_uses(reader.result, value)
             self._remove(reader)
         if others:
-            tfl = Builder(self.behind.setdefault(op, []), value.name, op.sources)
+            tfl = Builder([], value.name, op.sources)
             back = _moved(tfl, value, shape, [form.place(axis) for axis in range(form.rank)])
             replace_uses_except(value, back, {*value.uses} - {*others})
+            # In front of what an earlier group put there, which may be a reader.
+            self.behind[op] = [*tfl.out, *self.behind.get(op, ())]
 
     def _remove(self, op: Op) -> None:
         self.report.removed(op, "optimize-layout", "what is around it is computed in another form")

@@ -32,3 +32,35 @@ def test_one_transpose_has_to_be_somewhere() -> None:
       return %b
     }
     """)
+
+
+def test_what_two_groups_put_behind_one_op_stands_in_the_order_of_its_making() -> None:
+    check_pass("optimize-layout", """
+    main {
+      input %x: float32[1,5,2]
+      input %y: float32[1,1,5,2]
+      %a: float32[1,1,5,2] = tfl.EXP(%y)
+      %b: float32[1,2,5] = tfl.TRANSPOSE(%x, int32[3] [0, 2, 1])
+      %c: float32[1,2,5] = tfl.TRANSPOSE(%b, int32[3] [0, 1, 2])
+      %d: float32[1,5,2] = tfl.RESHAPE(%a, int32[3] [1, 5, 2])
+      %e: float32[1,2,5] = tfl.TRANSPOSE(%d, int32[3] [0, 2, 1])
+      %f: float32[1,2,5] = tfl.TRANSPOSE(%e, int32[3] [0, 1, 2])
+      %g: float32[1,2,5] = tfl.EXP(%f)
+      %h: float32[1,2,5] = tfl.ADD(%g, %c)
+      %i: float32[1,2,5] = tfl.EXP(%h)
+      return %i
+    }
+    """, """
+    main {
+      input %x: float32[1,5,2]
+      input %y: float32[1,1,5,2]
+      %a: float32[1,1,5,2] = tfl.EXP(%y)
+      %d: float32[1,5,2] = tfl.RESHAPE(%a, int32[3] [1, 5, 2])
+      %g: float32[1,5,2] = tfl.EXP(%d)
+      %h: float32[1,5,2] = tfl.ADD(%g, %x)
+      %i: float32[1,5,2] = tfl.EXP(%h)
+      %j: float32[1,2,5] = tfl.TRANSPOSE(%i, int32[3] [0, 2, 1])
+      %k: float32[1,2,5] = tfl.TRANSPOSE(%j, int32[3] [0, 1, 2])
+      return %k
+    }
+    """)
