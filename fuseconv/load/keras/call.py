@@ -255,7 +255,12 @@ def _bind(known: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple
         tensors.append(options.pop(name))
     if len(tensors) > len(known.inputs) and not known.takes_any_number:
         raise UnknownLayer(f"it is called with {len(tensors)} inputs")
-    return tensors, {key: value for key, value in options.items() if value is not None}
+    return tensors, {key: value for key, value in options.items() if not _is_nothing(value)}
+
+
+def _is_nothing(value: Any) -> bool:
+    """Return whether an argument is left out: None, or a list of it, as masks of a nested model's inputs are."""
+    return value is None or (isinstance(value, (list, tuple)) and bool(value) and all(map(_is_nothing, value)))
 
 
 def _require_floats(item: Any, dtype: DType) -> None:

@@ -46,7 +46,15 @@ def sequential() -> Any:
     return keras.Sequential([keras.Input((8, 8, 3)), body, L.Flatten(), L.Dense(2, activation="softmax")])
 
 
-CASES = {"dicts": dicts, "nested": nested, "sequential": sequential}
+def of_several_inputs() -> Any:
+    """Keras 3 writes that a nested model of two inputs is called with a mask, of nothing for each."""
+    a, b = keras.Input((5, 4)), keras.Input((5, 4))
+    inner = keras.Model([a, b], L.Dense(3)(L.Subtract()([a, b])), name="inner")
+    x, y = keras.Input((5, 4), name="x"), keras.Input((5, 4), name="y")
+    return keras.Model([x, y], inner([y, L.Dense(4)(x)]))
+
+
+CASES = {"dicts": dicts, "nested": nested, "of_several_inputs": of_several_inputs, "sequential": sequential}
 
 
 @mostly_slow(name=[*CASES], suffix=FORMATS)
