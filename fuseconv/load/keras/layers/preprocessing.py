@@ -80,21 +80,14 @@ _CHANCES = (
 
 @builtin(
     "RandomFlip", "RandomRotation", "RandomTranslation", "RandomZoom", "RandomShear", "RandomPerspective",
-    "RandomSharpness", "RandomErasing", "RandomElasticTransform", "RandomGaussianBlur", "AugMix", "RandAugment",
-    "CutMix", takes=ANY, unread=_CHANCES,
+    "RandomSharpness", "RandomErasing", "RandomElasticTransform", "RandomGaussianBlur", "RandomBrightness",
+    "RandomContrast", "RandomGrayscale", "RandomHue", "RandomSaturation", "RandomPosterization",
+    "RandomColorDegeneration", "RandomColorJitter", "RandomInvert", "AugMix", "RandAugment", "CutMix", "MixUp",
+    takes=ANY, unread=_CHANCES,
 )  # fmt: skip
 def random_picture(k: Call, x: Value) -> Value:
     """Hand on the input as floats: the layer changes it in training only."""
     return _as_computed(k, x)
-
-
-@builtin(
-    "RandomBrightness", "RandomContrast", "RandomGrayscale", "RandomHue", "RandomSaturation", "RandomPosterization",
-    "RandomColorDegeneration", "RandomColorJitter", "RandomInvert", "MixUp", takes=ANY, unread=_CHANCES,
-)  # fmt: skip
-def random_color(k: Call, x: Value) -> Value:
-    """Hand on the input, which tf-keras casts: the layer changes it in training only."""
-    return x if k.model.keras3 else _as_computed(k, x)
 
 
 @builtin("RandomHeight", "RandomWidth", takes=ANY, unread=_CHANCES)
