@@ -5,6 +5,7 @@ Importing this imports neither TensorFlow nor fuseconv, so that a cold conversio
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import statistics
@@ -66,6 +67,8 @@ def times(model: Path, out: Path) -> dict[str, list[float]]:
     convert("ours", model, out)
     cold = time.process_time()
     convert("ours", TINY, out.with_suffix(".tiny"))
+    # Else the imports' garbage is collected in one of the conversions, by the number of modules in another one each.
+    gc.collect()
     warm = []
     for _ in range(_CONVERSIONS):
         start = time.process_time()
