@@ -107,7 +107,9 @@ class Object:
             _mapped(_require_no_half, [tensors, list(options.values())])
         self.calls += 1
         outputs = known.function(call, *tensors, **settings)
-        left = options.keys() - call.used - {"training", "mask" if known.masks == PASS else ""}
+        # A list of None says nothing to a layer that does not read it; to one of attention, that it takes no masks.
+        said = {key for key, value in options.items() if not _is_nothing(value)}
+        left = said - call.used - {"training", "mask" if known.masks == PASS else ""}
         if left:
             raise UnknownLayer(f"it is called with {', '.join(sorted(left))}")
         first = tensors[0] if tensors else None
@@ -255,12 +257,12 @@ def _bind(known: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple
         tensors.append(options.pop(name))
     if len(tensors) > len(known.inputs) and not known.takes_any_number:
         raise UnknownLayer(f"it is called with {len(tensors)} inputs")
-    return tensors, {key: value for key, value in options.items() if not _is_nothing(value)}
+    return tensors, {key: value for key, value in options.items() if value is not None}
 
 
 def _is_nothing(value: Any) -> bool:
-    """Return whether an argument is left out: None, or a list of it, as masks of a nested model's inputs are."""
-    return value is None or (isinstance(value, (list, tuple)) and bool(value) and all(map(_is_nothing, value)))
+    """Return whether an argument is a list of None, as the masks of a nested model's inputs may be."""
+    return isinstance(value, (list, tuple)) and all(item is None for item in value)
 
 
 def _require_floats(item: Any, dtype: DType) -> None:

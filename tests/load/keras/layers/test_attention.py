@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 
 from fuseconv.load.keras import UnknownLayer, load
-from tests.keras_parity import check_cases
+from tests.keras_parity import check_cases, check_data
 
 L = keras.layers
 
@@ -42,3 +43,12 @@ def test_attention_along_other_axes_is_refused(tmp_path: Path) -> None:
     keras.Model(x, L.MultiHeadAttention(2, 3, attention_axes=[2])(x, x)).save(tmp_path / "model.keras")
     with pytest.raises(UnknownLayer, match="attention_axes"):
         load(tmp_path / "model.keras")
+
+
+def test_masks_of_nothing_take_the_place_of_those_of_the_inputs(tmp_path: Path) -> None:
+    x = keras.Input((5, 4), name="x")
+    masked = L.Masking(0.25)(x)
+    model = keras.Model(x, L.Attention()([masked, masked], mask=[None, None]))
+    feed = np.random.default_rng(3).normal(size=(3, 5, 4)).astype(np.float32)
+    feed[:, 3:] = 0.25
+    check_data(model, tmp_path, ["keras"], x=feed)
