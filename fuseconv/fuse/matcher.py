@@ -1,8 +1,8 @@
-"""Matcher of patterns: terms made once into functions that each try what stands behind them.
+"""Match patterns: each term of one is compiled once into a function with a fixed continuation, `then`.
 
-Every function gets what is bound so far and `then`, the rest of the match, is known when it is made. It binds its own
-part, calls `then`, and takes back what it bound if that returns False, so that its caller tries another way; True ends
-the search. A pattern is matched some thousand times in a conversion: calls are cheaper than generators.
+The function binds its own term and calls `then`, which matches the rest. If that returns False it takes back what it
+bound, so that its caller tries another way; True ends the search. Patterns are matched thousands of times in a
+conversion, and calls are cheaper than generators.
 """
 
 from __future__ import annotations

@@ -185,11 +185,11 @@ class _PatternRewriter:
         none."""
         made: list[Op] = []
         for fusion, pattern in self.candidates.of(op):
-            if pattern.match(op, partial(self.replace, fusion, op, made, dead)):
+            if pattern.match(op, partial(self.apply, fusion, op, made, dead)):
                 return made
         return None
 
-    def replace(self, fusion: Fusion, op: Op, built: list[Op], dead: set[Op], bound: Bindings) -> bool:
+    def apply(self, fusion: Fusion, op: Op, built: list[Op], dead: set[Op], bound: Bindings) -> bool:
         """Build the fused op in place of one match, unless its check refuses; return whether that was done."""
         match = Match(
             {**dict.fromkeys(fusion.parameters), **bound.values},
