@@ -15,13 +15,14 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO, TypeAlias
 
 from fuseconv.errors import InputError, suggestion
 from fuseconv.ir.graph import Module, count_edits
+from fuseconv.ir.rewriter import has_kind
 from fuseconv.ir.text import print_module
 from fuseconv.ir.verifier import Fact, MalformedError, check
 from fuseconv.report.records import Report
@@ -36,6 +37,7 @@ class Pass:
     function: takes fields of a `Context` by their names, and changes the module in place. It may return whether it
     changed anything; if it returns None, the manager counts the edits of ops.
     requires, ensures: facts that hold before, and after. condition: whether the pass runs at all, asked of the context.
+    kinds: of ops without any of which the pass has nothing to do, and is left out; None if it always runs.
     after_changes: the pass is left out where nothing has changed since it last ran. before, after: of a plug-in's pass,
     the name of the one that it stands beside.
     """
@@ -45,6 +47,7 @@ class Pass:
     requires: tuple[Fact, ...] = ()
     ensures: tuple[Fact, ...] = ()
     condition: Callable[[Any], bool] | None = None
+    kinds: Collection[str] | None = None
     after_changes: bool = False
     before: str = ""
     after: str = ""
@@ -97,13 +100,14 @@ def module_pass(
     *,
     requires: tuple[Fact, ...] = (),
     ensures: tuple[Fact, ...] = (),
+    kinds: Collection[str] | None = None,
     after_changes: bool = False,
     before: str = "",
     after: str = "",
 ) -> Callable[[Callable[..., Any]], Pass]:
     """Declare the decorated function as the pass of this name. A converter module says `before` or `after` which pass
     its own is to run; those that come with fuseconv stand in `pipeline.py`."""
-    return lambda function: Pass(name, function, requires, ensures, None, after_changes, before, after)
+    return lambda function: Pass(name, function, requires, ensures, None, kinds, after_changes, before, after)
 
 
 @dataclass
@@ -244,6 +248,8 @@ class PassManager:
 
     def _run_pass(self, item: Pass) -> bool:
         if item.condition is not None and not item.condition(self.context):
+            return False
+        if item.kinds is not None and not any(has_kind(graph, item.kinds) for graph in self.context.module.graphs()):
             return False
         if item.after_changes and self._seen.get(item.name) == self._changes:
             return False

@@ -19,6 +19,7 @@ from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir import types
 from fuseconv.ir.graph import Table, Variable
+from fuseconv.ir.rewriter import has_kind
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.pass_manager import Context, PassManager, passes_of
 from fuseconv.pipeline import CONVERT
@@ -28,7 +29,9 @@ from fuseconv.quantize.selection import Selection
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from tests.tf.text_cases import module_of, short_text
 
-PASSES = {item.name: replace(item, condition=None) for item in passes_of(CONVERT)}
+# Passes by name, to run whatever the module holds; and the kinds of ops that each says it needs.
+PASSES = {item.name: replace(item, condition=None, kinds=None) for item in passes_of(CONVERT)}
+_KINDS = {item.name: item.kinds for item in passes_of(CONVERT)}
 # What a pass infers is no change: it follows from what the others left.
 _INFER = {"canonicalize"}
 _registry = functools.cache(Registry.builtin)
@@ -61,12 +64,15 @@ def check_pass(
     PassManager(context, verify_each=True).run(tuple(PASSES[each] for each in first))
     found = short_text(module)
     expected = found if after is None else short_text(module_of(after)[0])
+    kinds = _KINDS[name]
+    has_work = kinds is None or any(has_kind(graph, kinds) for graph in module.graphs())
     PassManager(context, verify_each=True).run((PASSES[name],))
     made = short_text(module)
     if made != expected:
         lines = difflib.unified_diff(expected.splitlines(), made.splitlines(), "expected", f"after {name}", n=99)
         pytest.fail("\n".join(["", *lines]), pytrace=False)
     changes = report.passes[-1].changes
+    assert has_work or not changes, f"{name} changes modules without ops of the kinds that it says it needs"
     assert made == found or changes or name in _INFER, f"{name} says that it left as it was what it changed"
     assert after is not None or not changes, f"{name} says that it changed what it left as it was"
     return context

@@ -73,6 +73,12 @@ def test_a_pass_after_changes_waits_for_one() -> None:
     assert [run.changes for run in runs.context.report.passes] == [0, 0, 1, 0]
 
 
+def test_a_pass_is_left_out_where_no_op_is_of_its_kinds() -> None:
+    runs = manager(module_of(TEXT)[0])
+    runs.run((logs("a", kinds=("tf.Missing",)), logs("b", kinds=("tf.Missing", "tf.Neg")), logs("c", kinds=())))
+    assert names(runs) == ["b"]
+
+
 def test_repeat_ends_when_its_condition_holds_or_its_first_pass_rests() -> None:
     runs = manager()
     runs.run((Repeat((logs("a", True, True, False), logs("b"))),))

@@ -20,15 +20,17 @@ def build(fusion: Fusion, match: Match, tfl: Builder) -> dict[str, Value]:
     Raises Refused, with nothing built, if the fusion is not to be made; an error that names fusion, file and line if
     the converter module is wrong."""
     try:
+        if fusion.check(match) is False:  # type: ignore[func-returns-value]
+            why = "must refuse by m.require(condition, why), and not return False"
+            raise module_error(f"the check of the fusion {fusion.name}", fusion.check, why)
         with Speculative(tfl.functions, tfl.out) as trial:
-            if fusion.check(match) is False:  # type: ignore[func-returns-value]
-                why = "must refuse by m.require(condition, why), and not return False"
-                raise module_error(f"the check of the fusion {fusion.name}", fusion.check, why)
             made = _named(fusion, match, fusion.rewrite(tfl, match), tfl)
             _require_types(fusion, match, made)
             trial.keep()
         return made
-    except (Refused, Unsupported) as refusal:
+    except Refused:
+        raise
+    except Unsupported as refusal:
         raise Refused(str(refusal)) from refusal
     except ILL_FITTING as error:
         if is_ours(fusion.rewrite):

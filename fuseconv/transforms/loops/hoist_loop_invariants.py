@@ -20,20 +20,20 @@ from fuseconv.tf.batching_rules import MOVES, batched, constant_axis_zero, is_sa
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.iota import counts_up
 from fuseconv.tf.side_effects import bodies, is_repeatable
-from fuseconv.tf.traits import ADDS
+from fuseconv.tf.traits import ADDS, LOOPS
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 
 _ADDS = ADDS | {"tf.BiasAdd"}
 
 
-@module_pass("hoist-loop-invariants")
+@module_pass("hoist-loop-invariants", kinds=LOOPS)
 def hoist_loop_invariants(module: Module) -> None:
     """Compute before a loop what does not depend on its state: While(x[t] @ w) -> y = x @ w, While(y[t])."""
     hoist(module)
 
 
-@module_pass("hoist-out-of-unrolled-loops")
+@module_pass("hoist-out-of-unrolled-loops", kinds=LOOPS)
 def hoist_out_of_unrolled_loops(module: Module, unroll_policy: UnrollPolicy) -> None:
     """Hoist also the ops that only move elements, out of loops of which unrolling will leave nothing."""
     hoist(module, unroll_policy.unrolls)

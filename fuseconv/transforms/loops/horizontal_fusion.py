@@ -24,7 +24,7 @@ from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
 from fuseconv.tf.side_effects import is_repeatable
-from fuseconv.tf.traits import TAKES
+from fuseconv.tf.traits import LOOPS, TAKES
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 
 _ELEMENTWISE = frozenset({*UNARY, *BINARY, "BiasAdd"}) - {"Cast"}
@@ -39,7 +39,7 @@ class _Slice:
     size: int
 
 
-@module_pass("horizontal-fusion")
+@module_pass("horizontal-fusion", kinds=LOOPS)
 def horizontal_fusion(module: Module, report: Report) -> None:
     """Join ops of a loop's body that do the same to parts of a tensor: x @ a, x @ b -> split(x @ [a, b])."""
     constants = ConstantReaders(module)

@@ -8,6 +8,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, replace_uses
 from fuseconv.ir.rewriter import replace_uses_except
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.traits import LOOPS
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop, scalar
 
 # Comparisons of a counter with the last number that it takes, by its place; True if it stops one above that.
@@ -16,7 +17,7 @@ _TESTS = {
 }  # fmt: skip
 
 
-@module_pass("normalize-loops")
+@module_pass("normalize-loops", kinds=LOOPS)
 def normalize_loops(module: Module) -> bool:
     """Let loops count up from 0 by 1: for (i = n; i >= m; --i) -> for (t = 0; t < n - m + 1; ++t) with i = n - t.
 

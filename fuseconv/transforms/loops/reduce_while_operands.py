@@ -17,7 +17,7 @@ from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.side_effects import has_effect, is_repeatable
-from fuseconv.tf.traits import EMPTY_LISTS
+from fuseconv.tf.traits import EMPTY_LISTS, LOOPS
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 
 # Constants up to this size are compared by their contents.
@@ -26,7 +26,7 @@ _SMALL_BYTES = 1 << 16
 _MOST_COMPARED = 32
 
 
-@module_pass("reduce-while-operands")
+@module_pass("reduce-while-operands", kinds=LOOPS)
 def reduce_while_operands(module: Module, report: Report) -> None:
     """Carry through a loop only what is read, each counter and invariant once: While(a, a, n, 0) -> While(a, n)."""
     for_each_loop(module, lambda op, graph: _reduce(LoopForm(op, module), graph, module, report))

@@ -21,6 +21,7 @@ from fuseconv.tf.batching_rules import constant_axis_zero
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.side_effects import bodies, has_effect
+from fuseconv.tf.traits import LOOPS
 from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
 from fuseconv.transforms.loops.unroll_policy import MOST_UNROLLED, UnrollPolicy
 
@@ -29,7 +30,7 @@ _RULE = "unroll-loops"
 Choose = Callable[[LoopForm, int], int]
 
 
-@module_pass("unroll-loops")
+@module_pass("unroll-loops", kinds=LOOPS)
 def unroll_loops(module: Module, unroll_policy: UnrollPolicy, report: Report) -> None:
     """Make several steps of a loop one iteration, or all of them no loop: While(f; 8) -> While(f, f, f, f; 2)."""
     unroll(module, unroll_policy.steps_an_iteration, report, tells=unroll_policy.rnn == "unroll")

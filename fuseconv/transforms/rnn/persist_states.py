@@ -40,7 +40,7 @@ _STATES = {
 _RULE = "persist-states"
 
 
-@module_pass("persist-states")
+@module_pass("persist-states", kinds=_STATES)
 def persist_states(module: Module, report: Report, rnn_state: str = "written") -> bool:
     """Let states outlive an invoke in the op's own variable tensor: FILL -> state, LSTM(x, state) -> LSTM(x, state).
 

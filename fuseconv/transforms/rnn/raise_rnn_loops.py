@@ -7,7 +7,6 @@ holds the loop itself: where it is not fused, `inline-composites` puts the loop 
 from __future__ import annotations
 
 from fuseconv.ir.graph import Module
-from fuseconv.ir.rewriter import has_kind
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.traits import LOOPS
@@ -16,12 +15,11 @@ from fuseconv.tf.traits import LOOPS
 _ROOTS = LOOPS | {"tf.Unpack"}
 
 
-@module_pass("raise-rnn-loops")
+@module_pass("raise-rnn-loops", kinds=_ROOTS)
 def raise_rnn_loops(module: Module, report: Report) -> None:
     """Outline loops that are recurrent layers: While(...) -> call of a function annotated lstm_* or rnn_*.
 
     The report says why others, which multiply matrices at each step and carry what they make, are none."""
-    if any(has_kind(graph, _ROOTS) for graph in module.graphs()):
-        from fuseconv.transforms.rnn.loop_raiser import raise_loops
+    from fuseconv.transforms.rnn.loop_raiser import raise_loops  # takes a moment to load, and few models have loops
 
-        raise_loops(module, report)
+    raise_loops(module, report)

@@ -30,7 +30,7 @@ _MOST_STEPS = 256
 _END = 1 << 24
 
 
-@module_pass("bucketize-step-functions")
+@module_pass("bucketize-step-functions", kinds=_ROOTS)
 def bucketize_step_functions(module: Module, report: Report) -> bool:
     """Tabulate step functions of an integer: Cast(floor(log(Cast(n, float64))), int32) -> table[Bucketize(n)].
 

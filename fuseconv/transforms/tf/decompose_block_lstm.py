@@ -20,7 +20,7 @@ _CLIPS = {"tf.BlockLSTM": 3.0, "tf.BlockLSTMV2": 0.0}
 _RESULTS = ("i", "cs", "f", "o", "ci", "co", "h")
 
 
-@module_pass("decompose-block-lstm")
+@module_pass("decompose-block-lstm", kinds=_ORDERS)
 def decompose_block_lstm(module: Module) -> None:
     """Replace an LSTM layer of one op by the loop that it computes: BlockLSTM -> While over TensorLists."""
     for graph in list(module.graphs()):

@@ -74,7 +74,7 @@ class _Sizes:
         return rows * self.columns
 
 
-@module_pass("decompose-cudnn-rnn")
+@module_pass("decompose-cudnn-rnn", kinds=_KINDS)
 def decompose_cudnn_rnn(module: Module) -> None:
     """Replace recurrent layers of cuDNN by the loops that they compute: CudnnRNN -> While over TensorLists.
 

@@ -36,7 +36,7 @@ class _Grid:
     away: bool = False
 
 
-@module_pass("decompose-quantize-pairs")
+@module_pass("decompose-quantize-pairs", kinds=_KINDS)
 def decompose_quantize_pairs(module: Module) -> None:
     """Replace pairs that quantize and dequantize: Dequantize(QuantizeV2(x)) -> what they round x to, as arithmetic.
 

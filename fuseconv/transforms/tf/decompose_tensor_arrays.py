@@ -21,7 +21,7 @@ _MAKER = "tf.TensorArrayV3"
 Rewrite = Callable[..., Value]
 
 
-@module_pass("decompose-tensor-arrays")
+@module_pass("decompose-tensor-arrays", kinds=(_MAKER,))
 def decompose_tensor_arrays(module: Module, report: Report) -> None:
     """Replace TensorArrays by lists: TensorArrayWriteV3(handle, i, x, flow) -> TensorListSetItem(flow, i, x).
 

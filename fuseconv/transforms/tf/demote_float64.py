@@ -46,7 +46,7 @@ _QUOTIENTS = ("Div", "RealDiv")
 _ROUNDED_ONCE = dict.fromkeys((*_SUMS, *_QUOTIENTS, "Sqrt"), _EVERY)
 
 
-@module_pass("demote-float64")
+@module_pass("demote-float64", kinds=("tf.Cast",))
 def demote_float64(module: Module, report: Report) -> bool:
     """Compute in narrower types what float64 only passes on: Cast(Cast(x, float64) / y, int32) -> FloorDiv(x, y).
 

@@ -17,7 +17,7 @@ from fuseconv.tf.traits import VARIABLES
 _READ, _ASSIGN = "tf.ReadVariableOp", "tf.AssignVariableOp"
 
 
-@module_pass("eliminate-dead-variables", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
+@module_pass("eliminate-dead-variables", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,), kinds=VARIABLES)
 def eliminate_dead_variables(module: Module, report: Report) -> None:
     """Remove variables that are only kept up to date: v = f(v), which no result reads -> nothing.
 

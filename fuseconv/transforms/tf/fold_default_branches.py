@@ -17,7 +17,7 @@ from fuseconv.transforms.tf.simplify_control_flow import take_branch
 _LOGIC = frozenset({"tf.Equal", "tf.LogicalAnd", "tf.LogicalNot", "tf.LogicalOr", "tf.NotEqual"})
 
 
-@module_pass("fold-default-branches", requires=(NO_TF1_CONTROL_FLOW,))
+@module_pass("fold-default-branches", requires=(NO_TF1_CONTROL_FLOW,), kinds=BRANCHES)
 def fold_default_branches(module: Module, report: Report) -> None:
     """Take the default side of a branch that nobody feeds: If(PlaceholderWithDefault(True)) -> then_branch.
 

@@ -22,7 +22,7 @@ from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.traits import SLICES
 
 
-@module_pass("forward-slices")
+@module_pass("forward-slices", kinds=SLICES)
 def forward_slices(module: Module, report: Report) -> bool:
     """Forward slices of joins to what was joined: slice(concat(a, b, c)) -> b.
 

@@ -27,7 +27,7 @@ _Frame = tuple[str, ...]
 _Context = tuple[tuple[Value, int], ...]
 
 
-@module_pass("functionalize-control-flow", ensures=(NO_TF1_CONTROL_FLOW,))
+@module_pass("functionalize-control-flow", ensures=(NO_TF1_CONTROL_FLOW,), kinds=TF1_CONTROL_FLOW)
 def functionalize_control_flow(module: Module, report: Report) -> None:
     """Outline loops and branches of TF1, nested to any depth: Enter, Merge, Switch, Exit -> While(cond, body), If.
 

@@ -14,7 +14,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.tf.traits import BRANCHES
 
 
-@module_pass("guard-branches")
+@module_pass("guard-branches", kinds=BRANCHES)
 def guard_branches(module: Module) -> None:
     """Hand in what ops of a branch check sizes against: If(c, x) {TopKV2(x, 3)} -> If(c, x, 3) {TopKV2(x, k)}.
 

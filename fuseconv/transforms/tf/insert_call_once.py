@@ -22,7 +22,7 @@ _UNFILLED = Rejection(
 )
 
 
-@module_pass("insert-call-once")
+@module_pass("insert-call-once", kinds=VARIABLES | TABLES)
 def insert_call_once(module: Module, report: Report) -> bool:
     """Give variables and tables what they hold before the first run: signature -> CALL_ONCE(initializer), signature.
 

@@ -22,7 +22,7 @@ _KEYS = frozenset({types.STRING, types.INT64, types.INT32})
 _VALUES = frozenset({types.STRING, types.INT64, types.INT32, types.FLOAT32, types.BOOL})
 
 
-@module_pass("legalize-hash-tables")
+@module_pass("legalize-hash-tables", kinds=TABLE_READS)
 def legalize_hash_tables(module: Module, report: Report) -> None:
     """Look up rows in tables of types that TFLite lacks: find(table, x) -> GATHER(values, find(row_numbers, x)).
 

@@ -40,7 +40,7 @@ _OBSERVED = Rejection(
 )
 
 
-@module_pass("legalize-seeded-random", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
+@module_pass("legalize-seeded-random", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,), kinds=(*_DRAWS, *_GENERATORS))
 def legalize_seeded_random(module: Module, report: Report) -> None:
     """Draw from a generator of its own what a seed variable drives: StatelessRandomUniform(seed) -> RandomUniform().
 

@@ -26,7 +26,7 @@ TABLE_IMPORTS = frozenset({
 _MUTABLE_TABLES = {"tf.MutableHashTableV2": "tf.HashTableV2", "tf.MutableHashTable": "tf.HashTable"}
 
 
-@module_pass("legalize-variables", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,))
+@module_pass("legalize-variables", requires=(READ_ONLY_VARIABLES_ARE_CONSTANTS,), kinds=VARIABLES | TABLES)
 def legalize_variables(module: Module, report: Report) -> None:
     """Read and assign variables as a whole: AssignAddVariableOp(v, x) -> AssignVariableOp(v, ReadVariableOp(v) + x).
 

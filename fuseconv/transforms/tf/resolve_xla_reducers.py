@@ -11,7 +11,7 @@ from fuseconv.tf.traits import FORWARDS
 _REDUCERS = {"tf.AddV2": "Add", "tf.Add": "Add", "tf.Maximum": "Max", "tf.Minimum": "Min"}
 
 
-@module_pass("resolve-xla-reducers")
+@module_pass("resolve-xla-reducers", kinds=("tf.XlaReduceWindow",))
 def resolve_xla_reducers(module: Module) -> bool:
     """Name the functions that reduce windows: XlaReduceWindow(computation=f) -> XlaReduceWindow(computation="Add")."""
     changed = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuseconv.facts import NO_TF1_CONTROL_FLOW
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, replace_uses
-from fuseconv.ir.rewriter import add_function, erase_ops, has_kind, ops_of_kinds, replace_uses_except, rewrite_ops
+from fuseconv.ir.rewriter import add_function, erase_ops, ops_of_kinds, replace_uses_except, rewrite_ops
 from fuseconv.ir.types import BOOL, INT32, STRING
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
@@ -21,7 +21,7 @@ _RUNNERS = LOOPS | BRANCHES
 _CONTROL_FLOW = _RUNNERS | _CASES.keys()
 
 
-@module_pass("simplify-control-flow", requires=(NO_TF1_CONTROL_FLOW,))
+@module_pass("simplify-control-flow", requires=(NO_TF1_CONTROL_FLOW,), kinds=_CONTROL_FLOW)
 def simplify_control_flow(module: Module, report: Report) -> None:
     """Reduce control flow to what TFLite has: Case -> If, If(True) -> then_branch, invariants out of a loop's operands.
 
@@ -42,10 +42,7 @@ def simplify_control_flow(module: Module, report: Report) -> None:
             _prune_branches(op, module)
         return None
 
-    graphs = list(module.graphs())
-    if not any(has_kind(graph, _CONTROL_FLOW) for graph in graphs):
-        return
-    for graph in graphs:
+    for graph in list(module.graphs()):
         _nest_cases(graph, module)
     for graph in list(module.graphs()):
         _express_conditions(graph, module)

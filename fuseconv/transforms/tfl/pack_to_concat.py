@@ -22,7 +22,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
 
 
-@module_pass("pack-to-concat", requires=(TFL_ONLY,))
+@module_pass("pack-to-concat", requires=(TFL_ONLY,), kinds=("tfl.PACK",))
 def pack_to_concat(module: Module) -> None:
     """Join sizes without PACK: PACK(SHAPE(x)[i], n) -> CONCATENATION(SHAPE(x)[i:i+1], [n])."""
     for graph in module.graphs():
