@@ -269,10 +269,15 @@ def check(
     dynamic = any(None in spec.shape.as_list() for spec in specs)
     sizes = batches if dynamic else batches[:1]
     _compare(converted, specs, sizes, inputs, atol, rng)
-    if dynamic and static:
+    if dynamic and static and _fixes_sizes():
         fixed = [_fixed(spec, sizes[-1]) for spec in specs]
         _compare(_converted(fn, fixed, reference, options), fixed, sizes[-1:], inputs, atol, rng)
     return converted
+
+
+def _fixes_sizes() -> bool:
+    """Return whether `check` converts a second time. fuseconv's own tests leave it out in some of many like cases."""
+    return True
 
 
 def _converted(

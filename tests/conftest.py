@@ -27,6 +27,9 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 for _threads in ("TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
+# Whether a case leaves out what `check` does with fixed sizes.
+_SIZES_STAY_UNKNOWN = pytest.StashKey[bool]()
+
 # A conversion in a test verifies the IR after every pass, and the facts that passes require and ensure.
 PassManager.verify_each = True
 
@@ -48,10 +51,27 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases: dict[tuple[Path, str], int] = {}
     for item in items:
         slow = item.get_closest_marker("slow") or SLOW_FIXTURES & {*getattr(item, "fixturenames", ())}
+        if not item.get_closest_marker("slow"):
+            test = item.path, item.nodeid.partition("[")[0]
+            cases[test] = cases.get(test, 0) + 1
+            item.stash[_SIZES_STAY_UNKNOWN] = cases[test] % 2 == 0
         if not slow and is_fast(item.path):
             item.add_marker(pytest.mark.fast)
+
+
+@pytest.fixture(autouse=True)
+def _sizes_are_fixed_in_every_other_case(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Lets every other case of a test of several convert its model only once, with the sizes unknown: what a rule does
+    with known ones shows in the cases beside it. Slow tests do both in all cases."""
+    if not request.node.stash.get(_SIZES_STAY_UNKNOWN, False):
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("fuseconv.testing._fixes_sizes", lambda: False)
+        yield
 
 
 def pytest_collection_finish() -> None:

@@ -11,9 +11,10 @@ from tests.fast import ROOT
 
 _SCRIPT = """
 import sys
+from fuseconv.pass_manager import Context, PassManager
 from fuseconv.transforms.rnn.raise_rnn_loops import raise_rnn_loops
 from tests.tf.text_cases import module_of
-raise_rnn_loops(*module_of(sys.argv[1]))
+PassManager(Context(*module_of(sys.argv[1]))).run((raise_rnn_loops,))
 print("fuseconv.transforms.rnn.loop_raiser" in sys.modules)
 """
 
