@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -190,17 +190,17 @@ def size_on_disk(model: Path, follow_links: bool = False) -> int:
 
     Links below the folder count only if `follow_links`: what they lead to may not be the model's."""
     try:
-        if not model.is_dir():
-            return model.stat().st_size
-        parts = [model / name for name in ("variables", "assets")]
-        folders = [part for part in parts if part.is_dir() and (follow_links or not part.is_symlink())]
-        return sum(sum(_sizes(folder, follow_links)) for folder in (model, *folders))
+        return sum(_sizes(os.fspath(model), follow_links, ("variables", "assets")))
+    except NotADirectoryError:
+        return os.stat(model).st_size
     except OSError:
         return 0  # whoever reads it says what is wrong
 
 
-def _sizes(folder: Path, follow_links: bool) -> Iterator[int]:
+def _sizes(folder: str, follow_links: bool, inner: Collection[str] = ()) -> Iterator[int]:
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.is_file(follow_symlinks=follow_links):
+            if entry.name in inner and entry.is_dir(follow_symlinks=follow_links):
+                yield from _sizes(entry.path, follow_links)
+            elif entry.is_file(follow_symlinks=follow_links):
                 yield entry.stat(follow_symlinks=follow_links).st_size

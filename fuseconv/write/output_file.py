@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,21 +22,30 @@ def resolve(path: str | os.PathLike, model: str | os.PathLike, option: str) -> P
 
     Raises InputError if it cannot be written or is no ordinary file - a device would be replaced by one - or if it is
     part of the model. option: how the caller was told of it, for the sentence."""
-    file = Path(os.path.realpath(path))
-    if file.is_dir():
+    file, source = os.path.realpath(path), os.path.realpath(model)
+    folder, mode = os.path.dirname(file), _mode(file)
+    if stat.S_ISDIR(mode):
         raise InputError(f"{option} {path} is a directory: name a file in it")
-    if not file.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no directory {file.parent}")
-    if file.exists() and not file.is_file():
+    if not os.path.isdir(folder):
+        raise InputError(f"{option} {path}: there is no directory {folder}")
+    if mode and not stat.S_ISREG(mode):
         raise InputError(f"{option} {path} is a device or a pipe: name an ordinary file")
-    if not os.access(file.parent, os.W_OK):
-        raise InputError(f"{option} {path}: the directory {file.parent} cannot be written")
-    if file.exists() and not os.access(file, os.W_OK):
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{option} {path}: the directory {folder} cannot be written")
+    if mode and not os.access(file, os.W_OK):
         raise InputError(f"{option} {path} is there already and may not be written")
-    source = Path(os.path.realpath(model))
-    if file == source or (source in file.parents and file.relative_to(source).parts[0] in PARTS):
+    within = file.removeprefix(os.path.join(source, ""))
+    if file == source or (within != file and within.partition(os.sep)[0] in PARTS):
         raise InputError(f"{option} {path} would overwrite the model")
-    return file
+    return Path(file)
+
+
+def _mode(file: str) -> int:
+    """Return the type and permissions of a file, 0 if there is none."""
+    try:
+        return os.stat(file).st_mode
+    except OSError:
+        return 0
 
 
 @contextmanager
