@@ -121,7 +121,9 @@ class _Rewriting:
         index = 1 if op.kind == "tfl.FILL" else 0
         value = op.operands[index]
         assert value is not None
-        if value.is_const:
+        if dtype is types.INT16 and op.kind == "tfl.FILL" and value.is_const and not np.any(value.data):
+            self._cast_zeros(op)
+        elif value.is_const:
             op.set_operand(index, self._constant(value, scale, dtype))
         else:
             wide = self._float(value, op)
@@ -131,6 +133,14 @@ class _Rewriting:
             op.set_operand(index, made)
         op.result.dtype, op.result.quantization = dtype, scale
         self.out.append(op)
+
+    def _cast_zeros(self, op: Op) -> None:
+        """Let a FILL with zeros have integers of 32 bits, which a CAST makes the state: TFLite Micro's FILL has none of
+        16."""
+        operands = [op.operands[0], constant(0, types.INT32)]
+        tfl = Builder(self.out, op.name, op.sources)
+        op.set_operands(tfl.typed_op("FILL", operands, [(types.INT32, op.result.shape)], {}))
+        op.set_kind("tfl.CAST")
 
     def _is_number(self, value: Value) -> bool:
         """Return whether a tensor is of floats, or was before its maker was rewritten."""

@@ -40,3 +40,6 @@ TAKES_COMPUTED_CONSTANTS = frozenset({
     "PRELU", "SELECT", "SELECT_V2", "SQUARED_DIFFERENCE", "SUB", "TRANSPOSE_CONV", "UNIDIRECTIONAL_SEQUENCE_LSTM",
     "UNIDIRECTIONAL_SEQUENCE_RNN",
 })  # fmt: skip
+# Ops whose optional operands are all written, those that are left out too: TFLite Micro counts them, and LiteRT calls
+# the shorter list deprecated (`Prepare` of unidirectional_sequence_lstm.cc in either).
+ALL_OPERANDS_WRITTEN = frozenset({"UNIDIRECTIONAL_SEQUENCE_LSTM"})

@@ -25,9 +25,11 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
 from fuseconv.ir.product import Product
+from fuseconv.ir.subgraphs import subgraphs
 from fuseconv.tfl import schema
 from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 from fuseconv.tfl.opdef import TABLE
+from fuseconv.tfl.traits import ALL_OPERANDS_WRITTEN
 from fuseconv.tfl.versions import min_runtime_version, op_version
 from fuseconv.write import flexbuffer
 from fuseconv.write.buffer_data import chunks, size
@@ -137,7 +139,7 @@ class _Buffers:
     of first use. Constants with equal types and bytes share one buffer, whatever their shapes."""
 
     def __init__(self, module: Module) -> None:
-        self.graphs = list(_graphs(module))
+        self.graphs = list(subgraphs(module))
         self._index: dict[Value, int] = {}
         self._unique: list[Value] = []
         constants = dict.fromkeys(value for graph in self.graphs for value in graph.constants())
@@ -178,29 +180,6 @@ def _digest(value: Value) -> bytes:
     for piece in chunks(value):
         digest.update(piece)
     return digest.digest()
-
-
-def _graphs(module: Module) -> Iterator[Graph]:
-    """Return the graphs of the signatures, each once, then the functions that ops refer to, in the order of the first
-    reference."""
-    found: list[Graph] = []
-    for signature in module.signatures:
-        if signature.graph not in found:
-            found.append(signature.graph)
-    for graph in found:
-        yield graph
-        for op in graph.ops:
-            for name in _references(op):
-                if name not in module.functions:
-                    raise FuseconvError(f"the op {op.name} ({op.kind}) refers to a function {name} that is not there")
-                if module.functions[name] not in found:
-                    found.append(module.functions[name])
-
-
-def _references(op: Op) -> Iterator[str]:
-    for attribute in op.attrs.values():
-        if isinstance(attribute, FuncRef):
-            yield attribute.name
 
 
 class _Model:
@@ -320,9 +299,12 @@ class _Model:
         if not custom and op.type not in TABLE:
             raise FuseconvError(f"{op.kind} ({op.name}) cannot be written: the table of operators does not have it")
         code = (op.type, op.attrs["custom_code"] if custom else "", 1 if custom else op_version(op))
+        inputs = [-1 if value is None else tensors[value] for value in op.operands]
+        if op.type in ALL_OPERANDS_WRITTEN:
+            inputs += [-1] * (len(TABLE[op.type].operands) - len(inputs))
         fields: dict[str, Any] = {
             "opcode_index": self.codes.setdefault(code, len(self.codes)),
-            "inputs": [-1 if value is None else tensors[value] for value in op.operands],
+            "inputs": inputs,
             "outputs": [tensors[value] for value in op.results],
         }
         if custom:

@@ -67,7 +67,8 @@ _TEXT_IN_INTEGERS = f"""
 main {{
   input %x: float32[1,3,1]
   %h: int8[1,1]{_Q} {{'variable': True}} = tfl.FILL(int32[2] [1, 1], int8[]{_Q} 0)
-  %c: int16[1,1]<0.0001220703125> {{'variable': True}} = tfl.FILL(int32[2] [1, 1], int16[]<0.0001220703125> 0)
+  %z: int32[1,1] = tfl.FILL(int32[2] [1, 1], int32[] 0)
+  %c: int16[1,1]<0.0001220703125> {{'variable': True}} = tfl.CAST(%z)
   %q: int8[1,3,1]{_Q} = tfl.QUANTIZE(%x)
   %y: int8[1,3,1]{_Q} = tfl.UNIDIRECTIONAL_SEQUENCE_LSTM(%q, {_constants((1.0, 0.5, -1.0, 2.0), "[1,1]")}, \
 {_constants((0.1, 0.2, 0.3, 0.4), "[1,1]")}, _, _, _, {_bias(0.0, 1.0)}, {_bias(1.0, 0.5)}, {_bias(0.0, 1.0)}, \

@@ -352,6 +352,16 @@ def test_variables_and_intermediates():
     assert subgraph.operators[0].inputs.tolist() == [0, 0, 0, -1, 1]
 
 
+def test_an_lstm_has_all_its_inputs():
+    graph = Graph("main")
+    x = graph.add_input(types.FLOAT32, (1, 2), "x")
+    op = Op("tfl.UNIDIRECTIONAL_SEQUENCE_LSTM", [x] * 20, {}, "lstm")
+    graph.ops.append(op)
+    graph.outputs = [op.add_result(types.FLOAT32, (1, 2))]
+    (written,) = read(to_bytes(Module([Signature(["serve"], graph, ["x"], ["y"])]))).subgraphs[0].operators
+    assert written.inputs.tolist() == [0] * 20 + [-1] * 4
+
+
 def test_functions_that_are_reached_become_subgraphs():
     module = module_of(lambda tfl, x: tfl.abs(x), (types.FLOAT32, (2,)))
     graph = module.signatures[0].graph
