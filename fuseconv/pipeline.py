@@ -74,6 +74,7 @@ from fuseconv.transforms.tfl.optimize_layout import optimize_layout
 from fuseconv.transforms.tfl.pack_to_concat import pack_to_concat
 from fuseconv.transforms.tfl.presize_states import presize_states
 from fuseconv.transforms.tfl.pretranspose_matmul import pretranspose_matmul
+from fuseconv.transforms.tfl.schedule_ops import schedule_ops
 from fuseconv.transforms.tfl.sizes_of_inputs import sizes_of_inputs
 from fuseconv.transforms.tfl.slp_vectorize import slp_vectorize
 
@@ -92,6 +93,10 @@ def _fuses_rnns(context: Context) -> bool:
 
 def _draws_from_variables(context: Context) -> bool:
     return draws_from_variables(context.module)
+
+
+def _quantizes(context: Context) -> bool:
+    return context.quantize is not None
 
 
 def _computes_in_integers(context: Context) -> bool:
@@ -167,14 +172,14 @@ QUANTIZE: Pipeline = (
     weights_to_float16.when(lambda context: context.quantize == "float16"),
     weights_to_int4.when(lambda context: context.quantize == "int4"),
     weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
-    to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
+    to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends), schedule_ops.when(_quantizes),
 )  # fmt: skip
 
 CONVERT: Pipeline = (
     Stage("load", IMPORT),
     Stage("simplify", PREPARE_TF, "control flow", "its loop, branch, array or variable takes another form"),
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
-    Stage("lower", (insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks)),
+    Stage("lower", (insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks, schedule_ops)),
     Stage("quantize", QUANTIZE),
 )
 

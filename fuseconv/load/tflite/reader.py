@@ -30,7 +30,7 @@ _VERSION = 3
 # The order of ops with side effects; a file that has it says that its custom ops have some.
 CONTROL_DEPENDENCIES = "model_control_dependencies"
 # Metadata that the writer computes, or that refers to what is not read.
-_NOT_CARRIED = frozenset({"min_runtime_version", CONTROL_DEPENDENCIES, "debug_metadata"})
+_NOT_CARRIED = frozenset({"min_runtime_version", CONTROL_DEPENDENCIES, "debug_metadata", "OfflineMemoryAllocation"})
 
 
 def read_tflite(path: str | os.PathLike[str]) -> Module:

@@ -104,12 +104,14 @@ def test_weights_behind_the_model(tmp_path: Path) -> None:
 
 def test_metadata_is_carried():
     def change(model: Any) -> None:
-        buffer = schema.BufferT()
-        buffer.data = b"labels"
-        entry = schema.MetadataT()
-        entry.name, entry.buffer = b"TFLITE_METADATA", len(model.buffers)
-        model.buffers.append(buffer)
-        model.metadata.append(entry)
+        # A plan of TFLite Micro's arena tells a place of each tensor: it does not fit the file that is written.
+        for name, data in ((b"OfflineMemoryAllocation", bytes(24)), (b"TFLITE_METADATA", b"labels")):
+            buffer = schema.BufferT()
+            buffer.data = data
+            entry = schema.MetadataT()
+            entry.name, entry.buffer = name, len(model.buffers)
+            model.buffers.append(buffer)
+            model.metadata.append(entry)
 
     module = module_of_bytes(changed_dense(change), "it")
     assert module.metadata == {"TFLITE_METADATA": b"labels"}

@@ -1,0 +1,256 @@
+"""Find an order of a graph's ops in which fewer bytes are needed at once.
+
+Ops that only hand on to each other run one after the other, as a unit: of units there are few, and their order is what
+counts. Around the op at the peak, units are put in order by a beam search: of all orders in which no more than the
+peak is needed, those go on in which the least is needed now. What is left to do is the same for all orders of the same
+units, so that one of each set will do. So it goes on with the next peak, until none is lower. Ahn and others,
+"Ordering chaos: memory-aware scheduling of irregularly wired neural networks", search so, by dynamic programming.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fuseconv.tfl.arena import Buffer, Subgraph, aligned, planned_size
+
+# Units before and after the peak that are put in order, how many sets of them go on, and how often.
+_REACH = 32
+_WIDTH = 8
+_ROUNDS = 8
+
+
+def lighter_order(subgraph: Subgraph, pinned: Sequence[int] = (), inside: Sequence[int] = ()) -> list[int] | None:
+    """Return an order of the nodes in which the arena is smaller; None if none is found.
+
+    pinned: nodes that keep their order, by numbers. inside: bytes that each node needs for the subgraphs
+    that it runs."""
+    flow = _Flow(subgraph, pinned, inside)
+    order = list(range(len(subgraph.nodes)))
+    least = flow.peak(order)
+    if least <= flow.bound():
+        return None
+    found = list(_lighter(flow, least))
+    if not found:
+        return None
+    size = planned_size(flow.buffers(order))
+    return next((lighter for lighter in reversed(found) if _fits(flow, lighter, size)), None)
+
+
+def _fits(flow: _Flow, order: Sequence[int], size: int | None) -> bool:
+    """Return whether the arena of an order is smaller than that of this size. A lower peak may leave larger gaps."""
+    made = planned_size(flow.buffers(order))
+    return size is None or made is None or made < size
+
+
+def peak_bytes(subgraph: Subgraph, inside: Sequence[int]) -> int:
+    """Return the bytes that are needed at once as the nodes stand, at most. inside: as of `lighter_order`."""
+    return _Flow(subgraph, (), inside).peak(range(len(subgraph.nodes)))
+
+
+def _lighter(flow: _Flow, least: int) -> Iterator[list[int]]:
+    """Yield orders of nodes, each with a lower peak than the ones before."""
+    units = _units(flow)
+    order = sorted(range(len(units)), key=lambda number: units[number].nodes[-1])
+    for _ in range(_ROUNDS):
+        nodes = [node for number in order for node in units[number].nodes]
+        loads = flow.loads(nodes)
+        peak = max(loads)
+        if peak < least:
+            least = peak
+            yield nodes
+        place = nodes[loads.index(peak)]
+        at = next(index for index, number in enumerate(order) if place in units[number].nodes)
+        begin, end = max(0, at - _REACH), at + _REACH
+        found = _Window(flow, units, order, begin, end).search(peak)
+        if found is None:
+            return
+        order[begin:end] = found
+
+
+class _Flow:
+    """Who makes and who reads what. sizes: bytes of tensors, as the arena counts them; operands: the tensors that each
+    node reads; makers: the node that makes a tensor; readers: those that read it; before: the nodes that each waits
+    for; kept: tensors that are outputs."""
+
+    def __init__(self, subgraph: Subgraph, pinned: Sequence[int], inside: Sequence[int]) -> None:
+        self.subgraph, self.pinned = subgraph, frozenset(pinned)
+        self.inside = inside or [0] * len(subgraph.nodes)
+        self.sizes = [aligned(size) for size in subgraph.sizes]
+        self.makers = {tensor: number for number, node in enumerate(subgraph.nodes) for tensor in node.results}
+        self.operands = [set(node.operands) - {-1} for node in subgraph.nodes]
+        self.readers: dict[int, list[int]] = {}
+        self.before: list[set[int]] = []
+        for number, operands in enumerate(self.operands):
+            self.before.append({self.makers[tensor] for tensor in operands if tensor in self.makers})
+            for tensor in operands:
+                self.readers.setdefault(tensor, []).append(number)
+        for first, then in itertools.pairwise(pinned):
+            self.before[then].add(first)
+        self.kept = frozenset(subgraph.outputs)
+
+    def loads(self, order: Sequence[int]) -> list[int]:
+        """Return the bytes that are needed at each node of an order."""
+        left = {tensor: len(readers) for tensor, readers in self.readers.items()}
+        now = sum(self.sizes[tensor] for tensor in set(self.subgraph.inputs) if tensor in left or tensor in self.kept)
+        loads = []
+        for number in order:
+            node = self.subgraph.nodes[number]
+            now += sum(self.sizes[tensor] for tensor in node.results)
+            loads.append(now + self.inside[number])
+            for tensor in self.operands[number]:
+                left[tensor] -= 1
+                if not left[tensor] and tensor not in self.kept:
+                    now -= self.sizes[tensor]
+            now -= sum(self.sizes[tensor] for tensor in node.results if not self.is_read(tensor))
+        return loads
+
+    def peak(self, order: Sequence[int]) -> int:
+        return max(self.loads(order), default=0)
+
+    def bound(self) -> int:
+        """Return the bytes that some node alone needs: no order needs less."""
+        return max(
+            inside + sum(self.sizes[tensor] for tensor in operands.union(node.results))
+            for node, operands, inside in zip(self.subgraph.nodes, self.operands, self.inside)
+        )
+
+    def is_read(self, tensor: int) -> bool:
+        return tensor in self.readers or tensor in self.kept
+
+    def buffers(self, order: Sequence[int]) -> list[Buffer]:
+        """Return what is to be placed in the arena, for an order of the nodes."""
+        place = [0] * len(order)
+        for step, number in enumerate(order, 1):
+            place[number] = step
+        buffers = [Buffer(inside, place[node], place[node]) for node, inside in enumerate(self.inside) if inside]
+        for tensor, size in enumerate(self.sizes):
+            if size and (tensor in self.makers or self.is_read(tensor)):
+                first = place[self.makers[tensor]] if tensor in self.makers else 0
+                last = max((place[reader] for reader in self.readers.get(tensor, ())), default=first)
+                buffers.append(Buffer(size, first, len(order) if tensor in self.kept else last))
+        return buffers
+
+
+@dataclass
+class _Unit:
+    """Nodes that run one after the other.
+
+    reads: tensors that the first one reads. first: bytes of its results. rest: the most bytes that the others need,
+    with what they hand on. out: bytes that are left of the last one's results."""
+
+    nodes: list[int]
+    reads: frozenset[int]
+    first: int
+    rest: int = 0
+    out: int = 0
+    before: set[int] = field(default_factory=set)
+
+
+def _units(flow: _Flow) -> list[_Unit]:
+    """Join each node with its only maker, if that hands on to nothing else. What runs in order stays alone."""
+    units: list[_Unit] = []
+    unit_of: list[int] = []
+    inputs = frozenset(flow.subgraph.inputs)
+    for number, node in enumerate(flow.subgraph.nodes):
+        made = sum(flow.sizes[tensor] for tensor in node.results) + flow.inside[number]
+        out = sum(flow.sizes[tensor] for tensor in node.results if flow.is_read(tensor))
+        maker = _only_maker(flow, number, inputs)
+        if maker is None:
+            reads = frozenset(tensor for tensor in flow.operands[number] if flow.sizes[tensor])
+            unit_of.append(len(units))
+            units.append(_Unit([number], reads, made, 0, out, {unit_of[other] for other in flow.before[number]}))
+            continue
+        unit = units[unit_of[maker]]
+        unit_of.append(unit_of[maker])
+        unit.nodes.append(number)
+        unit.rest, unit.out = max(unit.rest, unit.out + made), out
+    return units
+
+
+def _only_maker(flow: _Flow, number: int, inputs: frozenset[int]) -> int | None:
+    before = flow.before[number]
+    if len(before) != 1 or number in flow.pinned or not inputs.isdisjoint(flow.operands[number]):
+        return None
+    (maker,) = before
+    if maker in flow.pinned:
+        return None
+    results = flow.subgraph.nodes[maker].results
+    alone = all(tensor not in flow.kept and flow.readers.get(tensor, [number]) == [number] for tensor in results)
+    return maker if alone else None
+
+
+class _Window:
+    """Units that stand next to each other, to be put in another order. A set of them is a number, with a bit for each.
+
+    before: the units that each waits for. dies: of each, the tensors that nobody behind the window needs: who reads
+    them, and their bytes."""
+
+    def __init__(self, flow: _Flow, units: Sequence[_Unit], order: Sequence[int], begin: int, end: int) -> None:
+        self.numbers = order[begin:end]
+        self.units = [units[number] for number in self.numbers]
+        bits = {number: 1 << index for index, number in enumerate(self.numbers)}
+        self.before = [sum(bits.get(other, 0) for other in unit.before) for unit in self.units]
+        self.after: list[list[int]] = [[] for _ in self.units]
+        for index, unit in enumerate(self.units):
+            for other in unit.before:
+                if other in bits:
+                    self.after[bits[other].bit_length() - 1].append(index)
+        later = flow.kept.union(*(units[number].reads for number in order[end:]))
+        readers: dict[int, int] = {}
+        for index, unit in enumerate(self.units):
+            for tensor in unit.reads:
+                readers[tensor] = readers.get(tensor, 0) | 1 << index
+        self.dies = [
+            [(readers[tensor], flow.sizes[tensor]) for tensor in unit.reads if tensor not in later]
+            for unit in self.units
+        ]
+        self.now = self._needed_before(flow, units, order[:begin], later | readers.keys())
+
+    @staticmethod
+    def _needed_before(flow: _Flow, units: Sequence[_Unit], done: Sequence[int], wanted: frozenset[int]) -> int:
+        """Return the bytes of what is there when the window begins."""
+        there = set(flow.subgraph.inputs)
+        for number in done:
+            there.update(flow.subgraph.nodes[units[number].nodes[-1]].results)
+        return sum(flow.sizes[tensor] for tensor in there & wanted)
+
+    def search(self, budget: int) -> list[int] | None:
+        """Return the units in an order in which less than the budget is needed; None if none is found."""
+        ready = sum(1 << index for index, before in enumerate(self.before) if not before)
+        # The units that have run -> bytes that are needed now, units that may run next, what ran before, what ran last.
+        states: dict[int, tuple[int, int, int, int]] = {0: (self.now, ready, 0, 0)}
+        levels = []
+        for _ in self.units:
+            states = self._step(states, budget)
+            if not states:
+                return None
+            if len(states) > _WIDTH:
+                states = dict(sorted(states.items(), key=lambda item: (item[1][0], item[0]))[:_WIDTH])
+            levels.append(states)
+        (done,) = states
+        found = []
+        for level in reversed(levels):
+            _, _, done, index = level[done]
+            found.append(self.numbers[index])
+        return found[::-1]
+
+    def _step(self, states: dict[int, tuple[int, int, int, int]], budget: int) -> dict[int, tuple[int, int, int, int]]:
+        """Run one unit more, each that may run."""
+        made: dict[int, tuple[int, int, int, int]] = {}
+        for done, (now, ready, _, _) in states.items():
+            rest = ready
+            while rest:
+                bit = rest & -rest
+                rest ^= bit
+                index = bit.bit_length() - 1
+                unit, reached = self.units[index], done | bit
+                if reached in made or now + unit.first >= budget:
+                    continue
+                then = now - sum(size for readers, size in self.dies[index] if not readers & ~reached)
+                if then + unit.rest >= budget:
+                    continue
+                free = sum(1 << other for other in self.after[index] if not self.before[other] & ~reached)
+                made[reached] = then + unit.out, ready ^ bit | free, done, index
+        return made
