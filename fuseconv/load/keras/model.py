@@ -173,12 +173,17 @@ def _objects(k: Call, layers: list[Any]) -> list[tuple[Object, dict[str, Any]]]:
     return made
 
 
+# What classes are named that Keras exports under another name; .keras archives have their weights by the former.
+_CLASSES = {"GroupQueryAttention": "GroupedQueryAttention"}
+
+
 def numbered(container: str, kinds: Iterable[str]) -> Iterator[str]:
     """Return where the objects of a list stand in a file: "layers", Dense, LSTM, Dense -> layers/dense, layers/lstm,
     layers/dense_1."""
     counts: Counter[str] = Counter()
     for kind in kinds:
-        snake = snake_case(kind.rpartition(">")[2])
+        name = kind.rpartition(">")[2]
+        snake = snake_case(_CLASSES.get(name, name))
         yield f"{container}/{snake}_{counts[snake]}" if counts[snake] else f"{container}/{snake}"
         counts[snake] += 1
 

@@ -264,11 +264,12 @@ def thresholded_relu(k: Call, x: Value, *, theta: float = 1.0) -> Value:
     return k.tf.Mul(x, k.tf.Cast(k.tf.Greater(x, number(k, x, theta), dtype=types.BOOL), dtype=x.dtype))
 
 
-# What Keras' layer puts in the place of masked scores.
+# What Keras' layer puts in the place of masked scores; in 16 bits Keras 3, and tf-keras, another number.
 MASKED = -1e9
+_MASKED_HALF = (-3e4, -65504.0)
 
 
-@builtin("Softmax", masks=OWN, takes=ANY)
+@builtin("Softmax", masks=OWN, takes=ANY, half=True)
 def softmax_layer(k: Call, x: Value, mask: Any = None, *, axis: int | list[int] = -1) -> Value:
     mask = k.option("mask", mask)
     axes = axes_of(k, axis, len(k.shape(x)))
@@ -283,7 +284,8 @@ def softmax_layer(k: Call, x: Value, mask: Any = None, *, axis: int | list[int] 
 
 def masked_softmax(k: Call, scores: Value, mask: Value, function: Callable[[Value], Value]) -> Value:
     """Apply a softmax where a mask is true, as the layer Softmax does: Keras 3 leaves zeros elsewhere."""
-    zero, low = number(k, scores, 0), number(k, scores, MASKED)
+    lowest = _MASKED_HALF[not k.model.keras3] if scores.dtype is types.FLOAT16 else MASKED
+    zero, low = number(k, scores, 0), number(k, scores, lowest)
     if not k.model.keras3:
         return function(k.tf.AddV2(scores, k.tf.SelectV2(mask, zero, low, dtype=scores.dtype)))
     made = function(k.tf.SelectV2(mask, scores, low, dtype=scores.dtype))

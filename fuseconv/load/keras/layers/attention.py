@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import MASKED, masked_softmax, number
+from fuseconv.load.keras.layers.reshaping import repeated
 from fuseconv.load.keras.registry import OWN, builtin
 
 # What Keras 3 puts in the place of masked scores, where its attention is one operation.
 _LOWEST = -0.7 * 3.38953e38
+_MOST_OF_HALF = 65504.0
 
 
 def _all_of(k: Call, *masks: Value | None) -> Value | None:
@@ -28,11 +31,22 @@ def _wide(k: Call, mask: Value | None, axis: int) -> Value | None:
     return None if mask is None else k.tf.ExpandDims(mask, axis)
 
 
-def _causal(k: Call, query: Value, value: Value) -> Value:
-    """Return a mask [1, T, S] of the steps of `value` that are no later than those of `query`."""
+def _steps(k: Call, query: Value, value: Value) -> tuple[Value, Value]:
+    """Return the numbers of the steps of `query` [1, T, 1] and of `value` [1, 1, S]."""
     tf = k.tf
     rows, columns = (tf.Range(tf.ints(0), tf.dim(x, 1), tf.ints(1)) for x in (query, value))
-    return tf.GreaterEqual(tf.reshaped(rows, [1, -1, 1]), tf.reshaped(columns, [1, 1, -1]), dtype=types.BOOL)
+    return tf.reshaped(rows, [1, -1, 1]), tf.reshaped(columns, [1, 1, -1])
+
+
+def _causal(k: Call, query: Value, value: Value) -> Value:
+    """Return a mask [1, T, S] of the steps of `value` that are no later than those of `query`."""
+    return k.tf.GreaterEqual(*_steps(k, query, value), dtype=types.BOOL)
+
+
+def _window(k: Call, query: Value, value: Value, size: int) -> Value:
+    """Return a mask [1, T, S] of the steps of `value` that are less than a number of them away from those of `query`."""
+    away = k.tf.Abs(k.tf.Sub(*_steps(k, query, value)))
+    return k.tf.Less(away, k.tf.ints(size), dtype=types.BOOL)
 
 
 def _masks(k: Call, query: Value, value: Value, key: Value | None) -> list[Value | None]:
@@ -41,8 +55,14 @@ def _masks(k: Call, query: Value, value: Value, key: Value | None) -> list[Value
     if not k.model.keras3:
         return [k.mask(x) for x in (query, value, value if key is None else key)]
     tensors = [query, value] if key is None else [query, value, key]
-    masks = k.only_masks(*tensors)
-    for at, name in enumerate(("value_mask", "key_mask"), 1):
+    if k.owner.class_name == "MultiHeadAttention":
+        return _given_masks(k, k.only_masks(*tensors), 1)
+    return _given_masks(k, [k.mask(x) for x in tensors], 0)
+
+
+def _given_masks(k: Call, masks: list[Value | None], first: int) -> list[Value | None]:
+    """Return masks of query, value and key, from the first on those that the layer is called with instead."""
+    for at, name in list(enumerate(("query_mask", "value_mask", "key_mask")))[first:]:
         given = k.option(name)
         if given is not None and (not isinstance(given, Value) or at >= len(masks)):
             k.refuse(f"it is called with {name}")
@@ -50,9 +70,11 @@ def _masks(k: Call, query: Value, value: Value, key: Value | None) -> list[Value
     return masks
 
 
-def _attention_mask(k: Call, query: Value, value: Value, key: Value | None) -> tuple[Value | None, Value | None]:
+def _attention_mask(
+    k: Call, query: Value, value: Value, key: Value | None, window: int | None
+) -> tuple[Value | None, Value | None]:
     """Return where a step of the query [T] may attend to one of the value [S], of a rank that spreads to [B, T, S], and
-    the mask of the query."""
+    the mask of the query. window: how many steps away one may be; None for any."""
     given = k.option("attention_mask")
     if given is not None:
         if not isinstance(given, Value) or given.dtype is not types.BOOL:
@@ -60,55 +82,104 @@ def _attention_mask(k: Call, query: Value, value: Value, key: Value | None) -> t
         k.shape(given, 3)
     first, *others = _masks(k, query, value, key)
     causal = _causal(k, query, value) if k.option("use_causal_mask", False) else None
-    return _all_of(k, _wide(k, first, 2), *(_wide(k, mask, 1) for mask in others), causal, given), first
+    near = None if window is None else _window(k, query, value, window)
+    return _all_of(k, _wide(k, first, 2), *(_wide(k, mask, 1) for mask in others), causal, near, given), first
 
 
 @builtin(
-    "MultiHeadAttention", masks=OWN, use_gate=False, sliding_window=None, flash_attention=None,
-    softmax_robust_masking=False, unread=("query_shape", "key_shape", "value_shape"),
+    "MultiHeadAttention", masks=OWN, half=True, flash_attention=None, softmax_robust_masking=False,
+    unread=("query_shape", "key_shape", "value_shape"),
 )  # fmt: skip
 def multi_head_attention(
     k: Call, query: Value, value: Value, key: Value | None = None, *, num_heads: int, key_dim: int,
     value_dim: int | None = None, dropout: float = 0.0, use_bias: bool = True,
-    output_shape: int | list[int] | None = None, attention_axes: list[int] | None = None,
+    output_shape: int | list[int] | None = None, attention_axes: list[int] | None = None, use_gate: bool = False,
+    sliding_window: int | None = None,
 ) -> Any:  # fmt: skip
-    mask, first = _attention_mask(k, query, value, key)
-    shown = bool(k.option("return_attention_scores", False))
-    key = value if key is None else key
     wide = [output_shape] if isinstance(output_shape, int) else output_shape or [k.known(query, -1)]
     if attention_axes not in (None, [1]) or len(wide) != 1:
         k.refuse(f"attention_axes={attention_axes}, output_shape={output_shape}")
+    heads = _Heads(num_heads, num_heads, key_dim, value_dim or key_dim, wide[0], dropout, use_bias, use_gate)
+    made = _attend(k, query, value, key, heads, sliding_window)
+    if k.model.keras3:
+        k.take_masks(query, value, value if key is None else key)
+    return made
+
+
+@builtin("GroupQueryAttention", "GroupedQueryAttention", masks=OWN, half=True, flash_attention=None)
+def group_query_attention(
+    k: Call, query: Value, value: Value, key: Value | None = None, *, head_dim: int, num_query_heads: int,
+    num_key_value_heads: int, dropout: float = 0.0, use_bias: bool = True, use_gate: bool = False,
+    sliding_window: int | None = None,
+) -> Any:  # fmt: skip
+    if num_key_value_heads < 1 or num_query_heads % num_key_value_heads:
+        k.refuse(f"{num_query_heads} heads of queries, {num_key_value_heads} of keys")
+    width = k.known(query, -1)
+    heads = _Heads(num_query_heads, num_key_value_heads, head_dim, head_dim, width, dropout, use_bias, use_gate)
+    return _attend(k, query, value, key, heads, sliding_window)
+
+
+@dataclass(frozen=True)
+class _Heads:
+    """How an attention of several heads is made: how many heads queries have, and keys and values, and their sizes."""
+
+    queries: int
+    keys: int
+    key_size: int
+    value_size: int
+    width: int
+    dropout: float
+    use_bias: bool
+    use_gate: bool
+
+
+def _attend(k: Call, query: Value, value: Value, key: Value | None, heads: _Heads, window: int | None) -> Any:
+    """Return what each step of a query [B, T, n] attends to of the steps of a value [B, S, m]."""
+    mask, first = _attention_mask(k, query, value, key, window)
+    shown = bool(k.option("return_attention_scores", False))
+    key = value if key is None else key
     for x in (query, value, key):
         k.shape(x, 3)
-    tf, sizes = k.tf, {"query": key_dim, "key": key_dim, "value": value_dim or key_dim}
-    q, s, v = (
-        _projected(k, x, name, "abc,cde->abde", [None, num_heads, sizes[name]], "de" if use_bias else None)
-        for x, name in ((query, "query"), (key, "key"), (value, "value"))
-    )
-    scores = tf.Mul(tf.Einsum(q, s, equation="BTNH,BSNH->BNTS"), number(k, q, key_dim**-0.5))
-    weights = _masked_softmax(k, scores, _wide(k, mask, 1), shown or dropout > 0)
+    split, bias = "abc,cde->abde", "de" if heads.use_bias else None
+    q = _projected(k, query, "query", split, [None, heads.queries, heads.key_size], bias)
+    s = _projected(k, key, "key", split, [None, heads.keys, heads.key_size], bias)
+    gated = [None, heads.queries, heads.value_size]
+    gate = _projected(k, query, "gate", split, gated, bias, "sigmoid") if heads.use_gate else None
+    v = _projected(k, value, "value", split, [None, heads.keys, heads.value_size], bias)
+    tf, times = k.tf, heads.queries // heads.keys
+    s, v = repeated(k, s, times, 2), repeated(k, v, times, 2)
+    weights = _softmax_of_scores(k, q, s, _wide(k, mask, 1), shown or heads.dropout > 0)
     made = tf.Einsum(weights, v, equation="BNTS,BSNH->BTNH")
-    made = _projected(k, made, "output", "abcd,cde->abe", [None, *wide], "e" if use_bias else None)
-    if k.model.keras3:
-        k.take_masks(query, value, key)
+    made = made if gate is None else tf.Mul(made, gate)
+    made = _projected(k, made, "output", "abcd,cde->abe", [None, heads.width], "e" if heads.use_bias else None)
     k.set_mask(made, first)
     return [made, weights] if shown else made
 
 
-def _masked_softmax(k: Call, scores: Value, mask: Value | None, by_layer: bool) -> Value:
-    """Return the softmax of scores where a mask is true. by_layer: whether Keras 3 does so by its layer Softmax,
-    which leaves zeros where nothing is true, or at once with the attention."""
-    if mask is None:
-        return k.tf.Softmax(scores)
+def _softmax_of_scores(k: Call, query: Value, key: Value, mask: Value | None, by_layer: bool) -> Value:
+    """Return the softmax of the scores of a query [B, T, N, H] and a key [B, S, N, H] where a mask is true.
+
+    by_layer: whether Keras 3 does so by its layer Softmax, which leaves zeros where nothing is true, or at once with
+    the attention, in 32 bits."""
+    tf, scale, equation = k.tf, k.known(query, 3) ** -0.5, "BTNH,BSNH->BNTS"
     if by_layer or not k.model.keras3:
-        return masked_softmax(k, scores, mask, lambda x: k.tf.Softmax(x))
-    return k.tf.Softmax(k.tf.SelectV2(mask, scores, number(k, scores, _LOWEST), dtype=scores.dtype))
+        scores = tf.Einsum(tf.Mul(query, number(k, query, scale)), key, equation=equation)
+        return tf.Softmax(scores) if mask is None else masked_softmax(k, scores, mask, lambda x: tf.Softmax(x))
+    scores = k.single(tf.Einsum(query, key, equation=equation))
+    scores = tf.Mul(scores, number(k, scores, scale))
+    if mask is not None:
+        scores = tf.SelectV2(mask, scores, number(k, scores, _LOWEST), dtype=scores.dtype)
+    return k.computed(tf.Softmax(scores))
 
 
-def _projected(k: Call, x: Value, name: str, equation: str, shape: list[int | None], bias_axes: str | None) -> Value:
+def _projected(
+    k: Call, x: Value, name: str, equation: str, shape: list[int | None], bias_axes: str | None,
+    activation: str | None = None,
+) -> Value:  # fmt: skip
     """Call one of the dense layers that the layer is made of."""
     config = {"name": "attention_output" if name == "output" else name, "equation": equation, "output_shape": shape,
-              "bias_axes": bias_axes, "trainable": k.owner.config.get("trainable", True)}  # fmt: skip
+              "bias_axes": bias_axes, "activation": activation, "dtype": k.owner.config.get("dtype"),
+              "trainable": k.owner.config.get("trainable", True)}  # fmt: skip
     return k.inner((f"{name}_dense", f"_{name}_dense"), "EinsumDense", config).call([x], {})  # type: ignore[no-any-return]
 
 
@@ -127,7 +198,8 @@ def _attended(k: Call, inputs: Any, causal: bool, scores: Callable[[Value, Value
     made = scores(query, key)
     mask = _all_of(k, _wide(k, given[1], 1), _causal(k, query, key) if causal else None)
     if mask is not None:
-        made = tf.SelectV2(mask, made, tf.AddV2(made, number(k, made, MASKED)), dtype=made.dtype)
+        low = number(k, made, -_MOST_OF_HALF if made.dtype is types.FLOAT16 else MASKED)
+        made = tf.SelectV2(mask, made, tf.AddV2(made, low), dtype=made.dtype)
     weights = tf.Softmax(made)
     made = tf.BatchMatMulV2(weights, value)
     if given[0] is not None:
@@ -136,21 +208,36 @@ def _attended(k: Call, inputs: Any, causal: bool, scores: Callable[[Value, Value
     return [made, weights] if shown else made
 
 
-@builtin("Attention", masks=OWN, score_mode="dot")
-def attention(k: Call, inputs: Any, *, use_scale: bool = False, dropout: float = 0.0, causal: bool = False) -> Any:
-    def scores(query: Value, key: Value) -> Value:
+@builtin("Attention", masks=OWN, half=True)
+def attention(
+    k: Call, inputs: Any, *, use_scale: bool = False, score_mode: str = "dot", dropout: float = 0.0,
+    causal: bool = False,
+) -> Any:  # fmt: skip
+    def dot(query: Value, key: Value) -> Value:
         made = k.tf.BatchMatMulV2(query, key, adj_y=True)
         return k.tf.Mul(made, k.weight("scale", [])) if use_scale else made
 
-    return _attended(k, inputs, causal, scores)
+    def concat(query: Value, key: Value) -> Value:
+        made = _every_sum(k, query, key)
+        made = k.tf.Tanh(k.tf.Mul(k.weight("scale", []), made) if use_scale else made)
+        return k.tf.Mul(k.weight("concat_score_weight", []), k.tf.Sum(made, k.tf.ints([3])))
+
+    if score_mode not in ("dot", "concat"):
+        k.refuse(f"score_mode={score_mode!r}")
+    return _attended(k, inputs, causal, dot if score_mode == "dot" else concat)
 
 
-@builtin("AdditiveAttention", masks=OWN)
+def _every_sum(k: Call, query: Value, key: Value) -> Value:
+    """Return the sums [B, T, S, n] of each step of a query [B, T, n] and each of a key [B, S, n]."""
+    return k.tf.AddV2(k.tf.ExpandDims(query, -2), k.tf.ExpandDims(key, -3))
+
+
+@builtin("AdditiveAttention", masks=OWN, half=True)
 def additive_attention(
     k: Call, inputs: Any, *, use_scale: bool = True, dropout: float = 0.0, causal: bool = False
 ) -> Any:
     def scores(query: Value, key: Value) -> Value:
-        made = k.tf.Tanh(k.tf.AddV2(k.tf.ExpandDims(query, -2), k.tf.ExpandDims(key, -3)))
+        made = k.tf.Tanh(_every_sum(k, query, key))
         if use_scale:
             made = k.tf.Mul(k.weight("scale", [k.known(query, -1)]), made)
         return k.tf.Sum(made, k.tf.ints([3]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,7 +61,8 @@ def identity(k: Call, x: Value) -> Value:
 @builtin("LayerScale", "keras.src.applications.convnext>LayerScale",
          "tf_keras.src.applications.convnext>LayerScale", masks=PASS)  # fmt: skip
 def layer_scale(k: Call, x: Value, *, projection_dim: int, init_values: Any = None) -> Value:
-    return k.tf.Mul(x, k.weight("gamma", [projection_dim]))
+    # Keras 3 gives it no name.
+    return k.tf.Mul(x, k.weight("variable" if k.model.keras3 else "gamma", [projection_dim]))
 
 
 @builtin("CustomScaleLayer", "keras.src.applications.inception_resnet_v2>CustomScaleLayer")
@@ -99,27 +101,44 @@ def masking(k: Call, x: Value, *, mask_value: float = 0.0) -> Value:
     return made
 
 
-@builtin("EinsumDense", masks=PASS, **_NO_LORA)
+@builtin("EinsumDense", masks=PASS, half=True, **_NO_LORA)
 def einsum_dense(
     k: Call, x: Value, *, equation: str, output_shape: int | list, activation: str | dict | None = None,
     bias_axes: str | None = None,
 ) -> Value:  # fmt: skip
-    left, _, result = equation.replace(" ", "").partition("->")
+    plain = equation.replace(" ", "")
+    left, _, result = _spelled_out(plain, len(k.shape(x))).partition("->")
     inputs, _, kernel = left.partition(",")
-    rank = len(k.shape(x))
-    if "." in equation or not result or len(inputs) != rank or any(
+    if "." in left + result or not result or len(inputs) != len(k.shape(x)) or any(
         len(set(letters)) < len(letters) for letters in (inputs, kernel, result)
     ):
         k.refuse(f"the equation {equation!r} is not read as data")
-    return einsum_of(k, x, inputs, kernel, result, output_shape, bias_axes, activation)
+    # Keras is told all sizes of the result but those that an ellipsis stands for, and that of the batch.
+    named = plain.partition("->")[2]
+    named = named[3:] if named.startswith("...") else named.replace("...", "")[1:]
+    given = [output_shape] if isinstance(output_shape, int) else list(output_shape)
+    sizes = dict(zip(named, given, strict=True))
+    return einsum_of(k, x, inputs, kernel, result, sizes, bias_axes, activation)
+
+
+def _spelled_out(equation: str, rank: int) -> str:
+    """Return an equation with letters of their own for the dimensions that an ellipsis stands for, at the start or the
+    end of input and result; the equation itself if it has no ellipsis, or others."""
+    inputs, result = equation.partition(",")[0], equation.partition("->")[2]
+    count = rank - len(inputs.replace("...", ""))
+    free = [letter for letter in string.ascii_letters if letter not in equation]
+    ahead = inputs.startswith("...") and result.startswith("...") and count > 0
+    behind = inputs.endswith("...") and result.endswith("...") and count >= 0
+    if (ahead == behind) or equation.count("...") != 2 or count > len(free):
+        return equation
+    return equation.replace("...", "".join(free[:count]))
 
 
 def einsum_of(
-    k: Call, x: Value, inputs: str, kernel: str, result: str, output_shape: Any, bias_axes: str | None, activation: Any
-) -> Value:
-    """Build an EinsumDense layer of an equation without an ellipsis."""
-    given = [output_shape] if isinstance(output_shape, int) else list(output_shape)
-    sizes = dict(zip(result[1:], given, strict=True))
+    k: Call, x: Value, inputs: str, kernel: str, result: str, sizes: dict[str, Any], bias_axes: str | None,
+    activation: Any,
+) -> Value:  # fmt: skip
+    """Build an EinsumDense layer of an equation without an ellipsis. sizes: of letters of the result."""
     sizes = {letter: k.known(x, inputs.index(letter)) if letter in inputs else sizes[letter] for letter in kernel}
     made = k.tf.Einsum(
         x, k.weight("kernel", [sizes[letter] for letter in kernel]), equation=f"{inputs},{kernel}->{result}"

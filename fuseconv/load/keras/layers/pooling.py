@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
@@ -113,3 +115,64 @@ def global_max_pooling(k: Call, x: Value, *, data_format: str | None = None, kee
     return k.tf.Max(x, _axes(k, x, data_format), keep_dims=keepdims)
 
 
+def _windows(size: int, count: int) -> list[tuple[int, int]]:
+    """Return the starts and ends of `count` windows that together see all of a dimension, as evenly as they can: in
+    floats of 32 bits, as Keras computes them."""
+    at, one = np.arange(count + 1).astype(np.float32), np.float32(count)
+    edges = at * np.float32(size) / one
+    starts = np.minimum(np.floor(edges[:-1]).astype(int), size - 1)
+    lengths = np.minimum(np.ceil(edges[1:]).astype(int), size) - starts
+    least = -(-size // count)
+    return [(int(start), int(start) + least + int(n == least + 1)) for start, n in zip(starts, lengths)]
+
+
+def _regular(windows: list[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the size of windows and the step between them; None where they differ."""
+    lengths = {end - start for start, end in windows}
+    steps = {after[0] - before[0] for before, after in zip(windows, windows[1:])} or {1}
+    return (lengths.pop(), steps.pop()) if len(lengths) == len(steps) == 1 else None
+
+
+def _adaptive(k: Call, x: Value, rank: int, maximum: bool, output_size: Any, form: Any) -> Value:
+    """Pool to given sizes: by one pooling along the dimensions whose windows are regular, then along each of the
+    others."""
+    first = channels_first(k, form)
+    k.shape(x, rank + 2)
+    x = to_channels_last(k, x) if first else x
+    counts, given = sizes(k, output_size, rank), [k.known(x, at + 1) for at in range(rank)]
+    if any(not 0 < count <= size for count, size in zip(counts, given)):
+        k.refuse(f"output_size={output_size!r} of {given}")
+    windows = [_windows(size, count) for size, count in zip(given, counts)]
+    regular = [_regular(each) for each in windows]
+    if any(each not in (None, (1, 1)) for each in regular):
+        found = [each or (1, 1) for each in regular]
+        size, steps = [each[0] for each in found], [each[1] for each in found]
+        x = _pool(k, x, rank, maximum, size, steps, "valid", None)
+    for at, each in enumerate(windows):
+        x = x if regular[at] else _pool_irregular(k, x, rank, maximum, at, each)
+    return to_channels_first(k, x) if first else x
+
+
+def _pool_irregular(k: Call, x: Value, rank: int, maximum: bool, at: int, windows: list[tuple[int, int]]) -> Value:
+    """Pool along a spatial dimension with all windows of each size that is there, and take those that are wanted."""
+    rows: dict[tuple[int, int], int] = {}
+    pooled = []
+    for length in sorted({end - start for start, end in windows}):
+        size = [length if axis == at else 1 for axis in range(rank)]
+        pooled.append(_pool(k, x, rank, maximum, size, 1, "valid", None))
+        for start in range(k.known(pooled[-1], at + 1)):
+            rows[start, start + length] = len(rows)
+    tf, axis = k.tf, k.tf.ints(at + 1)
+    every = tf.ConcatV2(*pooled, axis, dtype=x.dtype) if len(pooled) > 1 else pooled[0]
+    return tf.GatherV2(every, tf.ints([rows[window] for window in windows]), axis, dtype=x.dtype)
+
+
+def _enter_adaptive(rank: int, maximum: bool) -> None:
+    @builtin(f"Adaptive{'Max' if maximum else 'Average'}Pooling{rank}D", half=True)
+    def adaptive_pooling(k: Call, x: Value, *, output_size: int | list[int], data_format: str | None = None) -> Value:
+        return _adaptive(k, x, rank, maximum, output_size, data_format)
+
+
+for _rank in (1, 2, 3):
+    _enter_adaptive(_rank, True)
+    _enter_adaptive(_rank, False)
