@@ -1,6 +1,6 @@
 """log1p(exp(x)) -> the softplus of x, as tf.nn.sigmoid_cross_entropy_with_logits and log-sum-exps of two write it.
 
-Log1p alone takes 15 ops, since it must serve every x above -1. Beyond float32's exp(x) the softplus is still x.
+Log1p alone takes 10 ops, since it must serve every x above -1. Beyond float32's exp(x) the softplus is still x.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.softplus import softplus
+from fuseconv.tfl.softplus import softplus, softplus_of_negative
 
 
 @pattern
@@ -27,7 +27,7 @@ def of_any(tf: Any, x: Any) -> Term:
 
 def rewrite(tfl: Builder, m: Match) -> Value:
     if m.distance is not None:
-        return softplus(tfl, tfl.neg(tfl.abs(m.distance)), positive=False)
+        return softplus_of_negative(tfl, tfl.abs(m.distance))
     return softplus(tfl, m.x)
 
 

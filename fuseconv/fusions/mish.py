@@ -1,6 +1,6 @@
 """tanh(softplus(x)) -> e * (e + 2) / (e * (e + 2) + 2), e = EXP(x): mish is x times that.
 
-The softplus takes 12 ops, and its tangent one. This is a quotient of what has no cancellation, so that it is right to a
+The softplus takes 9 ops, and its tangent one. This is a quotient of what has no cancellation, so that it is right to a
 few parts in 1e7 of the result, also where that is tiny. Where x is 20 or more it is 1, and e's square does not
 overflow.
 """

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
 
+from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.softplus import softplus
+from fuseconv.tfl.softplus import softplus, softplus_of_negative
 from tests.tf.text_cases import kinds, module_of
 
-BELOW = ["EXP", "ADD", "LOG", "DIV", "NEG", "ELU", "ADD", "ADD"]
+
+def test_what_may_be_positive_takes_its_size() -> None:
+    assert _made(softplus) == ["ABS", "LOGISTIC", "LOG", "RELU", "SUB", "LOGISTIC", "ELU", "ADD", "SUB"]
 
 
-@pytest.mark.parametrize(
-    ("positive", "made"), [(True, ["ABS", "NEG", *BELOW, "RELU", "ADD"]), (False, BELOW)], ids=["any", "below zero"]
-)
-def test_only_what_may_be_positive_takes_its_size(positive: bool, made: list[str]) -> None:
+def test_what_is_negative_is_told_by_its_size() -> None:
+    assert _made(softplus_of_negative) == ["LOGISTIC", "LOG", "NEG", "LOGISTIC", "ELU", "ADD", "SUB"]
+
+
+def _made(function: Callable[[Builder, Value], Value]) -> list[str]:
     module, _ = module_of("main {\n input %x: float32[n,3]\n return %x\n}")
     graph = module.signatures[0].graph
-    value = softplus(Builder(graph.ops), graph.inputs[0], positive=positive)
-    assert value.shape == graph.inputs[0].shape and kinds(module) == made
+    assert function(Builder(graph.ops), graph.inputs[0]).shape == graph.inputs[0].shape
+    return kinds(module)

@@ -15,7 +15,7 @@ from fuseconv.lower.support.dynamic_shapes import dim_scalar, reshape, shape_of
 from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 from fuseconv.tfl.kernel_limits import RANK, TYPES
-from fuseconv.tfl.softplus import softplus
+from fuseconv.tfl.softplus import softplus_of_negative
 
 
 @lowers
@@ -112,8 +112,8 @@ def CumulativeLogsumexp(tfl, x, axis, *, exclusive=False, reverse=False):
 
     def combined(tfl: Lowering, total: Value, other: Value) -> Value:
         larger = tfl.maximum(total, other)
-        distance = tfl.sub(tfl.minimum(total, other), larger)
-        return tfl.add(larger, softplus(tfl, distance, positive=False))
+        distance = tfl.sub(larger, tfl.minimum(total, other))
+        return tfl.add(larger, softplus_of_negative(tfl, distance))
 
     total = _prefix_scan(tfl, tfl.maximum(x, nothing), axis, combined, nothing, exclusive, reverse)
     return select(tfl, tfl.less_equal(total, nothing), -np.inf, total)

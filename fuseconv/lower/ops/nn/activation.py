@@ -53,7 +53,7 @@ def Selu(tfl, x):
 @lowers
 @in_float32
 def Softplus(tfl, x):
-    """max(x, 0) and the LOG of 1 + exp(-|x|), with what that has lost where x is far below 0."""
+    """max(x, 0) less the LOG of the sigmoid of |x|, with what that has lost where x is far below 0."""
     return softplus(tfl, x)
 
 
