@@ -13,6 +13,7 @@ from fuseconv.load import validate
 
 KERAS_LOADERS = ("auto", "data", "keras")
 _KERAS_SUFFIXES = frozenset({".h5", ".hdf5", ".keras"})
+_BYTECODE_SUFFIXES = frozenset({".mlirbc", ".mlir"})
 
 
 def load(
@@ -53,6 +54,11 @@ def load(
         # Nodes are told to the user by the names that Keras gives them.
         loader = "keras" if keras_loader == "auto" and (inputs or outputs) else keras_loader
         module = _keras_module(path, loader, trust_model, custom_objects or {}, keras_layers or {}, warn)
+    elif path.suffix.lower() in _BYTECODE_SUFFIXES:
+        from fuseconv.load.stablehlo import module_file
+
+        _refuse_options(f"{path} is a StableHLO module, which has one signature", signature=signatures, tags=tags)
+        module = module_file.load(path)
     else:
         from fuseconv.load import frozen_graph
 

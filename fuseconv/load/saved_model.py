@@ -19,6 +19,7 @@ from fuseconv.load.node_table import Nodes
 from fuseconv.load.op_defs import OpDefs
 from fuseconv.load.resource_values import INIT_SIGNATURE, Resources
 from fuseconv.load.signature_equivalence import SignatureComparison
+from fuseconv.load.stablehlo.call_modules import import_call_modules
 
 _NO_SIGNATURES = frozenset({INIT_SIGNATURE, "__saved_model_train_op"})
 
@@ -138,6 +139,7 @@ class _Loader:
         self.importer.build_functions()
         module.functions = self.importer.functions
         module.attributes = self.importer.op_defs.attributes
+        import_call_modules(module)
         self.resources.resolve(module)
         return module
 

@@ -1,0 +1,322 @@
+"""Read MLIR bytecode that holds a module of VHLO, StableHLO's stable form: sections, ops, regions and values.
+
+The format is public (MLIR's "Bytecode Format"); versions 1 to 6 are read, which is what StableHLO's writers make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fuseconv.errors import InputError
+from fuseconv.load.stablehlo import vhlo
+from fuseconv.load.stablehlo.attributes import BUILTIN, VHLO, Attributes, Entry, Location, UnreadError
+from fuseconv.load.stablehlo.cursor import Cursor, DamagedError, decoded
+
+MAGIC = b"ML\xefR"
+_NEWEST = 6
+# Since which version of the format there is what.
+_DIALECT_VERSIONS, _LAZY_REGIONS, _USE_LISTS, _ELIDED_LOCATIONS, _PROPERTIES = 1, 2, 3, 4, 5
+_STRINGS, _DIALECTS, _ATTRIBUTES, _OFFSETS, _IR, _RESOURCES, _RESOURCE_OFFSETS, _VERSIONS, _PROPERTY = range(9)
+_HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS, _HAS_REGIONS, _HAS_USES, _HAS_PROPERTIES = (
+    1 << bit for bit in range(7)
+)
+_MOST_DEPTH = 64
+
+
+@dataclass(eq=False, slots=True)
+class Var:
+    """A result of an op, or an argument of a block."""
+
+    type: Any
+    op: Operation | None = None
+    index: int = 0
+    name: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Region:
+    """The one block of a region: its arguments and ops. Nothing that StableHLO writes has more."""
+
+    arguments: list[Var] = field(default_factory=list)
+    ops: list[Operation] = field(default_factory=list)
+
+    @property
+    def returned(self) -> list[Var]:
+        """Return the operands of the op that ends the block."""
+        return self.ops[-1].operands if self.ops else []
+
+
+@dataclass(eq=False, slots=True)
+class Operation:
+    """An op. name: without dialect and version ("dot_general"); name_of: gives its `loc` as text."""
+
+    name: str
+    version: int
+    operands: list[Var]
+    results: list[Var]
+    regions: list[Region]
+    module: Module
+    location: int
+    properties: dict[str, int]
+
+    def has(self, name: str) -> bool:
+        """Return whether this version of the op has an attribute."""
+        return name in self.properties
+
+    def attribute(self, name: str) -> Any:
+        """Return an attribute. Raises DamagedError if the op has none of this name."""
+        if name not in self.properties:
+            raise DamagedError(f"{self.name} lacks its attribute {name}")
+        return self.module.attributes.attribute(self.properties[name])
+
+    @property
+    def place(self) -> str:
+        """Return the name that the program gave the op, or its line; empty if it says nothing."""
+        found = self.module.attributes.attribute(self.location)
+        return found.name if isinstance(found, Location) else ""
+
+
+@dataclass
+class Module:
+    """A module: its attributes, and its functions by name, `main` among them. producer: who wrote it."""
+
+    attributes: Attributes
+    producer: str
+    functions: dict[str, Operation] = field(default_factory=dict)
+
+
+def read_bytecode(data: bytes, name: str) -> Module:
+    """Return the module that bytes of MLIR bytecode hold. name: of the file or node, for the sentences of errors.
+
+    Raises InputError if they are damaged, or hold what is not read."""
+    try:
+        return _Reader(data).module()
+    except DamagedError as error:
+        raise InputError(f"{name} is a damaged StableHLO module: {error}.") from error
+    except UnreadError as error:
+        raise InputError(f"{name} cannot be read: {error}.") from error
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        cursor = Cursor(data, 0, len(data))
+        if cursor.take(4) != MAGIC:
+            raise DamagedError("it does not begin as MLIR bytecode does")
+        self.version = cursor.varint()
+        if not 1 <= self.version <= _NEWEST:
+            raise UnreadError(f"it is of version {self.version} of MLIR's bytecode, and not of 1 to {_NEWEST}")
+        self.producer = cursor.text()
+        self.sections = dict(self._sections(cursor))
+        self.strings = self._strings(self._section(_STRINGS))
+        self.dialects, self.op_names = self._dialects(self._section(_DIALECTS))
+        entries = self._entries(self._section(_OFFSETS), self._section(_ATTRIBUTES))
+        self.attributes = Attributes(self.strings, *entries)
+        self.properties = self._properties()
+        self._named: dict[Any, dict[str, int]] = {}
+        self._made = 0
+
+    def module(self) -> Module:
+        module = Module(self.attributes, self.producer)
+        self.made = module
+        top = self._block(self._section(_IR), [], 0)
+        if len(top.ops) != 1 or top.ops[0].name != "module" or len(top.ops[0].regions) != 1:
+            raise DamagedError("it holds no module")
+        for op in top.ops[0].regions[0].ops:
+            if op.name != "func" or len(op.regions) != 1:
+                raise UnreadError(f"its module holds the op {op.name} beside functions, which is not read")
+            name = op.attribute("sym_name")
+            if not isinstance(name, str) or name in module.functions:
+                raise DamagedError("two functions have the same name, or one has none")
+            module.functions[name] = op
+        return module
+
+    def _sections(self, cursor: Cursor) -> Iterator[tuple[int, Cursor]]:
+        while cursor.left:
+            yield self._one_section(cursor)
+
+    def _one_section(self, cursor: Cursor) -> tuple[int, Cursor]:
+        kind, length = cursor.byte(), cursor.varint()
+        if kind & 0x80:
+            alignment = cursor.varint()
+            if not 1 <= alignment <= 1 << 20:
+                raise DamagedError(f"a section is aligned to {alignment} bytes")
+            cursor.take(-cursor.at % alignment)
+        if kind & 0x7F > _PROPERTY:
+            raise UnreadError(f"it has a section of number {kind & 0x7F}, which this version does not know")
+        return kind & 0x7F, cursor.part(length)
+
+    def _section(self, kind: int) -> Cursor:
+        if kind not in self.sections:
+            raise DamagedError(f"it lacks its section of number {kind}")
+        return self.sections[kind]
+
+    def _strings(self, cursor: Cursor) -> list[bytes]:
+        sizes = [cursor.varint() for _ in range(cursor.count())][::-1]
+        if sum(sizes) != cursor.left or 0 in sizes:
+            raise DamagedError("its texts are longer or shorter than their section")
+        return [cursor.take(size)[:-1] for size in sizes]
+
+    def _text(self, index: int) -> str:
+        if index >= len(self.strings):
+            raise DamagedError(f"the text {index} is named, and there are {len(self.strings)}")
+        return decoded(self.strings[index])
+
+    def _dialects(self, cursor: Cursor) -> tuple[list[str], list[tuple[str, str]]]:
+        """Return the names of the dialects, and the dialect and name of each kind of op."""
+        dialects = []
+        for _ in range(cursor.count()):
+            index, versioned = cursor.flagged() if self.version >= _DIALECT_VERSIONS else (cursor.varint(), False)
+            if versioned:
+                self._one_section(cursor)
+            dialects.append(self._text(index))
+        if self.version >= _ELIDED_LOCATIONS:
+            cursor.varint()
+        ops = []
+        while cursor.left:
+            dialect = self._at(dialects, cursor.varint(), "dialect")
+            for _ in range(cursor.count()):
+                index = cursor.flagged()[0] if self.version >= _PROPERTIES else cursor.varint()
+                ops.append((dialect, self._text(index)))
+        return dialects, ops
+
+    def _at(self, items: list[Any], index: int, what: str) -> Any:
+        if index >= len(items):
+            raise DamagedError(f"the {what} {index} is named, and there are {len(items)}")
+        return items[index]
+
+    def _entries(self, offsets: Cursor, data: Cursor) -> tuple[list[Entry], list[Entry]]:
+        counts = offsets.varint(), offsets.varint()
+        if sum(counts) > offsets.left:
+            raise DamagedError(f"it claims {sum(counts)} attributes and types, more than their section has")
+        lists: tuple[list[Entry], list[Entry]] = ([], [])
+        for entries, count in zip(lists, counts):
+            while len(entries) < count:
+                dialect = self._at(self.dialects, offsets.varint(), "dialect")
+                for _ in range(offsets.count()):
+                    size, custom = offsets.flagged()
+                    entries.append(Entry(dialect, custom, data.part(size)))
+        return lists
+
+    def _properties(self) -> list[Cursor]:
+        if _PROPERTY not in self.sections:
+            return []
+        cursor = self.sections[_PROPERTY]
+        return [cursor.part(cursor.varint()) for _ in range(cursor.count())]
+
+    def _region(self, cursor: Cursor, scope: list[Var], depth: int) -> Region:
+        """Read a region; its values follow those of the regions around it, and end with it."""
+        blocks = cursor.varint()
+        if not blocks:
+            return Region()
+        if blocks > 1:
+            raise UnreadError("a function has branches between blocks, which StableHLO does not write")
+        if depth > _MOST_DEPTH:
+            raise DamagedError(f"regions stand in each other more than {_MOST_DEPTH} deep")
+        cursor.varint()  # how many values it has
+        before = len(scope)
+        made = self._block(cursor, scope, depth)
+        del scope[before:]
+        return made
+
+    def _block(self, cursor: Cursor, scope: list[Var], depth: int) -> Region:
+        count, has_arguments = cursor.flagged()
+        region = Region()
+        if has_arguments:
+            region.arguments = [self._argument(cursor) for _ in range(cursor.count())]
+            scope += region.arguments
+            if self.version >= _USE_LISTS and cursor.byte():
+                self._skip_uses(cursor, len(region.arguments))
+        if count > cursor.left:
+            raise DamagedError(f"a block of {count} ops stands in a section that has {cursor.left} bytes left")
+        region.ops = [self._operation(cursor, scope, depth) for _ in range(count)]
+        return region
+
+    def _argument(self, cursor: Cursor) -> Var:
+        if self.version >= _ELIDED_LOCATIONS:
+            kind, located = cursor.flagged()
+        else:
+            kind, located = cursor.varint(), True
+        place = self.attributes.attribute(cursor.varint()) if located else None
+        return Var(self.attributes.type(kind), name=place.name if isinstance(place, Location) else "")
+
+    def _operation(self, cursor: Cursor, scope: list[Var], depth: int) -> Operation:
+        dialect, full_name = self._at(self.op_names, cursor.varint(), "op")
+        mask, location = cursor.byte(), cursor.varint()
+        name, version = _versioned(dialect, full_name)
+        held: dict[str, int] = {}
+        if mask & _HAS_ATTRIBUTES:
+            held = self._dictionary(cursor.varint())
+        if mask & _HAS_PROPERTIES:
+            held = {**held, **self._property_names(full_name, cursor.varint())}
+        op = Operation(name, version, [], [], [], self.made, location, held)
+        kinds = cursor.varints() if mask & _HAS_RESULTS else []
+        if mask & _HAS_OPERANDS:
+            op.operands = [self._at(scope, index, "value") for index in cursor.varints()]
+        op.results = [Var(self.attributes.type(kind), op, index) for index, kind in enumerate(kinds)]
+        scope += op.results
+        if mask & _HAS_SUCCESSORS:
+            raise UnreadError(f"{name} branches to another block, which StableHLO does not write")
+        if mask & _HAS_USES:
+            self._skip_uses(cursor, len(kinds))
+        if mask & _HAS_REGIONS:
+            op.regions = self._regions(cursor, scope, depth)
+        return op
+
+    def _regions(self, cursor: Cursor, scope: list[Var], depth: int) -> list[Region]:
+        count, isolated = cursor.flagged()
+        if isolated and self.version >= _LAZY_REGIONS:
+            kind, cursor = self._one_section(cursor)
+            if kind != _IR:
+                raise DamagedError("the section of a function is none")
+        if count > cursor.left:
+            raise DamagedError(f"an op of {count} regions stands in a section that has {cursor.left} bytes left")
+        return [self._region(cursor, [] if isolated else scope, depth + 1) for _ in range(count)]
+
+    def _skip_uses(self, cursor: Cursor, values: int) -> None:
+        """Skip the order in which ops read values, which says nothing of what they compute."""
+        for _ in range(cursor.count() if values > 1 else 1):
+            if values > 1:
+                cursor.varint()
+            count, _ = cursor.flagged()
+            for _ in range(min(count, cursor.left + 1)):
+                cursor.varint()
+
+    def _dictionary(self, index: int) -> dict[str, int]:
+        """Return the numbers of the attributes in a dictionary of MLIR's own, by name, without decoding them."""
+        key = "dictionary", index
+        if key not in self._named:
+            entry = self.attributes.entry(index)
+            cursor = Cursor(entry.data.data, entry.data.at, entry.data.end)
+            if entry.dialect != BUILTIN or not entry.custom or cursor.varint() != 1:
+                raise DamagedError("the attributes of an op are no dictionary")
+            pairs = [(self.attributes.attribute(cursor.varint()), cursor.varint()) for _ in range(cursor.count())]
+            self._named[key] = {f"{name}": number for name, number in pairs}
+        return self._named[key]
+
+    def _property_names(self, op: str, index: int) -> dict[str, int]:
+        """Return the numbers of an op's attributes by name: VHLO stores them in the alphabetical order of these."""
+        key = op, index
+        if key not in self._named:
+            part = self._at(self.properties, index, "list of attributes")
+            cursor = Cursor(part.data, part.at, part.end)
+            names = vhlo.op_attributes().get(op)
+            if names is None:
+                return {}
+            self._named[key] = {name: cursor.varint() for name in names}
+            cursor.done(f"the attributes of {op}")
+        return self._named[key]
+
+
+def _versioned(dialect: str, full_name: str) -> tuple[str, int]:
+    """Return the name and version of an op: ("vhlo", "add_v1") -> ("add", 1)."""
+    if dialect == BUILTIN and full_name == "module":
+        return "module", 1
+    if dialect != VHLO:
+        raise UnreadError(f"it holds the op {dialect}.{full_name}, which is none of StableHLO's portable form")
+    if full_name not in vhlo.op_attributes():
+        raise UnreadError(f"it holds the op {full_name}, which is newer than this version, or none of StableHLO's")
+    name, _, version = full_name.rpartition("_v")
+    return name, int(version)

@@ -1,0 +1,76 @@
+"""XlaCallModule, the op by which JAX's SavedModels run a StableHLO module -> a call of the module's functions."""
+
+from __future__ import annotations
+
+from fuseconv.errors import InputError
+from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value
+from fuseconv.ir.rewriter import has_kind
+from fuseconv.load.stablehlo.importer import ModuleImporter
+from fuseconv.load.validate import DAMAGED
+
+_KIND = "tf.XlaCallModule"
+# Since this version of the op, `main` takes the number of the platform first if there are several.
+_PLATFORM_INDEX = 3
+_NEWEST = 10
+# What says how XLA runs or checks a call, not what it computes.
+_IRRELEVANT = frozenset({"Sout", "disabled_checks", "platforms", "module", "version", "use_shardy_partitioner"})
+
+
+def import_call_modules(module: Module) -> None:
+    """Let each XlaCallModule call the functions of its module, which join those of the IR.
+
+    Raises InputError for a module that is damaged, or is called with other operands than it takes."""
+    for graph in list(module.graphs()):
+        if not has_kind(graph, (_KIND,)):
+            continue
+        for op in graph.ops:
+            if op.kind == _KIND:
+                _import(op, module)
+
+
+def _import(op: Op, module: Module) -> None:
+    data = op.attrs.get("module")
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogateescape")
+    if not isinstance(data, bytes):
+        raise InputError(f"The node '{op.name}' holds no module: {DAMAGED}")
+    _check(op)
+    importer = ModuleImporter(data, op.name, module.functions)
+    main = importer.main()
+    module.functions.update(importer.graphs)
+    _bind_platform(op, main)
+    takes, makes = ([value.dtype for value in values] for values in (main.inputs, main.outputs))
+    if [value and value.dtype for value in op.operands] != takes or [value.dtype for value in op.results] != makes:
+        raise InputError(f"The node '{op.name}' calls its module with other types than it takes: {DAMAGED}")
+    op.set_kind("tf.PartitionedCall")
+    op.attrs = {"f": FuncRef(main.name)}
+
+
+def _check(op: Op) -> None:
+    """Refuse a call whose attributes say that it runs something else than `main`."""
+    version = op.attrs.get("version", _NEWEST)
+    if not isinstance(version, int) or version > _NEWEST:
+        raise InputError(f"The node '{op.name}' is an XlaCallModule of version {version}; up to {_NEWEST} is read.")
+    for name, value in op.attrs.items():
+        if name not in _IRRELEVANT and value not in (None, False, [], "", b""):
+            raise InputError(f"The node '{op.name}' (XlaCallModule) has {name}={value!r}, which is not supported.")
+
+
+def _bind_platform(op: Op, main: Graph) -> None:
+    """Give `main` the number of the platform that it is to run on, if it takes one: that of the CPU."""
+    platforms = op.attrs.get("platforms") or []
+    if len(platforms) < 2 or len(main.inputs) != len(op.operands) + 1:
+        return
+    names = [name.decode() if isinstance(name, bytes) else f"{name}" for name in platforms]
+    if op.attrs.get("version", _NEWEST) < _PLATFORM_INDEX or "CPU" not in [name.upper() for name in names]:
+        raise InputError(f"The node '{op.name}' holds a module for {', '.join(names)}; export it for the CPU as well.")
+    index = [name.upper() for name in names].index("CPU")
+    op.set_operands([_scalar(index, main.inputs[0]), *op.operands])
+
+
+def _scalar(number: int, like: Value) -> Value:
+    import numpy as np
+
+    from fuseconv.ir.graph import constant
+
+    return constant(np.array(number, like.dtype.numpy), like.dtype)

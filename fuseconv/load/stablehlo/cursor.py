@@ -1,0 +1,99 @@
+"""Read numbers and bytes of MLIR bytecode, each held to the section that it stands in."""
+
+from __future__ import annotations
+
+
+class DamagedError(ValueError):
+    """The bytes are no MLIR bytecode. The message is the end of a sentence."""
+
+
+class Cursor:
+    """A place in a part of the bytes. `at` is where the next is read, `end` the end of the part."""
+
+    __slots__ = ("at", "data", "end")
+
+    def __init__(self, data: bytes, at: int, end: int) -> None:
+        self.data, self.at, self.end = data, at, end
+
+    @property
+    def left(self) -> int:
+        """Return how many bytes follow."""
+        return self.end - self.at
+
+    def byte(self) -> int:
+        if self.at >= self.end:
+            raise DamagedError(f"a section ends at byte {self.end}, in the middle of something")
+        value = self.data[self.at]
+        self.at += 1
+        return value
+
+    def take(self, size: int) -> bytes:
+        """Return so many bytes."""
+        if not 0 <= size <= self.left:
+            raise DamagedError(f"{size} bytes are to be read of a section that has {self.left} left")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def part(self, size: int) -> Cursor:
+        """Return a cursor over the next so many bytes, which this one skips."""
+        if not 0 <= size <= self.left:
+            raise DamagedError(f"a part of {size} bytes stands in a section that has {self.left} left")
+        self.at += size
+        return Cursor(self.data, self.at - size, self.at)
+
+    def varint(self) -> int:
+        """Return a number: the zero bits at the low end of its first byte say how many bytes follow."""
+        at = self.at
+        if at >= self.end:
+            raise DamagedError(f"a section ends at byte {self.end}, where a number is to be read")
+        first = self.data[at]
+        if first & 1:
+            self.at = at + 1
+            return first >> 1
+        if not first:
+            self.at = at + 1
+            return int.from_bytes(self.take(8), "little")
+        zeros = (first & -first).bit_length() - 1
+        return int.from_bytes(self.take(zeros + 1), "little") >> (zeros + 1)
+
+    def flagged(self) -> tuple[int, bool]:
+        """Return a number and the flag in its lowest bit."""
+        value = self.varint()
+        return value >> 1, bool(value & 1)
+
+    def signed(self) -> int:
+        value = self.varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def count(self) -> int:
+        """Return how many items follow, each of which takes a byte or more."""
+        value = self.varint()
+        if value > self.left:
+            raise DamagedError(f"a list of {value} items stands in a section that has {self.left} bytes left")
+        return value
+
+    def varints(self) -> list[int]:
+        """Return a list of numbers, with its length before it."""
+        return [self.varint() for _ in range(self.count())]
+
+    def text(self) -> str:
+        """Return a text that a zero byte ends."""
+        stop = self.data.find(b"\0", self.at, self.end)
+        if stop < 0:
+            raise DamagedError("a text has no end")
+        found = self.data[self.at : stop]
+        self.at = stop + 1
+        return decoded(found)
+
+    def done(self, what: str) -> None:
+        """Refuse bytes that are left over."""
+        if self.left:
+            raise DamagedError(f"{self.left} bytes are left at the end of {what}")
+
+
+def decoded(data: bytes) -> str:
+    """Return a text of UTF-8. Raises DamagedError if it is none."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise DamagedError("a text is no UTF-8") from error

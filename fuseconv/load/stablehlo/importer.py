@@ -1,0 +1,133 @@
+"""Import a StableHLO module: its functions -> graphs of `tf` ops."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fuseconv.errors import InputError, UnsupportedError
+from fuseconv.ir import budget
+from fuseconv.ir.graph import FuncRef, Graph, Op, Rejection, Value, detach
+from fuseconv.load.stablehlo import bytecode
+from fuseconv.load.stablehlo.attributes import FunctionType, TensorType, UnreadError
+from fuseconv.load.stablehlo.bytecode import Operation, Region
+from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops import TABLE
+from fuseconv.load.stablehlo.scope import Functions, RefusedError, Scope, symbolic, tensor_type
+
+MAIN = "main"
+
+
+class ModuleImporter(Functions):
+    """Import the functions of a module that `main` needs.
+
+    name: of the file or node that holds the module; it comes first in the names of functions. taken: names that
+    functions may not have. graphs: what is built, by the names of the IR's functions."""
+
+    def __init__(self, data: bytes, name: str, taken: Collection[str] = ()) -> None:
+        self.name = name
+        self.module = bytecode.read_bytecode(data, name)
+        self.graphs: dict[str, Graph] = {}
+        self._taken = set(taken)
+        self._by_name: dict[str, Graph] = {}
+        self._building: list[str] = []
+        self._nodes: dict[str, int] = {}
+
+    def main(self) -> Graph:
+        """Return the graph of `main`. Raises InputError if the module is damaged, UnsupportedError for ops that have no
+        form in `tf` ops."""
+        try:
+            return self.graph(MAIN)
+        except DamagedError as error:
+            raise InputError(f"{self.name} is a damaged StableHLO module: {error}.") from error
+        except UnreadError as error:
+            raise InputError(f"{self.name} cannot be read: {error}.") from error
+
+    def graph(self, name: str) -> Graph:
+        if name in self._by_name:
+            return self._by_name[name]
+        if name in self._building:
+            raise DamagedError(f"the function {name} calls itself")
+        function = self.module.functions.get(name)
+        if function is None:
+            raise DamagedError(f"there is no function {name}")
+        self._building.append(name)
+        graph = Graph(self.unique(f"{self.name}/{name}"))
+        scope = Scope(graph, self)
+        self._add_inputs(scope, function)
+        self.fill(scope, function.regions[0])
+        self._check_results(graph, function)
+        self._building.pop()
+        self._by_name[name] = self.graphs[graph.name] = graph
+        return graph
+
+    def _add_inputs(self, scope: Scope, function: Operation) -> None:
+        kind, region = function.attribute("function_type"), function.regions[0]
+        if not isinstance(kind, FunctionType) or list(kind.inputs) != [var.type for var in region.arguments]:
+            raise DamagedError("a function has arguments of other types than it says")
+        for index, var in enumerate(region.arguments):
+            held = tensor_type(var)
+            scope.values[var] = scope.graph.add_input(held.dtype, symbolic(held), f"args_{index}")
+
+    def _check_results(self, graph: Graph, function: Operation) -> None:
+        kind = function.attribute("function_type")
+        said = [getattr(result, "dtype", None) for result in kind.outputs]
+        if said != [value.dtype for value in graph.outputs]:
+            raise DamagedError("a function returns other types than it says")
+
+    def fill(self, scope: Scope, region: Region) -> None:
+        if not region.ops or region.ops[-1].name != "return":
+            raise DamagedError("a function does not end with a return")
+        for op in region.ops[:-1]:
+            self._import(scope, op)
+        scope.graph.outputs = [scope.value(var) for var in region.returned]
+
+    def _import(self, scope: Scope, op: Operation) -> None:
+        scope.enter(op)
+        operands = [scope.value(var) for var in op.operands]
+        importer = TABLE.get(op.name, _unknown)
+        count = len(scope.out)
+        try:
+            made = importer(scope, op, *operands)
+            scope.bind(op, [made] if isinstance(made, Value) else list(made))
+        except RefusedError as error:
+            for built in scope.out[count:]:
+                detach(built)
+            del scope.out[count:]
+            self._refuse(scope, op, operands, f"{error}")
+
+    def _refuse(self, scope: Scope, op: Operation, operands: list[Value], why: str) -> None:
+        """Let an op stand that lowering refuses, if something needs it."""
+        refused = Op(f"tf.stablehlo.{op.name}", operands, {}, scope.op.name, scope.op.sources)
+        refused.rejection = Rejection(why)
+        for var in op.results:
+            kind = var.type
+            if not isinstance(kind, TensorType):
+                raise UnsupportedError(
+                    f"{refused.name} (stablehlo.{op.name}) cannot be converted: {why}.",
+                    [(f"stablehlo.{op.name}", [refused.name], why)],
+                )
+            scope.values[var] = refused.add_result(kind.dtype, symbolic(kind))
+        scope.out.append(refused)
+
+    def node_name(self, op: Operation, graph: str) -> str:
+        place = op.place or graph
+        name = place if place.rpartition("/")[2] == op.name else f"{place}/{op.name}"
+        count = self._nodes[name] = self._nodes.get(name, -1) + 1
+        budget.spend_results(1, name)
+        return f"{name}_{count}" if count else name
+
+    def unique(self, name: str) -> str:
+        made, count = name, 0
+        while made in self._taken:
+            count += 1
+            made = f"{name}_{count}"
+        self._taken.add(made)
+        return made
+
+    def add(self, graph: Graph) -> FuncRef:
+        self.graphs[graph.name] = graph
+        return FuncRef(graph.name)
+
+
+def _unknown(scope: Scope, op: Operation, *operands: Value) -> Value:
+    raise RefusedError("TFLite has nothing that computes it")

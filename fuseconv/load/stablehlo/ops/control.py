@@ -1,0 +1,57 @@
+"""Calls, loops and branches, and calls of what is known by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import FuncRef, Value
+from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.ops.registry import imports
+from fuseconv.load.stablehlo.scope import Scope, refuse_unless
+
+# Calls that hand their operand on: where XLA places it says nothing of its value.
+_FORWARDED = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
+_NO_RESULT = frozenset({"shape_assertion"})
+# Functions that JAX names "chlo.<name>", beside what they are made of.
+_FUNCTIONS = {
+    "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
+    "cosh": "Cosh", "digamma": "Digamma", "erf": "Erf", "erf_inv": "Erfinv", "erfc": "Erfc", "lgamma": "Lgamma",
+    "sinh": "Sinh", "square": "Square", "tan": "Tan",
+}  # fmt: skip
+_CHLO = "chlo."
+
+
+@imports
+def call(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
+    """call @f(x) -> PartitionedCall(x)."""
+    return tf.call(tf.functions.graph(op.attribute("callee")), operands)
+
+
+@imports
+def custom_call(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
+    """What is known by name; assertions of shapes, which have no result, go."""
+    target = op.attribute("call_target_name")
+    if target in _NO_RESULT and not op.results:
+        return []
+    if target in _FORWARDED and len(operands) == 1:
+        return [tf.Identity(operands[0])]
+    refuse_unless(False, f"it calls '{target}', a function of XLA's or of the program's own")
+    return []
+
+
+@imports
+def composite(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
+    """composite "f" @body(x) -> a call of @body, annotated as f; the op itself of what JAX names."""
+    name, attrs = op.attribute("name"), op.attribute("composite_attributes")
+    refuse_unless(isinstance(name, str) and isinstance(attrs, dict), "it has no name")
+    known = _FUNCTIONS.get(name.removeprefix(_CHLO)) if name.startswith(_CHLO) else None
+    if known is not None and len(operands) == 1 and operands[0].dtype is types.FLOAT32:
+        return [tf.add(known, operands, {}, operands[0].dtype)]
+    if name == f"{_CHLO}top_k" and attrs.get("largest", True) and isinstance(attrs.get("k"), int):
+        values, indices = operands[0], Value(types.INT32, None)
+        return tf.many("TopKV2", [values, tf.const(attrs["k"])], {}, [values, indices])
+    body = tf.functions.graph(op.attribute("decomposition"))
+    plain = {key: value for key, value in attrs.items() if isinstance(value, bool | int | float | str)}
+    body.attrs.setdefault("_implements", FuncRef(name, plain))
+    return tf.call(body, operands)

@@ -1,0 +1,196 @@
+"""Ops that compute each element by itself -> the `tf` ops of the same meaning."""
+
+from __future__ import annotations
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.ops.registry import imports
+from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type
+
+SAME = {
+    "abs": "Abs", "add": "AddV2", "atan2": "Atan2", "ceil": "Ceil", "cosine": "Cos", "exponential": "Exp",
+    "exponential_minus_one": "Expm1", "floor": "Floor", "log": "Log", "log_plus_one": "Log1p", "logistic": "Sigmoid",
+    "maximum": "Maximum", "minimum": "Minimum", "multiply": "Mul", "negate": "Neg", "power": "Pow",
+    "round_nearest_even": "Round", "rsqrt": "Rsqrt", "sign": "Sign", "sine": "Sin", "sqrt": "Sqrt",
+    "subtract": "Sub", "tan": "Tan", "tanh": "Tanh",
+}  # fmt: skip
+_LOGICAL = {"and": "LogicalAnd", "or": "LogicalOr", "xor": "NotEqual", "not": "LogicalNot"}
+_BITWISE = {"and": "BitwiseAnd", "or": "BitwiseOr", "xor": "BitwiseXor", "not": "Invert"}
+_BOOLEAN = {"add": "LogicalOr", "maximum": "LogicalOr", "multiply": "LogicalAnd", "minimum": "LogicalAnd"}
+_COMPARISONS = {
+    "EQ": "Equal", "NE": "NotEqual", "GE": "GreaterEqual", "GT": "Greater", "LE": "LessEqual", "LT": "Less",
+}  # fmt: skip
+_UNSIGNED = {types.INT8: types.UINT8, types.INT16: types.UINT16, types.INT32: types.UINT32, types.INT64: types.UINT64}
+_SIGNED = {unsigned: signed for signed, unsigned in _UNSIGNED.items()}
+
+
+@imports(*SAME)
+def same(tf: Scope, op: Operation, *operands: Value) -> Value:
+    """add(x, y) -> AddV2(x, y)."""
+    if operands[0].dtype is types.BOOL:
+        refuse_unless(op.name in _BOOLEAN, f"there is no {op.name} of booleans")
+        return tf.add(_BOOLEAN[op.name], operands, {}, types.BOOL)
+    return tf.add(SAME[op.name], operands, {}, tensor_type(op.results[0]).dtype)
+
+
+@imports("and", "or", "xor", "not")
+def logic(tf: Scope, op: Operation, *operands: Value) -> Value:
+    """and(x, y) -> LogicalAnd(x, y) of booleans, BitwiseAnd(x, y) of integers."""
+    names = _LOGICAL if operands[0].dtype is types.BOOL else _BITWISE
+    return tf.add(names[op.name], operands, {}, operands[0].dtype)
+
+
+@imports
+def divide(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
+    """x / y, toward zero of integers."""
+    return tf.TruncateDiv(x, y) if x.dtype.is_integer else tf.RealDiv(x, y)
+
+
+@imports
+def remainder(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
+    """What is left of a division toward zero."""
+    return tf.TruncateMod(x, y)
+
+
+@imports
+def compare(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
+    """compare(x, y), LT -> Less(x, y)."""
+    kind = op.attribute("compare_type") if op.has("compare_type") else "NOTYPE"
+    refuse_unless(kind != "TOTALORDER", "numbers are compared in the total order, in which -0 is less than 0")
+    return tf.add(_COMPARISONS[op.attribute("comparison_direction")], [x, y], {}, types.BOOL)
+
+
+@imports
+def select(tf: Scope, op: Operation, condition: Value, x: Value, y: Value) -> Value:
+    return tf.SelectV2(condition, x, y, dtype=x.dtype)
+
+
+@imports
+def clamp(tf: Scope, op: Operation, low: Value, x: Value, high: Value) -> Value:
+    """clamp(low, x, high) -> Minimum(Maximum(x, low), high)."""
+    return tf.Minimum(tf.Maximum(x, low), high)
+
+
+@imports
+def convert(tf: Scope, op: Operation, x: Value) -> Value:
+    """convert(x) -> Cast(x); Real first where a complex number becomes another."""
+    made = tensor_type(op.results[0]).dtype
+    if x.dtype is made:
+        return tf.Identity(x)
+    if x.dtype.is_complex and not made.is_complex:
+        x = tf.Real(x, dtype=_part(x))
+    return tf.Cast(x, dtype=made)
+
+
+@imports
+def bitcast_convert(tf: Scope, op: Operation, x: Value) -> Value:
+    return tf.Bitcast(x, dtype=tensor_type(op.results[0]).dtype)
+
+
+@imports
+def reduce_precision(tf: Scope, op: Operation, x: Value) -> Value:
+    """Cast to the narrower type of that many bits, and back."""
+    bits = number(op.attribute("exponent_bits")), number(op.attribute("mantissa_bits"))
+    if x.dtype is types.FLOAT32 and bits[0] >= 8 and bits[1] >= 23:
+        return tf.Identity(x)
+    refuse_unless(x.dtype is types.FLOAT32 and bits == (8, 7), f"there is no float with {bits[0]} and {bits[1]} bits")
+    return tf.Cast(tf.Cast(x, dtype=types.BFLOAT16), dtype=types.FLOAT32)
+
+
+@imports
+def round_nearest_afz(tf: Scope, op: Operation, x: Value) -> Value:
+    """The nearest whole number, halves away from zero."""
+    size = tf.Abs(x)
+    whole = tf.Floor(size)
+    up = tf.GreaterEqual(tf.Sub(size, whole), tf.same(0.5, x), dtype=types.BOOL)
+    return tf.Mul(tf.Sign(x), tf.AddV2(whole, tf.Cast(up, dtype=x.dtype)))
+
+
+@imports
+def cbrt(tf: Scope, op: Operation, x: Value) -> Value:
+    """sign(x) * |x| ^ (1/3)."""
+    return tf.Mul(tf.Sign(x), tf.Pow(tf.Abs(x), tf.same(1 / 3, x)))
+
+
+@imports
+def is_finite(tf: Scope, op: Operation, x: Value) -> Value:
+    return tf.IsFinite(x, dtype=types.BOOL)
+
+
+@imports
+def shift_left(tf: Scope, op: Operation, x: Value, bits: Value) -> Value:
+    """x << bits, and 0 where there are no more than so many bits."""
+    return tf.SelectV2(_in_range(tf, bits), tf.LeftShift(x, bits), tf.same(0, x), dtype=x.dtype)
+
+
+@imports
+def shift_right_logical(tf: Scope, op: Operation, x: Value, bits: Value) -> Value:
+    """RightShift of the unsigned number of the same bits, and 0 where there are no more than so many."""
+    unsigned = _UNSIGNED.get(x.dtype, x.dtype)
+    shifted = tf.RightShift(_bits(tf, x, unsigned), _bits(tf, bits, unsigned), dtype=unsigned)
+    return tf.SelectV2(_in_range(tf, bits), _bits(tf, shifted, x.dtype), tf.same(0, x), dtype=x.dtype)
+
+
+@imports
+def shift_right_arithmetic(tf: Scope, op: Operation, x: Value, bits: Value) -> Value:
+    """RightShift of the signed number of the same bits, by no more than there are."""
+    signed = _SIGNED.get(x.dtype, x.dtype)
+    most = tf.same(8 * x.dtype.numpy.itemsize - 1, bits)
+    by = tf.SelectV2(_in_range(tf, bits), bits, most, dtype=bits.dtype)
+    return _bits(tf, tf.RightShift(_bits(tf, x, signed), _bits(tf, by, signed), dtype=signed), x.dtype)
+
+
+@imports
+def popcnt(tf: Scope, op: Operation, x: Value) -> Value:
+    return tf.Cast(tf.PopulationCount(x, dtype=types.UINT8), dtype=x.dtype)
+
+
+@imports
+def count_leading_zeros(tf: Scope, op: Operation, x: Value) -> Value:
+    """Spread the highest bit to all below it, and count what is left."""
+    size = 8 * x.dtype.numpy.itemsize
+    unsigned = _UNSIGNED.get(x.dtype, x.dtype)
+    spread = _bits(tf, x, unsigned)
+    for step in (1, 2, 4, 8, 16, 32):
+        if step < size:
+            spread = tf.BitwiseOr(spread, tf.RightShift(spread, tf.same(step, spread)))
+    counted = tf.Cast(tf.PopulationCount(spread, dtype=types.UINT8), dtype=types.INT32)
+    return tf.Cast(tf.Sub(tf.const(size), counted), dtype=x.dtype)
+
+
+@imports
+def real(tf: Scope, op: Operation, x: Value) -> Value:
+    return tf.Real(x, dtype=_part(x)) if x.dtype.is_complex else tf.Identity(x)
+
+
+@imports
+def imag(tf: Scope, op: Operation, x: Value) -> Value:
+    return tf.Imag(x, dtype=_part(x)) if x.dtype.is_complex else tf.ZerosLike(x)
+
+
+@imports("complex")
+def complex_number(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
+    return tf.Complex(x, y, dtype=tensor_type(op.results[0]).dtype)
+
+
+@imports
+def optimization_barrier(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
+    """Nothing: it only keeps XLA from moving operations."""
+    return [tf.Identity(x) for x in operands]
+
+
+def _part(x: Value) -> types.DType:
+    return types.FLOAT64 if x.dtype is types.COMPLEX128 else types.FLOAT32
+
+
+def _bits(tf: Scope, x: Value, dtype: types.DType) -> Value:
+    return x if x.dtype is dtype else tf.Bitcast(x, dtype=dtype)
+
+
+def _in_range(tf: Scope, bits: Value) -> Value:
+    """Return where a distance is no negative number, and less than the bits that there are."""
+    most = tf.Less(bits, tf.same(8 * bits.dtype.numpy.itemsize, bits), dtype=types.BOOL)
+    if bits.dtype in _SIGNED:
+        return most
+    return tf.LogicalAnd(most, tf.GreaterEqual(bits, tf.same(0, bits), dtype=types.BOOL))

@@ -1,0 +1,78 @@
+"""Reductions -> Sum, Max, ..., by what their bodies compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.load.stablehlo.bytecode import Operation, Region
+from fuseconv.load.stablehlo.ops.registry import imports
+from fuseconv.load.stablehlo.scope import Scope, axes, refuse_unless, tensor_type
+
+_REDUCTIONS = {"add": "Sum", "multiply": "Prod", "maximum": "Max", "minimum": "Min", "and": "All", "or": "Any"}
+_PAIRWISE = {
+    "add": "AddV2", "multiply": "Mul", "maximum": "Maximum", "minimum": "Minimum", "and": "LogicalAnd",
+    "or": "LogicalOr",
+}  # fmt: skip
+
+
+@imports
+def reduce(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
+    """reduce(x, init), add -> Sum(x), and AddV2 with init if that is not 0."""
+    count = len(operands) // 2
+    dims = axes(op.attribute("dimensions"), tensor_type(op.operands[0]).rank)
+    kinds = reducers(op.regions[0], count)
+    refuse_unless(kinds, "what it reduces with is no sum, product, maximum, minimum, `and` or `or`")
+    return [
+        _reduced(tf, kind, x, start, dims) for kind, x, start in zip(kinds, operands[:count], operands[count:])
+    ]
+
+
+def _reduced(tf: Scope, kind: str, x: Value, start: Value, dims: list[int]) -> Value:
+    kind = boolean_reducer(kind, x.dtype)
+    refuse_unless((kind in ("and", "or")) == (x.dtype is types.BOOL), f"`{kind}` of {x.dtype}")
+    made = tf.add(_REDUCTIONS[kind], [x, tf.ints(dims)], {}, x.dtype) if dims else x
+    if start.is_const and is_identity(kind, start.data):
+        return made
+    return tf.add(_PAIRWISE[kind], [made, start], {}, x.dtype)
+
+
+def boolean_reducer(kind: str, dtype: types.DType) -> str:
+    """Return the reducer of booleans that one of numbers is: the sum is `or`, as of one bit."""
+    if dtype is not types.BOOL:
+        return kind
+    return {"maximum": "or", "minimum": "and", "multiply": "and", "add": "or"}.get(kind, kind)
+
+
+def reducers(region: Region, count: int) -> list[str]:
+    """Return the op by which a body joins each pair of its arguments, one for each of `count` results; [] if it is
+    another thing."""
+    first, second = region.arguments[:count], region.arguments[count:]
+    found = []
+    for var, a, b in zip(region.returned, first, second):
+        op = var.op
+        if op is None or op.name not in _REDUCTIONS or {*op.operands} != {a, b}:
+            return []
+        found.append(op.name)
+    return found if len(found) == count == len(second) else []
+
+
+def is_identity(kind: str, start: Any) -> bool:
+    """Return whether a number changes no other that it is joined with."""
+    array = np.asarray(start)
+    if array.size != 1:
+        return False
+    value = array.reshape(-1)[0]
+    if kind in ("maximum", "minimum"):
+        return bool(value == lowest(types.of_array(array)) * (1 if kind == "maximum" else -1)) or (
+            array.dtype.kind in "iu" and kind == "minimum" and value == np.iinfo(array.dtype).max
+        )
+    return bool(value == {"add": 0, "multiply": 1, "and": True, "or": False}[kind])
+
+
+def lowest(dtype: types.DType) -> float:
+    """Return the identity of the maximum: minus infinity, or the least integer."""
+    return -np.inf if dtype.is_float or dtype.is_complex else int(np.iinfo(dtype.numpy).min)

@@ -1,0 +1,22 @@
+"""The table of importers: StableHLO op -> a function that builds `tf` ops for it.
+
+An importer is called with the scope, the op and the values of its operands, and returns the values of its results. It
+raises RefusedError for what it cannot express.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fuseconv.ir.graph import Value
+from fuseconv.ir.op_table import OpTable, marks
+
+Importer = Callable[..., "Value | Sequence[Value]"]
+_MARK = "_imports"
+TABLE: OpTable[Importer] = OpTable(_MARK)
+
+
+def imports(*names: Any) -> Callable:
+    """Mark an importer for ops (by default: for the op that it is named for)."""
+    return marks(_MARK, names)

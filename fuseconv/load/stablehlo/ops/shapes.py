@@ -1,0 +1,224 @@
+"""Ops that move elements: shapes, broadcasts, slices, pads, concatenations, iota, constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fuseconv.ir import budget, types
+from fuseconv.ir.graph import Value
+from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops.registry import imports
+from fuseconv.load.stablehlo.scope import (
+    Scope,
+    axes,
+    ints,
+    number,
+    refuse_unless,
+    static_shape,
+    tensor_type,
+)
+
+
+@imports("constant")
+def constant_value(tf: Scope, op: Operation) -> Value:
+    data, kind = op.attribute("value"), tensor_type(op.results[0])
+    if not isinstance(data, np.ndarray):
+        raise DamagedError(f"a constant has no elements, but {getattr(data, 'name', data)}")
+    if data.shape != kind.shape:
+        raise DamagedError("a constant has another shape than its type says")
+    return tf.const(data.astype(kind.dtype.numpy, copy=False), kind.dtype)
+
+
+@imports
+def iota(tf: Scope, op: Operation) -> Value:
+    """The numbers 0, 1, 2, ... along a dimension, a constant."""
+    shape, dtype = static_shape(op.results[0]), tensor_type(op.results[0]).dtype
+    axis = number(op.attribute("iota_dimension"), len(shape))
+    budget.require_elements(tuple(shape), dtype.numpy, tf.op.name)
+    numbers = np.arange(shape[axis]).astype(dtype.numpy)
+    lined = numbers.reshape([-1 if index == axis else 1 for index in range(len(shape))])
+    return tf.const(np.ascontiguousarray(np.broadcast_to(lined, shape)), dtype)
+
+
+@imports
+def dynamic_iota(tf: Scope, op: Operation, shape: Value) -> Value:
+    """Range(size) along a dimension, broadcast to the shape."""
+    kind = tensor_type(op.results[0])
+    axis = number(op.attribute("iota_dimension"), kind.rank)
+    size = tf.as_int32(_element(tf, shape, axis))
+    numbers = tf.Range(tf.const(0), size, tf.const(1), dtype=types.INT32)
+    if kind.dtype is not types.INT32:
+        numbers = tf.Cast(numbers, dtype=kind.dtype)
+    if kind.rank == 1:
+        return numbers
+    return tf.BroadcastTo(_spread(tf, numbers, [axis], kind.rank), shape)
+
+
+@imports
+def reshape(tf: Scope, op: Operation, x: Value) -> Value:
+    return tf.Reshape(x, static_shape(op.results[0]))
+
+
+@imports
+def dynamic_reshape(tf: Scope, op: Operation, x: Value, shape: Value) -> Value:
+    kind = tensor_type(op.results[0])
+    return tf.Reshape(x, shape if kind.shape.count(None) else kind.sizes)
+
+
+@imports
+def transpose(tf: Scope, op: Operation, x: Value) -> Value:
+    return tf.Transpose(x, axes(op.attribute("permutation"), tensor_type(op.operands[0]).rank))
+
+
+@imports
+def broadcast_in_dim(tf: Scope, op: Operation, x: Value) -> Value:
+    """broadcast_in_dim(x) -> BroadcastTo(Reshape(x)), with dimensions of size 1 where x has none."""
+    shape, kind = static_shape(op.results[0]), tensor_type(op.operands[0])
+    places = _places(op, kind.rank, len(shape))
+    spread = _spread(tf, x, places, len(shape), kind.shape)
+    if kind.is_static and np.prod(kind.sizes, dtype=object) == np.prod(shape, dtype=object):
+        return spread
+    return tf.BroadcastTo(spread, shape)
+
+
+@imports
+def dynamic_broadcast_in_dim(tf: Scope, op: Operation, x: Value, shape: Value) -> Value:
+    kind = tensor_type(op.operands[0])
+    rank = tensor_type(op.results[0]).rank
+    return tf.BroadcastTo(_spread(tf, x, _places(op, kind.rank, rank), rank, kind.shape), shape)
+
+
+@imports("broadcast")
+def leading_broadcast(tf: Scope, op: Operation, x: Value) -> Value:
+    return tf.BroadcastTo(x, static_shape(op.results[0]))
+
+
+@imports
+def concatenate(tf: Scope, op: Operation, *operands: Value) -> Value:
+    axis = number(op.attribute("dimension"), tensor_type(op.results[0]).rank)
+    return operands[0] if len(operands) == 1 else tf.ConcatV2(*operands, axis)
+
+
+@imports
+def reverse(tf: Scope, op: Operation, x: Value) -> Value:
+    return tf.ReverseV2(x, axes(op.attribute("dimensions"), tensor_type(op.operands[0]).rank))
+
+
+@imports("slice")
+def static_slice(tf: Scope, op: Operation, x: Value) -> Value:
+    bounds = [ints(op.attribute(name)) for name in ("start_indices", "limit_indices", "strides")]
+    if {len(part) for part in bounds} != {tensor_type(op.operands[0]).rank} or min(bounds[2], default=1) < 1:
+        raise DamagedError("a slice has bounds of another rank, or no stride")
+    return tf.StridedSlice(x, *bounds)
+
+
+@imports
+def real_dynamic_slice(tf: Scope, op: Operation, x: Value, start: Value, limit: Value, strides: Value) -> Value:
+    return tf.StridedSlice(x, start, limit, strides)
+
+
+@imports
+def dynamic_slice(tf: Scope, op: Operation, x: Value, *starts: Value) -> Value:
+    """XlaDynamicSlice, whose starts are one vector."""
+    sizes = ints(op.attribute("slice_sizes"))
+    return tf.XlaDynamicSlice(x, _packed(tf, starts), sizes) if sizes else tf.Identity(x)
+
+
+@imports
+def dynamic_update_slice(tf: Scope, op: Operation, x: Value, update: Value, *starts: Value) -> Value:
+    return tf.XlaDynamicUpdateSlice(x, update, _packed(tf, starts)) if starts else tf.Identity(update)
+
+
+@imports
+def pad(tf: Scope, op: Operation, x: Value, filling: Value) -> Value:
+    """PadV2; XlaPad where elements are cut off; with elements between, a pad of each and a Reshape first."""
+    low, high, inner = (ints(op.attribute(f"{name}")) for name in (
+        "edge_padding_low", "edge_padding_high", "interior_padding",
+    ))  # fmt: skip
+    rank = tensor_type(op.operands[0]).rank
+    if not len(low) == len(high) == len(inner) == rank or min(inner, default=0) < 0:
+        raise DamagedError("a pad has amounts of another rank, or less than none between elements")
+    sizes = list(tensor_type(op.operands[0]).shape)
+    for axis, gap in enumerate(inner):
+        if gap:
+            refuse_unless(None not in sizes, "what is padded between its elements has no known shape")
+            x = _with_gaps(tf, x, filling, axis, gap, [size or 0 for size in sizes])
+            sizes[axis] = max((sizes[axis] or 0) * (gap + 1) - gap, 0)
+    if min([*low, *high], default=0) < 0:
+        return tf.XlaPad(x, filling, low, high, [0] * rank)
+    if not any([*low, *high]):
+        return tf.Identity(x)
+    return tf.PadV2(x, tf.const([list(ends) for ends in zip(low, high)]), filling)
+
+
+@imports
+def dynamic_pad(tf: Scope, op: Operation, x: Value, filling: Value, low: Value, high: Value, inner: Value) -> Value:
+    """PadV2, by amounts that are not negative."""
+    refuse_unless(inner.is_const and not np.any(inner.data), "amounts between elements are not known to be 0")
+    if low.is_const and high.is_const and min(*map(int, [np.min(low.data), np.min(high.data)])) < 0:  # type: ignore[arg-type]
+        return tf.XlaPad(x, filling, low, high, inner)
+    return tf.PadV2(x, tf.Pack(low, high, axis=1), filling)
+
+
+@imports
+def get_dimension_size(tf: Scope, op: Operation, x: Value) -> Value:
+    kind = tensor_type(op.operands[0])
+    axis = number(op.attribute("dimension"), kind.rank)
+    size = kind.shape[axis]
+    return tf.size(x, axis) if size is None else tf.const(size)
+
+
+def _places(op: Operation, rank: int, made: int) -> list[int]:
+    places = axes(op.attribute("broadcast_dimensions"), made)
+    if len(places) != rank:
+        raise DamagedError(f"a broadcast of {rank} dimensions places {len(places)}")
+    return places
+
+
+def _spread(
+    tf: Scope, x: Value, places: Sequence[int], rank: int, shape: Sequence[int | None] = (None,)
+) -> Value:
+    """Return x with its dimensions at these places of `rank`, and dimensions of size 1 elsewhere.
+
+    shape: what is known of that of x."""
+    order = np.argsort(places).tolist()
+    if order != list(range(len(places))):
+        x = tf.Transpose(x, order)
+        shape = [shape[axis] for axis in order]
+    missing = [axis for axis in range(rank) if axis not in places]
+    if not missing or (missing == list(range(len(missing))) and not places):
+        return x
+    if None not in shape:
+        sizes = dict(zip(sorted(places), shape))
+        return tf.Reshape(x, [sizes.get(axis) or (0 if axis in sizes else 1) for axis in range(rank)])
+    for axis in missing:
+        x = tf.ExpandDims(x, axis)
+    return x
+
+
+def _with_gaps(tf: Scope, x: Value, filling: Value, axis: int, gap: int, sizes: list[int]) -> Value:
+    """Return x with so many elements between each two along an axis: each padded, and those after the last cut."""
+    x = tf.ExpandDims(x, axis + 1)
+    amounts = np.zeros((len(sizes) + 1, 2), np.int32)
+    amounts[axis + 1, 1] = gap
+    x = tf.PadV2(x, tf.const(amounts), filling)
+    longer = list(sizes)
+    longer[axis] *= gap + 1
+    x = tf.Reshape(x, longer)
+    kept = list(longer)
+    kept[axis] = max(longer[axis] - gap, 0)
+    return tf.StridedSlice(x, [0] * len(kept), kept, [1] * len(kept))
+
+
+def _element(tf: Scope, vector: Value, index: int) -> Value:
+    return tf.StridedSlice(vector, [index], [index + 1], [1], shrink_axis_mask=1)
+
+
+def _packed(tf: Scope, scalars: Sequence[Value]) -> Value:
+    """Return scalars as one vector of int32, which they are cut to; int64 ones are first held to its range."""
+    if all(value.is_const for value in scalars):
+        return tf.const([int(np.clip(int(value.data), -(2**31), 2**31 - 1)) for value in scalars])  # type: ignore[arg-type]
+    return tf.Pack(*[tf.as_int32(value) for value in scalars])

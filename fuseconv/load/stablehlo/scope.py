@@ -1,0 +1,178 @@
+"""Build the graph of one StableHLO function or region: its values, and the `tf` ops that its ops become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fuseconv.errors import InputError
+from fuseconv.ir import types
+from fuseconv.ir.dims import Shape, fresh
+from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
+from fuseconv.ir.types import DType
+from fuseconv.load.stablehlo.attributes import TensorType
+from fuseconv.load.stablehlo.bytecode import Operation, Region, Var
+from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.tf.builder import TfBuilder
+
+
+class RefusedError(ValueError):
+    """An op of StableHLO has no form in `tf` ops. The message is the end of a sentence."""
+
+
+def refuse_unless(condition: object, why: str) -> None:
+    """Refuse an op that does not meet a condition."""
+    if not condition:
+        raise RefusedError(why)
+
+
+class Scope(TfBuilder):
+    """A graph that is being built, and which values stand for the variables of a region.
+
+    outer: the scope around a region, whose values it may read: those become further inputs of the graph, `captured`,
+    but for constants, which graphs share. functions: gives the graph of a function by its name in the module.
+    """
+
+    def __init__(self, graph: Graph, functions: Functions, outer: Scope | None = None) -> None:
+        super().__init__(graph.ops, Op("ir.import", name=graph.name))
+        self.graph = graph
+        self.functions = functions
+        self.outer = outer
+        self.values: dict[Var, Value] = {}
+        self.captured: list[Value] = []
+
+    def enter(self, op: Operation) -> None:
+        """Let the ops that are built from here on stand for an op."""
+        name = self.functions.node_name(op, self.graph.name)
+        self.op = Op("ir.import", name=name, sources=(name,))
+
+    def value(self, var: Var) -> Value:
+        """Return the value that stands for a variable."""
+        if var in self.values:
+            return self.values[var]
+        if self.outer is None:
+            raise DamagedError("an op reads a value that is not made where it stands")
+        found = self.outer.value(var)
+        if not found.is_const:
+            self.captured.append(found)
+            found = self.graph.add_input(found.dtype, found.shape, f"captured_{len(self.captured)}")
+        self.values[var] = found
+        return found
+
+    def bind(self, op: Operation, values: Sequence[Value]) -> None:
+        """Let values stand for the results of an op. What its types tell of their shapes becomes known."""
+        if len(values) != len(op.results):
+            raise DamagedError(f"{op.name} makes {len(op.results)} results, not {len(values)}")
+        for var, value in zip(op.results, values):
+            kind = tensor_type(var)
+            if value.dtype is not kind.dtype:
+                raise DamagedError(f"{op.name} makes {value.dtype}, and its result is said to be {kind.dtype}")
+            if value.op is not None and value.shape is None:
+                value.shape = symbolic(kind)
+            self.values[var] = value
+
+    def const(self, data: Any, dtype: DType | None = None) -> Value:
+        """Return a constant; numbers become int32 if no type is given."""
+        if isinstance(data, np.ndarray):
+            return constant(data, dtype, self.op.name)
+        return constant(np.array(data, (dtype or types.INT32).numpy), dtype or types.INT32, self.op.name)
+
+    def same(self, number: float, like: Value) -> Value:
+        """Return a scalar constant of the type of a value."""
+        return self.const(number, like.dtype)
+
+    def call(self, callee: Graph, operands: Sequence[Value]) -> list[Value]:
+        """Append a call of a function."""
+        return self.many("PartitionedCall", operands, {"f": FuncRef(callee.name)}, callee.outputs)
+
+    def many(self, kind: str, operands: Sequence[Value], attrs: dict[str, Any], like: Sequence[Value]) -> list[Value]:
+        """Append an op with results of the types of other values."""
+        op = Op(f"tf.{kind}", list(operands), attrs, self.op.name, self.op.sources)
+        self.out.append(op)
+        return [op.add_result(value.dtype, None) for value in like]
+
+    def region(self, region: Region, what: str) -> Scope:
+        """Build the graph of a region in a scope inside of this one, which gives it the inputs that it captures."""
+        graph = Graph(self.functions.unique(f"{self.op.name}/{what}"))
+        inner = Scope(graph, self.functions, self)
+        for index, var in enumerate(region.arguments):
+            kind = tensor_type(var)
+            inner.values[var] = graph.add_input(kind.dtype, symbolic(kind), f"{what}_{index}")
+        self.functions.fill(inner, region)
+        return inner
+
+
+class Functions:
+    """What scopes share. The importer implements it."""
+
+    def node_name(self, op: Operation, graph: str) -> str:
+        """Return a name for what an op becomes, as its program names it, and as no other op is named."""
+        raise NotImplementedError
+
+    def unique(self, name: str) -> str:
+        """Return a name that no function has."""
+        raise NotImplementedError
+
+    def fill(self, scope: Scope, region: Region) -> None:
+        """Build the ops of a region in a scope, and the outputs of its graph."""
+        raise NotImplementedError
+
+    def graph(self, name: str) -> Graph:
+        """Return the graph of a function, built if it is not yet."""
+        raise NotImplementedError
+
+    def add(self, graph: Graph) -> FuncRef:
+        """Add the graph of a region to the functions of the IR."""
+        raise NotImplementedError
+
+
+def tensor_type(var: Var) -> TensorType:
+    """Return the type of a variable that is a tensor; refuse others by name."""
+    if not isinstance(var.type, TensorType):
+        raise RefusedError(f"it is of the type {getattr(var.type, 'name', var.type)}, which TFLite does not have")
+    return var.type
+
+
+def symbolic(kind: TensorType) -> Shape:
+    """Return the shape of a type, with a symbol for each size that is not known."""
+    return tuple(fresh() if size is None else size for size in kind.shape)
+
+
+def ints(value: Any) -> list[int]:
+    """Return the numbers of an attribute that is an array or a list of them."""
+    if isinstance(value, np.ndarray):
+        value = value.reshape(-1).tolist()
+    if not isinstance(value, list) or not all(isinstance(number, int) for number in value):
+        raise DamagedError("an attribute is no list of whole numbers")
+    return value
+
+
+def axes(value: Any, rank: int) -> list[int]:
+    """Return the dimensions that an attribute lists, each once and each of a tensor of this rank."""
+    found = ints(value)
+    if len(set(found)) != len(found) or any(not 0 <= axis < rank for axis in found):
+        raise DamagedError(f"the dimensions {found[:9]} are none of {rank}")
+    return found
+
+
+def number(value: Any, rank: int | None = None) -> int:
+    """Return a whole number; if a rank is given, a dimension of it."""
+    if not isinstance(value, int) or (rank is not None and not 0 <= value < rank):
+        raise DamagedError(f"{value} is no number{'' if rank is None else f' of a dimension of {rank}'}")
+    return value
+
+
+def static_shape(var: Var, what: str = "its operand") -> list[int]:
+    """Return the sizes of a variable; refuse one of which they are not all known."""
+    kind = tensor_type(var)
+    if not kind.is_static:
+        raise RefusedError(f"the shape of {what} is not known")
+    return kind.sizes
+
+
+__all__ = [
+    "Functions", "InputError", "RefusedError", "Scope", "axes", "ints", "number", "refuse_unless", "static_shape",
+    "symbolic", "tensor_type",
+]  # fmt: skip

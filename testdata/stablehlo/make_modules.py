@@ -1,0 +1,192 @@
+"""Make the StableHLO modules that the tests convert, with inputs and expected outputs, by JAX.
+
+    pip install fuseconv[jax]
+    python testdata/stablehlo/make_modules.py
+
+writes ops.tar.xz: for each case GROUP/NAME.mlirbc, as `jax.export` serializes it, and GROUP/NAME.npz with in0, in1, ...
+and out0, out1, ..., as JAX computes them. Cases with a symbolic batch b are exported for any b and run with b = 3.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import export, lax
+
+HERE = Path(__file__).parent
+_SIZES = {"b": 3, "t": 5}
+
+
+class Case(NamedTuple):
+    """A function, and its inputs: arrays, or shapes of random floats as text ("b,7")."""
+
+    function: Callable[..., Any]
+    inputs: tuple[Any, ...]
+
+
+CASES: dict[str, Case] = {}
+
+
+def case(name: str, function: Callable[..., Any], *inputs: Any) -> None:
+    if name in CASES:
+        raise ValueError(f"two cases are named {name}")
+    CASES[name] = Case(function, inputs)
+
+
+def _of_positive(function: Callable[..., Any], x: Any) -> Any:
+    return function(jnp.abs(x) + 0.25)
+
+
+def _elementwise() -> None:
+    x, y = "3,5", "3,5"
+    whole = np.array([[-7, 7, -6, 5], [3, -2, 9, 1]], np.int32)
+    other = np.array([[2, -2, 3, -3], [4, 5, -7, 1]], np.int32)
+    for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "arctan2"):
+        case(name, getattr(jnp, name), x, y)
+    for name in ("add", "multiply", "maximum"):
+        case(f"{name}_int", getattr(jnp, name), whole, other)
+    case("divide_int", lax.div, whole, other)
+    case("remainder_int", lax.rem, whole, other)
+    case("remainder", lax.rem, x, y)
+    case("power", lambda a, b: jnp.power(jnp.abs(a) + 0.5, b), x, y)
+    for name in ("abs", "sign", "floor", "ceil", "exp", "expm1", "sin", "cos", "tan", "tanh", "cbrt", "square"):
+        case(name, getattr(jnp, name), x)
+    for name in ("sqrt", "log", "log1p", "reciprocal"):
+        case(name, partial(_of_positive, getattr(jnp, name)), x)
+    for name in ("logistic", "round"):
+        case(name, getattr(lax, name), x)
+    case("round_even", lambda a: lax.round(4 * a, lax.RoundingMethod.TO_NEAREST_EVEN), x)
+    case("round_halves", lax.round, np.array([-2.5, -0.5, 0.5, 0.49999997, 1.5, 2.5], np.float32))
+    case("rsqrt", lambda a: lax.rsqrt(jnp.abs(a) + 0.25), x)
+    case("erf", lax.erf, x)
+    case("gelu_exact", lambda a: jax.nn.gelu(a, approximate=False), x)
+    case("gelu_tanh", jax.nn.gelu, x)
+    case("is_finite", jnp.isfinite, np.array([1, np.inf, -np.inf, np.nan], np.float32))
+    for name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"):
+        case(name, getattr(jnp, name), whole, other)
+    case("select", lambda a, b: jnp.where(a > b, a, 2 * b), x, y)
+    case("clamp", lambda a: jnp.clip(a, -0.5, 0.7), x)
+    case("convert_to_int", lambda a: (4 * a).astype(jnp.int32), x)
+    case("convert_to_float", lambda a: a.astype(jnp.float32) / 3, whole)
+    case("convert_to_bool", lambda a: (a > 0).astype(jnp.int32), whole)
+    case("logic", lambda a, b: jnp.logical_xor(a > 0, jnp.logical_or(b > 0, jnp.logical_not(a == b))), whole, other)
+    case("bitwise", lambda a, b: (a & b) ^ (a | ~b), whole, other)
+    bits = np.array([-5, 1, 2**31 - 1, -(2**31), 12, 7], np.int32)
+    by = np.array([1, 31, 4, 3, 32, 40], np.int32)
+    for name in ("shift_left", "shift_right_logical", "shift_right_arithmetic"):
+        case(name, getattr(lax, name), bits, by)
+    case("shift_unsigned", lambda a: (a >> 3) ^ (a << 5), bits.view(np.uint32))
+    case("popcnt", lax.population_count, bits)
+    case("count_leading_zeros", lax.clz, bits)
+    case("bitcast", lambda a: lax.bitcast_convert_type(a, jnp.int32), x)
+    case("reduce_precision", lambda a: lax.reduce_precision(a, 8, 7), x)
+    case("complex_product", lambda a, b: jnp.real(lax.complex(a, b) * lax.complex(b, a)), x, y)
+    case("optimization_barrier", lambda a: lax.optimization_barrier(a) * 2, x)
+
+
+def _shapes() -> None:
+    case("iota", lambda a: a + lax.broadcasted_iota(jnp.float32, (3, 5), 1), "3,5")
+    case("reshape", lambda a: a.reshape(5, 2, 2), "4,5")
+    case("transpose", lambda a: a.transpose(2, 0, 1), "2,3,4")
+    case("broadcast_rows", lambda a, b: a + b, "3,5", "5")
+    case("broadcast_columns", lambda a: jnp.broadcast_to(a[:, None], (3, 4)), "3")
+    case("broadcast_moved", lambda a: lax.broadcast_in_dim(a, (4, 2, 3), (2, 0)), "3,4")
+    case("concatenate", lambda a, b: jnp.concatenate([a, b, a], 1), "2,3", "2,1")
+    case("reverse", lambda a: a[::-1, ::-1], "3,4")
+    case("slice", lambda a: a[1:4:2, :-1], "5,4")
+    case("dynamic_slice", lambda a, i: lax.dynamic_slice(a, (i, 1), (2, 2)), "5,4", np.int32(4))
+    case("dynamic_update", lambda a, b, i: lax.dynamic_update_slice(a, b, (i, 1)), "5,4", "2,2", np.int32(9))
+    case("pad", lambda a: lax.pad(a, 1.5, ((1, 2, 0), (0, 1, 0))), "2,3")
+    case("pad_interior", lambda a: lax.pad(a, 1.5, ((1, 2, 1), (0, 1, 2))), "2,3")
+    case("pad_negative", lambda a: lax.pad(a, 1.5, ((-1, 2, 0), (0, -1, 0))), "3,4")
+    case("size_dynamic", lambda a: a * a.shape[0], "b,4")
+    case("reshape_dynamic", lambda a: a.reshape(a.shape[0], -1), "b,4,2")
+    case("flatten_dynamic", lambda a: a.reshape(-1, 2), "b,4,2")
+    case("broadcast_dynamic", lambda a, b: a + b, "b,4", "4")
+    case("broadcast_batch", lambda a, b: jnp.broadcast_to(b, (a.shape[0], 4)), "b,2", "4")
+    case("concatenate_dynamic", lambda a: jnp.concatenate([jnp.zeros((a.shape[0], 1)), a], 1), "b,4")
+    case("slice_dynamic", lambda a: a[:, 1:] - a[:, :-1], "b,t")
+    case("iota_dynamic", lambda a: a + jnp.arange(a.shape[0], dtype=jnp.float32)[:, None], "b,4")
+    case("pad_dynamic", lambda a: jnp.pad(a, ((0, 0), (1, 2))), "b,4")
+
+
+def _products() -> None:
+    for name, equation, shapes in (
+        ("dot", "ij,jk->ik", "4,5 5,3"), ("dot_right", "ij,kj->ik", "4,5 3,5"), ("dot_left", "ji,jk->ik", "5,4 5,3"),
+        ("dot_dense", "btc,cd->btd", "2,3,4 4,5"), ("dot_batch", "bij,bjk->bik", "2,4,5 2,5,3"),
+        ("dot_heads", "bthd,bshd->bhts", "2,4,3,5 2,6,3,5"), ("dot_two", "bthd,hdc->btc", "2,4,3,5 3,5,6"),
+        ("dot_vector", "ij,j->i", "4,5 5"), ("dot_outer", "i,j->ij", "4 5"), ("dot_inner", "i,i->", "4 4"),
+        ("dot_dynamic", "ij,jk->ik", "b,5 5,3"), ("dot_heads_dynamic", "bthd,bshd->bhts", "b,4,3,5 b,6,3,5"),
+    ):  # fmt: skip
+        case(name, lambda a, b, e=equation: jnp.einsum(e, a, b), *shapes.split())
+    case("dot_int8", lambda a, b: lax.dot(a, b, preferred_element_type=jnp.int32),
+         np.arange(-6, 6, dtype=np.int8).reshape(3, 4), np.arange(-10, 10, dtype=np.int8).reshape(4, 5))  # fmt: skip
+
+
+def _reductions() -> None:
+    for name in ("sum", "prod", "max", "min", "mean", "var"):
+        case(f"reduce_{name}", partial(getattr(jnp, name), axis=1), "3,5,2")
+    case("reduce_all", lambda a: jnp.sum(a), "3,5")
+    case("reduce_any", lambda a: jnp.any(a > 0.5, axis=0), "3,5")
+    case("reduce_and", lambda a: jnp.all(a > -0.5, axis=1), "3,5")
+    case("reduce_max_int", lambda a: jnp.max(a, axis=0), np.array([[-7, 7], [3, -2]], np.int32))
+    case("reduce_from", lambda a: lax.reduce(a, 3.0, lax.add, (0,)), "3,5")
+    case("softmax", jax.nn.softmax, "3,5")
+    case("softmax_dynamic", jax.nn.softmax, "b,5")
+    case("logsumexp", lambda a: jax.nn.logsumexp(a, axis=1), "3,5")
+    case("mean_dynamic", lambda a: jnp.mean(a, axis=1), "b,5")
+
+
+def export_case(one: Case) -> tuple[bytes, dict[str, np.ndarray]]:
+    """Return the module of a case, and its inputs and outputs by name."""
+    rng = np.random.default_rng(17)
+    scope = export.SymbolicScope()
+    arrays, specs = [], []
+    for given in one.inputs:
+        if isinstance(given, str):
+            sizes = [_SIZES.get(size) or int(size) for size in given.split(",")]
+            arrays.append(rng.standard_normal(sizes).astype(np.float32))
+            specs.append(jax.ShapeDtypeStruct(export.symbolic_shape(given, scope=scope), jnp.float32))
+        else:
+            arrays.append(np.asarray(given))
+            specs.append(jax.ShapeDtypeStruct(arrays[-1].shape, arrays[-1].dtype))
+    function = jax.jit(one.function)
+    made = jax.tree_util.tree_leaves(function(*arrays))
+    data = export.export(function, platforms=["cpu"])(*specs).mlir_module_serialized
+    named = {f"in{index}": array for index, array in enumerate(arrays)}
+    return data, {**named, **{f"out{index}": np.asarray(array) for index, array in enumerate(made)}}
+
+
+def files() -> Iterator[tuple[str, bytes]]:
+    """Yield the files of the archive by name."""
+    for name, one in sorted(CASES.items()):
+        data, arrays = export_case(one)
+        yield f"{name}.mlirbc", data
+        stream = io.BytesIO()
+        np.savez(stream, **arrays)  # type: ignore[arg-type]
+        yield f"{name}.npz", stream.getvalue()
+
+
+def main() -> None:
+    for add in (_elementwise, _shapes, _products, _reductions):
+        before = set(CASES)
+        add()
+        for name in CASES.keys() - before:
+            CASES[f"{add.__name__.lstrip('_')}/{name}"] = CASES.pop(name)
+    with tarfile.open(HERE / "ops.tar.xz", "w:xz", preset=9) as archive:
+        for name, data in sorted(files(), key=lambda file: (file[0].rpartition(".")[2], file[0])):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+
+
+if __name__ == "__main__":
+    main()

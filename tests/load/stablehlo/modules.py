@@ -1,0 +1,61 @@
+"""The committed StableHLO modules, and what JAX computes with them."""
+
+from __future__ import annotations
+
+import functools
+import io
+import tarfile
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import fuseconv
+from fuseconv.runners import TFLiteFile
+from fuseconv.testing import assert_close
+from tests.fast import ROOT
+
+FOLDER = ROOT / "testdata" / "stablehlo"
+
+
+class Case(NamedTuple):
+    """A module, and arrays: in0, in1, ... and out0, out1, ..."""
+
+    data: bytes
+    arrays: dict[str, np.ndarray]
+
+    def numbered(self, kind: str) -> list[np.ndarray]:
+        return [self.arrays[f"{kind}{index}"] for index in range(sum(name.startswith(kind) for name in self.arrays))]
+
+
+@functools.cache
+def cases() -> dict[str, Case]:
+    """Return the cases of ops.tar.xz by name."""
+    with tarfile.open(FOLDER / "ops.tar.xz") as archive:
+        files = {member.name: archive.extractfile(member).read() for member in archive.getmembers()}  # type: ignore[union-attr]
+    names = [name.removesuffix(".mlirbc") for name in files if name.endswith(".mlirbc")]
+    return {name: Case(files[f"{name}.mlirbc"], dict(np.load(io.BytesIO(files[f"{name}.npz"])))) for name in names}
+
+
+def names(group: str) -> list[str]:
+    """Return the names of the cases of a group."""
+    return [name for name in cases() if name.startswith(f"{group}/")]
+
+
+def check_case(name: str, folder: Path, atol: float = 1e-5) -> Counter[str]:
+    """Convert a case, run the file twice and compare with JAX; return how many ops of each type the file has."""
+    case = cases()[name]
+    path = folder / "module.mlirbc"
+    path.write_bytes(case.data)
+    conversion = fuseconv.convert(path)
+    file = TFLiteFile(conversion.data or b"")
+    feed = {f"args_{index}": array for index, array in enumerate(case.numbered("in"))}
+    feed = {name: feed[name] for name in file.inputs("serving_default")}
+    for _ in range(2):
+        made = file.run("serving_default", feed)
+        for index, expected in enumerate(case.numbered("out")):
+            actual = made[f"output_{index}"]
+            assert actual.shape == expected.shape and actual.dtype == expected.dtype
+            assert_close(actual, expected, atol)
+    return Counter(op.type for op in conversion.report.emitted)

@@ -1,0 +1,11 @@
+"""The table of importers."""
+
+from __future__ import annotations
+
+from fuseconv.load.stablehlo.ops import TABLE
+from fuseconv.load.stablehlo.vhlo import op_attributes
+
+
+def test_importers_are_of_ops_that_there_are() -> None:
+    known = {name.rpartition("_v")[0] for name in op_attributes()}
+    assert TABLE.keys() - known == set()

@@ -1,0 +1,62 @@
+"""Attributes and types of bytecode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fuseconv.load.stablehlo.attributes import Attributes, Entry, Other, OtherType, UnreadError, _booleans
+from fuseconv.load.stablehlo.cursor import Cursor, DamagedError
+
+
+def _entry(*data: int, dialect: str = "vhlo") -> Entry:
+    return Entry(dialect, True, Cursor(bytes(data), 0, len(data)))
+
+
+def _number(value: int) -> int:
+    return 2 * value + 1
+
+
+def _attributes(attributes: list[Entry], kinds: list[Entry]) -> Attributes:
+    return Attributes([b"a text"], attributes, kinds)
+
+
+def test_sizes_are_not_negative() -> None:
+    found = _attributes([], [_entry(_number(4)), _entry(_number(20), _number(2), _number(6), _number(5), _number(0))])
+    with pytest.raises(DamagedError, match="a tensor has the shape"):
+        found.type(1)
+
+
+def test_a_splat_stands_for_all_elements() -> None:
+    kinds = [_entry(_number(16)), _entry(_number(20), _number(1), _number(6), _number(0))]
+    value = _entry(_number(15), _number(1), _number(1), 9)
+    np.testing.assert_array_equal(_attributes([value], kinds).attribute(0), np.full(3, 9, np.uint8))
+    short = _entry(_number(15), _number(1), _number(2), 9, 9)
+    with pytest.raises(DamagedError, match="a constant of 3 elements has 2 bytes"):
+        _attributes([short], kinds).attribute(0)
+
+
+@pytest.mark.parametrize(("data", "count", "expected"), [
+    (b"\xff", 20, [True]), (b"\x00", 20, [False]), (b"\x05", 3, [True, False, True]), (b"\x01\x00\x01", 3, [1, 0, 1]),
+    (b"\xff", 3, [True] * 3), (b"\x01", 1, [True]),
+])  # fmt: skip
+def test_booleans_are_bits_or_bytes_or_one_for_all(data: bytes, count: int, expected: list[bool]) -> None:
+    assert _booleans(data, count).tolist() == [bool(value) for value in expected]
+
+
+def test_unknown_codes_are_named() -> None:
+    found = _attributes([_entry(_number(60)), _entry(_number(20)), _entry(_number(3), _number(9))],
+                        [_entry(_number(60)), _entry(_number(6))])  # fmt: skip
+    with pytest.raises(UnreadError, match="attribute of number 60"):
+        found.attribute(0)
+    assert found.attribute(1) == Other("result accuracy")
+    with pytest.raises(UnreadError, match="the value 9"):
+        found.attribute(2)
+    with pytest.raises(UnreadError, match="type of number 60"):
+        found.type(0)
+    assert found.type(1) == OtherType("f8E4M3FN")
+
+
+def test_what_holds_itself_is_damaged() -> None:
+    with pytest.raises(DamagedError, match="deep"):
+        _attributes([_entry(_number(1), _number(1), _number(0))], []).attribute(0)

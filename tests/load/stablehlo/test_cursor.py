@@ -1,0 +1,42 @@
+"""Numbers and bytes of bytecode."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuseconv.load.stablehlo.cursor import Cursor, DamagedError, decoded
+
+
+def _cursor(*data: int) -> Cursor:
+    return Cursor(bytes(data), 0, len(data))
+
+
+def test_the_first_byte_of_a_number_tells_its_length() -> None:
+    assert _cursor(0b101).varint() == 2
+    assert _cursor(0b10, 1).varint() == (1 << 6)
+    assert _cursor(0, *(300).to_bytes(8, "little")).varint() == 300
+
+
+def test_signs_and_flags_are_the_lowest_bits() -> None:
+    assert [_cursor(2 * number + 1).signed() for number in (0, 1, 2, 3)] == [0, -1, 1, -2]
+    assert _cursor(2 * 7 + 1).flagged() == (3, True)
+
+
+@pytest.mark.parametrize("read", ["byte", "varint", "count", "text"])
+def test_nothing_is_read_beyond_a_section(read: str) -> None:
+    with pytest.raises(DamagedError):
+        getattr(Cursor(b"\x01\x02", 2, 2), read)()
+    with pytest.raises(DamagedError, match="8 bytes are to be read"):
+        _cursor(0, 1, 2).varint()
+
+
+def test_a_list_is_no_longer_than_what_follows() -> None:
+    with pytest.raises(DamagedError, match="a list of 5 items stands in a section that has 1 bytes left"):
+        _cursor(2 * 5 + 1, 0).count()
+    with pytest.raises(DamagedError, match="1 bytes are left at the end of it"):
+        _cursor(1).done("it")
+
+
+def test_a_text_is_utf_8() -> None:
+    with pytest.raises(DamagedError, match="no UTF-8"):
+        decoded(b"\xff")
