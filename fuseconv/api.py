@@ -39,6 +39,7 @@ from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
 from fuseconv.tf.shape_functions import first_contradiction
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
+from fuseconv.write.buffer_data import size
 from fuseconv.write.flatbuffer_export import to_bytes, write
 from fuseconv.write.output_file import atomic_write, resolve
 
@@ -116,6 +117,7 @@ def convert(
     keep_float_under: float | None = None,
     max_constant_bytes: int | str | None = None,
     explain: bool = False,
+    source_graph: bool = False,
     verify_each: bool | None = None,
     print_ir_before: Sequence[str] = (),
     print_ir_after: Sequence[str] = (),
@@ -152,7 +154,8 @@ def convert(
     of each op. keep_float_under: leave the ops float that cost most, until no output differs by more than this part of
     its range on those samples. "float16", "dynamic" and "int4" take `calibration_data` for either. max_constant_bytes:
     what all constants may take, in bytes or as "2G" (default: 16 times the model's size, at least 256 MB). explain:
-    record what matches a fusion's pattern but for one thing. verify_each: verify the IR after each pass.
+    record what matches a fusion's pattern but for one thing. source_graph: record which nodes of the model read which.
+    verify_each: verify the IR after each pass.
     print_ir_before, print_ir_after: print it around these passes, or "all", to stderr. progress: called with the name
     of each stage as it starts.
 
@@ -171,7 +174,7 @@ def _convert(
 ) -> Conversion:
     options.check()
     budget = _budget(options, size_on_disk(Path(model), options.follow_links))
-    report = Report(os.fspath(model))
+    report = Report(os.fspath(model), graph=options.source_graph)
     file = None if out is None else resolve(out, model, "--output")
     registry = load_registry(options.plugins)
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
@@ -292,7 +295,7 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
             report.compared = compare_ops(context.module, context.floats, context.calibration.samples, report)
     with manager.stage("write"):
         check(context.module)
-        report.finish(context.module)
+        report.finish(context.module, size)
         data = _write(context.module, report, file)
     report.output = "" if out is None else os.fspath(out)
     return Conversion(report, None if out is None else Path(out), data)

@@ -101,6 +101,7 @@ class Options(QuantizeOptions):
     select_tf_ops: bool
     downcast_float64: bool
     explain: bool
+    source_graph: bool
 
     def check(self) -> None:
         """Refuse what is no choice, and new names that are none."""

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.report.records import Report
+from tests.report.test_json import check_schema
 from tests.test_cli import fails, run
 
 
@@ -50,6 +51,7 @@ class TestUnsupported:
         result = run("convert", model, "-o", tmp_path / "out.tflite", "--report", report, "--json")
         document = json.loads(result.stdout)
         assert document == json.loads(report.read_text())
+        check_schema(document)
         assert document["error"]["exit_code"] == 3
         (entry,) = document["error"]["ops"]
         assert (entry["op"], entry["count"], len(entry["nodes"])) == ("Svd", 1, 1)

@@ -166,7 +166,7 @@ def convert(
     from fuseconv.api import convert as run
     from fuseconv.cli.conversion import convert_to_file
 
-    options = _read(options) | {"explain": terminal.verbose}
+    options = _read(options) | {"explain": terminal.verbose, "source_graph": report_path is not None}
     verifying = _verifying(verifies, data=data, atol=atol, rtol=rtol, seed=seed)
     written = convert_to_file(terminal, model, output, report_path, verifying, options, run)
     written.tell(terminal)

@@ -1,36 +1,10 @@
 """The report as JSON: the record of a conversion that other tools read. The terminal's view says less.
 
-The document, schema version 1. Every key is always there unless the text says otherwise; keys are sorted, and lists are
-in the order in which things happened, so that the same conversion gives the same text but for `seconds`.
-
-- `schema_version`: 1. It changes when a key changes its meaning or goes; a key may be added without a change.
-- `generator`: `{"name": "fuseconv", "version": "0.1.0"}`.
-- `model`: the path of the model, as it was given.
-- `output`: `{"path", "bytes"}` of the file; an empty path where the caller took the bytes, 0 bytes where nothing was
-  written.
-- `totals`: `source_ops` and `emitted_ops`, the number of ops in the model and in the file; `fates`, the number of
-  source ops of each fate; `emitted_by_type`, the number of ops of each type in the file.
-- `sources`: for the name of each node of the model `{"type", "fate"}`. The type is TensorFlow's op type. The fate is
-  `fused`, `lowered`, `folded`, `removed` or `unsupported`; it is empty where the conversion ended before it was
-  known.
-- `records`: what was done, as `{"kind", "rule", "sources", "emitted", "why"}`. The kind is one of the fates, or
-  `refused` for a fusion that was tried and not made. The rule is the fusion, lowering rule or pass that did it. The
-  sources are names of nodes of the model, `emitted` the types of the TFLite ops that were made, `why` a sentence or
-  empty.
-- `emitted`: each op of the file as `{"subgraph", "index", "type", "sources"}`: its place in the file, its type (the
-  custom code of a custom op) and the nodes of the model that it stands for.
-- `cut`: `{"inputs", "outputs"}`, the tensors that were made ends of the signature: their names in full by the names
-  that were given; empty where the signature has its own. `renamed`: new names of inputs and outputs by the old ones.
-- `quantized`: what quantization made of each constant and op, as `{"op", "name", "type", "before", "after", "why",
-  "sources"}`: the op's type, the constant's tensor (empty for the op itself), the type in which it is stored or
-  computed, bytes before and after, why it stayed float or empty, and the nodes of the model.
-- `warnings`: sentences for the user.
-- `passes`: `{"name", "changes", "seconds"}` of each run of a pass, in order; changes count the edits of ops, 0 where
-  the pass left the module as it was.
-- `seconds`: the time of each stage. Times alone, here and in `passes`, differ from one run to the next.
-- `verification`: only after `convert --verify`: what `fuseconv verify --json` prints, see `Verification.to_json`.
-- `error`: only after a failure: `{"message", "exit_code"}`, the sentence that is printed and the command's exit code.
-  Where the conversion did not come to the model's operations, there are only `schema_version` and `generator` besides.
+`report.schema.json` beside this file is its JSON Schema, and describes each key. `SCHEMA_VERSION` is the version of the
+documents of other commands, `REPORT_VERSION` that of this one: it changes when a key changes its meaning or goes; a key
+may be added without a change. Nodes of the model and ops of the file stand in one list each, and are told of by their
+place there. Keys are sorted, and lists are in the order in which things happened, so that the same conversion gives the
+same text but for `seconds`.
 """
 
 from __future__ import annotations
@@ -38,20 +12,26 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Iterable
+from importlib.resources import files
 from typing import Any
 
-from fuseconv.report.records import KINDS, Report
+from fuseconv.report.layers import layer_of
+from fuseconv.report.records import KINDS, EmittedOp, Quantized, Record, Report, Tensor
 
 SCHEMA_VERSION = 1
+REPORT_VERSION = 2
 FATES = tuple(kind for kind in KINDS if kind != "refused")
+_WIDTH = 200
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """Return the report as a document of JSON's own types, as the module's docstring describes it."""
+    """Return the report as a document of JSON's own types, as its schema describes it."""
     fates = report.account()
     totals = Counter(fates.values())
+    nodes = _nodes(report)
     return {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": REPORT_VERSION,
         "generator": generator(),
         "model": report.model,
         "output": {"path": report.output, "bytes": report.output_bytes},
@@ -61,30 +41,98 @@ def to_json(report: Report) -> dict[str, Any]:
             "fates": {fate: totals[fate] for fate in (*FATES, "") if fate or totals[fate]},
             "emitted_by_type": dict(Counter(op.type for op in report.emitted)),
         },
-        "sources": {name: {"type": type, "fate": fates[name]} for name, type in report.sources.items()},
-        "records": [
-            {
-                "kind": record.kind,
-                "rule": record.rule,
-                "sources": list(record.sources),
-                "emitted": list(record.emitted),
-                "why": record.why,
-            }
-            for record in report.records
+        "signatures": [
+            {"names": list(ends.names), "inputs": _tensors(ends.inputs), "outputs": _tensors(ends.outputs)}
+            for ends in report.signatures
         ],
-        "emitted": [
-            {"subgraph": op.subgraph, "index": op.index, "type": op.type, "sources": list(op.sources)}
-            for op in report.emitted
+        "layers": layers(report),
+        "nodes": [
+            {"name": name, "type": report.sources.get(name, ""), "fate": fates.get(name, "")}
+            | ({"inputs": _places(report.edges[name], nodes)} if name in report.edges else {})
+            for name in nodes
+        ],
+        "ops": _ops(report, nodes),
+        "records": [
+            record._asdict() | {"sources": _places(record.sources, nodes), "emitted": list(record.emitted)}
+            for record in report.records
         ],
         "cut": {"inputs": dict(report.cut.inputs), "outputs": dict(report.cut.outputs)},
         "renamed": dict(report.renamed),
-        "quantized": [{**item._asdict(), "sources": list(item.sources)} for item in report.quantized],
+        "quantized": [item._asdict() | {"sources": _places(item.sources, nodes)} for item in report.quantized],
         "warnings": list(report.warnings),
         "passes": [
             {"name": run.name, "changes": run.changes, "seconds": round(run.seconds, 6)} for run in report.passes
         ],
         "seconds": {stage: round(seconds, 6) for stage, seconds in report.seconds.items()},
     }
+
+
+def layers(report: Report) -> list[dict[str, Any]]:
+    """Return `{"layer", "ops", "bytes"}` of each layer of the model that the file has ops of, in their order. A
+    constant counts for the first op that reads it."""
+    found: dict[str, dict[str, Any]] = {}
+    for op in report.emitted:
+        name = layer_of(op.sources)
+        layer = found.setdefault(name, {"layer": name, "ops": 0, "bytes": 0})
+        layer["ops"] += 1
+        layer["bytes"] += op.bytes
+    return list(found.values())
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of the report."""
+    return json.loads(files("fuseconv.report").joinpath("report.schema.json").read_text("utf-8"))
+
+
+def _nodes(report: Report) -> dict[str, int]:
+    """Return the places of the nodes: those of the model, then what else records name, such as the ops of a file that
+    is quantized."""
+    names = dict.fromkeys(report.sources)
+    items: tuple[Record | EmittedOp | Quantized, ...] = (*report.records, *report.emitted, *report.quantized)
+    for item in items:
+        names.update(dict.fromkeys(item.sources))
+    return {name: place for place, name in enumerate(names)}
+
+
+def _places(names: Iterable[str], nodes: dict[str, int]) -> list[int]:
+    return [nodes[name] for name in dict.fromkeys(names)]
+
+
+def _ops(report: Report, nodes: dict[str, int]) -> list[dict[str, Any]]:
+    made = _fusions_by_source(report.records)
+    return [
+        {
+            "subgraph": op.subgraph, "index": op.index, "type": op.type, "bytes": op.bytes,
+            "layer": layer_of(op.sources), "fusions": _fusions(op.type, op.sources, made),
+            "sources": _places(op.sources, nodes),
+        }
+        for op in report.emitted
+    ]  # fmt: skip
+
+
+def _fusions_by_source(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return by each node the records of the fusions whose composition begins with it."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        if record.kind == "fused" and record.sources:
+            found.setdefault(record.sources[0], []).append(record)
+    return found
+
+
+def _fusions(type: str, sources: tuple[str, ...], made: dict[str, list[Record]]) -> list[str]:
+    """Return the fusions that made an op of this type of (some of) these nodes."""
+    known = set(sources)
+    rules = (
+        record.rule for name in dict.fromkeys(sources) for record in made.get(name, ())
+        if type in record.emitted and known.issuperset(record.sources)
+    )  # fmt: skip
+    return list(dict.fromkeys(rules))
+
+
+def _tensors(tensors: Iterable[Tensor]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "type": type, "shape": shape if shape is None else list(shape)} for name, type, shape in tensors
+    ]
 
 
 def generator() -> dict[str, str]:
@@ -95,13 +143,31 @@ def generator() -> dict[str, str]:
 
 
 def dumps(document: dict[str, Any]) -> str:
-    """Serialize a document deterministically (sorted keys), with a newline at its end.
+    """Serialize a document deterministically (sorted keys), with a newline at its end: what fits into a line, or is a
+    list of numbers, in one.
 
     Numbers that JSON does not have, as somebody's file may hold, become the texts "nan", "inf" and "-inf"."""
     try:
-        return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
+        return _lines(document, "") + "\n"
     except ValueError:
-        return json.dumps(_spelled(document), indent=1, sort_keys=True, allow_nan=False) + "\n"
+        return _lines(_spelled(document), "") + "\n"
+
+
+def _lines(value: Any, indent: str) -> str:
+    text = json.dumps(value, sort_keys=True, allow_nan=False)
+    if len(text) + len(indent) <= _WIDTH or not isinstance(value, (dict, list)) or _is_numbers(value):
+        return text
+    deeper = f"{indent} "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}: {_lines(item, deeper)}" for key, item in sorted(value.items())]
+        ends = "{}"
+    else:
+        parts, ends = [_lines(item, deeper) for item in value], "[]"
+    return f"{ends[0]}\n{deeper}" + f",\n{deeper}".join(parts) + f"\n{indent}{ends[1]}"
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, (int, float)) for item in value)
 
 
 def _spelled(value: Any) -> Any:

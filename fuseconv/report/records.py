@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-from fuseconv.ir.graph import Module, Op
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Module, Op, Value
 
 # From the strongest claim to the weakest: an op that was fused and whose remains were removed counts as fused.
 KINDS = ("unsupported", "fused", "lowered", "folded", "removed", "refused")
@@ -33,12 +35,31 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class EmittedOp:
-    """An op of the file: its subgraph and index there, and the nodes of the model that it was built from."""
+    """An op of the file: its subgraph and index there, and the nodes of the model that it was built from.
+
+    bytes: of the constants that no op before it reads."""
 
     subgraph: int
     index: int
     type: str
     sources: tuple[str, ...]
+    bytes: int = 0
+
+
+class Tensor(NamedTuple):
+    """An input or output of the file. shape: -1 for a size that is not fixed; None if not even the rank is known."""
+
+    name: str
+    type: str
+    shape: tuple[int, ...] | None
+
+
+class Ends(NamedTuple):
+    """What a subgraph that a runtime runs takes and gives. names: of its signatures; () where the file has none."""
+
+    names: tuple[str, ...]
+    inputs: list[Tensor]
+    outputs: list[Tensor]
 
 
 class PassRun(NamedTuple):
@@ -103,9 +124,10 @@ class Report:
     """Collect records while a model is converted.
 
     model and output: the paths as they were given; output is empty where the bytes are returned instead.
-    sources: each node of the model with its op type. seconds: by stage. passes: their runs, in order. cut: where the
-    signature was cut, if it was; renamed: new names of inputs and outputs by the old ones. quantized: what
-    quantization did, in order; compared: the quantized ops beside those of floats, if that was asked for.
+    sources: each node of the model with its op type. graph: whether `edges` is wanted, the names that each node reads.
+    signatures: what the file takes and gives. seconds: by stage. passes: their runs, in order. cut: where the signature
+    was cut, if it was; renamed: new names of inputs and outputs by the old ones. quantized: what quantization did, in
+    order; compared: the quantized ops beside those of floats, if that was asked for.
     """
 
     model: str = ""
@@ -121,6 +143,9 @@ class Report:
     renamed: dict[str, str] = field(default_factory=dict)
     quantized: list[Quantized] = field(default_factory=list)
     compared: Compared | None = None
+    graph: bool = False
+    edges: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    signatures: list[Ends] = field(default_factory=list)
 
     def source(self, name: str, type: str) -> None:
         """Register a node of the model; `account` must know its fate in the end."""
@@ -194,13 +219,59 @@ class Report:
         """Return how many nodes of the model met each fate."""
         return Counter(self.account().values())
 
-    def finish(self, module: Module) -> None:
-        """Note the ops that are about to be written."""
+    def connect(self, module: Module) -> None:
+        """Note what each node of the model reads, if that is wanted: the model is inlined, and nothing else yet."""
+        if not self.graph:
+            return
+        for graph in module.graphs():
+            for op in graph.ops:
+                read = (self._node(value, op) for value in op.operands if value is not None)
+                self.edges[op.name] = tuple(name for name in read if name)
+
+    def finish(self, module: Module, size: Callable[[Value], int]) -> None:
+        """Note the ops that are about to be written, and the ends of signatures. size: the bytes of a constant."""
+        counted: set[Value] = set()
         self.emitted = [
-            EmittedOp(number, index, op.attrs.get("custom_code", op.type), op.sources)
+            EmittedOp(
+                number, index, op.attrs.get("custom_code", op.type), op.sources, _first_read(op, counted, size)
+            )
             for number, graph in enumerate(module.graphs())
             for index, op in enumerate(graph.ops)
-        ]
+        ]  # fmt: skip
+        self.signatures = [
+            Ends(
+                tuple(signature.names), _tensors(signature.inputs, signature.graph.inputs),
+                _tensors(signature.outputs, signature.graph.outputs),
+            )
+            for signature in module.signatures
+        ]  # fmt: skip
+
+    def _node(self, value: Value, reader: Op) -> str:
+        """Return the node that makes a value: an op, or a constant of the function that the reader stood in; "" if that
+        is not known."""
+        if value.op is not None:
+            return value.op.name if value.op.name in self.sources else ""
+        scopes = accumulate(reader.name.split("/")[:-1], lambda path, part: f"{path}/{part}")
+        names = (value.name, *(f"{scope}/{value.name}" for scope in scopes))
+        return next((name for name in reversed(names) if name in self.sources), "")
+
+
+def _first_read(op: Op, counted: set[Value], size: Callable[[Value], int]) -> int:
+    """Return the bytes of the constants that an op is the first to read, which are counted then."""
+    total = 0
+    for value in op.operands:
+        if value is not None and value.is_const and value not in counted:
+            counted.add(value)
+            total += size(value)
+    return total
+
+
+def _tensors(names: Iterable[str], values: Iterable[Value]) -> list[Tensor]:
+    return [Tensor(name, value.dtype.name, _sizes(value.shape)) for name, value in zip(names, values)]
+
+
+def _sizes(shape: Shape | None) -> tuple[int, ...] | None:
+    return None if shape is None else tuple(size if isinstance(size, int) else -1 for size in shape)
 
 
 def _sources(module: Module) -> dict[str, None]:

@@ -15,6 +15,7 @@ from fuseconv.cli.conversion import convert_to_file
 from fuseconv.cli.terminal import Terminal
 from fuseconv.errors import InputError, UnsupportedError
 from tests.frozen import FLOAT, Frozen
+from tests.report.test_json import check_schema
 
 QUIET = Terminal(json=False, quiet=True, verbose=False, debug=False)
 
@@ -29,7 +30,7 @@ def test_the_file_and_the_report_are_written(tmp_path: Path) -> None:
     out, report = tmp_path / "y.tflite", tmp_path / "report.json"
     written = convert_to_file(QUIET, model(tmp_path, "Neg"), str(out), str(report), None, {}, fuseconv.convert)
     assert written.failure is None and written.document["output"]["bytes"] == out.stat().st_size
-    assert '"emitted"' in report.read_text()
+    assert '"ops"' in report.read_text()
 
 
 def test_a_report_tells_why_nothing_was_written(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def convert(folder: Path, *options: str) -> Result:
 
 def test_a_cut_and_new_names_are_in_the_report(tmp_path: Path) -> None:
     names = json.loads(convert(tmp_path, "--signature", "encode", "--json").stdout)
-    node = next(name for name, source in names["sources"].items() if source["fate"] in ("lowered", "fused"))
+    node = next(node["name"] for node in names["nodes"] if node["fate"] in ("lowered", "fused"))
     done = convert(tmp_path, "--signature", "encode", "--outputs", node, "--rename", f"{node}=code", "--json")
     document = json.loads(done.stdout)
     assert document["cut"] == {"inputs": {}, "outputs": {node: f"{node}:0"}}
@@ -94,6 +95,7 @@ def test_integers_over_samples_of_a_file(tmp_path: Path) -> None:
     options = ["--quantize", "int8", "--calibration-data", str(tmp_path / "data.npz"), "--calibration-samples", "2"]
     done = CliRunner().invoke(cli.main, ["convert", model(tmp_path, "Neg"), "-o", str(out), *options, "--json"])
     document = json.loads(done.stdout)
+    check_schema(document)
     assert [(item["op"], item["type"]) for item in document["quantized"]] == [("SUB", "int8")]
     assert document["warnings"] == ["calibrated on 2 samples: later inputs may lie outside; give 100"]
     assert document["totals"]["emitted_by_type"] == {"QUANTIZE": 1, "SUB": 1, "DEQUANTIZE": 1}

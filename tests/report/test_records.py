@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fuseconv.ir.graph import Graph, Module, Signature
+import numpy as np
+
+from fuseconv.ir.graph import Graph, Module, Signature, constant
 from fuseconv.report.records import Report
 from fuseconv.transforms.tf.dead_code_elimination import remove_dead_code
 from tests.tf.text_cases import module_of
@@ -59,3 +61,36 @@ def test_refusals_are_taken_back() -> None:
         report.record(kind, rule, ["x"])
     report.forget_refusals(["a"])
     assert [(record.kind, record.rule) for record in report.records] == [("fused", "a"), ("refused", "b")]
+
+
+def test_what_nodes_read_is_recorded_if_it_is_asked_for() -> None:
+    module, _ = module_of("""main {
+        input %0 "x": float32[2]
+        %1 "net/a": float32[2] = tf.Neg(%0) {}
+        %2 "net/b": float32[2] = tf.Mul(%1, %1) {}
+        return %2
+    }""")
+    graph = module.signatures[0].graph
+    graph.ops[1].set_operand(1, constant(np.zeros(2, np.float32), name="c"))
+    for asked, edges in ((False, {}), (True, {"net/a": (), "net/b": ("net/a", "net/c")})):
+        report = Report(graph=asked)
+        for name, kind in (("net/c", "Const"), ("net/a", "Neg"), ("net/b", "Mul")):
+            report.source(name, kind)
+        report.connect(module)
+        assert report.edges == edges
+
+
+def test_a_constant_counts_for_the_first_op_that_reads_it() -> None:
+    module, report = module_of("""main {
+        input %0 "x": float32[n,2]
+        %1 "a": float32[n,2] = tfl.NEG(%0) {}
+        %2 "b": float32[n,2] = tfl.NEG(%1) {}
+        return %2
+    }""")
+    weights = constant(np.ones((1, 2), np.float32))
+    for op in module.signatures[0].graph.ops:
+        op.set_operands([weights, weights])
+    report.finish(module, lambda value: 8 * value.is_const)
+    assert [(op.type, op.bytes) for op in report.emitted] == [("NEG", 8), ("NEG", 0)]
+    (ends,) = report.signatures
+    assert [tensor[1:] for tensor in ends.inputs] == [("float32", (-1, 2))]

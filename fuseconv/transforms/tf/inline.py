@@ -43,7 +43,9 @@ def inline(module: Module, report: Report, keep: Callable[[Graph], bool] = lambd
 @module_pass("inline")
 def inline_functions(module: Module, report: Report) -> bool:
     """Replace calls by the bodies of their functions, but those of annotated functions: call f(x) -> body of f."""
-    return inline(module, report, keep=implements)
+    changed = inline(module, report, keep=implements)
+    report.connect(module)
+    return changed
 
 
 @module_pass("inline-all")
