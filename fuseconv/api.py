@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -295,7 +295,6 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
             report.compared = compare_ops(context.module, context.floats, context.calibration.samples, report)
     with manager.stage("write"):
         check(context.module)
-        report.finish(context.module, size)
         data = _write(context.module, report, file)
     report.output = "" if out is None else os.fspath(out)
     return Conversion(report, None if out is None else Path(out), data)
@@ -345,18 +344,16 @@ def _small_file(module: Module, registry: Registry) -> bytes:
 
 
 def _write(module: Module, report: Report, file: Path | None) -> bytes | None:
-    """Write the file, or return its bytes if there is to be none."""
-    if file is None:
-        buffer = io.BytesIO()
-        write(module, buffer)
-        report.output_bytes = buffer.tell()
-        return buffer.getvalue()
+    """Write the file, or return its bytes if there is to be none; the report tells of what it holds."""
+    buffer = io.BytesIO()
     try:
-        with atomic_write(file) as stream:
-            write(module, stream)
+        with nullcontext(buffer) if file is None else atomic_write(file) as stream:
+            contents = write(module, stream)
             report.output_bytes = stream.tell()
     except OSError as error:
+        assert file is not None
         # The file may have its name for the time being only.
         why = f"cannot write into {file.parent}: {error.strerror or error}"
         raise InputError(f"{why}; choose another --output") from error
-    return None
+    report.finish(module, contents.graphs, lambda value: (contents.buffers[value], size(value)))
+    return buffer.getvalue() if file is None else None

@@ -42,6 +42,7 @@ STAGES = {
 GUESTS = {
     "click": ({"cli"}, False),
     "rich": ({"report"}, False),
+    "jinja2": ({"report"}, True),
     "ai_edge_litert": ({"fuse", "quantize", "runners", "testing", "tfl"}, False),
     "tensorflow": ({"cut_original", "load", "verification_inputs", "quantize", "runners", "tf", "testing"}, True),
     "keras": ({"load"}, True),

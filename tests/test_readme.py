@@ -31,6 +31,7 @@ from tests.load.keras.walk import outcomes
 ROOT = Path(__file__).parents[1]
 README, FUSE, FIGURES, MUSEUM = ROOT / "README.md", ROOT / "fuseconv" / "fuse" / "README.md", table.PAGE, museum.PAGE
 LAYERS = ROOT / "fuseconv" / "load" / "keras" / "README.md"
+REPORT = ROOT / "fuseconv" / "report" / "README.md"
 GUIDE = ROOT / ".github" / "CONTRIBUTING.md"
 PASSES = ROOT / "fuseconv" / "transforms" / "README.md"
 FOLDERS = (".github", "fuseconv", "testdata", "tests")
@@ -80,6 +81,15 @@ import tensorflow as tf
 spec = tf.TensorSpec([None, 3])
 converted = check(lambda x: tf.raw_ops.Rint(x=x), spec, ops=["ROUND"], plugins=["acme_pass.py"])
 assert [run.changes > 0 for run in converted.report.passes if run.name == "acme-round"] == [True]
+""",
+    },
+    REPORT: {
+        "fused.py": """
+from click.testing import CliRunner
+from fuseconv.cli import main
+convert = ["convert", "testdata/frozen.pb", "-o", "out.tflite", "--report", "report.json"]
+assert CliRunner().invoke(main, convert).exit_code == 0
+exec(open("fused.py").read(), {})
 """,
     },
 }

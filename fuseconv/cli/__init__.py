@@ -142,7 +142,8 @@ _quantizing = _together(
               help="Store weights in 16 bits, or in 8 (or 4) where kernels take them beside floats; or compute in "
               "integers.")
 @_quantizing
-@click.option("--report", "report_path", type=_PATH, metavar="FILE.json", help="Write the full report.")
+@click.option("--report", "report_path", type=_PATH, metavar="FILE.json|FILE.html",
+              help="Write the full report, for programs or as a page for a browser.")
 @click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what the model does.")
 @_comparing
 @click.option("--seed", type=click.IntRange(min=0), help="Seeds the random inputs of --verify.")
@@ -178,7 +179,8 @@ def convert(
 @click.option("--quantize", type=_FORMS, required=True,
               help="Store weights in 16 bits, or in 8 where kernels take them beside floats; or compute in integers.")
 @_quantizing
-@click.option("--report", "report_path", type=_PATH, metavar="FILE.json", help="Write the full report.")
+@click.option("--report", "report_path", type=_PATH, metavar="FILE.json|FILE.html",
+              help="Write the full report, for programs or as a page for a browser.")
 @click.option("--verify", "verifies", is_flag=True, help="Write the file only if it computes what FILE does, nearly.")
 @_comparing
 @click.option("--seed", type=click.IntRange(min=0), help="Seeds the random inputs of --verify.")

@@ -85,7 +85,7 @@ def convert_to_file(
                 written.document = to_json(report) | (
                     {"verification": verification.to_json()} if verification else {}
                 )
-                save(dumps(written.document).encode())
+                save(_report(report_path, written.document, None if written.failure else path))
                 if page is not None:
                     save_page(quantization_report(report, page))
                 if written.failure:
@@ -93,7 +93,7 @@ def convert_to_file(
         except UnsupportedError as error:
             if error.report is not None:
                 # Why a conversion failed is what a report is for.
-                save(dumps(to_json(error.report) | {"error": error_entry(error)}).encode())
+                save(_report(report_path, to_json(error.report) | {"error": error_entry(error)}, None))
                 unsupported = error
             else:
                 raise
@@ -104,6 +104,20 @@ def convert_to_file(
         else:
             return written
     raise unsupported
+
+
+def _report(report_path: str | None, document: dict[str, Any], file: Path | None) -> bytes:
+    """Return the report in the form that the end of its path says. file: that it tells of, if there is one.
+
+    Raises InputError if what makes pages is not installed."""
+    if report_path is None:
+        return b""
+    if Path(report_path).suffix.lower() != ".html":
+        return dumps(document).encode()
+    from fuseconv.inspect import inspect
+    from fuseconv.report.page import to_page
+
+    return to_page(document, None if file is None else inspect(file)).encode()
 
 
 def _verify(model: str, path: Path, options: dict[str, Any], verifying: dict[str, Any]) -> Verification:

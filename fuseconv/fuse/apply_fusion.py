@@ -51,6 +51,7 @@ def replace(fusion: Fusion, match: Match, made: dict[str, Value], tfl: Builder, 
                 new.shape = new.shape if _differ(old.shape, new.shape) else more_known(old.shape, new.shape)
             replace_uses(old, new)
     emitted = [op.attrs.get("custom_code", op.type) for op in tfl.out]
+    emitted.sort(key=lambda type: type != fusion.emits)  # what the fusion is made for comes first
     report.record("fused" if emitted else "removed", fusion.name, tfl.sources, emitted, why=why)
 
 

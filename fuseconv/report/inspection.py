@@ -46,7 +46,7 @@ def _show_signatures(out: Console, document: Mapping[str, Any]) -> None:
         head = [escape_controls(signature["key"]), str(signature["subgraph"])]
         for way, names in (("in", signature["inputs"]), ("out", signature["outputs"])):
             for name, index in names.items():
-                rows.add_row(*head, way, escape_controls(name), _type(tensors[index]))
+                rows.add_row(*head, way, escape_controls(name), type_text(tensors[index]))
                 head = ["", ""]
     out.print(rows)
 
@@ -84,7 +84,7 @@ def _show_tensors(out: Console, subgraph: Mapping[str, Any]) -> None:
         rows.add_row(
             str(index),
             escape_controls(tensor["name"]),
-            _type(tensor),
+            type_text(tensor),
             str(tensor["buffer"]),
             size(tensor["size"]) if tensor["size"] else "",
             _quantization(tensor["quantisation"]),
@@ -97,10 +97,10 @@ def _operand(tensors: Sequence[Mapping[str, Any]], index: int, verbose: bool) ->
     if index < 0:
         return "-"
     number = f"{index}:" if verbose else ""
-    return number + _type(tensors[index]) + ("*" if tensors[index]["size"] else "")
+    return number + type_text(tensors[index]) + ("*" if tensors[index]["size"] else "")
 
 
-def _type(tensor: Mapping[str, Any]) -> str:
+def type_text(tensor: Mapping[str, Any]) -> str:
     """Return a type as "float32[?,28]": a dimension that may be resized is a question mark."""
     return tensor["type"].lower() + shape_text(tensor["shape_signature"] or tensor["shape"])
 

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import Module, Op, Value
+from fuseconv.ir.graph import Graph, Module, Op, Value
 
 # From the strongest claim to the weakest: an op that was fused and whose remains were removed counts as fused.
 KINDS = ("unsupported", "fused", "lowered", "folded", "removed", "refused")
@@ -228,14 +228,16 @@ class Report:
                 read = (self._node(value, op) for value in op.operands if value is not None)
                 self.edges[op.name] = tuple(name for name in read if name)
 
-    def finish(self, module: Module, size: Callable[[Value], int]) -> None:
-        """Note the ops that are about to be written, and the ends of signatures. size: the bytes of a constant."""
-        counted: set[Value] = set()
+    def finish(self, module: Module, graphs: Iterable[Graph], stored: Callable[[Value], tuple[int, int]]) -> None:
+        """Note the ops that were written, and the ends of signatures.
+
+        graphs: the subgraphs of the file. stored: the buffer of a constant, which equal ones share, and its bytes."""
+        counted: set[int] = set()
         self.emitted = [
             EmittedOp(
-                number, index, op.attrs.get("custom_code", op.type), op.sources, _first_read(op, counted, size)
+                number, index, op.attrs.get("custom_code", op.type), op.sources, _first_read(op, counted, stored)
             )
-            for number, graph in enumerate(module.graphs())
+            for number, graph in enumerate(graphs)
             for index, op in enumerate(graph.ops)
         ]  # fmt: skip
         self.signatures = [
@@ -256,13 +258,14 @@ class Report:
         return next((name for name in reversed(names) if name in self.sources), "")
 
 
-def _first_read(op: Op, counted: set[Value], size: Callable[[Value], int]) -> int:
+def _first_read(op: Op, counted: set[int], stored: Callable[[Value], tuple[int, int]]) -> int:
     """Return the bytes of the constants that an op is the first to read, which are counted then."""
     total = 0
     for value in op.operands:
-        if value is not None and value.is_const and value not in counted:
-            counted.add(value)
-            total += size(value)
+        if value is not None and value.is_const:
+            buffer, size = stored(value)
+            total += 0 if buffer in counted else size
+            counted.add(buffer)
     return total
 
 

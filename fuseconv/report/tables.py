@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
@@ -17,11 +16,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fuseconv.report.layers import plain
 from fuseconv.report.records import Record, Report
 
 _WIDE = 10_000  # columns: no cell is wrapped
 _NAMES = 3  # nodes named in a row before "and 5 more"
-_WRAPPING = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?/)+")
 
 
 def text(show: Callable[[Console], None], stream: TextIO) -> str:
@@ -47,6 +46,8 @@ def progress(stream: TextIO) -> Iterator[Callable[[str], None]]:
 
 def escape_controls(text: str) -> str:
     """Return `text` with everything that could move the cursor or start an escape sequence spelled out."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -79,8 +80,8 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     if report.output_bytes:
         line(out, "File", f"{escape_controls(report.output)}  {size(report.output_bytes)}".strip())
     if report.seconds:
-        stages = " · ".join(f"{stage} {_seconds(s)}" for stage, s in report.seconds.items())
-        line(out, "Time", f"{_seconds(sum(report.seconds.values()))}  ({stages})")
+        stages = " · ".join(f"{stage} {seconds_text(s)}" for stage, s in report.seconds.items())
+        line(out, "Time", f"{seconds_text(sum(report.seconds.values()))}  ({stages})")
 
 
 def _quantized(report: Report) -> str:
@@ -97,7 +98,7 @@ def _quantized(report: Report) -> str:
 def _show_pass_runs(out: Console, report: Report) -> None:
     rows = table("Pass", ">Runs", ">Changes", ">Time")
     for name, runs, changes, seconds in report.pass_totals():
-        rows.add_row(escape_controls(name), str(runs), str(changes), _seconds(seconds))
+        rows.add_row(escape_controls(name), str(runs), str(changes), seconds_text(seconds))
     out.print(rows)
 
 
@@ -194,7 +195,7 @@ def _show_fused(out: Console, records: Sequence[Record]) -> None:
         return
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
-        groups[record.rule, _counted(record.emitted)].append(record)
+        groups[record.rule, counted(record.emitted)].append(record)
     rows = table("Fused", ">Count", "~Into", "~For example")
     for (rule, into), group in groups.items():
         rows.add_row(escape_controls(rule), str(len(group)), escape_controls(into), _names(group[0].sources[:1]))
@@ -225,7 +226,7 @@ def _show_rules(out: Console, title: str, records: Sequence[Record]) -> None:
         return
     groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for record in records:
-        groups[record.rule, _counted(record.emitted), record.why].extend(record.sources)
+        groups[record.rule, counted(record.emitted), record.why].extend(record.sources)
     rows = table(title, ">Nodes", "~Into", "~Why", "~For example")
     for (rule, into, why), nodes in groups.items():
         rows.add_row(
@@ -251,7 +252,13 @@ def _removed(report: Report) -> Counter[str]:
     return Counter(rule for name, rule in rules.items() if fates.get(name) == "removed")
 
 
-def _counted(types: Iterable[str]) -> str:
+def principal(types: Sequence[str]) -> str:
+    """Return the ops of a fusion by the one that it is made for, the first: "CONV_2D + 2 others"."""
+    others = len(types) - 1
+    return "".join(types[:1]) + (f" + {others} other{'s' if others > 1 else ''}" if others > 0 else "")
+
+
+def counted(types: Iterable[str]) -> str:
     """Return ops by their number, as "CONV_2D, 2 RESHAPE"."""
     return ", ".join(type if n == 1 else f"{n} {type}" for type, n in Counter(types).items())
 
@@ -260,7 +267,7 @@ def _names(names: Sequence[str], every: bool = False) -> str:
     """Return some of the names, or all, without the calls that exporters wrap around everything."""
     shown = names if every or len(names) <= _NAMES + 1 else names[:_NAMES]
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return ", ".join(escape_controls(_WRAPPING.sub("", name)) for name in shown) + more
+    return ", ".join(escape_controls(plain(name)) for name in shown) + more
 
 
 def shape_text(shape: Sequence[int]) -> str:
@@ -272,7 +279,8 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2e}" if value else "0"
 
 
-def _seconds(seconds: float) -> str:
+def seconds_text(seconds: float) -> str:
+    """Return a time for a person: "0.25 s", "1.3 ms"."""
     return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.1f} ms"
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from fuseconv.write import flexbuffer
 from fuseconv.write.buffer_data import chunks, size
 from fuseconv.write.control_dependencies import CONTROL_DEPENDENCIES, control_dependencies
 from fuseconv.write.flatbuffer_encoder import Deferred, Encoder, Table
+from fuseconv.write.subgraphs import subgraphs
 
 ALIGNMENT = 16
 # Flatbuffer offsets reach 2 GB. Beyond it, with room for the description of the model, weights are found by `offset`
@@ -47,6 +48,15 @@ _HEAD = 64
 _CALLS = re.compile(r"^((Stateful)?PartitionedCall(_\d+)?/)+")
 
 
+class Contents(NamedTuple):
+    """What a file holds: its subgraphs in their order, the buffer of each constant, and the values of its tensors by
+    their names."""
+
+    graphs: list[Graph]
+    buffers: dict[Value, int]
+    names: dict[str, Value]
+
+
 def to_bytes(module: Module) -> bytes:
     """Return the .tflite file of a module; see `write`."""
     out = BytesIO()
@@ -57,12 +67,13 @@ def to_bytes(module: Module) -> bytes:
 def to_named_bytes(module: Module) -> tuple[bytes, dict[str, Value]]:
     """Return the .tflite file of a module, and the values of its tensors by their names in the file."""
     out = BytesIO()
-    names = _write(module, out, INLINE_LIMIT)
-    return out.getvalue(), names
+    contents = _write(module, out, INLINE_LIMIT)
+    return out.getvalue(), contents.names
 
 
-def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: int = INLINE_LIMIT) -> None:
-    """Write a module whose ops are all of the "tfl" dialect to a path, or to a binary file that is still empty.
+def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: int = INLINE_LIMIT) -> Contents:
+    """Write a module whose ops are all of the "tfl" dialect to a path, or to a binary file that is still empty; return
+    what it holds.
 
     Signatures become subgraphs in the order of the module (the first is what a runtime runs by default), each function
     that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
@@ -80,12 +91,11 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
     """
     if not hasattr(out, "write"):
         with open(out, "wb") as file:
-            _write(module, file, inline_limit)
-    else:
-        _write(module, out, inline_limit)
+            return _write(module, file, inline_limit)
+    return _write(module, out, inline_limit)
 
 
-def _write(module: Module, out: Any, inline_limit: int) -> dict[str, Value]:
+def _write(module: Module, out: Any, inline_limit: int) -> Contents:
     buffers = _Buffers(module)
     weights = [*buffers.weights()]
     model = _Model(module, buffers)
@@ -117,7 +127,7 @@ def _write(module: Module, out: Any, inline_limit: int) -> dict[str, Value]:
         for piece in chunks(weight):
             out.write(piece)
         end = start + size(weight)
-    return model.names.values
+    return Contents(buffers.graphs, buffers.places, model.names.values)
 
 
 def _reserve(out: Any, length: int) -> None:
@@ -140,7 +150,7 @@ class _Buffers:
 
     def __init__(self, module: Module) -> None:
         self.graphs = list(subgraphs(module))
-        self._index: dict[Value, int] = {}
+        self.places: dict[Value, int] = {}
         self._unique: list[Value] = []
         constants = dict.fromkeys(value for graph in self.graphs for value in graph.constants())
         heads = [_head(value) for value in constants]
@@ -152,10 +162,10 @@ class _Buffers:
             if key not in seen:
                 seen[key] = _METADATA_BUFFER + 1 + len(self._unique)
                 self._unique.append(value)
-            self._index[value] = seen[key]
+            self.places[value] = seen[key]
 
     def index(self, value: Value) -> int:
-        return self._index[value] if value.is_const else 0
+        return self.places[value] if value.is_const else 0
 
     def weights(self) -> Iterator[Value]:
         return iter(self._unique)

@@ -40,6 +40,16 @@ def test_a_report_tells_why_nothing_was_written(tmp_path: Path) -> None:
     assert not out.exists() and "NoSuchOp" in report.read_text()
 
 
+@pytest.mark.parametrize("op", ["Neg", "NoSuchOp"])
+def test_a_report_may_be_a_page(tmp_path: Path, op: str) -> None:
+    out, report = tmp_path / "y.tflite", tmp_path / "report.HTML"
+    done = CliRunner().invoke(cli.main, ["convert", model(tmp_path, op), "-o", str(out), "--report", str(report)])
+    assert done.exit_code == (0 if op == "Neg" else 3)
+    page = report.read_text()
+    assert page.startswith("<!doctype html>") and ("not converted" in page) == (op == "NoSuchOp")
+    assert ("NEG" in page) == (op == "Neg")
+
+
 def test_a_report_that_cannot_be_written_comes_first(tmp_path: Path) -> None:
     out = tmp_path / "y.tflite"
     with pytest.raises(InputError, match=r"--report .* would overwrite the --output"):

@@ -87,10 +87,13 @@ def test_a_constant_counts_for_the_first_op_that_reads_it() -> None:
         %2 "b": float32[n,2] = tfl.NEG(%1) {}
         return %2
     }""")
-    weights = constant(np.ones((1, 2), np.float32))
-    for op in module.signatures[0].graph.ops:
+    graph = module.signatures[0].graph
+    stored = {}
+    for op, buffer in zip(graph.ops, (2, 2)):
+        weights = constant(np.ones((1, 2), np.float32))
         op.set_operands([weights, weights])
-    report.finish(module, lambda value: 8 * value.is_const)
+        stored[weights] = buffer, 8
+    report.finish(module, [graph], stored.__getitem__)
     assert [(op.type, op.bytes) for op in report.emitted] == [("NEG", 8), ("NEG", 0)]
     (ends,) = report.signatures
     assert [tensor[1:] for tensor in ends.inputs] == [("float32", (-1, 2))]

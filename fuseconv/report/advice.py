@@ -1,0 +1,122 @@
+"""What makes a file large or slow, and what to do about it, from what `fuseconv.inspect` tells of the file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from fuseconv.report.tables import size
+
+# Bytes of weights that are worth a word, and the part of all that one constant or op must be.
+_MUCH, _PART = 100_000, 0.3
+_FEW_TRANSPOSES = 3
+_CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
+Place = tuple[int, int]  # of an op: its subgraph, and its index there
+
+
+class Advice(NamedTuple):
+    """what: is large or slow; do: what helps; ops: the places of those that it is about."""
+
+    what: str
+    do: str
+    ops: list[Place]
+
+
+def advice(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> list[Advice]:
+    """Return what can be said of a file. work: the multiply-adds of each op."""
+    return [
+        found for rule in (_floats, _large, _busy, _loops, _foreign, _sizes, _transposes, _islands)
+        for found in rule(inspection, work)
+    ]  # fmt: skip
+
+
+def _ops(inspection: Mapping[str, Any], *types: str) -> list[Place]:
+    return [
+        (number, index) for number, graph in enumerate(inspection["subgraphs"])
+        for index, op in enumerate(graph["ops"]) if op["op"] in types
+    ]  # fmt: skip
+
+
+def _constants(inspection: Mapping[str, Any]) -> Iterator[tuple[int, str, Place]]:
+    """Yield the bytes and type of each constant, and the first op that reads it."""
+    seen = set()
+    for number, graph in enumerate(inspection["subgraphs"]):
+        for index, op in enumerate(graph["ops"]):
+            for operand in op["operands"]:
+                tensor = graph["tensors"][operand] if operand >= 0 else None
+                if tensor is not None and tensor["size"] and tensor["buffer"] not in seen:
+                    seen.add(tensor["buffer"])
+                    yield tensor["size"], tensor["type"], (number, index)
+
+
+def _floats(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
+    total: Counter[str] = Counter()
+    for count, type, _ in _constants(inspection):
+        total[type] += count
+    if total["FLOAT32"] >= max(_MUCH, inspection["file"]["size"] / 2):
+        yield Advice(
+            f"{size(total['FLOAT32'])} of {size(inspection['file']['size'])} are weights in float32.",
+            "--quantize dynamic stores most of them in a quarter, --quantize float16 in half of the bytes.", [],
+        )  # fmt: skip
+
+
+def _large(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
+    for count, _, place in _constants(inspection):
+        if count >= max(_MUCH, inspection["file"]["size"] * _PART):
+            part = f"{count / inspection['file']['size']:.0%}"
+            yield Advice(f"One constant takes {size(count)}, {part} of the file.",
+                         "Make it smaller in the model: fewer rows, or fewer units.", [place])  # fmt: skip
+
+
+def _busy(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
+    total = sum(work.values())
+    for place, count in work.items():
+        if count >= total * _PART and len(work) > 1 and count >= _MUCH:
+            yield Advice(f"One op does {count / total:.0%} of all multiply-adds.",
+                         "fuseconv profile tells whether it takes as much of the time.", [place])  # fmt: skip
+
+
+def _loops(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
+    if places := _ops(inspection, "WHILE"):
+        yield Advice(f"{len(places)} WHILE: loops run their ops once for each step, and no delegate takes them.",
+                     "See below why a recurrent layer was not fused, or try --rnn unroll.", places)  # fmt: skip
+
+
+def _foreign(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
+    custom = inspection["custom_ops"]
+    if custom:
+        yield Advice(
+            f"{', '.join(custom)}: custom ops, which run only where the application registers kernels.",
+            "Register them, or write a converter module that makes builtin ops.", _ops(inspection, *custom),
+        )  # fmt: skip
+    if inspection["flex_ops"]:
+        names = [f"Flex{name}" for name in inspection["flex_ops"]]
+        yield Advice(
+            f"{', '.join(inspection['flex_ops'])}: run by TensorFlow's kernels, which add many megabytes.",
+            "Convert without --select-tf-ops to see what TFLite lacks.", _ops(inspection, *names),
+        )  # fmt: skip
+
+
+def _sizes(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
+    if places := _ops(inspection, "SHAPE"):
+        yield Advice(f"{len(places)} SHAPE: sizes of inputs are not fixed, and are computed with on every invoke.",
+                     "--batch-size 1, or --input-shape, makes these constants.", places)  # fmt: skip
+
+
+def _transposes(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
+    places = _ops(inspection, "TRANSPOSE")
+    if len(places) >= _FEW_TRANSPOSES:
+        yield Advice(f"{len(places)} TRANSPOSE: they move data and compute nothing.",
+                     "TFLite computes with channels last: build the model so.", places)  # fmt: skip
+
+
+def _islands(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
+    ends = {end for graph in inspection["subgraphs"] for end in (*graph["inputs"], *graph["outputs"])}
+    inner = [
+        (number, index) for number, index in _ops(inspection, *_CONVERSIONS)
+        if not ends.intersection((*(op := inspection["subgraphs"][number]["ops"][index])["operands"], *op["results"]))
+    ]  # fmt: skip
+    if inner:
+        yield Advice(f"{len(inner)} QUANTIZE and DEQUANTIZE inside of the file, around ops that compute in floats.",
+                     "--quantize-report tells which ops stayed float, and why.", inner)  # fmt: skip

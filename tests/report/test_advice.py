@@ -1,0 +1,49 @@
+"""Each piece of advice is given where it helps, and not where it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fuseconv.report.advice import advice
+
+
+def document(*ops: str, type: str = "FLOAT32", bytes: int = 0, **more: Any) -> dict[str, Any]:
+    """Return what `inspect` tells of a chain of ops; the first reads a constant of so many bytes."""
+    tensors = [{"size": 0, "buffer": 0, "type": "FLOAT32"} for _ in range(len(ops) + 1)]
+    tensors.append({"size": bytes, "buffer": 1, "type": type})
+    rows = [{"op": op, "operands": [index], "results": [index + 1]} for index, op in enumerate(ops)]
+    rows[0]["operands"] = [0, len(ops) + 1]
+    graph = {"tensors": tensors, "ops": rows, "inputs": [0], "outputs": [len(ops)]}
+    return {"subgraphs": [graph], "custom_ops": [], "flex_ops": [], "file": {"size": bytes + 1000}} | more
+
+
+@pytest.mark.parametrize(
+    ("inspection", "what", "ops"),
+    [
+        (document("ADD", bytes=10**6), "1.0 MB of 1.0 MB are weights in float32", []),
+        (document("ADD", type="INT8", bytes=10**6), "One constant takes 1.0 MB, 100%", [(0, 0)]),
+        (document("ADD", "WHILE"), "1 WHILE", [(0, 1)]),
+        (document("ADD", "Acme", custom_ops=["Acme"]), "Acme: custom ops", [(0, 1)]),
+        (document("ADD", "FlexSvd", flex_ops=["Svd"]), "Svd: run by TensorFlow's kernels", [(0, 1)]),
+        (document("SHAPE"), "1 SHAPE", [(0, 0)]),
+        (document(*["TRANSPOSE"] * 3), "3 TRANSPOSE", [(0, 0), (0, 1), (0, 2)]),
+        (document("QUANTIZE", "ADD", "DEQUANTIZE", "COS", "QUANTIZE", "ADD", "DEQUANTIZE"),
+         "2 QUANTIZE and DEQUANTIZE inside", [(0, 2), (0, 4)]),
+    ],
+)  # fmt: skip
+def test_what_is_said(inspection: dict[str, Any], what: str, ops: list[tuple[int, int]]) -> None:
+    found = [item for item in advice(inspection, {}) if item.what.startswith(what)]
+    assert len(found) == 1 and found[0].ops == ops and found[0].do
+
+
+@pytest.mark.parametrize("inspection", [document("ADD", bytes=5000), document("TRANSPOSE", "ADD"),
+                                        document("QUANTIZE", "ADD", "DEQUANTIZE")])  # fmt: skip
+def test_what_needs_no_word(inspection: dict[str, Any]) -> None:
+    assert advice(inspection, {}) == []
+
+
+def test_an_op_that_does_most_of_the_work() -> None:
+    found = advice(document("CONV_2D", "CONV_2D"), {(0, 0): 10**6, (0, 1): 9 * 10**6})
+    assert [(item.what, item.ops) for item in found] == [("One op does 90% of all multiply-adds.", [(0, 1)])]
