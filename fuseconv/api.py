@@ -6,10 +6,16 @@ import gc
 import io
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+<<<<<<< HEAD
 from contextlib import closing, contextmanager, nullcontext
+=======
+from contextlib import ExitStack, closing, contextmanager
+>>>>>>> 908108b (load: take models in memory: functions, modules, Keras models, graphs)
 from dataclasses import dataclass
 from functools import reduce
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +29,7 @@ from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
 from fuseconv.load import load
+from fuseconv.load.live import Source, is_path, model_name, opened
 from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
 from fuseconv.load.tflite.reader import read_tflite
@@ -65,6 +72,14 @@ class Conversion:
         warned = f", {len(self.report.warnings)} warnings" if self.report.warnings else ""
         return f"<Conversion of {self.report.model}: {len(self.report.emitted)} ops, {where}{warned}>"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the line of `repr`, a table of the ops by type, and the warnings."""
+        counts = Counter(op.type for op in self.report.emitted).most_common()
+        rows = "".join(f"<tr><td>{escape(name)}</td><td>{count}</td></tr>" for name, count in counts)
+        warnings = "".join(f"<li>{escape(warning)}</li>" for warning in self.report.warnings)
+        table = f"<table><thead><tr><th>Op</th><th>Count</th></tr></thead><tbody>{rows}</tbody></table>"
+        return f"<p>{escape(repr(self)[1:-1])}</p>{table}" + (f"<ul>{warnings}</ul>" if warnings else "")
+
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
@@ -80,7 +95,7 @@ def _collector_paused() -> Iterator[None]:
 
 
 def convert(
-    model: str | os.PathLike,
+    model: Any,
     out: str | os.PathLike | None = None,
     *,
     signatures: Sequence[str] = (),
@@ -123,8 +138,11 @@ def convert(
     print_ir_after: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
 ) -> Conversion:
-    """Convert a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen GraphDef (.pb) to TFLite.
+    """Convert a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen GraphDef (.pb) to TFLite, or a
+    model that lives in this process.
 
+    model: a path; a Keras model; a tf.function, a ConcreteFunction, a list of some, or a dict of some by the names of
+    signatures; a tf.Module or loaded SavedModel; a frozen GraphDef; or what has a method export(directory).
     signatures: those to convert, each to a subgraph (default: every distinct one). tags: those of the meta graph.
     inputs, outputs: tensors that become the ends of the signature, by names of nodes ("call/node", "node:1") or layers;
     nothing: its own. rename: new names of inputs and outputs by the old ones. input_shapes: shapes of inputs by their
@@ -162,20 +180,39 @@ def convert(
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
     itself fails. Nothing is written then.
     """
-    return _convert(model, out, Options.of(locals()), progress)
+    options = Options.of(locals())
+    options.check()
+    file = None if out is None else resolve(out, model if is_path(model) else None, "--output")
+    report = Report(model_name(model))
+    with ExitStack() as stack:
+        if is_path(model):
+            source: Source = Path(model)
+        else:
+            if progress:
+                progress("trace")
+            with report.stage("trace"):
+                source = stack.enter_context(opened(model))
+        return _convert(source, report, out, file, options, progress)
 
 
 @_collector_paused()
 def _convert(
-    model: str | os.PathLike,
+    source: Source,
+    report: Report,
     out: str | os.PathLike | None,
+    file: Path | None,
     options: Options,
     progress: Callable[[str], None] | None,
 ) -> Conversion:
+<<<<<<< HEAD
     options.check()
     budget = _budget(options, size_on_disk(Path(model), options.follow_links))
     report = Report(os.fspath(model), graph=options.source_graph)
     file = None if out is None else resolve(out, model, "--output")
+=======
+    size = size_on_disk(source, options.follow_links) if isinstance(source, Path) else source.size
+    budget = _budget(options, size)
+>>>>>>> 908108b (load: take models in memory: functions, modules, Keras models, graphs)
     registry = load_registry(options.plugins)
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
     without = RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT.get(options.quantize or "", frozenset())
@@ -188,8 +225,8 @@ def _convert(
     with limited(budget), closing(body_check), _reporting(context), registry.offering():
         with manager.stage("load"):
             context.module = load(
-                model, signatures=options.signatures, tags=options.tags, inputs=options.inputs, outputs=options.outputs,
-                trust_model=options.trust_model, follow_links=options.follow_links,
+                source, signatures=options.signatures, tags=options.tags, inputs=options.inputs,
+                outputs=options.outputs, trust_model=options.trust_model, follow_links=options.follow_links,
                 custom_objects=registry.custom_objects, keras_layers=registry.keras_layers,
                 keras_loader=options.keras_loader, warn=report.warnings.append,
             )  # fmt: skip

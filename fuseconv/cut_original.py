@@ -16,6 +16,7 @@ from fuseconv.files import ModelFiles
 from fuseconv.ir.graph import Signature
 from fuseconv.load import load, saved_model
 from fuseconv.load.keras_file import trace
+from fuseconv.load.live import LiveModel, Source
 from fuseconv.report.records import Report
 from fuseconv.runners import Arrays, Function, Spec
 from fuseconv.tf.side_effects import has_effect
@@ -26,8 +27,13 @@ from fuseconv.transforms.tf.inline import inline_functions
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
+def cut_by_loader(model: Source) -> bool:
+    """Return whether a model's own loader cuts it: a frozen graph's, or a .tflite file's, which refuses to."""
+    return model.suffix in (".pb", ".tflite") if isinstance(model, Path) else model.graph is not None
+
+
 def cut_function(
-    model: Path,
+    model: Source,
     signature: str,
     inputs: Sequence[str],
     outputs: Sequence[str],
@@ -37,10 +43,11 @@ def cut_function(
     follow_links: bool = False,
     custom_objects: Mapping[str, Any] | None = None,
 ) -> Function:
-    """Return the part of a signature of a SavedModel or Keras file between tensors, as `convert` names them.
+    """Return the part of a signature of a SavedModel, Keras file or live model between tensors, as `convert` names
+    them.
 
     Raises InputError as `convert` does for the names, and if the model cannot be loaded."""
-    signatures = [signature] if model.is_dir() else []
+    signatures = [signature] if isinstance(model, LiveModel) or model.is_dir() else []
     module = load(
         model, signatures=signatures, tags=tags, trust_model=trust_model, follow_links=follow_links,
         custom_objects=custom_objects, keras_loader="keras",
@@ -51,9 +58,11 @@ def cut_function(
     cut_signature(module, inputs, outputs, {name.removesuffix(":0"): () for name in inputs}, {}, report)
     (part,) = module.signatures
     ends = _Ends(part, report, [op.name for op in part.graph.ops if has_effect(op, module, {})])
+    if isinstance(model, LiveModel):
+        return _traced_part(model.functions[signature], ends)
     if model.is_dir():
         return _saved_model(ModelFiles(model, follow_links), signature, tags, ends)
-    return _keras_model(trace(model, trust_model=trust_model, custom_objects=custom_objects), ends)
+    return _traced_part(trace(model, trust_model=trust_model, custom_objects=custom_objects), ends)
 
 
 class _Ends:
@@ -111,7 +120,7 @@ def _saved_model(files: ModelFiles, signature: str, tags: Sequence[str], ends: _
     return Function(dict(ends.specs), run)
 
 
-def _keras_model(traced: Any, ends: _Ends) -> Function:
+def _traced_part(traced: Any, ends: _Ends) -> Function:
     """The part of the traced model, which TensorFlow prunes."""
     import tensorflow as tf
 

@@ -14,9 +14,11 @@ import numpy as np
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import ModelFiles, read_file
 from fuseconv.inspect import describe, inspect
-from fuseconv.load.concrete_functions import Trace
 from fuseconv.load.initialization_graph import TABLE_WRITES
+from fuseconv.load.keras_file import trace
+from fuseconv.load.live import LiveModel, Source
 from fuseconv.load.saved_model import chosen_tags, function_signatures
+from fuseconv.load.traced_functions import Traced
 from fuseconv.tfl.index_bounds import Bound, index_bounds
 
 # TensorFlow's own CPU kernels refuse channels first, and oneDNN's, which take it, are on by default on some CPUs only.
@@ -158,7 +160,7 @@ def as_array(result: Any) -> np.ndarray:
 
 
 def original_functions(
-    model: Path,
+    model: Source,
     file: TFLiteFile,
     *,
     tags: Sequence[str] = (),
@@ -172,27 +174,39 @@ def original_functions(
     """Return the original for each signature of the file, by its name. Raises InputError if TensorFlow cannot load the
     model, VerificationError if it has no such signature. renamed: names that the file has for the model's. inputs,
     outputs: the tensors that a frozen graph is cut at; nothing: those that the file's are named after."""
+    if isinstance(model, LiveModel):
+        if model.graph is not None:
+            graph = _FrozenGraph(model.name, model.graph.SerializeToString())
+            return _parts_of_graph(graph, file, renamed or {}, inputs, outputs)
+        return {name: traced_function(traced) for name, traced in model.functions.items()}
     if not model.exists():
         raise InputError(f"there is no model {model}")
     if model.is_dir():
         return _saved_model(ModelFiles(model, follow_links), list(file.signatures), tags)
     if model.suffix == ".pb":
-        graph = _FrozenGraph(model)
-        own = {new: old for old, new in (renamed or {}).items()}
-        functions = {}
-        for name, (_, *ends) in file.signatures.items():
-            ins, outs = ([own.get(end, end) for end in names] for names in ends)
-            functions[name] = graph.between(
-                {end: graph.given(end) for end in inputs} or {end: graph.tensor(end) for end in ins},
-                {end: graph.given(end) for end in outputs} or {end: graph.tensor(end) for end in outs},
-            )
-        return functions
+        with _loading(model):
+            graph = _FrozenGraph(model, read_file(model))
+        return _parts_of_graph(graph, file, renamed or {}, inputs, outputs)
     if model.suffix == ".tflite":
         if tags or inputs or outputs:
             raise InputError(f"--tags, --inputs and --outputs mean nothing here: {model} is a .tflite file")
         return _tflite(TFLiteFile(model))
-    function = _keras_model(model, trust_model, custom_objects)
-    return dict.fromkeys(file.signatures, function)
+    traced = trace(model, trust_model=trust_model, custom_objects=custom_objects)
+    return dict.fromkeys(file.signatures, traced_function(traced))
+
+
+def _parts_of_graph(
+    graph: _FrozenGraph, file: TFLiteFile, renamed: Mapping[str, str], inputs: Sequence[str], outputs: Sequence[str]
+) -> dict[str, Function]:
+    own = {new: old for old, new in renamed.items()}
+    functions = {}
+    for name, (_, *ends) in file.signatures.items():
+        ins, outs = ([own.get(end, end) for end in names] for names in ends)
+        functions[name] = graph.between(
+            {end: graph.given(end) for end in inputs} or {end: graph.tensor(end) for end in ins},
+            {end: graph.given(end) for end in outputs} or {end: graph.tensor(end) for end in outs},
+        )
+    return functions
 
 
 def _tflite(file: TFLiteFile) -> dict[str, Function]:
@@ -215,8 +229,9 @@ def _saved_model(files: ModelFiles, names: Sequence[str], tags: Sequence[str]) -
     with _loading(files.root):
         loaded = tf.saved_model.load(str(files.root), tags=wanted)
     there = {name: _signature(loaded, concrete) for name, concrete in loaded.signatures.items()}
-    for name, trace in function_signatures(files, tags).items():
-        there[name] = _trace(loaded, getattr(loaded, trace.attribute).concrete_functions[trace.index], trace)
+    for name, found in function_signatures(files, tags).items():
+        concrete = getattr(loaded, found.attribute).concrete_functions[found.index]
+        there[name] = traced_function(Traced(concrete, found.inputs, found.outputs, loaded))
     functions: dict[str, Function] = {}
     for name in names:
         # A file without signatures was made from the one there is, or the one that is served.
@@ -242,24 +257,25 @@ def _signature(loaded: Any, concrete: Any) -> Function:
     return Function({name: _spec(spec) for name, spec in specs.items()}, run)
 
 
-def _trace(loaded: Any, concrete: Any, trace: Trace) -> Function:
-    """Return a function that stands for a signature which the model has not."""
+def traced_function(traced: Traced) -> Function:
+    """Return a traced function as one on arrays by the names of its inputs."""
     import tensorflow as tf
 
+    concrete = traced.function
     leaves = tf.nest.flatten(concrete.structured_input_signature)
     places = [index for index, leaf in enumerate(leaves) if isinstance(leaf, tf.TensorSpec)]
-    specs = {name: leaves[index] for name, index in zip(trace.inputs, places, strict=True)}
+    specs = {name: leaves[index] for name, index in zip(traced.inputs, places, strict=True)}
 
     def run(feed: Arrays) -> dict[str, np.ndarray]:
         given = list(leaves)
         with tf.device("/CPU:0"):
-            for name, index in zip(trace.inputs, places):
+            for name, index in zip(traced.inputs, places):
                 given[index] = tf.constant(feed[name], leaves[index].dtype)
             args, kwargs = tf.nest.pack_sequence_as(concrete.structured_input_signature, given)
             results = [result for result in tf.nest.flatten(concrete(*args, **kwargs)) if tf.is_tensor(result)]
-        return {name: as_array(tensor.numpy()) for name, tensor in zip(trace.outputs, results, strict=True)}
+        return {name: as_array(tensor.numpy()) for name, tensor in zip(traced.outputs, results, strict=True)}
 
-    run.keep_alive = loaded  # type: ignore[attr-defined]
+    run.keep_alive = traced.model  # type: ignore[attr-defined]
     return Function({name: _spec(spec) for name, spec in specs.items()}, run)
 
 
@@ -278,12 +294,12 @@ class _FrozenGraph:
     """A frozen graph in a session, as TensorFlow 1 ran it: a function knows no ops that TensorFlow has given up
     since."""
 
-    def __init__(self, model: Path) -> None:
+    def __init__(self, model: Path | str, data: bytes) -> None:
         import tensorflow as tf
 
         self.model = model
         with _loading(model), tf.Graph().as_default() as graph:
-            proto = tf.compat.v1.GraphDef.FromString(read_file(model))
+            proto = tf.compat.v1.GraphDef.FromString(data)
             tf.compat.v1.import_graph_def(proto, name="")
             self.session = tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(device_count={"GPU": 0}))
             self.session.run([op for op in graph.get_operations() if op.type in TABLE_WRITES])
@@ -319,23 +335,6 @@ class _FrozenGraph:
             return None
 
 
-def _keras_model(model: Path, trust_model: bool, custom_objects: Mapping[str, Any] | None) -> Function:
-    import tensorflow as tf
-
-    from fuseconv.load.keras_file import trace
-
-    traced = trace(model, trust_model=trust_model, custom_objects=custom_objects)
-    specs = dict(zip(traced.inputs, traced.function.structured_input_signature[0], strict=True))
-
-    def run(feed: Arrays) -> dict[str, np.ndarray]:
-        with tf.device("/CPU:0"):
-            results = traced.function(*[tf.constant(feed[name], spec.dtype) for name, spec in specs.items()])
-        tensors = tf.nest.flatten(results)
-        return {name: as_array(tensor.numpy()) for name, tensor in zip(traced.outputs, tensors, strict=True)}
-
-    return Function({name: _spec(spec) for name, spec in specs.items()}, run)
-
-
 def _spec(spec: Any) -> Spec:
     """Translate a TensorSpec into numpy's words."""
     dtype = np.dtype(object) if spec.dtype.name == "string" else np.dtype(spec.dtype.as_numpy_dtype)
@@ -343,7 +342,7 @@ def _spec(spec: Any) -> Spec:
 
 
 @contextlib.contextmanager
-def _loading(model: Path) -> Iterator[None]:
+def _loading(model: Path | str) -> Iterator[None]:
     """Turn what TensorFlow raises for an unusable model into a sentence."""
     import tensorflow as tf
     from google.protobuf.message import DecodeError

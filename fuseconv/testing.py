@@ -12,12 +12,10 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,7 +86,7 @@ def _attr_kind(value: Any) -> str:
 
 
 def convert_function(fn: Callable[..., Any], *specs: Any, **options: Any) -> Converted:
-    """Convert a function of tensors by way of a SavedModel.
+    """Convert a function of tensors.
 
     fn: a plain function, a `tf.function` or a layer; returns a tensor or a structure of them. specs: a `tf.TensorSpec`
     for each argument, unknown dimensions included. options: those of `fuseconv.convert`. Raises what that raises.
@@ -101,16 +99,7 @@ def convert_function(fn: Callable[..., Any], *specs: Any, **options: Any) -> Con
 
     named = [tf.TensorSpec(spec.shape, spec.dtype, f"x{index}") for index, spec in enumerate(specs)]
     concrete = _traced(run, named)
-    with tempfile.TemporaryDirectory() as folder:
-        if _can_be_saved(concrete):
-            _save(concrete, Path(folder))
-        else:
-            module = tf.Module()
-            module.owner = fn if isinstance(fn, tf.Module) else getattr(fn, "__self__", None)
-            module.captured = list(concrete.graph.variables)
-            module.run = concrete
-            tf.saved_model.save(module, folder, signatures=concrete)
-        conversion = convert(folder, **options)
+    conversion = convert(concrete, **options)
     assert conversion.data is not None
 
     def function(*args: Any) -> list[Any]:
@@ -129,111 +118,6 @@ def _traced(fn: Callable[..., Any], specs: Sequence[Any]) -> Any:
         return tf.function(fn, autograph=False).get_concrete_function(*specs)
     except TypeError:  # what a tensor that is not known yet says to `if`, `while`, `for`, `range` and `int`
         return tf.function(fn).get_concrete_function(*specs)
-
-
-def _can_be_saved(concrete: Any) -> bool:
-    """Return whether a function captures nothing but variables and tensors: no table, which an owner initializes."""
-    handles = {id(variable.handle) for variable in concrete.graph.variables}
-    return all(id(tensor) in handles or not _is_handle(tensor) for tensor in concrete.captured_inputs)
-
-
-def _is_handle(tensor: Any) -> bool:
-    return tensor.dtype.name in ("resource", "variant")
-
-
-def _save(concrete: Any, folder: Path) -> None:
-    """Write the SavedModel of a function that captures variables and tensors alone.
-
-    It has the graph that `tf.saved_model.save` makes, which takes ten times as long, and longer for layers of Keras 2,
-    whose methods it traces."""
-    import tensorflow as tf
-    from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
-
-    graph = tf.Graph()
-    concrete.add_to_graph(graph)
-    model = SavedModel(saved_model_schema_version=1)
-    meta = model.meta_graphs.add()
-    meta.meta_info_def.tags.append("serve")
-    captured = _captured(concrete, graph)
-    if any(_is_handle(tensor) for tensor in concrete.captured_inputs):
-        meta.saver_def.restore_op_name = _checkpoint(concrete, captured, graph, folder)
-    meta.graph_def.CopyFrom(graph.as_graph_def(add_shapes=True))
-    _add_signature(meta, concrete, [tensor.op.name for tensor in captured])
-    (folder / "saved_model.pb").write_bytes(model.SerializeToString())
-
-
-def _captured(concrete: Any, graph: Any) -> list[Any]:
-    """Add to the graph the handles of variables and the constants that a function captures; return them in order."""
-    import tensorflow as tf
-
-    def node(tensor: Any) -> Any:
-        if not _is_handle(tensor):
-            return tf.constant(tensor.numpy(), tensor.dtype)
-        variable = variables[id(tensor)]
-        name = graph.unique_name(variable.name.partition(":")[0], mark_as_used=False)
-        return tf.raw_ops.VarHandleOp(dtype=variable.dtype, shape=variable.shape, shared_name=name, name=name)
-
-    variables = {id(variable.handle): variable for variable in concrete.graph.variables}
-    with graph.as_default():
-        return [node(tensor) for tensor in concrete.captured_inputs]
-
-
-def _checkpoint(concrete: Any, captured: Sequence[Any], graph: Any, folder: Path) -> str:
-    """Write the values of the variables, and add to the graph an op that restores them; return its name."""
-    import tensorflow as tf
-
-    handles = [(new, old) for new, old in zip(captured, concrete.captured_inputs) if _is_handle(old)]
-    dtypes = {id(variable.handle): variable.dtype for variable in concrete.graph.variables}
-    names = [new.op.name for new, _ in handles]
-    types_ = [dtypes[id(old)] for _, old in handles]
-    values = [tf.raw_ops.ReadVariableOp(resource=old, dtype=dtype) for (_, old), dtype in zip(handles, types_)]
-    (folder / "variables").mkdir()
-    prefix = str(folder / "variables" / "variables")
-    whole = [""] * len(names)
-    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=whole, tensors=values)
-    with graph.as_default():
-        tensors = tf.raw_ops.RestoreV2(prefix="", tensor_names=names, shape_and_slices=whole, dtypes=types_)
-        writes = [tf.raw_ops.AssignVariableOp(resource=new, value=value) for (new, _), value in zip(handles, tensors)]
-        with tf.control_dependencies(writes):
-            return str(tf.no_op("restore_all").name)
-
-
-def _add_signature(meta: Any, concrete: Any, captured: Sequence[str]) -> None:
-    """Add the signature of a function, with the calls that TensorFlow wraps it in. captured: the nodes of the graph
-    that the call takes besides the inputs."""
-    traced = concrete.function_def.signature
-    call = "StatefulPartitionedCall" if traced.is_stateful else "PartitionedCall"
-    wrapper = meta.graph_def.library.function.add()
-    wrapper.signature.CopyFrom(traced)
-    wrapper.signature.name = "signature_wrapper"
-    signature = meta.signature_def["serving_default"]
-    signature.method_name = "tensorflow/serving/predict"
-    count = len(traced.input_arg) - len(captured)
-    operands = [f"serving_default_{arg.name}" for arg in traced.input_arg[:count]]
-    for name, tensor, arg in zip(operands, concrete.inputs, traced.input_arg):
-        node = meta.graph_def.node.add(name=name, op="Placeholder")
-        node.attr["dtype"].type = arg.type
-        node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
-        _add_end(signature.inputs[arg.name], f"{name}:0", arg, tensor)
-    inner = [arg.name for arg in traced.input_arg]
-    for nodes, inputs, callee in (
-        (wrapper.node_def, inner, traced.name), (meta.graph_def.node, [*operands, *captured], wrapper.signature.name),
-    ):  # fmt: skip
-        node = nodes.add(name=call, op=call)
-        node.input.extend(inputs)
-        node.attr["f"].func.name = callee
-        for kind, args in (("Tin", traced.input_arg), ("Tout", traced.output_arg)):
-            node.attr[kind].list.type.extend(arg.type for arg in args)
-    results = sorted(concrete.structured_outputs.items())
-    for index, (arg, (name, tensor)) in enumerate(zip(traced.output_arg, results)):
-        wrapper.ret[arg.name] = f"{call}:output:{index}"
-        _add_end(signature.outputs[name], f"{call}:{index}", arg, tensor)
-
-
-def _add_end(end: Any, name: str, arg: Any, tensor: Any) -> None:
-    end.name = name
-    end.dtype = arg.type
-    end.tensor_shape.CopyFrom(tensor.shape.as_proto())
 
 
 def check(

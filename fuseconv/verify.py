@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from fuseconv.api import convert
-from fuseconv.cut_original import cut_function
+from fuseconv.cut_original import cut_by_loader, cut_function
 from fuseconv.errors import FuseconvError, InputError, VerificationError
 from fuseconv.files import read_file
 from fuseconv.fuse.plugins import load_registry
+from fuseconv.load.live import Source, model_name, opened
 from fuseconv.runners import Arrays, Dims, Function, Spec, TFLiteFile, original_functions, renamed_function
 from fuseconv.verification_inputs import (
     Draws,
@@ -191,7 +192,7 @@ def compare(
 
 
 def verify(
-    model: str | os.PathLike,
+    model: Any,
     tflite: str | os.PathLike | bytes,
     *,
     data: str | os.PathLike | Arrays | None = None,
@@ -224,43 +225,49 @@ def verify(
     """
     _check_numbers(batch_size, atol, rtol)
     file = TFLiteFile(tflite)
-    names = _signature_names(file, signatures)
-    custom_objects = load_registry(plugins).custom_objects if plugins else None
-    reading: dict[str, Any] = {
-        "tags": tags, "trust_model": trust_model, "follow_links": follow_links, "custom_objects": custom_objects
-    }  # fmt: skip
-    if (inputs or outputs) and Path(model).suffix not in (".pb", ".tflite"):
-        originals = dict.fromkeys(names, cut_function(Path(model), names[0], inputs, outputs, **reading))
-    else:
-        originals = original_functions(
-            Path(model), file, renamed=rename or {}, inputs=inputs, outputs=outputs, **reading
-        )
-    originals = {name: renamed_function(function, rename or {}) for name, function in originals.items()}
-    given = load_data(data)
-    if given is not None and not signatures:
-        names = [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
-    unknown = set(input_shapes or ()) - {name for signature in names for name in file.inputs(signature)}
-    if unknown:
-        raise InputError(f"--input-shape: no signature that runs has an input {', '.join(sorted(unknown))}")
-    result = Verification(os.fspath(model), "" if isinstance(tflite, bytes) else os.fspath(tflite), atol, rtol)
-    for name in names:
-        if name not in originals:
-            raise VerificationError(f"{result.file or 'the file'} has a signature {name!r}, which the model has not")
-        specs = _agree(name, originals[name].inputs, file.inputs(name), input_shapes or {}, batch_size, given or {})
-        feeds = _verify_signature(result, name, originals[name], file, given, specs, seed)
-        if layers and file.signatures[name][0] == 0 and not result.layers:
-            options = {name: value for name, value in reading.items() if name != "custom_objects"} | {
-                "inputs": inputs, "outputs": outputs, "rename": rename, "input_shapes": input_shapes,
-                "batch_size": batch_size, "plugins": plugins,
-            }  # fmt: skip
-            made = tflite if isinstance(tflite, bytes) else read_file(tflite)
-            result.layers = compare_layers(_floats(Path(model), options), made, feeds)
+    reading: dict[str, Any] = {"tags": tags, "trust_model": trust_model, "follow_links": follow_links}
+    cutting: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "rename": rename or {}}
+    sizes: dict[str, Any] = {"input_shapes": input_shapes or {}, "batch_size": batch_size}
+    result = Verification(model_name(model), "" if isinstance(tflite, bytes) else os.fspath(tflite), atol, rtol)
+    with opened(model) as source:
+        names = _signature_names(file, signatures)
+        originals = _originals(source, file, names, reading, cutting, plugins)
+        given = load_data(data)
+        if given is not None and not signatures:
+            names = [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
+        unknown = set(input_shapes or ()) - {name for signature in names for name in file.inputs(signature)}
+        if unknown:
+            raise InputError(f"--input-shape: no signature that runs has an input {', '.join(sorted(unknown))}")
+        for name in names:
+            if name not in originals:
+                what = result.file or "the file"
+                raise VerificationError(f"{what} has a signature {name!r}, which the model has not")
+            specs = _agree(name, originals[name].inputs, file.inputs(name), **sizes, given=given or {})
+            feeds = _verify_signature(result, name, originals[name], file, given, specs, seed)
+            if layers and file.signatures[name][0] == 0 and not result.layers:
+                made = tflite if isinstance(tflite, bytes) else read_file(tflite)
+                floats = _floats(source, {**reading, **cutting, **sizes, "plugins": plugins})
+                result.layers = compare_layers(floats, made, feeds)
     return result
 
 
-def _floats(model: Path, options: dict[str, Any]) -> bytes:
+def _originals(
+    source: Source, file: TFLiteFile, names: Sequence[str], reading: dict[str, Any], cutting: dict[str, Any],
+    plugins: Sequence[str],
+) -> dict[str, Function]:  # fmt: skip
+    """Return the original of each signature, with the names that the file has."""
+    reading = reading | {"custom_objects": load_registry(plugins).custom_objects if plugins else None}
+    ends = {name: cutting[name] for name in ("inputs", "outputs")}
+    if any(ends.values()) and not cut_by_loader(source):
+        originals = dict.fromkeys(names, cut_function(source, names[0], **ends, **reading))
+    else:
+        originals = original_functions(source, file, renamed=cutting["rename"], **ends, **reading)
+    return {name: renamed_function(function, cutting["rename"]) for name, function in originals.items()}
+
+
+def _floats(model: Source, options: dict[str, Any]) -> bytes:
     """Return the model as a file of floats."""
-    if model.suffix == ".tflite":
+    if isinstance(model, Path) and model.suffix == ".tflite":
         return read_file(model)
     data = convert(model, **options).data
     assert data is not None
@@ -326,7 +333,7 @@ def _agree(
     signature: str,
     model: Mapping[str, Spec],
     file: Mapping[str, Spec],
-    shapes: Mapping[str, Sequence[int | None]],
+    input_shapes: Mapping[str, Sequence[int | None]],
     batch_size: int | None,
     given: Arrays,
 ) -> dict[str, Spec]:
@@ -344,7 +351,7 @@ def _agree(
             raise VerificationError(f"the input {name!r} is {types}")
         # The file says [] of an input whose rank the model does not tell.
         shape = _merge(spec.shape, file[name].shape or spec.shape, name, "the file", VerificationError)
-        shape = _merge(shape, shapes.get(name), name, "--input-shape", InputError)
+        shape = _merge(shape, input_shapes.get(name), name, "--input-shape", InputError)
         if shape is None and name in given:
             shape = (None,) * given[name].ndim
         if shape is None:

@@ -119,8 +119,6 @@ def _save(case: Case, folder: Path) -> Any:
     """Save a case's function; return the module of what was saved: `run`, from x0, ... to y0, ..."""
     import tensorflow as tf
 
-    from fuseconv.testing import _can_be_saved
-
     function = case.build()
     named = [tf.TensorSpec(spec.shape, spec.dtype, f"x{index}") for index, spec in enumerate(case.specs)]
 
@@ -129,7 +127,8 @@ def _save(case: Case, folder: Path) -> Any:
 
     module = tf.Module()
     module.run = tf.function(run, autograph=False).get_concrete_function(*named)
-    if not _can_be_saved(module.run):
+    variables = {id(variable.handle) for variable in module.run.graph.variables}
+    if any(tensor.dtype == tf.resource and id(tensor) not in variables for tensor in module.run.captured_inputs):
         # An owner of tables; of a layer of Keras 2, saving would trace each method.
         module.function = function
     module.captured = list(module.run.graph.variables)

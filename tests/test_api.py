@@ -11,6 +11,7 @@ import pytest
 import fuseconv
 from fuseconv.errors import InputError
 from fuseconv.ir import types
+from fuseconv.report.records import EmittedOp, Report
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.frozen import FLOAT, Frozen
 from tests.load.tflite.files import BATCH, dense
@@ -100,3 +101,10 @@ def test_a_conversion_is_shown_in_one_line(tmp_path: Path) -> None:
     assert re.fullmatch(r"<Conversion of \S*conv_bn: \d+ ops, \d+ bytes>", repr(conversion))
     conversion = fuseconv.convert(TESTDATA / "conv_bn", tmp_path / "out.tflite")
     assert repr(conversion).endswith("out.tflite>")
+
+
+def test_a_notebook_shows_a_conversion_as_a_table() -> None:
+    report = Report("<b>model</b>", warnings=["1 < 2"], emitted=[EmittedOp(0, i, "NEG", ()) for i in range(3)])
+    shown = fuseconv.Conversion(report, data=b"12345")._repr_html_()
+    assert "Conversion of &lt;b&gt;model&lt;/b&gt;: 3 ops, 5 bytes, 1 warning" in shown and "<b>" not in shown
+    assert "<td>NEG</td><td>3</td>" in shown and "<li>1 &lt; 2</li>" in shown

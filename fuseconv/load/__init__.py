@@ -1,15 +1,18 @@
-"""A model on disk -> `ir` module."""
+"""A model on disk, or in memory -> `ir` module."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module
 from fuseconv.load import validate
+
+if TYPE_CHECKING:
+    from fuseconv.load.live import LiveModel
 
 KERAS_LOADERS = ("auto", "data", "keras")
 _KERAS_SUFFIXES = frozenset({".h5", ".hdf5", ".keras"})
@@ -17,7 +20,7 @@ _BYTECODE_SUFFIXES = frozenset({".mlirbc", ".mlir"})
 
 
 def load(
-    path: str | os.PathLike[str],
+    model: str | os.PathLike[str] | LiveModel,
     *,
     signatures: Sequence[str] = (),
     tags: Sequence[str] = (),
@@ -31,7 +34,7 @@ def load(
     warn: Callable[[str], None] = lambda note: None,
 ) -> Module:
     """Return the module of a model: a SavedModel directory, a Keras file (.keras, .h5, .hdf5) or a frozen GraphDef
-    (.pb).
+    (.pb), or one that lives in this process (`live.py`).
 
     signatures, tags: of a SavedModel; given for another kind of model, they are refused. inputs, outputs: names of a
     frozen graph's tensors; what is not given is found. Other models are loaded whole, for the pass `cut-signature` to
@@ -41,7 +44,11 @@ def load(
     without Keras, "keras" has Keras load it, and "auto" does so where a layer cannot be read as data, or the model is
     to be cut. warn: is told what the user should know of the loading.
     Raises InputError, which says what is wrong with the path or the model."""
-    path = Path(path)
+    if not isinstance(model, (str, os.PathLike)):
+        module = model.load(signatures=signatures, tags=tags, inputs=inputs, outputs=outputs)
+        validate.signatures(module)
+        return module
+    path = Path(model)
     if not path.exists():
         raise InputError(f"{path} does not exist.")
     if path.is_dir():

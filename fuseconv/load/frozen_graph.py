@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import string
 from collections.abc import Sequence
@@ -44,7 +45,14 @@ def load(path: Path, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ())
     the placeholders, and what comes out of datasets and queues, that the outputs need; all that the nodes make which no
     other reads.
     Raises InputError if the file is no frozen graph, a name is not in it, or outputs cannot be found."""
-    return _Loader(_read(path), path).load(list(inputs), list(outputs))
+    return load_proto(_read(path), os.fspath(path), inputs=inputs, outputs=outputs)
+
+
+def load_proto(proto: Any, name: str, *, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> Module:
+    """Return the module of a frozen GraphDef, which sentences call `name`. Arguments and errors as for `load`."""
+    if not proto.node:
+        raise InputError(f"{name} contains no graph.")
+    return _Loader(proto, name).load(list(inputs), list(outputs))
 
 
 def _read(path: Path) -> Any:
@@ -59,8 +67,6 @@ def _read(path: Path) -> Any:
         proto = protos.classes["GraphDef"].FromString(data)
     except protos.DecodeError:
         raise InputError(f"{path} cannot be parsed as a GraphDef: it is damaged, cut off or something else.") from None
-    if not proto.node:
-        raise InputError(f"{path} contains no graph.")
     return proto
 
 
@@ -85,8 +91,8 @@ def _other_kind(path: Path, head: bytes) -> str:
 
 
 class _Loader:
-    def __init__(self, proto: Any, path: Path) -> None:
-        self.path = path
+    def __init__(self, proto: Any, name: str) -> None:
+        self.name = name
         self.producer = proto.versions.producer
         self.nodes = Nodes(proto.node)
         self.depths: dict[str, int] = {}
@@ -95,10 +101,10 @@ class _Loader:
     def load(self, inputs: list[str], outputs: list[str]) -> Module:
         for name in (*inputs, *outputs):
             if _node(name) not in self.nodes:
-                raise InputError(f"{self.path} has no node '{_node(name)}'. {self._listing()}")
+                raise InputError(f"{self.name} has no node '{_node(name)}'. {self._listing()}")
         found = outputs or self._unread(inputs)
         if not found:
-            raise InputError(f"{self.path}: no node makes an output of its own accord; name them with --outputs.")
+            raise InputError(f"{self.name}: no node makes an output of its own accord; name them with --outputs.")
         fed = inputs or self._feeds()
         values = {_with_index(name): self._input(name) for name in fed}
         graph = self.importer.build_graph("serving_default", self.nodes, values, list(map(_with_index, found)))
@@ -117,7 +123,7 @@ class _Loader:
         self._fill_tables(module)
         for name in module.variables:
             raise InputError(
-                f"{self.path} is not frozen: it holds the variable '{name}' without its value. "
+                f"{self.name} is not frozen: it holds the variable '{name}' without its value. "
                 "Convert the SavedModel instead, or freeze the graph."
             )
         return module

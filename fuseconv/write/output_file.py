@@ -22,7 +22,7 @@ def resolve(path: str | os.PathLike, model: str | os.PathLike, option: str) -> P
 
     Raises InputError if it cannot be written or is no ordinary file - a device would be replaced by one - or if it is
     part of the model. option: how the caller was told of it, for the sentence."""
-    file, source = os.path.realpath(path), os.path.realpath(model)
+    file = os.path.realpath(path)
     folder, mode = os.path.dirname(file), _mode(file)
     if stat.S_ISDIR(mode):
         raise InputError(f"{option} {path} is a directory: name a file in it")
@@ -34,6 +34,9 @@ def resolve(path: str | os.PathLike, model: str | os.PathLike, option: str) -> P
         raise InputError(f"{option} {path}: the directory {folder} cannot be written")
     if mode and not os.access(file, os.W_OK):
         raise InputError(f"{option} {path} is there already and may not be written")
+    if model is None:  # it is in memory
+        return Path(file)
+    source = os.path.realpath(model)
     within = file.removeprefix(os.path.join(source, ""))
     if file == source or (within != file and within.partition(os.sep)[0] in PARTS):
         raise InputError(f"{option} {path} would overwrite the model")

@@ -14,7 +14,8 @@ import pytest
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module
-from fuseconv.load.keras_file import SIGNATURE, load, trace
+from fuseconv.load.keras_file import load, trace
+from fuseconv.load.traced_functions import SIGNATURE
 
 TESTDATA = Path("testdata")
 

@@ -1,0 +1,62 @@
+"""A Keras model in memory -> a function that TensorFlow traced, for inference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fuseconv.load.keras_names import unique
+from fuseconv.load.traced_functions import Traced
+
+
+class NoInputs(ValueError):
+    """The model does not say what it takes: it is a subclass of Keras's whose input shapes nobody recorded."""
+
+
+def trace_model(model: Any, is_keras3: bool, notes: Sequence[str] = ()) -> Traced:
+    """Return a model of Keras 3, or else of tf-keras, traced for inference.
+
+    Inputs are named for their input layers. Outputs are named for the layers that make them, or by the keys of a model
+    that returns a dict. Raises NoInputs if the model does not say what it takes, ValueError for what TFLite has not."""
+    import keras
+    import tensorflow as tf
+
+    if is_keras3 and isinstance(model, keras.Sequential) and model.built:
+        # As a functional model, it knows the names of its outputs.
+        model = keras.Model(model.inputs, model.outputs)
+    specs, structure = _inputs(model, is_keras3)
+    pack = keras.tree.pack_sequence_as if is_keras3 else tf.nest.pack_sequence_as
+
+    @tf.function(input_signature=list(specs.values()), autograph=False)
+    def serve(*tensors: Any) -> Any:
+        return model(pack(structure, list(tensors)), training=False)
+
+    function = serve.get_concrete_function()
+    results = function.structured_outputs
+    if any(not isinstance(tensor, tf.Tensor) for tensor in tf.nest.flatten(results)):
+        raise ValueError("an output is sparse, ragged or no tensor; TFLite has none of these")
+    names = list(getattr(model, "output_names", None) or [])
+    if isinstance(results, dict) and len(results) == len(function.outputs):
+        names = sorted(results)
+    elif len(names) != len(function.outputs):
+        names = [f"output_{index}" for index in range(len(function.outputs))]
+    return Traced(function, list(specs), unique(names), model, tuple(notes))
+
+
+def _inputs(model: Any, is_keras3: bool) -> tuple[dict[str, Any], Any]:
+    """Return a TensorSpec for each input, by name, and the structure in which the model takes them."""
+    import tensorflow as tf
+
+    tensors = getattr(model, "inputs", None)
+    if tensors:
+        if any(getattr(t, "sparse", False) or getattr(t, "ragged", False) for t in tensors):
+            raise ValueError("an input is sparse or ragged; TFLite has dense tensors only")
+        if not is_keras3 and any(not isinstance(t.type_spec, tf.TensorSpec) for t in tensors):
+            raise ValueError("an input is sparse or ragged; TFLite has dense tensors only")
+        names = unique([t.name for t in tensors] if is_keras3 else model.input_names)
+        return {name: tf.TensorSpec(t.shape, t.dtype, name) for name, t in zip(names, tensors)}, model.input
+    # A subclassed model knows the shape it was built with, whose batch is that of the moment.
+    shape = (model.get_build_config() or {}).get("input_shape") if hasattr(model, "get_build_config") else None
+    if not shape or not all(size is None or isinstance(size, int) for size in shape):
+        raise NoInputs("the model does not say what its inputs are; use model.export() and convert the SavedModel")
+    return {"inputs": tf.TensorSpec((None, *shape[1:]), model.input_dtype, "inputs")}, 0

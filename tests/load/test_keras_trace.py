@@ -1,0 +1,27 @@
+"""Keras models in memory become functions with the names of their layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import pytest
+import tf_keras
+
+from fuseconv.load.keras_trace import NoInputs, trace_model
+
+
+@pytest.mark.parametrize("library", [keras, tf_keras])
+def test_names_are_those_of_layers(library: Any) -> None:
+    a, b = library.Input((2,), name="a"), library.Input((3,), name="b")
+    both = library.layers.Concatenate(name="both")([a, b])
+    model = library.Model([b, a], [library.layers.Dense(1, name="out")(both), both])
+    traced = trace_model(model, library is keras)
+    assert (traced.inputs, traced.outputs) == (["b", "a"], ["out", "both"])
+    assert [tuple(tensor.shape) for tensor in traced.function.inputs[:2]] == [(None, 3), (None, 2)]
+
+
+@pytest.mark.parametrize("library", [keras, tf_keras])
+def test_a_model_that_was_never_built_has_no_inputs(library: Any) -> None:
+    with pytest.raises(NoInputs):
+        trace_model(library.Sequential([library.layers.Dense(1)]), library is keras)
