@@ -8,11 +8,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-<<<<<<< HEAD
-from contextlib import closing, contextmanager, nullcontext
-=======
-from contextlib import ExitStack, closing, contextmanager
->>>>>>> 908108b (load: take models in memory: functions, modules, Keras models, graphs)
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from html import escape
@@ -183,7 +179,7 @@ def convert(
     options = Options.of(locals())
     options.check()
     file = None if out is None else resolve(out, model if is_path(model) else None, "--output")
-    report = Report(model_name(model))
+    report = Report(model_name(model), graph=options.source_graph)
     with ExitStack() as stack:
         if is_path(model):
             source: Source = Path(model)
@@ -204,15 +200,8 @@ def _convert(
     options: Options,
     progress: Callable[[str], None] | None,
 ) -> Conversion:
-<<<<<<< HEAD
-    options.check()
-    budget = _budget(options, size_on_disk(Path(model), options.follow_links))
-    report = Report(os.fspath(model), graph=options.source_graph)
-    file = None if out is None else resolve(out, model, "--output")
-=======
     size = size_on_disk(source, options.follow_links) if isinstance(source, Path) else source.size
     budget = _budget(options, size)
->>>>>>> 908108b (load: take models in memory: functions, modules, Keras models, graphs)
     registry = load_registry(options.plugins)
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
     without = RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT.get(options.quantize or "", frozenset())

@@ -50,8 +50,8 @@ def check_ways(
 ) -> None:
     """Assert that both ways convert a model to files with equal inputs, outputs and results.
 
-    formats: of the files to save; Keras loads the first, which takes longest. most_more: how many ops the file of the data may have more. feeds: inputs by name;
-    random ones for the others, for an unknown batch of 3."""
+    formats: of the files to save; Keras loads the first, which takes longest. most_more: how many ops the file of the
+    data may have more. feeds: inputs by name; random ones for the others, for an unknown batch of 3."""
     randomize(model)
     keras = None
     for suffix in formats:

@@ -11,7 +11,6 @@ from fuseconv.report.tables import size
 # Bytes of weights that are worth a word, and the part of all that one constant or op must be.
 _MUCH, _PART = 100_000, 0.3
 _FEW_TRANSPOSES = 3
-_CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
 Place = tuple[int, int]  # of an op: its subgraph, and its index there
 
 
@@ -114,7 +113,7 @@ def _transposes(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Ite
 def _islands(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
     ends = {end for graph in inspection["subgraphs"] for end in (*graph["inputs"], *graph["outputs"])}
     inner = [
-        (number, index) for number, index in _ops(inspection, *_CONVERSIONS)
+        (number, index) for number, index in _ops(inspection, "QUANTIZE", "DEQUANTIZE")
         if not ends.intersection((*(op := inspection["subgraphs"][number]["ops"][index])["operands"], *op["results"]))
     ]  # fmt: skip
     if inner:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import substitute_dim
+from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import FuncRef, Graph, Value
 
 ALIGNMENT = 16
@@ -107,9 +107,13 @@ def size_of(value: Value) -> int:
     """Return the bytes of a tensor in the arena, unknown sizes being 1; 0 of constants, variable tensors, strings."""
     if value.is_const or value.variable or value.shape is None:
         return 0
-    return _ITEM_BYTES.get(value.dtype, value.dtype.numpy.itemsize) * math.prod(
-        dim if isinstance(dim, int) else max(int(substitute_dim(dim, {}, 1)), 1) for dim in value.shape
-    )
+    sizes = [dim if isinstance(dim, int) else _assumed(dim) for dim in value.shape]
+    return _ITEM_BYTES.get(value.dtype, value.dtype.numpy.itemsize) * math.prod(sizes)
+
+
+def _assumed(dim: Sym) -> int:
+    size = dim.substitute({}, 1)
+    return max(size, 1) if isinstance(size, int) else 1
 
 
 def aligned(size: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fuseconv.errors import InputError
@@ -11,7 +13,7 @@ from fuseconv.load.stablehlo.call_modules import import_call_modules
 from tests.load.stablehlo.modules import cases
 
 
-def _module(name: str, calls: int = 1, **attrs: object) -> Module:
+def _module(name: str, calls: int = 1, **attrs: Any) -> Module:
     graph = Graph("serving_default")
     value = graph.add_input(types.FLOAT32, (3, 5), "x")
     for index in range(calls):
@@ -36,7 +38,7 @@ def test_each_call_has_functions_of_its_own() -> None:
     ({"version": 11}, "version 11"), ({"has_token_input_output": True}, "has_token_input_output=True"),
     ({"module": ""}, "damaged"), ({"module": 3}, "holds no module"), ({"function_list": ["f"]}, "function_list"),
 ])  # fmt: skip
-def test_what_is_not_read_is_named(attrs: dict[str, object], why: str) -> None:
+def test_what_is_not_read_is_named(attrs: dict[str, Any], why: str) -> None:
     with pytest.raises(InputError, match=why):
         import_call_modules(_module("elementwise/tanh", **attrs))
 
