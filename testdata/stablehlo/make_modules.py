@@ -145,6 +145,146 @@ def _reductions() -> None:
     case("mean_dynamic", lambda a: jnp.mean(a, axis=1), "b,5")
 
 
+def _indexing() -> None:
+    table, rows = "6,4", np.array([[5, 0, 2], [3, 3, 1]], np.int32)
+    case("take", lambda a, i: a[i], table, rows)
+    case("take_columns", lambda a, i: a[:, i], table, np.array([3, 0], np.int32))
+    case("take_beyond", lambda a, i: a.at[i].get(mode="clip"), table, np.array([9, -9, 2], np.int32))
+    case("take_fill", lambda a, i: a.at[i].get(mode="fill", fill_value=7.0), table, np.array([9, 2], np.int32))
+    case("take_pairs", lambda a, i, j: a[i, j], table, rows, rows % 4)
+    pairs = np.arange(12, dtype=np.int32).reshape(6, 2) % 4
+    case("take_along", lambda a, i: jnp.take_along_axis(a, i, axis=1), table, pairs)
+    case("take_one", lambda a, i: a[i], table, np.int32(4))
+    case("take_windows", lambda a, i: jax.vmap(lambda j: lax.dynamic_slice(a, (j, 1), (2, 3)))(i), table,
+         np.array([0, 4, 9], np.int32))  # fmt: skip
+    case("take_batched", lambda a, i: jax.vmap(lambda row, j: row[j])(a, i), table, np.arange(6, dtype=np.int32) % 4)
+    case("take_dynamic", lambda a, i: a[i], table, np.array([1, 5], np.int32))
+    case("embedding_dynamic", lambda a: jnp.take(jnp.arange(12.0).reshape(4, 3), a.astype(jnp.int32), axis=0), "b,5")
+    case("take_last_dynamic", lambda a: a[:, -1], "b,5")
+    case("set_row", lambda a, b: a.at[2].set(b), table, "4")
+    case("set_rows", lambda a, b, i: a.at[i].set(b), table, "2,4", np.array([5, 1], np.int32))
+    case("set_beyond", lambda a, b, i: a.at[i].set(b), table, "3,4", np.array([5, 9, 0], np.int32))
+    case("add_rows", lambda a, b, i: a.at[i].add(b), table, "3,4", np.array([5, 1, 5], np.int32))
+    case("add_elements", lambda a, b, i, j: a.at[i, j].add(b), table, "2,3", rows, rows % 4)
+    case("max_columns", lambda a, b, i: a.at[:, i].max(b), table, "6,2", np.array([3, 0], np.int32))
+    case("set_slice", lambda a, b: a.at[1:3, 2:].set(b), table, "2,2")
+    case("min_along", lambda a, b, i: jax.vmap(lambda x, y, j: x.at[j].min(y))(a, b, i), table, "6",
+         np.arange(6, dtype=np.int32) % 4)  # fmt: skip
+    case("count", lambda i: jnp.bincount(i, length=5), np.array([1, 4, 1, 9], np.int32))
+
+
+def _sorting() -> None:
+    x = "3,7"
+    ties = np.array([[2, 1, 2, 1, 3], [5, 5, 4, 4, 5]], np.int32)
+    case("sort", jnp.sort, x)
+    case("sort_first_axis", lambda a: jnp.sort(a, axis=0), x)
+    case("sort_descending", lambda a: jnp.sort(a, descending=True), x)
+    case("argsort", jnp.argsort, ties)
+    case("argsort_descending", lambda a: jnp.argsort(a, descending=True), ties)
+    case("sort_values", lambda a, b: lax.sort((a, b), num_keys=1), ties, "2,5")
+    case("sort_two_keys", lambda a, b: lax.sort((a, b), num_keys=2), ties, "2,5")
+    case("sort_bytes", jnp.sort, ties.astype(np.uint8))
+    case("lexsort", lambda a, b: jnp.lexsort((a[0], b[0])), ties, ties[::-1])
+    case("median", lambda a: jnp.median(a, axis=1), x)
+    case("argmax", lambda a: jnp.argmax(a, axis=1), x)
+    case("argmin", lambda a: jnp.argmin(a, axis=0), x)
+    case("argmax_all", jnp.argmax, x)
+    case("argmax_int", lambda a: jnp.argmax(a, axis=1), ties)
+    case("argmax_dynamic", lambda a: jnp.argmax(a, axis=1), "b,5")
+    case("top_k", lambda a: lax.top_k(a, 3), x)
+    case("cumsum", lambda a: jnp.cumsum(a, axis=1), x)
+    case("cumprod", lambda a: jnp.cumprod(a, axis=0), x)
+    case("cummax", lambda a: lax.cummax(a, axis=1), x)
+    case("cumsum_reverse", lambda a: lax.cumsum(a, axis=1, reverse=True), x)
+
+
+def _conv(strides: Any = (1, 1), padding: Any = "SAME", **options: Any) -> Callable[..., Any]:
+    options.setdefault("dimension_numbers", ("NHWC", "HWIO", "NHWC"))
+    return lambda a, w: lax.conv_general_dilated(a, w, strides, padding, **options)
+
+
+def _convolution() -> None:
+    x, w = "2,7,6,4", "3,2,4,5"
+    case("conv_same", _conv(), x, w)
+    case("conv_valid_strides", _conv((2, 1), "VALID"), x, w)
+    case("conv_same_strides", _conv((2, 2)), x, w)
+    case("conv_explicit", _conv((1, 2), ((2, 0), (1, 3))), x, w)
+    case("conv_negative", _conv((1, 1), ((-1, 0), (1, -2))), x, w)
+    case("conv_dilated", _conv(rhs_dilation=(2, 1)), x, w)
+    case("conv_depthwise", _conv(feature_group_count=4), x, "3,2,1,8")
+    case("conv_groups", _conv(feature_group_count=2), x, "3,2,2,6")
+    case("conv_transposed", lambda a, w: lax.conv_transpose(a, w, (2, 3), "SAME"), x, w)
+    case("conv_transposed_valid", lambda a, w: lax.conv_transpose(a, w, (2, 2), "VALID"), x, w)
+    case("conv_spread_strides", _conv((2, 1), ((1, 1), (2, 2)), lhs_dilation=(3, 2)), x, w)
+    case("conv_channels_first", _conv(dimension_numbers=("NCHW", "OIHW", "NCHW")), "2,4,7,6", "5,4,3,2")
+    case("conv_row", _conv((2,), "SAME", dimension_numbers=("NWC", "WIO", "NWC")), "2,9,4", "3,4,5")
+    volume = "NDHWC", "DHWIO", "NDHWC"
+    case("conv_volume", _conv((1, 2, 1), "SAME", dimension_numbers=volume), "2,4,5,3,2", "2,3,1,2,3")
+    case("conv_batch_groups", _conv(batch_group_count=2), "4,5,6,3", "3,2,3,4")
+    case("conv_dynamic", _conv((2, 2)), "b,7,6,4", w)
+    case("conv_vmap", lambda a, w: jax.vmap(_conv(), in_axes=(0, None))(a, w), "3,2,5,4,4", w)
+
+
+def _pool(name: str, window: Any, strides: Any, padding: Any = "VALID", **options: Any) -> Callable[..., Any]:
+    start, join = {"max": (-jnp.inf, lax.max), "min": (jnp.inf, lax.min), "sum": (0.0, lax.add)}[name]
+    return lambda a: lax.reduce_window(a, start, join, window, strides, padding, **options)
+
+
+def _windows() -> None:
+    x = "2,7,6,3"
+    case("max_pool", _pool("max", (1, 2, 3, 1), (1, 2, 1, 1)), x)
+    case("max_pool_same", _pool("max", (1, 3, 2, 1), (1, 2, 2, 1), "SAME"), x)
+    case("min_pool", _pool("min", (1, 2, 2, 1), (1, 1, 1, 1)), x)
+    case("sum_pool", _pool("sum", (1, 2, 2, 1), (1, 2, 2, 1), "SAME"), x)
+    case("max_pool_channels_first", _pool("max", (1, 1, 2, 2), (1, 1, 2, 2)), "2,3,7,6")
+    case("max_pool_row", _pool("max", (1, 2, 1), (1, 2, 1)), "2,7,3")
+    case("max_pool_dilated", _pool("max", (1, 2, 2, 1), (1, 1, 1, 1), window_dilation=(1, 2, 1, 1)), x)
+    case("max_pool_volume", _pool("max", (1, 2, 2, 2, 1), (1, 2, 1, 1, 1)), "2,4,5,4,3")
+    case("sum_channels", _pool("sum", (1, 1, 1, 2), (1, 1, 1, 1)), x)
+    case("max_pool_vector", _pool("max", (3,), (2,)), "9")
+    case("max_pool_dynamic", _pool("max", (1, 2, 2, 1), (1, 2, 2, 1)), "b,6,6,3")
+    case("mean_pool_dynamic", lambda a: _pool("sum", (1, 2, 2, 1), (1, 2, 2, 1))(a) / 4, "b,6,6,3")
+
+
+def _is_small(state: Any) -> Any:
+    return jnp.sum(state[0]) < 50
+
+
+def _step(weights: Any, state: Any, x: Any) -> Any:
+    return jnp.tanh(state @ weights + x), state.sum()
+
+
+def _inner_loop(a: Any, step: Any, value: Any) -> Any:
+    return lax.fori_loop(0, 2, lambda _, inner: inner * 0.5 + a * step, value)
+
+
+def _loops() -> None:
+    case("fori", lambda a: lax.fori_loop(0, 5, lambda i, y: y * 0.9 + i, a), "3,4")
+    case("while", lambda a: lax.while_loop(_is_small, lambda s: (s[0] * 2 + 1, s[1] + 1), (a * a, 0)), "3")
+    case("scan", lambda a, w: lax.scan(partial(_step, w), jnp.zeros((2, 3)), a), "5,2,3", "3,3")
+    case("cond", lambda a: lax.cond(a[0] > 0, lambda y: y * 2, lambda y: y - a, a), "3")
+    case("switch", lambda a, i: lax.switch(i, [jnp.sin, jnp.cos, lambda y: y + a], a), "3", np.int32(7))
+    case("nested", lambda a: lax.fori_loop(0, 3, partial(_inner_loop, a), a), "4")
+    case("fori_dynamic", lambda a: lax.fori_loop(0, 3, lambda i, y: y @ jnp.eye(4) + i, a), "b,4")
+    case("map", lambda a: lax.map(lambda row: jnp.cumsum(row) / (1 + jnp.max(row) ** 2), a), "3,4")
+
+
+def _linear_algebra() -> None:
+    half = np.random.default_rng(3).normal(size=(4, 4)).astype(np.float32)
+    spd = half @ half.T + 5 * np.eye(4, dtype=np.float32)
+    triangle = np.tril(spd)
+    case("cholesky", jnp.linalg.cholesky, spd)
+    case("solve_left", lambda a, b: jax.scipy.linalg.solve_triangular(a, b, lower=True), triangle, "4,3")
+    case("solve_transposed", lambda a, b: jax.scipy.linalg.solve_triangular(a, b, lower=True, trans=1), triangle, "4,3")
+    case("solve_right", lambda a, b: lax.linalg.triangular_solve(a, b, lower=True), triangle, "3,4")
+    case("solve_unit", lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, lower=True, unit_diagonal=True),
+         triangle / 9, "4,3")  # fmt: skip
+    case("rfft", lambda a: jnp.abs(jnp.fft.rfft(a)), "3,8")
+    case("irfft", lambda a: jnp.fft.irfft(jnp.fft.rfft(a) * 2), "3,8")
+    case("fft2", lambda a: jnp.real(jnp.fft.fft2(a.astype(jnp.complex64))), "4,6")
+    case("threefry", lambda k: jax.random.uniform(k, (3,)), np.array([5, 7], np.uint32))
+
+
 def export_case(one: Case) -> tuple[bytes, dict[str, np.ndarray]]:
     """Return the module of a case, and its inputs and outputs by name."""
     rng = np.random.default_rng(17)
@@ -175,8 +315,13 @@ def files() -> Iterator[tuple[str, bytes]]:
         yield f"{name}.npz", stream.getvalue()
 
 
+_GROUPS = (
+    _elementwise, _shapes, _products, _reductions, _indexing, _sorting, _convolution, _windows, _loops, _linear_algebra,
+)  # fmt: skip
+
+
 def main() -> None:
-    for add in (_elementwise, _shapes, _products, _reductions):
+    for add in _GROUPS:
         before = set(CASES)
         add()
         for name in CASES.keys() - before:

@@ -78,6 +78,27 @@ class Operation:
         return found.name if isinstance(found, Location) else ""
 
 
+@dataclass(eq=False, slots=True)
+class Scope:
+    """The values that ops of a region may read, by number: those of the regions around it, then its own, each None
+    until it is defined. defined: the number of its next one."""
+
+    values: list[Var | None]
+    defined: int
+
+    def define(self, made: list[Var]) -> None:
+        if self.defined + len(made) > len(self.values):
+            raise DamagedError("a region makes more values than it has")
+        self.values[self.defined : self.defined + len(made)] = made
+        self.defined += len(made)
+
+    def value(self, index: int) -> Var:
+        found = self.values[index] if index < len(self.values) else None
+        if found is None:
+            raise DamagedError(f"the value {index} is read before it is made")
+        return found
+
+
 @dataclass
 class Module:
     """A module: its attributes, and its functions by name, `main` among them. producer: who wrote it."""
@@ -116,12 +137,11 @@ class _Reader:
         self.attributes = Attributes(self.strings, *entries)
         self.properties = self._properties()
         self._named: dict[Any, dict[str, int]] = {}
-        self._made = 0
 
     def module(self) -> Module:
         module = Module(self.attributes, self.producer)
         self.made = module
-        top = self._block(self._section(_IR), [], 0)
+        top = self._block(self._section(_IR), Scope([], 0), 0)
         if len(top.ops) != 1 or top.ops[0].name != "module" or len(top.ops[0].regions) != 1:
             raise DamagedError("it holds no module")
         for op in top.ops[0].regions[0].ops:
@@ -206,8 +226,8 @@ class _Reader:
         cursor = self.sections[_PROPERTY]
         return [cursor.part(cursor.varint()) for _ in range(cursor.count())]
 
-    def _region(self, cursor: Cursor, scope: list[Var], depth: int) -> Region:
-        """Read a region; its values follow those of the regions around it, and end with it."""
+    def _region(self, cursor: Cursor, scope: Scope, depth: int) -> Region:
+        """Read a region; its values follow all those of the regions around it, and end with it."""
         blocks = cursor.varint()
         if not blocks:
             return Region()
@@ -215,18 +235,21 @@ class _Reader:
             raise UnreadError("a function has branches between blocks, which StableHLO does not write")
         if depth > _MOST_DEPTH:
             raise DamagedError(f"regions stand in each other more than {_MOST_DEPTH} deep")
-        cursor.varint()  # how many values it has
-        before = len(scope)
-        made = self._block(cursor, scope, depth)
-        del scope[before:]
+        count = cursor.count()
+        scope.values += [None] * count
+        inner = Scope(scope.values, len(scope.values) - count)
+        made = self._block(cursor, inner, depth)
+        if inner.defined != len(scope.values):
+            raise DamagedError("a region has more values than it makes")
+        del scope.values[len(scope.values) - count :]
         return made
 
-    def _block(self, cursor: Cursor, scope: list[Var], depth: int) -> Region:
+    def _block(self, cursor: Cursor, scope: Scope, depth: int) -> Region:
         count, has_arguments = cursor.flagged()
         region = Region()
         if has_arguments:
             region.arguments = [self._argument(cursor) for _ in range(cursor.count())]
-            scope += region.arguments
+            scope.define(region.arguments)
             if self.version >= _USE_LISTS and cursor.byte():
                 self._skip_uses(cursor, len(region.arguments))
         if count > cursor.left:
@@ -242,7 +265,7 @@ class _Reader:
         place = self.attributes.attribute(cursor.varint()) if located else None
         return Var(self.attributes.type(kind), name=place.name if isinstance(place, Location) else "")
 
-    def _operation(self, cursor: Cursor, scope: list[Var], depth: int) -> Operation:
+    def _operation(self, cursor: Cursor, scope: Scope, depth: int) -> Operation:
         dialect, full_name = self._at(self.op_names, cursor.varint(), "op")
         mask, location = cursor.byte(), cursor.varint()
         name, version = _versioned(dialect, full_name)
@@ -254,9 +277,9 @@ class _Reader:
         op = Operation(name, version, [], [], [], self.made, location, held)
         kinds = cursor.varints() if mask & _HAS_RESULTS else []
         if mask & _HAS_OPERANDS:
-            op.operands = [self._at(scope, index, "value") for index in cursor.varints()]
+            op.operands = [scope.value(index) for index in cursor.varints()]
         op.results = [Var(self.attributes.type(kind), op, index) for index, kind in enumerate(kinds)]
-        scope += op.results
+        scope.define(op.results)
         if mask & _HAS_SUCCESSORS:
             raise UnreadError(f"{name} branches to another block, which StableHLO does not write")
         if mask & _HAS_USES:
@@ -265,7 +288,7 @@ class _Reader:
             op.regions = self._regions(cursor, scope, depth)
         return op
 
-    def _regions(self, cursor: Cursor, scope: list[Var], depth: int) -> list[Region]:
+    def _regions(self, cursor: Cursor, scope: Scope, depth: int) -> list[Region]:
         count, isolated = cursor.flagged()
         if isolated and self.version >= _LAZY_REGIONS:
             kind, cursor = self._one_section(cursor)
@@ -273,7 +296,7 @@ class _Reader:
                 raise DamagedError("the section of a function is none")
         if count > cursor.left:
             raise DamagedError(f"an op of {count} regions stands in a section that has {cursor.left} bytes left")
-        return [self._region(cursor, [] if isolated else scope, depth + 1) for _ in range(count)]
+        return [self._region(cursor, Scope([], 0) if isolated else scope, depth + 1) for _ in range(count)]
 
     def _skip_uses(self, cursor: Cursor, values: int) -> None:
         """Skip the order in which ops read values, which says nothing of what they compute."""

@@ -31,8 +31,7 @@ def refuse_unless(condition: object, why: str) -> None:
 class Scope(TfBuilder):
     """A graph that is being built, and which values stand for the variables of a region.
 
-    outer: the scope around a region, whose values it may read: those become further inputs of the graph, `captured`,
-    but for constants, which graphs share. functions: gives the graph of a function by its name in the module.
+    outer: the scope around a region, whose constants it shares. functions: what it has in common with other scopes.
     """
 
     def __init__(self, graph: Graph, functions: Functions, outer: Scope | None = None) -> None:
@@ -41,7 +40,6 @@ class Scope(TfBuilder):
         self.functions = functions
         self.outer = outer
         self.values: dict[Var, Value] = {}
-        self.captured: list[Value] = []
 
     def enter(self, op: Operation) -> None:
         """Let the ops that are built from here on stand for an op."""
@@ -54,11 +52,9 @@ class Scope(TfBuilder):
             return self.values[var]
         if self.outer is None:
             raise DamagedError("an op reads a value that is not made where it stands")
-        found = self.outer.value(var)
+        found = self.values[var] = self.outer.value(var)
         if not found.is_const:
-            self.captured.append(found)
-            found = self.graph.add_input(found.dtype, found.shape, f"captured_{len(self.captured)}")
-        self.values[var] = found
+            raise DamagedError("a region reads a value that it was not given")
         return found
 
     def bind(self, op: Operation, values: Sequence[Value]) -> None:
@@ -92,16 +88,6 @@ class Scope(TfBuilder):
         op = Op(f"tf.{kind}", list(operands), attrs, self.op.name, self.op.sources)
         self.out.append(op)
         return [op.add_result(value.dtype, None) for value in like]
-
-    def region(self, region: Region, what: str) -> Scope:
-        """Build the graph of a region in a scope inside of this one, which gives it the inputs that it captures."""
-        graph = Graph(self.functions.unique(f"{self.op.name}/{what}"))
-        inner = Scope(graph, self.functions, self)
-        for index, var in enumerate(region.arguments):
-            kind = tensor_type(var)
-            inner.values[var] = graph.add_input(kind.dtype, symbolic(kind), f"{what}_{index}")
-        self.functions.fill(inner, region)
-        return inner
 
 
 class Functions:

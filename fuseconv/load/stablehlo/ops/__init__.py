@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from fuseconv.load.stablehlo.ops import control, elementwise, products, reductions, shapes
+from fuseconv.load.stablehlo.ops import (
+    control,
+    convolution,
+    custom_calls,
+    elementwise,
+    indexing,
+    linear_algebra,
+    loops,
+    products,
+    reductions,
+    scatter,
+    shapes,
+    sorting,
+    windows,
+)
 from fuseconv.load.stablehlo.ops.registry import TABLE
 
-for _module in (control, elementwise, products, reductions, shapes):
+for _module in (
+    control, convolution, custom_calls, elementwise, indexing, linear_algebra, loops, products, reductions, scatter,
+    shapes, sorting, windows,
+):  # fmt: skip
     TABLE.collect(_module)
 
 __all__ = ["TABLE"]

@@ -1,4 +1,4 @@
-"""Calls, loops and branches, and calls of what is known by name."""
+"""Calls of functions, and of composites: functions that say what they implement."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, refuse_unless
 
-# Calls that hand their operand on: where XLA places it says nothing of its value.
-_FORWARDED = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
-_NO_RESULT = frozenset({"shape_assertion"})
 # Functions that JAX names "chlo.<name>", beside what they are made of.
 _FUNCTIONS = {
     "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
@@ -26,18 +23,6 @@ _CHLO = "chlo."
 def call(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
     """call @f(x) -> PartitionedCall(x)."""
     return tf.call(tf.functions.graph(op.attribute("callee")), operands)
-
-
-@imports
-def custom_call(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
-    """What is known by name; assertions of shapes, which have no result, go."""
-    target = op.attribute("call_target_name")
-    if target in _NO_RESULT and not op.results:
-        return []
-    if target in _FORWARDED and len(operands) == 1:
-        return [tf.Identity(operands[0])]
-    refuse_unless(False, f"it calls '{target}', a function of XLA's or of the program's own")
-    return []
 
 
 @imports

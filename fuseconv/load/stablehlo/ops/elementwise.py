@@ -31,7 +31,8 @@ def same(tf: Scope, op: Operation, *operands: Value) -> Value:
     if operands[0].dtype is types.BOOL:
         refuse_unless(op.name in _BOOLEAN, f"there is no {op.name} of booleans")
         return tf.add(_BOOLEAN[op.name], operands, {}, types.BOOL)
-    return tf.add(SAME[op.name], operands, {}, tensor_type(op.results[0]).dtype)
+    name = "ComplexAbs" if op.name == "abs" and operands[0].dtype.is_complex else SAME[op.name]
+    return tf.add(name, operands, {}, tensor_type(op.results[0]).dtype)
 
 
 @imports("and", "or", "xor", "not")

@@ -8,9 +8,10 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.load.stablehlo.bytecode import Operation, Region
+from fuseconv.load.stablehlo.bytecode import Operation, Region, Var
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, axes, refuse_unless, tensor_type
+from fuseconv.load.stablehlo.scalar_function import extreme_and_index
+from fuseconv.load.stablehlo.scope import Scope, axes, ints, refuse_unless, tensor_type
 
 _REDUCTIONS = {"add": "Sum", "multiply": "Prod", "maximum": "Max", "minimum": "Min", "and": "All", "or": "Any"}
 _PAIRWISE = {
@@ -25,10 +26,39 @@ def reduce(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
     count = len(operands) // 2
     dims = axes(op.attribute("dimensions"), tensor_type(op.operands[0]).rank)
     kinds = reducers(op.regions[0], count)
+    if not kinds and count == 2 and len(dims) == 1:
+        return _with_index(tf, op, operands[0], dims[0])
     refuse_unless(kinds, "what it reduces with is no sum, product, maximum, minimum, `and` or `or`")
     return [
         _reduced(tf, kind, x, start, dims) for kind, x, start in zip(kinds, operands[:count], operands[count:])
     ]
+
+
+def _with_index(tf: Scope, op: Operation, x: Value, axis: int) -> list[Value]:
+    """Return the largest or least of each row, and its index."""
+    kind = extreme_and_index(op.regions[0])
+    refuse_unless(kind, "what it reduces pairs with does not keep the largest or least and its index")
+    refuse_unless(_counts(op.operands[1], axis), "what it reduces beside numbers are not their indices")
+    dtype = tensor_type(op.results[1]).dtype
+    if x.dtype is types.BOOL:
+        x = tf.Cast(x, dtype=types.INT32)
+    index = tf.add(kind, [x, tf.const(axis)], {"output_type": types.INT32}, types.INT32)
+    best = tf.add(kind.removeprefix("Arg"), [x, tf.const(axis)], {}, x.dtype)
+    made = tensor_type(op.results[0]).dtype
+    return [x if x.dtype is wanted else tf.Cast(x, dtype=wanted) for x, wanted in ((best, made), (index, dtype))]
+
+
+def _counts(var: Var, axis: int) -> bool:
+    """Return whether a variable holds the places of elements along an axis."""
+    op = var.op
+    if op is None:
+        return False
+    if op.name in ("iota", "dynamic_iota"):
+        return bool(op.attribute("iota_dimension") == axis)
+    if op.name in ("broadcast_in_dim", "dynamic_broadcast_in_dim"):
+        places = ints(op.attribute("broadcast_dimensions"))
+        return axis in places and _counts(op.operands[0], places.index(axis))
+    return False
 
 
 def _reduced(tf: Scope, kind: str, x: Value, start: Value, dims: list[int]) -> Value:

@@ -59,7 +59,8 @@ def dynamic_iota(tf: Scope, op: Operation, shape: Value) -> Value:
 
 @imports
 def reshape(tf: Scope, op: Operation, x: Value) -> Value:
-    return tf.Reshape(x, static_shape(op.results[0]))
+    shape = static_shape(op.results[0])
+    return x if tensor_type(op.operands[0]).shape == tuple(shape) else tf.Reshape(x, shape)
 
 
 @imports
@@ -78,10 +79,12 @@ def broadcast_in_dim(tf: Scope, op: Operation, x: Value) -> Value:
     """broadcast_in_dim(x) -> BroadcastTo(Reshape(x)), with dimensions of size 1 where x has none."""
     shape, kind = static_shape(op.results[0]), tensor_type(op.operands[0])
     places = _places(op, kind.rank, len(shape))
-    spread = _spread(tf, x, places, len(shape), kind.shape)
+    if kind.shape == tuple(shape) and places == sorted(places):
+        return x
     if kind.is_static and np.prod(kind.sizes, dtype=object) == np.prod(shape, dtype=object):
-        return spread
-    return tf.BroadcastTo(spread, shape)
+        order = np.argsort(places).tolist()
+        return tf.Reshape(x if order == list(range(len(order))) else tf.Transpose(x, order), shape)
+    return tf.BroadcastTo(_spread(tf, x, places, len(shape), kind.shape), shape)
 
 
 @imports
@@ -141,17 +144,26 @@ def pad(tf: Scope, op: Operation, x: Value, filling: Value) -> Value:
     rank = tensor_type(op.operands[0]).rank
     if not len(low) == len(high) == len(inner) == rank or min(inner, default=0) < 0:
         raise DamagedError("a pad has amounts of another rank, or less than none between elements")
-    sizes = list(tensor_type(op.operands[0]).shape)
+    return padded(tf, x, filling, low, high, inner, list(tensor_type(op.operands[0]).shape))[0]
+
+
+def padded(
+    tf: Scope, x: Value, filling: Value, low: list[int], high: list[int], inner: list[int], sizes: list[int | None]
+) -> tuple[Value, list[int | None]]:
+    """Return x with so many elements before, after and between those of each dimension, and its new sizes.
+
+    sizes: those of x, None where they are not known."""
     for axis, gap in enumerate(inner):
-        if gap:
+        if gap and sizes[axis] != 1:
             refuse_unless(None not in sizes, "what is padded between its elements has no known shape")
             x = _with_gaps(tf, x, filling, axis, gap, [size or 0 for size in sizes])
-            sizes[axis] = max((sizes[axis] or 0) * (gap + 1) - gap, 0)
+            sizes = [*sizes[:axis], max((sizes[axis] or 0) * (gap + 1) - gap, 0), *sizes[axis + 1 :]]
+    made = [None if size is None else size + sum(ends) for size, ends in zip(sizes, zip(low, high))]
     if min([*low, *high], default=0) < 0:
-        return tf.XlaPad(x, filling, low, high, [0] * rank)
+        return tf.XlaPad(x, filling, low, high, [0] * len(sizes)), made
     if not any([*low, *high]):
-        return tf.Identity(x)
-    return tf.PadV2(x, tf.const([list(ends) for ends in zip(low, high)]), filling)
+        return tf.Identity(x), made
+    return tf.PadV2(x, tf.const([list(ends) for ends in zip(low, high)]), filling), made
 
 
 @imports
@@ -181,7 +193,7 @@ def _places(op: Operation, rank: int, made: int) -> list[int]:
 def _spread(
     tf: Scope, x: Value, places: Sequence[int], rank: int, shape: Sequence[int | None] = (None,)
 ) -> Value:
-    """Return x with its dimensions at these places of `rank`, and dimensions of size 1 elsewhere.
+    """Return x with its dimensions at these places of `rank`, and dimensions of size 1 between and behind them.
 
     shape: what is known of that of x."""
     order = np.argsort(places).tolist()

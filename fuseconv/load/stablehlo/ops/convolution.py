@@ -1,0 +1,168 @@
+"""Convolutions of any layout -> Conv2D, DepthwiseConv2dNative, Conv3D or Conv2DBackpropInput."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuseconv.ir.graph import Value
+from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops.registry import imports
+from fuseconv.load.stablehlo.ops.shapes import padded
+from fuseconv.load.stablehlo.scope import Scope, axes, ints, number, refuse_unless, static_shape, tensor_type
+
+
+@dataclass
+class Windows:
+    """How the windows of a convolution lie over its spatial dimensions."""
+
+    strides: list[int]
+    pads: list[tuple[int, int]]
+    spread: list[int]
+    dilations: list[int]
+    groups: int
+
+    def with_first(self) -> Windows:
+        """Return the windows over one more dimension in front, of size 1."""
+        return Windows(
+            [1, *self.strides], [(0, 0), *self.pads], [1, *self.spread], [1, *self.dilations], self.groups
+        )
+
+
+@imports
+def convolution(tf: Scope, op: Operation, x: Value, kernel: Value) -> Value:
+    """convolution(x, kernel) -> Conv2D(x, kernel), with Transposes where other dimensions are the channels."""
+    input_order, kernel_order, output_order = _orders(op)
+    made, kind = tensor_type(op.results[0]).dtype, tensor_type(op.operands[0])
+    windows = _windows(op, kind.rank - 2)
+    x, kernel = (value if value.dtype is made else tf.Cast(value, dtype=made) for value in (x, kernel))
+    sizes = [kind.shape[axis] for axis in input_order]
+    filter_sizes = [static_shape(op.operands[1], "the filter")[axis] for axis in kernel_order]
+    x, kernel = _ordered(tf, x, input_order), _ordered(tf, kernel, kernel_order)
+    if op.has("window_reversal"):
+        turned = [axis for axis, turn in enumerate(np.asarray(op.attribute("window_reversal")).reshape(-1)) if turn]
+        kernel = tf.ReverseV2(kernel, turned) if turned else kernel
+    batches = number(op.attribute("batch_group_count"))
+    if batches > 1:
+        x, sizes = _batch_as_channels(tf, x, sizes, batches)
+        windows.groups = batches
+    spatial = kind.rank - 2
+    refuse_unless(1 <= spatial <= 3, f"a convolution over {spatial} dimensions")
+    if spatial == 1:
+        x, kernel = tf.ExpandDims(x, 1), tf.ExpandDims(kernel, 0)
+        windows, sizes, filter_sizes = windows.with_first(), [sizes[0], 1, *sizes[1:]], [1, *filter_sizes]
+    y = _convolved(tf, x, kernel, windows, sizes, filter_sizes)
+    if spatial == 1:
+        y = tf.Squeeze(y, squeeze_dims=[1])
+    return _ordered(tf, y, np.argsort(output_order).tolist())
+
+
+def _orders(op: Operation) -> tuple[list[int], list[int], list[int]]:
+    """Return the dimensions of input, kernel and output in the order of Conv2D: spatial ones before the channels."""
+    found = []
+    for side, first, last, var in (
+        ("input", ["input_batch_dimension"], ["input_feature_dimension"], op.operands[0]),
+        ("kernel", [], ["kernel_input_feature_dimension", "kernel_output_feature_dimension"], op.operands[1]),
+        ("output", ["output_batch_dimension"], ["output_feature_dimension"], op.results[0]),
+    ):
+        spatial = ints(op.attribute(f"{side}_spatial_dimensions"))
+        order = [*map(op.attribute, first), *spatial, *map(op.attribute, last)]
+        rank = tensor_type(var).rank
+        if len(order) != rank:
+            raise DamagedError(f"a convolution orders {len(order)} dimensions of {rank}")
+        found.append(axes(order, rank))
+    return found[0], found[1], found[2]
+
+
+def _windows(op: Operation, spatial: int) -> Windows:
+    strides, spread, dilations = (ints(op.attribute(name)) for name in (
+        "window_strides", "lhs_dilation", "rhs_dilation",
+    ))  # fmt: skip
+    pads = ints(op.attribute("padding"))
+    if not len(strides) == len(spread) == len(dilations) == spatial == len(pads) // 2:
+        raise DamagedError("a convolution has windows of another rank")
+    if min([*strides, *spread, *dilations], default=1) < 1:
+        raise DamagedError("a convolution has no stride")
+    groups = number(op.attribute("feature_group_count"))
+    return Windows(strides, list(zip(pads[::2], pads[1::2])), spread, dilations, groups)
+
+
+def _ordered(tf: Scope, x: Value, order: Sequence[int]) -> Value:
+    return x if list(order) == list(range(len(order))) else tf.Transpose(x, list(order))
+
+
+def _batch_as_channels(
+    tf: Scope, x: Value, sizes: list[int | None], groups: int
+) -> tuple[Value, list[int | None]]:
+    """Return x with each group of its batch as a group of channels: [G * N, ..., C] -> [N, ..., G * C]."""
+    refuse_unless(None not in sizes, "a batch in groups has no known size")
+    batch, *spatial, channels = (size or 0 for size in sizes)
+    apart = tf.Reshape(x, [groups, batch // groups, *spatial, channels])
+    rank = len(sizes)
+    moved = tf.Transpose(apart, [*range(1, rank), 0, rank])
+    made = [batch // groups, *spatial, groups * channels]
+    return tf.Reshape(moved, made), list(made)
+
+
+def _convolved(
+    tf: Scope, x: Value, kernel: Value, windows: Windows, sizes: list[int | None], filter_sizes: list[int]
+) -> Value:
+    """Convolve x [N, spatial, C] with a kernel [spatial, C / groups, O]."""
+    if set(windows.spread) != {1}:
+        crops = _crops(windows, filter_sizes)
+        flat = len(sizes) == 4 and set(windows.strides) == {1} and windows.groups == 1
+        if flat and all(amount >= 0 for ends in crops for amount in ends) and None not in sizes[1:]:
+            return _transposed(tf, x, kernel, windows, sizes, crops, filter_sizes[-1])
+        gaps = [0, *(step - 1 for step in windows.spread), 0]
+        x, sizes = padded(tf, x, tf.same(0, x), [0] * len(sizes), [0] * len(sizes), gaps, sizes)
+    low, high = ([0, *(ends[side] for ends in windows.pads), 0] for side in (0, 1))
+    options = {"strides": [1, *windows.strides, 1], "dilations": [1, *windows.dilations, 1]}
+    if len(sizes) == 5 or min(*low, *high) < 0:
+        x, sizes = padded(tf, x, tf.same(0, x), low, high, [0] * len(sizes), sizes)
+        low, high = [0] * len(sizes), [0] * len(sizes)
+    if options["dilations"] == [1] * len(sizes):
+        del options["dilations"]
+    attrs = {**options, "padding": "VALID"}
+    if any(low) or any(high):
+        attrs |= {"padding": "EXPLICIT", "explicit_paddings": [*itertools.chain(*zip(low, high))]}
+    if len(sizes) == 5:
+        return tf.add("Conv3D", [x, kernel], attrs, x.dtype)
+    height, width, inputs, outputs = filter_sizes
+    if windows.groups > 1 and inputs == 1 and outputs % windows.groups == 0:
+        kernel = tf.Reshape(kernel, [height, width, windows.groups, outputs // windows.groups])
+        return tf.add("DepthwiseConv2dNative", [x, kernel], attrs, x.dtype)
+    return tf.add("Conv2D", [x, kernel], attrs, x.dtype)
+
+
+def _crops(windows: Windows, filter_sizes: list[int]) -> list[tuple[int, int]]:
+    """Return how many rows of a whole transposed convolution are left out at each end."""
+    reaches = [(size - 1) * dilation for size, dilation in zip(filter_sizes, windows.dilations)]
+    return [(reach - before, reach - after) for reach, (before, after) in zip(reaches, windows.pads)]
+
+
+def _transposed(
+    tf: Scope, x: Value, kernel: Value, windows: Windows, sizes: list[int | None], crops: list[tuple[int, int]],
+    outputs: int,
+) -> Value:  # fmt: skip
+    """Convolve a spread input: a transposed convolution with the filter turned around."""
+    turned = tf.Transpose(tf.ReverseV2(kernel, [0, 1]), [0, 1, 3, 2])
+    rows = []
+    for size, step, ends, extent in zip(sizes[1:3], windows.spread, crops, _extents(windows, crops)):
+        rows.append(((size or 0) - 1) * step + extent - sum(ends))
+    shape = tf.Pack(tf.size(x), *map(tf.const, rows), tf.const(outputs))
+    attrs = {
+        "strides": [1, *windows.spread, 1], "padding": "EXPLICIT",
+        "explicit_paddings": [0, 0, *itertools.chain(*crops), 0, 0],
+    }  # fmt: skip
+    if set(windows.dilations) != {1}:
+        attrs["dilations"] = [1, *windows.dilations, 1]
+    return tf.add("Conv2DBackpropInput", [shape, turned, x], attrs, x.dtype)
+
+
+def _extents(windows: Windows, crops: list[tuple[int, int]]) -> list[int]:
+    """Return how many rows of the input a window reaches over."""
+    return [crop + before + 1 for (crop, _), (before, _) in zip(crops, windows.pads)]

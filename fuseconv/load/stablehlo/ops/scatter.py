@@ -1,0 +1,150 @@
+"""Scatters -> TensorScatterUpdate, -Add, -Max or -Min of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.load.stablehlo.attributes import TensorType
+from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops.indexing import Numbers, index_last, transposed, with_offsets, zeros_column
+from fuseconv.load.stablehlo.ops.reductions import reducers
+from fuseconv.load.stablehlo.ops.registry import imports
+from fuseconv.load.stablehlo.scope import Scope, refuse_unless, tensor_type
+
+_NAMES = (
+    "update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "input_batching_dims",
+    "scatter_indices_batching_dims",
+)  # fmt: skip
+_SCATTERS = {"add": "TensorScatterAdd", "maximum": "TensorScatterMax", "minimum": "TensorScatterMin"}
+
+
+@dataclass
+class _Layout:
+    """How updates lie in the operand.
+
+    shape: the operand's. sizes: those of a window. batch: the dimensions of the indices but for that of an index.
+    partial: dimensions without an index of which windows have a part, the first. moving: dimensions of an index that
+    windows have several elements of. indexed, rest: the operand's dimensions that rows are counted along, and others.
+    """
+
+    numbers: Numbers
+    shape: tuple[int | None, ...]
+    sizes: list[int | None]
+    batch: list[int]
+    partial: list[int]
+
+    @property
+    def kept(self) -> list[int]:
+        return self.numbers.kept(len(self.shape))
+
+    @property
+    def moving(self) -> list[int]:
+        return [axis for axis in self.numbers.index_map if axis in self.kept and self.sizes[axis] != 1]
+
+    @property
+    def indexed(self) -> list[int]:
+        return [*self.numbers.operand_batch, *self.numbers.index_map]
+
+    @property
+    def rest(self) -> list[int]:
+        return [axis for axis in range(len(self.shape)) if axis not in self.indexed]
+
+    @property
+    def whole(self) -> list[int]:
+        """Return the sizes of the indexed dimensions."""
+        return [self.shape[axis] or 0 for axis in self.indexed]
+
+
+@imports
+def scatter(tf: Scope, op: Operation, *operands: Value) -> Value:
+    """TensorScatterUpdate, -Add, -Max or -Min of rows; windows that do not lie within x go to a row of their own, which
+    is cut off at the end."""
+    refuse_unless(len(operands) == 3, "it scatters into several tensors at once")
+    x, indices, updates = operands
+    kind = _kind(op)
+    layout = _layout(op)
+    start = tensor_type(op.operands[1])
+    where = index_last(tf, indices, layout.numbers, start)
+    if layout.partial:
+        zeros = zeros_column(tf, where, len(layout.batch))
+        where = tf.ConcatV2(where, *[zeros] * len(layout.partial), len(layout.batch))
+    row = _rows_of(tf, where, layout, start)
+    return _scattered(tf, kind, x, row, _ordered(tf, updates, layout), layout)
+
+
+def _kind(op: Operation) -> str:
+    """Return the op that joins elements as the scatter's body does."""
+    body = op.regions[0]
+    if len(body.arguments) == 2 and body.returned == [body.arguments[1]]:
+        return "TensorScatterUpdate"
+    kinds = reducers(body, 1)
+    refuse_unless(kinds and kinds[0] in _SCATTERS, "what it joins elements with is no sum, maximum or minimum")
+    return _SCATTERS[kinds[0]]
+
+
+def _layout(op: Operation) -> _Layout:
+    kind, start, update = (tensor_type(var) for var in op.operands)
+    numbers = Numbers.of(op, _NAMES, kind.rank, start.rank)
+    kept = numbers.kept(kind.rank)
+    if len(kept) != len(numbers.window) or any(place >= update.rank for place in numbers.window):
+        raise DamagedError("a scatter has windows of another rank")
+    sizes: list[int | None] = [1] * kind.rank
+    for axis, place in zip(kept, numbers.window):
+        sizes[axis] = update.shape[place]
+    partial = [axis for axis in kept if sizes[axis] != kind.shape[axis] and axis not in numbers.index_map]
+    numbers.index_map = [*numbers.index_map, *partial]
+    batch = [axis for axis in range(start.rank) if axis != numbers.index_vector]
+    layout = _Layout(numbers, kind.shape, sizes, batch, partial)
+    known = all(kind.shape[axis] is not None for axis in layout.indexed) and None not in [
+        sizes[axis] for axis in numbers.index_map
+    ]
+    refuse_unless(known, "the size of what it scatters into is not known")
+    return layout
+
+
+def _rows_of(tf: Scope, where: Value, layout: _Layout, start: TensorType) -> Value:
+    """Return the number of the row that each element or slice of an update goes to, [..., 1]; that after the last one
+    for windows that do not lie within the operand."""
+    numbers, rank = layout.numbers, len(layout.batch)
+    most = tf.const([(layout.shape[axis] or 0) - (layout.sizes[axis] or 1) for axis in numbers.index_map])
+    inside = tf.LogicalAnd(
+        tf.GreaterEqual(where, tf.const(0), dtype=types.BOOL), tf.LessEqual(where, most, dtype=types.BOOL)
+    )
+    inside = tf.add("All", [inside, tf.const(-1)], {"keep_dims": True}, types.BOOL)
+    for _ in layout.moving:
+        inside = tf.ExpandDims(inside, rank)
+    places = with_offsets(tf, where, numbers, start, layout.batch, layout.moving, layout.sizes)
+    whole = layout.whole
+    steps = [int(np.prod(whole[index + 1 :], dtype=object)) for index in range(len(whole))]
+    row = tf.add("Sum", [tf.Mul(places, tf.const(steps)), tf.const(-1)], {"keep_dims": True}, types.INT32)
+    return tf.SelectV2(inside, row, tf.const(int(np.prod(whole, dtype=object))), dtype=types.INT32)
+
+
+def _ordered(tf: Scope, updates: Value, layout: _Layout) -> Value:
+    """Return updates with the dimensions of the rows' numbers first, then those of a row."""
+    slots = dict(zip(layout.kept, layout.numbers.window))
+    batch = [axis for axis in range(len(layout.batch) + len(slots)) if axis not in layout.numbers.window]
+    ones = [slots[axis] for axis in layout.kept if axis in layout.indexed and axis not in layout.moving]
+    inner = [slots[axis] for axis in (*layout.moving, *layout.rest)]
+    made = transposed(tf, updates, [*batch, *inner, *ones])
+    return tf.Squeeze(made, squeeze_dims=list(range(-len(ones), 0))) if ones else made
+
+
+def _scattered(tf: Scope, kind: str, x: Value, row: Value, updates: Value, layout: _Layout) -> Value:
+    """Scatter updates into the rows of x, and one more for those outside."""
+    order = [*layout.indexed, *layout.rest]
+    tail = [layout.shape[axis] for axis in layout.rest]
+    refuse_unless(tail.count(None) <= 1, "what it scatters into has several sizes that are not known")
+    count = int(np.prod(layout.whole, dtype=object))
+    rows = tf.Reshape(transposed(tf, x, order), [count, *(-1 if size is None else size for size in tail)])
+    more = tf.PadV2(rows, tf.const([[0, 1], *[[0, 0]] * len(tail)]), tf.same(0, x))
+    made = tf.add(kind, [more, row, updates], {}, x.dtype)
+    made = tf.Slice(made, [0] * (len(tail) + 1), [count, *[-1] * len(tail)])
+    sizes = [layout.shape[axis] for axis in order]
+    shaped = tf.Reshape(made, [-1 if size is None else size for size in sizes])
+    return transposed(tf, shaped, np.argsort(order).tolist())

@@ -1,0 +1,135 @@
+"""Reductions of windows -> XlaReduceWindow where a pool or a cumulative sum does it, else joins of strided slices."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Value
+from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops.reductions import is_identity, reducers
+from fuseconv.load.stablehlo.ops.registry import imports
+from fuseconv.load.stablehlo.ops.shapes import padded
+from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, tensor_type
+
+_COMPUTATIONS = {"add": "Add", "maximum": "Max", "minimum": "Min"}
+_PAIRWISE = {"add": "AddV2", "multiply": "Mul", "maximum": "Maximum", "minimum": "Minimum"}
+_CUMULATIVE = {"add": "Cumsum", "multiply": "Cumprod"}
+# Windows of more elements than these are not written out.
+_MOST_SLICES = 128
+
+
+@imports
+def reduce_window(tf: Scope, op: Operation, x: Value, *more: Value) -> Value:
+    """reduce_window(x, start), maximum -> XlaReduceWindow(x), a pool."""
+    refuse_unless(len(more) == 1, "it reduces windows of several tensors at once")
+    (start,), kind = more, tensor_type(op.operands[0])
+    kinds = reducers(op.regions[0], 1)
+    refuse_unless(kinds and kinds[0] in _PAIRWISE, "its windows are joined by no sum, product, maximum or minimum")
+    (joined,) = kinds
+    refuse_unless(x.dtype is not types.BOOL, "windows of booleans")
+    neutral = start.is_const and is_identity(joined, start.data)
+    refuse_unless(neutral, f"its windows start from another number than `{joined}` leaves as it is")
+    names = "window_dimensions", "window_strides", "base_dilations", "window_dilations"
+    window, strides, spread, gaps = (ints(op.attribute(name)) for name in names)
+    pads = ints(op.attribute("padding"))
+    ends = list(zip(pads[::2], pads[1::2]))
+    if not len(window) == len(strides) == len(spread) == len(gaps) == len(ends) == kind.rank:
+        raise DamagedError("a window has another rank than what it goes over")
+    if min([*window, *strides, *spread, *gaps], default=1) < 1:
+        raise DamagedError("a window has no elements, or no stride")
+    touched = [
+        axis for axis in range(kind.rank)
+        if window[axis] != 1 or strides[axis] != 1 or any(ends[axis]) or spread[axis] != 1
+    ]  # fmt: skip
+    plain = set(spread) == set(gaps) == {1}
+    if plain and len(touched) == 1 and joined in _CUMULATIVE and set(strides) == {1}:
+        (axis,) = touched
+        for reverse, whole in ((False, (window[axis] - 1, 0)), (True, (0, window[axis] - 1))):
+            if kind.shape[axis] == window[axis] and ends[axis] == whole:
+                attrs = {"reverse": True} if reverse else {}
+                return tf.add(_CUMULATIVE[joined], [x, tf.const(axis)], attrs, x.dtype)
+    negative = any(amount < 0 for pair in ends for amount in pair)
+    if plain and not negative and x.dtype is types.FLOAT32 and 0 < len(touched) <= 2 and joined in _COMPUTATIONS:
+        return _pooled(tf, x, start, _COMPUTATIONS[joined], touched, window, strides, ends)
+    return _joined(tf, x, start, joined, kind.shape, window, strides, spread, gaps, ends)
+
+
+def _pooled(
+    tf: Scope, x: Value, start: Value, computation: str, touched: list[int], window: list[int], strides: list[int],
+    ends: list[tuple[int, int]],
+) -> Value:  # fmt: skip
+    """Pool the touched dimensions as rows and columns of an image."""
+    rank = len(window)
+    order = list(range(rank))
+    if not (rank == 4 and set(touched) <= {1, 2}):
+        others = [axis for axis in order if axis not in touched]
+        order = [*others[:-1], *touched, *others[-1:]]
+    moved = x if order == list(range(rank)) else tf.Transpose(x, order)
+    window, strides, ends = ([values[axis] for axis in order] for values in (window, strides, ends))  # type: ignore[assignment]
+    shape: Value | None = None
+    others_count = rank - len(touched)
+    if not (rank == 4 and set(touched) <= {1, 2}):
+        moved, shape, window, strides, ends = _as_image(tf, moved, len(touched), others_count, window, strides, ends)
+    made = tf.add(
+        "XlaReduceWindow",
+        [moved, start, tf.ints(window), tf.ints(strides), tf.ints([1] * 4), tf.ints([1] * 4),
+         tf.const([list(pair) for pair in ends])],
+        {"computation": computation}, x.dtype,
+    )  # fmt: skip
+    if shape is not None:
+        made = _of_image(tf, made, shape, len(touched), others_count)
+    return made if order == list(range(rank)) else tf.Transpose(made, np.argsort(order).tolist())
+
+
+def _as_image(
+    tf: Scope, x: Value, touched: int, others: int, window: list[int], strides: list[int], ends: list[tuple[int, int]]
+) -> tuple[Value, Value, list[int], list[int], list[tuple[int, int]]]:
+    """Return x [others..., touched..., last] as [N, H, W, C], and its shape before."""
+    shape = tf.shape(x)
+    lead = max(others - 1, 0)
+    sizes = [tf.const([-1])]
+    if touched == 1:
+        sizes.append(tf.const([1]))
+    sizes.append(tf.StridedSlice(shape, [lead], [lead + touched], [1]))
+    sizes.append(tf.StridedSlice(shape, [lead + touched], [lead + touched + 1], [1]) if others else tf.const([1]))
+    middle = slice(lead, lead + touched)
+    ones = [1] * (2 - touched)
+    return (
+        tf.Reshape(x, tf.ConcatV2(*sizes, 0)), shape, [1, *ones, *window[middle], 1], [1, *ones, *strides[middle], 1],
+        [(0, 0), *[(0, 0)] * (2 - touched), *ends[middle], (0, 0)],
+    )  # fmt: skip
+
+
+def _of_image(tf: Scope, made: Value, shape: Value, touched: int, others: int) -> Value:
+    """Return a pool's result [N, H, W, C] in the dimensions that x had before."""
+    lead = max(others - 1, 0)
+    image = tf.shape(made)
+    parts = [tf.StridedSlice(shape, [0], [lead], [1])] if lead else []
+    parts.append(tf.StridedSlice(image, [3 - touched], [3], [1]))
+    if others:
+        parts.append(tf.StridedSlice(image, [3], [4], [1]))
+    return tf.Reshape(made, tf.ConcatV2(*parts, 0) if len(parts) > 1 else parts[0])
+
+
+def _joined(
+    tf: Scope, x: Value, start: Value, joined: str, shape: tuple[int | None, ...], window: list[int],
+    strides: list[int], spread: list[int], gaps: list[int], ends: list[tuple[int, int]],
+) -> Value:  # fmt: skip
+    """Join one strided slice for each element of a window."""
+    count = int(np.prod(window, dtype=object))
+    refuse_unless(count <= _MOST_SLICES, f"windows of {count} elements that no pool of TFLite has")
+    low, high = [low for low, _ in ends], [high for _, high in ends]
+    x, sizes = padded(tf, x, start, low, high, [step - 1 for step in spread], list(shape))
+    refuse_unless(None not in sizes, "windows that no pool of TFLite has, over sizes that are not known")
+    reach = [(size - 1) * gap for size, gap in zip(window, gaps)]
+    made: Value | None = None
+    for places in itertools.product(*map(range, window)):
+        first = [place * gap for place, gap in zip(places, gaps)]
+        last = [begin + (size or 0) - far for begin, size, far in zip(first, sizes, reach)]
+        part = tf.StridedSlice(x, first, last, strides)
+        made = part if made is None else tf.add(_PAIRWISE[joined], [made, part], {}, x.dtype)
+    return made  # type: ignore[return-value]
