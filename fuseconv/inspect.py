@@ -20,6 +20,7 @@
     buffers          {count, size}: all buffers and their bytes
     custom_ops       names of the custom ops, without Flex ops
     flex_ops         names of the TensorFlow ops that need the Flex delegate
+    target           with a target only: what it makes of the file, as `fuseconv.targets.check` tells
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import mmap
 import os
 import struct
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,9 @@ from flatbuffers import flexbuffers
 
 from fuseconv.errors import InputError
 from fuseconv.files import open_file
+from fuseconv.ir.types import BY_NAME
+from fuseconv.targets.check import check
+from fuseconv.targets.target import Target
 from fuseconv.tfl import schema
 from fuseconv.tfl.schema import generated
 
@@ -46,8 +51,8 @@ _FLEX = "Flex"
 _DAMAGE = (struct.error, LookupError, ValueError, TypeError, OverflowError, RecursionError)
 
 
-def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Describe a .tflite file, whoever made it; see the module for the keys.
+def inspect(path: str | os.PathLike[str], target: Target | None = None) -> dict[str, Any]:
+    """Describe a .tflite file, whoever made it; see the module for the keys. target: by whose rules it is checked.
 
     Raises InputError if it cannot be read, is no TFLite model, or is damaged."""
     try:
@@ -58,7 +63,28 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     description = describe(contents, os.fspath(path))
     description["file"]["path"] = str(Path(path))
+    if target is not None:
+        description["target"] = check(description, target, _constants(contents))
     return description
+
+
+def check_contents(contents: bytes | mmap.mmap, name: str, target: Target) -> dict[str, Any]:
+    """Return what a target makes of a file's contents. name: for the sentence of the error."""
+    return check(describe(contents, name), target, _constants(contents))
+
+
+def _constants(contents: bytes | mmap.mmap) -> Callable[[Mapping[str, Any]], np.ndarray | None]:
+    """Return a function that returns what a constant tensor of a description holds; None if it is not numbers."""
+    model = generated.Model.GetRootAs(contents, 0)
+
+    def values(tensor: Mapping[str, Any]) -> np.ndarray | None:
+        dtype = BY_NAME.get(tensor["type"].lower())
+        data = model.Buffers(tensor["buffer"]).DataAsNumpy()
+        if dtype is None or dtype.numpy.kind not in "iufb" or not isinstance(data, np.ndarray):
+            return None
+        return data[: data.size // dtype.numpy.itemsize * dtype.numpy.itemsize].view(dtype.numpy)
+
+    return values
 
 
 def describe(contents: bytes | mmap.mmap, name: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ LAYERS = [
     {"pass_manager", "facts"},
     {"tf"},
     {"report"},
+    {"targets"},
     {"tfl"},
     {"ir"},
     {"files", "process"},

@@ -30,6 +30,7 @@ from tests.load.keras.walk import outcomes
 
 ROOT = Path(__file__).parents[1]
 README, FUSE, FIGURES, MUSEUM = ROOT / "README.md", ROOT / "fuseconv" / "fuse" / "README.md", table.PAGE, museum.PAGE
+TARGETS = ROOT / "fuseconv" / "targets" / "README.md"
 LAYERS = ROOT / "fuseconv" / "load" / "keras" / "README.md"
 REPORT = ROOT / "fuseconv" / "report" / "README.md"
 GUIDE = ROOT / ".github" / "CONTRIBUTING.md"
@@ -57,6 +58,13 @@ import tensorflow as tf
 add = tf.function(lambda x, y: tf.clip_by_value(x + y, 0., 6.), experimental_implements="acme.ClippedAdd")
 x = tf.TensorSpec([None, 3])
 assert check(add, x, x, ops=["ADD"], plugins=["acme_fusions.py"]).fused == ["acme_clipped_add"]
+""",
+    },
+    TARGETS: {
+        "acme_target.py": """
+from fuseconv.fuse.plugins import load_registry
+target = load_registry(["acme_target.py"]).target("acme")
+assert target.knows("PAD") and not target.knows("CONV_2D")
 """,
     },
     FUSE: {

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from fuseconv.cli.terminal import Command, Program, Terminal
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, VerificationError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -211,14 +211,35 @@ def quantize(
 
 @main.command(cls=Command)
 @click.argument("file", type=_PATH)
+@click.option("--target", metavar="NAME", help="Check it by the rules of this target, and tell what it refuses.")
+@click.option("--report", "report_path", type=_PATH, metavar="FILE.json",
+              help="The report of the conversion, which tells the layers of the ops that are refused.")
+@click.option("--strict", is_flag=True, help="End with exit code 4 if the target refuses an op.")
+@_plugin
 @click.pass_obj
-def inspect(terminal: Terminal, file: str) -> None:
-    """Show what is in a .tflite FILE: signatures, operations, tensors, sizes."""
+def inspect(
+    terminal: Terminal, file: str, target: str | None, report_path: str | None, strict: bool, plugins: tuple[str, ...]
+) -> None:
+    """Show what is in a .tflite FILE, whoever made it: signatures, operations, tensors, sizes.
+
+    With a target, such as gpu, coreml, xnnpack, micro, qnn, mediatek, openvino or google-tensor: which operations it
+    does not take, by which rule.
+    """
     from fuseconv.inspect import inspect as look
     from fuseconv.report.inspection import show_inspection
 
-    document = look(file)
-    terminal.result(document, lambda out: show_inspection(out, document, terminal.verbose))
+    if target is None:
+        if report_path is not None or strict or plugins:
+            raise InputError("--report, --strict and --plugin are for a --target: add it")
+        document = look(file)
+    else:
+        from fuseconv.cli.target import check_target
+
+        document = check_target(file, target, report_path, plugins)
+    failure = None
+    if strict and document["target"]["refused"]:
+        failure = VerificationError(f"{target} refuses {len(document['target']['refused'])} ops of {file}")
+    terminal.result(document, lambda out: show_inspection(out, document, terminal.verbose), failure)
 
 
 @main.command(cls=Command)

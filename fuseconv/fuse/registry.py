@@ -16,6 +16,7 @@ from fuseconv.ir.op_function import OpFunction, op_function
 from fuseconv.ir.op_table import OpTable
 from fuseconv.pass_manager import Pass
 from fuseconv.report.records import Report
+from fuseconv.targets.target import Target
 from fuseconv.tf import folders, shape_functions
 
 
@@ -27,6 +28,7 @@ class Registry:
 
     passes: those that modules offer, functions marked with `@module_pass(..., before=...)` or `after=`.
     keras_layers: what layers of Keras files compute, functions marked with `@layer`.
+    targets: those that modules offer in a list `TARGETS`, besides fuseconv's own.
     custom_objects: the classes and functions that a module offers in a dict `CUSTOM_OBJECTS`, by the names that Keras
     files have for them. (Those that it registers with Keras are found without it.)
     """
@@ -37,6 +39,7 @@ class Registry:
         self._shapes: OpTable[OpFunction] = OpTable("infers", shape_function, shape_functions.TABLE)
         self._folders: OpTable[OpFunction] = OpTable("kernel", folder, folders.TABLE)
         self.keras_layers: OpTable[Any] = OpTable("keras_layers", lambda function, name: function.keras_layers[name])
+        self._targets: OpTable[Target] = OpTable()
         self.custom_objects: dict[str, Any] = {}
         self.passes: list[Pass] = []
         self._modules: list[ModuleType] = []
@@ -60,11 +63,10 @@ class Registry:
             return
         self._modules.append(module)
         origin = origin or module.__name__
-        fusions = getattr(module, "FUSIONS", ())
-        if not isinstance(fusions, (list, tuple)) or not all(isinstance(fusion, Fusion) for fusion in fusions):
-            raise InputError(f"FUSIONS of {origin} must be a list of fusions, not {fusions!r}")
-        for fusion in fusions:
+        for fusion in _listed(module, "FUSIONS", Fusion, origin):
             self._fusions.claim(fusion.name, fusion, origin)
+        for target in _listed(module, "TARGETS", Target, origin):
+            self._targets.claim(target.name, target, origin)
         for table in (self.rules, self._shapes, self._folders, self.keras_layers):
             table.collect(module, origin)
         for item in vars(module).values():
@@ -76,6 +78,25 @@ class Registry:
         if bool(item.before) == bool(item.after):
             raise InputError(f"the pass {item.name} of {origin} must say which pass it stands before, or after")
         self.passes.append(item)
+
+    def targets(self) -> OpTable[Target]:
+        """Return all targets by their names. Raises InputError for a name that two modules claim."""
+        from fuseconv.targets import MODULES  # tables that most conversions do without
+
+        targets: OpTable[Target] = OpTable()
+        for module in MODULES:
+            for target in module.TARGETS:
+                targets.claim(target.name, target, module.__name__)
+        for name, target in self._targets.items():
+            targets.claim(name, target, self._targets.owners[name])
+        return targets
+
+    def target(self, name: str) -> Target:
+        """Return the target of this name. Raises InputError, which names them all, if there is none."""
+        targets = self.targets()
+        if name not in targets:
+            raise InputError(f"no target is called {name}; there are {', '.join(targets)}")
+        return targets[name]
 
     @property
     def fusions(self) -> list[Fusion]:
@@ -109,6 +130,14 @@ class Registry:
     def origin(self, name: str) -> str:
         """Return the module that owns a fusion or a rule."""
         return self._fusions.owners.get(name) or self.rules.owners[name]
+
+
+def _listed(module: ModuleType, name: str, kind: type, origin: str) -> Sequence[Any]:
+    """Return a list that a module may offer. Raises InputError if it holds something else."""
+    items = getattr(module, name, ())
+    if not isinstance(items, (list, tuple)) or not all(isinstance(item, kind) for item in items):
+        raise InputError(f"{name} of {origin} must be a list of {kind.__name__.lower()}s, not {items!r}")
+    return items
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from fuseconv.report.tables import escape_controls, line, shape_text, size, table
+from fuseconv.report.target import show_target
 
 _FEW = 60  # ops: as many are listed without being asked for
 # What an option says that was left alone; an option at another value is shown.
@@ -29,6 +30,8 @@ def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = F
     for key, needs in (("custom_ops", "the application's own kernels"), ("flex_ops", "TensorFlow's kernels (Flex)")):
         if document[key]:
             line(out, "Needs", f"{needs} for {', '.join(map(escape_controls, document[key]))}")
+    if "target" in document:
+        show_target(out, document)
     if verbose or sum(document["op_counts"].values()) <= _FEW:
         for number, subgraph in enumerate(document["subgraphs"]):
             _show_ops(out, number, subgraph, verbose)

@@ -1,0 +1,48 @@
+"""`fuseconv inspect --target`: what a target makes of a file, and the layers of what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from fuseconv.errors import InputError
+from fuseconv.files import open_file
+from fuseconv.fuse.plugins import load_registry
+from fuseconv.inspect import inspect
+
+
+def check_target(file: str, target: str, report_path: str | None, plugins: Sequence[str]) -> dict[str, Any]:
+    """Return the description of a file with what the target makes of it.
+
+    report_path: the report of the file's conversion, of which each op that is refused gets its `layer`. Raises
+    InputError for what cannot be read, and for a report of another file."""
+    document = inspect(file, load_registry(plugins).target(target))
+    if report_path is not None:
+        _add_layers(document, _layers(report_path), report_path)
+    return document
+
+
+def _layers(path: str) -> dict[tuple[int, int], tuple[str, str]]:
+    """Return the type and the layer of each op that a report tells of, by subgraph and place."""
+    try:
+        with open_file(path) as file:
+            report = json.loads(file.read())
+        return {
+            (int(op["subgraph"]), int(op["index"])): (str(op["type"]), str(op["layer"])) for op in report["ops"]
+        }
+    except OSError as error:
+        raise InputError(f"--report {path} cannot be read: {error.strerror}") from error
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise InputError(f"--report {path} is no report of a conversion") from error
+
+
+def _add_layers(document: dict[str, Any], layers: dict[tuple[int, int], tuple[str, str]], path: str) -> None:
+    ops = {
+        (number, index): op["op"]
+        for number, subgraph in enumerate(document["subgraphs"]) for index, op in enumerate(subgraph["ops"])
+    }  # fmt: skip
+    if ops != {place: type for place, (type, _) in layers.items()}:
+        raise InputError(f"--report {path} is of another file: its ops are others")
+    for entry in document["target"]["refused"]:
+        entry["layer"] = layers[entry["subgraph"], entry["op"]][1]

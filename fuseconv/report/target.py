@@ -1,0 +1,38 @@
+"""Terminal output of what a target makes of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from fuseconv.report.tables import escape_controls, line, table
+
+
+def show_target(out: Console, document: Mapping[str, Any]) -> None:
+    """Print the verdict of a document's target, and each op that it refuses: its tensors, the rule and the layer."""
+    target = document["target"]
+    refused = target["refused"]
+    count = sum(len(subgraph["ops"]) for subgraph in document["subgraphs"])
+    verdict = f"refuses {len(refused)} of {count} ops" if refused else f"takes all {count} ops"
+    line(out, "Target", f"{target['name']} {verdict}, by the rules of {target['rules']}")
+    parts = f"{target['partitions']} partition{'s' * (target['partitions'] != 1)}"
+    line(out, "", f"{parts}; {target['share']:.2%} of the multiply-adds are left behind")
+    if not refused:
+        return
+    layers = "layer" in refused[0]
+    rows = table(">Subgraph", ">", "Op", "~Why", "~Tensors", *(["~Layer"] if layers else []))
+    for entry in refused:
+        subgraph = document["subgraphs"][entry["subgraph"]]
+        row = [str(entry["subgraph"]), str(entry["op"]), entry["type"], entry["why"]]
+        row.append(_tensors(subgraph, subgraph["ops"][entry["op"]]))
+        rows.add_row(*map(escape_controls, [*row, entry["layer"]] if layers else row))
+    out.print(rows)
+
+
+def _tensors(subgraph: Mapping[str, Any], op: Mapping[str, Any]) -> str:
+    """Return the names of what an op reads, but for constants, and makes: "x, y -> z"."""
+    tensors = subgraph["tensors"]
+    read = [tensors[index]["name"] for index in op["operands"] if index >= 0 and not tensors[index]["size"]]
+    return f"{', '.join(read)} -> {', '.join(tensors[index]['name'] for index in op['results'])}"

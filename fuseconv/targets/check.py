@@ -1,0 +1,70 @@
+"""Check a file against the rules of a target: which ops it refuses, and what is left of the file there.
+
+The file is told by a document of `fuseconv.inspect`. `check` returns a dict:
+
+    name        the target's
+    rules       the public source of its rules, and the date of that
+    refused     [{subgraph, op, type, why}]: places and types of the ops that it does not take, and the rule, a sentence
+    partitions  into how many parts delegation would cut what the target takes; each begins and ends with a copy
+    share       the part of all multiply-adds that is left behind, from 0 to 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fuseconv.targets.multiply_adds import multiply_adds
+from fuseconv.targets.signature import OpSignature, signature_in
+from fuseconv.targets.target import Target
+
+_Values = Callable[[Mapping[str, Any]], "np.ndarray | None"]
+
+
+def check(document: Mapping[str, Any], target: Target, values: _Values) -> dict[str, Any]:
+    """Return what a target makes of a file. values: returns what a constant tensor of the document holds."""
+    customs = {*document["custom_ops"], *(f"Flex{name}" for name in document["flex_ops"])}
+    refused: list[dict[str, Any]] = []
+    partitions, all_work, left = 0, 0, 0
+    for number, subgraph in enumerate(document["subgraphs"]):
+        taken: list[bool] = []
+        for index, op in enumerate(subgraph["ops"]):
+            signature = signature_in(subgraph, op, op["op"] in customs, values)
+            why = _refusal(target, signature)
+            work = multiply_adds(signature)
+            all_work += work
+            left += work if why is not None else 0
+            taken.append(why is None)
+            if why is not None:
+                refused.append({"subgraph": number, "op": index, "type": op["op"], "why": why})
+        partitions += _partitions(subgraph, taken)
+    share = round(left / all_work, 6) if all_work else 0.0
+    return {"name": target.name, "rules": target.rules, "refused": refused, "partitions": partitions, "share": share}
+
+
+def _refusal(target: Target, op: OpSignature) -> str | None:
+    """Return why an op is refused. An op without a result, or with fewer operands than its rules look at, is damaged or
+    has an effect only, which no rule expects."""
+    try:
+        return target.refusal(op)
+    except (LookupError, TypeError, ValueError) as error:
+        return f"its operands and options are not those of {op.type}: {error}"
+
+
+def _partitions(subgraph: Mapping[str, Any], taken: Sequence[bool]) -> int:
+    """Return how many partitions there are: sets of ops that run together, as no op of the other kind stands between.
+
+    As LiteRT's `PartitionGraphIntoIndependentNodeSubsets` does it: all ops of one kind that are ready, then all of the
+    other, in turn. An op belongs to the first turn of its kind in which its operands are made."""
+    made: dict[int, int] = {}
+    first = taken[0] if taken else True
+    found: set[int] = set()
+    for op, is_taken in zip(subgraph["ops"], taken):
+        turn = max([made.get(index, 0) for index in op["operands"]], default=0)
+        turn += (turn % 2 == 0) != (is_taken == first)
+        made.update(dict.fromkeys(op["results"], turn))
+        if is_taken:
+            found.add(turn)
+    return len(found)

@@ -1,0 +1,160 @@
+"""Conditions that the rules of targets are made of. Each returns a `Condition`: why an op is refused, or None.
+
+The sentences go on where "GATHER: " ends, such as "its indices have 2 dimensions, and not 1".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuseconv.targets.signature import OpSignature
+from fuseconv.targets.target import Condition
+
+FLOATS = "float32 float16"
+
+
+def operands(low: int, high: int | None = None) -> Condition:
+    """Demand so many operands, up to `high`."""
+    most = low if high is None else high
+
+    def check(op: OpSignature) -> str | None:
+        count = len(op.operands)
+        return None if low <= count <= most else f"it has {count} operands, and not {_span(low, most)}"
+
+    return check
+
+
+def results(count: int) -> Condition:
+    """Demand so many results."""
+    return lambda op: (
+        None if len(op.results) == count else f"it has {len(op.results)} results, and not {count}"
+    )
+
+
+def computed(low: int, high: int | None = None) -> Condition:
+    """Demand that so many operands, up to `high`, are not constant."""
+    most = low if high is None else high
+
+    def check(op: OpSignature) -> str | None:
+        count = len(op.runtime_operands)
+        return None if low <= count <= most else f"{count} of its operands are computed, and not {_span(low, most)}"
+
+    return check
+
+
+def constant(*indices: int) -> Condition:
+    """Demand that these operands are constant, or left out."""
+
+    def check(op: OpSignature) -> str | None:
+        for index in indices:
+            tensor = op.operand(index)
+            if tensor is not None and not tensor.is_const:
+                return f"its operand {index} is not constant"
+        return None
+
+    return check
+
+
+def types(allowed: str, *indices: int) -> Condition:
+    """Demand these element types, separated by spaces, of these operands; of all tensors if none is named."""
+    names = allowed.split()
+
+    def check(op: OpSignature) -> str | None:
+        tensors = [op.operand(index) for index in indices] if indices else op.tensors
+        wrong = next((tensor for tensor in tensors if tensor is not None and tensor.dtype not in names), None)
+        return None if wrong is None else f"a tensor is of {wrong.dtype}, and not {' or '.join(names)}"
+
+    return check
+
+
+def without_types(refused: str) -> Condition:
+    """Demand that no tensor is of these element types."""
+    names = refused.split()
+
+    def check(op: OpSignature) -> str | None:
+        return next((f"a tensor is of {tensor.dtype}" for tensor in op.tensors if tensor.dtype in names), None)
+
+    return check
+
+
+def same_types(*indices: int) -> Condition:
+    """Demand that these operands and the first result are of one element type."""
+
+    def check(op: OpSignature) -> str | None:
+        tensors = [op.operand(index) for index in indices]
+        found = dict.fromkeys(tensor.dtype for tensor in (*tensors, op.results[0]) if tensor is not None)
+        return None if len(found) == 1 else f"it mixes {' and '.join(found)}"
+
+    return check
+
+
+def rank(index: int, *allowed: int) -> Condition:
+    """Demand that an operand has one of these numbers of dimensions."""
+
+    def check(op: OpSignature) -> str | None:
+        tensor = op.operand(index)
+        if tensor is None or tensor.rank in allowed:
+            return None
+        return f"its operand {index} has {tensor.rank} dimensions, and not {' or '.join(map(str, allowed))}"
+
+    return check
+
+
+def ranks_up_to(most: int) -> Condition:
+    """Demand that no tensor has more dimensions."""
+
+    def check(op: OpSignature) -> str | None:
+        found = max((tensor.rank for tensor in op.tensors), default=0)
+        return None if found <= most else f"a tensor has {found} dimensions, and not up to {most}"
+
+    return check
+
+
+def static(op: OpSignature) -> str | None:
+    """Demand that all sizes are known."""
+    return None if all(tensor.is_static for tensor in op.tensors) else "a size is not known before the run"
+
+
+def version(most: int) -> Condition:
+    """Demand that the op is of no later version."""
+    return lambda op: None if op.version <= most else f"it is of version {op.version}, and not up to {most}"
+
+
+def option(name: str, *allowed: Any) -> Condition:
+    """Demand that an option has one of these values."""
+
+    def check(op: OpSignature) -> str | None:
+        value = op.options.get(name, allowed[0])
+        return None if value in allowed else f"{name} is {value}, and not {' or '.join(map(str, allowed))}"
+
+    return check
+
+
+def activation(*allowed: str) -> Condition:
+    """Demand one of these fused activations, or none."""
+    return option("fused_activation_function", "NONE", *allowed)
+
+
+def positive(*names: str) -> Condition:
+    """Demand that these options are more than 0."""
+
+    def check(op: OpSignature) -> str | None:
+        return next((f"{name} is {op.options[name]}" for name in names if op.options.get(name, 1) < 1), None)
+
+    return check
+
+
+def custom(*names: str) -> Condition:
+    """Demand that a custom op bears one of these names."""
+    return lambda op: None if op.custom_code in names else f"it has no custom op {op.custom_code}"
+
+
+def composite(*names: str) -> Condition:
+    """Demand that a STABLEHLO_COMPOSITE bears one of these names."""
+    return lambda op: (
+        None if op.options.get("name") in names else f"it has no composite {op.options.get('name')}"
+    )
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"

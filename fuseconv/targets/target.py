@@ -1,0 +1,64 @@
+"""What a target is: a name, where its rules are told in public, and the ops that it takes, on which conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fuseconv.targets.signature import CUSTOM, OpSignature
+
+# Tells why an op is refused, as the end of a sentence that the op begins; None if the condition holds.
+Condition = Callable[[OpSignature], "str | None"]
+Rules = Mapping[str, Sequence[Condition]]
+
+
+@dataclass(frozen=True)
+class Target:
+    """An accelerator, a delegate or a runtime.
+
+    name: as `--target` has it. rules: their source and its date. ops: the conditions of each builtin operator that the
+    target takes. Where `others` is set, it takes those as well that neither `ops` nor `refused` has. every: conditions
+    of every op. is_whole: the target runs whole files, and no other runtime what it refuses.
+    """
+
+    name: str
+    rules: str
+    ops: Rules = field(default_factory=dict)
+    every: Sequence[Condition] = ()
+    refused: frozenset[str] = frozenset()
+    others: bool = False
+    is_whole: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name or not self.rules:
+            raise TypeError(f"a target has a name and tells the source of its rules, which {self.name!r} does not")
+
+    def knows(self, type: str) -> bool:
+        """Return whether the target takes some op of this type."""
+        return type in self.ops or (self.others and type not in self.refused)
+
+    def refusal(self, op: OpSignature) -> str | None:
+        """Return why the target does not take an op; None if it does."""
+        if not self.knows(op.type):
+            return f"it has no custom op {op.custom_code}" if op.type == CUSTOM else f"it has no {op.type}"
+        for condition in (*self.every, *self.ops.get(op.type, ())):
+            why = condition(op)
+            if why is not None:
+                return why
+        return None
+
+
+def takes(types: str, *conditions: Condition) -> Rules:
+    """Return a row of a table: ops that are taken on these conditions, their types separated by spaces."""
+    return dict.fromkeys(types.split(), conditions)
+
+
+def table(*rows: Rules) -> Rules:
+    """Return a table of ops, made of rows. Raises ValueError for an op that stands in two."""
+    rules: dict[str, Sequence[Condition]] = {}
+    for row in rows:
+        twice = rules.keys() & row.keys()
+        if twice:
+            raise ValueError(f"a table of ops has two rows of {', '.join(sorted(twice))}")
+        rules.update(row)
+    return rules

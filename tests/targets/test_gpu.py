@@ -1,0 +1,50 @@
+"""Rules of GPUs: what is refused, and that the form beside it is taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.targets.refusals import why
+
+_SLICE = "int32[2] [0, 0], int32[2] [1, 2], int32[2] [1, 1]"
+_PLANES = "int32[4] [0, 0, 0, 0], int32[4] [1, 1, 1, 1], int32[4] [1, 1, 1, 1]"
+
+
+@pytest.mark.parametrize("operands, op", [
+    ("float32[2,4]", "float32[2,4] = tfl.RELU(%0)"),
+    ("float32[1,4] int32[3]", "float32[1,3] = tfl.GATHER(%0, %1) {'axis': 1}"),
+    ("float32[1,2,2,4]", f"float32[1,1,1,1] = tfl.STRIDED_SLICE(%0, {_PLANES})"),
+    ("float32[1,4,4,4]", "float32[1,4] = tfl.MEAN(%0, int32[2] [1, 2])"),
+    ("bool[2,3] float32[1,2,3]", "float32[1,2,3] = tfl.SELECT_V2(%0, %1, float32[] 0.0)"),
+    ("int32[4]", "float32[4] = tfl.CAST(%0)"),
+    ("float32[1,3]", "float32[4,3] = tfl.ADD(%0, float32[4,1] [1.0, 2.0, 3.0, 4.0])"),
+    ("int32[4]", "float32[4,3] = tfl.ONE_HOT(%0, int32[] 3, float32[] 1.0, float32[] 0.0) {'axis': -1}"),
+])  # fmt: skip
+def test_it_takes(operands: str, op: str) -> None:
+    assert why("gpu", operands, op) is None
+
+
+@pytest.mark.parametrize("operands, op, reason", [
+    ("float32[4]", "int32[] = tfl.ARG_MAX(%0, int32[] 0)", "it has no ARG_MAX"),
+    ("float32[1,4] int32[2,3]", "float32[1,2,3] = tfl.GATHER(%0, %1) {'axis': 1}", "its operand 1 has 2 dimensions"),
+    ("float32[2,4]", f"float32[1,2] = tfl.STRIDED_SLICE(%0, {_SLICE})", "its operand 0 has 2 dimensions"),
+    ("float32[1,2,2,4]", f"float32[1,1,1] = tfl.STRIDED_SLICE(%0, {_PLANES}) {{'shrink_axis_mask': 8}}",
+     "shrink_axis_mask is 8, and not 0"),
+    ("int32[4]", "bool[4] = tfl.CAST(%0)", "it casts int32 to bool"),
+    ("int64[4]", "int32[4] = tfl.CAST(%0)", "a tensor is of int64"),
+    ("float32[2,4]", "float32[2,4] = tfl.SOFTMAX(%0) {'beta': 2.0}", "beta is 2.0, and not 1.0"),
+    ("float32[1,2,2,2,2]", "float32[1,2,2,2,2] = tfl.RELU(%0)", "a tensor has 5 dimensions"),
+    ("bool[2,3] float32[2,3]", "float32[2,3] = tfl.SELECT_V2(%0, %1, float32[] 0.0)", "a branch that is computed"),
+    ("bool[1,2,3] float32[3]", "float32[1,2,3] = tfl.SELECT_V2(%0, %1, float32[] 0.0)", "a branch is neither"),
+    ("float32[4] int32[2]", "float32[2,2] = tfl.RESHAPE(%0, %1)", "2 of its operands are computed, and not 1"),
+    ("float32[2,4]", "float32[2,6] = tfl.PAD(%0, int32[2,2] [0, 0, 1, 1])", "the paddings must be of the shape"),
+    ("float32[1,4,4]", "float32[1,6,4] = tfl.MIRROR_PAD(%0, int32[3,2] [0, 0, 1, 1, 0, 0]) {'mode': 'SYMMETRIC'}",
+     "mode is SYMMETRIC, and not REFLECT"),
+    ("int32[2,4]", "float32[2,4,3] = tfl.ONE_HOT(%0, int32[] 3, float32[] 1.0, float32[] 0.0) {'axis': -1}",
+     "a dimension of"),
+    ("float32[2,4]", "float32[2] = tfl.FULLY_CONNECTED(float32[1,4] [1, 2, 3, 4], %0, _)", "the data is constant"),
+    ("float32[1,4,4,1]", "float32[1,8,8,1] = tfl.RESIZE_BILINEAR(%0, int32[2] [8, 8]) {'align_corners': True, "
+     "'half_pixel_centers': True}", "align_corners is set with"),
+])  # fmt: skip
+def test_it_refuses(operands: str, op: str, reason: str) -> None:
+    assert (why("gpu", operands, op) or "").startswith(reason)
