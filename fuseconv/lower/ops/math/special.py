@@ -13,17 +13,11 @@ import numpy as np
 from fuseconv.ir.graph import Value
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import elementwise, filled, scalar, select
-from fuseconv.lower.support.polynomial import odd_polynomial, polynomial
 from fuseconv.lower.support.type_promotion import in_float32
+from fuseconv.tfl.erf import erf
+from fuseconv.tfl.polynomial import polynomial
 
 _ONE = np.ones((), np.float32)
-# erf(x) = tanh(x * p(x * x)), p of falling powers: fitted for |x| <= 4 with a relative error of erf below 2.5e-7. Where
-# |x| is larger, erf is 1 in float32.
-_ERF = (
-    1.4196397195601683e-07, -5.670196981416356e-06, 8.764630143733078e-05, -0.0006198039556606975,
-    -0.00019181419803937603, 0.10276905122762485, 1.1283792744824277,
-)  # fmt: skip
-_ERF_RANGE = 4.0
 # erfc(x) = exp(-x * x) * t * p(t) for x >= 0, t = 1 / (1 + x * _ERFC_SLOPE), p of falling powers. Fitted with a
 # relative error of 3e-7.
 _ERFC = (
@@ -56,7 +50,7 @@ def Expm1(tfl, x):
 @in_float32
 def Erf(tfl, x):
     """tanh of a polynomial, which erf is."""
-    return tfl.tanh(_erf_argument(tfl, x))
+    return erf(tfl, x)
 
 
 @lowers
@@ -157,10 +151,3 @@ def _cosh(tfl: Lowering, x: Value) -> Value:
     half = tfl.mul(x, 0.5)
     up, down = tfl.exp(half), tfl.exp(tfl.neg(half))
     return tfl.add(tfl.mul(tfl.mul(up, 0.5), up), tfl.mul(tfl.mul(down, 0.5), down))
-
-
-def _erf_argument(tfl: Lowering, x: Value) -> Value:
-    """Return artanh(erf(x))."""
-    # In this order TFLite's kernels keep NaN.
-    low, high = scalar(-_ERF_RANGE, x.dtype), scalar(_ERF_RANGE, x.dtype)
-    return odd_polynomial(tfl, tfl.maximum(low, tfl.minimum(high, x)), _ERF)
