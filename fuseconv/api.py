@@ -21,6 +21,7 @@ from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
+from fuseconv.inspect import check_contents, inspect
 from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
@@ -40,6 +41,7 @@ from fuseconv.quantize.io_types import FLOAT
 from fuseconv.quantize.samples import Sample
 from fuseconv.report.defects import defect
 from fuseconv.report.records import Report
+from fuseconv.targets.target import Target
 from fuseconv.tf.shape_functions import first_contradiction
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.write.buffer_data import size
@@ -107,6 +109,7 @@ def convert(
     verify_fusions: str = "auto",
     rnn: str = "fused",
     rnn_state: str = "written",
+    target: str | None = None,
     trust_model: bool = False,
     keras_loader: str = "auto",
     follow_links: bool = False,
@@ -150,7 +153,10 @@ def convert(
     annotations. rnn: "fused" makes fused ops of recurrent layers that have a kernel, and loops of others, unrolled
     where that is faster; "loop", "unroll" and "auto" (the faster one) make no fused ones. rnn_state: "written" lets the
     file write the first states of recurrent ops on every invoke; "variable" leaves states of zeros to the runtime,
-    which clears them in reset_all_variables only. trust_model: load code that a Keras file names. keras_loader:
+    which clears them in reset_all_variables only. target: "gpu", "micro", ... or a plug-in's: ops are written in forms
+    that it takes, where they compute the same, and `report.target` tells which it refuses all the same; the batch is 1,
+    and recurrent layers become what it has, unless `batch_size` and `rnn` say otherwise. trust_model: load code that a
+    Keras file names. keras_loader:
     "data" reads a Keras file without Keras, "keras" has Keras load it, "auto" does so where a layer is not known.
     follow_links: read files of a SavedModel that are links out of its directory. allow_custom_ops: write every op
     that has no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it
@@ -204,12 +210,17 @@ def _convert(
     budget = _budget(options, size)
     registry = load_registry(options.plugins)
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
-    without = RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT.get(options.quantize or "", frozenset())
+    target = None if options.target is None else registry.target(options.target)
+    given, without = options, frozenset[str]()
+    if target is not None:
+        options = options.aimed_at(target)
+        without = frozenset(type for type in RECURRENT if not (target.on_cpu or target.knows(type)))
+    without |= RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT.get(options.quantize or "", frozenset())
     fusions = [fusion for fusion in fusions if fusion.emits not in without]
     pipeline = reduce(insert, registry.passes, CONVERT)
     check_names([*options.print_ir_before, *options.print_ir_after], pipeline)
     body_check = BodyCheck(options.verify_fusions, lambda small: _small_file(small, registry))
-    context = Context(Module(), report, _pass_options(options, registry, fusions, body_check))
+    context = Context(Module(), report, _pass_options(options, registry, fusions, body_check, target))
     manager = _manager(context, options, progress)
     with limited(budget), closing(body_check), _reporting(context), registry.offering():
         with manager.stage("load"):
@@ -219,6 +230,8 @@ def _convert(
                 custom_objects=registry.custom_objects, keras_layers=registry.keras_layers,
                 keras_loader=options.keras_loader, warn=report.warnings.append,
             )  # fmt: skip
+            if options.batch_size != given.batch_size and _has_open_batch(context.module):
+                report.warnings.append(f"{options.target} wants known sizes: the batch is 1, or that of --batch-size")
             report_unknown_ops(context.module, fusions, registry.rules, op_names, report, options.explain)
         manager.run(pipeline)
         report.warnings += filter(None, [body_check.warning()])
@@ -272,7 +285,8 @@ def _quantize_file(
     target = None if out is None else resolve(out, file, "--output")
     check_names([*options.print_ir_before, *options.print_ir_after], QUANTIZE_FILE)
     fusions = load_registry().choose_fusions((), (), report)
-    context = Context(Module(), report, {"fusions": fusions, "explain": False, **options.pass_options()})
+    settings = {"fusions": fusions, "explain": False, "target": None, **options.pass_options()}
+    context = Context(Module(), report, settings)
     manager = _manager(context, options, progress)
     with limited(budget), _reporting(context):
         with manager.stage("load"):
@@ -322,21 +336,50 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
     with manager.stage("write"):
         check(context.module)
         data = _write(context.module, report, file)
+        if context.target is not None:
+            report.target = _verdict(context.target, data, file)
+            report.warnings += _refused(report.target)
     report.output = "" if out is None else os.fspath(out)
     return Conversion(report, None if out is None else Path(out), data)
 
 
+def _has_open_batch(module: Module) -> bool:
+    """Return whether the first size of an input is not known."""
+    inputs = [value for signature in module.signatures for value in signature.graph.inputs]
+    return any(value.shape and not isinstance(value.shape[0], int) for value in inputs)
+
+
+def _verdict(target: Target, data: bytes | None, file: Path | None) -> dict[str, Any]:
+    """Return what a target makes of the file that was written, to `file` or as `data`."""
+    if data is not None:
+        return check_contents(data, "the file", target)
+    assert file is not None
+    return inspect(file, target)["target"]
+
+
+def _refused(verdict: Mapping[str, Any]) -> list[str]:
+    """Return a warning of the ops that a target refuses in any form, by type, with the first reason of each."""
+    ops: dict[str, list[str]] = {}
+    for entry in verdict["refused"]:
+        ops.setdefault(entry["type"], []).append(entry["why"])
+    if not ops:
+        return []
+    told = "; ".join(f"{len(why)} {type}: {why[0]}" for type, why in ops.items())
+    return [f"{verdict['name']} refuses {len(verdict['refused'])} ops, and takes no other form of them: {told}"]
+
+
 def _pass_options(
-    options: Options, registry: Registry, fusions: Sequence[Fusion], body_check: BodyCheck
+    options: Options, registry: Registry, fusions: Sequence[Fusion], body_check: BodyCheck, target: Target | None
 ) -> dict[str, Any]:
-    """Return what passes may name as parameters."""
+    """Return what passes may name as parameters. No loop is left that the target would leave to another processor."""
+    loops = target is None or target.on_cpu or target.knows("WHILE") or options.rnn != "fused"
     return {
         "inputs": options.inputs, "outputs": options.outputs, "rename": options.rename or {},
         "input_shapes": options.input_shapes or {}, "batch_size": options.batch_size,
         "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules, "body_check": body_check,
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
         **options.pass_options(),
-        "unroll_policy": UnrollPolicy(options.rnn),
+        "unroll_policy": UnrollPolicy(options.rnn if loops else "unroll"), "target": target,
         "custom": CustomOps(
             options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None
         ),

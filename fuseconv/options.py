@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from fuseconv.errors import InputError
@@ -18,6 +18,7 @@ from fuseconv.quantize.images import Pixels
 from fuseconv.quantize.io_types import FLOAT, parse_io_types
 from fuseconv.quantize.samples import Sample, Samples
 from fuseconv.quantize.selection import Selection
+from fuseconv.targets.target import Target
 from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
 from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
 
@@ -93,6 +94,7 @@ class Options(QuantizeOptions):
     verify_fusions: str
     rnn: str
     rnn_state: str
+    target: str | None
     trust_model: bool
     keras_loader: str
     follow_links: bool
@@ -109,6 +111,11 @@ class Options(QuantizeOptions):
         names = self.rename if self.rename is not None else {}
         if not isinstance(names, Mapping) or not all(isinstance(n, str) and n for n in (*names, *names.values())):
             raise InputError(f"rename takes a dict from names to names, not {names!r}")
+
+
+    def aimed_at(self, target: Target) -> Options:
+        """Return the options with what a target implies: sizes that are known, and so one row a batch."""
+        return self if target.on_cpu or self.batch_size is not None else replace(self, batch_size=1)
 
 
 _LISTS = (

@@ -68,6 +68,7 @@ from fuseconv.transforms.tf.simplify_control_flow import (
 )
 from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
+from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
 from fuseconv.transforms.tfl.legalize_outputs import legalize_outputs
 from fuseconv.transforms.tfl.legalize_padding import legalize_padding
 from fuseconv.transforms.tfl.optimize_layout import optimize_layout
@@ -119,6 +120,10 @@ def _has_integer_ends(context: Context) -> bool:
     return context.io_types != FLOAT
 
 
+def _has_target(context: Context) -> bool:
+    return context.target is not None
+
+
 CLEANUP: Pipeline = (simplify_control_flow, canonicalize)
 
 IMPORT: Pipeline = (
@@ -162,6 +167,12 @@ OPTIMIZE_TFL: Pipeline = (
     fuse_tfl_patterns, slp_vectorize, optimize_layout, fuse_tfl_patterns, bubble_up_slices, *CLEANUP_TFL,
 )  # fmt: skip
 
+# What cleans up may give an op the form again that the target refuses.
+STEER: Pipeline = (
+    legalize_for_target.when(_has_target), canonicalize_tfl.when(_has_target), canonicalize.when(_has_target),
+    legalize_for_target.when(_has_target), legalize_outputs.when(_has_target),
+)  # fmt: skip
+
 QUANTIZE: Pipeline = (
     bind_samples.when(lambda context: context.calibration.samples is not None),
     raise_hybrid_products.when(_has_weights_of_int8),
@@ -179,7 +190,7 @@ CONVERT: Pipeline = (
     Stage("load", IMPORT),
     Stage("simplify", PREPARE_TF, "control flow", "its loop, branch, array or variable takes another form"),
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
-    Stage("lower", (insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks, schedule_ops)),
+    Stage("lower", (insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops)),
     Stage("quantize", QUANTIZE),
 )
 

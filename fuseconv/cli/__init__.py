@@ -132,6 +132,9 @@ _quantizing = _together(
               help="Recurrent layers: fused ops (loops without a kernel), loops, no loops, or the faster of the two.")
 @click.option("--rnn-state", type=click.Choice(["written", "variable"]), default="written", show_default=True,
               help="Write the first states of recurrent ops on every invoke, or leave them to reset_all_variables.")
+@click.option("--target", metavar="NAME",
+              help="Write ops in forms that gpu, coreml, xnnpack, micro, qnn, mediatek, openvino, google-tensor or a "
+              "plug-in's target takes, and tell which ops it refuses.")
 @click.option("--keras-loader", type=click.Choice(["auto", "data", "keras"]), default="auto", show_default=True,
               help="Read Keras files as data, or through Keras; auto: through Keras where a layer is not known.")
 @click.option("--allow-custom-ops", is_flag=True, help="Write operations that TFLite does not know as custom ones.")

@@ -59,6 +59,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "cut": {"inputs": dict(report.cut.inputs), "outputs": dict(report.cut.outputs)},
         "renamed": dict(report.renamed),
         "quantized": [item._asdict() | {"sources": _places(item.sources, nodes)} for item in report.quantized],
+        **({} if report.target is None else {"target": report.target}),
         "warnings": list(report.warnings),
         "passes": [
             {"name": run.name, "changes": run.changes, "seconds": round(run.seconds, 6)} for run in report.passes

@@ -127,7 +127,8 @@ class Report:
     sources: each node of the model with its op type. graph: whether `edges` is wanted, the names that each node reads.
     signatures: what the file takes and gives. seconds: by stage. passes: their runs, in order. cut: where the signature
     was cut, if it was; renamed: new names of inputs and outputs by the old ones. quantized: what quantization did, in
-    order; compared: the quantized ops beside those of floats, if that was asked for.
+    order; compared: the quantized ops beside those of floats, if that was asked for. target: what the conversion's
+    target makes of the file, if there is one.
     """
 
     model: str = ""
@@ -136,6 +137,7 @@ class Report:
     records: list[Record] = field(default_factory=list)
     emitted: list[EmittedOp] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    target: dict[str, Any] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     output_bytes: int = 0
     passes: list[PassRun] = field(default_factory=list)

@@ -18,7 +18,8 @@ class Target:
 
     name: as `--target` has it. rules: their source and its date. ops: the conditions of each builtin operator that the
     target takes. Where `others` is set, it takes those as well that neither `ops` nor `refused` has. every: conditions
-    of every op. is_whole: the target runs whole files, and no other runtime what it refuses.
+    of every op. is_whole: the target runs whole files, and no other runtime what it refuses. on_cpu: what it refuses,
+    LiteRT's own kernels run beside it, as fast as ever: there is no need to avoid it.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Target:
     refused: frozenset[str] = frozenset()
     others: bool = False
     is_whole: bool = False
+    on_cpu: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or not self.rules:

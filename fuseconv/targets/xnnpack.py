@@ -101,4 +101,4 @@ OPS = table(
     takes("STABLEHLO_COMPOSITE", results(1), composite("odml.scaled_dot_product_attention")),
 )  # fmt: skip
 
-TARGETS = [Target("xnnpack", "LiteRT xnnpack_delegate.cc, 2026-08-21", OPS, every=(ranks_up_to(6),))]
+TARGETS = [Target("xnnpack", "LiteRT xnnpack_delegate.cc, 2026-08-21", OPS, every=(ranks_up_to(6),), on_cpu=True)]

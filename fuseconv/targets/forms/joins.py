@@ -1,0 +1,88 @@
+"""Forms of ops that join tensors or take them apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir.graph import Op, Value
+from fuseconv.targets.forms.shapes import known_shape
+from fuseconv.tfl.builder import Builder
+
+# As many operands as TensorFlow Lite Micro's CONCATENATION takes.
+_MOST_JOINED = 10
+
+
+def split(tfl: Builder, op: Op) -> list[Value] | None:
+    """UNPACK(x) -> RESHAPE(SPLIT(x)[0]), RESHAPE(SPLIT(x)[1]), ..."""
+    x, shape = op.operands[0], known_shape(op.result)
+    if x is None or x.shape is None or shape is None:
+        return None
+    axis = op.attrs.get("axis", 0) % len(x.shape)
+    parts = tfl.op("SPLIT", (axis, x), {"num_splits": len(op.results)}) if len(op.results) > 1 else [x]
+    return [tfl.reshape(part, shape) for part in parts]
+
+
+def concatenation(tfl: Builder, op: Op) -> list[Value] | None:
+    """PACK(x, y) -> CONCATENATION(RESHAPE(x), RESHAPE(y))."""
+    shape = known_shape(op.result)
+    if shape is None or None in op.operands:
+        return None
+    axis = op.attrs.get("axis", 0) % len(shape)
+    row = [1 if index == axis else size for index, size in enumerate(shape)]
+    rows = [tfl.reshape(value, row) for value in op.operands]
+    return [tfl.concatenation(*rows, axis=axis) if len(rows) > 1 else rows[0]]
+
+
+def joined_in_turn(tfl: Builder, op: Op) -> list[Value] | None:
+    """CONCATENATION of many -> CONCATENATION of CONCATENATIONs of a few."""
+    values, axis = list(op.operands), op.attrs.get("axis", 0)
+    if len(values) <= _MOST_JOINED or None in values or op.attrs.get("fused_activation_function", "NONE") != "NONE":
+        return None
+    while len(values) > _MOST_JOINED:
+        groups = [values[index : index + _MOST_JOINED] for index in range(0, len(values), _MOST_JOINED)]
+        values = [tfl.concatenation(*group, axis=axis) if len(group) > 1 else group[0] for group in groups]
+    return [tfl.concatenation(*values, axis=axis)]
+
+
+def slices(tfl: Builder, op: Op) -> list[Value] | None:
+    """SPLIT(x) or SPLIT_V(x) -> SLICE(x), SLICE(x), ..."""
+    x, at = (op.operands[0], op.operands[2]) if op.type == "SPLIT_V" else (op.operands[1], op.operands[0])
+    shape = None if x is None else known_shape(x)
+    if x is None or shape is None or at is None or at.data is None or not all(r.is_static for r in op.results):
+        return None
+    axis, first, parts = int(at.data.reshape(())) % len(shape), 0, []
+    for result in op.results:
+        sizes = known_shape(result)
+        assert sizes is not None
+        parts.append(tfl.slice_(x, [first if index == axis else 0 for index in range(len(shape))], sizes))
+        first += sizes[axis]
+    return parts
+
+
+def sum_in_turn(tfl: Builder, op: Op) -> list[Value] | None:
+    """ADD_N(x, y, z) -> ADD(ADD(x, y), z)."""
+    if None in op.operands:
+        return None
+    total, *others = op.operands
+    for value in others:
+        total = tfl.add(total, value)
+    return [total]  # type: ignore[list-item]
+
+
+def reverse(tfl: Builder, op: Op) -> list[Value] | None:
+    """REVERSE_V2(x) of few -> CONCATENATION of the parts of SPLIT(x), the last one first."""
+    x, axes = op.operands[:2]
+    shape = None if x is None else known_shape(x)
+    if x is None or shape is None or axes is None or axes.data is None or axes.data.size != 1:
+        return None
+    axis = int(np.ravel(axes.data)[0]) % len(shape)
+    if not 1 < shape[axis] <= _MOST_JOINED:
+        return None
+    parts = tfl.op("SPLIT", (axis, x), {"num_splits": shape[axis]})
+    return [tfl.concatenation(*parts[::-1], axis=axis)]
+
+
+FORMS = {
+    "UNPACK": (split,), "PACK": (concatenation,), "CONCATENATION": (joined_in_turn,), "SPLIT_V": (slices,),
+    "SPLIT": (slices,), "ADD_N": (sum_in_turn,), "REVERSE_V2": (reverse,),
+}  # fmt: skip

@@ -1,0 +1,56 @@
+"""Forms of products, against LiteRT's own ops."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.check_pass import check_pass
+from tests.targets.forms.parity import forms_of, target_of
+
+_STRIDES = "'stride_h': 1, 'stride_w': 1"
+_UP = "int32[4] [1, 4, 4, 2], float32[2,2,2,1] [1, 2, 3, 4, -5, 6, 7, 8], %0"
+_TWICE = "'padding': 'SAME', 'stride_h': 2, 'stride_w': 2"
+
+
+@pytest.mark.parametrize("op", [
+    f"float32[1,4,4,2] = tfl.CONV_2D(%0, float32[2,1,1,1] [1.5, -2]) {{{_STRIDES}}}",
+    f"float32[1,4,4,2] = tfl.DEPTHWISE_CONV_2D(%0, float32[1,1,1,2] [1.5, -2]) "
+    f"{{{_STRIDES}, 'depth_multiplier': 2}}",
+])  # fmt: skip
+def test_core_ml_wants_a_bias(op: str) -> None:
+    kind = op.partition("tfl.")[2].partition("(")[0]
+    assert forms_of(target_of("coreml"), "float32[1,4,4,1]", op) == [kind]
+
+
+@pytest.mark.parametrize("bias, activation, forms", [
+    ("float32[2] [0, 0]", "NONE", ["TRANSPOSE_CONV"]),
+    ("float32[2] [1, -2]", "NONE", ["TRANSPOSE_CONV", "ADD"]),
+    ("float32[2] [1, -2]", "RELU", ["TRANSPOSE_CONV", "ADD"]),
+    ("float32[2] [0, 0]", "RELU6", ["TRANSPOSE_CONV", "RELU6"]),
+])  # fmt: skip
+def test_transposed_convolutions_of_the_first_version(bias: str, activation: str, forms: list[str]) -> None:
+    options = f"{{{_TWICE}, 'fused_activation_function': '{activation}'}}"
+    op = f"float32[1,4,4,2] = tfl.TRANSPOSE_CONV({_UP}, {bias}) {options.replace(_none(activation), '')}"
+    assert forms_of(target_of("coreml"), "float32[1,2,2,1]", op) == forms
+
+
+def _none(activation: str) -> str:
+    return ", 'fused_activation_function': 'NONE'" if activation == "NONE" else "no such text"
+
+
+def test_a_convolution_of_one_place_is_dense() -> None:
+    check_pass("legalize-for-target", f"""
+    main {{
+      input %x: float32[1,1,1,2]
+      %y: float32[1,1,1,3] = tfl.CONV_2D(%x, float32[3,1,1,2] [1, 2, 3, 4, 5, 6], float32[3] [1, 2, 3]) {{{_STRIDES}}}
+      %z: float32[1,3] = tfl.RESHAPE(%y, int32[2] [1, 3])
+      return %z
+    }}
+    """, f"""
+    main {{
+      input %x: float32[1,1,1,2]
+      %y: float32[1,1,1,3] = tfl.CONV_2D(%x, float32[3,1,1,2] [1, 2, 3, 4, 5, 6], float32[3] [1, 2, 3]) {{{_STRIDES}}}
+      %z: float32[1,3] = tfl.FULLY_CONNECTED(%x, float32[3,2] [1, 2, 3, 4, 5, 6], float32[3] [1, 2, 3])
+      return %z
+    }}
+    """, target=target_of("coreml"))

@@ -1,0 +1,62 @@
+"""Files for TensorFlow Lite Micro run in its interpreter, and compute what TensorFlow does, three times in a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from fuseconv import convert
+from tests.random_weights import randomize
+
+micro = pytest.importorskip(
+    "tflite_micro.python.tflite_micro.runtime", reason="the package tflite-micro is not installed (group `micro`)"
+)
+
+
+def _sequence(*parts: Any) -> keras.Model:
+    return keras.Sequential([keras.Input((6, 5)), *parts, layers.Dense(3)])
+
+
+def _attention() -> keras.Model:
+    tokens = keras.Input((6,), dtype="int32")
+    x = layers.Embedding(9, 8)(tokens)
+    y = layers.MultiHeadAttention(2, 4)(x, x)
+    y = layers.LayerNormalization()(x + y)
+    y = layers.Dense(8, activation="gelu")(y)
+    return keras.Model(tokens, layers.Dense(3)(y[:, 0]))
+
+
+def _images() -> keras.Model:
+    x = keras.Input((8, 8, 3))
+    y = layers.Conv2D(4, 3, strides=2, activation="hard_swish", padding="same")(x)
+    y = layers.Conv2DTranspose(3, 2, strides=2, activation="relu6")(y)
+    return keras.Model(x, layers.Dense(5, activation="softmax")(layers.GlobalAveragePooling2D()(y)))
+
+
+@pytest.mark.parametrize("build", [
+    lambda: _sequence(layers.LSTM(4)), lambda: _sequence(layers.LSTM(4, return_sequences=True), layers.LSTM(3)),
+    lambda: _sequence(layers.Bidirectional(layers.LSTM(4, return_sequences=True))), lambda: _sequence(layers.GRU(4)),
+    lambda: _sequence(layers.GRU(4, return_sequences=True)), lambda: _sequence(layers.SimpleRNN(4)), _attention,
+    _images,
+], ids=["lstm", "stacked", "bidirectional", "gru", "gru_sequence", "simple_rnn", "attention", "images"])  # fmt: skip
+def test_it_computes_what_tensorflow_does(build: Any, tmp_path: Path) -> None:
+    model = build()
+    randomize(model, 1)
+    model.save(tmp_path / "m.keras")
+    converted = convert(tmp_path / "m.keras", target="micro")
+    assert converted.report.target is not None and converted.report.target["refused"] == []
+    small = micro.Interpreter.from_bytes(converted.data, arena_size=1 << 20)
+    rng = np.random.default_rng(0)
+    (given,) = model.inputs
+    for _ in range(3):
+        shape = (1, *given.shape[1:])
+        x = rng.integers(0, 9, shape).astype(np.int32) if given.dtype == "int32" else rng.normal(size=shape)
+        x = x.astype(given.dtype)
+        small.set_input(x, 0)
+        small.invoke()
+        np.testing.assert_allclose(small.get_output(0), np.asarray(model(x)), rtol=1e-5, atol=1e-5)
