@@ -12,8 +12,9 @@ from fuseconv.ir.dims import Dim, product
 from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.segment import unsorted
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
+from fuseconv.lower.support.distinct_rows import has_distinct_rows
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
-from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, select, sizes
+from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, filled, select, sizes
 from fuseconv.lower.support.type_promotion import cast
 
 # Places of rows that are kept in the file rather than computed.
@@ -87,13 +88,16 @@ def TensorScatterSub(tfl, tensor, indices, updates):
 
 @lowers
 def TensorScatterUpdate(tfl, tensor, indices, updates):
-    """DYNAMIC_UPDATE_SLICE of a single update; else GATHER of the last of each row, SELECT_V2 where there is one. If
-    there may be no update to gather, or the rows are few and known: GATHER of rows and updates, joined."""
+    """DYNAMIC_UPDATE_SLICE of a single update; SELECT_V2 of SCATTER_ND where no element is written twice; else GATHER
+    of the last of each row, SELECT_V2 where there is one. If there may be no update to gather, or the rows are few and
+    known: GATHER of rows and updates, joined."""
     if product(shape_of(indices)[:-1]) == 1:
         return _updated_once(tfl, tensor, indices, updates)
     source = _known_source(tensor, indices)
     if source is not None:
         return _updated_as_known(tfl, tensor, indices, updates, source)
+    if has_distinct_rows(indices):
+        return _updated_apart(tfl, tensor, indices, updates)
     rows = _Rows(tfl, tensor, indices, updates)
     count, _ = shape_of(rows.updates)
     if count == 0:
@@ -125,6 +129,16 @@ def _updated_once(tfl: Lowering, tensor: Value, indices: Value, update: Value) -
     return build_legalized(
         tfl, "DYNAMIC_UPDATE_SLICE", lambda a, b: tfl.dynamic_update_slice(a, b, begin), tensor, part
     )  # fmt: skip
+
+
+def _updated_apart(tfl: Lowering, tensor: Value, indices: Value, updates: Value) -> Value:
+    """Return a tensor with parts replaced of which no two are at one place."""
+    dims, (*outer, depth) = shape_of(tensor), shape_of(indices)
+    (level,) = static_dims([depth], "how many dimensions an index has")
+    where, there = cast(tfl, indices, types.INT32), filled(tfl, tuple(outer), 1, types.INT32, indices)
+    written = tfl.scatter_nd(where, there, sizes(tfl, dims[:level], tensor))
+    mask = reshape(tfl, tfl.greater(written, 0), (*dims[:level], *[1] * (len(dims) - level)), tensor)
+    return select(tfl, mask, _scattered(tfl, tensor, indices, updates), tensor)
 
 
 def _known_source(tensor: Value, indices: Value) -> np.ndarray | None:

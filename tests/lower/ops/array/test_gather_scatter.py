@@ -143,6 +143,18 @@ def test_scatter_at_computed_indices(op):
     check(op, *specs, inputs=below_two)
 
 
+@pytest.mark.parametrize("dtype", [tf.float32, tf.bool], ids=lambda dtype: dtype.name)
+def test_one_place_of_each_row(dtype):
+    def layer(x, places, y):
+        rows = tf.range(tf.shape(x)[0])
+        x = tf.where(x > 1, np.nan, x)  # what is replaced may be no number
+        return tf.tensor_scatter_nd_update(tf.cast(x, dtype), tf.stack([rows, places], 1), tf.cast(y, dtype))
+
+    specs = spec(None, 3, 2), spec(None, dtype=tf.int32), spec(None, 2)
+    converted = check(layer, *specs, inputs=below_two)
+    assert "UNSORTED_SEGMENT_MAX" not in converted.ops and converted.ops.count("SCATTER_ND") == 2
+
+
 @pytest.mark.parametrize("dtype", [tf.float32, tf.int32, tf.bool], ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("few", [0.0, 9.0], ids=["some", "none"])
 def test_scatter_of_as_many_updates_as_the_data_tells(few, dtype):

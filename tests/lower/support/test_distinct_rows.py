@@ -1,0 +1,57 @@
+"""What is known of the rows of indices, on IR text."""
+
+import pytest
+
+from fuseconv.lower.support.distinct_rows import has_distinct_rows
+from tests.tf.text_cases import module_of
+
+RANGE = "%r: int32[n] = tf.Range(int32[] 0, %count, int32[] 2)"
+WHERE = "%w: int64[k,2] = tf.Where(%mask)"
+TOP = "%t: int32[3]; %i: int32[3] = tf.TopKV2(%p, int32[] 3)"
+DISTINCT = {
+    "column": [RANGE, "%y: int32[n,2] = tf.Pack(%p, %r) {'N': 2, 'axis': 1}"],
+    "moved": [
+        RANGE, "%m: int32[n] = tf.AddV2(%r, %count)", "%y: int32[n,2] = tf.Pack(%m, %p) {'N': 2, 'axis': -1}",
+    ],
+    "alone": [RANGE, "%y: int32[n,1] = tf.ExpandDims(%r, int32[] 1)"],
+    "part": [
+        RANGE, "%c: int32[n,1] = tf.ExpandDims(%r, int32[] 1)", "%q: int32[n,1] = tf.ExpandDims(%p, int32[] 1)",
+        "%y: int32[n,2] = tf.ConcatV2(%q, %c, int32[] 1) {'N': 2}",
+    ],
+    "where": [WHERE, "%y: int32[k,2] = tf.Cast(%w)"],
+    "best": [TOP, "%y: int32[3,1] = tf.ExpandDims(%i, int32[] 1)"],
+    "wider": [RANGE, "%l: int64[n] = tf.Cast(%r)", "%y: int64[n,1] = tf.ExpandDims(%l, int32[] 1)"],
+    "constant": ["%y: int32[3,2] = tf.Identity(int32[3,2] [[0, 1], [1, 0], [1, 1]])"],
+}  # fmt: skip
+UNKNOWN = {
+    "places": ["%y: int32[n,2] = tf.Pack(%p, %p) {'N': 2, 'axis': 1}"],
+    "rows of columns": [RANGE, "%y: int32[2,n] = tf.Pack(%r, %p) {'N': 2, 'axis': 0}"],
+    "sum": [RANGE, "%m: int32[n] = tf.AddV2(%r, %p)", "%y: int32[n,1] = tf.ExpandDims(%m, int32[] 1)"],
+    "narrower": [
+        "%r: int64[n] = tf.Range(int64[] 0, int64[] 9, int64[] 3)", "%c: int32[n] = tf.Cast(%r)",
+        "%y: int32[n,1] = tf.ExpandDims(%c, int32[] 1)",
+    ],
+    "truth": [
+        RANGE, "%b: bool[n] = tf.Cast(%r)", "%c: int32[n] = tf.Cast(%b)",
+        "%y: int32[n,1] = tf.ExpandDims(%c, int32[] 1)",
+    ],
+    "best numbers": [TOP, "%y: int32[3,1] = tf.ExpandDims(%t, int32[] 1)"],
+    "twice": ["%y: int32[3,2] = tf.Identity(int32[3,2] [[0, 1], [1, 0], [0, 1]])"],
+    "column of a cut": [WHERE, "%y: int64[k,1] = tf.Slice(%w, int32[2] [0, 1], int32[2] [-1, 1])"],
+}  # fmt: skip
+
+
+def _answer(lines: list[str]) -> bool:
+    inputs = ["input %p: int32[n]", "input %count: int32[]", "input %mask: bool[a,b]"]
+    module, _ = module_of("\n".join(["main {", *inputs, *lines, "return %y", "}"]))
+    return has_distinct_rows(module.signatures[0].graph.outputs[0])
+
+
+@pytest.mark.parametrize("case", DISTINCT)
+def test_rows_that_are_distinct(case: str) -> None:
+    assert _answer(DISTINCT[case])
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_nothing_is_known_of_other_rows(case: str) -> None:
+    assert not _answer(UNKNOWN[case])
