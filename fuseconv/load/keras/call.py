@@ -23,6 +23,7 @@ ILL_FORMED = (TypeError, ValueError, KeyError, IndexError, AttributeError, Overf
 _MOST_NESTED = 60
 HALVES = (types.FLOAT16, types.BFLOAT16)
 _MIXED = {"mixed_float16": types.FLOAT16, "mixed_bfloat16": types.BFLOAT16}
+_QUANTIZED = ("QuantizedDTypePolicy", "Int4DTypePolicy")
 _NOTHING: Mapping[str, Layer] = MappingProxyType({})
 Masks = dict[Value, Value]
 
@@ -83,6 +84,8 @@ class Object:
             dtype = types.FLOAT32 if known.takes == AS_THEY_ARE else compute_type(self.config.get("dtype"))
             if dtype in HALVES and not known.half:
                 raise UnknownLayer(f"it computes in {dtype}")
+            if quantization(self.config.get("dtype")) and (not known.quantized or dtype is not types.FLOAT32):
+                raise UnknownLayer("its weights are quantized")
             with self._scope():
                 return self._called(known, dtype, args, kwargs)
         except UnknownLayer as error:
@@ -298,9 +301,10 @@ def unknown(label: str, why: str) -> UnknownLayer:
 
 def compute_type(policy: Any) -> DType:
     """Return the type that a layer of a dtype policy computes in. Raises UnknownLayer for policies of other weights."""
-    if isinstance(policy, dict) and policy.get("class_name") in ("DTypePolicy", "Policy"):
+    if isinstance(policy, dict) and policy.get("class_name") in ("DTypePolicy", "Policy", *_QUANTIZED):
         config = policy.get("config")
-        policy = config.get("name") if isinstance(config, dict) else policy
+        key = "source_name" if policy["class_name"] in _QUANTIZED else "name"
+        policy = config.get(key) if isinstance(config, dict) else policy
     if policy is None or policy == "float32":
         return types.FLOAT32
     if isinstance(policy, str) and policy in _MIXED:
@@ -308,3 +312,12 @@ def compute_type(policy: Any) -> DType:
     if policy in ("int32", "int64", "string", "bool", "uint8"):
         return types.BY_NAME[policy]
     raise UnknownLayer(f"its dtype {str(policy)[:60]} is not read as data")
+
+
+def quantization(policy: Any) -> str:
+    """Return how a dtype policy has weights quantized, such as "int8" or, in blocks of 128, "int4/128"; "" if it does
+    not."""
+    if not isinstance(policy, dict) or policy.get("class_name") not in _QUANTIZED:
+        return ""
+    config = policy.get("config")
+    return str(config.get("mode")) if isinstance(config, dict) else "?"

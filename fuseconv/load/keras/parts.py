@@ -22,18 +22,26 @@ class Part:
     """A layer or a cell or model within one.
 
     name: the layer's; label: its class and name, for messages. trainable: whether Keras was to train it. weights: its
-    own, as they are created. parts: what it is made of, by the attribute (a path of the archive's weights), in the
-    order in which they are created; several attributes where Kerases differ."""
+    own, as they are created. archived: their names in the order of a .keras archive, if it is another. parts: what it
+    is made of, by the attribute (a path of the archive's weights), in the order in which they are created; several
+    attributes where Kerases differ."""
 
     name: str
     label: str
     trainable: bool = True
     weights: list[Weight] = field(default_factory=list)
+    archived: tuple[str, ...] = ()
     parts: list[tuple[tuple[str, ...], Part]] = field(default_factory=list)
 
     def own(self) -> list[Weight]:
         """Return its own weights in the order of files: trainable ones first."""
         return sorted(self.weights, key=lambda weight: not weight.trainable)
+
+    def in_archive(self) -> list[Weight]:
+        """Return its own weights in the order of a .keras archive."""
+        if not self.archived:
+            return self.own()
+        return sorted(self.weights, key=lambda weight: self.archived.index(weight.name))
 
     def all_weights(self) -> list[Weight]:
         """Return all weights in the order of an .h5 file's groups: trainable ones first, frozen layers' behind; those

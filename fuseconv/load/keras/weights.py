@@ -79,7 +79,7 @@ class _Paths:
         seen.add(part)
         group = self._group(f"{path}/vars")
         names = sorted(group, key=int) if group is not None and all(name.isdigit() for name in group) else group or ()
-        _assign(part.own(), [group[name] for name in names] if group is not None else [], self.data, part.label)
+        _assign(part.in_archive(), [group[name] for name in names] if group is not None else [], self.data, part.label)
         said = group.attrs.get("name") if group is not None else None
         if isinstance(said, str) and part.weights and said != part.name:
             raise unknown(part.label, f"the file has the weights of '{said}' in its place")

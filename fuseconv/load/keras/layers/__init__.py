@@ -7,9 +7,11 @@ from fuseconv.load.keras.layers import (
     cells,
     convolutional,
     core,
+    locally_connected,
     merging,
     normalization,
     operations,
+    pictures,
     pooling,
     preprocessing,
     recurrence,
@@ -20,6 +22,7 @@ from fuseconv.load.keras.layers import (
 )
 
 __all__ = [
-    "activations", "attention", "categories", "cells", "convolutional", "core", "merging", "normalization",
-    "operations", "pooling", "preprocessing", "recurrence", "recurrent", "reshaping", "tf_functions", "wrappers",
+    "activations", "attention", "categories", "cells", "convolutional", "core", "locally_connected", "merging",
+    "normalization", "operations", "pictures", "pooling", "preprocessing", "recurrence", "recurrent", "reshaping",
+    "tf_functions", "wrappers",
 ]  # fmt: skip

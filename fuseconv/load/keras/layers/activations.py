@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import HALVES, Call
@@ -184,6 +186,22 @@ def sparse_sigmoid(k: Call, x: Value) -> Value:
     """(x + 1) / 2 between 0 and 1."""
     between = times(k, k.tf.AddV2(x, number(k, x, 1)), 0.5)
     return k.tf.Minimum(k.tf.Maximum(between, number(k, x, 0)), number(k, x, 1))
+
+
+@_activation("sparsemax")
+def sparsemax(k: Call, x: Value) -> Value:
+    """Project the last dimension onto what sums up to one: x minus a threshold, where that is positive."""
+    tf, size = k.tf, k.known(x, -1)
+    if size < 1:
+        k.refuse("a sparsemax of nothing")
+    ordered = tf.several("TopKV2", [x, tf.ints(size)], {}, [x.dtype, types.INT32])[0]
+    sums, one = tf.Cumsum(ordered, tf.ints(len(k.shape(x)) - 1)), number(k, x, 1)
+    counts = tf.array(np.arange(1, size + 1), x.dtype)
+    above = tf.Greater(tf.Sub(ordered, tf.RealDiv(tf.Sub(sums, one), counts)), number(k, x, 0), dtype=types.BOOL)
+    kept = tf.SelectV2(above, sums, number(k, x, 0), dtype=x.dtype)
+    count = tf.Sum(tf.Cast(above, dtype=x.dtype), tf.ints([-1]), keep_dims=True)
+    threshold = tf.RealDiv(tf.Sub(tf.Sum(kept, tf.ints([-1]), keep_dims=True), one), count)
+    return tf.Maximum(tf.Sub(x, threshold), number(k, x, 0))
 
 
 _FUNCTIONS |= {"leaky_relu": leaky_relu, "softmax": softmax, "log_softmax": log_softmax}

@@ -44,8 +44,7 @@ def _causal(k: Call, query: Value, value: Value) -> Value:
 
 
 def _window(k: Call, query: Value, value: Value, size: int) -> Value:
-    """Return a mask [1, T, S] of the steps of `value` that are less than a number of them away from those of
-    `query`."""
+    """Return a mask [1, T, S] of the steps of `value` that are less than `size` steps away from those of `query`."""
     away = k.tf.Abs(k.tf.Sub(*_steps(k, query, value)))
     return k.tf.Less(away, k.tf.ints(size), dtype=types.BOOL)
 

@@ -35,7 +35,7 @@ def shown_state(k: Call, kind: str, config: dict[str, Any]) -> int:
     return count + shown_state(k, class_of(last), config_of(last))
 
 
-@builtin("LSTMCell", masks=OWN)
+@builtin("LSTMCell", masks=OWN, half=True)
 def lstm_cell(
     k: Call, x: Value, states: _States, *, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
     use_bias: bool = True, unit_forget_bias: bool = True, dropout: float = 0.0, recurrent_dropout: float = 0.0,
@@ -60,7 +60,7 @@ def _lstm_step(
     return h, [h, c]
 
 
-@builtin("CuDNNLSTMCell", masks=OWN)
+@builtin("CuDNNLSTMCell", masks=OWN, half=True)
 def cudnn_lstm_cell(k: Call, x: Value, states: _States, *, units: int) -> tuple[Value, _States]:
     kernel, recurrent = _cudnn_kernels(k, k.known(x, -1), units, 4)
     bias = k.tf.AddV2(*k.tf.split(k.weight("bias", [8 * units]), 2, 0))
@@ -78,7 +78,7 @@ def _cudnn_kernels(k: Call, size: int, units: int, gates: int) -> tuple[Value, V
     return made[0], made[1]
 
 
-@builtin("GRUCell", masks=OWN)
+@builtin("GRUCell", masks=OWN, half=True)
 def gru_cell(
     k: Call, x: Value, states: _States, *, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
     use_bias: bool = True, dropout: float = 0.0, recurrent_dropout: float = 0.0, implementation: int = 2,
@@ -127,7 +127,7 @@ def _gru_output(k: Call, h: Value, z: Value, candidate: Value) -> tuple[Value, _
     return h, [h]
 
 
-@builtin("CuDNNGRUCell", masks=OWN)
+@builtin("CuDNNGRUCell", masks=OWN, half=True)
 def cudnn_gru_cell(k: Call, x: Value, states: _States, *, units: int) -> tuple[Value, _States]:
     kernel, recurrent = _cudnn_kernels(k, k.known(x, -1), units, 3)
     bias = k.tf.reshaped(k.weight("bias", [6 * units]), [2, 3 * units])
@@ -138,7 +138,7 @@ def _columns(k: Call, matrix: Value, start: int, count: int) -> Value:
     return k.tf.Slice(matrix, k.tf.ints([0, start]), k.tf.ints([k.known(matrix, 0), count]))
 
 
-@builtin("SimpleRNNCell", masks=OWN)
+@builtin("SimpleRNNCell", masks=OWN, half=True)
 def simple_cell(
     k: Call, x: Value, states: _States, *, units: int, activation: Any = "tanh", use_bias: bool = True,
     dropout: float = 0.0, recurrent_dropout: float = 0.0,
@@ -152,7 +152,7 @@ def simple_cell(
     return made, [made]
 
 
-@builtin("StackedRNNCells", masks=OWN)
+@builtin("StackedRNNCells", masks=OWN, half=True)
 def stacked_cells(k: Call, x: Value, states: _States, *, cells: list) -> tuple[Value, _States]:
     """Call cells one after the other, each on the output of the one before."""
     made: _States = []
@@ -166,7 +166,7 @@ def stacked_cells(k: Call, x: Value, states: _States, *, cells: list) -> tuple[V
     return x, made
 
 
-@builtin("ConvLSTMCell", masks=OWN)
+@builtin("ConvLSTMCell", masks=OWN, half=True)
 def conv_lstm_cell(
     k: Call, x: Value, states: _States, *, filters: int, kernel_size: Any, strides: Any, padding: str, data_format: Any,
     dilation_rate: Any, activation: Any, recurrent_activation: Any, use_bias: bool,

@@ -204,25 +204,32 @@ def conv_transpose(
     k.shape(x, rank + 2)
     window, steps = sizes(k, kernel_size, rank), sizes(k, strides, rank)
     more = [output_padding] * rank if not isinstance(output_padding, list) else output_padding
-    if max(sizes(k, dilation_rate, rank)) > 1:
-        k.refuse(f"dilation_rate={dilation_rate}")
+    spread = sizes(k, dilation_rate, rank)
+    _check(k, steps, spread)
+    if rank == 3 and max(spread) > 1:
+        k.refuse(f"dilation_rate={dilation_rate} in three dimensions, which no kernel of TensorFlow has")
     kernel = k.weight("kernel", [*window, filters, k.known(x, 1 if first else -1)])
     x = to_channels_last(k, x) if first else x
-    each = enumerate(zip(window, steps, more, strict=True), 1)
+    reach = [(size - 1) * each + 1 for size, each in zip(window, spread)]
+    each = enumerate(zip(reach, steps, more, strict=True), 1)
     out = [_transposed_size(k, x, at, *numbers, padding) for at, numbers in each]
-    made = _convolve_back(k, x, kernel, out, steps, padding_of(k, padding))
+    made = _convolve_back(k, x, kernel, out, steps, spread, padding_of(k, padding))
     made = to_channels_first(k, made) if first else made
     return activate(k, _biased(k, made, use_bias, filters, first), activation)
 
 
-def _convolve_back(k: Call, x: Value, kernel: Value, out: list[Value], strides: list[int], padding: str) -> Value:
+def _convolve_back(
+    k: Call, x: Value, kernel: Value, out: list[Value], strides: list[int], dilations: list[int], padding: str
+) -> Value:
     """Convolve transposed along one to three dimensions, channels last, to sizes."""
     tf, rank = k.tf, len(out)
     if rank == 1:
-        x, kernel, out, strides = tf.ExpandDims(x, 1), tf.ExpandDims(kernel, 0), [tf.ints(1), *out], [1, *strides]
+        x, kernel, out = tf.ExpandDims(x, 1), tf.ExpandDims(kernel, 0), [tf.ints(1), *out]
+        strides, dilations = [1, *strides], [1, *dilations]
     shape = tf.Pack(tf.dim(x, 0), *out, tf.ints(k.known(kernel, -2)))
     build = tf.Conv3DBackpropInputV2 if rank == 3 else tf.Conv2DBackpropInput
-    made = build(shape, kernel, x, strides=_strided(strides, False), padding=padding, dtype=x.dtype)
+    made = build(shape, kernel, x, strides=_strided(strides, False), dilations=_strided(dilations, False),
+                 padding=padding, dtype=x.dtype)  # fmt: skip
     return tf.Squeeze(made, squeeze_dims=[1]) if rank == 1 else made
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
-from fuseconv.load.keras.layers.activations import activate
+from fuseconv.load.keras.layers.activations import activate, number
+from fuseconv.load.keras.layers.quantized import quantized_kernel, quantized_table
 from fuseconv.load.keras.registry import ANY, OWN, PASS, builtin
 
-_NO_LORA: dict[str, Any] = {"lora_rank": None, "lora_alpha": None, "quantization_config": None}
+NO_LORA: dict[str, Any] = {"lora_rank": None, "lora_alpha": None}
+_NO_LORA = NO_LORA | {"quantization_config": None}
 
 
 def product(k: Call, x: Value, matrix: Value) -> Value:
@@ -32,10 +35,18 @@ def sizes_of(k: Call, x: Value, dims: Sequence[Any]) -> Value:
     return k.tf.Pack(*sizes)
 
 
-@builtin("Dense", masks=PASS, half=True, **_NO_LORA)
-def dense(k: Call, x: Value, *, units: int, activation: str | dict | None = None, use_bias: bool = True) -> Value:
-    kernel = k.weight("kernel", [k.known(x, -1), units])
-    made = product(k, x, kernel)
+@builtin("Dense", masks=PASS, half=True, quantized=True, **NO_LORA)
+def dense(
+    k: Call, x: Value, *, units: int, activation: str | dict | None = None, use_bias: bool = True,
+    quantization_config: dict | None = None,
+) -> Value:  # fmt: skip
+    size = k.known(x, -1)
+    quantized = quantized_kernel(k, [size, units], size, [units], quantization_config)
+    if quantized is None:
+        made = product(k, x, k.weight("kernel", [size, units]))
+    else:
+        x, scale = quantized.inputs(k, x, [-1])
+        made = quantized.scaled(k, product(k, x, quantized.matrix), scale)
     if use_bias:
         made = k.tf.BiasAdd(made, k.weight("bias", [units]))
     return activate(k, made, activation)
@@ -82,16 +93,46 @@ def take(k: Call, rows: Value, ids: Value) -> Value:
     return tf.GatherV2(rows, wrapped, tf.ints(0), dtype=rows.dtype)
 
 
-@builtin("Embedding", masks=OWN, takes=ANY, half=True, **_NO_LORA, sparse=False)
-def embedding(k: Call, x: Value, *, input_dim: int, output_dim: int, mask_zero: bool = False) -> Value:
-    ids = x if x.dtype in (types.INT32, types.INT64) else k.tf.Cast(x, dtype=types.INT32)
-    made = take(k, k.weight("embeddings", [input_dim, output_dim]), ids)
+@builtin("Embedding", masks=OWN, takes=ANY, half=True, quantized=True, **NO_LORA, sparse=False)
+def embedding(
+    k: Call, x: Value, *, input_dim: int, output_dim: int, mask_zero: bool = False,
+    quantization_config: dict | None = None,
+) -> Value:  # fmt: skip
+    table = quantized_table(k, input_dim, output_dim, quantization_config)
+    if table is not None:
+        return _embedded(k, x, mask_zero, lambda ids: table.rows(k, lambda rows: take(k, rows, ids)))
+    rows = k.weight("embeddings", [input_dim, output_dim])
+    return _embedded(k, x, mask_zero, lambda ids: take(k, rows, ids))
+
+
+def _embedded(k: Call, x: Value, mask_zero: bool, look_up: Callable[[Value], Value]) -> Value:
+    made = look_up(x if x.dtype in (types.INT32, types.INT64) else k.tf.Cast(x, dtype=types.INT32))
     if mask_zero:
         k.set_mask(made, k.tf.NotEqual(x, k.tf.number(0, x.dtype), dtype=types.BOOL))
     return made
 
 
-@builtin("Masking", masks=OWN)
+@builtin("ReversibleEmbedding", masks=OWN, takes=ANY, half=True, **_NO_LORA)
+def reversible_embedding(
+    k: Call, x: Value, *, input_dim: int, output_dim: int, mask_zero: bool = False, tie_weights: bool = True,
+    reverse_dtype: str | None = None, logit_soft_cap: float | None = None,
+) -> Value:  # fmt: skip
+    """Take rows of a table, or in reverse multiply by it."""
+    tf, rows = k.tf, k.weight("embeddings", [input_dim, output_dim])
+    back = tf.Transpose(rows, [1, 0]) if tie_weights else k.weight("reverse_embeddings", [output_dim, input_dim])
+    if not k.option("reverse", False):
+        return _embedded(k, x, mask_zero, lambda ids: take(k, rows, ids))
+    dtype = k.dtype if reverse_dtype is None else types.BY_NAME.get(reverse_dtype)
+    if not x.dtype.is_float or dtype is None or not dtype.is_float:
+        k.refuse(f"it is called in reverse on {x.dtype}, with reverse_dtype={reverse_dtype!r}")
+    x, back = (each if each.dtype is dtype else tf.Cast(each, dtype=dtype) for each in (x, back))
+    made = product(k, x, back)
+    if logit_soft_cap is None:
+        return made
+    return tf.Mul(tf.Tanh(tf.RealDiv(made, number(k, made, logit_soft_cap))), number(k, made, logit_soft_cap))
+
+
+@builtin("Masking", masks=OWN, half=True)
 def masking(k: Call, x: Value, *, mask_value: float = 0.0) -> Value:
     tf = k.tf
     differs = tf.NotEqual(x, tf.number(mask_value, x.dtype), dtype=types.BOOL)
@@ -101,10 +142,10 @@ def masking(k: Call, x: Value, *, mask_value: float = 0.0) -> Value:
     return made
 
 
-@builtin("EinsumDense", masks=PASS, half=True, **_NO_LORA)
+@builtin("EinsumDense", masks=PASS, half=True, quantized=True, **NO_LORA)
 def einsum_dense(
     k: Call, x: Value, *, equation: str, output_shape: int | list, activation: str | dict | None = None,
-    bias_axes: str | None = None,
+    bias_axes: str | None = None, quantization_config: dict | None = None,
 ) -> Value:  # fmt: skip
     plain = equation.replace(" ", "")
     left, _, result = _spelled_out(plain, len(k.shape(x))).partition("->")
@@ -118,7 +159,33 @@ def einsum_dense(
     named = named[3:] if named.startswith("...") else named.replace("...", "")[1:]
     given = [output_shape] if isinstance(output_shape, int) else list(output_shape)
     sizes = dict(zip(named, given, strict=True))
-    return einsum_of(k, x, inputs, kernel, result, sizes, bias_axes, activation)
+    shape = [k.known(x, inputs.index(letter)) if letter in inputs else sizes[letter] for letter in kernel]
+    made = _einsum(k, x, (inputs, kernel, result), shape, quantization_config)
+    if bias_axes:
+        first = min(result.index(letter) for letter in bias_axes)
+        wide = [k.known(made, at) if result[at] in bias_axes else 1 for at in range(first, len(result))]
+        made = k.tf.AddV2(made, k.weight("bias", wide))
+    return activate(k, made, activation)
+
+
+def _einsum(
+    k: Call, x: Value, terms: tuple[str, str, str], shape: list[int], quantization_config: dict[str, Any] | None
+) -> Value:
+    """Multiply by a kernel of a shape; terms: the letters of input, kernel and result."""
+    inputs, kernel, result = terms
+    equation = f"{inputs},{kernel}->{result}"
+    reduced = math.prod(size for letter, size in zip(kernel, shape) if letter not in result)
+    scales = [shape[kernel.index(letter)] if letter in kernel else 1 for letter in result]
+    quantized = quantized_kernel(k, shape, reduced, scales, quantization_config)
+    if quantized is None:
+        return k.tf.Einsum(x, k.weight("kernel", shape), equation=equation)
+    x, scale = quantized.inputs(k, x, [at for at, letter in enumerate(inputs) if letter not in result])
+    made = k.tf.Einsum(x, quantized.matrix, equation=equation)
+    if scale is not None:  # of the dimensions of the input, those that it shares with the result
+        kept = [letter for letter in result if letter in inputs]
+        scale = k.tf.transpose(scale, [inputs.index(letter) for letter in [*kept, *sorted(set(inputs) - set(kept))]])
+        scale = k.tf.reshaped(scale, [str(kept.index(letter)) if letter in kept else 1 for letter in result])
+    return quantized.scaled(k, made, scale)
 
 
 def _spelled_out(equation: str, rank: int) -> str:
@@ -132,19 +199,3 @@ def _spelled_out(equation: str, rank: int) -> str:
     if (ahead == behind) or equation.count("...") != 2 or count > len(free):
         return equation
     return equation.replace("...", "".join(free[:count]))
-
-
-def einsum_of(
-    k: Call, x: Value, inputs: str, kernel: str, result: str, sizes: dict[str, Any], bias_axes: str | None,
-    activation: Any,
-) -> Value:  # fmt: skip
-    """Build an EinsumDense layer of an equation without an ellipsis. sizes: of letters of the result."""
-    sizes = {letter: k.known(x, inputs.index(letter)) if letter in inputs else sizes[letter] for letter in kernel}
-    made = k.tf.Einsum(
-        x, k.weight("kernel", [sizes[letter] for letter in kernel]), equation=f"{inputs},{kernel}->{result}"
-    )
-    if bias_axes:
-        first = min(result.index(letter) for letter in bias_axes)
-        shape = [k.known(made, at) if result[at] in bias_axes else 1 for at in range(first, len(result))]
-        made = k.tf.AddV2(made, k.weight("bias", shape))
-    return activate(k, made, activation)

@@ -12,11 +12,11 @@ from fuseconv.load.keras.registry import PASS, builtin
 
 @builtin(
     "BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2", "SyncBatchNormalization", masks=PASS,
-    renorm=False, renorm_clipping=None, renorm_momentum=0.99, virtual_batch_size=None, half=True,
+    virtual_batch_size=None, half=True, unread=("renorm_clipping", "renorm_momentum"),
 )  # fmt: skip
 def batch_normalization(
     k: Call, x: Value, *, axis: int | list[int] = -1, momentum: float = 0.99, epsilon: float = 1e-3,
-    center: bool = True, scale: bool = True,
+    center: bool = True, scale: bool = True, renorm: bool = False,
 ) -> Value:  # fmt: skip
     rank = len(k.shape(x))
     axes = axes_of(k, axis, rank)
@@ -27,6 +27,8 @@ def batch_normalization(
     beta = k.weight("beta", size, dtype=types.FLOAT32) if center else None
     mean = k.weight("moving_mean", size, trainable=False, dtype=types.FLOAT32)
     variance = k.weight("moving_variance", size, trainable=False, dtype=types.FLOAT32)
+    for name in ("moving_stddev", "renorm_mean", "renorm_stddev") if renorm else ():  # of training
+        k.weight(name, size, trainable=False, dtype=types.FLOAT32)
     if axes[0] != rank - 1:
         shape = [size[0] if at == axes[0] else 1 for at in range(rank)]
         gamma, beta = (each if each is None else k.tf.reshaped(each, shape) for each in (gamma, beta))
@@ -54,23 +56,26 @@ def moments(k: Call, x: Value, axes: list[int]) -> tuple[Value, Value]:
     return mean, tf.Mean(tf.SquaredDifference(x, mean), tf.ints(axes), keep_dims=True)
 
 
-@builtin("LayerNormalization", masks=PASS, rms_scaling=False, half=True)
+@builtin("LayerNormalization", masks=PASS, half=True)
 def layer_normalization(
-    k: Call, x: Value, *, axis: int | list[int] = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True
-) -> Value:
+    k: Call, x: Value, *, axis: int | list[int] = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
+    rms_scaling: bool = False,
+) -> Value:  # fmt: skip
     rank = len(k.shape(x))
     axes = axes_of(k, axis, rank)
     if x.dtype in HALVES and not k.model.keras3:
         k.refuse(f"tf-keras computes it in other steps in {x.dtype}")
     shape, x = [k.known(x, at) for at in axes], k.single(x)
-    gamma = k.weight("gamma", shape, dtype=types.FLOAT32) if scale else None
-    beta = k.weight("beta", shape, dtype=types.FLOAT32) if center else None
+    gamma = k.weight("gamma", shape, dtype=types.FLOAT32) if scale or rms_scaling else None
+    beta = k.weight("beta", shape, dtype=types.FLOAT32) if center and not rms_scaling else None
     if axes != [rank - 1]:
         wide = [k.known(x, at) if at in axes else 1 for at in range(rank)]
         gamma, beta = (each if each is None else k.tf.reshaped(each, wide) for each in (gamma, beta))
     mean, variance = moments(k, x, axes)
     tf = k.tf
     inverse = tf.Rsqrt(tf.AddV2(variance, number(k, x, epsilon)))
+    if rms_scaling:  # which subtracts no mean, though it divides by the deviation
+        return k.computed(tf.Mul(tf.Mul(x, inverse), gamma))
     if gamma is not None:
         inverse = tf.Mul(inverse, gamma)
     shift = tf.Mul(tf.Neg(mean), inverse)
@@ -111,10 +116,10 @@ def group_normalization(
 def rms_normalization(k: Call, x: Value, *, axis: int | list[int] = -1, epsilon: float = 1e-6) -> Value:
     rank = len(k.shape(x))
     axes = axes_of(k, axis, rank)
-    if axes != [rank - 1]:
-        k.refuse(f"axis={axis!r}")
+    if axes != list(range(rank - len(axes), rank)):
+        k.refuse(f"axis={axis!r}, where Keras multiplies the last dimensions")
     tf = k.tf
-    scale = k.weight("scale", [k.known(x, -1)])
+    scale = k.weight("scale", [k.known(x, at) for at in axes])
     inverse = tf.Rsqrt(tf.AddV2(tf.Mean(tf.Square(x), tf.ints(axes), keep_dims=True), number(k, x, epsilon)))
     return tf.Mul(tf.Mul(x, inverse), scale)
 
@@ -123,4 +128,6 @@ def rms_normalization(k: Call, x: Value, *, axis: int | list[int] = -1, epsilon:
 def unit_normalization(k: Call, x: Value, *, axis: int | list[int] = -1) -> Value:
     tf, axes = k.tf, axes_of(k, axis, len(k.shape(x)))
     total = tf.Sum(tf.Square(x), tf.ints(axes), keep_dims=True)
+    if not k.model.keras3:
+        return tf.Mul(x, tf.Rsqrt(tf.Maximum(total, number(k, x, 1e-12))))
     return tf.Mul(x, tf.Minimum(tf.Rsqrt(total), number(k, x, 1e12)))

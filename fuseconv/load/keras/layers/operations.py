@@ -64,7 +64,7 @@ _ACTIVATIONS = {"Silu": "silu", "HardSigmoid": "hard_sigmoid", "HardSilu": "hard
 for _name, _kind in _ARITHMETIC.items():
     _operation(_name)(_binary(_kind))
 for _name in _COMPARED:
-    _operation(_name)(_binary(_name, types.BOOL))
+    _operation(_name, half=True)(_binary(_name, types.BOOL))
 for _name in ("LogicalAnd", "LogicalOr"):
     _operation(_name)(_logical(_name))
 for _name, _kind in _FLOATS.items():

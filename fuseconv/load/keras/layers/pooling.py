@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import itertools
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,7 @@ def _windows(size: int, count: int) -> list[tuple[int, int]]:
 def _regular(windows: list[tuple[int, int]]) -> tuple[int, int] | None:
     """Return the size of windows and the step between them; None where they differ."""
     lengths = {end - start for start, end in windows}
-    steps = {after[0] - before[0] for before, after in pairwise(windows)} or {1}
+    steps = {after[0] - before[0] for before, after in itertools.pairwise(windows)} or {1}
     return (lengths.pop(), steps.pop()) if len(lengths) == len(steps) == 1 else None
 
 

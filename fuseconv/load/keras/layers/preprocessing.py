@@ -10,8 +10,9 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
-from fuseconv.load.keras.layers.settings import axes_of, sizes
-from fuseconv.load.keras.registry import ANY, PASS, builtin
+from fuseconv.load.keras.layers.settings import axes_of
+from fuseconv.load.keras.model import class_of, config_of, numbered
+from fuseconv.load.keras.registry import ANY, AS_THEY_ARE, OWN, PASS, builtin
 
 
 def _as_computed(k: Call, x: Value) -> Value:
@@ -74,7 +75,7 @@ _CHANCES = (
     "factor", "height_factor", "width_factor", "x_factor", "y_factor", "brightness_factor", "contrast_factor",
     "saturation_factor", "hue_factor", "value_range", "scale", "sigma", "kernel_size", "mode", "fill_mode",
     "fill_value", "interpolation", "data_format", "alpha", "num_chains", "chain_depth", "all_ops", "num_ops",
-    "rng_type",
+    "rng_type", "addition_factor", "threshold_factor",
 )  # fmt: skip
 
 
@@ -82,8 +83,8 @@ _CHANCES = (
     "RandomFlip", "RandomRotation", "RandomTranslation", "RandomZoom", "RandomShear", "RandomPerspective",
     "RandomSharpness", "RandomErasing", "RandomElasticTransform", "RandomGaussianBlur", "RandomBrightness",
     "RandomContrast", "RandomGrayscale", "RandomHue", "RandomSaturation", "RandomPosterization",
-    "RandomColorDegeneration", "RandomColorJitter", "RandomInvert", "AugMix", "RandAugment", "CutMix", "MixUp",
-    takes=ANY, unread=_CHANCES,
+    "RandomColorDegeneration", "RandomColorJitter", "RandomInvert", "Solarization", "AugMix", "RandAugment", "CutMix",
+    "MixUp", takes=ANY, unread=_CHANCES,
 )  # fmt: skip
 def random_picture(k: Call, x: Value) -> Value:
     """Hand on the input as floats: the layer changes it in training only."""
@@ -96,15 +97,10 @@ def random_size(k: Call, x: Value) -> Value:
     return x
 
 
-@builtin(
-    "Resizing", crop_to_aspect_ratio=False, pad_to_aspect_ratio=False, antialias=False, fill_mode="constant",
-    fill_value=0.0,
-)  # fmt: skip
-def resizing(
-    k: Call, x: Value, *, height: int, width: int, interpolation: str = "bilinear", data_format: str | None = None
-) -> Value:
-    k.shape(x, 4)
-    if interpolation not in ("bilinear", "nearest") or data_format == "channels_first" or x.dtype is not types.FLOAT32:
-        k.refuse(f"interpolation={interpolation!r}, data_format={data_format!r} of {x.dtype}")
-    build = k.tf.ResizeBilinear if interpolation == "bilinear" else k.tf.ResizeNearestNeighbor
-    return build(x, k.tf.ints(sizes(k, [height, width], 2)), half_pixel_centers=True)
+@builtin("Pipeline", masks=OWN, takes=AS_THEY_ARE)
+def pipeline(k: Call, x: Any, *, layers: list) -> Any:
+    """Call layers one after the other."""
+    kinds = [class_of(data) for data in layers]
+    for attribute, kind, data in zip(numbered("_pipeline_layers", kinds), kinds, layers):
+        x = k.inner(attribute, kind, config_of(data)).call([x], {})
+    return x

@@ -38,8 +38,8 @@ def _cell(k: Call, kind: str, config: dict[str, Any]) -> Cell:
 
 def _variables(k: Call, x: Value, cell: Cell) -> list[Value]:
     """Return handles of variables that keep a stateful layer's states, zeros at first, from call to call."""
-    if k.owner.calls > 1:
-        k.refuse("it is stateful and called several times")
+    if k.owner.calls > 1 or k.dtype is not types.FLOAT32:
+        k.refuse("it is stateful and called several times, or computes in 16 bits")
     handles = []
     for dims in cell.states:
         shape = (k.known(x, 0), *dims)
@@ -80,7 +80,7 @@ def recurrent(k: Call, x: Any, states: Any, cell: Cell, run: Recurrence) -> Any:
     return [output, *final] if run.return_state else output
 
 
-@builtin("LSTM", "LSTMV1", "LSTMV2", masks=OWN)
+@builtin("LSTM", "LSTMV1", "LSTMV2", masks=OWN, half=True)
 def lstm(
     k: Call, x: Value, initial_state: Any = None, *, units: int, activation: Any = "tanh",
     recurrent_activation: Any = "sigmoid", use_bias: bool = True, unit_forget_bias: bool = True, dropout: float = 0.0,
@@ -94,7 +94,7 @@ def lstm(
     return _layer(k, x, initial_state, "LSTMCell", cell, run)
 
 
-@builtin("GRU", "GRUV2", masks=OWN)
+@builtin("GRU", "GRUV2", masks=OWN, half=True)
 def gru(
     k: Call, x: Value, initial_state: Any = None, *, units: int, activation: Any = "tanh",
     recurrent_activation: Any = "sigmoid", use_bias: bool = True, dropout: float = 0.0, recurrent_dropout: float = 0.0,
@@ -108,7 +108,7 @@ def gru(
     return _layer(k, x, initial_state, "GRUCell", cell, run)
 
 
-@builtin("SimpleRNN", masks=OWN)
+@builtin("SimpleRNN", masks=OWN, half=True)
 def simple_rnn(
     k: Call, x: Value, initial_state: Any = None, *, units: int, activation: Any = "tanh", use_bias: bool = True,
     dropout: float = 0.0, recurrent_dropout: float = 0.0, return_sequences: bool = False, return_state: bool = False,
@@ -120,7 +120,7 @@ def simple_rnn(
     return _layer(k, x, initial_state, "SimpleRNNCell", cell, run)
 
 
-@builtin("RNN", masks=OWN)
+@builtin("RNN", masks=OWN, half=True)
 def rnn(
     k: Call, x: Value, initial_state: Any = None, *, cell: dict, return_sequences: bool = False,
     return_state: bool = False, go_backwards: bool = False, stateful: bool = False, unroll: bool = False,
@@ -131,7 +131,7 @@ def rnn(
     return recurrent(k, x, initial_state, _cell(k, kind, config), run)
 
 
-@builtin("CuDNNLSTM", "CuDNNGRU", masks=OWN)
+@builtin("CuDNNLSTM", "CuDNNGRU", masks=OWN, half=True)
 def cudnn(
     k: Call, x: Value, initial_state: Any = None, *, units: int, unit_forget_bias: bool = True,
     return_sequences: bool = False, return_state: bool = False, go_backwards: bool = False, stateful: bool = False,
@@ -144,7 +144,7 @@ def cudnn(
     return _layer(k, x, initial_state, f"{k.owner.class_name}Cell", {"units": units}, run)
 
 
-@builtin("ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", masks=OWN, unroll=False, time_major=False)
+@builtin("ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", masks=OWN, half=True, unroll=False, time_major=False)
 def conv_lstm(
     k: Call, x: Value, initial_state: Any = None, *, filters: int, kernel_size: int | list[int],
     strides: int | list[int] = 1, padding: str = "valid", data_format: str | None = None,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.core import sizes_of
-from fuseconv.load.keras.layers.settings import channels_first, sizes, to_channels_first, to_channels_last
+from fuseconv.load.keras.layers.settings import channels_first, to_channels_last
 from fuseconv.load.keras.registry import ANY, builtin
 
 
@@ -112,49 +114,22 @@ def cropping3d(k: Call, x: Value, *, cropping: Any = 1, data_format: str | None 
     return _cropped(k, x, cropping, 3, channels_first(k, data_format))
 
 
+# How many elements are taken one by one, from a list of them.
+_MOST_TAKEN = 1 << 12
+
+
 def repeated(k: Call, x: Value, count: int, axis: int) -> Value:
     """Repeat each element along an axis: [a, b] -> [a, a, b, b]."""
     if count == 1:
         return x
-    rank = len(k.shape(x))
+    rank, size = len(k.shape(x)), k.shape(x)[axis]
+    if isinstance(size, int) and size * count <= _MOST_TAKEN:
+        rows = k.tf.ints(np.repeat(np.arange(size), count))
+        return k.tf.GatherV2(x, rows, k.tf.ints(axis), dtype=x.dtype)
     wide = k.tf.Tile(k.tf.ExpandDims(x, axis + 1), [count if at == axis + 1 else 1 for at in range(rank + 1)])
-    size = k.shape(x)[axis]
     dims = [str(at) for at in range(rank)]
     if isinstance(size, int):
         return k.tf.Reshape(wide, sizes_of(k, x, [*dims[:axis], size * count, *dims[axis + 1 :]]))
     made = [k.tf.dim(x, at) for at in range(rank)]
     made[axis] = k.tf.Mul(made[axis], k.tf.ints(count))
     return k.tf.Reshape(wide, k.tf.Pack(*made))
-
-
-@builtin("UpSampling1D", half=True)
-def up_sampling1d(k: Call, x: Value, *, size: int = 2) -> Value:
-    k.shape(x, 3)
-    return repeated(k, x, sizes(k, size, 1)[0], 1)
-
-
-@builtin("UpSampling2D", half=True)
-def up_sampling2d(
-    k: Call, x: Value, *, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest"
-) -> Value:
-    first = channels_first(k, data_format)
-    k.shape(x, 4)
-    scale = sizes(k, size, 2)
-    x = to_channels_last(k, x) if first else x
-    if interpolation not in ("nearest", "bilinear"):
-        k.refuse(f"interpolation={interpolation!r}")
-    new = k.tf.Pack(*(k.tf.Mul(k.tf.dim(x, at + 1), k.tf.ints(scale[at])) for at in range(2)))
-    build = k.tf.ResizeNearestNeighbor if interpolation == "nearest" else k.tf.ResizeBilinear
-    made = build(x, new, half_pixel_centers=True)
-    return to_channels_first(k, made) if first else made
-
-
-@builtin("UpSampling3D", half=True)
-def up_sampling3d(k: Call, x: Value, *, size: Any = 2, data_format: str | None = None) -> Value:
-    first = channels_first(k, data_format)
-    k.shape(x, 5)
-    for at, count in enumerate(sizes(k, size, 3)):
-        x = repeated(k, x, count, at + (2 if first else 1))
-    return x
-
-

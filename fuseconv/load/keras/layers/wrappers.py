@@ -12,7 +12,7 @@ from fuseconv.load.keras.model import class_of, config_of, flat
 from fuseconv.load.keras.registry import ANY, LAYERS, OWN, builtin
 
 
-@builtin("Bidirectional", masks=OWN)
+@builtin("Bidirectional", masks=OWN, half=True)
 def bidirectional(
     k: Call, x: Value, initial_state: Any = None, *, layer: dict, merge_mode: str | None = "concat",
     backward_layer: dict | None = None,
@@ -69,7 +69,7 @@ def _merged(k: Call, mode: str | None, a: Value, b: Value) -> list[Value]:
     return [tf.AddV2(a, b) if mode == "sum" else tf.RealDiv(tf.AddV2(a, b), number(k, a, 2))]
 
 
-@builtin("TimeDistributed", masks=OWN, takes=ANY)
+@builtin("TimeDistributed", masks=OWN, takes=ANY, half=True)
 def time_distributed(k: Call, x: Value, *, layer: dict) -> Value:
     """Call a layer on all time steps at once, as parts of the batch."""
     shape, mask = k.shape(x), k.given_mask(x)
