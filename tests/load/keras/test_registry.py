@@ -13,7 +13,7 @@ from fuseconv.load.keras.registry import LAYERS, UnknownLayer, builtin, layer
 def test_what_a_function_names_is_read_and_the_rest_must_hold_its_default() -> None:
     known = LAYERS["Dense"]
     config = {"units": 3, "name": "d", "kernel_initializer": {"class_name": "Zeros"}, "lora_rank": None}
-    assert known.read(config) == {"units": 3, "activation": None, "use_bias": True}
+    assert known.read(config) == {"units": 3, "activation": None, "use_bias": True, "quantization_config": None}
     for more in ({"lora_rank": 4}, {"gain": 2.0}):
         with pytest.raises(UnknownLayer, match=f"{next(iter(more))}="):
             known.read(config | more)

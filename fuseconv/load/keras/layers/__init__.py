@@ -3,6 +3,7 @@
 from fuseconv.load.keras.layers import (
     activations,
     attention,
+    audio,
     categories,
     cells,
     convolutional,
@@ -22,7 +23,7 @@ from fuseconv.load.keras.layers import (
 )
 
 __all__ = [
-    "activations", "attention", "categories", "cells", "convolutional", "core", "locally_connected", "merging",
-    "normalization", "operations", "pictures", "pooling", "preprocessing", "recurrence", "recurrent", "reshaping",
-    "tf_functions", "wrappers",
+    "activations", "attention", "audio", "categories", "cells", "convolutional", "core", "locally_connected",
+    "merging", "normalization", "operations", "pictures", "pooling", "preprocessing", "recurrence", "recurrent",
+    "reshaping", "tf_functions", "wrappers",
 ]  # fmt: skip

@@ -127,18 +127,46 @@ def _concatenated_mask(k: Call, inputs: list[Value], axis: int) -> Value | None:
 
 @builtin("Dot")
 def dot(k: Call, inputs: Any, *, axes: int | list[int], normalize: bool = False) -> Value:
-    if not isinstance(inputs, list) or len(inputs) != 2 or normalize:
-        k.refuse("it is called on other than two tensors, or normalizes them")
+    """Sum products along an axis of each of two tensors, for each example."""
+    if not isinstance(inputs, list) or len(inputs) != 2:
+        k.refuse("it is called on other than two tensors")
     ranks = [len(k.shape(x)) for x in inputs]
     pair = [axes, axes] if isinstance(axes, int) else axes
-    if not set(ranks) <= {2, 3} or len(pair) != 2:
+    if not all(2 <= rank <= 8 for rank in ranks) or len(pair) != 2:
         k.refuse(f"axes={axes!r} of tensors of the ranks {ranks}")
     a, b = ((axis + rank) % rank for axis, rank in zip(pair, ranks))
     if 0 in (a, b):
         k.refuse("axes of the batch")
+    if normalize:
+        inputs = [_normalized(k, x, axis) for x, axis in zip(inputs, (a, b))]
+    if set(ranks) <= {2, 3}:
+        return _dot_of_matrices(k, inputs, a, b)
+    x, y = (_with_last(k, each, axis) for each, axis in zip(inputs, (a, b)))
+    kept = [[k.tf.dim(each, at) for at in range(1, len(k.shape(each)) - 1)] for each in (x, y)]
+    flat = [k.tf.reshaped(each, ["0", -1, k.known(each, -1)]) for each in (x, y)]
+    made = k.tf.BatchMatMulV2(*flat, adj_y=True)
+    return k.tf.reshaped(made, ["0", *(kept[0] + kept[1] or [1])])
+
+
+def _dot_of_matrices(k: Call, inputs: list[Value], a: int, b: int) -> Value:
+    """Sum along axes of vectors and matrices."""
+    ranks = [len(k.shape(x)) for x in inputs]
     x = k.tf.ExpandDims(inputs[0], 1) if ranks[0] == 2 else inputs[0]
     y = k.tf.ExpandDims(inputs[1], 2) if ranks[1] == 2 else inputs[1]
     made = k.tf.BatchMatMulV2(x, y, adj_x=ranks[0] == 3 and a == 1, adj_y=ranks[1] == 3 and b == 2)
     if ranks[0] == 2:
         return k.tf.Squeeze(made, squeeze_dims=[1])
     return k.tf.Squeeze(made, squeeze_dims=[2]) if ranks[1] == 2 else made
+
+
+def _with_last(k: Call, x: Value, axis: int) -> Value:
+    rest = [at for at in range(len(k.shape(x))) if at != axis]
+    return k.tf.transpose(x, [*rest, axis])
+
+
+def _normalized(k: Call, x: Value, axis: int) -> Value:
+    """Divide by the length along an axis, which Keras holds above a least one: each of the two in its own way."""
+    tf, total = k.tf, k.tf.Sum(k.tf.Square(x), k.tf.ints([axis]), keep_dims=True)
+    if not k.model.keras3:
+        return tf.Mul(x, tf.Rsqrt(tf.Maximum(total, number(k, x, 1e-12))))
+    return tf.Mul(x, tf.Minimum(tf.Rsqrt(total), number(k, x, 1e7)))

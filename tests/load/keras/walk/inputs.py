@@ -8,6 +8,7 @@ from tests.load.keras.walk.case import Case, each
 
 _WORDS = ["red", "green", "blue"]
 _PIXELS = (9, 7, 3)
+_SPECTRA = ("log", "magnitude", "psd", "real", "imag", "angle", "stft")
 
 
 def _numbers() -> dict[str, list[Case]]:
@@ -121,12 +122,21 @@ def _pictures() -> dict[str, list[Case]]:
 
 
 def _sounds() -> dict[str, list[Case]]:
+    framed = {"frame_length": 16, "frame_step": 5, "fft_length": 32}
     return {
-        "STFTSpectrogram": each((64, 1), {"frame_length": 16, "frame_step": 8, "fft_length": 16}, {
-            "frame_length": 16, "frame_step": 8, "fft_length": 16, "mode": "log"}, {
-            "frame_length": 16, "frame_step": 4, "fft_length": 32, "mode": "real", "padding": "same"}),
+        # A window by its name takes scipy, which only says what the weights are at first.
+        "STFTSpectrogram": [
+            *each((64, 1), *({"frame_length": 16, "mode": mode, "window": None} for mode in _SPECTRA)),
+            *each((64, 2), *(framed | {"window": None, **more} for more in (
+                {"mode": "log"}, {"mode": "stft", "padding": "same"}, {"mode": "psd", "expand_dims": True}))),
+            *each((2, 64), *(framed | {"window": None, "data_format": "channels_first", **more} for more in (
+                {"mode": "magnitude"}, {"mode": "imag", "expand_dims": True}))),
+            *each((None, 2), {"frame_length": 4, "window": None}),
+        ],
         "MelSpectrogram": each((64,), *({"fft_length": 16, "sequence_stride": 8, "num_mel_bins": bins,
-                               "sampling_rate": 100, "max_freq": 40.0, "min_freq": 2.0} for bins in (3, 4, 5))),
+                               "sampling_rate": 100, "max_freq": 40.0, "min_freq": 2.0, **more} for bins, more in (
+                               (3, {}), (4, {"power_to_db": False, "window": "hamming", "sequence_length": 11}),
+                               (5, {"mag_exp": 1.0, "top_db": 20.0, "ref_power": 2.0})))),
     }  # fmt: skip
 
 

@@ -136,6 +136,8 @@ def table() -> str:
     for name, row in sorted(rows.items()):
         read, count = (sum(each[key] for each in row.values()) for key in ("read", "of"))
         why = sorted({reason for each in row.values() for reason in each["why"]})
+        if not count:
+            continue
         if read == count:
             whole.append(name)
         elif not read:
