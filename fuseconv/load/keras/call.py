@@ -14,7 +14,7 @@ from fuseconv.ir.graph import Module, Value
 from fuseconv.ir.types import DType
 from fuseconv.load.keras.builder import LayerBuilder
 from fuseconv.load.keras.parts import Part, Weight
-from fuseconv.load.keras.registry import AS_THEY_ARE, DROP, FLOATS, LAYERS, OWN, PASS, Layer, UnknownLayer
+from fuseconv.load.keras.registry import AS_THEY_ARE, FLOATS, LAYERS, OWN, PASS, PASS_IN_3, Layer, UnknownLayer
 from fuseconv.load.op_defs import OpDefs
 
 # What a damaged config has layer functions, and those that read its models, raise.
@@ -112,14 +112,17 @@ class Object:
         outputs = known.function(call, *tensors, **settings)
         # A list of None says nothing to a layer that does not read it; to one of attention, that it takes no masks.
         said = {key for key, value in options.items() if not _is_nothing(value)}
-        left = said - call.used - {"training", "mask" if known.masks == PASS else ""}
+        passes = known.masks == PASS or (known.masks == PASS_IN_3 and self.model.keras3)
+        left = said - call.used - {"training", "mask" if passes else ""}
         if left:
             raise UnknownLayer(f"it is called with {', '.join(sorted(left))}")
         first = tensors[0] if tensors else None
         masks, given = self.model.masks, call.options.get("mask")
         if known.masks != OWN and isinstance(first, list) and any(isinstance(x, Value) and x in masks for x in first):
             raise UnknownLayer("its inputs are masked")
-        if known.masks not in (OWN, DROP) and isinstance(outputs, Value):
+        if not passes and known.masks != OWN and isinstance(outputs, Value) and outputs in masks:
+            return call.tf.Identity(outputs)  # the layer hands on its input, but not the mask of it
+        if passes and isinstance(outputs, Value):
             call.set_mask(outputs, given if isinstance(given, Value) else self.model.mask_of(first))
         return outputs
 

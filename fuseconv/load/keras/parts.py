@@ -22,16 +22,16 @@ class Part:
     """A layer or a cell or model within one.
 
     name: the layer's; label: its class and name, for messages. trainable: whether Keras was to train it. weights: its
-    own, as they are created. archived: their names in the order of a .keras archive, if it is another. parts: what it
-    is made of, by the attribute (a path of the archive's weights), in the order in which they are created; several
-    attributes where Kerases differ."""
+    own, as they are created. parts: what it is made of, by the attribute (a path of the archive's weights), in the
+    order in which they are created; several attributes where Kerases differ. archived: the names of its weights in the
+    order of a .keras archive, if it is another."""
 
     name: str
     label: str
     trainable: bool = True
     weights: list[Weight] = field(default_factory=list)
-    archived: tuple[str, ...] = ()
     parts: list[tuple[tuple[str, ...], Part]] = field(default_factory=list)
+    archived: tuple[str, ...] = ()
 
     def own(self) -> list[Weight]:
         """Return its own weights in the order of files: trainable ones first."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from fuseconv.errors import InputError
 
-# What becomes of the mask of a layer's input: the layer drops it, hands it on, or sees to it itself.
-DROP, PASS, OWN = "drop", "pass", "own"
+# What becomes of the mask of a layer's input: the layer drops it, hands it on (or does so in Keras 3, and drops it in
+# tf-keras), or sees to it itself.
+DROP, PASS, PASS_IN_3, OWN = "drop", "pass", "pass in Keras 3", "own"
 
 # What a layer takes: floats only, as it computes; tensors of any type, of which floats are cast to what it computes in;
 # or tensors as they are, of which none is cast.
@@ -34,7 +35,7 @@ class Layer:
 
     function: takes the call (`call.Call`), the inputs by position, and the settings by keyword. settings: the
     defaults of the keys that it names (`inspect.Parameter.empty`: the key must be there), and the kinds of
-    their values. fixed: values that keys have which the function does not name. masks: DROP, PASS or OWN.
+    their values. fixed: values that keys have which the function does not name. masks: DROP, PASS, PASS_IN_3 or OWN.
     takes: FLOATS, ANY or AS_THEY_ARE. unread: keys that no result depends on, as in training only. half: whether
     it may compute in 16 bits. quantized: whether its weights may be integers. inputs: the names of the layer's tensor
     arguments; takes_any_number: whether it takes more than those."""

@@ -31,10 +31,17 @@ def test_layers_compute_in_16_bits(library: Any, tmp_path: Path) -> None:
     check_ways(library.Model(x, [layers.Dense(3, dtype="float32", activation="softmax")(y), inner(y)]), tmp_path)
 
 
+def test_steps_are_computed_in_16_bits(library: Any, tmp_path: Path) -> None:
+    layers, x = library.layers, library.Input((4, 3), name="x")
+    made = layers.MultiHeadAttention(2, 3)(x, x)
+    outputs = [layers.Bidirectional(layers.LSTM(2))(x), layers.GRU(2, return_sequences=True)(made)]
+    check_ways(library.Model(x, outputs), tmp_path, ["keras"])
+
+
 def test_other_layers_are_refused(library: Any, tmp_path: Path) -> None:
     x = library.Input((6, 4))
-    library.Model(x, library.layers.LSTM(3)(x)).save(tmp_path / "model.keras")
-    with pytest.raises(UnknownLayer, match=r"LSTM .* computes in"):
+    library.Model(x, library.layers.PReLU()(x)).save(tmp_path / "model.keras")
+    with pytest.raises(UnknownLayer, match=r"PReLU .* computes in"):
         load(tmp_path / "model.keras")
 
 

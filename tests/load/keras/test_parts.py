@@ -20,3 +20,11 @@ def test_trainable_weights_come_first_and_those_of_frozen_layers_last() -> None:
     assert [weight.name for weight in model.all_weights()] == ["G", "B", "W", "m", "K", "L"]
     frozen = part("frozen", parts=(norm, part("dense", "W")), trainable=False)
     assert [weight.name for weight in frozen.all_weights()] == ["G", "B", "m", "W"]
+
+
+def test_an_archive_may_have_an_order_of_its_own() -> None:
+    dense = part("dense", "kernel", "BIAS", "scale")
+    assert [weight.name for weight in dense.in_archive()] == ["BIAS", "kernel", "scale"]
+    dense.archived = ("kernel", "BIAS", "scale", "zero")
+    assert [weight.name for weight in dense.in_archive()] == ["kernel", "BIAS", "scale"]
+    assert [weight.name for weight in dense.own()] == ["BIAS", "kernel", "scale"]

@@ -32,6 +32,7 @@ def stft_spectrogram(
     bins = (fft_length or 2 ** math.ceil(math.log2(length))) // 2 + 1
     if mode not in _MODES or bins < 2:
         k.refuse(f"mode={mode!r}, fft_length={fft_length}")
+    budget.require_elements([length, bins], np.dtype(np.float32), f"{tf.scope}/kernel")
     channels = k.known(x, 1 if first else 2)
     rows = tf.reshaped(x if first else tf.transpose(x, [0, 2, 1]), [-1, "2", 1])
 
@@ -78,6 +79,7 @@ def mel_spectrogram(
     tf = k.tf
     k.shape(x, 2)
     fft, step, bands = (sizes(k, each, 1)[0] for each in (fft_length, sequence_stride, num_mel_bins))
+    budget.require_elements([fft + bands, 8], np.dtype(np.float64), f"{tf.scope}/window")
     frames = _frames(k, x, fft, step, _window(k, window, sizes(k, sequence_length or fft, 1)[0], fft))
     spectrum = tf.RFFT(frames, [fft], dtype=types.COMPLEX64)
     real, imaginary = (tf.add(kind, [spectrum], {}, types.FLOAT32) for kind in ("Real", "Imag"))

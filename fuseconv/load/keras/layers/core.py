@@ -12,7 +12,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import activate, number
 from fuseconv.load.keras.layers.quantized import quantized_kernel, quantized_table
-from fuseconv.load.keras.registry import ANY, OWN, PASS, builtin
+from fuseconv.load.keras.registry import ANY, OWN, PASS, PASS_IN_3, builtin
 
 NO_LORA: dict[str, Any] = {"lora_rank": None, "lora_alpha": None}
 _NO_LORA = NO_LORA | {"quantization_config": None}
@@ -64,7 +64,7 @@ def training_only(
     return x
 
 
-@builtin("Identity", masks=PASS, takes=ANY, half=True)
+@builtin("Identity", masks=PASS_IN_3, takes=ANY, half=True)
 def identity(k: Call, x: Value) -> Value:
     return x
 
@@ -142,7 +142,7 @@ def masking(k: Call, x: Value, *, mask_value: float = 0.0) -> Value:
     return made
 
 
-@builtin("EinsumDense", masks=PASS, half=True, quantized=True, **NO_LORA)
+@builtin("EinsumDense", half=True, quantized=True, **NO_LORA)
 def einsum_dense(
     k: Call, x: Value, *, equation: str, output_shape: int | list, activation: str | dict | None = None,
     bias_axes: str | None = None, quantization_config: dict | None = None,

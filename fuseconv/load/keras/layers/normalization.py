@@ -112,7 +112,7 @@ def group_normalization(
     return tf.Reshape(tf.AddV2(tf.Mul(split, inverse), shift), tf.shape(x))
 
 
-@builtin("RMSNormalization", masks=PASS)
+@builtin("RMSNormalization")
 def rms_normalization(k: Call, x: Value, *, axis: int | list[int] = -1, epsilon: float = 1e-6) -> Value:
     rank = len(k.shape(x))
     axes = axes_of(k, axis, rank)

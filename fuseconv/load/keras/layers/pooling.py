@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.settings import (
@@ -143,6 +143,7 @@ def _adaptive(k: Call, x: Value, rank: int, maximum: bool, output_size: Any, for
     counts, given = sizes(k, output_size, rank), [k.known(x, at + 1) for at in range(rank)]
     if any(not 0 < count <= size for count, size in zip(counts, given)):
         k.refuse(f"output_size={output_size!r} of {given}")
+    budget.require_elements([sum(counts), 8], np.dtype(np.int64), f"{k.tf.scope}/windows")
     windows = [_windows(size, count) for size, count in zip(given, counts)]
     regular = [_regular(each) for each in windows]
     if any(each not in (None, (1, 1)) for each in regular):
@@ -156,16 +157,16 @@ def _adaptive(k: Call, x: Value, rank: int, maximum: bool, output_size: Any, for
 
 def _pool_irregular(k: Call, x: Value, rank: int, maximum: bool, at: int, windows: list[tuple[int, int]]) -> Value:
     """Pool along a spatial dimension with all windows of each size that is there, and take those that are wanted."""
-    rows: dict[tuple[int, int], int] = {}
-    pooled = []
+    first: dict[int, int] = {}  # where the windows of a size begin
+    pooled: list[Value] = []
+    count = 0
     for length in sorted({end - start for start, end in windows}):
         size = [length if axis == at else 1 for axis in range(rank)]
         pooled.append(_pool(k, x, rank, maximum, size, 1, "valid", None))
-        for start in range(k.known(pooled[-1], at + 1)):
-            rows[start, start + length] = len(rows)
+        first[length], count = count, count + k.known(pooled[-1], at + 1)
     tf, axis = k.tf, k.tf.ints(at + 1)
     every = tf.ConcatV2(*pooled, axis, dtype=x.dtype) if len(pooled) > 1 else pooled[0]
-    return tf.GatherV2(every, tf.ints([rows[window] for window in windows]), axis, dtype=x.dtype)
+    return tf.GatherV2(every, tf.ints([first[end - start] + start for start, end in windows]), axis, dtype=x.dtype)
 
 
 def _enter_adaptive(rank: int, maximum: bool) -> None:

@@ -12,7 +12,7 @@ from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.settings import axes_of
 from fuseconv.load.keras.model import class_of, config_of, numbered
-from fuseconv.load.keras.registry import ANY, AS_THEY_ARE, OWN, PASS, builtin
+from fuseconv.load.keras.registry import ANY, AS_THEY_ARE, OWN, PASS_IN_3, builtin
 
 
 def _as_computed(k: Call, x: Value) -> Value:
@@ -31,13 +31,13 @@ def _numbers(k: Call, value: Any) -> np.ndarray:
     return array
 
 
-@builtin("Rescaling", masks=PASS, takes=ANY, half=True)
+@builtin("Rescaling", masks=PASS_IN_3, takes=ANY, half=True)
 def rescaling(k: Call, x: Value, *, scale: float | list[float], offset: float | list[float] = 0.0) -> Value:
     scales, offsets = (k.tf.array(_numbers(k, each), k.dtype) for each in (scale, offset))
     return k.tf.AddV2(k.tf.Mul(_as_computed(k, x), scales), offsets)
 
 
-@builtin("Normalization", takes=ANY)
+@builtin("Normalization", masks=PASS_IN_3, takes=ANY)
 def normalization(
     k: Call, x: Value, *, axis: int | list[int] | None = -1, invert: bool = False, mean: Any = None,
     variance: Any = None,

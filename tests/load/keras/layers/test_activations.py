@@ -14,7 +14,7 @@ L = keras.layers
 FUNCTIONS = [
     "relu", "relu6", "sigmoid", "tanh", "softplus", "softsign", "exponential", "elu", "selu", "linear", "silu",
     "hard_sigmoid", "hard_silu", "mish", "gelu", "leaky_relu", "log_sigmoid", "hard_tanh", "tanh_shrink", "softmax",
-    "log_softmax", "swish", "hard_swish",
+    "log_softmax", "swish", "hard_swish", "sparsemax",
 ]  # fmt: skip
 
 CASES = {

@@ -38,6 +38,27 @@ def test_scores_of_single_heads(tmp_path: Path) -> None:
     check_cases({"scores": lambda: keras.Model([x, y], outputs)}, "scores", tmp_path, formats=["keras"])
 
 
+def test_groups_of_heads_gates_and_windows(tmp_path: Path) -> None:
+    x, y = keras.Input((6, 4)), keras.Input((5, 4))
+    outputs = [
+        L.GroupQueryAttention(3, 4, 2)(x, y), L.GroupQueryAttention(2, 3, 1, use_gate=True, dropout=0.1)(x, y),
+        L.GroupQueryAttention(2, 2, 2, sliding_window=2)(x, x, use_causal_mask=True),
+        L.MultiHeadAttention(2, 3, use_gate=True, sliding_window=3)(x, y),
+        L.Attention(score_mode="concat", use_scale=True)([x, y]),
+    ]  # fmt: skip
+    check_data(keras.Model([x, y], outputs), tmp_path, ["keras"])
+
+
+def test_groups_of_heads_heed_masks_and_leave_them(tmp_path: Path) -> None:
+    x = keras.Input((6, 4), name="x")
+    masked = L.Masking(0.25)(x)
+    made = L.GroupQueryAttention(3, 4, 2)(masked, masked)
+    model = keras.Model(x, [L.LSTM(3)(made), L.LSTM(3)(masked)])
+    feed = np.random.default_rng(3).normal(size=(3, 6, 4)).astype(np.float32)
+    feed[:2, 4:] = 0.25
+    check_data(model, tmp_path, ["keras"], x=feed)
+
+
 def test_attention_along_other_axes_is_refused(tmp_path: Path) -> None:
     x = keras.Input((3, 5, 4))
     keras.Model(x, L.MultiHeadAttention(2, 3, attention_axes=[2])(x, x)).save(tmp_path / "model.keras")

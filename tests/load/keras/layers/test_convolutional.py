@@ -55,6 +55,12 @@ def test_transposed_convolutions_along_one_and_three_dimensions(tmp_path: Path) 
     check_data(branches((2, 3, 4, 3), *layers), tmp_path, ["keras"])
 
 
+def test_transposed_convolutions_with_holes(tmp_path: Path) -> None:
+    flat = [L.Conv1DTranspose(2, 3, dilation_rate=2), L.Conv1DTranspose(2, 2, dilation_rate=3, padding="same")]
+    check_data(branches((None, 4), *flat), tmp_path, ["keras"])
+    check_data(branches((5, 6, 2), L.Conv2DTranspose(3, (3, 2), dilation_rate=2, padding="same")), tmp_path, ["keras"])
+
+
 def test_an_output_padding_that_no_convolution_leads_to_is_refused(tmp_path: Path) -> None:
     x = keras.Input((4, 9, 7))
     layer = L.Conv2DTranspose(5, 3, strides=2, padding="same", output_padding=1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import keras
 
-from tests.keras_parity import FORMATS, branches, check_cases
+from tests.keras_parity import FORMATS, branches, check_cases, check_data
 from tests.pairwise import mostly_slow
 
 L = keras.layers
@@ -42,3 +42,19 @@ def test_data_and_keras_agree(name: str, suffix: str, tmp_path: Path) -> None:
 def test_masks_are_propagated(tmp_path: Path) -> None:
     # Keras does not load such an .h5 file.
     check_cases({"masked": masked}, "masked", tmp_path, formats=["keras"])
+
+
+def test_an_equation_with_an_ellipsis(tmp_path: Path) -> None:
+    made = [
+        L.EinsumDense("...x,xy->...y", 3, bias_axes="y"), L.EinsumDense("...ax,xy->...ay", (5, 2), bias_axes="ay"),
+        L.EinsumDense("ab...,bc->ac...", 7, bias_axes="c"),
+    ]  # fmt: skip
+    check_data(branches((3, 5, 4), *made), tmp_path, ["keras"])
+
+
+def test_an_embedding_in_reverse(tmp_path: Path) -> None:
+    x = keras.Input((5,), dtype="int32")
+    tied, free = L.ReversibleEmbedding(7, 3, mask_zero=True), L.ReversibleEmbedding(9, 3, tie_weights=False)
+    capped = L.ReversibleEmbedding(7, 3, logit_soft_cap=0.5)
+    outputs = [tied(tied(x), reverse=True), free(free(x), reverse=True), capped(tied(x), reverse=True)]
+    check_data(keras.Model(x, outputs), tmp_path, ["keras", "h5"])

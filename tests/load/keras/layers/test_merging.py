@@ -59,3 +59,14 @@ def test_keras_3_multiplies_only_what_no_mask_hides(tmp_path: Path) -> None:
     keras.Model([x, y], L.Multiply()([L.Masking()(x), y])).save(tmp_path / "model.keras")
     with pytest.raises(UnknownLayer, match=r"Multiply '.*': its inputs are masked"):
         load(tmp_path / "model.keras")
+
+
+@pytest.mark.parametrize("name", ["keras", "tf_keras"])
+def test_products_along_axes_of_any_tensors(name: str, tmp_path: Path) -> None:
+    library = importlib.import_module(name)
+    x, y, z = library.Input((2, 5, 4), name="x"), library.Input((4, 3), name="y"), library.Input((4,), name="z")
+    outputs = [
+        library.layers.Dot(axes=[3, 1])([x, y]), library.layers.Dot(axes=1, normalize=True)([y, z]),
+        library.layers.Dot(axes=[1, 3], normalize=True)([z, x]),
+    ]  # fmt: skip
+    check_data(library.Model([x, y, z], outputs), tmp_path, ["keras"])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import keras
+import pytest
 
-from tests.keras_parity import FORMATS, branches, check_cases
+from fuseconv.load.keras import UnknownLayer, load
+from tests.keras_parity import FORMATS, branches, check_cases, check_data
 from tests.pairwise import mostly_slow
 
 L = keras.layers
@@ -43,3 +45,23 @@ CASES = {
 @mostly_slow(name=[*CASES], suffix=FORMATS)
 def test_data_and_keras_agree(name: str, suffix: str, tmp_path: Path) -> None:
     check_cases(CASES, name, tmp_path, formats=[suffix])
+
+
+def test_windows_that_divide_a_dimension_evenly_or_not(tmp_path: Path) -> None:
+    flat = [L.AdaptiveAveragePooling1D(4), L.AdaptiveMaxPooling1D(5), L.AdaptiveMaxPooling1D(11)]
+    check_data(branches((11, 3), *flat), tmp_path, ["keras"])
+    made = [
+        L.AdaptiveAveragePooling2D((3, 4)), L.AdaptiveMaxPooling2D((2, 5)),
+        L.AdaptiveAveragePooling2D(2, data_format="channels_first"),
+    ]  # fmt: skip
+    check_data(branches((9, 8, 7), *made), tmp_path, ["keras"])
+    check_data(branches((4, 5, 6, 2), L.AdaptiveAveragePooling3D((2, 3, 6))), tmp_path, ["keras"])
+
+
+def test_more_windows_than_elements_are_refused(tmp_path: Path) -> None:
+    x = keras.Input((5, 3))
+    keras.Model(x, L.AdaptiveMaxPooling1D(4)(x)).save(tmp_path / "model.h5")
+    assert len(load(tmp_path / "model.h5").signatures) == 1
+    keras.Model(x, L.AdaptiveMaxPooling1D(6)(x)).save(tmp_path / "model.h5")
+    with pytest.raises(UnknownLayer, match=r"output_size=\[6\] of \[5\]"):
+        load(tmp_path / "model.h5")

@@ -45,3 +45,8 @@ def test_random_layers_change_nothing_once_they_are_trained(library: Any, dtype:
         layers.RandomZoom(0.2, seed=3), layers.RandomTranslation(0.1, 0.2), layers.RandomBrightness(0.1),
     ]  # fmt: skip
     check_data(branches((9, 7, 3), *made, dtype=dtype, library=library), tmp_path, ["keras"])
+
+
+def test_layers_one_after_the_other(tmp_path: Path) -> None:
+    pipeline = L.Pipeline([L.Rescaling(0.5), L.RandomFlip(), L.CenterCrop(5, 4)])
+    check_data(branches((9, 7, 3), pipeline, L.Solarization()), tmp_path, ["keras"])

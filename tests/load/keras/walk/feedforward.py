@@ -142,6 +142,7 @@ def _products() -> dict[str, list[Case]]:
                   {"equation": "...x,xy->...y", "output_shape": 3, "bias_axes": "y"},
                   {"equation": "abc,bd->adc", "output_shape": [3, 4]}),
             *each((None, 4), {"equation": "abc,cd->abd", "output_shape": [None, 3], "bias_axes": "d"}),
+            *each((5, 4), {"equation": "abc,cd->abd", "output_shape": [None, 3]}, masked=True, within=_then_lstm),
         ],
         "Embedding": [
             *each((5,), {"input_dim": 7, "output_dim": 3}, {"input_dim": 9, "output_dim": 4, "mask_zero": True},
