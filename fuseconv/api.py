@@ -335,7 +335,7 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
             report.compared = compare_ops(context.module, context.floats, context.calibration.samples, report)
     with manager.stage("write"):
         check(context.module)
-        data = _write(context.module, report, file)
+        data = _write(context.module, report, file, manager.progress)
         if context.target is not None:
             report.target = _verdict(context.target, data, file)
             report.warnings += _refused(report.target)
@@ -412,12 +412,15 @@ def _small_file(module: Module, registry: Registry) -> bytes:
     return to_bytes(module)
 
 
-def _write(module: Module, report: Report, file: Path | None) -> bytes | None:
+def _write(
+    module: Module, report: Report, file: Path | None, progress: Callable[[str], None] | None
+) -> bytes | None:
     """Write the file, or return its bytes if there is to be none; the report tells of what it holds."""
     buffer = io.BytesIO()
     try:
         with nullcontext(buffer) if file is None else atomic_write(file) as stream:
-            contents = write(module, stream)
+            told = (lambda part: progress(f"write {part:.0%}")) if progress else None
+            contents = write(module, stream, progress=told)
             report.output_bytes = stream.tell()
     except OSError as error:
         assert file is not None

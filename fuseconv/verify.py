@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -210,6 +210,7 @@ def verify(
     follow_links: bool = False,
     seed: int = 0,
     layers: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> Verification:
     """Compare a model with the file that was made from it; see the module's docstring for how.
 
@@ -218,7 +219,8 @@ def verify(
     run, by default every one of the file, or every one that the data serves. tags, plugins, trust_model,
     follow_links, inputs, outputs, rename: as for `convert`. input_shapes: sizes for dimensions that the model leaves
     open, batch_size for first ones, by the names that the file has. layers: compare the ops of the
-    first subgraph, too, with those of the model as a file of floats, which it is converted to if it is none.
+    first subgraph, too, with those of the model as a file of floats, which it is converted to if it is none. progress:
+    called with a few words before each run.
 
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model.
@@ -243,7 +245,7 @@ def verify(
                 what = result.file or "the file"
                 raise VerificationError(f"{what} has a signature {name!r}, which the model has not")
             specs = _agree(name, originals[name].inputs, file.inputs(name), **sizes, given=given or {})
-            feeds = _verify_signature(result, name, originals[name], file, given, specs, seed)
+            feeds = _verify_signature(result, name, originals[name], file, given, specs, seed, progress)
             if layers and file.signatures[name][0] == 0 and not result.layers:
                 made = tflite if isinstance(tflite, bytes) else read_file(tflite)
                 floats = _floats(source, {**reading, **cutting, **sizes, "plugins": plugins})
@@ -291,6 +293,7 @@ def _verify_signature(
     given: Arrays | None,
     specs: dict[str, Spec],
     seed: int,
+    progress: Callable[[str], None] | None = None,
 ) -> list[Arrays]:
     """Compare one signature; return what it was fed."""
     feeds: list[Arrays] = []
@@ -304,6 +307,8 @@ def _verify_signature(
     for batch in batches:
         count = 0
         for feed, expected in batch:
+            if progress:
+                progress(f"verify: {signature} run {len(feeds) + 1}")
             actual = file.run(signature, feed)
             missing = sorted(set(expected) ^ set(actual))
             if missing:

@@ -275,7 +275,7 @@ def verify(
 
     with terminal.progress() as update:
         update("verify")
-        verification = compare(model, file, **_given(atol=atol, rtol=rtol), **options)
+        verification = compare(model, file, progress=update, **_given(atol=atol, rtol=rtol), **options)
     document = verification.to_json()
     terminal.result(document, lambda out: show_verification(out, document), verification.failure)
 

@@ -78,7 +78,7 @@ def convert_to_file(
                 if verifying is not None:
                     update("verify")
                     with report.stage("verify"):
-                        verification = _verify(model, path, options, verifying)
+                        verification = _verify(model, path, options, verifying | {"progress": update})
                     verification.file, written.failure = output, verification.failure
                 if written.failure:
                     report.output, report.output_bytes = "", 0

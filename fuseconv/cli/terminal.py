@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -122,6 +123,9 @@ def say(what: str, sentence: str) -> None:
     # A sentence may quote the model: nothing in it may reach the terminal as a command, or fill it.
     if len(sentence) > _LONGEST_SENTENCE:
         sentence = f"{sentence[:_LONGEST_SENTENCE]}... (--json has all of it)"
+    color = {"error": "red", "warning": "yellow"}.get(what)
+    if color and sys.stderr is not None and sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
+        what = click.style(what, color, bold=True)
     click.echo(f"fuseconv: {what}: {''.join(c if c.isprintable() else ' ' for c in sentence)}", err=True)
 
 

@@ -27,6 +27,7 @@ from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.fuse.output_difference import Difference, NeverComparable, Unverifiable
 from fuseconv.ir.dims import substitute_dim
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, copy_graph
+from fuseconv.report.records import AGREES
 from fuseconv.tf.composites import original
 from fuseconv.tf.side_effects import bodies
 
@@ -157,7 +158,7 @@ class BodyCheck:
             return _Verdict(True, f"it cannot be verified: {reasons[0]}")
         if difference.why:
             return _Verdict(False, f"the body computes something else than the fused op: {difference.why}")
-        return _Verdict(True, f"the body agrees to {difference.largest:.1e}")
+        return _Verdict(True, f"{AGREES} to {difference.largest:.1e}")
 
     def _compare(
         self, fusion: Fusion, alone: Module, body: Module, callee: Graph, fuse_alone: FuseAlone

@@ -83,12 +83,12 @@ class _CompositeRewriter:
                     raise Refused(f"the annotation's attribute {root.only_if} must be of type bool, not {flag!r}")
                 out.extend(self.apply(fusion, op, callee, implemented))
             except Refused as refusal:
-                self.report.record("refused", fusion.name, op.sources, why=str(refusal))
+                self.report.refused(fusion.name, op.sources, str(refusal), expected=True)
             else:
                 return []
         if not tried:
             why = f"no converter module fuses the composite {implemented.name}"
-            self.report.record("refused", implemented.name, op.sources, why=why)
+            self.report.refused(implemented.name, op.sources, why, expected=True)
         return None
 
     def apply(self, fusion: Fusion, op: Op, callee: Graph, implemented: FuncRef) -> list[Op]:

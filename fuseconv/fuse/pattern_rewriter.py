@@ -80,7 +80,7 @@ def report_unknown_ops(
             if alike:
                 report.warnings.append(f"the fusion {fusion.name} matches nothing: {why}; did you mean {alike[0]}?")
             elif explain:
-                report.record("refused", fusion.name, (), why=why)
+                report.refused(fusion.name, (), why)
 
 
 class _Candidates:
@@ -144,7 +144,7 @@ class _PatternRewriter:
         left = set(self.graph.ops)
         for (name, op), why in self.refusals.items():
             if op in left:
-                self.report.record("refused", name, op.sources, why=why)
+                self.report.refused(name, op.sources, why)
         return fused
 
     def explain(self) -> None:
@@ -159,7 +159,7 @@ class _PatternRewriter:
         for (name, op), miss in nearest.items():
             # What misses as a part of something larger is not what was meant.
             if not any(set(miss.matched) < set(other.matched) for other in nearest.values()):
-                self.report.record("refused", name, op.sources, why=f"almost: at {miss.op.name!r} {miss.why}")
+                self.report.refused(name, op.sources, f"almost: at {miss.op.name!r} {miss.why}")
 
     def walk(self) -> bool:
         """Walk the graph once; return True if anything was fused."""

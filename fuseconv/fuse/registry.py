@@ -116,7 +116,7 @@ class Registry:
             if wanted and not any(fnmatch.fnmatchcase(fusion.name, glob) for glob in without):
                 chosen.append(fusion)
             else:
-                report.record("refused", fusion.name, (), why="it was switched off")
+                report.refused(fusion.name, (), "it was switched off")
         return chosen
 
     @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from fuseconv.report.tables import escape_controls, line, shape_text, size, table
+from fuseconv.report.tables import escape_controls, line, shape_text, show, size, table
 from fuseconv.report.target import show_target
 
 _FEW = 60  # ops: as many are listed without being asked for
@@ -25,6 +25,7 @@ def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = F
     for entry in document["metadata"]:
         text = entry["text"] if entry["text"] is not None else size(entry["size"])
         line(out, "Metadata", f"{escape_controls(entry['name'])}: {escape_controls(text)}")
+    out.print()
     _show_signatures(out, document)
     _show_counts(out, document)
     for key, needs in (("custom_ops", "the application's own kernels"), ("flex_ops", "TensorFlow's kernels (Flex)")):
@@ -32,6 +33,8 @@ def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = F
             line(out, "Needs", f"{needs} for {', '.join(map(escape_controls, document[key]))}")
     if "target" in document:
         show_target(out, document)
+    if document["custom_ops"] or document["flex_ops"]:
+        out.print()
     if verbose or sum(document["op_counts"].values()) <= _FEW:
         for number, subgraph in enumerate(document["subgraphs"]):
             _show_ops(out, number, subgraph, verbose)
@@ -51,7 +54,7 @@ def _show_signatures(out: Console, document: Mapping[str, Any]) -> None:
             for name, index in names.items():
                 rows.add_row(*head, way, escape_controls(name), type_text(tensors[index]))
                 head = ["", ""]
-    out.print(rows)
+    show(out, rows)
 
 
 def _show_counts(out: Console, document: Mapping[str, Any]) -> None:
@@ -62,7 +65,7 @@ def _show_counts(out: Console, document: Mapping[str, Any]) -> None:
         rows.add_row(escape_controls(op), str(count), size(weights) if weights else "")
     weights = sum(document["weight_bytes"].values())
     rows.add_row("all", str(sum(document["op_counts"].values())), size(weights) if weights else "")
-    out.print(rows)
+    show(out, rows)
 
 
 def _show_ops(out: Console, number: int, subgraph: Mapping[str, Any], verbose: bool) -> None:
@@ -78,7 +81,7 @@ def _show_ops(out: Console, number: int, subgraph: Mapping[str, Any], verbose: b
             " ".join(_operand(tensors, i, verbose) for i in op["results"]),
             escape_controls(" ".join(f"{k}={v}" for k, v in options.items())),
         )
-    out.print(rows)
+    show(out, rows)
 
 
 def _show_tensors(out: Console, subgraph: Mapping[str, Any]) -> None:
@@ -93,7 +96,7 @@ def _show_tensors(out: Console, subgraph: Mapping[str, Any]) -> None:
             _quantization(tensor["quantisation"]),
             " ".join(word for word in ("variable", "sparse") if tensor[f"is_{word}"]),
         )
-    out.print(rows)
+    show(out, rows)
 
 
 def _operand(tensors: Sequence[Mapping[str, Any]], index: int, verbose: bool) -> str:

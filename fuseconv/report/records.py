@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value
 
+# How the sentence of a composite begins whose body and fused op were run against each other.
+AGREES = "the body agrees"
 # From the strongest claim to the weakest: an op that was fused and whose remains were removed counts as fused.
 KINDS = ("unsupported", "fused", "lowered", "folded", "removed", "refused")
 
@@ -23,7 +25,8 @@ class Record(NamedTuple):
     kind: `fused` into a TFLite op by a fusion, `lowered` by a rule, `folded` into a constant, `removed` without a
         trace, `unsupported`; `refused` says that a fusion was not made and does not account for an op.
     rule: the fusion, rule or pass that did it. sources: names of nodes of the model. emitted: types of TFLite ops.
-    why: a sentence for a person; empty where the kind says all.
+    why: a sentence for a person; empty where the kind says all. expected: of what is refused, whether a person expects
+    a fusion there: of a composite, a recurrent layer, or one that was asked for.
     """
 
     kind: str
@@ -31,6 +34,7 @@ class Record(NamedTuple):
     sources: tuple[str, ...]
     emitted: tuple[str, ...] = ()
     why: str = ""
+    expected: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,10 @@ class Report:
 
     def record(self, kind: str, rule: str, sources: Iterable[str], emitted: Iterable[str] = (), why: str = "") -> None:
         self.records.append(Record(kind, rule, tuple(sources), tuple(emitted), why))
+
+    def refused(self, rule: str, sources: Iterable[str], why: str, expected: bool = False) -> None:
+        """Record that a fusion was tried and not made. expected: see `Record`."""
+        self.records.append(Record("refused", rule, tuple(sources), (), why, expected))
 
     def forget_refusals(self, rules: Iterable[str]) -> None:
         """Take back that these fusions were refused."""

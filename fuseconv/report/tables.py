@@ -17,22 +17,24 @@ from rich.table import Table
 from rich.text import Text
 
 from fuseconv.report.layers import plain
-from fuseconv.report.records import Record, Report
+from fuseconv.report.records import AGREES, Record, Report
 
 _WIDE = 10_000  # columns: no cell is wrapped
+_TITLE = 10  # columns of the title of a line
+_TYPES = 12  # types of ops named before "and 5 more"
 _NAMES = 3  # nodes named in a row before "and 5 more"
 
 
-def text(show: Callable[[Console], None], stream: TextIO) -> str:
-    """Return the output of `show` as text for `stream`: with colors and wrapped cells if it is a terminal, else
+def text(draw: Callable[[Console], None], stream: TextIO) -> str:
+    """Return the output of `draw` as text for `stream`: with colors and wrapped cells if it is a terminal, else
     plain."""
     terminal = stream.isatty()
     out = Console(
         file=io.StringIO(), force_terminal=terminal, width=None if terminal else _WIDE, markup=False, emoji=False,
         highlight=False,
     )  # fmt: skip
-    show(out)
-    lines = out.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    draw(out)
+    lines = out.file.getvalue().rstrip().splitlines()  # type: ignore[attr-defined]
     return "".join(f"{line if terminal else line.rstrip()}\n" for line in lines)
 
 
@@ -58,7 +60,7 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     for record in report.records:
         by_kind[record.kind].append(record)
     _show_fused(out, by_kind["fused"])
-    _show_refused(out, by_kind["refused"], verbose)
+    _show_refused(out, [record for record in by_kind["refused"] if verbose or record.expected], verbose)
     if verbose:
         _show_rules(out, "Lowered", by_kind["lowered"])
         _show_rules(out, "Folded", by_kind["folded"])
@@ -68,6 +70,7 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
             _show_pass_runs(out, report)
     elif counts := _removed(report):
         line(out, "Removed", " · ".join(f"{n} {escape_controls(rule)}" for rule, n in counts.most_common()))
+    _show_unverified(out, by_kind["fused"])
     cut = {**report.cut.inputs, **report.cut.outputs}
     if cut:
         line(out, "Cut", " · ".join(escape_controls(f"{name} at {tensor}") for name, tensor in cut.items()))
@@ -77,8 +80,10 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     parts = [f"{totals[fate]} {fate}" for fate in ("fused", "lowered", "folded", "removed", "unsupported")]
     fates = f"{len(report.sources)} -> {len(report.emitted)}  ({', '.join(parts)})"
     line(out, "Ops", fates if report.sources else str(len(report.emitted)))
+    if report.emitted:
+        line(out, "Made", _types(report))
     if report.output_bytes:
-        line(out, "File", f"{escape_controls(report.output)}  {size(report.output_bytes)}".strip())
+        line(out, "File", f"{escape_controls(report.output)}  {size(report.output_bytes)}".strip(), "bold green")
     if report.seconds:
         stages = " · ".join(f"{stage} {seconds_text(s)}" for stage, s in report.seconds.items())
         line(out, "Time", f"{seconds_text(sum(report.seconds.values()))}  ({stages})")
@@ -99,7 +104,7 @@ def _show_pass_runs(out: Console, report: Report) -> None:
     rows = table("Pass", ">Runs", ">Changes", ">Time")
     for name, runs, changes, seconds in report.pass_totals():
         rows.add_row(escape_controls(name), str(runs), str(changes), seconds_text(seconds))
-    out.print(rows)
+    show(out, rows)
 
 
 def show_unsupported(out: Console, ops: Sequence[tuple[str, Sequence[str], str]], verbose: bool = False) -> None:
@@ -159,7 +164,7 @@ def show_verification(out: Console, document: Mapping[str, Any]) -> None:
             relative,
             verdict,
         )
-    out.print(rows)
+    show(out, rows)
     for run in document["runs"]:
         shapes = ", ".join(f"{escape_controls(name)}{shape_text(shape)}" for name, shape in run["inputs"].items())
         line(out, "Run", f"{escape_controls(run['signature'])} {run['invokes']} times in a row on {shapes}".strip())
@@ -177,7 +182,7 @@ def _show_layers(out: Console, document: Mapping[str, Any]) -> None:
         first = Text("grows here first", "bold red") if row["tensor"] == document["grows"] else Text("")
         numbers = (_number(error["max"]), _number(error["relative"]), _number(error["cosine"]))
         rows.add_row(escape_controls(row["op"]), escape_controls(row["tensor"]), row["type"], *numbers, first)
-    out.print(rows)
+    show(out, rows)
 
 
 def size(count: int) -> str:
@@ -195,11 +200,28 @@ def _show_fused(out: Console, records: Sequence[Record]) -> None:
         return
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
-        groups[record.rule, counted(record.emitted)].append(record)
+        groups[record.rule, principal(record.emitted)].append(record)
     rows = table("Fused", ">Count", "~Into", "~For example")
     for (rule, into), group in groups.items():
         rows.add_row(escape_controls(rule), str(len(group)), escape_controls(into), _names(group[0].sources[:1]))
-    out.print(rows)
+    show(out, rows)
+
+
+def _show_unverified(out: Console, records: Sequence[Record]) -> None:
+    """Print why composites were fused without a run of their bodies."""
+    reasons = Counter((record.rule, record.why) for record in records if record.why)
+    for (rule, why), count in reasons.items():
+        if not why.startswith(AGREES):
+            times = f" ({count} times)" if count > 1 else ""
+            line(out, "Unchecked", escape_controls(f"{rule}{times}: {why}"))
+
+
+def _types(report: Report) -> str:
+    """Return the ops of the file by type, the most frequent first."""
+    counts = Counter(op.type for op in report.emitted).most_common()
+    shown = counts if len(counts) <= _TYPES + 1 else counts[:_TYPES]
+    more = [f"{len(counts) - len(shown)} more types"] if len(shown) < len(counts) else []
+    return " · ".join([counted([escape_controls(type)] * count) for type, count in shown] + more)
 
 
 def _show_refused(out: Console, records: Sequence[Record], verbose: bool) -> None:
@@ -218,7 +240,7 @@ def _show_refused(out: Console, records: Sequence[Record], verbose: bool) -> Non
         rows.add_row(escape_controls(rule), str(len(nodes)), escape_controls(why), _names(nodes, verbose))
     for why, rules in off.items():
         rows.add_row(_names(rules, verbose), "", escape_controls(why), "")
-    out.print(rows)
+    show(out, rows)
 
 
 def _show_rules(out: Console, title: str, records: Sequence[Record]) -> None:
@@ -232,7 +254,7 @@ def _show_rules(out: Console, title: str, records: Sequence[Record]) -> None:
         rows.add_row(
             escape_controls(rule), str(len(set(nodes))), escape_controls(into), escape_controls(why), _names(nodes[:1])
         )
-    out.print(rows)
+    show(out, rows)
 
 
 def _show_emitted(out: Console, report: Report) -> None:
@@ -241,7 +263,7 @@ def _show_emitted(out: Console, report: Report) -> None:
     for op in report.emitted:
         place = f"{op.subgraph}:{op.index}" if several else str(op.index)
         rows.add_row(place, escape_controls(op.type), _names(op.sources))
-    out.print(rows)
+    show(out, rows)
 
 
 def _removed(report: Report) -> Counter[str]:
@@ -284,9 +306,23 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.1f} ms"
 
 
-def line(out: Console, title: str, text: str) -> None:
-    """Print a line with a title, aligned with the lines of other titles."""
-    out.print(Text.assemble((f"{title:<10}", "bold"), text), soft_wrap=True)
+def line(out: Console, title: str, text: str, style: str = "bold") -> None:
+    """Print a line with a title, aligned with the lines of other titles; where it is too long for a terminal, its words
+    go on in further lines under the first."""
+    if len(text) + _TITLE <= out.width:
+        out.print(Text.assemble((f"{title:<{_TITLE}}", style), text), soft_wrap=True)
+        return
+    rows = Table.grid()
+    rows.add_column(width=_TITLE, style=style)
+    rows.add_column(overflow="fold")
+    rows.add_row(title, Text(text))
+    out.print(rows)
+
+
+def show(out: Console, rows: Table) -> None:
+    """Print a table, and a blank line behind it."""
+    out.print(rows)
+    out.print()
 
 
 def table(*headers: str) -> Table:

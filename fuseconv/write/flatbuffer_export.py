@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import BytesIO
 from itertools import chain
@@ -70,7 +70,12 @@ def to_named_bytes(module: Module) -> tuple[bytes, dict[str, Value]]:
     return out.getvalue(), contents.names
 
 
-def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: int = INLINE_LIMIT) -> Contents:
+def write(
+    module: Module,
+    out: BinaryIO | str | os.PathLike[str],
+    inline_limit: int = INLINE_LIMIT,
+    progress: Callable[[float], None] | None = None,
+) -> Contents:
     """Write a module whose ops are all of the "tfl" dialect to a path, or to a binary file that is still empty; return
     what it holds.
 
@@ -86,15 +91,17 @@ def write(module: Module, out: BinaryIO | str | os.PathLike[str], inline_limit: 
 
     Raises FuseconvError on what no earlier stage should have left, such as an op of another dialect, and InputError
     where the format cannot hold the model. From `inline_limit` bytes of weights on, their places are counted from the
-    start of the file.
+    start of the file. progress: told which part of the file is written, behind each weight.
     """
     if not hasattr(out, "write"):
         with open(out, "wb") as file:
-            return _write(module, file, inline_limit)
-    return _write(module, out, inline_limit)
+            return _write(module, file, inline_limit, progress)
+    return _write(module, out, inline_limit, progress)
 
 
-def _write(module: Module, out: Any, inline_limit: int) -> Contents:
+def _write(
+    module: Module, out: Any, inline_limit: int, progress: Callable[[float], None] | None = None
+) -> Contents:
     buffers = _Buffers(module)
     weights = [*buffers.weights()]
     model = _Model(module, buffers)
@@ -118,7 +125,7 @@ def _write(module: Module, out: Any, inline_limit: int) -> Contents:
         end = start + size(weight)
     _reserve(out, end)
     out.write(data)
-    end = len(data)
+    whole, end = end, len(data)
     for weight, start in zip(weights, starts, strict=True):
         out.write(bytes(start - ahead - end))
         if inline:
@@ -126,6 +133,8 @@ def _write(module: Module, out: Any, inline_limit: int) -> Contents:
         for piece in chunks(weight):
             out.write(piece)
         end = start + size(weight)
+        if progress:
+            progress(end / whole)
     return Contents(buffers.graphs, buffers.places, model.names.values)
 
 

@@ -55,17 +55,21 @@ File      out.tflite  3.4 kB, schema version 3
 Made by   fuseconv
 Metadata  min_runtime_version: 2.4.0
 Metadata  opaque: 96 B
+
 Signature        Subgraph       Name   Tensor
 serving_default         0  in   x      float32[?,5]
                            out  class  float32[?,4]
 serve                   0  in   x      float32[?,5]
                            out  class  float32[?,4]
+
 Op               Count  Weights
 FULLY_CONNECTED      1     20 B
 MyOp                 1
 all                  2     20 B
+
 Needs     the application's own kernels for MyOp
 Needs     TensorFlow's kernels (Flex) for Cholesky
+
 """
 
 OPS = """\
@@ -80,6 +84,7 @@ Subgraph  0 main
    Op                  Operands (* constant)          Results         Options
 0  FULLY_CONNECTED v9  0:float32[?,5] 1:int8[4,5]* -  3:float32[?,4]  fused_activation_function=RELU keep_num_dims=False
 1  MyOp v1             3:float32[?,4] 2:float32[1,4]  3:float32[?,4]
+
    Tensor  Type          Buffer  Size  Quantization
 0  x       float32[?,5]       0
 1  w       int8[4,5]          1  20 B  scale 0.01..0.5, zero point 0, 4 along axis 0  sparse

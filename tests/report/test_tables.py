@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
 
 from fuseconv.ir.graph import Op
 from fuseconv.report import tables
-from fuseconv.report.records import Report
+from fuseconv.report.records import AGREES, EmittedOp, Report
 from tests.report.test_json import a_report
 
 
@@ -23,33 +24,43 @@ class Screen(io.StringIO):
 
 
 CONVERSION = """\
-Fused       Count  Into                                  For example
-keras_lstm      1  2 FILL, UNIDIRECTIONAL_SEQUENCE_LSTM  lstm/call
-dense_bias      1  FULLY_CONNECTED                       dense/MatMul
+Fused       Count  Into                                     For example
+keras_lstm      1  UNIDIRECTIONAL_SEQUENCE_LSTM + 2 others  lstm/call
+dense_bias      1  FULLY_CONNECTED                          dense/MatMul
+
 Not fused   Count  Why                          Nodes
 keras_lstm      1  TFLite's LSTM takes no mask  mask/call
+
 Removed   2 identity
 Ops       7 -> 2  (3 fused, 0 lowered, 1 folded, 2 removed, 0 unsupported)
+Made      UNIDIRECTIONAL_SEQUENCE_LSTM · FULLY_CONNECTED
 File      build/digits.tflite  4.1 kB
 Time      14.3 ms  (load 12.3 ms · fuse 2.0 ms)
 """
 
 VERBOSE = """\
-Fused       Count  Into                                  For example
-keras_lstm      1  2 FILL, UNIDIRECTIONAL_SEQUENCE_LSTM  lstm/call
-dense_bias      1  FULLY_CONNECTED                       dense/MatMul
+Fused       Count  Into                                     For example
+keras_lstm      1  UNIDIRECTIONAL_SEQUENCE_LSTM + 2 others  lstm/call
+dense_bias      1  FULLY_CONNECTED                          dense/MatMul
+
 Not fused   Count  Why                          Nodes
 keras_lstm      1  TFLite's LSTM takes no mask  mask/call
+
 Lowered       Nodes  Into             Why  For example
 lower MatMul      1  FULLY_CONNECTED       dense/MatMul
+
 Folded      Nodes  Into  Why  For example
 fold Shape      1             shape
+
 Removed   Nodes  Into  Why                      For example
 identity      2        it hands on its operand  identity
+
 Op  Type                          Stands for
  0  UNIDIRECTIONAL_SEQUENCE_LSTM  lstm/call
  1  FULLY_CONNECTED               dense/MatMul, dense/BiasAdd
+
 Ops       7 -> 2  (3 fused, 0 lowered, 1 folded, 2 removed, 0 unsupported)
+Made      UNIDIRECTIONAL_SEQUENCE_LSTM · FULLY_CONNECTED
 File      build/digits.tflite  4.1 kB
 Time      14.3 ms  (load 12.3 ms · fuse 2.0 ms)
 """
@@ -65,6 +76,7 @@ Signature        Output  Type     Shapes         Largest difference  Relative
 serving_default  class   float32  [1,10] [3,10]            1.19e-07  2.38e-07  ok
 serving_default  mask    bool     [1]                             0         0  ok
 encode           code    float32  [1,4]                           -         -  the shape [1, 5] instead of [1, 4]
+
 Run       serving_default 2 times in a row on x[1,28,28]
 Run       encode 2 times in a row on x[], words[3]
 Drawn     encode x: normal distribution
@@ -175,6 +187,43 @@ def test_what_was_switched_off_is_one_row():
     report = Report("model")
     for number in range(9):
         report.record("refused", f"fusion{number}", (), why="it was switched off")
+    assert "switched off" not in plain(tables.show_conversion, report)
+    shown = plain(tables.show_conversion, report, verbose=True)
+    assert shown.count("it was switched off") == 1 and "fusion8" in shown
+
+
+def test_refusals_that_nobody_expects_otherwise_are_details() -> None:
+    report = Report("model")
+    report.refused("patches", ["conv"], "the filter is no identity matrix")
+    report.refused("keras_lstm", ["lstm"], "it takes no mask", expected=True)
+    brief, full = (plain(tables.show_conversion, report, verbose=verbose) for verbose in (False, True))
+    assert "patches" not in brief and "patches" in full
+    assert "it takes no mask" in brief and "it takes no mask" in full
+
+
+def test_why_a_composite_was_not_verified() -> None:
+    report = Report("model")
+    for name, why in (("a", f"{AGREES} to 1e-7"), ("b", "it cannot be verified: no kernel"), ("b", "")):
+        report.record("fused", f"acme_{name}", [name], ["ADD"], why)
     shown = plain(tables.show_conversion, report)
-    assert shown.count("it was switched off") == 1 and "and" in shown
-    assert "fusion8" in plain(tables.show_conversion, report, verbose=True)
+    assert "Unchecked acme_b: it cannot be verified: no kernel\n" in shown and "acme_a:" not in shown
+
+
+def test_types_of_ops_that_are_many() -> None:
+    report = Report("model")
+    report.emitted = [EmittedOp(0, index, f"OP_{index // 2}", ()) for index in range(40)]
+    made = next(text for text in plain(tables.show_conversion, report).splitlines() if text.startswith("Made"))
+    assert made.startswith("Made      2 OP_0 · 2 OP_1 · ") and made.endswith("2 OP_11 · 8 more types")
+
+
+def test_lines_end_at_the_edge_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    report = a_report()
+    report.emitted = [EmittedOp(0, index, f"OPERATION_{index}", ()) for index in range(12)]
+    report.record("fused", "keras_lstm", ["a/very/long/name/" * 6], ["UNIDIRECTIONAL_SEQUENCE_LSTM", *["FILL"] * 99])
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in tables.text(
+        lambda out: tables.show_conversion(out, report, verbose=True), Screen()).splitlines()]  # fmt: skip
+    assert max(map(len, lines)) <= 80
+    made = next(place for place, line in enumerate(lines) if line.startswith("Made"))
+    assert lines[made + 1].startswith(" " * 10 + "OPERATION_")

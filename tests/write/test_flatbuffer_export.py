@@ -433,3 +433,15 @@ def test_string_tensors_beyond_two_gigabytes_are_refused(monkeypatch: pytest.Mon
     monkeypatch.setattr("fuseconv.write.buffer_data._STRINGS_LIMIT", 100)
     with pytest.raises(InputError, match="string tensor"):
         to_bytes(module_of(lambda tfl, x: (x, constant(np.array([b"x" * 99], object))), (types.FLOAT32, (1,))))
+
+
+def test_the_part_that_is_written_is_told():
+    graph = Graph("main")
+    x = graph.add_input(types.FLOAT32, (4,), "x")
+    ops = [Op("tfl.ADD", [x, constant(np.full(4, n, np.float32))]) for n in (1, 2)]
+    graph.ops, graph.outputs = ops, [op.add_result(types.FLOAT32, (4,), "y") for op in ops]
+    told: list[float] = []
+    out = io.BytesIO()
+    contents = write(Module([Signature(["serve"], graph, ["x"], ["a", "b"])]), out, progress=told.append)
+    assert len(told) == 2 and 0 < told[0] < told[1] == 1
+    assert [contents.buffers[op.operands[1]] for op in ops] == [2, 3] and contents.graphs == [graph]

@@ -49,7 +49,7 @@ def unroll(module: Module, choose: Choose, report: Report, tells: bool = False) 
         k = min(choose(loop, steps), steps)
         if tells and k < steps and steps * len(loop.body.ops) > MOST_UNROLLED:
             why = f"its {steps} steps would be more than {MOST_UNROLLED} ops: it stays a loop"
-            report.record("refused", _RULE, loop.op.sources, why=why)
+            report.refused(_RULE, loop.op.sources, why, expected=True)
         if k == steps:
             _Unrolled(loop, graph, steps, report).replace_loop()
         elif k > 1:

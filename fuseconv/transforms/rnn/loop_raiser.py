@@ -97,7 +97,7 @@ def _raised(op: Op, module: Module, report: Report) -> Outline | list[Op] | None
     except (NotALoop, NoCell) as no:
         parts = _split(op, module)
         if parts is None and _is_recurrent(op, module):
-            report.record("refused", _RULE, op.sources, why=str(no))
+            report.refused(_RULE, op.sources, str(no), expected=True)
         return parts
 
 
