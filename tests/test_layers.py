@@ -17,7 +17,7 @@ ROOT = Path(fuseconv.__file__).parent
 LAYERS = [
     {"__main__"},
     {"cli"},
-    {"testing", "verify"},
+    {"lite", "testing", "verify"},
     {"cut_original", "verification_inputs", "verification_layers"},
     {"runners"},
     {"api"},

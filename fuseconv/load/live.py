@@ -77,6 +77,8 @@ def model_name(model: Any) -> str:
         return os.fspath(model)
     if isinstance(model, LiveModel):
         return model.name
+    if isinstance(model, (list, tuple, Mapping)):
+        return f"{len(model)} functions"
     own = getattr(model, "name", None) or getattr(model, "__name__", None)
     own = own.decode() if isinstance(own, bytes) else own
     kind = type(model).__name__
