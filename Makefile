@@ -25,8 +25,9 @@ help:
 
 # pip is asked again when the declared dependencies change.
 $(STAMP): pyproject.toml
+	@echo "Setting up .venv: pip installs TensorFlow and what else is needed, which takes some minutes and 3 GB once."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --progress-bar on --editable '.[dev]'
 	@$(BIN)/python -m pip install --quiet --editable '.[micro]' || echo "tflite-micro is not there for this system: a test is skipped"
 # pip compiles what it installs, but not what stays where it is; without it each start takes 0.2 s longer.
 	$(BIN)/python -m compileall -q fuseconv
@@ -34,6 +35,7 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)
 	@mkdir -p build
+	@echo "Converting testdata/keras2_lstm, a Keras LSTM, to build/demo.tflite; then looking into the file."
 	$(BIN)/fuseconv convert testdata/keras2_lstm -o build/demo.tflite
 	$(BIN)/fuseconv inspect build/demo.tflite
 

@@ -15,7 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from fuseconv.errors import FuseconvError, InputError, UnsupportedError
+from fuseconv.errors import FuseconvError, InputError, UnsupportedError, needing_packages
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.pattern_rewriter import report_unknown_ops
@@ -391,7 +391,8 @@ def _reporting(context: Context) -> Iterator[None]:
     """Give an UnsupportedError the report, which tells how far the conversion came. An unexpected error is told of a
     node of the model that contradicts itself, if there is one, else as a defect."""
     try:
-        yield
+        with needing_packages("this model"):
+            yield
     except UnsupportedError as error:
         error.report = context.report
         raise

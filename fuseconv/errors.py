@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,26 @@ class VerificationError(FuseconvError):
     """The converted file and the model differ by more than the tolerance."""
 
     exit_code = 4
+
+
+# Packages that a light install leaves out, or may lack, as pip calls them.
+_PACKAGES = {
+    "tensorflow": "tensorflow", "keras": "keras", "tf_keras": "tf-keras", "ai_edge_litert": "ai-edge-litert",
+    "h5py": "h5py", "ml_dtypes": "ml_dtypes",
+}  # fmt: skip
+
+
+@contextmanager
+def needing_packages(what: str = "this") -> Iterator[None]:
+    """Raise InputError, which says what to install, where a package of ours is not there. what: what needs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = _PACKAGES.get((error.name or "").partition(".")[0])
+        if package is None:
+            raise
+        also = " tf-keras" if package in ("tensorflow", "keras") else ""
+        raise InputError(f"{what} needs {package}, which is not installed: pip install {package}{also}") from error
 
 
 def is_ours(function: Callable) -> bool:

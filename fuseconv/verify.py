@@ -23,7 +23,7 @@ import numpy as np
 
 from fuseconv.api import convert
 from fuseconv.cut_original import cut_by_loader, cut_function
-from fuseconv.errors import FuseconvError, InputError, VerificationError
+from fuseconv.errors import FuseconvError, InputError, VerificationError, needing_packages
 from fuseconv.files import read_file
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.load.live import Source, model_name, opened
@@ -231,7 +231,7 @@ def verify(
     cutting: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "rename": rename or {}}
     sizes: dict[str, Any] = {"input_shapes": input_shapes or {}, "batch_size": batch_size}
     result = Verification(model_name(model), "" if isinstance(tflite, bytes) else os.fspath(tflite), atol, rtol)
-    with opened(model) as source:
+    with needing_packages("to run this model"), opened(model) as source:
         names = _signature_names(file, signatures)
         originals = _originals(source, file, names, reading, cutting, plugins)
         given = load_data(data)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, needing_packages
 from fuseconv.ir.graph import Module
 from fuseconv.load import validate
 
@@ -80,6 +80,7 @@ def _keras_module(
     warn: Callable[[str], None],
 ) -> Module:  # fmt: skip
     """Return the module of a Keras file, read as data if the loader is not "keras" and every layer is known."""
+    unread = ""
     if loader != "keras":
         from fuseconv.load import keras
 
@@ -89,10 +90,13 @@ def _keras_module(
             if loader == "data":
                 help = "--keras-loader auto has Keras load it"
                 raise InputError(f"{path} cannot be read as data: {error}; {help}.") from None
+            unread = str(error)
             warn(f"{path.name} was loaded by Keras, as it cannot be read as data: {error}.")
     from fuseconv.load import keras_file
 
-    return keras_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
+    why = f"{path.name} cannot be read as data ({unread}); to load it by Keras" if unread else f"to load {path.name}"
+    with needing_packages(why):
+        return keras_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
 
 
 def _refuse_options(kind: str, **options: Sequence[str]) -> None:
