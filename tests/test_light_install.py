@@ -1,4 +1,4 @@
-"""Without TensorFlow and Keras: what needs none of them works, what does ends with a sentence that says what to install.
+"""Without TensorFlow and Keras: what needs none of them works, what does ends with a sentence on what to install.
 
 Here another process finds none of the three; `tests/light_install.sh` installs into an environment without them.
 """
