@@ -160,7 +160,7 @@ def test_every_option_of_convert_is_told() -> None:
 def test_every_name_that_a_pass_may_ask_for_is_told() -> None:
     given = {name: parameter.default for name, parameter in inspect.signature(api.convert).parameters.items()}
     options = Options(**{field.name: given[field.name] for field in dataclasses.fields(Options)})
-    names = api._pass_options(options, Registry.builtin(), (), BodyCheck("never", lambda module: b""))
+    names = api._pass_options(options, Registry.builtin(), (), BodyCheck("never", lambda module: b""), None)
     table = PASSES.read_text().partition("<!-- options:begin -->")[2].partition("<!-- options:end -->")[0]
     told = re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE)))
     assert sorted(told) == sorted(["module", "report", *names])
