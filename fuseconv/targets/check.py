@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fuseconv.errors import ILL_FITTING
 from fuseconv.targets.multiply_adds import multiply_adds
 from fuseconv.targets.signature import OpSignature, signature_in
 from fuseconv.targets.target import Target
@@ -45,11 +46,11 @@ def check(document: Mapping[str, Any], target: Target, values: _Values) -> dict[
 
 
 def _refusal(target: Target, op: OpSignature) -> str | None:
-    """Return why an op is refused. An op without a result, or with fewer operands than its rules look at, is damaged or
-    has an effect only, which no rule expects."""
+    """Return why an op is refused: also where it has less operands, results or dimensions than the rules look at, as a
+    damaged file may."""
     try:
         return target.refusal(op)
-    except (LookupError, TypeError, ValueError) as error:
+    except (AttributeError, TypeError, *ILL_FITTING) as error:
         return f"its operands and options are not those of {op.type}: {error}"
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from fuseconv.fuse.registry import Registry
 from fuseconv.inspect import inspect
-from fuseconv.targets.check import _partitions
+from fuseconv.targets.check import _partitions, _refusal
+from fuseconv.targets.multiply_adds import multiply_adds
+from fuseconv.targets.signature import OpSignature, TensorSpec
 from fuseconv.write.flatbuffer_export import write
 from tests.tf.text_cases import module_of
 
@@ -57,6 +59,19 @@ def test_the_share_is_of_multiply_adds(tmp_path: Path) -> None:
     }
     """.replace("{},", f"{[1.0] * 24},"))
     assert found["share"] == 0.75 and [entry["op"] for entry in found["refused"]] == [1]
+
+
+@pytest.mark.parametrize("name", Registry().targets())
+def test_ops_of_damaged_files_are_refused(name: str) -> None:
+    target = Registry().target(name)
+    scalar = TensorSpec("float32", ())
+    for type in target.ops:
+        for operands, results in (([], []), ([scalar], [scalar]), ([None, None, None, None], [scalar])):
+            op = OpSignature(type, 1, operands, results, {})
+            assert _refusal(target, op) is None or isinstance(_refusal(target, op), str)
+            assert multiply_adds(op) >= 0
+    damaged = OpSignature("CONV_2D", 1, [scalar, scalar], [], {"fused_activation_function": 7})
+    assert name in ("qnn", "mediatek", "openvino", "google-tensor", "micro") or _refusal(target, damaged)
 
 
 @pytest.mark.parametrize("taken, count", [("111", 1), ("101", 2), ("010", 1), ("000", 0), ("", 0)])

@@ -39,7 +39,7 @@ def gates(x: tf.Tensor) -> tf.Tensor:
     ("micro", norms, [((3, 5), F)]),
 ])  # fmt: skip
 def test_nothing_is_refused(target: str, fn: Callable[..., Any], specs: list) -> None:
-    def draw(rng: np.random.Generator, shape: tuple, dtype: type) -> np.ndarray:
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         return (rng.integers(0, 3, shape) if dtype == np.int32 else rng.normal(size=shape)).astype(dtype)
 
     converted = check(fn, *(tf.TensorSpec(*spec) for spec in specs), inputs=draw, target=target)
