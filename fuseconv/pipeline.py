@@ -28,6 +28,7 @@ from fuseconv.quantize.weights_to_int8 import weights_to_int8
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
 from fuseconv.transforms.loops.horizontal_fusion import horizontal_fusion
 from fuseconv.transforms.loops.normalize_loops import normalize_loops
+from fuseconv.transforms.loops.raise_scans import raise_scans
 from fuseconv.transforms.loops.reduce_while_operands import reduce_while_operands
 from fuseconv.transforms.loops.unroll_loops import unroll_loops
 from fuseconv.transforms.rnn.merge_bidirectional import merge_bidirectional
@@ -66,6 +67,8 @@ from fuseconv.transforms.tf.simplify_control_flow import (
     has_known_branch,
     simplify_control_flow,
 )
+from fuseconv.transforms.tf.simplify_stablehlo import simplify_stablehlo
+from fuseconv.transforms.tf.sink_broadcasts import sink_broadcasts
 from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
@@ -88,8 +91,16 @@ def _has_functions(context: Context) -> bool:
     return bool(context.module.functions)
 
 
+def _has_stablehlo(context: Context) -> bool:
+    return context.module.has_stablehlo
+
+
 def _fuses_rnns(context: Context) -> bool:
     return context.rnn == "fused"
+
+
+def _raises_scans(context: Context) -> bool:
+    return context.rnn == "fused" and context.module.has_stablehlo
 
 
 def _draws_from_variables(context: Context) -> bool:
@@ -132,12 +143,18 @@ IMPORT: Pipeline = (
     downcast_float64.when(lambda context: context.downcasts),
 )  # fmt: skip
 
+# What ordinary models need not.
+STABLEHLO: Pipeline = (
+    sink_broadcasts.when(_has_stablehlo), simplify_stablehlo.when(_has_stablehlo), canonicalize,
+)  # fmt: skip
+
 PREPARE_TF: Pipeline = (
     functionalize_control_flow, infer_input_ranks, fold_default_branches, decompose_tensor_arrays,
     decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, decompose_optimizers, freeze_variables,
     legalize_variables, legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random,
     eliminate_dead_variables, Repeat(CLEANUP, until=_no_constant_branch), decompose_cudnn_rnn,
     decompose_quantize_pairs, demote_float64, bucketize_step_functions, canonicalize,
+    *STABLEHLO,
 )  # fmt: skip
 
 COMPOSITES: Pipeline = (
@@ -153,9 +170,12 @@ OPTIMIZE_LOOPS: Pipeline = (
 )  # fmt: skip
 
 FUSE: Pipeline = (
-    *COMPOSITES, simplify_control_flow, normalize_loops, *CLEANUP, Repeat((infer_list_elements, canonicalize)),
+    *COMPOSITES, simplify_control_flow, normalize_loops, *CLEANUP,
+    raise_scans.when(_raises_scans), canonicalize, reduce_while_operands.when(_raises_scans), canonicalize,
+    Repeat((infer_list_elements, canonicalize)),
     raise_rnn_loops.when(_fuses_rnns), canonicalize, *COMPOSITES, persist_states, *LOWER_LISTS, *CLEANUP,
-    *OPTIMIZE_LOOPS, *LOWER_LISTS, forward_slices, propagate_splats, canonicalize, fuse_tf_patterns, canonicalize,
+    *OPTIMIZE_LOOPS, *LOWER_LISTS, forward_slices, propagate_splats, canonicalize,
+    *STABLEHLO, fuse_tf_patterns, canonicalize,
 )  # fmt: skip
 
 CLEANUP_TFL: Pipeline = (

@@ -38,6 +38,7 @@ def _import(op: Op, module: Module) -> None:
     importer = ModuleImporter(data, op.name, module.functions)
     main = importer.main()
     module.functions.update(importer.graphs)
+    module.has_stablehlo = True
     _bind_platform(op, main)
     takes, makes = ([value.dtype for value in values] for values in (main.inputs, main.outputs))
     if [value and value.dtype for value in op.operands] != takes or [value.dtype for value in op.results] != makes:

@@ -41,7 +41,7 @@ def module_of_bytes(data: bytes, name: str) -> Module:
     importer = ModuleImporter(data, name)
     graph = importer.main()
     _name_sizes(graph)
-    module = Module()
+    module = Module(has_stablehlo=True)
     module.functions = {other: made for other, made in importer.graphs.items() if made is not graph}
     inputs = [value.name for value in graph.inputs]
     graph.name = _SIGNATURE

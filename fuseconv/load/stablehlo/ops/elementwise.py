@@ -7,6 +7,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type
+from fuseconv.load.stablehlo.spelled_out import spelled_function
 
 SAME = {
     "abs": "Abs", "add": "AddV2", "atan2": "Atan2", "ceil": "Ceil", "cosine": "Cos", "exponential": "Exp",
@@ -64,6 +65,11 @@ def compare(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
 
 @imports
 def select(tf: Scope, op: Operation, condition: Value, x: Value, y: Value) -> Value:
+    """select(c, x, y) -> SelectV2(c, x, y), or the function that it is the end of."""
+    spelled = spelled_function(op)
+    if spelled is not None:
+        name, of = spelled
+        return tf.add(name, [tf.value(of)], {}, x.dtype)
     return tf.SelectV2(condition, x, y, dtype=x.dtype)
 
 

@@ -115,7 +115,13 @@ def static_slice(tf: Scope, op: Operation, x: Value) -> Value:
     bounds = [ints(op.attribute(name)) for name in ("start_indices", "limit_indices", "strides")]
     if {len(part) for part in bounds} != {tensor_type(op.operands[0]).rank} or min(bounds[2], default=1) < 1:
         raise DamagedError("a slice has bounds of another rank, or no stride")
-    return tf.StridedSlice(x, *bounds)
+    sizes = tensor_type(op.operands[0]).shape
+    ends = {"begin_mask": 0, "end_mask": 0}
+    for axis, (begin, end, size) in enumerate(zip(*bounds[:2], sizes)):
+        # Open bounds, so that a dimension is known to be whole whatever its size becomes.
+        ends["begin_mask"] |= int(begin == 0) << axis
+        ends["end_mask"] |= int(end == size) << axis
+    return tf.StridedSlice(x, *bounds, **{name: mask for name, mask in ends.items() if mask})
 
 
 @imports

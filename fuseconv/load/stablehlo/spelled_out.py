@@ -1,0 +1,75 @@
+"""Recognize functions that JAX spells out in arithmetic: erfc, for which StableHLO has no op, in some fifty ops.
+
+They are told by their exact structure: each op, each constant and how they hang together, as a digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from fuseconv.load.stablehlo.bytecode import Operation, Var
+
+# What JAX writes, by its digest; `lax.erfc` of a float32 with jaxlib 0.10.
+_KNOWN = {"66261162de465aa6e8e277bbd736ce7f": "Erfc"}
+_BROADCASTS = frozenset({"broadcast_in_dim", "dynamic_broadcast_in_dim"})
+_ARITHMETIC = frozenset({
+    "abs", "add", "compare", "divide", "exponential", "log", "log_plus_one", "maximum", "minimum", "multiply", "negate",
+    "select", "sqrt", "subtract",
+})  # fmt: skip
+_MOST_OPS = 200
+
+
+def spelled_function(op: Operation) -> tuple[str, Var] | None:
+    """Return the TF op that a `select` is the result of, and what it is a function of; None if it is another thing."""
+    test = op.operands[0].op
+    size = test.operands[0].op if test is not None and test.name == "compare" else None
+    if size is None or size.name != "abs":
+        return None
+    (leaf,) = size.operands
+    found = digest(op.results[0], leaf)
+    return (_KNOWN[found], leaf) if found in _KNOWN else None
+
+
+def digest(root: Var, leaf: Var) -> str:
+    """Return a digest of how a value is computed of another and constants; "" if it is of other things too."""
+    known = {leaf: "x"}
+    lines: list[str] = []
+    pending = [root]
+    while pending:
+        var = pending[-1]
+        if var in known:
+            pending.pop()
+            continue
+        op = _inside(var).op
+        if op is None or len(known) > _MOST_OPS:
+            return ""
+        if op.name == "constant":
+            known[var] = _number(op)
+        elif op.name not in _ARITHMETIC:
+            return ""
+        elif all(each in known for each in op.operands):
+            how = f" {op.attribute('comparison_direction')}" if op.name == "compare" else ""
+            lines.append(f"{op.name}{how} {[known[each] for each in op.operands]}")
+            known[var] = f"{len(lines)}"
+        else:
+            pending += [each for each in reversed(op.operands) if each not in known]
+        if not known.get(var, "-"):
+            return ""
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
+
+
+def _inside(var: Var) -> Var:
+    """Return the constant that a variable is a broadcast of; the variable itself if it is none."""
+    inner = var
+    while inner.op is not None and inner.op.name in _BROADCASTS:
+        inner = inner.op.operands[0]
+    return inner if inner.op is not None and inner.op.name == "constant" else var
+
+
+def _number(op: Operation) -> str:
+    """Return the number that a constant repeats as text; "" if it is no such float32."""
+    value = np.asarray(op.attribute("value"))
+    single = value.size and value.dtype == np.float32 and bool(np.all(value == value.flat[0]))
+    return float(value.flat[0]).hex() if single else ""

@@ -1,0 +1,242 @@
+"""Raise scans: loops that slice a row of a tensor in each step, and update one of another -> loops over lists of rows.
+
+    while i < n:  h, ys = f(h, dynamic_slice(xs, i)), dynamic_update_slice(ys, h, i)
+    ->  while i < n:  h, list = f(h, gather(xs, i)), set_item(list, i, h)
+
+So StableHLO spells `jax.lax.scan`, and Keras its loops with lists, which passes that look for recurrent layers know.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
+from fuseconv.pass_manager import module_pass
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.operands import content_of
+from fuseconv.tf.traits import ADDS, RESHAPES, SELECTS
+from fuseconv.transforms.loops.loop_info import LoopForm, for_each_loop
+
+_SLICE, _UPDATE = "tf.XlaDynamicSlice", "tf.XlaDynamicUpdateSlice"
+
+
+@module_pass("raise-scans")
+def raise_scans(module: Module) -> bool:
+    """Let loops read rows and write lists: XlaDynamicSlice(xs, i) -> GatherV2(xs, i), XlaDynamicUpdateSlice(ys, y, i)
+    -> TensorListSetItem(ys, i, y).
+
+    Where the number of steps is known, each row that is read is there, and each row is written once. Requires inferred
+    shapes; dead ops stay. Returns whether anything changed."""
+    changed = False
+
+    def visit(op: Op, graph: Graph) -> None:
+        nonlocal changed
+        changed |= _Scan(op, graph, module).raised()
+
+    for_each_loop(module, visit)
+    return changed
+
+
+class _Scan:
+    def __init__(self, op: Op, graph: Graph, module: Module) -> None:
+        self.op, self.graph = op, graph
+        self.form = LoopForm(op, module)
+        self.body = self.form.body
+        self.steps = self.form.steps()
+
+    def raised(self) -> bool:
+        """Rewrite the loop; return whether anything changed."""
+        if not isinstance(self.steps, int) or self.steps < 1:
+            return False
+        before = len(self.body.ops)
+        changed = self.rewrite(SELECTS, self.known_side)
+        changed |= self.rewrite({_SLICE, "tf.StridedSlice"}, self.row)
+        for index in range(len(self.op.operands)):
+            changed |= self.listed(index)
+        return changed or len(self.body.ops) != before
+
+    def rewrite(self, kinds: frozenset[str] | set[str], rule: object) -> bool:
+        changed = False
+        out: list[Op] = []
+        for op in self.body.ops:
+            made = rule(op, out) if op.kind in kinds else None  # type: ignore[operator]
+            if made is None:
+                out.append(op)
+                continue
+            replace_uses(op.result, made)
+            detach(op)
+            changed = True
+        self.body.ops = out
+        return changed
+
+    def known_side(self, op: Op, out: list[Op]) -> Value | None:
+        """Return i of `i + n if i < 0 else i` for an index that is never negative, as JAX writes each index."""
+        condition, wrapped, index = op.operands
+        test = condition.op if condition is not None else None
+        if test is None or test.kind != "tf.Less" or test.operands[0] is not index or not _is_zero(test.operands[1]):
+            return None
+        added = wrapped.op if wrapped is not None else None
+        places = self.places(index)
+        wraps = added is not None and added.kind in ADDS and index in added.operands
+        return index if wraps and places is not None and places[0] >= 0 else None
+
+    def places(self, value: Value | None) -> tuple[int, int] | None:
+        """Return the least and the largest number that an index takes in the steps."""
+        course = self.form.course(value)
+        if course is None or not isinstance(course[0], int):
+            return None
+        first, last = course[0], course[0] + course[1] * (int(self.steps) - 1)  # type: ignore[call-overload]
+        return min(first, last), max(first, last)
+
+    def indexed(self, start: Value | None, shape: tuple, sizes: tuple) -> tuple[int, Value] | None:
+        """Return the axis and the index of the one row of a tensor that a slice of these sizes starts at; None if it
+        takes several rows, or one that may not be there."""
+        starts = self.components(start)
+        if starts is None or not len(starts) == len(shape) == len(sizes):
+            return None
+        moving = [axis for axis, each in enumerate(starts) if isinstance(each, Value)]
+        cut = [axis for axis, (size, whole) in enumerate(zip(sizes, shape)) if size != whole and axis not in moving]
+        if len(moving) != 1 or cut or sizes[moving[0]] != 1 or not isinstance(shape[moving[0]], int):
+            return None
+        index = starts[moving[0]]
+        assert isinstance(index, Value)
+        places = self.places(index)
+        if places is None or places[0] < 0 or places[1] >= shape[moving[0]]:
+            return None
+        return moving[0], index
+
+    def components(self, value: Value | None) -> list[int | Value] | None:
+        """Return the elements of a vector, those that are not known as the scalars that they are; None if they are
+        none. Those of dimensions that are taken whole do not matter, as 0 does for these."""
+        content = content_of(value)
+        if content is not None and content.ndim == 1:
+            return [int(each) if isinstance(each, (int, np.integer)) else 0 for each in content]
+        op = value.op if value is not None else None
+        if op is None:
+            return None
+        if op.kind == "tf.Pack" and op.attrs.get("axis", 0) == 0:
+            return [_known(each) for each in op.operands if each is not None]
+        if op.kind in RESHAPES and op.operands[0] is not None and op.operands[0].rank == 0 and op.result.shape == (1,):
+            return [_known(op.operands[0])]
+        if op.kind == "tf.ConcatV2":
+            parts = [self.components(part) for part in op.operands[:-1]]
+            return None if None in parts else [each for part in parts for each in part or ()]
+        if op.kind in ("tf.Maximum", "tf.Minimum"):
+            return self.bounded(op)
+        return None
+
+    def bounded(self, op: Op) -> list[int | Value] | None:
+        """Return the elements of a maximum or minimum of vectors, where it is known which element it is."""
+        first, second = (self.components(operand) for operand in op.operands)
+        if first is None or second is None or len(second) not in (1, len(first)):
+            return None
+        made: list[int | Value] = []
+        for a, b in zip(first, second * len(first) if len(second) == 1 else second):
+            if isinstance(a, int) and isinstance(b, int):
+                made.append(max(a, b) if op.type == "Maximum" else min(a, b))
+                continue
+            index, bound = (b, a) if isinstance(a, int) else (a, b)
+            places = self.places(index) if isinstance(index, Value) else None
+            if places is None or not isinstance(bound, int):
+                return None
+            if bound > places[0] if op.type == "Maximum" else bound < places[1]:
+                return None
+            made.append(index)
+        return made
+
+    def row(self, op: Op, out: list[Op]) -> Value | None:
+        """Return the row that a slice takes, with its dimension of size 1."""
+        x, start = op.operands[:2]
+        if x is None or x.shape is None or self.form.outside(x) is None:
+            return None
+        sizes = op.result.shape if op.kind == _SLICE else _sizes(op)
+        found = self.indexed(start, x.shape, sizes) if sizes is not None else None
+        if found is None:
+            return None
+        axis, index = found
+        tf = TfBuilder(out, op)
+        shape = tuple(size for place, size in enumerate(x.shape) if place != axis)
+        row = tf.add("GatherV2", [x, index, tf.ints(axis)], {}, x.dtype, shape)
+        for reader in list(op.result.uses):
+            if reader.kind in RESHAPES and reader.result.shape == shape:
+                replace_uses(reader.result, row)
+        whole = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+        return tf.add("ExpandDims", [row, tf.ints(axis)], {}, x.dtype, whole)
+
+    def listed(self, variable: int) -> bool:
+        """Let a variable of the loop be a list of rows, if each step writes one, and nothing else reads it."""
+        held, made = self.body.inputs[variable], self.body.outputs[variable].op
+        if made is None or made.kind != _UPDATE or made.operands[0] is not held or list(held.uses) != [made]:
+            return False
+        _, update, start = made.operands
+        shape = held.shape
+        if list(made.result.uses) != [self.body.terminator] or shape is None or update is None or update.shape is None:
+            return False
+        found = self.indexed(start, shape, update.shape)
+        if found is None or found[0] != 0 or shape[0] != self.steps or self.form.course(found[1]) is None:
+            return False
+        if self.form.course(found[1])[1] not in (1, -1):  # type: ignore[index]
+            return False
+        self.to_list(variable, made, found[1], shape)
+        return True
+
+    def to_list(self, variable: int, update: Op, index: Value, shape: tuple) -> None:
+        dtype, steps = update.result.dtype, int(self.steps)  # type: ignore[call-overload]
+        element = [size if isinstance(size, int) else -1 for size in shape[1:]]
+        position = self.graph.ops.index(self.op)
+        before: list[Op] = []
+        tf = TfBuilder(before, self.op)
+        empty = tf.TensorListReserve(tf.ints(element), tf.ints(steps), element_dtype=dtype, dtype=types.VARIANT)
+        after: list[Op] = []
+        tf = TfBuilder(after, self.op)
+        result = self.op.results[variable]
+        stack = tf.add(
+            "TensorListStack", [], {"element_dtype": dtype, "num_elements": steps}, dtype, result.shape or shape
+        )
+        replace_uses(result, stack)
+        assert stack.op is not None
+        stack.op.set_operands([result, tf.ints(element)])
+        self.graph.ops[position : position + 1] = [*before, self.op, *after]
+        self.op.set_operand(variable, empty)
+        self.write(update, index, shape)
+        for value in (result, self.body.inputs[variable], self.form.cond.inputs[variable]):
+            value.dtype, value.shape, value.content = types.VARIANT, None, None
+
+    def write(self, update: Op, index: Value, shape: tuple) -> None:
+        """Let the body write a row to its list."""
+        held, row, _ = update.operands
+        assert held is not None and row is not None
+        position = self.body.ops.index(update)
+        inside: list[Op] = []
+        tf = TfBuilder(inside, update)
+        source = row.op.operands[0] if row.op is not None and row.op.kind in RESHAPES else None
+        if source is None or source.shape != shape[1:]:
+            source = tf.add("Squeeze", [row], {"squeeze_dims": [0]}, row.dtype, shape[1:])
+        made = tf.add("TensorListSetItem", [held, index, source], {"element_dtype": row.dtype}, types.VARIANT)
+        replace_uses(update.result, made)
+        detach(update)
+        self.body.ops[position : position + 1] = inside
+
+
+def _is_zero(value: Value | None) -> bool:
+    content = content_of(value)
+    return content is not None and bool(np.all(np.equal(content, 0)))
+
+
+def _known(value: Value) -> int | Value:
+    """Return the number that a scalar is known to hold; the scalar if it is not known."""
+    content = content_of(value)
+    element = content.reshape(-1)[0] if content is not None and content.size == 1 else None
+    return int(element) if isinstance(element, (int, np.integer)) else value
+
+
+def _sizes(op: Op) -> tuple | None:
+    """Return the sizes of a StridedSlice that ends at its start plus these; None of any other."""
+    _, start, end, strides = op.operands
+    added = end.op if end is not None else None
+    steps = content_of(strides)
+    if op.attrs or added is None or added.kind not in ADDS or start not in added.operands or steps is None:
+        return None
+    sizes = content_of(added.operands[1 - added.operands.index(start)])
+    return None if sizes is None or not np.all(np.equal(steps, 1)) else tuple(np.reshape(sizes, -1))

@@ -1,0 +1,228 @@
+"""Rewrite what StableHLO has no op for into the TF ops that fusions and rules know: 1 / (1 + exp(-x)) -> Sigmoid(x)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
+from fuseconv.ir.rewriter import rewrite_ops
+from fuseconv.pass_manager import module_pass
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.operands import content_of
+from fuseconv.tf.traits import ADDS, RESHAPES
+
+_DIVISIONS = frozenset({"tf.RealDiv", "tf.Div"})
+_REDUCTIONS = frozenset({"tf.Sum", "tf.Max", "tf.Min", "tf.Mean", "tf.Prod", "tf.All", "tf.Any"})
+# Attributes of a slice without shrunk or new dimensions.
+_OPEN = {"begin_mask", "end_mask"}
+# A mean of so many elements at most is told apart from another quotient, by its divisor as float32.
+_MOST_ELEMENTS = 1 << 24
+
+
+@module_pass("simplify-stablehlo")
+def simplify_stablehlo(module: Module) -> bool:
+    """Name what StableHLO spells out: RealDiv(1, AddV2(1, Exp(Neg(x)))) -> Sigmoid(x), Maximum(x, 0) -> Relu(x),
+    Sum(x) / n -> Mean(x), Reshape(Sum(x)) -> Sum(x, keep_dims=True).
+
+    Requires inferred shapes; dead ops stay. Returns whether anything changed."""
+    changed = False
+    for graph in module.graphs():
+        changed |= rewrite_ops(graph, _RULES.keys(), lambda op, out: _RULES[op.kind](op, TfBuilder(out, op)))
+        changed |= _keep_dims(graph)
+    return changed
+
+
+def _maximum(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Drop the maximum with minus infinity; that with 0 is Relu."""
+    for x, bound in _either_way(op):
+        number = _scalar(bound)
+        if number is not None and x.shape == op.result.shape:
+            if np.isneginf(number):
+                return [x]
+            if number == 0 and x.dtype is types.FLOAT32:
+                return [_shaped(tf.Relu(x), op)]
+    return None
+
+
+def _minimum(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Drop the minimum with infinity; that of Relu and 6 is Relu6."""
+    for x, bound in _either_way(op):
+        number = _scalar(bound)
+        if number is not None and x.shape == op.result.shape:
+            if np.isposinf(number):
+                return [x]
+            if number == 6 and x.op is not None and x.op.kind == "tf.Relu":
+                return [_shaped(tf.Relu6(x.op.operands[0]), op)]  # type: ignore[arg-type]
+    return None
+
+
+def _quotient(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Name a logistic function, or a mean."""
+    x, y = op.operands
+    assert x is not None and y is not None
+    power = _one_more(y) if _scalar(x) == 1 and x.dtype.is_float else None
+    if power is not None and power.op is not None and power.op.kind == "tf.Exp":
+        negated = power.op.operands[0]
+        if negated is not None and negated.op is not None and negated.op.kind == "tf.Neg":
+            return [_shaped(tf.Sigmoid(negated.op.operands[0]), op)]  # type: ignore[arg-type]
+    count = _scalar(y)
+    return None if count is None else _mean(op, x, count, tf)
+
+
+def _product(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Name a mean that is a sum times the inverse of its count, as canonicalization leaves it."""
+    for x, factor in _either_way(op):
+        number = _scalar(factor)
+        count = round(1 / number) if number is not None and 0 < number <= 1 else 0
+        if 0 < count < _MOST_ELEMENTS and np.float32(1 / count) == np.float32(number):
+            return _mean(op, x, count, tf)
+    return None
+
+
+def _mean(op: Op, x: Value, count: float, tf: TfBuilder) -> list[Value] | None:
+    """Return the mean if x is a sum of so many floats."""
+    total = x.op
+    if total is None or total.kind != "tf.Sum" or x.dtype is not types.FLOAT32 or op.result.shape != x.shape:
+        return None
+    value, axes = total.operands
+    assert value is not None and axes is not None
+    along = content_of(axes)
+    if along is None or value.shape is None:
+        return None
+    sizes = [value.shape[axis] for axis in np.reshape(along, -1)]
+    if not all(isinstance(size, int) for size in sizes) or np.prod(sizes, dtype=object) != count:
+        return None
+    attrs = {"keep_dims": True} if total.attrs.get("keep_dims") else {}
+    return [tf.add("Mean", [value, axes], attrs, x.dtype, op.result.shape)]
+
+
+def _filled(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Name a broadcast of one number: BroadcastTo(0, shape) -> Fill(shape, 0)."""
+    x, shape = op.operands
+    assert x is not None and shape is not None
+    if x.data is None or x.data.size != 1:
+        return None
+    number = x if x.rank == 0 else constant(x.data.reshape(()), x.dtype, x.name)
+    return [tf.add("Fill", [shape, number], {}, x.dtype, op.result.shape)]
+
+
+def _slice(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Open the bounds of a slice at the ends of dimensions whose sizes only a run tells, and forward one of all."""
+    x, *bounds = op.operands
+    begin, end, strides = (content_of(bound) for bound in bounds)
+    if begin is None or end is None or strides is None or x is None or x.shape is None or set(op.attrs) - _OPEN:
+        return None
+    starts, ends = ([*np.reshape(each, -1)] for each in (begin, end))
+    if len(starts) != len(x.shape) or all(isinstance(last, (int, np.integer)) for last in ends):
+        return None
+    opened = [
+        (0 if op.attrs.get("begin_mask", 0) >> axis & 1 else first,
+         size if op.attrs.get("end_mask", 0) >> axis & 1 or last == size else last, size)
+        for axis, (first, last, size) in enumerate(zip(starts, ends, x.shape))
+    ]  # fmt: skip
+    return _cut(op, x, opened, [int(stride) for stride in np.reshape(strides, -1)], tf)
+
+
+def _dynamic_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Name a slice that starts at a known place: XlaDynamicSlice(x, [0, 4]) -> StridedSlice(x, [0, 4])."""
+    x, start, _ = op.operands
+    starts = content_of(start)
+    if starts is None or x is None or x.shape is None or op.result.shape is None:
+        return None
+    opened: list[tuple] = []
+    for first, taken, size in zip(np.reshape(starts, -1), op.result.shape, x.shape):
+        if taken == size:
+            opened.append((0, size, size))
+        elif isinstance(taken, int) and isinstance(size, int) and isinstance(first, (int, np.integer)):
+            begin = min(max(int(first), 0), size - taken)
+            opened.append((begin, begin + taken, size))
+        else:
+            return None
+    return _cut(op, x, opened, [1] * len(opened), tf) if len(opened) == len(x.shape) else None
+
+
+def _cut(op: Op, x: Value, bounds: list[tuple], strides: list[int], tf: TfBuilder) -> list[Value] | None:
+    """Return a slice by (begin, end, size) of each dimension, whose bounds are open where they are its ends; None if
+    another bound is not known."""
+    begins, ends, masks = [], [], {"begin_mask": 0, "end_mask": 0}
+    for axis, (first, last, size) in enumerate(bounds):
+        masks["begin_mask"] |= int(first == 0) << axis
+        masks["end_mask"] |= int(last == size) << axis
+        last = 0 if last == size and not isinstance(last, (int, np.integer)) else last
+        if not isinstance(first, (int, np.integer)) or not isinstance(last, (int, np.integer)):
+            return None
+        begins.append(int(first))
+        ends.append(int(last))
+    if all(first == 0 and last == size for first, last, size in bounds) and set(strides) <= {1}:
+        return [x]
+    attrs = {name: mask for name, mask in masks.items() if mask}
+    operands = [x, tf.ints(begins), tf.ints(ends), tf.ints(strides)]
+    return [tf.add("StridedSlice", operands, attrs, x.dtype, op.result.shape)]
+
+
+def _keep_dims(graph: Graph) -> bool:
+    """Let reductions keep their dimensions where all that reads them puts these back."""
+    changed = False
+    for op in graph.ops:
+        if op.kind not in _REDUCTIONS or op.attrs.get("keep_dims") or not op.result.uses:
+            continue
+        shape = _kept_shape(op)
+        readers = list(op.result.uses)
+        if shape is not None and all(_restores(reader, op.result, shape) for reader in readers):
+            op.attrs["keep_dims"] = True
+            op.result.shape, op.result.content = shape, None
+            for reader in readers:
+                replace_uses(reader.result, op.result)
+            changed = True
+    return changed
+
+
+def _restores(reader: Op, value: Value, shape: Shape) -> bool:
+    return reader.kind in RESHAPES and reader.operands[0] is value and reader.result.shape == shape
+
+
+def _kept_shape(op: Op) -> Shape | None:
+    """Return the shape of a reduction's operand with 1 for each dimension that it reduces; None if it is not known."""
+    value, axes = op.operands
+    assert value is not None and axes is not None
+    along = content_of(axes)
+    if along is None or value.shape is None:
+        return None
+    reduced = {int(axis) % len(value.shape) for axis in np.reshape(along, -1)}
+    return tuple(1 if axis in reduced else size for axis, size in enumerate(value.shape))
+
+
+def _one_more(value: Value) -> Value | None:
+    """Return x of x + 1."""
+    if value.op is None or value.op.kind not in ADDS:
+        return None
+    return next((x for x, other in _either_way(value.op) if _scalar(other) == 1), None)
+
+
+def _either_way(op: Op) -> list[tuple[Value, Value]]:
+    x, y = op.operands
+    assert x is not None and y is not None
+    return [(x, y), (y, x)]
+
+
+def _scalar(value: Value) -> float | None:
+    """Return the number that a constant is; None if it is no constant of one element."""
+    if value.data is None or value.data.size != 1 or value.data.dtype.kind not in "fiu":
+        return None
+    return float(value.data.reshape(-1)[0])
+
+
+def _shaped(value: Value, op: Op) -> Value:
+    """Return a value that takes the place of an op's result, of the same shape."""
+    value.shape = op.result.shape
+    return value
+
+
+_RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
+    "tf.BroadcastTo": _filled, "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product,
+    "tf.StridedSlice": _slice, "tf.XlaDynamicSlice": _dynamic_slice, **dict.fromkeys(_DIVISIONS, _quotient),
+}  # fmt: skip

@@ -1,0 +1,108 @@
+"""Sink broadcasts below what computes element by element: f(broadcast(x), y) -> f(x, y), which broadcasts by itself.
+
+StableHLO's ops take operands of one shape, so that a module broadcasts each bias, scale and scalar first, and with a
+batch that is not known it computes the shape for each. TFLite's kernels broadcast by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fuseconv.ir.dims import Shape
+from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
+from fuseconv.pass_manager import module_pass
+from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
+
+_BROADCAST = "tf.BroadcastTo"
+# Larger constants are not looked through.
+_MOST_ELEMENTS = 1 << 16
+_UNARY = frozenset(f"tf.{name}" for name in UNARY)
+_ELEMENTWISE = _UNARY | {f"tf.{name}" for name in (*BINARY, "SelectV2")}
+
+
+@module_pass("sink-broadcasts")
+def sink_broadcasts(module: Module) -> bool:
+    """Let ops broadcast by themselves: AddV2(x, BroadcastTo(y)) -> AddV2(x, y).
+
+    Where all operands are broadcast, the result is: f(BroadcastTo(x), 2) -> BroadcastTo(f(x, 2)). Requires inferred
+    shapes; dead broadcasts stay. Returns whether anything changed."""
+    changed = [_sink(graph) for graph in module.graphs()]
+    return any(changed)
+
+
+def _sink(graph: Graph) -> bool:
+    changed = False
+    ops: list[Op] = []
+    for op in graph.ops:
+        ops.append(op)
+        if op.kind in _ELEMENTWISE:
+            changed |= _bare(op, ops)
+        elif op.kind == _BROADCAST and op.operands[0].shape == op.result.shape:  # type: ignore[union-attr]
+            changed |= bool(op.result.uses) and op.result.shape is not None
+            if op.result.shape is not None:
+                replace_uses(op.result, op.operands[0])  # type: ignore[arg-type]
+    graph.ops = ops
+    return changed
+
+
+def _bare(op: Op, out: list[Op]) -> bool:
+    """Let an op read what its operands are broadcast of; append the broadcast of its result if it then needs one."""
+    shape = op.result.shape
+    sources = [_source(value) for value in op.operands]
+    if shape is None or all(value is source for value, source in zip(op.operands, sources)):
+        return False
+    made = _joined([None if source is None else source.shape for source in sources], shape)
+    broadcasts = [value.op for value in op.operands if value is not None and value.op is not None]
+    wide = next((other for other in broadcasts if other.kind == _BROADCAST and other.result.shape == shape), None)
+    if made is None or (made != shape and wide is None):
+        return False
+    op.set_operands(sources)
+    if made != shape:
+        assert wide is not None
+        again = Op(_BROADCAST, (), {}, op.name, op.sources)
+        replace_uses(op.result, again.add_result(op.result.dtype, shape))
+        again.set_operands([op.result, wide.operands[1]])
+        op.result.shape, op.result.content = made, None
+        out.append(again)
+    return True
+
+
+def _source(value: Value | None) -> Value | None:
+    """Return what a value is a broadcast of; the value itself if it is none."""
+    while value is not None and value.op is not None and value.op.kind == _BROADCAST:
+        value = value.op.operands[0]
+    return _shrunk(value) if value is not None and value.is_const else value
+
+
+def _shrunk(value: Value) -> Value:
+    """Return a constant without the dimensions along which its elements repeat; itself if there is none."""
+    data = value.data
+    if data is None or not 1 < data.size <= _MOST_ELEMENTS or data.dtype.hasobject:
+        return value
+    small = data
+    for axis, size in enumerate(data.shape):
+        first = small[(slice(None),) * axis + (slice(0, 1),)]
+        if size > 1 and np.array_equal(small, np.broadcast_to(first, small.shape), equal_nan=data.dtype.kind in "fc"):
+            small = first
+    while small.ndim and small.shape[0] == 1:
+        small = small[0]
+    return value if small.shape == data.shape else constant(np.ascontiguousarray(small), value.dtype, value.name)
+
+
+def _joined(shapes: Sequence[Shape | None], whole: Shape) -> Shape | None:
+    """Return the shape that shapes broadcast to, each of whose sizes is 1 or that of `whole`; None if they are not
+    known to be such."""
+    rank = max((len(shape) for shape in shapes if shape is not None), default=0)
+    made: list = [1] * rank
+    for shape in shapes:
+        if shape is None or len(shape) > len(whole):
+            return None
+        for axis in range(-len(shape), 0):
+            if shape[axis] == 1:
+                continue
+            if shape[axis] != whole[axis]:
+                return None
+            made[axis] = shape[axis]
+    return tuple(made)

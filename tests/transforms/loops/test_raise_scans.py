@@ -1,0 +1,78 @@
+"""Scans as loops over lists of rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuseconv.ir.types import VARIANT
+from fuseconv.ir.verifier import check
+from fuseconv.transforms.loops.raise_scans import raise_scans
+from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
+
+
+def _scan(start: str, steps: int = 5) -> str:
+    return f"""
+    main {{
+      input %xs: float32[5,2]
+      input %ys: float32[5,2]
+      %i: int32[]; %seq: float32[5,2]; %out: float32[5,2] = tf.While(int32[] 0, %xs, %ys) \
+{{'cond': @cond, 'body': @body}}
+      return %out
+    }}
+    cond {{
+      input %i: int32[]
+      input %xs: float32[5,2]
+      input %ys: float32[5,2]
+      %go: bool[] = tf.Less(%i, int32[] {steps})
+      return %go
+    }}
+    body {{
+      input %i: int32[]
+      input %xs: float32[5,2]
+      input %ys: float32[5,2]
+      %at: int32[2] = tf.Pack({start}, int32[] 0)
+      %row: float32[1,2] = tf.XlaDynamicSlice(%xs, %at, int32[2] [1, 2])
+      %y: float32[1,2] = tf.Neg(%row)
+      %made: float32[5,2] = tf.XlaDynamicUpdateSlice(%ys, %y, %at)
+      %next: int32[] = tf.AddV2(%i, int32[] 1)
+      return %next, %xs, %made
+    }}
+    """
+
+
+def test_rows_are_read_and_written_one_by_one() -> None:
+    module, _ = module_of(_scan("%i"))
+    assert raise_scans(module)
+    check(module)
+    main = module.signatures[0].graph
+    assert [op.type for op in main.ops] == ["TensorListReserve", "While", "TensorListStack"]
+    assert main.outputs == main.ops[2].results
+    body = module.functions["body"]
+    assert {"GatherV2", "TensorListSetItem"} < {op.type for op in body.ops}
+    assert body.inputs[2].dtype is VARIANT and body.outputs[2].dtype is VARIANT
+    item = body.outputs[2].op.operands[2]  # type: ignore[union-attr]
+    assert item is not None and item.shape == (2,)
+
+
+def test_an_index_that_is_never_negative_is_not_wrapped() -> None:
+    text = _scan("%where").replace("%at:", """%negative: bool[] = tf.Less(%i, int32[] 0)
+      %wrapped: int32[] = tf.AddV2(%i, int32[] 5)
+      %where: int32[] = tf.SelectV2(%negative, %wrapped, %i)
+      %at:""")
+    module, _ = module_of(text)
+    assert raise_scans(module)
+    (gather,) = [op for op in module.functions["body"].ops if op.type == "GatherV2"]
+    assert gather.operands[1] is module.functions["body"].inputs[0]
+
+
+def test_a_list_has_a_row_for_each_step() -> None:
+    module, _ = module_of(_scan("%i", steps=4))
+    assert raise_scans(module)
+    assert [op.type for op in module.signatures[0].graph.ops] == ["While"]
+
+
+@pytest.mark.parametrize("start", ["%at_row", "int32[] 2"])
+def test_other_rows_stay_slices(start: str) -> None:
+    text = _scan(start).replace("%at:", "%at_row: int32[] = tf.AddV2(%i, int32[] 3)\n%at:")
+    check_pass("raise-scans", text)

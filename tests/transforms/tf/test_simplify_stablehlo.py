@@ -1,0 +1,60 @@
+"""Ops that StableHLO spells out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.check_pass import check_pass
+
+
+def _main(*lines: str, result: str = "%y", input: str = "%x: float32[n,4]") -> str:
+    return "main {\n" + "\n".join([f"input {input}", *lines, f"return {result}"]) + "\n}"
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    (["%y: float32[n,4] = tf.Maximum(%x, float32[] 0.0)"], ["%y: float32[n,4] = tf.Relu(%x)"]),
+    (["%y: float32[n,4] = tf.RealDiv(%x, float32[] 4.0)"], None),
+    (["%y: float32[n,4] = tf.Maximum(%x, float32[] 1.0)"], None),
+])  # fmt: skip
+def test_bounds(before: list[str], after: list[str] | None) -> None:
+    check_pass("simplify-stablehlo", _main(*before), None if after is None else _main(*after))
+
+
+def test_a_logistic_function_has_a_name() -> None:
+    before = [
+        "%a: float32[n,4] = tf.Neg(%x)", "%b: float32[n,4] = tf.Exp(%a)",
+        "%c: float32[n,4] = tf.AddV2(float32[] 1.0, %b)",
+    ]  # fmt: skip
+    quotient, name = "%y: float32[n,4] = tf.RealDiv(float32[] 1.0, %c)", "%y: float32[n,4] = tf.Sigmoid(%x)"
+    check_pass("simplify-stablehlo", _main(*before, quotient), _main(*before, name))
+
+
+@pytest.mark.parametrize(("count", "named"), [("4.0", True), ("5.0", False)])
+def test_a_sum_over_its_count_is_a_mean(count: str, named: bool) -> None:
+    total = "%a: float32[n] = tf.Sum(%x, int32[1] [1])"
+    before = _main(total, f"%y: float32[n] = tf.RealDiv(%a, float32[] {count})")
+    after = _main(total, "%y: float32[n] = tf.Mean(%x, int32[1] [1])")
+    check_pass("simplify-stablehlo", before, after if named else None)
+
+
+def test_a_reduction_keeps_what_is_put_back() -> None:
+    before = _main("%a: float32[3] = tf.Max(%x, int32[1] [1])", "%y: float32[3,1] = tf.Reshape(%a, int32[2] [3, 1])",
+                   input="%x: float32[3,4]")  # fmt: skip
+    after = _main("%a: float32[3,1] = tf.Max(%x, int32[1] [1]) {'keep_dims': True}",
+                  "%y: float32[3,1] = tf.Reshape(%a, int32[2] [3, 1])",
+                  result="%a", input="%x: float32[3,4]")  # fmt: skip
+    check_pass("simplify-stablehlo", before, after)
+
+
+def test_a_slice_at_a_known_place_has_bounds() -> None:
+    before = _main("%y: float32[2,2] = tf.XlaDynamicSlice(%x, int32[2] [9, 1], int32[2] [2, 2])",
+                   input="%x: float32[3,4]")  # fmt: skip
+    after = _main("%y: float32[2,2] = tf.StridedSlice(%x, int32[2] [1, 1], int32[2] [3, 3], int32[2] [1, 1]) "
+                  "{'end_mask': 1}", input="%x: float32[3,4]")  # fmt: skip
+    check_pass("simplify-stablehlo", before, after)
+
+
+def test_one_number_fills() -> None:
+    check_pass("simplify-stablehlo",
+               _main("%y: float32[?,?] = tf.BroadcastTo(float32[] 2.0, %x)", input="%x: int32[2]"),
+               _main("%y: float32[?,?] = tf.Fill(%x, float32[] 2.0)", input="%x: int32[2]"))  # fmt: skip

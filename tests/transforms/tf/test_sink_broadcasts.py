@@ -1,0 +1,77 @@
+"""Broadcasts below what broadcasts by itself."""
+
+from __future__ import annotations
+
+from tests.check_pass import check_pass
+
+
+def test_a_reader_broadcasts_by_itself() -> None:
+    check_pass("sink-broadcasts", """
+    main {
+      input %x: float32[n,4]
+      input %shape: int32[2]
+      %bias: float32[n,4] = tf.BroadcastTo(float32[4] [1.0, 2.0, 3.0, 4.0], %shape)
+      %y: float32[n,4] = tf.AddV2(%x, %bias)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[n,4]
+      input %shape: int32[2]
+      %bias: float32[n,4] = tf.BroadcastTo(float32[4] [1.0, 2.0, 3.0, 4.0], %shape)
+      %y: float32[n,4] = tf.AddV2(%x, float32[4] [1.0, 2.0, 3.0, 4.0])
+      return %y
+    }
+    """)
+
+
+def test_a_result_is_broadcast_in_the_place_of_operands() -> None:
+    check_pass("sink-broadcasts", """
+    main {
+      input %x: float32[n,1]
+      input %shape: int32[2]
+      %wide: float32[n,4] = tf.BroadcastTo(%x, %shape)
+      %two: float32[n,4] = tf.BroadcastTo(float32[] 2.0, %shape)
+      %y: float32[n,4] = tf.Mul(%wide, %two)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[n,1]
+      input %shape: int32[2]
+      %wide: float32[n,4] = tf.BroadcastTo(%x, %shape)
+      %two: float32[n,4] = tf.BroadcastTo(float32[] 2.0, %shape)
+      %y: float32[n,1] = tf.Mul(%x, float32[] 2.0)
+      %y_1: float32[n,4] = tf.BroadcastTo(%y, %shape)
+      return %y_1
+    }
+    """)
+
+
+def test_a_constant_that_repeats_is_one_row() -> None:
+    check_pass("sink-broadcasts", """
+    main {
+      input %x: float32[2,3]
+      %y: float32[2,3] = tf.AddV2(%x, float32[2,3] [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[2,3]
+      %y: float32[2,3] = tf.AddV2(%x, float32[3] [1.0, 2.0, 3.0])
+      return %y
+    }
+    """)
+
+
+def test_sizes_that_may_differ_stay() -> None:
+    check_pass("sink-broadcasts", """
+    main {
+      input %x: float32[n,4]
+      input %y: float32[m,4]
+      input %shape: int32[2]
+      %wide: float32[n,4] = tf.BroadcastTo(%y, %shape)
+      %z: float32[n,4] = tf.AddV2(%x, %wide)
+      return %z
+    }
+    """)
