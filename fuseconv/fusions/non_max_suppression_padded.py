@@ -34,7 +34,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.nms_boxes import separate_boxes
+from fuseconv.tfl.nms_boxes import falling_numbers, separate_boxes
 
 NMS = composite(
     "non_max_suppression_padded_v2",
@@ -68,12 +68,12 @@ def rewrite(tfl: Builder, m: Match) -> dict[str, Value]:
     every = _size(tfl, boxes, 1)
     counted = _valid_boxes(tfl, m, scores)
     shown = tfl.greater(tfl.reduce_max(boxes, [2]), 0.0)
-    boxes = separate_boxes(tfl, boxes, _is_isolated(tfl, m, boxes, counted))
+    ranks = falling_numbers(tfl, every)
+    boxes = separate_boxes(tfl, boxes, _is_isolated(tfl, m, boxes, counted), ranks)
     order = None if _holds(m.sorted_input) else tfl.topk_v2(scores, every)[1]
     if order is not None:
         boxes, shown = _at(tfl, boxes, order), _at(tfl, shown, order)
         counted = counted and _at(tfl, counted, order)
-    ranks = tfl.cast(tfl.sub(every, _range(tfl, every)), out_data_type="FLOAT32")
     if counted is not None:
         ranks = _where(tfl, counted, ranks, 0)
     size = _selection_size(tfl, m.max_output_size, boxes, shown, counted)

@@ -8,24 +8,34 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 
-# The sides of the squares: they are where no box is, and are too small beside one that would reach there to count.
-# Nor does their area overflow.
-_SIDE = 2.0**45
+# Where the first square is, and its side beside that. Squares are where no box is, are too small beside a box that
+# would reach there to count, and do not touch each other if they are fewer than the sides in that distance.
+_PLACE, _SIDE = 2.0**45, 2.0**-20
+# Boxes whose squares are kept in the file, 16 bytes each.
+_MOST_KNOWN = 256
 
 
-def separate_boxes(tfl: Builder, boxes: Value, which: Value) -> Value:
+def falling_numbers(tfl: Builder, count: Value) -> Value:
+    """Return n, ..., 2, 1 as float32 [n], for n an int32 scalar: a constant if that is one."""
+    if count.data is not None:
+        return tfl.const(np.arange(int(count.data), 0, -1, dtype=np.float32))
+    numbers = tfl.range(count, tfl.const(0, types.INT32), tfl.const(-1, types.INT32))
+    return tfl.cast(numbers, out_data_type="FLOAT32")
+
+
+def separate_boxes(tfl: Builder, boxes: Value, which: Value, numbers: Value) -> Value:
     """Return the boxes, float32 [..., n, 4], with those selected by `which`, bool [..., n, 1], replaced by squares that
-    overlap with nothing else.
+    overlap with nothing else. numbers: those of the boxes, as `falling_numbers` makes them.
 
     The kernels drop what they have taken because it overlaps with itself, so that they would take a box without an area
     again and again."""
-    rank, every = len(boxes.shape or ()), (boxes.shape or ())[-2]
-    corners = np.array([2, 2, 3, 3], np.float32) * np.float32(_SIDE)
-    if isinstance(every, int):
-        squares = tfl.const(np.arange(every, dtype=np.float32)[:, None] * np.float32(2 * _SIDE) + corners)
+    corners = np.array([1, 1, 1 + _SIDE, 1 + _SIDE], np.float32) * np.float32(_PLACE)
+    if numbers.data is None:
+        squares = tfl.mul(tfl.expand_dims(numbers, 1), corners)
+    elif numbers.data.size <= _MOST_KNOWN:
+        squares = tfl.const(numbers.data[:, None] * corners)
     else:
-        count = tfl.strided_slice(tfl.shape_(boxes), [rank - 2], [rank - 1], [1], shrink_axis_mask=1)
-        numbers = tfl.range(tfl.const(0, types.INT32), count, tfl.const(1, types.INT32))
-        numbers = tfl.expand_dims(tfl.cast(numbers, out_data_type="FLOAT32"), 1)
-        squares = tfl.add(tfl.mul(numbers, 2 * _SIDE), corners)
-    return tfl.select_v2(which, squares, boxes)
+        squares = tfl.mul(tfl.select_v2(which, numbers.data[:, None], np.float32(1)), corners)
+    made = tfl.select_v2(which, squares, boxes)
+    made.shape = boxes.shape
+    return made

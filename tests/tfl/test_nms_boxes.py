@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-import pytest
+import numpy as np
 
+from fuseconv.ir import types
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.nms_boxes import separate_boxes
+from fuseconv.tfl.nms_boxes import falling_numbers, separate_boxes
 from tests.tf.text_cases import kinds, module_of
 
 
-@pytest.mark.parametrize(("n", "counted"), [("3", False), ("n", True)])
-def test_squares_in_places_of_their_own(n: str, counted: bool) -> None:
-    module, _ = module_of(f"main {{\n input %boxes: float32[{n},4]\n input %which: bool[{n},1]\n return %boxes\n}}")
+def _separated(count: str) -> tuple[list[str], list[np.ndarray]]:
+    """The ops of boxes that are moved, and the constants of two dimensions."""
+    inputs = [f"input %boxes: float32[2,{count},4]", f"input %which: bool[2,{count},1]", "input %n: int32[]"]
+    module, _ = module_of("\n".join(["main {", *inputs, "return %boxes", "}"]))
     graph = module.signatures[0].graph
-    made = separate_boxes(Builder(graph.ops), *graph.inputs)
-    assert made.shape == graph.inputs[0].shape and kinds(module)[-1] == "SELECT_V2"
-    assert ("RANGE" in kinds(module)) is counted
-    if not counted:
-        (squares,) = [v.data for op in graph.ops for v in op.operands if v and v.data is not None and v.data.ndim == 2]
-        assert (squares / 2**45).tolist() == [[2, 2, 3, 3], [4, 4, 5, 5], [6, 6, 7, 7]]
+    tfl = Builder(graph.ops)
+    boxes, which, size = graph.inputs
+    numbers = falling_numbers(tfl, tfl.const(int(count), types.INT32) if count.isdigit() else size)
+    assert separate_boxes(tfl, boxes, which, numbers).shape == boxes.shape
+    constants = [v.data for op in graph.ops for v in op.operands if v and v.data is not None and v.data.ndim == 2]
+    return kinds(module), constants
+
+
+def test_few_squares_are_kept_and_touch_no_other() -> None:
+    ops, (squares,) = _separated("256")
+    assert ops == ["SELECT_V2"]
+    low, high = squares[::-1, 0], squares[::-1, 2]
+    assert (low < high).all() and (high[:-1] < low[1:]).all() and low[0] == 2**45
+    np.testing.assert_array_equal(squares[:, :2], squares[:, [1, 0]])
+
+
+def test_numbers_of_many_squares_are_kept() -> None:
+    ops, (numbers,) = _separated("257")
+    assert ops == ["SELECT_V2", "MUL", "SELECT_V2"] and numbers.ravel().tolist() == [*range(257, 0, -1)]
+
+
+def test_numbers_are_computed_where_it_is_not_known_how_many_there_are() -> None:
+    assert _separated("n") == (["RANGE", "CAST", "EXPAND_DIMS", "MUL", "SELECT_V2"], [])

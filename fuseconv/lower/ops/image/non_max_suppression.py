@@ -18,7 +18,7 @@ from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import filled, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
-from fuseconv.tfl.nms_boxes import separate_boxes
+from fuseconv.tfl.nms_boxes import falling_numbers, separate_boxes
 
 # Each becomes an op, for each image unless they are in a loop.
 _MOST_CLASSES = 512
@@ -68,9 +68,9 @@ def NonMaxSuppressionV5(
         limit = scalar(1.0, types.FLOAT32)
         best = _size(tfl, max_output_size)
         soft = scalar(sigma, types.FLOAT32)
-        indices, chosen, count = tfl.non_max_suppression_v5(
-            _with_areas(tfl, boxes), wide, best, limit, limits[1], soft
-        )
+        numbers = falling_numbers(tfl, dim_scalar(tfl, shape_of(wide, 1)[0], wide))
+        apart = _with_areas(tfl, boxes, numbers)
+        indices, chosen, count = tfl.non_max_suppression_v5(apart, wide, best, limit, limits[1], soft)
         if not pad_to_max_output_size:
             indices, chosen = _cut(tfl, indices, count), _cut(tfl, chosen, count)
     else:
@@ -197,9 +197,9 @@ def _ranked(
     (every,) = shape_of(scores, 1)
     # TOPK_V2 puts the first of equal numbers first.
     best, order = tfl.topk_v2(scores, dim_scalar(tfl, every, scores))
-    ranks = cast(tfl, tfl.sub(dim_scalar(tfl, every, scores), iota(tfl, every, scores)), types.FLOAT32)
-    ranks = select(tfl, tfl.greater(best, least), ranks, 0)
-    corners = _with_areas(tfl, tfl.gather(boxes, order, axis=0), apart)
+    numbers = falling_numbers(tfl, dim_scalar(tfl, every, scores))
+    ranks = select(tfl, tfl.greater(best, least), numbers, 0)
+    corners = _with_areas(tfl, tfl.gather(boxes, order, axis=0), numbers, apart)
     nothing = scalar(0, types.FLOAT32)
     return order, *tfl.non_max_suppression_v4(corners, ranks, _size(tfl, most), limit, nothing)
 
@@ -226,12 +226,13 @@ def _next_float(tfl: Lowering, threshold: Value) -> Value:
     return tfl.bitcast(tfl.add(bits, 1), results=[(types.FLOAT32, threshold.shape)])
 
 
-def _with_areas(tfl: Lowering, boxes: Value, apart: Value | None = None) -> Value:
-    """Return the boxes [n, 4] with boxes without an area, or all if `apart` holds, moved apart from all others."""
+def _with_areas(tfl: Lowering, boxes: Value, numbers: Value, apart: Value | None = None) -> Value:
+    """Return the boxes [n, 4] with boxes without an area, or all if `apart` holds, moved apart from all others.
+    numbers: as `separate_boxes` takes them."""
     shape_of(boxes, 2)
-    top, left, bottom, right = tfl.split(scalar(1, types.INT32), boxes, num_splits=4)
-    flat = tfl.equal(tfl.mul(tfl.sub(bottom, top), tfl.sub(right, left)), 0.0)
-    return separate_boxes(tfl, boxes, flat if apart is None else tfl.logical_or(flat, apart))
+    first, second = tfl.split(scalar(1, types.INT32), boxes, num_splits=2)
+    flat = tfl.equal(tfl.reduce_prod(tfl.sub(second, first), [1], keep_dims=True), 0.0)
+    return separate_boxes(tfl, boxes, flat if apart is None else tfl.logical_or(flat, apart), numbers)
 
 
 def _selection_mask(tfl: Lowering, indices: Value, count: Value) -> Value:
