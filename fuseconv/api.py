@@ -209,6 +209,7 @@ def _convert(
     size = size_on_disk(source, options.follow_links) if isinstance(source, Path) else source.size
     budget = _budget(options, size)
     registry = load_registry(options.plugins)
+    report.warnings += registry.warnings
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
     target = None if options.target is None else registry.target(options.target)
     given, without = options, frozenset[str]()

@@ -72,8 +72,9 @@ def needing_packages(what: str = "this") -> Iterator[None]:
         package = _PACKAGES.get((error.name or "").partition(".")[0])
         if package is None:
             raise
-        also = " tf-keras" if package in ("tensorflow", "keras") else ""
-        raise InputError(f"{what} needs {package}, which is not installed: pip install {package}{also}") from error
+        # One of these brings the others, in versions that go together.
+        install = "tensorflow tf-keras" if package in ("tensorflow", "keras", "tf-keras") else package
+        raise InputError(f"{what} needs {package}, which is not installed: pip install {install}") from error
 
 
 def is_ours(function: Callable) -> bool:
@@ -96,12 +97,14 @@ def module_error(what: str, function: Callable, error: Exception | str) -> Excep
     return InputError(f"{what} ({place}) failed: {raised(error)}")
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean X?" for the known name that is most like a misspelt one, or nothing."""
+def suggestion(name: str, known: Iterable[str], alike: float = 0.6) -> str:
+    """Return "; did you mean X?" for the known name that is most like a misspelt one, in whatever case, or nothing.
+    alike: how much, from 0 to 1."""
     from difflib import get_close_matches
 
-    alike = get_close_matches(name, list(known), 1)
-    return f"; did you mean {alike[0]}?" if alike else ""
+    names = {each.lower(): each for each in known}
+    found = get_close_matches(name.lower(), names, 1, alike)
+    return f"; did you mean {names[found[0]]}?" if found else ""
 
 
 def raised(error: BaseException) -> str:

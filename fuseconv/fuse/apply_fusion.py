@@ -6,7 +6,7 @@ from typing import Any
 
 from fuseconv.errors import ILL_FITTING, is_ours, module_error
 from fuseconv.fuse.match import Fusion, Match, Refused
-from fuseconv.ir.dims import Shape, more_known
+from fuseconv.ir.dims import Shape, Sym, more_known, substitute_dim
 from fuseconv.ir.graph import Value, replace_uses
 from fuseconv.ir.rewriter import Speculative
 from fuseconv.lower.rules import Unsupported
@@ -89,8 +89,22 @@ def _require_types(fusion: Fusion, match: Match, made: dict[str, Value]) -> None
                 raise _wrong(fusion, f"did not make the result {name}, which is read")
         elif new.dtype is not old.dtype:
             raise _wrong(fusion, f"made {name} a {new.dtype} where it must be a {old.dtype}")
-        elif old.uses and _differ(old.shape, new.shape) and not _decides_itself(new):
+        elif old.uses:
+            _require_shape(fusion, match, name, new)
+
+
+def _require_shape(fusion: Fusion, match: Match, name: str, new: Value) -> None:
+    """Refuse a result of another shape than the one that it replaces. A plug-in that makes such is wrong; of its sizes
+    it is known, too, that each unknown one of an operand may be any."""
+    old, ours = match.results[name], is_ours(fusion.rewrite)
+    if _decides_itself(new) and (ours or match.placeholder):
+        return
+    if _differ(old.shape, new.shape):
+        if ours:
             raise Refused(f"the result would have the shape {new.shape} where the model has {old.shape}")
+        raise _wrong(fusion, f"made {name} of the shape {new.shape} where the model has {old.shape}")
+    if not ours and _differ_in_sizes(old.shape, new.shape, match):
+        raise _wrong(fusion, f"made {name} of the shape {new.shape} where the model has {old.shape}")
 
 
 def _wrong(fusion: Fusion, why: str) -> Exception:
@@ -100,6 +114,18 @@ def _wrong(fusion: Fusion, why: str) -> Exception:
 def _decides_itself(value: Value) -> bool:
     """Return True for the results of custom ops: the body, often a placeholder, need not know their shapes."""
     return value.op is not None and value.op.kind == "tfl.CUSTOM"
+
+
+def _differ_in_sizes(a: Shape | None, b: Shape | None, match: Match) -> bool:
+    """Return True for two shapes of which one dimension is an integer, or made of unknown sizes of the operands, in
+    both, and differs for some sizes."""
+    operands = (v for operand in match.operands.values() for v in (operand if isinstance(operand, list) else [operand]))
+    read = [dim for value in operands if isinstance(value, Value) for dim in value.shape or ()]
+    free = set().union(*(dim.symbols() for dim in read if isinstance(dim, Sym)))
+    # No two of these sizes are alike, and none is one of a model's.
+    sizes = {symbol: 10007 + 1009 * index for index, symbol in enumerate(sorted(free))}
+    known = [[substitute_dim(dim, sizes) for dim in shape or ()] for shape in (a, b)]
+    return any(isinstance(x, int) and isinstance(y, int) and x != y for x, y in zip(*known))
 
 
 def _differ(a: Shape | None, b: Shape | None) -> bool:

@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from fuseconv.errors import suggestion
 from fuseconv.fuse.apply_fusion import build, replace
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Composite, Fusion, Match, Refused
@@ -26,6 +27,8 @@ _OWN_ATTRS = frozenset({
 
 # Says that an op of the composite's name may take its place; nothing of what the composite computes.
 _FUSABLE = "tfl_fusable_op"
+# How much alike two annotations are, of which one is the other, misspelt.
+_ALIKE = 0.85
 
 
 @module_pass("fuse-composites")
@@ -87,7 +90,8 @@ class _CompositeRewriter:
             else:
                 return []
         if not tried:
-            why = f"no converter module fuses the composite {implemented.name}"
+            alike = suggestion(implemented.name, [name for _, _, name in self.composites], _ALIKE)
+            why = f"no converter module fuses the composite {implemented.name}{alike}"
             self.report.refused(implemented.name, op.sources, why, expected=True)
         return None
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from inspect import CO_VARARGS, ismethod
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -118,6 +119,15 @@ def _accept(m: Match) -> None:
     """Accept every match: the check of a fusion without one."""
 
 
+def _takes(function: Callable, count: int) -> bool:
+    """Return whether a function takes so many arguments by their places, as far as that can be told."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & CO_VARARGS:
+        return True
+    most = code.co_argcount - ismethod(function)
+    return most - len(getattr(function, "__defaults__", None) or ()) <= count <= most
+
+
 def _is_root(root: object) -> bool:
     return isinstance(root, Composite) or (isinstance(root, Pattern) and isinstance(root.root, Term))
 
@@ -155,6 +165,10 @@ class Fusion:
         for name, function in functions.items():
             if not callable(function):
                 raise TypeError(f"{name} of the fusion {self.name} is a function, not {function!r}")
+        for name, told in (("rewrite", "(tfl, m)"), ("check", "(m)"), ("draw", "(rng, m)")):
+            if not _takes(functions[name], told.count(",") + 1) and functions[name] is not _accept:
+                swapped = "; are rewrite and check swapped?" if name != "draw" and _takes(self.rewrite, 1) else ""
+                raise TypeError(f"{name} of the fusion {self.name} takes {told}{swapped}")
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:

@@ -6,10 +6,12 @@ import fnmatch
 import functools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
-from fuseconv.errors import InputError
+import fuseconv.tfl.ops  # noqa: F401  fills the table
+from fuseconv.errors import InputError, is_ours, suggestion
 from fuseconv.fuse.guard import folder, shape_function
 from fuseconv.fuse.match import Fusion
 from fuseconv.ir.op_function import OpFunction, op_function
@@ -18,6 +20,12 @@ from fuseconv.pass_manager import Pass
 from fuseconv.report.records import Report
 from fuseconv.targets.target import Target
 from fuseconv.tf import folders, shape_functions
+from fuseconv.tfl.opdef import TABLE as TFLITE_OPS
+
+# The lists that a module may offer, and how much alike a misspelt name is: FUSION and FUSIONS are by 0.92.
+_LISTS = ("FUSIONS", "CUSTOM_OBJECTS", "TARGETS")
+_ALIKE = 0.85
+_KERAS = frozenset({"keras", "tf_keras", "tensorflow"})
 
 
 class Registry:
@@ -42,6 +50,8 @@ class Registry:
         self._targets: OpTable[Target] = OpTable()
         self.custom_objects: dict[str, Any] = {}
         self.passes: list[Pass] = []
+        # What the user should know of the modules.
+        self.warnings: list[str] = []
         self._modules: list[ModuleType] = []
         for module in modules:
             self.add(module)
@@ -63,8 +73,14 @@ class Registry:
             return
         self._modules.append(module)
         origin = origin or module.__name__
+        self._warn_of_names(module, origin)
+        before = self._offered
         for fusion in _listed(module, "FUSIONS", Fusion, origin):
             self._fusions.claim(fusion.name, fusion, origin)
+            alike = suggestion(fusion.emits, TFLITE_OPS) if fusion.emits not in TFLITE_OPS else ""
+            if alike and not is_ours(fusion.rewrite):
+                what = f"the fusion {fusion.name} of {origin}"
+                self.warnings.append(f"{what} emits {fusion.emits}, no op of TFLite{alike}")
         for target in _listed(module, "TARGETS", Target, origin):
             self._targets.claim(target.name, target, origin)
         for table in (self.rules, self._shapes, self._folders, self.keras_layers):
@@ -73,6 +89,22 @@ class Registry:
             if isinstance(item, Pass) and item.function.__module__ == module.__name__:
                 self._add_pass(item, origin)
         self.custom_objects |= getattr(module, "CUSTOM_OBJECTS", {})
+        if self._offered == before and not getattr(module, "CUSTOM_OBJECTS", {}) and not _uses_keras(module):
+            what = f"no {', '.join(_LISTS)}, rule, pass or layer"
+            self.warnings.append(f"the plug-in {origin} offers nothing: {what}")
+
+    @property
+    def _offered(self) -> int:
+        """Return how much the modules have offered so far, but for custom objects."""
+        tables = self._fusions, self._targets, self.rules, self._shapes, self._folders, self.keras_layers
+        return sum(map(len, tables)) + len(self.passes)
+
+    def _warn_of_names(self, module: ModuleType, origin: str) -> None:
+        """Warn of names that look like a misspelt `FUSIONS` or `CUSTOM_OBJECTS`, which nothing would read."""
+        for name in vars(module):
+            alike = get_close_matches(name.upper(), _LISTS, 1, _ALIKE) if name not in _LISTS else []
+            if alike and alike[0] not in vars(module):
+                self.warnings.append(f"the plug-in {origin} has {name}, which is not read; did you mean {alike[0]}?")
 
     def _add_pass(self, item: Pass, origin: str) -> None:
         if bool(item.before) == bool(item.after):
@@ -138,6 +170,12 @@ def _listed(module: ModuleType, name: str, kind: type, origin: str) -> Sequence[
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, kind) for item in items):
         raise InputError(f"{name} of {origin} must be a list of {kind.__name__.lower()}s, not {items!r}")
     return items
+
+
+def _uses_keras(module: ModuleType) -> bool:
+    """Return whether a module may register classes with Keras: it has something of Keras's."""
+    origins = (getattr(item, "__module__", None) or getattr(item, "__name__", "") for item in vars(module).values())
+    return any(str(origin).partition(".")[0] in _KERAS for origin in origins)
 
 
 @functools.cache

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from fuseconv.fuse.composites import fuse_composites
+from fuseconv.fuse.match import Fusion, composite
+from fuseconv.report.records import Report
 from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
 
 
 def test_a_composite_becomes_the_op_of_its_name() -> None:
@@ -41,3 +45,24 @@ def test_a_composite_that_is_not_fusable() -> None:
       return %y
     }
     """)
+
+
+def test_a_composite_of_another_case_is_told_the_name_that_is_known() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[2]
+      %y: float32[2] = tf.PartitionedCall(%x) {'f': @swoosh}
+      return %y
+    }
+    swoosh {
+      attrs {'_implements': {'function': 'Acme.swoosh', 'attrs': {}}}
+      input %x: float32[2]
+      %y: float32[2] = tf.Softplus(%x)
+      return %y
+    }
+    """)
+    fusion = Fusion("acme", "NEG", composite("acme.Swoosh", "x -> y"), lambda tfl, m: tfl.neg(m.x))
+    report = Report()
+    fuse_composites.function(module, [fusion], report, None)
+    why = "no converter module fuses the composite Acme.swoosh; did you mean acme.Swoosh?"
+    assert [record.why for record in report.records] == [why]

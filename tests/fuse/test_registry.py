@@ -77,3 +77,37 @@ def test_files_of_a_folder_are_listed_in_its_init(package, mark, listed):
         own = [item for item in vars(file).values() if getattr(item, "__module__", "") == file.__name__]
         if hasattr(file, "FUSIONS") or any(hasattr(item, mark) for item in own):
             assert file.__name__ in listed, f"add {file.__name__} to {package.__name__}/__init__.py"
+
+
+@pytest.mark.parametrize(("names", "warning"), [
+    ({"FUSION": []}, "the plug-in acme has FUSION, which is not read; did you mean FUSIONS?"),
+    ({"Custom_Object": {}}, "the plug-in acme has Custom_Object, which is not read; did you mean CUSTOM_OBJECTS?"),
+    ({"helper": len}, "the plug-in acme offers nothing: no FUSIONS, CUSTOM_OBJECTS, TARGETS, rule, pass or layer"),
+])  # fmt: skip
+def test_a_module_that_offers_nothing_is_warned_of(names, warning):
+    made = ModuleType("acme")
+    vars(made).update(names)
+    assert warning in Registry(made).warnings
+
+
+def test_a_module_that_offers_something_is_not_warned_of():
+    keras = ModuleType("acme")
+    keras.keras = ModuleType("keras")
+    assert not Registry(module("one", ["first"]), module("two", twice=rule()), keras).warnings
+    assert not Registry(*fusions.MODULES, *ops.MODULES).warnings
+
+
+def test_an_op_that_is_emitted_and_misspelt_is_warned_of():
+    made = module("acme")
+    made.FUSIONS = [Fusion("acme", "FULY_CONNECTED", pattern(lambda tf, x: tf.Relu(x)), lambda tfl, m: m.x)]
+    warning = "the fusion acme of acme emits FULY_CONNECTED, no op of TFLite; did you mean FULLY_CONNECTED?"
+    assert Registry(made).warnings == [warning]
+
+
+def test_swapped_functions_of_a_fusion_are_named():
+    root = pattern(lambda tf, x: tf.Relu(x))
+    with pytest.raises(TypeError, match=r"rewrite of the fusion acme takes \(tfl, m\); are rewrite and check swapped"):
+        Fusion("acme", "RELU", root, lambda m: None, lambda tfl, m: m.x)
+    with pytest.raises(TypeError, match=r"check of the fusion acme takes \(m\)$"):
+        Fusion("acme", "RELU", root, lambda tfl, m: m.x, lambda tfl, m: None)
+    assert Fusion("acme", "RELU", root, lambda *args: None, lambda m, more=1: None)
