@@ -227,10 +227,10 @@ class TestBadInput:
         assert "--verify" in fails(2, "convert", model, "-o", tmp_path / "out.tflite", "--rtol", "0.1")
 
     def test_usage(self, model: Path) -> None:
-        for args in ([], ["-o", "x", "--batch-size", "0"], ["-o", "x", "--unknown"]):
-            result = run("convert", model, *args)
-            assert result.exit_code == 2 and "Usage: " in result.stderr and not result.stdout
-        assert run("translate").exit_code == 2
+        for args in (["-o"], ["-o", "x", "--batch-size", "0"], ["-o", "x", "--unknown"]):
+            assert fails(2, "convert", model, *args).endswith("`fuseconv convert --help` tells how it is called")
+        fails(2, "convert")
+        fails(2, "translate")
 
     def test_files(self, model: Path, tmp_path: Path) -> None:
         (tmp_path / "text.tflite").write_text("no flatbuffer at all")
@@ -239,11 +239,11 @@ class TestBadInput:
             fails(2, "verify", model, tmp_path / name)
 
     def test_usage_as_json(self, model: Path) -> None:
-        for args in (["-o"], ["-o", "x", "--batch-size", "0"], ["-o", "x", "--unknown"], []):
+        for args in (["-o"], ["-o", "x", "--batch-size", "0"], ["-o", "x", "--unknown"]):
             result = run("convert", model, "--json", *args)
             error = json.loads(result.stdout)["error"]
             assert error["exit_code"] == result.exit_code == 2
-            assert error["message"] in result.stderr
+            assert error["message"].rstrip(".") in result.stderr
 
     def test_json_tells_it_too(self, tmp_path: Path) -> None:
         result = run("inspect", tmp_path / "none.tflite", "--json")

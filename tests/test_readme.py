@@ -167,7 +167,7 @@ def test_every_name_that_a_pass_may_ask_for_is_told() -> None:
 
 
 def test_every_command_is_told() -> None:
-    assert main.commands.keys() <= set(re.findall(r"`(?:fuseconv )?([a-z]+)\b", README.read_text()))
+    assert main.commands.keys() <= set(re.findall(r"`(?:fuseconv )?([a-z]+(?:-[a-z]+)*)\b", README.read_text()))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)

@@ -14,14 +14,15 @@ from typing import Any
 
 import click
 
-from fuseconv.cli.terminal import Command, Program, Terminal
+from fuseconv.cli.terminal import Terminal
+from fuseconv.cli.usage import GroupedCommand, Usage
 from fuseconv.errors import InputError, VerificationError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
-@click.group("fuseconv", cls=Program, context_settings=_SETTINGS)
-@click.version_option(package_name="fuseconv", prog_name="fuseconv")
+@click.group("fuseconv", cls=Usage, context_settings=_SETTINGS)
+@click.version_option(None, "-V", "--version", package_name="fuseconv", prog_name="fuseconv")
 def main() -> None:
     """Convert TensorFlow models to TensorFlow Lite, and fuse compositions of operations on the way."""
 
@@ -120,9 +121,17 @@ _quantizing = _together(
 )  # fmt: skip
 
 
-@main.command(cls=Command)
-@_model
-@click.option("-o", "--output", type=_PATH, required=True, help="The .tflite file to write.")
+@main.command(cls=GroupedCommand, examples=(
+    "fuseconv convert saved_model_dir --verify",
+    "fuseconv convert model.keras -o out.tflite --batch-size 1 --report out.html",
+    "fuseconv convert model.h5 --quantize int8 --calibration-data samples.npz",
+    "fuseconv convert frozen.pb --outputs probabilities -o - > out.tflite",
+    "fuseconv convert a.keras b.keras c.keras -o files/",
+))  # fmt: skip
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=_PATH)
+@click.option("-o", "--output", type=_PATH,
+              help="The .tflite file to write, - for stdout, or a directory for several models; by default "
+              "MODEL.tflite in the working directory.")
 @_reading
 @click.option("--fuse", metavar="GLOB", multiple=True, help="Only fusions of this name. Repeatable.")
 @click.option("--no-fuse", metavar="GLOB", multiple=True, help="No fusions of this name. Repeatable.")
@@ -153,8 +162,8 @@ _quantizing = _together(
 @click.pass_obj
 def convert(
     terminal: Terminal,
-    model: str,
-    output: str,
+    models: tuple[str, ...],
+    output: str | None,
     report_path: str | None,
     verifies: bool,
     data: str | None,
@@ -165,18 +174,23 @@ def convert(
 ) -> None:
     """Convert MODEL to a .tflite file.
 
-    MODEL is a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen graph (.pb).
+    MODEL is a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen graph (.pb). Several models become a
+    file each, by a process for each core; the exit code is that of the worst.
     """
-    from fuseconv.api import convert as run
-    from fuseconv.cli.conversion import convert_to_file
+    from fuseconv.cli.outputs import convert_each, convert_one
 
     options = _read(options) | {"explain": terminal.verbose, "source_graph": report_path is not None}
     verifying = _verifying(verifies, data=data, atol=atol, rtol=rtol, seed=seed)
-    written = convert_to_file(terminal, model, output, report_path, verifying, options, run)
-    written.tell(terminal)
+    if len(models) == 1:
+        convert_one(terminal, models[0], output, report_path, verifying, options)
+    else:
+        convert_each(terminal, models, output, report_path, verifying, options)
 
 
-@main.command(cls=Command)
+@main.command(cls=GroupedCommand, examples=(
+    "fuseconv quantize float.tflite -o small.tflite --quantize dynamic",
+    "fuseconv quantize float.tflite -o small.tflite --quantize int8 --calibration-data samples.npz --verify",
+))  # fmt: skip
 @click.argument("file", type=_PATH)
 @click.option("-o", "--output", type=_PATH, required=True, help="The .tflite file to write.")
 @click.option("--quantize", type=_FORMS, required=True,
@@ -212,7 +226,7 @@ def quantize(
     written.tell(terminal)
 
 
-@main.command(cls=Command)
+@main.command(cls=GroupedCommand)
 @click.argument("file", type=_PATH)
 @click.option("--target", metavar="NAME", help="Check it by the rules of this target, and tell what it refuses.")
 @click.option("--report", "report_path", type=_PATH, metavar="FILE.json",
@@ -245,7 +259,7 @@ def inspect(
     terminal.result(document, lambda out: show_inspection(out, document, terminal.verbose), failure)
 
 
-@main.command(cls=Command)
+@main.command(cls=GroupedCommand)
 @_model
 @click.argument("file", type=_PATH)
 @_comparing
@@ -280,20 +294,27 @@ def verify(
     terminal.result(document, lambda out: show_verification(out, document), verification.failure)
 
 
-@main.command(cls=Command)
+@main.command(cls=GroupedCommand, examples=("fuseconv fusions '*lstm*'", "fuseconv fusions --plugin acme_fusions.py"))
+@click.argument("names", metavar="[FUSION]...", nargs=-1)
 @_plugin
 @click.pass_obj
-def fusions(terminal: Terminal, plugins: tuple[str, ...]) -> None:
-    """List the fusions that are loaded, and where they come from."""
+def fusions(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...]) -> None:
+    """List the fusions that are loaded, and where they come from; or only those of these names.
+
+    A name may hold wildcards.
+    """
     from fuseconv.fuse.plugins import load_registry
     from fuseconv.report.listing import fusion_rows
     from fuseconv.report.tables import show_fusions
 
-    rows = fusion_rows(load_registry(plugins))
+    registry = load_registry(plugins)
+    for warning in registry.warnings:
+        terminal.warn(warning)
+    rows = _named(fusion_rows(registry), "name", names, "fusion")
     terminal.result({"fusions": rows}, lambda out: show_fusions(out, rows))
 
 
-@main.command(cls=Command)
+@main.command(cls=GroupedCommand)
 @_plugin
 @click.pass_obj
 def passes(terminal: Terminal, plugins: tuple[str, ...]) -> None:
@@ -309,7 +330,7 @@ def passes(terminal: Terminal, plugins: tuple[str, ...]) -> None:
     terminal.result({"passes": rows}, lambda out: show_passes(out, rows))
 
 
-@main.command(cls=Command)
+@main.command(cls=GroupedCommand)
 @click.argument("names", metavar="[OP]...", nargs=-1)
 @_plugin
 @click.pass_obj
@@ -318,20 +339,41 @@ def ops(terminal: Terminal, names: tuple[str, ...], plugins: tuple[str, ...]) ->
 
     A name may hold wildcards. Flex says which ones TensorFlow's own kernels can run (--select-tf-ops).
     """
-    from fnmatch import fnmatchcase
-
     from fuseconv.fuse.plugins import load_registry
     from fuseconv.lower.engine.coverage import known_ops
     from fuseconv.report.listing import rule_rows
     from fuseconv.report.tables import show_rules
 
     rows = known_ops(rule_rows(load_registry(plugins)))
-    unknown = [name for name in names if not any(fnmatchcase(row["op"], name) for row in rows)]
-    if unknown:
-        raise InputError(f"no operation is known by the name {', '.join(unknown)}: it has no rule")
-    if names:
-        rows = [row for row in rows if any(fnmatchcase(row["op"], name) for name in names)]
+    rows = _named(rows, "op", names, "operation")
     terminal.result({"ops": rows}, lambda out: show_rules(out, rows))
+
+
+@main.command("new-plugin", cls=GroupedCommand, examples=("fuseconv new-plugin acme && cd acme && python -m pytest",))
+@click.argument("name")
+@click.pass_obj
+def new_plugin(terminal: Terminal, name: str) -> None:
+    """Write a package with a fusion, a rule, their tests and an entry point into a new directory NAME."""
+    from pathlib import Path
+
+    from fuseconv.cli.new_plugin import write_plugin
+
+    files = [str(path) for path in write_plugin(name, Path(name))]
+    terminal.result({"files": files}, lambda out: out.print("\n".join(files), markup=False, highlight=False))
+
+
+def _named(rows: list[dict[str, Any]], key: str, names: tuple[str, ...], what: str) -> list[dict[str, Any]]:
+    """Return the rows of these names, which may hold wildcards; without names all. Raises InputError for a name that
+    fits none."""
+    from fnmatch import fnmatchcase
+
+    from fuseconv.errors import suggestion
+
+    known = [row[key] for row in rows]
+    for name in names:
+        if not any(fnmatchcase(each, name) for each in known):
+            raise InputError(f"no {what} is known by the name {name}{suggestion(name, known)}")
+    return [row for row in rows if not names or any(fnmatchcase(row[key], name) for name in names)]
 
 
 def _verifying(verifies: bool, **how: Any) -> dict[str, Any] | None:

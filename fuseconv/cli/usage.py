@@ -1,0 +1,122 @@
+"""How the commands are called: help in groups with examples, common options in any place, one style of errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from fuseconv.cli.config import defaults_of
+from fuseconv.cli.terminal import Command, Program, say
+from fuseconv.errors import InputError
+
+# Options that all commands have, which may stand before the command as well.
+_COMMON = frozenset({"--json", "-q", "--quiet", "-v", "--verbose", "--debug"})
+_EXIT_CODES = """
+\b
+Exit codes: 0 done; 1 a defect of fuseconv; 2 bad usage, or what cannot be read;
+3 operations that cannot be converted; 4 the file and the model differ.
+"""
+# The headings of a command's help, with the parameters below each; others stand below "Options".
+_GROUPS = {
+    "The model": ("signatures", "tags", "inputs", "outputs", "rename", "input_shape", "batch_size", "keras_loader",
+                  "trust_model", "follow_links", "max_constant_bytes"),
+    "The file": ("output", "target", "allow_custom_ops", "custom_ops", "select_tf_ops", "downcast_float64",
+                 "report_path"),
+    "Fusions and recurrent layers": ("fuse", "no_fuse", "verify_fusions", "plugins", "rnn", "rnn_state"),
+    "Quantization": ("quantize", "calibration_data", "calibration_samples", "image_mean", "image_scale", "calibrate",
+                     "block_size", "io_types", "no_quantize", "quantize_only", "keep_float_under", "quantize_report"),
+    "Comparing with the model": ("verifies", "data", "atol", "rtol", "seed", "layers"),
+    "For developers of fuseconv": ("print_ir_before", "print_ir_after", "verify_each"),
+    "Of every command": ("config", "json", "quiet", "verbose", "debug", "help"),
+}  # fmt: skip
+
+
+class Usage(Program):
+    """The commands, with the options that all have before or after them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        count = next((number for number, arg in enumerate(args) if arg not in _COMMON), len(args))
+        if count < len(args) and not args[count].startswith("-"):
+            args = [args[count], *args[:count], *args[count + 1 :]]
+        with _one_style(ctx):
+            return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        with _one_style(ctx):
+            return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # click cuts the sentences at the width of the terminal.
+        rows = [(name, (command.help or "").partition("\n\n")[0].replace("\n", " ").strip())
+                for name, command in sorted(self.commands.items())]  # fmt: skip
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class GroupedCommand(Command):
+    """A command whose options are shown in groups, and have defaults in a configuration file.
+
+    examples: lines for the end of its help."""
+
+    def __init__(self, *args: Any, examples: tuple[str, ...] = (), **kwargs: Any) -> None:
+        lines = "".join(f"\n  {line}" for line in examples)
+        kwargs["epilog"] = (f"\b\nExamples:{lines}\n\n" if lines else "") + _EXIT_CODES.strip()
+        super().__init__(*args, **kwargs)
+        self.params.append(click.Option(
+            ["--config"], metavar="FILE.toml", is_eager=True, expose_value=False, callback=_configure,
+            help="Defaults of options, in a table with the name of the command; else [tool.fuseconv.COMMAND] of a "
+            "pyproject.toml here.",
+        ))  # fmt: skip
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with _one_style(ctx):
+            return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options below their headings."""
+        group_of = {name: heading for heading, names in _GROUPS.items() for name in names}
+        rows: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                name = "help" if "--help" in parameter.opts else str(parameter.name)
+                rows.setdefault(group_of.get(name, "Options"), []).append(record)
+        for heading in ("Options", *_GROUPS):
+            if heading in rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows[heading])
+
+
+class _one_style:
+    """Let an error of usage be told as all others are: "fuseconv: error: ...", and where there is help."""
+
+    def __init__(self, ctx: click.Context) -> None:
+        self.help = f"`{ctx.command_path} --help` tells how it is called"
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, click.UsageError) and not isinstance(error, click.exceptions.NoArgsIsHelpError):
+            message = error.format_message().rstrip(".")
+            error.show = lambda file=None: say("error", f"{message}; {self.help}")  # type: ignore[method-assign]
+
+
+def _configure(ctx: click.Context, parameter: click.Parameter, path: str | None) -> None:
+    """Take the defaults of the command's options from a file."""
+    options = {option.removeprefix("--"): item for item in ctx.command.params for option in item.opts}
+    names = [name for name, item in options.items() if isinstance(item, click.Option) and item.name != "config"]
+    try:
+        given = defaults_of(ctx.info_name or "", path, names)
+    except InputError as error:
+        raise click.UsageError(str(error), ctx) from error
+    found = {str(options[name].name): _converted(options[name], value) for name, value in given.items()}
+    ctx.default_map = {**(ctx.default_map or {}), **found}
+
+
+def _converted(option: click.Parameter, value: Any) -> Any:
+    """Return a list for an option that may be repeated."""
+    return [value] if option.multiple and not isinstance(value, list) else value  # type: ignore[attr-defined]
+
+

@@ -1,0 +1,71 @@
+"""Defaults of options from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fuseconv.cli import main
+from fuseconv.cli.config import defaults_of
+from fuseconv.errors import InputError
+
+pytest.importorskip("tomllib")
+OPTIONS = ["batch-size", "fuse", "plugin", "quantize"]
+MODEL = str(Path(__file__).parents[2] / "testdata" / "conv_bn")
+
+
+def _write(path: Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_file_that_is_named(tmp_path: Path) -> None:
+    path = _write(tmp_path / "ci.toml", '[convert]\nbatch_size = 4\nfuse = ["a", "b"]\nplugin = "p.py"\n[other]\nx = 1')
+    assert defaults_of("convert", path, OPTIONS) == {"batch-size": 4, "fuse": ["a", "b"], "plugin": "p.py"}
+    assert defaults_of("inspect", path, OPTIONS) == {}
+
+
+def test_the_project_s_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert defaults_of("convert", None, OPTIONS) == {}
+    _write(tmp_path / "pyproject.toml", "this is no TOML")
+    assert defaults_of("convert", None, OPTIONS) == {}  # nothing in it is ours
+    _write(tmp_path / "pyproject.toml", "[tool.fuseconv.convert]\nbatch-size = 2")
+    assert defaults_of("convert", None, OPTIONS) == {"batch-size": 2}
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("[convert]\nbatch-sise = 1", "convert has no option batch-sise; did you mean batch-size?"),
+    ("[convert]\nfuse = {a = 1}", "fuse is no table"),
+    ("convert = 3", "convert is a table of options, not 3"),
+    ("[convert", "is no TOML"),
+])  # fmt: skip
+def test_what_is_no_option_is_refused(text: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=why.replace("?", r"\?")):
+        defaults_of("convert", _write(tmp_path / "ci.toml", text), OPTIONS)
+
+
+def test_what_runs_code_needs_a_file_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _write(tmp_path / "pyproject.toml", '[tool.fuseconv.convert]\nplugin = "evil.py"')
+    with pytest.raises(InputError, match=r"plugin is taken only from a file that is named: --config pyproject\.toml"):
+        defaults_of("convert", None, OPTIONS)
+    with pytest.raises(InputError, match="cannot be read"):
+        defaults_of("convert", str(tmp_path / "no.toml"), OPTIONS)
+
+
+def test_options_of_a_file_are_those_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = _write(tmp_path / "ci.toml", '[convert]\nbatch-size = 3\nno-fuse = "softmax"\nquiet = true')
+    for name, args in (("a", ["--config", path]), ("b", ["--batch-size", "3", "--no-fuse", "softmax", "-q"])):
+        result = CliRunner().invoke(main, ["convert", MODEL, "-o", f"{name}.tflite", *args])
+        assert (result.exit_code, result.output) == (0, "")
+    assert Path("a.tflite").read_bytes() == Path("b.tflite").read_bytes()
+    result = CliRunner().invoke(main, ["convert", MODEL, "-q", "--config", path, "--batch-size", "5", "-o", "c.tflite"])
+    assert result.exit_code == 0 and Path("c.tflite").read_bytes() != Path("a.tflite").read_bytes()
+    _write(tmp_path / "ci.toml", "[convert]\nbatch = 3")
+    result = CliRunner().invoke(main, ["convert", MODEL, "--config", path])
+    (line,) = result.stderr.splitlines()
+    assert result.exit_code == 2 and "did you mean batch-size?" in line

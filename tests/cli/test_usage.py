@@ -1,0 +1,78 @@
+"""Commands are called in one way, and say how."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fuseconv.cli import main
+from fuseconv.cli.usage import _GROUPS
+
+MODEL = str(Path(__file__).parents[2] / "testdata" / "conv_bn")
+
+
+def _run(*args: str) -> Result:
+    return CliRunner().invoke(main, args)
+
+
+@pytest.mark.parametrize("command", main.commands)
+def test_help_has_groups_and_exit_codes(command: str) -> None:
+    shown = _run(command, "--help").stdout
+    assert "Of every command:" in shown and "Exit codes: 0 done" in shown
+    for parameter in main.commands[command].params:
+        for option in parameter.opts:
+            assert option in shown or not option.startswith("--"), option
+
+
+def test_convert_has_examples_and_no_option_without_a_group() -> None:
+    shown = _run("convert", "--help").stdout
+    assert "fuseconv convert saved_model_dir --verify" in [line.strip() for line in shown.splitlines()]
+    assert "\nOptions:\n" not in shown and all(f"\n{heading}:\n" in shown for heading in _GROUPS)
+
+
+def test_groups_name_options_that_there_are() -> None:
+    names = {parameter.name for command in main.commands.values() for parameter in command.params} | {"help"}
+    assert {name for group in _GROUPS.values() for name in group} <= names
+
+
+def test_the_help_of_the_root_is_whole() -> None:
+    shown = " ".join(_run("--help").stdout.split())
+    assert "Run MODEL in TensorFlow and FILE in LiteRT on the same inputs, and compare the outputs." in shown
+
+
+def test_common_options_may_stand_before_the_command() -> None:
+    before, after = _run("--json", "-q", "fusions", "softmax"), _run("fusions", "softmax", "--json", "-q")
+    assert before.exit_code == 0 and before.stdout == after.stdout
+    assert [row["name"] for row in json.loads(before.stdout)["fusions"]] == ["softmax"]
+
+
+def test_the_version_is_short() -> None:
+    assert _run("-V").stdout == _run("--version").stdout
+
+
+@pytest.mark.parametrize("args", [
+    ["convrt"], ["convert"], ["convert", "--unknown"], ["--unknown"], ["fusions", "--json", "-x"],
+])  # fmt: skip
+def test_errors_of_usage_are_one_sentence(args: list[str]) -> None:
+    result = _run(*args)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("fuseconv: error: ") and line.endswith("--help` tells how it is called")
+    assert "error" in json.loads(result.stdout) if "--json" in args else not result.stdout
+
+
+@pytest.mark.parametrize(("args", "sentence"), [
+    (["fusions", "sofmax"], "no fusion is known by the name sofmax; did you mean softmax?"),
+    (["ops", "matmul"], "no operation is known by the name matmul; did you mean MatMul?"),
+])  # fmt: skip
+def test_names_are_suggested(args: list[str], sentence: str) -> None:
+    result = _run(*args)
+    assert (result.exit_code, result.stderr) == (2, f"fuseconv: error: {sentence}\n")
+
+
+def test_fusions_by_name() -> None:
+    rows = json.loads(_run("fusions", "*lstm*", "gelu*", "--json").stdout)["fusions"]
+    assert rows and all("lstm" in row["name"] or row["name"].startswith("gelu") for row in rows)
