@@ -1,0 +1,47 @@
+"""A package that `new-plugin` writes passes its own tests, and is found by its entry point."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fuseconv.cli import main
+from fuseconv.cli.new_plugin import write_plugin
+from fuseconv.errors import InputError
+from fuseconv.fuse.plugins import load_registry
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_its_tests_pass_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["new-plugin", "my_ops"])
+    assert (result.exit_code, result.stdout.split()[1]) == (0, "my_ops/my_ops.py")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    environment = {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path / "my_ops", env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "4 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_what_it_offers(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "acme"
+    write_plugin("acme", folder)
+    registry = load_registry([folder / "acme.py"])
+    assert not registry.warnings and "AcmeScale" in registry.rules
+    assert [fusion.name for fusion in registry.fusions][-1] == "acme_clipped_add"
+    assert '[project.entry-points."fuseconv.plugins"]\nacme = "acme"' in (folder / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("name", ["a-b", "class", "Acme", "1a", "../x"])
+def test_a_name_is_one_that_python_imports(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is no name of a module"):
+        write_plugin(name, tmp_path / "x")
+
+
+def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be written: File exists"):
+        write_plugin("acme", tmp_path)
