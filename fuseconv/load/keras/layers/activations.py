@@ -295,10 +295,10 @@ def softmax_layer(k: Call, x: Value, mask: Any = None, *, axis: int | list[int] 
     if not x.dtype.is_float or (mask is None and k.mask(x) is not None):
         k.refuse(f"it is called on {x.dtype}, or on what is masked by steps")
     if mask is None:
-        return _softmax_along(k, x, axes)
+        return softmax_along(k, x, axes)
     if not isinstance(mask, Value) or mask.dtype is not types.BOOL:
         k.refuse("its mask is no tensor of booleans")
-    return masked_softmax(k, x, mask, lambda scores: _softmax_along(k, scores, axes))
+    return masked_softmax(k, x, mask, lambda scores: softmax_along(k, scores, axes))
 
 
 def masked_softmax(k: Call, scores: Value, mask: Value, function: Callable[[Value], Value]) -> Value:
@@ -311,7 +311,7 @@ def masked_softmax(k: Call, scores: Value, mask: Value, function: Callable[[Valu
     return k.tf.SelectV2(mask, made, zero, dtype=scores.dtype)
 
 
-def _softmax_along(k: Call, x: Value, axes: list[int]) -> Value:
+def softmax_along(k: Call, x: Value, axes: list[int]) -> Value:
     """Return the softmax along one dimension or several, in the steps of tf.reduce_logsumexp."""
     if len(axes) == 1:
         return softmax(k, x, axes[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
-from fuseconv.load.keras.layers.activations import MASKED, masked_softmax, number
+from fuseconv.load.keras.layers.activations import MASKED, masked_softmax, number, softmax_along
 from fuseconv.load.keras.layers.reshaping import repeated
+from fuseconv.load.keras.layers.settings import axes_of
 from fuseconv.load.keras.registry import OWN, builtin
 
 # What Keras 3 puts in the place of masked scores, where its attention is one operation.
@@ -97,10 +99,15 @@ def multi_head_attention(
     sliding_window: int | None = None,
 ) -> Any:  # fmt: skip
     wide = [output_shape] if isinstance(output_shape, int) else output_shape or [k.known(query, -1)]
-    if attention_axes not in (None, [1]) or len(wide) != 1:
-        k.refuse(f"attention_axes={attention_axes}, output_shape={output_shape}")
+    if len(wide) != 1:
+        k.refuse(f"output_shape={output_shape}")
     heads = _Heads(num_heads, num_heads, key_dim, value_dim or key_dim, wide[0], dropout, use_bias, use_gate)
-    made = _attend(k, query, value, key, heads, sliding_window)
+    rank = len(k.shape(query))
+    if rank == 3 and attention_axes in (None, [1], [-2]):
+        made = _attend(k, query, value, key, heads, sliding_window)
+    else:
+        axes = list(range(1, rank - 1)) if attention_axes is None else axes_of(k, attention_axes, rank)
+        made = _attend_along(k, query, value, key, heads, axes, sliding_window)
     if k.model.keras3:
         k.take_masks(query, value, value if key is None else key)
     return made
@@ -153,6 +160,38 @@ def _attend(k: Call, query: Value, value: Value, key: Value | None, heads: _Head
     made = made if gate is None else tf.Mul(made, gate)
     made = _projected(k, made, "output", "abcd,cde->abe", [None, heads.width], "e" if heads.use_bias else None)
     k.set_mask(made, first)
+    return [made, weights] if shown else made
+
+
+def _attend_along(
+    k: Call, query: Value, value: Value, key: Value | None, heads: _Heads, axes: list[int], window: int | None
+) -> Any:
+    """Return what each place of a query attends to of the places of a value along some axes, in tensors of any rank."""
+    rank, shown = len(k.shape(query)), bool(k.option("return_attention_scores", False))
+    axes = [axis for axis in axes if 0 < axis < rank - 1]
+    masked = [k.mask(x) for x in (query, value, key) if x is not None] + [window, k.option("use_causal_mask", None)]
+    key = value if key is None else key
+    if any(each is not None and each is not False for each in masked) or not axes or rank > 8:
+        k.refuse("it attends along other axes than the steps, and is masked")
+    for x in (value, key):
+        k.shape(x, rank)
+    letters, bias = string.ascii_lowercase[: rank - 1], "yz" if heads.use_bias else None
+    free: list[int | None] = [None] * (rank - 2)
+    split, size = f"{letters}x,xyz->{letters}yz", [heads.queries, heads.key_size]
+    q = _projected(k, query, "query", split, [*free, *size], bias)
+    s = _projected(k, key, "key", split, [*free, *size], bias)
+    size = [heads.queries, heads.value_size]
+    gate = _projected(k, query, "gate", split, [*free, *size], bias, "sigmoid") if heads.use_gate else None
+    v = _projected(k, value, "value", split, [*free, *size], bias)
+    source = "".join(letter.upper() if at in axes else letter for at, letter in enumerate(letters))
+    rest = "".join(letter for at, letter in enumerate(letters) if at not in axes)
+    seen = rest + "y" + "".join(letters[at] for at in axes) + "".join(source[at] for at in axes)
+    tf = k.tf
+    scores = tf.Einsum(s, tf.Mul(q, number(k, q, heads.key_size**-0.5)), equation=f"{source}yz,{letters}yz->{seen}")
+    weights = softmax_along(k, scores, list(range(len(seen) - len(axes), len(seen))))
+    made = tf.Einsum(weights, v, equation=f"{seen},{source}yz->{letters}yz")
+    made = made if gate is None else tf.Mul(made, gate)
+    made = _projected(k, made, "output", f"{letters}yz,yzx->{letters}x", [*free, heads.width], bias and "x")
     return [made, weights] if shown else made
 
 

@@ -40,8 +40,6 @@ def _mask(k: Call, inputs: list[Value]) -> Value | None:
     given = [mask for mask in masks if mask is not None]
     if not given:
         return None
-    if k.model.keras3 and k.owner.class_name in ("Multiply", "Maximum", "Minimum"):
-        k.refuse("its inputs are masked, where Keras 3 merges what is not")
     if len({len(k.shape(x)) for x in inputs}) > 1 or k.option("mask") is not None:
         k.refuse("its inputs are masked and of several ranks, or it is called with a mask")
     if k.model.keras3 and len(given) < len(masks):
@@ -70,17 +68,59 @@ def subtract(k: Call, inputs: Any) -> Value:
 
 @builtin("Multiply", masks=OWN, takes=ANY, half=True)
 def multiply(k: Call, inputs: Any) -> Value:
-    return _merged(k, inputs, _combiner(k, "Mul"))
+    masks = _spread_masks(k, inputs)
+    if not any(mask is not None for mask in masks):
+        return _merged(k, inputs, _combiner(k, "Mul"))
+    tf, made = k.tf, None
+    for x, mask in zip(inputs, masks):
+        x = x if mask is None else tf.SelectV2(mask, x, number(k, x, 1), dtype=x.dtype)
+        made = x if made is None else tf.Mul(made, x)
+    assert made is not None
+    if all(mask is not None for mask in masks):
+        mask = _any_of(k, *masks)
+        made = tf.SelectV2(mask, made, number(k, made, 0), dtype=made.dtype)
+        k.set_mask(made, tf.Any(mask, tf.ints(-1), dtype=types.BOOL))
+    return made
 
 
-@builtin("Maximum", masks=OWN, takes=ANY, half=True)
-def maximum(k: Call, inputs: Any) -> Value:
-    return _merged(k, inputs, _combiner(k, "Maximum"))
+@builtin("Maximum", "Minimum", masks=OWN, takes=ANY, half=True)
+def extreme(k: Call, inputs: Any) -> Value:
+    kind, masks = k.owner.class_name, _spread_masks(k, inputs)
+    if not any(mask is not None for mask in masks):
+        return _merged(k, inputs, _combiner(k, kind))
+    tf, made, seen = k.tf, inputs[0], masks[0]
+    for x, mask in zip(inputs[1:], masks[1:]):
+        x = x if mask is None else tf.SelectV2(mask, x, made, dtype=x.dtype)
+        made = made if seen is None else tf.SelectV2(seen, made, x, dtype=x.dtype)
+        seen = None if mask is None or seen is None else _any_of(k, seen, mask)
+        made = tf.add(kind, [made, x], {}, x.dtype)
+    if seen is not None:
+        k.set_mask(made, tf.Any(seen, tf.ints(-1), dtype=types.BOOL))
+    return made
 
 
-@builtin("Minimum", masks=OWN, takes=ANY, half=True)
-def minimum(k: Call, inputs: Any) -> Value:
-    return _merged(k, inputs, _combiner(k, "Minimum"))
+def _spread_masks(k: Call, inputs: Any) -> list[Value | None]:
+    """Return the masks of tensors that Keras 3 merges where they are true, of their shapes; none in tf-keras."""
+    if not k.model.keras3 or not isinstance(inputs, list):
+        return []
+    masks = [k.mask(x) for x in inputs]
+    if any(mask is not None for mask in masks):
+        ranks = {len(k.shape(x)) for x in inputs} | {len(k.shape(mask)) + 1 for mask in masks if mask is not None}
+        if k.option("mask") is not None or len(ranks) > 1 or len({k.shape(x)[1:] for x in inputs}) > 1:
+            k.refuse("its inputs are masked and of several shapes, or it is called with a mask")
+    ones = [None if mask is None else k.tf.Fill(k.tf.shape(x), k.tf.array(True, types.BOOL), dtype=types.BOOL)
+            for x, mask in zip(inputs, masks)]  # fmt: skip
+    return [one if mask is None or one is None else k.tf.LogicalAnd(k.tf.ExpandDims(mask, -1), one, dtype=types.BOOL)
+            for one, mask in zip(ones, masks)]  # fmt: skip
+
+
+def _any_of(k: Call, *masks: Value | None) -> Value:
+    made: Value | None = None
+    for mask in masks:
+        if mask is not None:
+            made = mask if made is None else k.tf.LogicalOr(made, mask, dtype=types.BOOL)
+    assert made is not None
+    return made
 
 
 @builtin("Average", masks=OWN, takes=ANY, half=True)

@@ -59,11 +59,22 @@ def test_groups_of_heads_heed_masks_and_leave_them(tmp_path: Path) -> None:
     check_data(model, tmp_path, ["keras"], x=feed)
 
 
-def test_attention_along_other_axes_is_refused(tmp_path: Path) -> None:
+def test_attention_along_other_axes(tmp_path: Path) -> None:
+    x, y = keras.Input((3, 5, 4)), keras.Input((3, 6, 4))
+    outputs = [
+        L.MultiHeadAttention(2, 3, attention_axes=[2], use_gate=True, value_dim=2)(x, y),
+        L.MultiHeadAttention(2, 3, attention_axes=[1, 2], use_bias=False)(x, x), L.MultiHeadAttention(1, 2)(x, x),
+        *L.MultiHeadAttention(2, 3, attention_axes=[1])(x, x, return_attention_scores=True),
+    ]  # fmt: skip
+    check_data(keras.Model([x, y], outputs), tmp_path, ["keras"])
+
+
+def test_masked_attention_along_other_axes_is_refused(tmp_path: Path) -> None:
     x = keras.Input((3, 5, 4))
-    keras.Model(x, L.MultiHeadAttention(2, 3, attention_axes=[2])(x, x)).save(tmp_path / "model.keras")
-    with pytest.raises(UnknownLayer, match="attention_axes"):
-        load(tmp_path / "model.keras")
+    made = L.MultiHeadAttention(2, 3, attention_axes=[2])(x, x, use_causal_mask=True)
+    keras.Model(x, made).save(tmp_path / "m.keras")
+    with pytest.raises(UnknownLayer, match="other axes than the steps, and is masked"):
+        load(tmp_path / "m.keras")
 
 
 def test_masks_of_nothing_take_the_place_of_those_of_the_inputs(tmp_path: Path) -> None:

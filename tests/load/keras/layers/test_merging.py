@@ -10,7 +10,6 @@ import keras
 import numpy as np
 import pytest
 
-from fuseconv.load.keras import UnknownLayer, load
 from tests.keras_parity import FORMATS, check_cases, check_data
 from tests.pairwise import mostly_slow
 
@@ -54,11 +53,14 @@ def test_masks_of_merged_tensors(name: str, tmp_path: Path) -> None:
     check_data(masked(library), tmp_path, formats=formats, x=x, y=y)
 
 
-def test_keras_3_multiplies_only_what_no_mask_hides(tmp_path: Path) -> None:
-    x, y = keras.Input((5, 3)), keras.Input((5, 3))
-    keras.Model([x, y], L.Multiply()([L.Masking()(x), y])).save(tmp_path / "model.keras")
-    with pytest.raises(UnknownLayer, match=r"Multiply '.*': its inputs are masked"):
-        load(tmp_path / "model.keras")
+def test_keras_3_merges_only_what_no_mask_hides(tmp_path: Path) -> None:
+    x, y, z = (keras.Input((5, 3), name=name) for name in "xyz")
+    a, b = L.Masking(0.5)(x), L.Masking(0.25)(y)
+    merged = [kind()(each) for kind in (L.Multiply, L.Maximum, L.Minimum) for each in ([a, b], [a, z], [z, b])]
+    feeds = np.random.default_rng(0).normal(size=(3, 3, 5, 3)).astype(np.float32)
+    feeds[0, :, 1:3], feeds[1, :, 2:4] = 0.5, 0.25
+    model = keras.Model([x, y, z], [*merged, *(L.GlobalAveragePooling1D()(each) for each in merged)])
+    check_data(model, tmp_path, ["keras"], **dict(zip("xyz", feeds)))
 
 
 @pytest.mark.parametrize("name", ["keras", "tf_keras"])
