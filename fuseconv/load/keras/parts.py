@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from fuseconv.ir.graph import Value
 
+# The name of a weight that has none in Keras 3.
+UNNAMED = "variable"
+
 
 @dataclass(frozen=True)
 class Weight:

@@ -4,6 +4,7 @@ against the shapes that the layers expect."""
 from __future__ import annotations
 
 import itertools
+import re
 import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 from fuseconv.errors import InputError
 from fuseconv.ir import budget
 from fuseconv.load.keras.call import unknown
-from fuseconv.load.keras.parts import Part, Weight
+from fuseconv.load.keras.parts import UNNAMED, Part, Weight
 from fuseconv.load.keras_container import HDF5_MAGIC, ZIP_ERRORS, mapped_file, member_data, open_hdf5
 
 _WEIGHTS = "model.weights.h5"
@@ -126,7 +127,7 @@ class _Groups:
                 continue
             weights = part.all_weights()
             for weight, own in zip(weights, listed):
-                if own.rpartition("/")[2].partition(":")[0] != weight.name:
+                if not _is_named(own.rpartition("/")[2].partition(":")[0], weight.name):
                     raise unknown(part.label, f"the file has '{own}' in the place of its {weight.name}")
             _assign(weights, [group[own] for own in listed], self.data, part.label)
         for part in layers.values():
@@ -134,6 +135,11 @@ class _Groups:
                 raise unknown(part.label, "the file has no weights of it")
         if "top_level_model_weights" in self.root and _names(self.root["top_level_model_weights"], "weight_names"):
             raise unknown(model.label, "it has weights of its own")
+
+
+def _is_named(said: str, name: str) -> bool:
+    """Return whether a name in a file is that of a weight. Keras 3 numbers those that have none."""
+    return said == name or (name == UNNAMED and re.fullmatch(rf"{UNNAMED}_[0-9]+", said) is not None)
 
 
 def _names(group: Any, key: str) -> list[str]:

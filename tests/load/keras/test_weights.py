@@ -11,7 +11,7 @@ import pytest
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras import weights
-from fuseconv.load.keras.parts import Part, Weight
+from fuseconv.load.keras.parts import UNNAMED, Part, Weight
 from fuseconv.load.keras.registry import UnknownLayer
 
 KERNEL = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -22,13 +22,14 @@ def model(shape: tuple[int, ...] = (2, 3), name: str = "kernel") -> Part:
     return Part("model", "Model 'model'", parts=[(("layers/dense",), dense)])
 
 
-def save(path: Path, name: str = "dense", data: np.ndarray = KERNEL, version: str = "2.15.0", count: int = 1) -> Path:
+def save(path: Path, name: str = "dense", data: np.ndarray = KERNEL, version: str = "2.15.0", count: int = 1,
+         weight: str = "kernel") -> Path:  # fmt: skip
     with h5py.File(path / "model.h5", "w") as file:
         root = file.create_group("model_weights")
         root.attrs["keras_version"] = version
         root.attrs["layer_names"] = np.array([name.encode()])
         group = root.create_group(name)
-        names = [f"{name}/kernel:{index}" for index in range(count)]
+        names = [f"{name}/{weight}:{index}" for index in range(count)]
         group.attrs["weight_names"] = np.array([each.encode() for each in names])
         for each in names:
             group.create_dataset(each, data=data)
@@ -48,6 +49,14 @@ def test_a_weight_of_another_float_type_is_converted(tmp_path: Path) -> None:
     weights.read(save(tmp_path, data=KERNEL.astype(np.float16)), part)
     data = part.all_weights()[0].value.data
     assert data is not None and data.dtype == np.float32
+
+
+def test_keras_3_numbers_weights_without_a_name(tmp_path: Path) -> None:
+    for said in ("variable", "variable_12"):
+        weights.read(save(tmp_path, weight=said), model(name=UNNAMED))
+    for said in ("variables", "variable_", "kernel_1"):
+        with pytest.raises(UnknownLayer, match=f"{said}:0' in the place of its variable"):
+            weights.read(save(tmp_path, weight=said), model(name=UNNAMED))
 
 
 def test_weights_that_the_layers_do_not_expect_are_refused(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def sparsemax(k: Call, x: Value) -> Value:
     tf, size = k.tf, k.known(x, -1)
     if size < 1:
         k.refuse("a sparsemax of nothing")
-    budget.require_elements([size], np.dtype(np.int64), f"{tf.scope}/Const")
+    budget.require_elements((size,), np.dtype(np.int64), f"{tf.scope}/Const")
     ordered = tf.several("TopKV2", [x, tf.ints(size)], {}, [x.dtype, types.INT32])[0]
     sums, one = tf.Cumsum(ordered, tf.ints(len(k.shape(x)) - 1)), number(k, x, 1)
     counts = tf.array(np.arange(1, size + 1), x.dtype)

@@ -32,7 +32,7 @@ def stft_spectrogram(
     bins = (fft_length or 2 ** math.ceil(math.log2(length))) // 2 + 1
     if mode not in _MODES or bins < 2:
         k.refuse(f"mode={mode!r}, fft_length={fft_length}")
-    budget.require_elements([length, bins], np.dtype(np.float32), f"{tf.scope}/kernel")
+    budget.require_elements((length, bins), np.dtype(np.float32), f"{tf.scope}/kernel")
     channels = k.known(x, 1 if first else 2)
     rows = tf.reshaped(x if first else tf.transpose(x, [0, 2, 1]), [-1, "2", 1])
 
@@ -79,7 +79,7 @@ def mel_spectrogram(
     tf = k.tf
     k.shape(x, 2)
     fft, step, bands = (sizes(k, each, 1)[0] for each in (fft_length, sequence_stride, num_mel_bins))
-    budget.require_elements([fft + bands, 8], np.dtype(np.float64), f"{tf.scope}/window")
+    budget.require_elements((fft + bands, 8), np.dtype(np.float64), f"{tf.scope}/window")
     frames = _frames(k, x, fft, step, _window(k, window, sizes(k, sequence_length or fft, 1)[0], fft))
     spectrum = tf.RFFT(frames, [fft], dtype=types.COMPLEX64)
     real, imaginary = (tf.add(kind, [spectrum], {}, types.FLOAT32) for kind in ("Real", "Imag"))
@@ -114,9 +114,10 @@ def _frames(k: Call, x: Value, size: int, step: int, window: np.ndarray) -> Valu
     if half >= given or count < 1:
         k.refuse(f"{given} samples, with fft_length={size}")
     padded = tf.MirrorPad(x, tf.ints([[0, 0], [half, half]]), mode="REFLECT")
-    budget.require_elements([count, size], np.dtype(np.int32), f"{tf.scope}/Const")
+    budget.require_elements((count, size), np.dtype(np.int32), f"{tf.scope}/Const")
     at = np.arange(count, dtype=np.int32)[:, None] * step + np.arange(size, dtype=np.int32)
-    return tf.Mul(tf.GatherV2(padded, tf.ints(at), tf.ints(1), dtype=x.dtype), tf.array(window, types.FLOAT32))
+    frames = tf.GatherV2(padded, tf.array(at, types.INT32), tf.ints(1), dtype=x.dtype)
+    return tf.Mul(frames, tf.array(window, types.FLOAT32))
 
 
 def _mel(hertz: Any) -> Any:
@@ -125,7 +126,7 @@ def _mel(hertz: Any) -> Any:
 
 def _mel_matrix(bins: int, bands: int, rate: float, low: float, high: float) -> np.ndarray:
     """Return how much of each frequency [bins] is in each band [bands]: triangles on the mel scale, none of bin 0."""
-    budget.require_elements([bins, bands], np.dtype(np.float32), "the matrix of a mel scale")
+    budget.require_elements((bins, bands), np.dtype(np.float32), "the matrix of a mel scale")
     at = _mel(np.linspace(0, rate / 2, bins, dtype=np.float32)[1:])[:, None]
     edges = np.linspace(_mel(low), _mel(high), bands + 2, dtype=np.float32)
     rising = (at - edges[:-2]) / (edges[1:-1] - edges[:-2])

@@ -12,6 +12,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import activate, number
 from fuseconv.load.keras.layers.quantized import quantized_kernel, quantized_table
+from fuseconv.load.keras.parts import UNNAMED
 from fuseconv.load.keras.registry import ANY, OWN, PASS, PASS_IN_3, builtin
 
 NO_LORA: dict[str, Any] = {"lora_rank": None, "lora_alpha": None}
@@ -72,8 +73,7 @@ def identity(k: Call, x: Value) -> Value:
 @builtin("LayerScale", "keras.src.applications.convnext>LayerScale",
          "tf_keras.src.applications.convnext>LayerScale", masks=PASS)  # fmt: skip
 def layer_scale(k: Call, x: Value, *, projection_dim: int, init_values: Any = None) -> Value:
-    # Keras 3 gives it no name.
-    return k.tf.Mul(x, k.weight("variable" if k.model.keras3 else "gamma", [projection_dim]))
+    return k.tf.Mul(x, k.weight(UNNAMED if k.model.keras3 else "gamma", [projection_dim]))
 
 
 @builtin("CustomScaleLayer", "keras.src.applications.inception_resnet_v2>CustomScaleLayer")

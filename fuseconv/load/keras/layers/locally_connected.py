@@ -121,7 +121,7 @@ def _flat(places: _Places) -> list[int]:
 
 def _made(k: Call, shape: list[int], make: Callable[[], np.ndarray]) -> Value:
     """Return a constant that is made only if there is room for elements of a shape."""
-    budget.require_elements(shape, np.dtype(np.float32), f"{k.tf.scope}/Const")
+    budget.require_elements(tuple(shape), np.dtype(np.float32), f"{k.tf.scope}/Const")
     made = make()
     return k.tf.array(made, types.FLOAT32 if made.dtype.kind == "f" else types.INT32)
 

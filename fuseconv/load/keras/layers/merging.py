@@ -182,10 +182,10 @@ def dot(k: Call, inputs: Any, *, axes: int | list[int], normalize: bool = False)
     if set(ranks) <= {2, 3}:
         return _dot_of_matrices(k, inputs, a, b)
     x, y = (_with_last(k, each, axis) for each, axis in zip(inputs, (a, b)))
-    kept = [[k.tf.dim(each, at) for at in range(1, len(k.shape(each)) - 1)] for each in (x, y)]
+    kept = [k.tf.dim(each, at) for each in (x, y) for at in range(1, len(k.shape(each)) - 1)]
     flat = [k.tf.reshaped(each, ["0", -1, k.known(each, -1)]) for each in (x, y)]
     made = k.tf.BatchMatMulV2(*flat, adj_y=True)
-    return k.tf.reshaped(made, ["0", *(kept[0] + kept[1] or [1])])
+    return k.tf.reshaped(made, ["0", *(kept or [k.tf.ints(1)])])
 
 
 def _dot_of_matrices(k: Call, inputs: list[Value], a: int, b: int) -> Value:

@@ -143,7 +143,7 @@ def _adaptive(k: Call, x: Value, rank: int, maximum: bool, output_size: Any, for
     counts, given = sizes(k, output_size, rank), [k.known(x, at + 1) for at in range(rank)]
     if any(not 0 < count <= size for count, size in zip(counts, given)):
         k.refuse(f"output_size={output_size!r} of {given}")
-    budget.require_elements([sum(counts), 8], np.dtype(np.int64), f"{k.tf.scope}/windows")
+    budget.require_elements((sum(counts), 8), np.dtype(np.int64), f"{k.tf.scope}/windows")
     windows = [_windows(size, count) for size, count in zip(given, counts)]
     regular = [_regular(each) for each in windows]
     if any(each not in (None, (1, 1)) for each in regular):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.core import sizes_of
@@ -124,7 +125,7 @@ def repeated(k: Call, x: Value, count: int, axis: int) -> Value:
         return x
     rank, size = len(k.shape(x)), k.shape(x)[axis]
     if isinstance(size, int) and size * count <= _MOST_TAKEN:
-        rows = k.tf.ints(np.repeat(np.arange(size), count))
+        rows = k.tf.array(np.repeat(np.arange(size), count), types.INT32)
         return k.tf.GatherV2(x, rows, k.tf.ints(axis), dtype=x.dtype)
     wide = k.tf.Tile(k.tf.ExpandDims(x, axis + 1), [count if at == axis + 1 else 1 for at in range(rank + 1)])
     dims = [str(at) for at in range(rank)]
