@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Model, Object, compute_type
@@ -55,6 +56,25 @@ def test_what_is_not_known_is_refused_by_name(refused: dict[str, Any], why: str)
         return
     with pytest.raises(UnknownLayer, match=f"{kind} 'it'.*{why}"):
         call(**refused)
+
+
+_LONG = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"kind": "AdaptiveMaxPooling1D", "output_size": _LONG - 1}, {"kind": "Activation", "activation": "sparsemax"},
+        {"kind": "MelSpectrogram", "fft_length": 1 << 30, "num_mel_bins": 3},
+        {"kind": "STFTSpectrogram", "frame_length": 1 << 30},
+        {"kind": "LocallyConnected1D", "filters": 9, "kernel_size": 3, "implementation": 2, "keras3": False},
+    ],
+)  # fmt: skip
+def test_what_no_file_justifies_is_refused_before_it_is_made(config: dict[str, Any]) -> None:
+    kind, config = config["kind"], {key: value for key, value in config.items() if key != "kind"}
+    shape = (2, _LONG) if kind in ("Activation", "MelSpectrogram") else (2, _LONG, 3)
+    with pytest.raises(InputError, match="bytes"):
+        call(kind, Value(types.FLOAT32, shape, "x"), **config)
 
 
 def test_policies_of_other_types_are_unknown() -> None:
