@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from fuseconv.cli.measuring import compare, profile
 from fuseconv.cli.terminal import Terminal
 from fuseconv.cli.usage import GroupedCommand, Usage
 from fuseconv.errors import InputError, VerificationError
@@ -25,6 +26,10 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 @click.version_option(None, "-V", "--version", package_name="fuseconv", prog_name="fuseconv")
 def main() -> None:
     """Convert TensorFlow models to TensorFlow Lite, and fuse compositions of operations on the way."""
+
+
+main.add_command(profile)
+main.add_command(compare)
 
 
 def _together(*options: Callable) -> Callable[[Callable], Callable]:

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
+from fuseconv.errors import InputError
+from fuseconv.files import read_file
 from fuseconv.report.layers import layer_of
 from fuseconv.report.records import KINDS, EmittedOp, Quantized, Record, Report, Tensor
 
@@ -83,6 +86,18 @@ def layers(report: Report) -> list[dict[str, Any]]:
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of the report."""
     return json.loads(files("fuseconv.report").joinpath("report.schema.json").read_text("utf-8"))
+
+
+def read_report(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the JSON report that a conversion wrote. Raises InputError if it is none, or of another version."""
+    try:
+        document = json.loads(read_file(path))
+        version = document["schema_version"]
+        if version == REPORT_VERSION and isinstance(document["ops"], list):
+            return document
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{os.fspath(path)} is no report that convert --report FILE.json wrote") from error
+    raise InputError(f"{os.fspath(path)} is of version {version}, and no report of version {REPORT_VERSION}")
 
 
 def _nodes(report: Report) -> dict[str, int]:

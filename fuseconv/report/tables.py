@@ -302,8 +302,10 @@ def _number(value: float | None) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a time for a person: "0.25 s", "1.3 ms"."""
-    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.1f} ms"
+    """Return a time for a person: "0.25 s", "1.3 ms", "4.2 µs"."""
+    if seconds >= 0.1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.1f} µs"
 
 
 def line(out: Console, title: str, text: str, style: str = "bold") -> None:

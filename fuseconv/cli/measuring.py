@@ -1,0 +1,66 @@
+"""The commands that run files to measure them: `profile` and `compare`."""
+
+from __future__ import annotations
+
+import click
+
+from fuseconv.cli.terminal import Command, Terminal
+
+_PATH = click.Path(readable=False)
+_runs = click.option("--runs", type=click.IntRange(min=0), default=20, show_default=True,
+                     help="How often the whole file runs.")  # fmt: skip
+_threads = click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Of the runtime.")
+_delegate = click.option("--delegate", type=click.Choice(["xnnpack", "none"]), default="xnnpack", show_default=True,
+                         help="What computes: LiteRT's default, or its own kernels alone.")  # fmt: skip
+
+
+@click.command(cls=Command)
+@click.argument("file", type=_PATH)
+@_runs
+@_threads
+@_delegate
+@click.option("--batch-size", type=click.IntRange(min=1), default=1, show_default=True,
+              help="The size of first dimensions that are not fixed.")
+@click.option("--report", "report_path", type=_PATH, metavar="FILE.json",
+              help="The report of FILE's conversion, which tells the layers of ops.")
+@click.pass_obj
+def profile(
+    terminal: Terminal, file: str, runs: int, threads: int, delegate: str, batch_size: int, report_path: str | None
+) -> None:
+    """Time FILE in LiteRT on random inputs: the whole, each op alone, and the sums of types and layers.
+
+    An op is timed in a file of its own, so that the sum of all is not quite the time of the whole: the last line tells
+    how near it is. This runs the file.
+    """
+    from fuseconv.profiling import profile as measure
+    from fuseconv.report.json import read_report
+    from fuseconv.report.timings import show_profile
+
+    report = None if report_path is None else read_report(report_path)
+    with terminal.progress() as update:
+        found = measure(file, runs=runs, threads=threads, delegate=delegate, batch_size=batch_size, report=report,
+                        progress=update)  # fmt: skip
+    document = found.to_json()
+    terminal.result(document, lambda out: show_profile(out, document, terminal.verbose))
+
+
+@click.command(cls=Command)
+@click.argument("one", metavar="A", type=_PATH)
+@click.argument("other", metavar="B", type=_PATH)
+@_runs
+@_threads
+@_delegate
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seeds the random inputs.")
+@click.pass_obj
+def compare(terminal: Terminal, one: str, other: str, runs: int, threads: int, delegate: str, seed: int) -> None:
+    """Show two .tflite files side by side: bytes, ops, latency, and their outputs on the same inputs.
+
+    Differences are told and fail nothing: verify does. This runs the files.
+    """
+    from fuseconv.comparing import compare_files
+    from fuseconv.report.timings import show_comparison
+
+    with terminal.progress() as update:
+        found = compare_files(one, other, runs=runs, threads=threads, delegate=delegate, seed=seed, progress=update)
+    document = found.to_json()
+    terminal.result(document, lambda out: show_comparison(out, document))
