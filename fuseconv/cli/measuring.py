@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from fuseconv.cli.terminal import Command, Terminal
+from fuseconv.cli.terminal import Terminal
+from fuseconv.cli.usage import GroupedCommand
 
 _PATH = click.Path(readable=False)
 _runs = click.option("--runs", type=click.IntRange(min=0), default=20, show_default=True,
@@ -14,7 +15,7 @@ _delegate = click.option("--delegate", type=click.Choice(["xnnpack", "none"]), d
                          help="What computes: LiteRT's default, or its own kernels alone.")  # fmt: skip
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.argument("file", type=_PATH)
 @_runs
 @_threads
@@ -44,7 +45,7 @@ def profile(
     terminal.result(document, lambda out: show_profile(out, document, terminal.verbose))
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.argument("one", metavar="A", type=_PATH)
 @click.argument("other", metavar="B", type=_PATH)
 @_runs
