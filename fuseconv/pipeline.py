@@ -45,6 +45,7 @@ from fuseconv.transforms.tf.decompose_quantize_pairs import decompose_quantize_p
 from fuseconv.transforms.tf.decompose_tensor_arrays import decompose_tensor_arrays
 from fuseconv.transforms.tf.demote_float64 import demote_float64
 from fuseconv.transforms.tf.downcast_float64 import downcast_float64
+from fuseconv.transforms.tf.drop_unchanged_writes import drop_unchanged_writes
 from fuseconv.transforms.tf.eliminate_dead_variables import eliminate_dead_variables
 from fuseconv.transforms.tf.fold_default_branches import fold_default_branches
 from fuseconv.transforms.tf.forward_slices import forward_slices
@@ -150,7 +151,8 @@ STABLEHLO: Pipeline = (
 
 PREPARE_TF: Pipeline = (
     functionalize_control_flow, infer_input_ranks, fold_default_branches, decompose_tensor_arrays,
-    decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, decompose_optimizers, freeze_variables,
+    decompose_grappler_kernels, resolve_xla_reducers, decompose_block_lstm, decompose_optimizers,
+    drop_unchanged_writes.when(_has_stablehlo), freeze_variables,
     legalize_variables, legalize_hash_tables, canonicalize.when(_draws_from_variables), legalize_seeded_random,
     eliminate_dead_variables, Repeat(CLEANUP, until=_no_constant_branch), decompose_cudnn_rnn,
     decompose_quantize_pairs, demote_float64, bucketize_step_functions, canonicalize,
