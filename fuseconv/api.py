@@ -29,6 +29,7 @@ from fuseconv.load import load
 from fuseconv.load.live import Source, is_path, model_name, opened
 from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
+from fuseconv.load.stablehlo.exported import on_disk
 from fuseconv.load.tflite.reader import read_tflite
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.options import Options, QuantizeOptions
@@ -137,11 +138,12 @@ def convert(
     print_ir_after: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
 ) -> Conversion:
-    """Convert a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen GraphDef (.pb) to TFLite, or a
-    model that lives in this process.
+    """Convert a SavedModel directory, a Keras file (.h5, .hdf5, .keras), a frozen GraphDef (.pb), a StableHLO module
+    (.mlirbc, .mlir of bytecode) or a model that lives in this process to TFLite.
 
     model: a path; a Keras model; a tf.function, a ConcreteFunction, a list of some, or a dict of some by the names of
-    signatures; a tf.Module or loaded SavedModel; a frozen GraphDef; or what has a method export(directory).
+    signatures; a tf.Module or loaded SavedModel; a frozen GraphDef; a jax.export.Exported; or what has
+    a method export(directory).
     signatures: those to convert, each to a subgraph (default: every distinct one). tags: those of the meta graph.
     inputs, outputs: tensors that become the ends of the signature, by names of nodes ("call/node", "node:1") or layers;
     nothing: its own. rename: new names of inputs and outputs by the old ones. input_shapes: shapes of inputs by their
@@ -187,6 +189,7 @@ def convert(
     file = None if out is None else resolve(out, model if is_path(model) else None, "--output")
     report = Report(model_name(model), graph=options.source_graph)
     with ExitStack() as stack:
+        model = stack.enter_context(on_disk(model))
         if is_path(model):
             source: Source = Path(model)
         else:

@@ -191,6 +191,8 @@ def original_functions(
         if tags or inputs or outputs:
             raise InputError(f"--tags, --inputs and --outputs mean nothing here: {model} is a .tflite file")
         return _tflite(TFLiteFile(model))
+    if model.suffix in (".mlirbc", ".mlir"):
+        raise InputError(f"{model} is a StableHLO module, which TensorFlow does not run: compare with JAX")
     traced = trace(model, trust_model=trust_model, custom_objects=custom_objects)
     return dict.fromkeys(file.signatures, traced_function(traced))
 

@@ -33,8 +33,8 @@ def load(
     keras_loader: str = "auto",
     warn: Callable[[str], None] = lambda note: None,
 ) -> Module:
-    """Return the module of a model: a SavedModel directory, a Keras file (.keras, .h5, .hdf5) or a frozen GraphDef
-    (.pb), or one that lives in this process (`live.py`).
+    """Return the module of a model: a SavedModel directory, a Keras file (.keras, .h5, .hdf5), a StableHLO module
+    (.mlirbc, .mlir) or a frozen GraphDef (.pb), or one that lives in this process (`live.py`).
 
     signatures, tags: of a SavedModel; given for another kind of model, they are refused. inputs, outputs: names of a
     frozen graph's tensors; what is not given is found. Other models are loaded whole, for the pass `cut-signature` to

@@ -30,6 +30,9 @@ COMMUTATIVE = ADDS | {
     "tf.Mul", "tf.Maximum", "tf.Minimum", "tf.SquaredDifference", "tf.Equal", "tf.NotEqual", "tf.LogicalAnd",
     "tf.LogicalOr",
 }  # fmt: skip
+DIVISIONS = frozenset({"tf.Div", "tf.RealDiv"})
+# Ops that make one element of those along dimensions, with an attribute keep_dims.
+REDUCTIONS = frozenset({"tf.All", "tf.Any", "tf.Max", "tf.Mean", "tf.Min", "tf.Prod", "tf.Sum"})
 COMPARISONS = frozenset({"tf.Less", "tf.LessEqual", "tf.Greater", "tf.GreaterEqual"})
 SELECTS = frozenset({"tf.Select", "tf.SelectV2"})
 PRODUCTS = frozenset({"tf.MatMul", "tf.BatchMatMul", "tf.BatchMatMulV2", "tf.BatchMatMulV3", "tf.Einsum"})

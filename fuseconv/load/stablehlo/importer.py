@@ -15,6 +15,8 @@ from fuseconv.load.stablehlo.ops import TABLE
 from fuseconv.load.stablehlo.scope import Functions, RefusedError, Scope, symbolic, tensor_type
 
 MAIN = "main"
+# What JAX says of an argument that the runtime gives.
+_GLOBAL = "jax.global_constant"
 
 
 class ModuleImporter(Functions):
@@ -41,6 +43,12 @@ class ModuleImporter(Functions):
             raise InputError(f"{self.name} is a damaged StableHLO module: {error}.") from error
         except UnreadError as error:
             raise InputError(f"{self.name} cannot be read: {error}.") from error
+
+    def takes_platform(self) -> bool:
+        """Return whether an argument of `main` is the number of the platform that it is to run on."""
+        main = self.module.functions.get(MAIN)
+        attrs = main.attribute("arg_attrs") if main is not None else None
+        return isinstance(attrs, list) and any(isinstance(each, dict) and _GLOBAL in each for each in attrs)
 
     def graph(self, name: str) -> Graph:
         if name in self._by_name:

@@ -11,7 +11,6 @@ from fuseconv.ir.graph import Graph, Module, Signature
 from fuseconv.load.stablehlo.bytecode import MAGIC
 from fuseconv.load.stablehlo.importer import ModuleImporter
 
-SUFFIXES = frozenset({".mlirbc", ".mlir", ".bc", ".stablehlo"})
 _SIGNATURE = "serving_default"
 
 
@@ -39,6 +38,8 @@ def load(path: Path) -> Module:
 def module_of_bytes(data: bytes, name: str) -> Module:
     """Return the module that bytes hold. name: of the file, for the names of functions and the sentences of errors."""
     importer = ModuleImporter(data, name)
+    if importer.takes_platform():
+        raise InputError(f"{name} is exported for several platforms; export it for one: platforms=['cpu'].")
     graph = importer.main()
     _name_sizes(graph)
     module = Module(has_stablehlo=True)

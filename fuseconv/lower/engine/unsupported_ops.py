@@ -108,7 +108,7 @@ _FAMILIES = {
 _WHY = {op: why for why, ops in _FAMILIES.items() for op in ops.split()} | {
     "NonMaxSuppressionWithOverlaps": "TFLite's kernel computes the overlaps from boxes; use NonMaxSuppressionV3",
     "CTCBeamSearchDecoder": "TFLite has no kernel that searches; decode outside the model, or greedily",
-    "XlaCallModule": "it holds a StableHLO module; export TensorFlow's own operations instead",
+    "XlaCallModule": "it holds a StableHLO module, which is read in SavedModels, not in frozen graphs",
 }
 
 # Ops whose results can be computed before the model is run, and be fed.

@@ -13,10 +13,8 @@ from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
-from fuseconv.tf.traits import ADDS, RESHAPES
+from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES
 
-_DIVISIONS = frozenset({"tf.RealDiv", "tf.Div"})
-_REDUCTIONS = frozenset({"tf.Sum", "tf.Max", "tf.Min", "tf.Mean", "tf.Prod", "tf.All", "tf.Any"})
 # Attributes of a slice without shrunk or new dimensions.
 _OPEN = {"begin_mask", "end_mask"}
 # A mean of so many elements at most is told apart from another quotient, by its divisor as float32.
@@ -168,7 +166,7 @@ def _keep_dims(graph: Graph) -> bool:
     """Let reductions keep their dimensions where all that reads them puts these back."""
     changed = False
     for op in graph.ops:
-        if op.kind not in _REDUCTIONS or op.attrs.get("keep_dims") or not op.result.uses:
+        if op.kind not in REDUCTIONS or op.attrs.get("keep_dims") or not op.result.uses:
             continue
         shape = _kept_shape(op)
         readers = list(op.result.uses)
@@ -224,5 +222,5 @@ def _shaped(value: Value, op: Op) -> Value:
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.BroadcastTo": _filled, "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product,
-    "tf.StridedSlice": _slice, "tf.XlaDynamicSlice": _dynamic_slice, **dict.fromkeys(_DIVISIONS, _quotient),
+    "tf.StridedSlice": _slice, "tf.XlaDynamicSlice": _dynamic_slice, **dict.fromkeys(DIVISIONS, _quotient),
 }  # fmt: skip

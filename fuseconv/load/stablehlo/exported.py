@@ -1,0 +1,26 @@
+"""Models that `jax.export` made, as Python objects: their bytes stand in for a file."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def on_disk(model: Any) -> Iterator[str | os.PathLike[str]]:
+    """Yield the path of a model: of a file that is there for the time being, if it is a `jax.export.Exported`, which is
+    known by its bytes `mlir_module_serialized`; else the model itself. JAX is not imported."""
+    data = getattr(model, "mlir_module_serialized", None)
+    if not isinstance(data, bytes | bytearray):
+        yield model
+        return
+    name = re.sub(r"\W+", "_", f"{getattr(model, 'fun_name', '')}").strip("_") or "module"
+    with tempfile.TemporaryDirectory(prefix="fuseconv-") as folder:
+        path = Path(folder, f"{name[:100]}.mlirbc")
+        path.write_bytes(data)
+        yield path
