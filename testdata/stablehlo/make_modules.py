@@ -1,6 +1,6 @@
 """Make the StableHLO modules that the tests convert, with inputs and expected outputs, by JAX.
 
-    pip install fuseconv[jax]
+    pip install .[jax]
     python testdata/stablehlo/make_modules.py
 
 writes ops.tar.xz: for each case GROUP/NAME.mlirbc, as `jax.export` serializes it, and GROUP/NAME.npz with in0, in1, ...

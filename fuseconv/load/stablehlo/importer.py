@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fuseconv.errors import InputError, UnsupportedError
+from fuseconv.errors import ILL_FITTING, InputError, UnsupportedError
 from fuseconv.ir import budget
 from fuseconv.ir.graph import FuncRef, Graph, Op, Rejection, Value, detach
 from fuseconv.load.stablehlo import bytecode
@@ -12,9 +12,11 @@ from fuseconv.load.stablehlo.attributes import FunctionType, TensorType, UnreadE
 from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops import TABLE
+from fuseconv.load.stablehlo.ops.registry import takes
 from fuseconv.load.stablehlo.scope import Functions, RefusedError, Scope, symbolic, tensor_type
 
 MAIN = "main"
+_MOST_DEPTH = 64
 # What JAX says of an argument that the runtime gives.
 _GLOBAL = "jax.global_constant"
 
@@ -33,6 +35,7 @@ class ModuleImporter(Functions):
         self._by_name: dict[str, Graph] = {}
         self._building: list[str] = []
         self._nodes: dict[str, int] = {}
+        self._depth = 0
 
     def main(self) -> Graph:
         """Return the graph of `main`. Raises InputError if the module is damaged, UnsupportedError for ops that have no
@@ -83,17 +86,23 @@ class ModuleImporter(Functions):
             raise DamagedError("a function returns other types than it says")
 
     def fill(self, scope: Scope, region: Region) -> None:
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            raise DamagedError(f"its functions and regions stand in each other more than {_MOST_DEPTH} deep")
         if not region.ops or region.ops[-1].name != "return":
             raise DamagedError("a function does not end with a return")
         for op in region.ops[:-1]:
             self._import(scope, op)
         scope.graph.outputs = [scope.value(var) for var in region.returned]
+        self._depth -= 1
 
     def _import(self, scope: Scope, op: Operation) -> None:
         scope.enter(op)
         operands = [scope.value(var) for var in op.operands]
         importer = TABLE.get(op.name, _unknown)
         count = len(scope.out)
+        if not takes(importer, len(operands)):
+            raise DamagedError(f"{scope.op.name} ({op.name}) has {len(operands)} operands")
         try:
             made = importer(scope, op, *operands)
             scope.bind(op, [made] if isinstance(made, Value) else list(made))
@@ -102,6 +111,10 @@ class ModuleImporter(Functions):
                 detach(built)
             del scope.out[count:]
             self._refuse(scope, op, operands, f"{error}")
+        except (DamagedError, UnreadError):
+            raise
+        except ILL_FITTING as error:
+            raise DamagedError(f"{scope.op.name} ({op.name}) is not made as the op is: {error!r}") from error
 
     def _refuse(self, scope: Scope, op: Operation, operands: list[Value], why: str) -> None:
         """Let an op stand that lowering refuses, if something needs it."""

@@ -24,7 +24,7 @@ _LOGIC = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "no
 _SAMPLES = (-2, -1, -0.0, 0.0, 1, 2)
 _FEWER = (-1, 0, 1)
 # More keys than these make too many orders to look at.
-_MOST_KEYS, _MANY_KEYS = 5, 2
+_MOST_KEYS, _MANY_KEYS = 4, 2
 
 
 class Key(NamedTuple):

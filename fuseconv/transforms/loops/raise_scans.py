@@ -43,11 +43,13 @@ class _Scan:
         self.op, self.graph = op, graph
         self.form = LoopForm(op, module)
         self.body = self.form.body
-        self.steps = self.form.steps()
+        steps = self.form.steps()
+        # 0 where the number is not known.
+        self.steps = steps if isinstance(steps, int) else 0
 
     def raised(self) -> bool:
         """Rewrite the loop; return whether anything changed."""
-        if not isinstance(self.steps, int) or self.steps < 1:
+        if self.steps < 1:
             return False
         before = len(self.body.ops)
         changed = self.rewrite(SELECTS, self.known_side)
@@ -86,7 +88,7 @@ class _Scan:
         course = self.form.course(value)
         if course is None or not isinstance(course[0], int):
             return None
-        first, last = course[0], course[0] + course[1] * (int(self.steps) - 1)  # type: ignore[call-overload]
+        first, last = course[0], course[0] + course[1] * (self.steps - 1)
         return min(first, last), max(first, last)
 
     def indexed(self, start: Value | None, shape: tuple, sizes: tuple) -> tuple[int, Value] | None:
@@ -182,7 +184,7 @@ class _Scan:
         return True
 
     def to_list(self, variable: int, update: Op, index: Value, shape: tuple) -> None:
-        dtype, steps = update.result.dtype, int(self.steps)  # type: ignore[call-overload]
+        dtype, steps = update.result.dtype, self.steps
         element = [size if isinstance(size, int) else -1 for size in shape[1:]]
         position = self.graph.ops.index(self.op)
         before: list[Op] = []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from fuseconv.errors import InputError
+from fuseconv.errors import FuseconvError, InputError
 from fuseconv.load.stablehlo.importer import ModuleImporter
 from tests.load.stablehlo.modules import cases
 
@@ -28,3 +29,22 @@ def test_a_module_without_main_is_damaged() -> None:
     data = cases()["shapes/pad"].data.replace(b"main\0", b"nain\0")
     with pytest.raises(InputError, match="it is a damaged StableHLO module: there is no function main"):
         ModuleImporter(data, "it").main()
+
+
+@pytest.mark.parametrize("name", [
+    "convolution/conv_transposed", "indexing/add_elements", "linear_algebra/solve_left", "loops/scan",
+    "sorting/argmax", "sorting/sort_two_keys", "windows/max_pool_same",
+])  # fmt: skip
+def test_changed_bytes_end_in_graphs_or_a_sentence(name: str) -> None:
+    data = cases()[name].data
+    rng = np.random.default_rng(11)
+    ends = {True: 0, False: 0}
+    for place in rng.integers(4, len(data), 150):
+        changed = bytearray(data)
+        changed[place] ^= 1 << int(rng.integers(8))
+        try:
+            ModuleImporter(bytes(changed), "it").main()
+            ends[True] += 1
+        except FuseconvError:
+            ends[False] += 1
+    assert all(ends.values())

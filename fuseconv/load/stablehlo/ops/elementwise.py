@@ -5,6 +5,7 @@ from __future__ import annotations
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type
 from fuseconv.load.stablehlo.spelled_out import spelled_function
@@ -16,6 +17,7 @@ SAME = {
     "round_nearest_even": "Round", "rsqrt": "Rsqrt", "sign": "Sign", "sine": "Sin", "sqrt": "Sqrt",
     "subtract": "Sub", "tan": "Tan", "tanh": "Tanh",
 }  # fmt: skip
+_BINARY = {"add", "atan2", "maximum", "minimum", "multiply", "power", "subtract"}
 _LOGICAL = {"and": "LogicalAnd", "or": "LogicalOr", "xor": "NotEqual", "not": "LogicalNot"}
 _BITWISE = {"and": "BitwiseAnd", "or": "BitwiseOr", "xor": "BitwiseXor", "not": "Invert"}
 _BOOLEAN = {"add": "LogicalOr", "maximum": "LogicalOr", "multiply": "LogicalAnd", "minimum": "LogicalAnd"}
@@ -29,6 +31,8 @@ _SIGNED = {unsigned: signed for signed, unsigned in _UNSIGNED.items()}
 @imports(*SAME)
 def same(tf: Scope, op: Operation, *operands: Value) -> Value:
     """add(x, y) -> AddV2(x, y)."""
+    if len(operands) != (2 if op.name in _BINARY else 1):
+        raise DamagedError(f"{op.name} has {len(operands)} operands")
     if operands[0].dtype is types.BOOL:
         refuse_unless(op.name in _BOOLEAN, f"there is no {op.name} of booleans")
         return tf.add(_BOOLEAN[op.name], operands, {}, types.BOOL)
@@ -39,6 +43,8 @@ def same(tf: Scope, op: Operation, *operands: Value) -> Value:
 @imports("and", "or", "xor", "not")
 def logic(tf: Scope, op: Operation, *operands: Value) -> Value:
     """and(x, y) -> LogicalAnd(x, y) of booleans, BitwiseAnd(x, y) of integers."""
+    if len(operands) != (1 if op.name == "not" else 2):
+        raise DamagedError(f"{op.name} has {len(operands)} operands")
     names = _LOGICAL if operands[0].dtype is types.BOOL else _BITWISE
     return tf.add(names[op.name], operands, {}, operands[0].dtype)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuseconv.ir import types
+from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.attributes import TensorType
 from fuseconv.load.stablehlo.bytecode import Operation
@@ -182,7 +182,9 @@ def with_offsets(
         count = tf.size(where, place) if size is None else tf.const(size)
         numbers_along = tf.Range(tf.const(0), count, tf.const(1), dtype=types.INT32)
         columns.append(tf.Reshape(numbers_along, [-1 if index == place else 1 for index in range(rank + 1)]))
-    offsets = np.zeros([sizes[axis] or 1 for axis in moving] + [len(numbers.index_map)], np.int32)
+    shape = (*(sizes[axis] or 1 for axis in moving), len(numbers.index_map))
+    budget.require_elements(shape, np.dtype(np.int32), tf.op.name)
+    offsets = np.zeros(shape, np.int32)
     for index, axis in enumerate(moving):
         along = np.arange(sizes[axis] or 1).reshape([-1 if other == index else 1 for other in range(len(moving))])
         offsets[..., numbers.index_map.index(axis)] += along

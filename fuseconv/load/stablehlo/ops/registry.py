@@ -6,6 +6,7 @@ raises RefusedError for what it cannot express.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,3 +21,10 @@ TABLE: OpTable[Importer] = OpTable(_MARK)
 def imports(*names: Any) -> Callable:
     """Mark an importer for ops (by default: for the op that it is named for)."""
     return marks(_MARK, names)
+
+
+def takes(importer: Importer, count: int) -> bool:
+    """Return whether an importer takes so many operands: its parameters behind the scope and the op."""
+    code = importer.__code__
+    named = code.co_argcount - 2
+    return count >= named if code.co_flags & inspect.CO_VARARGS else count == named
