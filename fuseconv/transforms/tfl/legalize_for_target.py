@@ -23,12 +23,14 @@ _KINDS = frozenset(f"tfl.{type}" for type in FORMS)
 
 
 @module_pass("legalize-for-target", requires=(TFL_ONLY,), ensures=(TFL_ONLY,))
-def legalize_for_target(module: Module, target: Target | None) -> None:
+def legalize_for_target(module: Module, target: Target | None) -> bool:
     """Write ops that the target refuses as ops that it takes: GATHER(x, i[2,3]) -> RESHAPE(GATHER(x, i[6]))."""
     if target is None:
-        return
+        return False
+    changed = False
     for graph in module.graphs():
-        rewrite_ops(graph, _KINDS, lambda op, out: _legalized(op, out, target))
+        changed |= rewrite_ops(graph, _KINDS, lambda op, out: _legalized(op, out, target))
+    return changed
 
 
 def _legalized(op: Op, out: list[Op], target: Target) -> Sequence[Value] | None:

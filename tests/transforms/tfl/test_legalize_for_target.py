@@ -8,12 +8,12 @@ from tests.check_pass import check_pass
 GPU = Registry().target("gpu")
 
 _RESHAPED = """
-    main {
+    main {{
       input %x: float32[2,3]
       %y: float32[2,1,3] = tfl.{op}
       %z: float32[2,1,3] = tfl.RELU(%y)
       return %z
-    }
+    }}
 """
 
 
