@@ -16,6 +16,7 @@ import flatbuffers
 import numpy as np
 import pytest
 
+import fuseconv
 from fuseconv.errors import InputError
 from fuseconv.inspect import inspect
 from fuseconv.ir import types
@@ -58,9 +59,10 @@ def test_the_whole_description_of_a_small_file(tmp_path: Path):
     }  # fmt: skip
     ops = description["subgraphs"][0]["ops"]
     assert dense.items() <= ops[0].pop("options").items()
+    maker = f"Converted by fuseconv {fuseconv.__version__}"
     assert description == {
         "schema_version": 1,
-        "file": {"path": str(path), "size": path.stat().st_size, "version": 3, "description": "Converted by fuseconv"},
+        "file": {"path": str(path), "size": path.stat().st_size, "version": 3, "description": maker},
         "metadata": [{"name": "min_runtime_version", "size": 16, "text": "2.17.0"}],
         "signatures": [{"key": "serve", "subgraph": 0, "inputs": {"x0": 0}, "outputs": {"y0": 4}}],
         "subgraphs": [

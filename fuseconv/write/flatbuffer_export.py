@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+import fuseconv
 from fuseconv.errors import FuseconvError, InputError
 from fuseconv.ir import types
 from fuseconv.ir.dims import Sym
@@ -229,7 +230,7 @@ class _Model:
             "version": 3,
             "operator_codes": [_operator_code(*code) for code in self.codes],
             "subgraphs": subgraphs,
-            "description": "Converted by fuseconv",
+            "description": f"Converted by fuseconv {fuseconv.__version__}",
             "buffers": buffers,
             "metadata": metadata,
             "signature_defs": signatures,
