@@ -48,9 +48,9 @@ class Function:
 class TFLiteFile:
     """A TensorFlow Lite file in an interpreter, run by the names of its signatures; "" is a file without any.
 
-    Inputs and outputs of quantized integers are floats to the caller."""
+    Inputs and outputs of quantized integers are floats to the caller. delegates: whether the default ones run."""
 
-    def __init__(self, tflite: str | os.PathLike | bytes) -> None:
+    def __init__(self, tflite: str | os.PathLike | bytes, delegates: bool = True) -> None:
         if isinstance(tflite, bytes):
             self.name = "the converted model"
             source: dict[str, Any] = {"model_content": tflite}
@@ -60,10 +60,11 @@ class TFLiteFile:
             # The runtime trusts a file's indices: a damaged one could end the process.
             self._document = inspect(tflite)
             source = {"model_path": self.name}
-        from ai_edge_litert.interpreter import Interpreter
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+        resolver = OpResolverType.AUTO if delegates else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         with self._runtime("load the file"):
-            self._interpreter = Interpreter(**source)
+            self._interpreter = Interpreter(**source, experimental_op_resolver_type=resolver)
         # The public SignatureRunner allocates before each invoke, which clears the state that must be seen to leak;
         # and only the wrapper beneath it reaches the subgraphs of other signatures than the first.
         self._wrapper = self._interpreter._interpreter

@@ -13,7 +13,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.api import convert
+from fuseconv.custom_op_file import CustomFunction, CustomOpFile
 from fuseconv.errors import UnsupportedError
 from fuseconv.ir import types
 from fuseconv.report.records import Report
@@ -130,6 +131,7 @@ def check(
     seed: int = 0,
     static: bool = True,
     reference: Callable[..., Any] | None = None,
+    custom_ops: Mapping[str, CustomFunction] | Sequence[str] = (),
     **options: Any,
 ) -> Converted:
     """Convert a function and assert that the file computes what TensorFlow does, and the report tells of every node.
@@ -142,9 +144,13 @@ def check(
     file's ops, in any order. inputs: arrays, used in every run, or a function of a generator, a shape and a numpy type
     that draws one; default: normally distributed floats, integers of 8 bits from their whole range, others within 10 of
     zero. static: convert a second time with the unknown dimensions fixed. reference: a function that computes the same,
-    for one whose ops TensorFlow does not run on a CPU. options: those of `fuseconv.convert`.
+    for one whose ops TensorFlow does not run on a CPU. custom_ops: what custom ops of the file compute, by their names:
+    functions of arrays, as `CustomOpFile` calls them; or names alone, as an option. options: those of
+    `fuseconv.convert`.
     """
     rng = np.random.default_rng(seed)
+    functions = custom_ops if isinstance(custom_ops, Mapping) else {}
+    options["custom_ops"] = list(custom_ops)
     converted = _converted(fn, specs, reference, options)
     lost = [name for name, fate in converted.report.account().items() if not fate]
     assert not lost, f"the report does not say what became of {lost}"
@@ -152,10 +158,10 @@ def check(
         assert Counter(converted.ops) == Counter(ops), f"the ops are {converted.ops}"
     dynamic = any(None in spec.shape.as_list() for spec in specs)
     sizes = batches if dynamic else batches[:1]
-    _compare(converted, specs, sizes, inputs, atol, rng)
+    _compare(converted, specs, sizes, inputs, atol, rng, functions)
     if dynamic and static and _fixes_sizes():
         fixed = [_fixed(spec, sizes[-1]) for spec in specs]
-        _compare(_converted(fn, fixed, reference, options), fixed, sizes[-1:], inputs, atol, rng)
+        _compare(_converted(fn, fixed, reference, options), fixed, sizes[-1:], inputs, atol, rng, functions)
     return converted
 
 
@@ -220,7 +226,8 @@ def _fixed(spec: Any, batch: int) -> Any:
 
 
 def _compare(
-    converted: Converted, specs: Sequence[Any], batches: Sequence[int], inputs: Inputs | None, atol: float, rng: Any
+    converted: Converted, specs: Sequence[Any], batches: Sequence[int], inputs: Inputs | None, atol: float, rng: Any,
+    functions: Mapping[str, CustomFunction],
 ) -> None:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
@@ -229,6 +236,9 @@ def _compare(
     with _as_traced():
         made = [converted.function(*_tensors(arrays, specs)) for arrays in given]
         wanted = [[as_array(result.numpy()) for result in results] for results in made]
+    if functions:
+        _compare_cut(converted, functions, runs, given, wanted, atol)
+        return
     for resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
         interpreter = Interpreter(model_content=converted.data, experimental_op_resolver_type=resolver)
         for (batch, number), arrays, expected in zip(runs, given, wanted):
@@ -236,6 +246,19 @@ def _compare(
             assert len(actual) == len(expected), f"{len(actual)} results, not {len(expected)}"
             where = f"batch {batch}, invoke {number + 1}, {resolver.name}, ops {converted.ops}"
             _assert_all_close(actual, expected, atol, where)
+
+
+def _compare_cut(
+    converted: Converted, functions: Mapping[str, CustomFunction], runs: Sequence[Any], given: Sequence[Any],
+    wanted: Sequence[Any], atol: float,
+) -> None:  # fmt: skip
+    """Compare a file whose custom ops functions compute, with the default delegates and without."""
+    for delegates in (True, False):
+        file = CustomOpFile(converted.data, functions, delegates)
+        for (batch, number), arrays, expected in zip(runs, given, wanted):
+            results = file.run({f"x{index}": array for index, array in enumerate(arrays)})
+            where = f"batch {batch}, invoke {number + 1}, cut at custom ops, ops {converted.ops}"
+            _assert_all_close([results[f"y{index}"] for index in range(len(results))], expected, atol, where)
 
 
 def _assert_all_close(actual: Sequence[np.ndarray], expected: Sequence[Any], atol: float, where: str) -> None:

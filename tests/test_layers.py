@@ -19,7 +19,7 @@ LAYERS = [
     {"cli"},
     {"comparing"},
     {"lite", "testing", "verify", "profiling"},
-    {"cut_original", "verification_inputs", "verification_layers", "single_ops"},
+    {"custom_op_file", "cut_original", "verification_inputs", "verification_layers", "single_ops"},
     {"runners"},
     {"api"},
     {"options"},

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import click
-
 from fuseconv.cli.terminal import Terminal, error_entry, say
 from fuseconv.errors import FuseconvError, InputError
 
@@ -65,9 +63,8 @@ def _to_stdout(
             terminal.warn(warning)
         if written.failure:
             raise written.failure
-        stream = click.get_binary_stream("stdout")
-        stream.write(file.read_bytes())
-        stream.flush()
+        sys.stdout.buffer.write(file.read_bytes())
+        sys.stdout.buffer.flush()
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,9 @@ class Registry:
     @property
     def _offered(self) -> int:
         """Return how much the modules have offered so far, but for custom objects."""
-        tables = self._fusions, self._targets, self.rules, self._shapes, self._folders, self.keras_layers
+        tables: list[dict] = [
+            self._fusions, self._targets, self.rules, self._shapes, self._folders, self.keras_layers
+        ]
         return sum(map(len, tables)) + len(self.passes)
 
     def _warn_of_names(self, module: ModuleType, origin: str) -> None:
