@@ -27,9 +27,12 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'fuseconv' has no attribute {name!r}")
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        value: Any = version("fuseconv")
+        try:
+            value: Any = version("fuseconv")
+        except PackageNotFoundError:  # run from a copy of the source that pip knows nothing of
+            value = "unknown"
     else:
         module = importlib.import_module("fuseconv.errors" if name.endswith("Error") else "fuseconv.api")
         value = getattr(module, name)
