@@ -17,6 +17,8 @@ from fuseconv.load.keras.registry import ANY, builtin
 # own without.
 _SPANS = {"lanczos3": "lanczos3", "lanczos5": "lanczos5", "gaussian": "gaussian", "mitchellcubic": "mitchellcubic"}
 _ANTIALIASED = {"bilinear": "triangle", "bicubic": "keyscubic"}
+# Values closer to each other than this are stretched by infinity, and what comes of it is no number.
+_LEAST_RANGE = 255 / float(np.finfo(np.float32).max)
 # A size of a picture: known, or a scalar.
 Size = int | Value
 
@@ -123,6 +125,31 @@ def random_crop(k: Call, x: Value, *, height: int, width: int, data_format: str 
         return _floats(k, x)
     target = sizes(k, [height, width], 2)
     return resized(k, _cropped_to_ratio(k, _floats(k, x), target, np.float32), k.tf.ints(target), "bilinear")
+
+
+@builtin("AutoContrast", takes=ANY, unread=("data_format",))
+def auto_contrast(k: Call, x: Value, *, value_range: list[float]) -> Value:
+    """Stretch the values of each channel of each picture to the whole range; a channel of one value stays."""
+    tf, given = k.tf, _floats(k, x)
+    k.shape(given, 4)
+    low, high = (float(value) for value in value_range)
+    x = _moved(k, given, (low, high), (0, 255))
+    least, most = (build(x, tf.ints([1, 2]), keep_dims=True) for build in (tf.Min, tf.Max))
+    scale = tf.RealDiv(tf.number(255, x.dtype), tf.Sub(most, least))
+    x = tf.AddV2(tf.Mul(x, scale), tf.Mul(tf.Neg(least), scale))
+    x = tf.Maximum(tf.Minimum(x, tf.number(255, x.dtype)), tf.number(0, x.dtype))
+    made = _moved(k, x, (0, 255), (low, high))
+    stretched = tf.Greater(tf.Sub(most, least), tf.number(_LEAST_RANGE, x.dtype), dtype=types.BOOL)
+    return tf.SelectV2(stretched, made, given, dtype=x.dtype)
+
+
+def _moved(k: Call, x: Value, given: tuple[float, float], new: tuple[float, float]) -> Value:
+    """Move numbers of a range to another, in Keras' steps."""
+    if given == new:
+        return x
+    tf = k.tf
+    x = tf.RealDiv(tf.Sub(x, tf.number(given[0], x.dtype)), tf.number(given[1] - given[0], x.dtype))
+    return tf.AddV2(tf.Mul(x, tf.number(new[1] - new[0], x.dtype)), tf.number(new[0], x.dtype))
 
 
 def _cropped_to_ratio(k: Call, x: Value, target: list[int], kind: Any) -> Value:

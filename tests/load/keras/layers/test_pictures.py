@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 import tf_keras
 
@@ -52,3 +53,10 @@ def test_a_picture_of_unknown_size_is_not_cropped_where_keras_decides_as_it_runs
     branches((None, None, 3), tf_keras.layers.CenterCrop(4, 4), library=tf_keras).save(tmp_path / "model.keras")
     with pytest.raises(UnknownLayer, match=r"CenterCrop .*the size of its input is not known"):
         load(tmp_path / "model.keras")
+
+
+def test_contrast_is_stretched_but_of_one_value(tmp_path: Path) -> None:
+    x = np.random.default_rng(3).normal(size=(3, 5, 4, 2)).astype(np.float32)
+    x[1, :, :, 0] = 0.25
+    model = branches((5, 4, 2), L.AutoContrast(), L.AutoContrast(value_range=(-1, 2)))
+    check_data(model, tmp_path, ["keras"], x=x)
