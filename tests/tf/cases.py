@@ -196,6 +196,18 @@ row(
     "DepthwiseConv2dNativeBackpropFilter", lambda b: [f(b, 8, 8, 4), i(3, 3, 4, 2), f(b, 4, 4, 8)],
     strides=[1, 2, 2, 1], padding="SAME",
 )  # fmt: skip
+row(
+    "Conv3DBackpropFilterV2", lambda b: [f(b, 4, 6, 4, 2), i(2, 3, 3, 2, 3), f(b, 2, 3, 2, 3)],
+    strides=[1, 2, 2, 2, 1], padding="SAME",
+)  # fmt: skip
+row(
+    "AvgPool3DGrad", lambda b: [i(b, 4, 6, 4, 2), f(b, 2, 3, 2, 2)], ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1],
+    padding="SAME",
+)  # fmt: skip
+row(
+    "MaxPool3DGrad", lambda b: [f(b, 4, 6, 4, 2), f(b, 2, 3, 2, 2), f(b, 2, 3, 2, 2)], ksize=[1, 2, 2, 2, 1],
+    strides=[1, 2, 2, 2, 1], padding="SAME",
+)  # fmt: skip
 row("AvgPoolGrad", lambda b: [i(b, 8, 6, 4), f(b, 4, 3, 4)], ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
 row(
     "MaxPoolGrad", lambda b: [f(b, 8, 6, 4), f(b, 4, 3, 4), f(b, 4, 3, 4)], ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1],

@@ -66,10 +66,10 @@ _FAMILIES = {
         ParseSequenceExampleV2 ParseSingleExample ParseSingleSequenceExample ParseTensor ReadFile SerializeTensor
         ShardedFilename WriteFile RestoreV2 SaveV2""",
     _TRAINING: """
-        AvgPool3DGrad Conv2DBackpropFilterV2 Conv3DBackpropFilter Conv3DBackpropFilterV2 CropAndResizeGradBoxes
+        Conv2DBackpropFilterV2 Conv3DBackpropFilter CropAndResizeGradBoxes
         CropAndResizeGradImage CTCLoss CTCLossV2 Dilation2DBackpropFilter Dilation2DBackpropInput
         FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannelGradient
-        LRNGrad MaxPool3DGrad MaxPool3DGradGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradGradWithArgmax
+        LRNGrad MaxPool3DGradGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradGradWithArgmax
         MaxPoolGradV2 MaxPoolGradWithArgmax QuantizeAndDequantizeV4Grad ResizeBicubicGrad SparseSegmentMeanGrad
         SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad SparseSegmentSqrtNGradV2 SparseSegmentSumGrad
         SparseSegmentSumGradV2""",

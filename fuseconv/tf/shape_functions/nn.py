@@ -152,12 +152,12 @@ def conv_backprop_input(
     return tuple(shape)
 
 
-@infers("Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter")
+@infers("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter")
 def conv_backprop_filter(op: Op, x: Value, filter_sizes: Value, gradient: Value) -> Shapes:
     return tuple(sizes(filter_sizes))
 
 
-@infers("AvgPoolGrad")
+@infers("AvgPoolGrad", "AvgPool3DGrad")
 def avg_pool_grad(op: Op, image_sizes: Value, gradient: Value) -> Shapes:
     return tuple(extents(image_sizes))
 
@@ -165,6 +165,11 @@ def avg_pool_grad(op: Op, image_sizes: Value, gradient: Value) -> Shapes:
 @infers("MaxPoolGrad")
 def max_pool_grad(op: Op, image: Value, pooled: Value, gradient: Value) -> Shapes:
     return with_rank(image, 4)
+
+
+@infers("MaxPool3DGrad")
+def max_pool_3d_grad(op: Op, image: Value, pooled: Value, gradient: Value) -> Shapes:
+    return with_rank(image, 5)
 
 
 @infers("Dilation2D")

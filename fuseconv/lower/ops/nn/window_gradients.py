@@ -31,7 +31,7 @@ from fuseconv.lower.support.legalize_operands import select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 # Each place of a window is a few ops of its own.
-_MOST_PLACES = 256
+MOST_PLACES = 256
 _Attrs = Sequence[int]
 
 
@@ -51,7 +51,7 @@ class _Windows:
         dilations: _Attrs = (1, 1, 1, 1), explicit_paddings: _Attrs = (),
     ) -> _Windows:  # fmt: skip
         """Read the attributes of an op on an image [n,h,w,c]; kernel: the window's height and width."""
-        require(len(kernel) == 2 and kernel[0] * kernel[1] <= _MOST_PLACES, f"a window of {list(kernel)} is too large")
+        require(len(kernel) == 2 and kernel[0] * kernel[1] <= MOST_PLACES, f"a window of {list(kernel)} is too large")
         size = list(image[1:3])
         stride, dilation = spatial_values(strides, data_format), spatial_values(dilations, data_format)
         pads: list[tuple[int, int] | None] = [(0, 0), (0, 0)]
@@ -163,19 +163,25 @@ def Conv2DBackpropFilter(
     windows = _Windows.of(
         shape_of(x, 4), (height, width), strides, padding, data_format, dilations, explicit_paddings
     )  # fmt: skip
-    slices = windows.slices(tfl, x)
-    taken = tfl.concatenation(*slices, axis=3) if len(slices) > 1 else slices[0]
-    (channels,) = static_dims(shape_of(x)[3:], "the channels")
-    places, groups = height * width, channels // inputs
+    return filter_gradient(tfl, windows.slices(tfl, x), dy, [height, width, inputs, outputs])
+
+
+def filter_gradient(tfl: Lowering, slices: Sequence[Value], dy: Value, shape: Sequence[int]) -> Value:
+    """Return the gradient of a filter of `shape` [*window, in, out]. slices: for each place of the windows the elements
+    that stand there, channels last; dy: the gradient of the results, of their shape, with the filters last."""
+    *window, inputs, outputs = shape
+    taken = tfl.concatenation(*slices, axis=len(window) + 1) if len(slices) > 1 else slices[0]
+    (channels,) = static_dims(shape_of(slices[0])[-1:], "the channels")
+    places, groups = math.prod(window), channels // inputs
     require(groups * inputs == channels and outputs % groups == 0, "its channels make no groups")
     if groups == 1:
         flat = tfl.reshape(taken, [-1, places * inputs]), tfl.reshape(dy, [-1, outputs])
-        return reshape(tfl, tfl.batch_matmul(*flat, adj_x=True), [height, width, inputs, outputs])
+        return reshape(tfl, tfl.batch_matmul(*flat, adj_x=True), shape)
     rows = tfl.transpose(tfl.reshape(taken, [-1, places, groups, inputs]), [2, 0, 1, 3])
     rows = tfl.reshape(rows, [groups, -1, places * inputs])
     columns = tfl.transpose(tfl.reshape(dy, [-1, groups, outputs // groups]), [1, 0, 2])
     product = tfl.transpose(tfl.batch_matmul(rows, columns, adj_x=True), [1, 0, 2])
-    return reshape(tfl, product, [height, width, inputs, outputs])
+    return reshape(tfl, product, shape)
 
 
 @lowers
