@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tf.traits import ADDS, FORWARDS, RESHAPES, SLICES
 
@@ -24,12 +25,14 @@ def has_distinct_rows(indices: Value, farthest: int = _FARTHEST) -> bool:
     op = indices.op
     if op is None or op.kind == "tf.Where":
         return op is not None
+    operands = [operand for operand in op.operands if operand is not None]
+    last = (-1, len(indices.shape) - 1)
     if op.kind in FORWARDS or _keeps_integers(op):
-        return has_distinct_rows(op.operands[indices.index], farthest - 1)
-    if op.kind == "tf.Pack" and op.attrs.get("axis", 0) in (-1, len(indices.shape) - 1):
-        return any(_has_distinct_elements(column, farthest - 1) for column in op.operands)
-    if op.kind == "tf.ConcatV2" and op.operands[-1].data in (-1, len(indices.shape) - 1):
-        return any(has_distinct_rows(columns, farthest - 1) for columns in op.operands[:-1])
+        return has_distinct_rows(operands[indices.index], farthest - 1)
+    if op.kind == "tf.Pack" and op.attrs.get("axis", 0) in last:
+        return any(_has_distinct_elements(column, farthest - 1) for column in operands)
+    if op.kind == "tf.ConcatV2" and any(operands[-1].data == axis for axis in last):
+        return any(has_distinct_rows(columns, farthest - 1) for columns in operands[:-1])
     return False
 
 
@@ -42,30 +45,29 @@ def _has_distinct_elements(value: Value, farthest: int) -> bool:
         return False
     if op.kind == "tf.Range":
         return True
+    operands = [operand for operand in op.operands if operand is not None]
     if op.kind == "tf.Where":
-        return op.operands[0].rank == 1
+        return operands[0].rank == 1
     if op.kind == "tf.TopKV2":
         return value.index == 1 and value.rank == 1
     if op.kind in FORWARDS or _keeps_integers(op):
-        return _has_distinct_elements(op.operands[value.index], farthest - 1)
+        return _has_distinct_elements(operands[value.index], farthest - 1)
     if op.kind in RESHAPES or op.kind in SLICES:
-        return _has_distinct_elements(op.operands[0], farthest - 1)
+        return _has_distinct_elements(operands[0], farthest - 1)
     if op.kind in ADDS or op.kind == "tf.Sub":
-        pairs = (op.operands, op.operands[::-1])
+        pairs = (operands, operands[::-1])
         return any(other.shape == () and _has_distinct_elements(each, farthest - 1) for each, other in pairs)
     if op.kind == "tf.Pack":
         # tf.range(n)[:, None] may be the only column of many.
-        return len(op.operands) == 1 and _has_distinct_elements(op.operands[0], farthest - 1)
+        return len(operands) == 1 and _has_distinct_elements(operands[0], farthest - 1)
     return False
 
 
 def _keeps_integers(op: Op) -> bool:
     """Return whether an op casts integers to a type that holds them: places that Where tells are small."""
-    if op.kind != "tf.Cast":
+    source, result = op.operands[0] if op.operands else None, op.results[0]
+    if op.kind != "tf.Cast" or source is None or {source.dtype.numpy.kind, result.dtype.numpy.kind} != {"i"}:
         return False
-    (source,), (result,) = op.operands, op.results
-    if source.dtype.numpy.kind != "i" or result.dtype.numpy.kind != "i":
-        return False
-    return result.dtype.numpy.itemsize >= source.dtype.numpy.itemsize or (
-        source.op is not None and source.op.kind == "tf.Where" and result.dtype.numpy.itemsize >= 4
-    )
+    size = result.dtype.numpy.itemsize
+    is_small = source.op is not None and source.op.kind == "tf.Where" and size >= types.INT32.numpy.itemsize
+    return is_small or size >= source.dtype.numpy.itemsize
