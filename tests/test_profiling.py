@@ -67,7 +67,7 @@ def test_the_command(file: Path) -> None:
 def test_what_cannot_be_profiled(file: Path, tmp_path: Path) -> None:
     assert "is not a TFLite model" in fails(2, "profile", TESTDATA / "frozen.pb")
     assert "is no report" in fails(2, "profile", file, "--report", file)
-    (tmp_path / "old.json").write_text('{"schema_version": 1}')
+    (tmp_path / "old.json").write_text('{"schema_version": 1, "ops": [], "nodes": []}')
     assert "is of version 1" in fails(2, "profile", file, "--report", tmp_path / "old.json")
     with pytest.raises(InputError, match="runs and threads are at least 1"):
         profile(file, runs=0)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from fuseconv.cli.measuring import compare, profile
+from fuseconv.cli.measuring import compare, handed_over, handing_over, profile
 from fuseconv.cli.terminal import Terminal
 from fuseconv.cli.usage import GroupedCommand, Usage
 from fuseconv.errors import InputError, VerificationError
@@ -235,12 +235,14 @@ def quantize(
 @click.argument("file", type=_PATH)
 @click.option("--target", metavar="NAME", help="Check it by the rules of this target, and tell what it refuses.")
 @click.option("--report", "report_path", type=_PATH, metavar="FILE.json",
-              help="The report of the conversion, which tells the layers of the ops that are refused.")
+              help="The report of the conversion, which tells the layers of the ops that are refused, and fusions.")
 @click.option("--strict", is_flag=True, help="End with exit code 4 if the target refuses an op.")
 @_plugin
+@handing_over
 @click.pass_obj
 def inspect(
-    terminal: Terminal, file: str, target: str | None, report_path: str | None, strict: bool, plugins: tuple[str, ...]
+    terminal: Terminal, file: str, target: str | None, report_path: str | None, strict: bool, plugins: tuple[str, ...],
+    model_explorer: str | None, **documents: str | None,
 ) -> None:
     """Show what is in a .tflite FILE, whoever made it: signatures, operations, tensors, sizes.
 
@@ -251,13 +253,14 @@ def inspect(
     from fuseconv.report.inspection import show_inspection
 
     if target is None:
-        if report_path is not None or strict or plugins:
+        if (report_path is not None and model_explorer is None) or strict or plugins:
             raise InputError("--report, --strict and --plugin are for a --target: add it")
         document = look(file)
     else:
         from fuseconv.cli.target import check_target
 
         document = check_target(file, target, report_path, plugins)
+    document |= handed_over(file, model_explorer, report_path, documents)
     failure = None
     if strict and document["target"]["refused"]:
         failure = VerificationError(f"{target} refuses {len(document['target']['refused'])} ops of {file}")

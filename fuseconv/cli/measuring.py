@@ -1,11 +1,14 @@
-"""The commands that run files to measure them: `profile` and `compare`."""
+"""The commands that measure files, `profile` and `compare`, and the options that hand over what is known of one."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import click
 
 from fuseconv.cli.terminal import Terminal
 from fuseconv.cli.usage import GroupedCommand
+from fuseconv.errors import InputError
 
 _PATH = click.Path(readable=False)
 _runs = click.option("--runs", type=click.IntRange(min=0), default=20, show_default=True,
@@ -13,6 +16,31 @@ _runs = click.option("--runs", type=click.IntRange(min=0), default=20, show_defa
 _threads = click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Of the runtime.")
 _delegate = click.option("--delegate", type=click.Choice(["xnnpack", "none"]), default="xnnpack", show_default=True,
                          help="What computes: LiteRT's default, or its own kernels alone.")  # fmt: skip
+
+
+def handing_over(command: Callable) -> Callable:
+    """Add the options of `inspect` that write files for Model Explorer."""
+    for name, key, metavar, text in (
+        ("--quantize-report", "quantization", "Q.json", "With the errors that --quantize-report Q.json told."),
+        ("--profile", "profile", "P.json", "With the times that `profile FILE --json` printed."),
+        ("--model-explorer", "model_explorer", "DIR",
+         "Write node data for Model Explorer, and with --report the model's graph."),
+    ):
+        command = click.option(name, key, type=_PATH, metavar=metavar, help=text)(command)
+    return command
+
+
+def handed_over(
+    file: str, folder: str | None, report: str | None, documents: dict[str, str | None]
+) -> dict[str, list[str]]:
+    """Write what `handing_over` asks for; return `{"model_explorer": paths}`, nothing if there is no folder."""
+    if folder is None:
+        if any(documents.values()):
+            raise InputError("--profile and --quantize-report are for --model-explorer: add it")
+        return {}
+    from fuseconv.model_explorer.hand_over import hand_over
+
+    return {"model_explorer": [str(path) for path in hand_over(file, folder, report=report, **documents)]}
 
 
 @click.command(cls=GroupedCommand)

@@ -35,6 +35,10 @@ def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = F
         show_target(out, document)
     if document["custom_ops"] or document["flex_ops"]:
         out.print()
+    if document.get("model_explorer"):
+        paths = ",".join(path for path in document["model_explorer"] if not path.endswith("model_graph.json"))
+        line(out, "Open with", escape_controls(f"model-explorer {file['path']} --node_data_paths={paths}"))
+        out.print()
     if verbose or sum(document["op_counts"].values()) <= _FEW:
         for number, subgraph in enumerate(document["subgraphs"]):
             _show_ops(out, number, subgraph, verbose)

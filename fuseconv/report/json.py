@@ -13,7 +13,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -90,14 +90,25 @@ def schema() -> dict[str, Any]:
 
 def read_report(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the JSON report that a conversion wrote. Raises InputError if it is none, or of another version."""
+    columns = {"ops": ("subgraph", "index", "type", "layer", "fusions", "sources"), "nodes": ("name", "type", "fate")}
+    document = read_document(path, columns, "report that convert --report FILE.json wrote")
+    if document.get("schema_version") != REPORT_VERSION:
+        version = document.get("schema_version")
+        raise InputError(f"{os.fspath(path)} is of version {version}, and no report of version {REPORT_VERSION}")
+    return document
+
+
+def read_document(path: str | os.PathLike[str], columns: Mapping[str, Sequence[str]], what: str) -> dict[str, Any]:
+    """Return a JSON document of ours. columns: its lists, with keys that each item has. what: in words.
+
+    Raises InputError for anything else."""
     try:
         document = json.loads(read_file(path))
-        version = document["schema_version"]
-        if version == REPORT_VERSION and isinstance(document["ops"], list):
+        if all(set(keys) <= item.keys() for name, keys in columns.items() for item in document[name]):
             return document
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{os.fspath(path)} is no report that convert --report FILE.json wrote") from error
-    raise InputError(f"{os.fspath(path)} is of version {version}, and no report of version {REPORT_VERSION}")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise InputError(f"{os.fspath(path)} is no {what}")
 
 
 def _nodes(report: Report) -> dict[str, int]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from fuseconv.errors import InputError
 from fuseconv.ir.graph import Op
-from fuseconv.report.json import FATES, REPORT_VERSION, dumps, schema, to_json
+from fuseconv.report.json import FATES, REPORT_VERSION, dumps, read_document, schema, to_json
 from fuseconv.report.records import EmittedOp, Ends, Report, Tensor
 
 
@@ -130,6 +132,16 @@ def test_the_text_is_the_document_in_lines_that_can_be_read() -> None:
     assert ' {"fate": "folded", "name": "shape", "type": "Shape"},\n' in text
     numbers = list(range(999))
     assert len(dumps({"a": numbers, "b": ["x" * 99] * 3}).splitlines()) == 8
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"ops": 1}', '{"ops": [1]}', '{"ops": [{}]}', '{"ops": null}'])
+def test_what_is_no_document_of_ours(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "it.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"it\.json is no table"):
+        read_document(path, {"ops": ("type",)}, "table")
+    path.write_text('{"ops": [{"type": "ADD"}]}')
+    assert read_document(path, {"ops": ("type",)}, "table")["ops"]
 
 
 def test_numbers_that_json_does_not_have() -> None:
