@@ -64,6 +64,10 @@ def convert_to_file(
     if page is not None:
         check_suffix(page)
         options["compare_quantized"] = True
+    if _is_page(report_path):
+        from fuseconv.report.page import page_template
+
+        page_template()  # without what makes pages nothing needs to be done
     with (
         _report_file(report_path, model, (file,), "--report") as save,
         _report_file(page, model, (file, report_path), "--quantize-report") as save_page, terminal.progress() as update,
@@ -106,13 +110,15 @@ def convert_to_file(
     raise unsupported
 
 
-def _report(report_path: str | None, document: dict[str, Any], file: Path | None) -> bytes:
-    """Return the report in the form that the end of its path says. file: that it tells of, if there is one.
+def _is_page(report_path: str | None) -> bool:
+    return report_path is not None and Path(report_path).suffix.lower() == ".html"
 
-    Raises InputError if what makes pages is not installed."""
+
+def _report(report_path: str | None, document: dict[str, Any], file: Path | None) -> bytes:
+    """Return the report in the form that the end of its path says. file: that it tells of, if there is one."""
     if report_path is None:
         return b""
-    if Path(report_path).suffix.lower() != ".html":
+    if not _is_page(report_path):
         return dumps(document).encode()
     from fuseconv.inspect import inspect
     from fuseconv.report.page import to_page

@@ -98,7 +98,7 @@ function nodeDetails(node) {
   if (into.length) found.push(row("part of", links(into.map((id) => ops[id]))));
   for (const place of recordsOfNode(node.id)) {
     const { kind, rule, emitted, why } = records[place];
-    found.push(row(`${kind} by`, [rule, emitted && `→ ${emitted}`, why && `: ${why}`].filter(Boolean).join(" ")));
+    found.push(row(`${kind} by`, `${rule}${emitted && ` → ${emitted}`}${why && `: ${why}`}`));
   }
   if (node.inputs.length) found.push(row("reads", links(node.inputs.map((id) => nodes[id]))));
   const readers = readersOfNode(node.id);

@@ -32,6 +32,15 @@ def to_page(document: Mapping[str, Any], inspection: Mapping[str, Any] | None = 
     failed; inspection: what `fuseconv.inspect` tells of the file, if there is one.
 
     Raises InputError without jinja2."""
+    script, style = _resource("page.js"), _resource("page.css")
+    return page_template().render(_tables(document, inspection) | {
+        "report": document, "script": script, "style": style, "script_hash": _hash(script), "style_hash": _hash(style),
+        "graphs": _graphs(document, inspection),
+    })  # fmt: skip
+
+
+def page_template() -> Any:
+    """Return the template of the page. Raises InputError without jinja2."""
     try:
         import jinja2  # no other report needs it
     except ImportError as error:
@@ -39,12 +48,7 @@ def to_page(document: Mapping[str, Any], inspection: Mapping[str, Any] | None = 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     environment.filters |= {"size": size, "name": _breakable, "seconds": seconds_text}
-    script, style = _resource("page.js"), _resource("page.css")
-    page = environment.from_string(_resource("page.html"))
-    return page.render(_tables(document, inspection) | {
-        "report": document, "script": script, "style": style, "script_hash": _hash(script), "style_hash": _hash(style),
-        "graphs": _graphs(document, inspection),
-    })  # fmt: skip
+    return environment.from_string(_resource("page.html"))
 
 
 def _breakable(text: str) -> Any:

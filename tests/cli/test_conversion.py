@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,14 @@ def test_a_report_may_be_a_page(tmp_path: Path, op: str) -> None:
     page = report.read_text()
     assert page.startswith("<!doctype html>") and ("not converted" in page) == (op == "NoSuchOp")
     assert ("NEG" in page) == (op == "Neg")
+
+
+def test_a_page_without_jinja2_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(InputError, match="pip install jinja2"):
+        convert_to_file(QUIET, "no/model", str(tmp_path / "y.tflite"), str(tmp_path / "r.html"), None, {},
+                        fuseconv.convert)  # fmt: skip
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_report_that_cannot_be_written_comes_first(tmp_path: Path) -> None:
