@@ -51,7 +51,8 @@ class OpTime:
 
 @dataclass
 class Profile:
-    """Times of a file. seconds: of each run of the whole, in order. shapes: of the inputs that it ran on."""
+    """Times of a file. seconds: of each run of the whole, in order. shapes: of the inputs that it ran on. overhead:
+    the seconds of an invoke that computes one number, which the times of ops leave out."""
 
     file: str
     delegate: str
@@ -59,23 +60,25 @@ class Profile:
     shapes: dict[str, tuple[int, ...]]
     seconds: list[float]
     ops: list[OpTime] = field(default_factory=list)
+    overhead: float = 0.0
 
     @property
     def accounted(self) -> float | None:
-        """Return what the ops add up to as a part of the whole; None if they were not timed."""
-        total = sum(op.seconds or 0.0 for op in self.ops)
+        """Return what the ops and the overhead add up to as a part of the whole; None if they were not timed."""
+        total = sum((op.seconds or 0.0 for op in self.ops), self.overhead)
         return total / median(self.seconds) if self.ops else None
 
     def to_json(self) -> dict[str, Any]:
         """Return a document of JSON's own types: `file`, `delegate`, `threads`, `shapes` of the inputs, `runs`,
-        `seconds` `{"median", "least", "most"}` of the whole, `accounted`, `ops` `{"subgraph", "index", "type",
-        "tensor", "layer", "seconds", "why"}`, and `types` and `layers`, each with the sums of its ops, the slowest
+        `seconds` `{"median", "least", "most"}` of the whole, `overhead`, `accounted`, `ops` `{"subgraph", "index",
+        "type", "tensor", "layer", "seconds", "why"}`, and `types` and `layers`, each with sums of its ops, the slowest
         first."""
         return {
             "file": self.file, "delegate": self.delegate, "threads": self.threads, "runs": len(self.seconds),
             "shapes": {name: list(shape) for name, shape in self.shapes.items()},
             "seconds": {"median": median(self.seconds), "least": min(self.seconds), "most": max(self.seconds)},
-            "accounted": self.accounted, "ops": [{"subgraph": 0, **vars(op)} for op in self.ops],
+            "overhead": self.overhead, "accounted": self.accounted,
+            "ops": [{"subgraph": 0, **vars(op)} for op in self.ops],
             "types": self._sums("type"), "layers": self._sums("layer"),
         }  # fmt: skip
 
@@ -117,6 +120,7 @@ def profile(
     found = Profile(os.fspath(tflite), delegate, threads, shapes, [timer.run() for _ in range(runs)])
     if ops:
         module = module_of_bytes(data, os.fspath(tflite))
+        found.overhead = _overhead(threads)
         found.ops = list(_op_times(module, list(feed.values()), found, report, progress))
     return found
 
@@ -199,7 +203,6 @@ def _op_times(
 ) -> Iterator[OpTime]:
     """Yield the time of each op of the first subgraph, in order."""
     arrays = _arrays(module, feed)
-    overhead = _overhead(whole.threads)
     layers = {(op["subgraph"], op["index"]): op["layer"] for op in (report or {}).get("ops", ())}
     known: dict[tuple, float] = {}
     graph = module.signatures[0].graph
@@ -212,7 +215,7 @@ def _op_times(
             alone = single_op(op, module, arrays)
             if alone.key not in known:
                 timer = Timer(alone.data, alone.feed, whole.threads, whole.delegate)
-                known[alone.key] = max(timer.median(len(whole.seconds)) - overhead, 0.0)
+                known[alone.key] = max(timer.median(len(whole.seconds)) - whole.overhead, 0.0)
             row.seconds = known[alone.key]
         except (NotAlone, VerificationError) as error:
             row.why = str(error)
@@ -226,7 +229,8 @@ def _arrays(module: Module, feed: list[np.ndarray]) -> dict[Value, np.ndarray]:
     arrays = {}
     for detail in timer.interpreter.get_tensor_details():
         value = names.get(detail["name"])
-        if value is None or value.is_const:
+        # What a handle holds is no array: reading it ends the process, now and then.
+        if value is None or value.is_const or value.dtype.is_handle:
             continue
         try:
             arrays[value] = timer.interpreter.get_tensor(detail["index"])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fuseconv.errors import FuseconvError
+from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value
 from fuseconv.write.flatbuffer_export import to_bytes
 
@@ -43,7 +44,7 @@ def single_op(op: Op, module: Module, arrays: Mapping[Value, np.ndarray]) -> Sin
     operands = [None if value is None else new.get(value, value) for value in op.operands]
     alone = Op(op.kind, operands, dict(op.attrs), op.name)
     for value in op.results:
-        result = alone.add_result(value.dtype, _array(value, arrays).shape, value.name)
+        result = alone.add_result(value.dtype, _shape(value, arrays), value.name)
         result.quantization, result.variable = value.quantization, value.variable
     graph.ops, graph.outputs = [alone], list(alone.results)
     names = [f"x{place}" for place in range(len(feed))]
@@ -56,6 +57,11 @@ def _array(value: Value, arrays: Mapping[Value, np.ndarray]) -> np.ndarray:
     if value not in arrays:
         raise NotAlone("the runtime has nothing for one of its tensors")
     return arrays[value]
+
+
+def _shape(value: Value, arrays: Mapping[Value, np.ndarray]) -> Shape | None:
+    """Return the shape that a result had, or is declared with: of what a loop makes and nothing reads there is none."""
+    return arrays[value].shape if value in arrays else value.shape
 
 
 def _like(value: Value, shape: tuple[int, ...]) -> Value:
@@ -71,4 +77,4 @@ def _key(op: Op, arrays: Mapping[Value, np.ndarray]) -> tuple:
         (value.dtype.name, value.shape if value.is_const else arrays[value].shape, value.is_const, value.variable)
         for value in op.operands
     )  # fmt: skip
-    return op.kind, repr(sorted(op.attrs.items())), operands, tuple(arrays[value].shape for value in op.results)
+    return op.kind, repr(sorted(op.attrs.items())), operands, repr([_shape(value, arrays) for value in op.results])

@@ -9,8 +9,10 @@ import pytest
 
 import fuseconv
 from fuseconv.errors import InputError, VerificationError
-from fuseconv.profiling import OpTime, Profile, profile
+from fuseconv.load.tflite.reader import module_of_bytes
+from fuseconv.profiling import OpTime, Profile, _arrays, draw, profile
 from fuseconv.report.json import read_report
+from fuseconv.runners import TFLiteFile
 from tests.frozen import FLOAT, Frozen
 from tests.test_cli import fails, run
 
@@ -44,8 +46,8 @@ def test_sums_and_what_is_accounted_for() -> None:
     ops = [
         OpTime(0, "ADD", "a/x", "a", 0.25), OpTime(1, "ADD", "b/x", "b", 0.5), OpTime(2, "IF", "b/y", "b", None, "no"),
     ]  # fmt: skip
-    document = Profile("f", "none", 1, {}, [3.0, 1.0, 1.5], ops).to_json()
-    assert document["accounted"] == 0.5 and document["seconds"] == {"median": 1.5, "least": 1.0, "most": 3.0}
+    document = Profile("f", "none", 1, {}, [3.0, 1.0, 2.0], ops, overhead=0.25).to_json()
+    assert document["accounted"] == 0.5 and document["seconds"] == {"median": 2.0, "least": 1.0, "most": 3.0}
     assert document["layers"] == [{"layer": "b", "ops": 2, "seconds": 0.5}, {"layer": "a", "ops": 1, "seconds": 0.25}]
     assert document["types"][0] == {"type": "ADD", "ops": 2, "seconds": 0.75}
 
@@ -62,6 +64,23 @@ def test_the_command(file: Path) -> None:
     assert "Run       with XNNPACK, 1 thread, on sequence[1,10,6]" in shown and "Exact to" in shown
     document = json.loads(run("profile", file, "--runs", 2, "--delegate", "none", "--json").stdout)
     assert document["delegate"] == "none" and len(document["ops"]) == 9
+
+
+def test_what_reads_a_table_is_not_timed(tmp_path: Path) -> None:
+    path = tmp_path / "table.tflite"
+    fuseconv.convert(TESTDATA / "tf1_table", path)
+    module = module_of_bytes(path.read_bytes(), "it")
+    feed = list(draw(TFLiteFile(path)).values())
+    assert not any(value.dtype.is_handle for value in _arrays(module, feed))
+    whys = {op.type: op.why for op in profile(path, runs=1).ops}
+    assert whys["CALL_ONCE"] and "a table" in whys["HASHTABLE_FIND"]
+
+
+def test_a_loop_is_one_op(tmp_path: Path) -> None:
+    path = tmp_path / "loop.tflite"
+    fuseconv.convert(TESTDATA / "keras2_lstm", path, rnn="loop")
+    (loop,) = [op for op in profile(path, runs=1).ops if op.type == "WHILE"]
+    assert loop.seconds is not None and loop.seconds > 0 and not loop.why
 
 
 def test_what_cannot_be_profiled(file: Path, tmp_path: Path) -> None:

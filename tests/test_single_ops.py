@@ -58,5 +58,8 @@ def test_what_depends_on_more_than_its_operands_cannot_be_alone() -> None:
         single_op(op, module, arrays)
     with pytest.raises(NotAlone, match="no result"):
         single_op(Op("tfl.CALL_ONCE"), module, arrays)
+    graph = module.signatures[0].graph
+    alone = single_op(graph.ops[0], module, {graph.inputs[0]: np.zeros((2, 3))})
+    assert alone.key[-1] == "[(2, 4)]"  # as it is declared
     with pytest.raises(NotAlone, match="nothing for one of its tensors"):
         single_op(module.signatures[0].graph.ops[0], module, {})
