@@ -41,13 +41,15 @@ from fuseconv.quantize.existing import quantized_ops
 from fuseconv.quantize.io_types import FLOAT
 from fuseconv.quantize.samples import Sample
 from fuseconv.report.defects import defect
+from fuseconv.report.micro import head
 from fuseconv.report.records import Report
 from fuseconv.targets.target import Target
 from fuseconv.tf.shape_functions import first_contradiction
 from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.write.buffer_data import size
+from fuseconv.write.c_array import become_c_array, is_c_array
 from fuseconv.write.flatbuffer_export import to_bytes, write
-from fuseconv.write.output_file import atomic_write, resolve
+from fuseconv.write.output_file import atomic_write, resolve, temporary_path
 
 # What `rnn` other than "fused" does without.
 RECURRENT = frozenset({
@@ -130,6 +132,7 @@ def convert(
     quantize_only: Sequence[str] = (),
     compare_quantized: bool = False,
     keep_float_under: float | None = None,
+    plan_arena: bool = False,
     max_constant_bytes: int | str | None = None,
     explain: bool = False,
     source_graph: bool = False,
@@ -174,12 +177,13 @@ def convert(
     tensors or layers that stay float, or that alone do not. compare_quantized: run the quantized file beside that of
     floats, on samples behind the first `calibration_samples` if there are any, and tell in `report.compared` the error
     of each op. keep_float_under: leave the ops float that cost most, until no output differs by more than this part of
-    its range on those samples. "float16", "dynamic" and "int4" take `calibration_data` for either. max_constant_bytes:
-    what all constants may take, in bytes or as "2G" (default: 16 times the model's size, at least 256 MB). explain:
-    record what matches a fusion's pattern but for one thing. source_graph: record which nodes of the model read which.
-    verify_each: verify the IR after each pass.
-    print_ir_before, print_ir_after: print it around these passes, or "all", to stderr. progress: called with the name
-    of each stage as it starts.
+    its range on those samples. "float16", "dynamic" and "int4" take `calibration_data` for either. plan_arena:
+    tell TFLite Micro in the file where tensors are to be in its arena, if that takes less than its own plan and all
+    sizes are known; always in a C array, as which the file is written if `out` ends in .cc, .cpp, .c, .h or .hpp.
+    max_constant_bytes: what all constants may take, in bytes or as "2G" (default: 16 times the model's size, at least
+    256 MB). explain: record what matches a fusion's pattern but for one thing. source_graph: record which nodes of the
+    model read which. verify_each: verify the IR after each pass. print_ir_before, print_ir_after: print it around these
+    passes, or "all", to stderr. progress: called with the name of each stage as it starts.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
     itself fails. Nothing is written then.
@@ -187,7 +191,7 @@ def convert(
     options = Options.of(locals())
     options.check()
     file = None if out is None else resolve(out, model if is_path(model) else None, "--output")
-    report = Report(model_name(model), graph=options.source_graph)
+    report = Report(model_name(model), graph=options.source_graph, plans_arena=options.plan_arena or _is_c_array(out))
     with ExitStack() as stack:
         model = stack.enter_context(on_disk(model))
         if is_path(model):
@@ -258,6 +262,7 @@ def quantize_file(
     quantize_only: Sequence[str] = (),
     compare_quantized: bool = False,
     keep_float_under: float | None = None,
+    plan_arena: bool = False,
     max_constant_bytes: int | str | None = None,
     verify_each: bool | None = None,
     print_ir_before: Sequence[str] = (),
@@ -285,7 +290,8 @@ def _quantize_file(
     options.check()
     if options.quantize is None:
         raise InputError(f"quantize is one of {', '.join(QUANTIZATIONS)}")
-    budget, report = _budget(options, size_on_disk(Path(file))), Report(os.fspath(file))
+    budget = _budget(options, size_on_disk(Path(file)))
+    report = Report(os.fspath(file), plans_arena=options.plan_arena or _is_c_array(out))
     target = None if out is None else resolve(out, file, "--output")
     check_names([*options.print_ir_before, *options.print_ir_after], QUANTIZE_FILE)
     fusions = load_registry().choose_fusions((), (), report)
@@ -310,6 +316,10 @@ def _told_of_existing(before: int, report: Report) -> list[str]:
             raise InputError(f"{report.model} is quantized: {before} of its ops are, and nothing else can be")
         return ["nothing was quantized"]
     return [f"of the file's ops, {before} are quantized already: they stay as they are"] if before else []
+
+
+def _is_c_array(out: str | os.PathLike | None) -> bool:
+    return out is not None and is_c_array(Path(out))
 
 
 def _budget(options: QuantizeOptions, size: int) -> Budget:
@@ -339,10 +349,14 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
             report.compared = compare_ops(context.module, context.floats, context.calibration.samples, report)
     with manager.stage("write"):
         check(context.module)
-        data = _write(context.module, report, file, manager.progress)
-        if context.target is not None:
-            report.target = _verdict(context.target, data, file)
-            report.warnings += _refused(report.target)
+        array = file if file is not None and is_c_array(file) else None
+        with nullcontext(file) if array is None else temporary_path(array) as path:
+            data = _write(context.module, report, path, manager.progress)
+            if context.target is not None:
+                report.target = _verdict(context.target, data, path)
+                report.warnings += _refused(report.target)
+            if path is not None and array is not None:
+                become_c_array(path, array.name, head(report))
     report.output = "" if out is None else os.fspath(out)
     return Conversion(report, None if out is None else Path(out), data)
 
@@ -425,7 +439,7 @@ def _write(
     try:
         with nullcontext(buffer) if file is None else atomic_write(file) as stream:
             told = (lambda part: progress(f"write {part:.0%}")) if progress else None
-            contents = write(module, stream, progress=told)
+            contents = write(module, stream, plans_arena=report.plans_arena, progress=told)
             report.output_bytes = stream.tell()
     except OSError as error:
         assert file is not None

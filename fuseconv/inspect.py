@@ -18,6 +18,10 @@
     op_counts        how many ops of each kind
     weight_bytes     the bytes of constants by the kind of the first op that reads them; each buffer counts once
     buffers          {count, size}: all buffers and their bytes
+    arena            None, or {bytes, peak, subgraph, index, dynamic}: what the activations take, by the rule of
+                     TFLite Micro's planner (`tfl/arena.py`; bytes is None where that is not quickly told), the op where
+                     the most is needed at once, and whether sizes that may change counted as they are written
+    micro_resolver   {lines, lacks}: C++ that registers the ops with TFLite Micro's interpreter, and ops that it lacks
     custom_ops       names of the custom ops, without Flex ops
     flex_ops         names of the TensorFlow ops that need the Flex delegate
     target           with a target only: what it makes of the file, as `fuseconv.targets.check` tells
@@ -25,6 +29,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import struct
@@ -42,6 +47,8 @@ from fuseconv.ir.types import BY_NAME
 from fuseconv.targets.check import check
 from fuseconv.targets.target import Target
 from fuseconv.tfl import schema
+from fuseconv.tfl.arena import OFFLINE_PLAN, RUNS, Node, Subgraph, arena, item_bytes, to_json, told_size
+from fuseconv.tfl.micro import resolver
 from fuseconv.tfl.schema import generated
 
 SCHEMA_VERSION = 1
@@ -144,9 +151,24 @@ class _Reader:
             "op_counts": dict(sorted(counts.items())),
             "weight_bytes": dict(sorted(weights.items())),
             "buffers": {"count": len(self.buffer_sizes), "size": sum(self.buffer_sizes)},
+            "arena": self._arena(subgraphs),
+            "micro_resolver": resolver(counts, custom)._asdict(),
             "custom_ops": [name for name in custom if not name.startswith(_FLEX)],
             "flex_ops": [name.removeprefix(_FLEX) for name in custom if name.startswith(_FLEX)],
         }
+
+    def _arena(self, subgraphs: list[dict[str, Any]]) -> dict[str, Any] | None:
+        described = _described(subgraphs)
+        given = [subgraph["tensors"][index] for subgraph in subgraphs[:1] for index in subgraph["inputs"]]
+        dynamic = any(-1 in (tensor["shape_signature"] or ()) for tensor in given)
+        found = arena(described)
+        for index in range(self.model.MetadataLength()):
+            metadata = self.model.Metadata(index)
+            if found is not None and metadata.Name() == OFFLINE_PLAN.encode():
+                data = self.model.Buffers(metadata.Buffer()).DataAsNumpy()
+                plan = data.tobytes() if isinstance(data, np.ndarray) else b""
+                found = found._replace(size=told_size(described, plan))
+        return to_json(found, dynamic)
 
     def _buffer_size(self, index: int) -> int:
         buffer = self.model.Buffers(index)
@@ -219,6 +241,30 @@ def _check_indices(subgraphs: list[dict[str, Any]], signatures: list[dict[str, A
         count = len(subgraphs[signature["subgraph"]]["tensors"])
         if not all(index < count for index in (*signature["inputs"].values(), *signature["outputs"].values())):
             raise ValueError(f"the signature {signature['key']!r} names a tensor that is not there")
+
+
+def _described(subgraphs: list[dict[str, Any]]) -> list[Subgraph]:
+    return [
+        Subgraph(
+            subgraph["inputs"],
+            subgraph["outputs"],
+            [Node(op["operands"], op["results"], _runs(op, len(subgraphs))) for op in subgraph["ops"]],
+            [_activation_bytes(tensor) for tensor in subgraph["tensors"]],
+        )
+        for subgraph in subgraphs
+    ]
+
+
+def _runs(op: dict[str, Any], count: int) -> list[int]:
+    found = [op["options"].get(name) for name in RUNS] if op["options"] else []
+    return [index for index in found if isinstance(index, int) and 0 <= index < count]
+
+
+def _activation_bytes(tensor: dict[str, Any]) -> int:
+    if tensor["size"] or tensor["is_variable"]:
+        return 0
+    dtype = BY_NAME.get(tensor["type"].lower())
+    return (1 if dtype is None else item_bytes(dtype)) * math.prod(max(size, 0) for size in tensor["shape"])
 
 
 def _signature(signature: Any) -> dict[str, Any]:

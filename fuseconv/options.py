@@ -41,6 +41,7 @@ class QuantizeOptions:
     quantize_only: Sequence[str]
     compare_quantized: bool
     keep_float_under: float | None
+    plan_arena: bool
     max_constant_bytes: int | str | None
     verify_each: bool | None
     print_ir_before: Sequence[str]

@@ -295,6 +295,7 @@ class TestLists:
         assert result.exit_code == 0
         assert "FULLY_CONNECTED" in result.stdout
         assert json.loads(run("inspect", file, "--json").stdout)["op_counts"]["FULLY_CONNECTED"] == 1
+        assert "resolver.AddFullyConnected();\n" in run("inspect", file, "--micro-resolver").stdout
 
     def test_fusions(self) -> None:
         assert "keras_lstm" in run("fusions").stdout

@@ -92,6 +92,13 @@ def test_the_whole_description_of_a_small_file(tmp_path: Path):
         "op_counts": {"ADD": 1, "FULLY_CONNECTED": 1},
         "weight_bytes": {"FULLY_CONNECTED": 27},
         "buffers": {"count": 4, "size": 16 + 15 + 12},
+        "arena": {"bytes": 48, "peak": 48, "subgraph": 0, "index": 0, "dynamic": True},
+        "micro_resolver": {
+            "lines": [
+                "tflite::MicroMutableOpResolver<2> resolver;", "resolver.AddAdd();", "resolver.AddFullyConnected();",
+            ],
+            "lacks": [],
+        },
         "custom_ops": [],
         "flex_ops": [],
     }  # fmt: skip
@@ -163,6 +170,7 @@ def test_a_file_of_tflite_converter(tmp_path: Path):
     assert {loops[0]["options"][key] for key in ("cond_subgraph_index", "body_subgraph_index")} == {1, 2}
     assert main["tensors"][main["inputs"][0]]["shape_signature"] == [-1, 4]
     assert description["op_counts"]["WHILE"] == 1 and len(description["subgraphs"]) == 3
+    assert description["arena"]["subgraph"] in (1, 2) and description["arena"]["bytes"] >= description["arena"]["peak"]
     assert {entry["name"] for entry in description["metadata"]} >= {"min_runtime_version"}
 
 

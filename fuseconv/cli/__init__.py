@@ -136,7 +136,7 @@ _quantizing = _together(
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=_PATH)
 @click.option("-o", "--output", type=_PATH,
               help="The .tflite file to write, - for stdout, or a directory for several models; by default "
-              "MODEL.tflite in the working directory.")
+              "MODEL.tflite in the working directory. With .cc, .cpp, .c, .h or .hpp, a C array.")
 @_reading
 @click.option("--fuse", metavar="GLOB", multiple=True, help="Only fusions of this name. Repeatable.")
 @click.option("--no-fuse", metavar="GLOB", multiple=True, help="No fusions of this name. Repeatable.")
@@ -237,12 +237,14 @@ def quantize(
 @click.option("--report", "report_path", type=_PATH, metavar="FILE.json",
               help="The report of the conversion, which tells the layers of the ops that are refused, and fusions.")
 @click.option("--strict", is_flag=True, help="End with exit code 4 if the target refuses an op.")
+@click.option("--micro-resolver", "resolves", is_flag=True,
+              help="Only the C++ that registers the ops with TFLite Micro's interpreter, to be pasted.")
 @_plugin
 @handing_over
 @click.pass_obj
 def inspect(
     terminal: Terminal, file: str, target: str | None, report_path: str | None, strict: bool, plugins: tuple[str, ...],
-    model_explorer: str | None, **documents: str | None,
+    resolves: bool, model_explorer: str | None, **documents: str | None,
 ) -> None:
     """Show what is in a .tflite FILE, whoever made it: signatures, operations, tensors, sizes.
 
@@ -250,7 +252,7 @@ def inspect(
     does not take, by which rule.
     """
     from fuseconv.inspect import inspect as look
-    from fuseconv.report.inspection import show_inspection
+    from fuseconv.report.inspection import show_inspection, show_resolver
 
     if target is None:
         if (report_path is not None and model_explorer is None) or strict or plugins:
@@ -264,7 +266,8 @@ def inspect(
     failure = None
     if strict and document["target"]["refused"]:
         failure = VerificationError(f"{target} refuses {len(document['target']['refused'])} ops of {file}")
-    terminal.result(document, lambda out: show_inspection(out, document, terminal.verbose), failure)
+    show = show_resolver if resolves else show_inspection
+    terminal.result(document, lambda out: show(out, document, terminal.verbose), failure)
 
 
 @main.command(cls=GroupedCommand)

@@ -12,9 +12,11 @@ from fuseconv.cli.terminal import Terminal, error_entry
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
 from fuseconv.quantize import TOLERANCES
 from fuseconv.report.json import dumps, to_json
+from fuseconv.report.micro import head
 from fuseconv.report.quantization import check_suffix, quantization_report
 from fuseconv.report.records import Report
 from fuseconv.report.tables import show_conversion, show_verification
+from fuseconv.write.c_array import become_c_array, is_c_array
 from fuseconv.write.output_file import atomic_write, resolve, temporary_path
 
 if TYPE_CHECKING:
@@ -74,7 +76,9 @@ def convert_to_file(
     ):  # fmt: skip
         try:
             # Until it is verified, and the report is written, the file has another name.
-            with temporary_path(file) if verifying is not None or report_path else contextlib.nullcontext(file) as path:
+            options["plan_arena"] = is_c_array(file)
+            waits = verifying is not None or report_path
+            with temporary_path(file) if waits else contextlib.nullcontext(file) as path:
                 report = convert(model, path, progress=update, **options).report
                 written = Written(report, {})
                 report.output = output
@@ -90,6 +94,8 @@ def convert_to_file(
                     {"verification": verification.to_json()} if verification else {}
                 )
                 save(_report(report_path, written.document, None if written.failure else path))
+                if path != file and is_c_array(file):
+                    become_c_array(path, file.name, head(report))
                 if page is not None:
                     save_page(quantization_report(report, page))
                 if written.failure:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from fuseconv.report.tables import escape_controls, line, shape_text, show, size, table
+from fuseconv.report.tables import arena_text, escape_controls, line, shape_text, show, size, table
 from fuseconv.report.target import show_target
 
 _FEW = 60  # ops: as many are listed without being asked for
@@ -28,6 +28,8 @@ def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = F
     out.print()
     _show_signatures(out, document)
     _show_counts(out, document)
+    if document["arena"] is not None:
+        line(out, "Arena", _arena(document))
     for key, needs in (("custom_ops", "the application's own kernels"), ("flex_ops", "TensorFlow's kernels (Flex)")):
         if document[key]:
             line(out, "Needs", f"{needs} for {', '.join(map(escape_controls, document[key]))}")
@@ -44,6 +46,20 @@ def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = F
             _show_ops(out, number, subgraph, verbose)
             if verbose:
                 _show_tensors(out, subgraph)
+
+
+def show_resolver(out: Console, document: Mapping[str, Any], verbose: bool = False) -> None:
+    """Print the C++ that registers the ops with TFLite Micro's interpreter."""
+    found = document["micro_resolver"]
+    for text in (*found["lines"], *(f"// TFLite Micro does not have {name}." for name in found["lacks"])):
+        out.print(escape_controls(text), soft_wrap=True)
+
+
+def _arena(document: Mapping[str, Any]) -> str:
+    arena = document["arena"]
+    op = document["subgraphs"][arena["subgraph"]]["ops"][arena["index"]]
+    within = f" of subgraph {arena['subgraph']}" if arena["subgraph"] else ""
+    return arena_text(arena["bytes"], arena["peak"], f"op {arena['index']}{within}: {op['op']}", arena["dynamic"])
 
 
 def _show_signatures(out: Console, document: Mapping[str, Any]) -> None:

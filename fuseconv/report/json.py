@@ -21,6 +21,7 @@ from fuseconv.errors import InputError
 from fuseconv.files import read_file
 from fuseconv.report.layers import layer_of
 from fuseconv.report.records import KINDS, EmittedOp, Quantized, Record, Report, Tensor
+from fuseconv.tfl.arena import to_json as arena_to_json
 
 SCHEMA_VERSION = 1
 REPORT_VERSION = 2
@@ -59,6 +60,7 @@ def to_json(report: Report) -> dict[str, Any]:
             record._asdict() | {"sources": _places(record.sources, nodes), "emitted": list(record.emitted)}
             for record in report.records
         ],
+        "arena": arena_to_json(report.arena, report.dynamic),
         "cut": {"inputs": dict(report.cut.inputs), "outputs": dict(report.cut.outputs)},
         "renamed": dict(report.renamed),
         "quantized": [item._asdict() | {"sources": _places(item.sources, nodes)} for item in report.quantized],

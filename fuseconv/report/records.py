@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value
+from fuseconv.tfl.arena import Arena, Subgraph, arena, better_plan, of_graphs
 
 # How the sentence of a composite begins whose body and fused op were run against each other.
 AGREES = "the body agrees"
@@ -39,7 +41,8 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class EmittedOp:
-    """An op of the file: its subgraph and index there, and the nodes of the model that it was built from.
+    """An op of the file: its subgraph and index there, its type (the code of a custom one), and the nodes of the model
+    that it was built from.
 
     bytes: of the constants that no op before it reads."""
 
@@ -48,6 +51,7 @@ class EmittedOp:
     type: str
     sources: tuple[str, ...]
     bytes: int = 0
+    custom: bool = False
 
 
 class Tensor(NamedTuple):
@@ -132,7 +136,8 @@ class Report:
     signatures: what the file takes and gives. seconds: by stage. passes: their runs, in order. cut: where the signature
     was cut, if it was; renamed: new names of inputs and outputs by the old ones. quantized: what quantization did, in
     order; compared: the quantized ops beside those of floats, if that was asked for. target: what the conversion's
-    target makes of the file, if there is one.
+    target makes of the file, if there is one. subgraphs: those of the file, as the arena is planned by; dynamic:
+    whether an input has unknown sizes, which count as 1 there; plans_arena: whether the file brings a plan of its own.
     """
 
     model: str = ""
@@ -152,6 +157,9 @@ class Report:
     graph: bool = False
     edges: dict[str, tuple[str, ...]] = field(default_factory=dict)
     signatures: list[Ends] = field(default_factory=list)
+    subgraphs: list[Subgraph] = field(default_factory=list)
+    dynamic: bool = False
+    plans_arena: bool = False
 
     def source(self, name: str, type: str) -> None:
         """Register a node of the model; `account` must know its fate in the end."""
@@ -238,14 +246,15 @@ class Report:
                 read = (self._node(value, op) for value in op.operands if value is not None)
                 self.edges[op.name] = tuple(name for name in read if name)
 
-    def finish(self, module: Module, graphs: Iterable[Graph], stored: Callable[[Value], tuple[int, int]]) -> None:
+    def finish(self, module: Module, graphs: Sequence[Graph], stored: Callable[[Value], tuple[int, int]]) -> None:
         """Note the ops that were written, and the ends of signatures.
 
         graphs: the subgraphs of the file. stored: the buffer of a constant, which equal ones share, and its bytes."""
         counted: set[int] = set()
         self.emitted = [
             EmittedOp(
-                number, index, op.attrs.get("custom_code", op.type), op.sources, _first_read(op, counted, stored)
+                number, index, op.attrs.get("custom_code", op.type), op.sources, _first_read(op, counted, stored),
+                op.type == "CUSTOM",
             )
             for number, graph in enumerate(graphs)
             for index, op in enumerate(graph.ops)
@@ -257,6 +266,16 @@ class Report:
             )
             for signature in module.signatures
         ]  # fmt: skip
+
+        self.subgraphs = of_graphs(graphs, module.functions)
+        self.dynamic = any(not value.is_static for graph in graphs[:1] for value in graph.inputs)
+
+    @functools.cached_property
+    def arena(self) -> Arena | None:
+        """Return what the activations of the file take; see `tfl/arena.py`."""
+        found = arena(self.subgraphs)
+        plan = better_plan(self.subgraphs) if self.plans_arena and not self.dynamic else None
+        return found if found is None or plan is None else found._replace(size=plan[0])
 
     def _node(self, value: Value, reader: Op) -> str:
         """Return the node that makes a value: an op, or a constant of the function that the reader stood in; "" if that

@@ -84,6 +84,11 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
         line(out, "Made", _types(report))
     if report.output_bytes:
         line(out, "File", f"{escape_controls(report.output)}  {size(report.output_bytes)}".strip(), "bold green")
+    if report.arena is not None:
+        places = {(op.subgraph, op.index): op for op in report.emitted}
+        op = places.get((report.arena.subgraph, report.arena.node))
+        where = "" if op is None else f"{op.type} {_names(op.sources[:1])}".strip()
+        line(out, "Arena", arena_text(report.arena.size, report.arena.peak, where, report.dynamic))
     if report.seconds:
         stages = " · ".join(f"{stage} {seconds_text(s)}" for stage, s in report.seconds.items())
         line(out, "Time", f"{seconds_text(sum(report.seconds.values()))}  ({stages})")
@@ -193,6 +198,13 @@ def size(count: int) -> str:
             break
         value, unit = value / 1000, larger
     return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def arena_text(count: int | None, peak: int, where: str, dynamic: bool) -> str:
+    """Return what activations take, for a person. count: bytes of the arena, None if only those at the peak are known;
+    where: the op there; dynamic: whether unknown sizes counted as 1."""
+    told = f"at least {size(peak)}" if count is None else size(count)
+    return f"{told}, most at {escape_controls(where)}{'  (unknown sizes as 1)' if dynamic else ''}"
 
 
 def _show_fused(out: Console, records: Sequence[Record]) -> None:

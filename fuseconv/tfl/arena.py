@@ -9,21 +9,31 @@ what kernels keep or need for themselves, and TFLite Micro's own records come on
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Sym
+from fuseconv.ir.dims import Dim, substitute_dim
 from fuseconv.ir.graph import FuncRef, Graph, Value
+from fuseconv.ir.types import DType
 
 ALIGNMENT = 16
 # Subgraphs of files may run each other again and again.
 _MOST_STEPS = 100_000
 _MOST_NESTED = 50
-# How many steps a tensor may live in the mean, so that planning takes time in proportion to the ops.
-_MOST_MEAN_LIFE = 200
+# How many pairs of tensors may share a step, for each tensor, so that planning takes time in proportion to the ops.
+_MOST_PAIRS = 2_000
+# The metadata of a file that brings a plan along: three numbers, then where each tensor of each subgraph begins.
+OFFLINE_PLAN = "OfflineMemoryAllocation"
+_PLAN_HEAD = 12
+# The options of ops that name the subgraphs that these run.
+RUNS = (
+    "cond_subgraph_index", "body_subgraph_index", "then_subgraph_index", "else_subgraph_index", "init_subgraph_index",
+)  # fmt: skip
 
 # Types without a width of their own in numpy: a handle is a number, strings are no tensors of the arena.
 _ITEM_BYTES = {types.RESOURCE: 4, types.VARIANT: 0, types.STRING: 0}
@@ -67,6 +77,15 @@ class Arena(NamedTuple):
     node: int
 
 
+def to_json(found: Arena | None, dynamic: bool) -> dict[str, Any] | None:
+    """Return an arena as `{"bytes", "peak", "subgraph", "index", "dynamic"}`: its size and peak, where the op at the
+    peak stands, and whether unknown sizes counted as 1."""
+    if found is None:
+        return None
+    place = {"subgraph": found.subgraph, "index": found.node}
+    return {"bytes": found.size, "peak": found.peak, **place, "dynamic": dynamic}
+
+
 def arena(subgraphs: Sequence[Subgraph]) -> Arena | None:
     """Return the arena of a file that runs its first subgraph. Tensors of those that it does not run are all placed at
     once, as TFLite Micro does. None of a file without ops, or one whose subgraphs run each other too often."""
@@ -100,20 +119,26 @@ def _subgraph(graph: Graph, functions: Mapping[str, int]) -> Subgraph:
 
 
 def _runs(attrs: Mapping[str, object], functions: Mapping[str, int]) -> list[int]:
-    return [functions[value.name] for value in attrs.values() if isinstance(value, FuncRef)] if functions else []
+    found = [attrs.get(name) for name in RUNS] if functions else []
+    return [functions[ref.name] for ref in found if isinstance(ref, FuncRef) and ref.name in functions]
 
 
 def size_of(value: Value) -> int:
     """Return the bytes of a tensor in the arena, unknown sizes being 1; 0 of constants, variable tensors, strings."""
     if value.is_const or value.variable or value.shape is None:
         return 0
-    sizes = [dim if isinstance(dim, int) else _assumed(dim) for dim in value.shape]
-    return _ITEM_BYTES.get(value.dtype, value.dtype.numpy.itemsize) * math.prod(sizes)
+    return item_bytes(value.dtype) * math.prod([dim if isinstance(dim, int) else _at_one(dim) for dim in value.shape])
 
 
-def _assumed(dim: Sym) -> int:
-    size = dim.substitute({}, 1)
-    return max(size, 1) if isinstance(size, int) else 1
+@functools.lru_cache(maxsize=1024)
+def _at_one(dim: Dim) -> int:
+    """Return what is written for an unknown size: its value if all unknowns are 1, at least 1."""
+    return max(int(substitute_dim(dim, {}, 1)), 1)  # type: ignore[arg-type]
+
+
+def item_bytes(dtype: DType) -> int:
+    """Return the bytes of an element."""
+    return _ITEM_BYTES.get(dtype, dtype.numpy.itemsize)
 
 
 def aligned(size: int) -> int:
@@ -132,19 +157,72 @@ def live_bytes(buffers: Iterable[Buffer], steps: int) -> list[int]:
 
 
 def planned_size(buffers: Sequence[Buffer]) -> int | None:
-    """Return the bytes of an arena that buffers are placed in, the largest first; of equal ones the last. None if they
-    live too long for that to be quick."""
-    if sum(last - first + 1 for _, first, last in buffers) > _MOST_MEAN_LIFE * (len(buffers) + 1):
+    """Return the bytes of an arena that buffers are placed in, the largest first; of equal ones the last. None if too
+    many are needed at once for that to be quick."""
+    if not _is_quick(buffers):
         return None
+    return _place(buffers, sorted(range(len(buffers)), key=lambda number: (-buffers[number].size, -number)))[0]
+
+
+def better_plan(subgraphs: Sequence[Subgraph]) -> tuple[int, list[list[int]]] | None:
+    """Return the bytes of an arena that is smaller than the planned one, and where each tensor of each subgraph begins
+    in it, -1 of what has no place there; None if none is found.
+
+    Two more orders are tried: by the most bytes that are needed at once while a tensor lives, then by size or by the
+    step at which it is made."""
+    walk = _Walk(subgraphs)
+    if not subgraphs or not walk.run(0):
+        return None
+    buffers = walk.buffers()
+    size = planned_size(buffers)
+    if size is None:
+        return None
+    loads = live_bytes(buffers, len(walk.places))
+    heights = [max(loads[max(first, 0) : last + 1], default=0) for _, first, last in buffers]
+    by_size = sorted(range(len(buffers)), key=lambda number: (-heights[number], -buffers[number].size))
+    by_time = sorted(range(len(buffers)), key=lambda number: (-heights[number], buffers[number].first))
+    best, begins = min(_place(buffers, order) for order in (by_size, by_time))
+    if best >= size:
+        return None
+    found = iter(begins)
+    return best, [[next(found) if size else -1 for size in subgraph.sizes] for subgraph in subgraphs]
+
+
+def told_size(subgraphs: Sequence[Subgraph], plan: bytes) -> int | None:
+    """Return the bytes of the arena by the plan that a file brings along; None if that does not tell of all tensors."""
+    sizes = [size for subgraph in subgraphs for size in subgraph.sizes]
+    if len(plan) != _PLAN_HEAD + 4 * len(sizes):
+        return None
+    begins = struct.unpack_from(f"<{len(sizes)}i", plan, _PLAN_HEAD)
+    if any(begin < 0 for size, begin in zip(sizes, begins) if size):
+        return None
+    return max((begin + aligned(size) for size, begin in zip(sizes, begins) if size), default=0)
+
+
+def _is_quick(buffers: Sequence[Buffer]) -> bool:
+    steps = max((last for _, _, last in buffers), default=0) + 1
+    together = live_bytes((Buffer(1, first, last) for _, first, last in buffers), steps)
+    alone = sum(last < 0 for _, _, last in buffers)
+    return sum(count * count for count in (*together, alone)) <= _MOST_PAIRS * (len(buffers) + 1)
+
+
+def _place(buffers: Sequence[Buffer], order: Sequence[int]) -> tuple[int, list[int]]:
+    """Place buffers in this order, each in the first gap. Return the bytes of all, and where each begins."""
     placed: dict[int, list[tuple[int, int, int]]] = {}
+    begins = [0] * len(buffers)
     total = 0
-    for number, (size, first, last) in sorted(enumerate(buffers), key=lambda item: (-item[1].size, -item[0])):
-        begin = _first_gap(size, set(itertools.chain.from_iterable(placed.get(t, ()) for t in range(first, last + 1))))
+    for number in order:
+        size, first, last = buffers[number]
+        taken = {entry for step in range(first, last + 1) if step in placed for entry in placed[step]}
+        begins[number] = begin = _first_gap(size, taken)
         total = max(total, begin + size)
         entry = begin, begin + size, number
         for step in range(first, last + 1):
-            placed.setdefault(step, []).append(entry)
-    return total
+            if step in placed:
+                placed[step].append(entry)
+            else:
+                placed[step] = [entry]
+    return total, begins
 
 
 def _first_gap(size: int, taken: Iterable[tuple[int, int, int]]) -> int:

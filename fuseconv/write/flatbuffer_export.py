@@ -28,6 +28,7 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Signature, Value
 from fuseconv.ir.product import Product
 from fuseconv.ir.subgraphs import subgraphs
 from fuseconv.tfl import schema
+from fuseconv.tfl.arena import OFFLINE_PLAN
 from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.traits import ALL_OPERANDS_WRITTEN
@@ -36,6 +37,7 @@ from fuseconv.write import flexbuffer
 from fuseconv.write.buffer_data import chunks, size
 from fuseconv.write.control_dependencies import CONTROL_DEPENDENCIES, control_dependencies
 from fuseconv.write.flatbuffer_encoder import Deferred, Encoder, Table
+from fuseconv.write.offline_plan import offline_plan
 
 ALIGNMENT = 16
 # Flatbuffer offsets reach 2 GB. Beyond it, with room for the description of the model, weights are found by `offset`
@@ -75,6 +77,7 @@ def write(
     module: Module,
     out: BinaryIO | str | os.PathLike[str],
     inline_limit: int = INLINE_LIMIT,
+    plans_arena: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Contents:
     """Write a module whose ops are all of the "tfl" dialect to a path, or to a binary file that is still empty; return
@@ -92,20 +95,22 @@ def write(
 
     Raises FuseconvError on what no earlier stage should have left, such as an op of another dialect, and InputError
     where the format cannot hold the model. From `inline_limit` bytes of weights on, their places are counted from the
-    start of the file. progress: told which part of the file is written, behind each weight.
+    start of the file. plans_arena: tell TFLite Micro where tensors are to be, if that takes less than where it puts
+    them (`offline_plan.py`). progress: told which part of the file is written, behind each weight.
     """
     if not hasattr(out, "write"):
         with open(out, "wb") as file:
-            return _write(module, file, inline_limit, progress)
-    return _write(module, out, inline_limit, progress)
+            return _write(module, file, inline_limit, plans_arena, progress)
+    return _write(module, out, inline_limit, plans_arena, progress)
 
 
 def _write(
-    module: Module, out: Any, inline_limit: int, progress: Callable[[float], None] | None = None
-) -> Contents:
+    module: Module, out: Any, inline_limit: int, plans_arena: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Contents:  # fmt: skip
     buffers = _Buffers(module)
     weights = [*buffers.weights()]
-    model = _Model(module, buffers)
+    model = _Model(module, buffers, plans_arena)
     inline = sum(size(weight) + ALIGNMENT for weight in weights) < inline_limit
     places = [Deferred() for _ in weights]
     root = model.root([_buffer(weight, place, inline) for weight, place in zip(weights, places, strict=True)])
@@ -204,9 +209,8 @@ def _digest(value: Value) -> bytes:
 class _Model:
     """Make the tables of the schema."""
 
-    def __init__(self, module: Module, buffers: _Buffers) -> None:
-        self.module = module
-        self.buffers = buffers
+    def __init__(self, module: Module, buffers: _Buffers, plans_arena: bool) -> None:
+        self.module, self.buffers, self.plans_arena = module, buffers, plans_arena
         self.codes: dict[tuple[str, str, int], int] = {}
         self.tensor_of: dict[Graph, dict[Value, int]] = {}
         self.names = _Names()
@@ -222,6 +226,8 @@ class _Model:
         metadata = [Table("Metadata", {"name": "min_runtime_version", "buffer": _METADATA_BUFFER})]
         order = control_dependencies(self.buffers.graphs)
         more = self.module.metadata | ({CONTROL_DEPENDENCIES: order} if order is not None else {})
+        plan = offline_plan(subgraphs) if self.plans_arena else None
+        more = more | ({OFFLINE_PLAN: plan} if plan is not None else {})
         metadata += [
             Table("Metadata", {"name": name, "buffer": len(buffers) + index}) for index, name in enumerate(more)
         ]

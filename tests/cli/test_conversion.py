@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -57,6 +58,22 @@ def test_a_page_without_jinja2_comes_first(tmp_path: Path, monkeypatch: pytest.M
         convert_to_file(QUIET, "no/model", str(tmp_path / "y.tflite"), str(tmp_path / "r.html"), None, {},
                         fuseconv.convert)  # fmt: skip
     assert not list(tmp_path.iterdir())
+
+
+def test_a_c_array_holds_the_file_with_a_report_and_without(tmp_path: Path) -> None:
+    graph = model(tmp_path, "Neg")
+    data = fuseconv.convert(graph).data
+    assert data is not None
+    outs = [tmp_path / folder / "y.cc" for folder in ("alone", "reported")]
+    for out, report in zip(outs, (None, str(tmp_path / "report.json"))):
+        out.parent.mkdir()
+        written = convert_to_file(QUIET, graph, str(out), report, None, {}, fuseconv.convert)
+        assert written.document["output"]["bytes"] == len(data)
+        assert [path.name for path in out.parent.iterdir()] == ["y.cc"]
+    alone, reported = (out.read_text() for out in outs)
+    assert fuseconv.convert(graph, plan_arena=True).data == data  # there is no better plan
+    assert alone == reported and "resolver.AddNeg();" in alone and "unsigned char g_y[]" in alone
+    assert bytes(int(number, 16) for number in re.findall(r"0x(\w\w),", alone)) == data
 
 
 def test_a_report_that_cannot_be_written_comes_first(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ DOCUMENT: dict[str, Any] = {
     "op_counts": {"FULLY_CONNECTED": 1, "MyOp": 1},
     "weight_bytes": {"FULLY_CONNECTED": 20},
     "buffers": {"count": 2, "size": 36},
+    "arena": {"bytes": 64, "peak": 48, "subgraph": 0, "index": 1, "dynamic": True},
     "custom_ops": ["MyOp"],
     "flex_ops": ["Cholesky"],
 }  # fmt: skip
@@ -67,6 +68,7 @@ FULLY_CONNECTED      1     20 B
 MyOp                 1
 all                  2     20 B
 
+Arena     64 B, most at op 1: MyOp  (unknown sizes as 1)
 Needs     the application's own kernels for MyOp
 Needs     TensorFlow's kernels (Flex) for Cholesky
 
@@ -109,6 +111,12 @@ def test_the_ops_of_a_large_file_are_counted_only() -> None:
     large = {**DOCUMENT, "op_counts": {"ADD": 61}}
     assert "Subgraph  0" not in shown(large)
     assert "Subgraph  0" in shown(large, verbose=True)
+
+
+def test_an_arena_that_is_not_planned_and_none() -> None:
+    arena = {**DOCUMENT["arena"], "bytes": None, "dynamic": False}
+    assert "Arena     at least 48 B, most at op 1: MyOp\n" in shown({**DOCUMENT, "arena": arena})
+    assert "Arena" not in shown({**DOCUMENT, "arena": None})
 
 
 def test_a_file_without_signatures() -> None:

@@ -13,6 +13,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir.graph import Op
 from fuseconv.report.json import FATES, REPORT_VERSION, dumps, read_document, schema, to_json
 from fuseconv.report.records import EmittedOp, Ends, Report, Tensor
+from fuseconv.tfl.arena import Node, Subgraph
 
 
 def check_schema(document: dict) -> None:
@@ -86,6 +87,23 @@ def test_the_document_says_what_its_schema_promises() -> None:
         "sources": [1, 2],
     }  # fmt: skip
     assert document["seconds"] == {"load": 0.012346, "fuse": 0.002}
+    assert document["arena"] is None
+
+
+def test_what_activations_take() -> None:
+    report = a_report()
+    report.subgraphs = [Subgraph([0], [2], [Node([0], [1]), Node([1], [2])], [16, 32, 64])]
+    assert to_json(report)["arena"] == {"bytes": 96, "peak": 96, "subgraph": 0, "index": 1, "dynamic": False}
+
+
+def test_what_activations_take_by_a_plan_of_the_file() -> None:
+    report = a_report()
+    report.subgraphs = [Subgraph([0], [3], [Node([0], [1]), Node([1], [2]), Node([2], [3])], [32, 16, 32, 32])]
+    report.plans_arena = True
+    assert to_json(report)["arena"]["bytes"] == 64
+    del report.arena
+    report.plans_arena = False
+    assert to_json(report)["arena"]["bytes"] == 80
 
 
 def test_what_the_model_does_not_have_stands_behind_its_nodes() -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 from fuseconv.ir.graph import Op
 from fuseconv.report import tables
 from fuseconv.report.records import AGREES, EmittedOp, Report
+from fuseconv.tfl.arena import Node, Subgraph
 from tests.report.test_json import a_report
 
 
@@ -86,6 +87,14 @@ Allowed   1e-06 + 0.0001 of the largest expected value
 
 def test_a_conversion() -> None:
     assert plain(tables.show_conversion, a_report()) == CONVERSION
+
+
+def test_what_activations_take() -> None:
+    report = a_report()
+    report.subgraphs = [Subgraph([0], [2], [Node([0], [1]), Node([1], [2])], [16, 3200, 16])]
+    report.dynamic = True
+    line = "Arena     3.2 kB, most at UNIDIRECTIONAL_SEQUENCE_LSTM lstm/call  (unknown sizes as 1)\n"
+    assert line in plain(tables.show_conversion, report)
 
 
 def test_a_conversion_with_every_detail() -> None:

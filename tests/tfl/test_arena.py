@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+
+import numpy as np
 import pytest
 
-from fuseconv.tfl.arena import Arena, Buffer, Node, Subgraph, arena, of_graphs, planned_size
+from fuseconv.tfl.arena import (
+    Arena,
+    Buffer,
+    Node,
+    Subgraph,
+    arena,
+    better_plan,
+    of_graphs,
+    planned_size,
+    told_size,
+)
 from tests.tf.text_cases import module_of
 from tests.work import count_calls
 
@@ -33,6 +47,31 @@ def test_sizes_are_rounded_up() -> None:
 ])  # fmt: skip
 def test_places(buffers: list[Buffer], size: int | None) -> None:
     assert planned_size(buffers) == size
+
+
+def test_better_plans_hold_what_they_must() -> None:
+    better = 0
+    for seed in range(200):
+        rng = random.Random(seed)
+        nodes = [Node(sorted({made - 1, rng.randrange(max(0, made - 5), made)}), [made]) for made in range(1, 20)]
+        subgraph = Subgraph([0], [19], nodes, [16 * rng.choice((0, 1, 2, 7)) for _ in range(20)])
+        plan = better_plan([subgraph])
+        own = arena([subgraph])
+        assert own is not None and own.size is not None
+        if plan is None:
+            continue
+        better += 1
+        size, (begins,) = plan
+        assert own.peak <= size < own.size
+        assert [begin < 0 for begin in begins] == [not size for size in subgraph.sizes]
+        told = np.array([1, 1, 20, *begins], "<i4").tobytes()
+        assert told_size([subgraph], told) == size and told_size([subgraph], told[:-4]) is None
+        last = [max([made, *(19 if made == 19 else n for n, node in enumerate(nodes, 1) if made in node.operands)])
+                for made in range(20)]  # fmt: skip
+        for a, b in itertools.combinations(range(20), 2):
+            if b <= last[a] and subgraph.sizes[a] and subgraph.sizes[b]:
+                assert begins[a] + subgraph.sizes[a] <= begins[b] or begins[b] + subgraph.sizes[b] <= begins[a]
+    assert better > 20
 
 
 def test_outputs_stay_until_the_end_and_inputs_until_they_are_read() -> None:

@@ -24,13 +24,14 @@ from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Decoder, Table
 from fuseconv.load.tflite.operators import Operators, refuse_unknown
 from fuseconv.load.tflite.signatures import add_signatures
 from fuseconv.load.tflite.tensors import Constants, Tensors
+from fuseconv.tfl.arena import OFFLINE_PLAN
 
 _IDENTIFIER = b"TFL3"
 _VERSION = 3
 # The order of ops with side effects; a file that has it says that its custom ops have some.
 CONTROL_DEPENDENCIES = "model_control_dependencies"
 # Metadata that the writer computes, or that refers to what is not read.
-_NOT_CARRIED = frozenset({"min_runtime_version", CONTROL_DEPENDENCIES, "debug_metadata", "OfflineMemoryAllocation"})
+_NOT_CARRIED = frozenset({"min_runtime_version", CONTROL_DEPENDENCIES, "debug_metadata", OFFLINE_PLAN})
 
 
 def read_tflite(path: str | os.PathLike[str]) -> Module:

@@ -38,6 +38,10 @@ _STATES = {
     "tfl.BIDIRECTIONAL_SEQUENCE_RNN": {4: _State(0), 8: _State(1, True)},
 }  # fmt: skip
 _RULE = "persist-states"
+RESET = (
+    "the application must reset the variables before each sequence, by reset_all_variables() in Python, "
+    "ResetVariableTensors() of LiteRT's C++ interpreter, Reset() of TFLite Micro's"
+)
 
 
 @module_pass("persist-states", kinds=_STATES)
@@ -69,7 +73,7 @@ def persist_states(module: Module, report: Report, rnn_state: str = "written") -
                     why = "the state stays in the op's variable tensor, which reset_all_variables clears"
                 elif rnn_state == "variable" and state.op.kind == "tfl.FILL" and is_static(state.shape):
                     why = "the state is not cleared before each invoke: the caller must reset it between sequences"
-                    _warn(report, "states are kept between invokes: call reset_all_variables between sequences")
+                    _warn(report, f"states are kept between invokes: {RESET}")
                 else:
                     if rnn_state == "variable":
                         _warn(report, "states are written on every invoke unless they are zeros of a fixed size")

@@ -34,14 +34,17 @@ def lighter_order(subgraph: Subgraph, pinned: Sequence[int] = (), inside: Sequen
     found = list(_lighter(flow, least))
     if not found:
         return None
+    return next((lighter for lighter in reversed(found) if _is_smaller(flow, lighter, order, least)), None)
+
+
+def _is_smaller(flow: _Flow, lighter: Sequence[int], order: Sequence[int], peak: int) -> bool:
+    """Return whether the arena of an order is smaller than that of another, which has this peak. An order with a lower
+    peak may leave larger gaps."""
+    made = planned_size(flow.buffers(lighter))
+    if made is None or made < peak:
+        return True  # no plan takes less than the peak
     size = planned_size(flow.buffers(order))
-    return next((lighter for lighter in reversed(found) if _fits(flow, lighter, size)), None)
-
-
-def _fits(flow: _Flow, order: Sequence[int], size: int | None) -> bool:
-    """Return whether the arena of an order is smaller than that of this size. A lower peak may leave larger gaps."""
-    made = planned_size(flow.buffers(order))
-    return size is None or made is None or made < size
+    return size is None or made < size
 
 
 def peak_bytes(subgraph: Subgraph, inside: Sequence[int]) -> int:
@@ -72,7 +75,8 @@ def _lighter(flow: _Flow, least: int) -> Iterator[list[int]]:
 class _Flow:
     """Who makes and who reads what. sizes: bytes of tensors, as the arena counts them; operands: the tensors that each
     node reads; makers: the node that makes a tensor; readers: those that read it; before: the nodes that each waits
-    for; kept: tensors that are outputs."""
+    for; kept: tensors that are outputs; frees: of each node, the tensors with bytes that it may be the last to read;
+    made, dead: the bytes of its results, and of those that nobody reads."""
 
     def __init__(self, subgraph: Subgraph, pinned: Sequence[int], inside: Sequence[int]) -> None:
         self.subgraph, self.pinned = subgraph, frozenset(pinned)
@@ -89,21 +93,25 @@ class _Flow:
         for first, then in itertools.pairwise(pinned):
             self.before[then].add(first)
         self.kept = frozenset(subgraph.outputs)
+        sizes = self.sizes
+        self.frees = [[x for x in operands if sizes[x] and x not in self.kept] for operands in self.operands]
+        self.made = [sum([sizes[x] for x in node.results]) for node in subgraph.nodes]
+        self.dead = [sum([sizes[x] for x in node.results if not self.is_read(x)]) for node in subgraph.nodes]
 
     def loads(self, order: Sequence[int]) -> list[int]:
         """Return the bytes that are needed at each node of an order."""
+        sizes, frees, made, dead, inside = self.sizes, self.frees, self.made, self.dead, self.inside
         left = {tensor: len(readers) for tensor, readers in self.readers.items()}
-        now = sum(self.sizes[tensor] for tensor in set(self.subgraph.inputs) if tensor in left or tensor in self.kept)
+        now = sum(sizes[tensor] for tensor in set(self.subgraph.inputs) if self.is_read(tensor))
         loads = []
         for number in order:
-            node = self.subgraph.nodes[number]
-            now += sum(self.sizes[tensor] for tensor in node.results)
-            loads.append(now + self.inside[number])
-            for tensor in self.operands[number]:
+            now += made[number]
+            loads.append(now + inside[number])
+            now -= dead[number]
+            for tensor in frees[number]:
                 left[tensor] -= 1
-                if not left[tensor] and tensor not in self.kept:
-                    now -= self.sizes[tensor]
-            now -= sum(self.sizes[tensor] for tensor in node.results if not self.is_read(tensor))
+                if not left[tensor]:
+                    now -= sizes[tensor]
         return loads
 
     def peak(self, order: Sequence[int]) -> int:
@@ -112,8 +120,8 @@ class _Flow:
     def bound(self) -> int:
         """Return the bytes that some node alone needs: no order needs less."""
         return max(
-            inside + sum(self.sizes[tensor] for tensor in operands.union(node.results))
-            for node, operands, inside in zip(self.subgraph.nodes, self.operands, self.inside)
+            inside + made + sum([self.sizes[tensor] for tensor in operands])
+            for made, operands, inside in zip(self.made, self.operands, self.inside)
         )
 
     def is_read(self, tensor: int) -> bool:
@@ -153,12 +161,11 @@ def _units(flow: _Flow) -> list[_Unit]:
     units: list[_Unit] = []
     unit_of: list[int] = []
     inputs = frozenset(flow.subgraph.inputs)
-    for number, node in enumerate(flow.subgraph.nodes):
-        made = sum(flow.sizes[tensor] for tensor in node.results) + flow.inside[number]
-        out = sum(flow.sizes[tensor] for tensor in node.results if flow.is_read(tensor))
+    for number, operands in enumerate(flow.operands):
+        made, out = flow.made[number] + flow.inside[number], flow.made[number] - flow.dead[number]
         maker = _only_maker(flow, number, inputs)
         if maker is None:
-            reads = frozenset(tensor for tensor in flow.operands[number] if flow.sizes[tensor])
+            reads = frozenset([tensor for tensor in operands if flow.sizes[tensor]])
             unit_of.append(len(units))
             units.append(_Unit([number], reads, made, 0, out, {unit_of[other] for other in flow.before[number]}))
             continue
@@ -248,9 +255,9 @@ class _Window:
                 unit, reached = self.units[index], done | bit
                 if reached in made or now + unit.first >= budget:
                     continue
-                then = now - sum(size for readers, size in self.dies[index] if not readers & ~reached)
+                then = now - sum([size for readers, size in self.dies[index] if not readers & ~reached])
                 if then + unit.rest >= budget:
                     continue
-                free = sum(1 << other for other in self.after[index] if not self.before[other] & ~reached)
+                free = sum([1 << other for other in self.after[index] if not self.before[other] & ~reached])
                 made[reached] = then + unit.out, ready ^ bit | free, done, index
         return made

@@ -54,7 +54,9 @@ def _schedule(graph: Graph, module: Module, peaks: dict[Graph, int]) -> bool:
 
 
 def _inside(graph: Graph, module: Module, peaks: dict[Graph, int]) -> list[int]:
-    """Return the bytes that the functions need which each op runs."""
+    """Return the bytes that the functions need which each op runs; nothing where there are none."""
+    if not module.functions:
+        return []
     return [max((_peak(body, module, peaks) for body, _ in bodies(op, module)), default=0) for op in graph.ops]
 
 

@@ -6,7 +6,7 @@ from tests.check_pass import check_pass
 
 
 def test_zeros_are_not_written_where_the_caller_resets() -> None:
-    check_pass("persist-states", """
+    context = check_pass("persist-states", """
     main {
       input %x: float32[1,5,2]
       %h: float32[1,3] {'variable': True} = tfl.FILL(int32[2] [1, 3], float32[] 0.0)
@@ -25,6 +25,8 @@ float32[3,3] [[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [3.0, 0.0, 1.0]], float32[3] [1.
       return %y
     }
     """, rnn_state="variable")
+    (warning,) = context.report.warnings
+    assert all(call in warning for call in ("reset_all_variables()", "ResetVariableTensors()", "TFLite Micro"))
 
 
 def test_zeros_are_written_on_every_invoke() -> None:
