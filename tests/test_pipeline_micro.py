@@ -25,7 +25,8 @@ micro = pytest.importorskip(
 TESTDATA = Path(__file__).parents[1] / "testdata"
 # Models that are no case: those that convert with options only, or through Keras.
 _OTHERS = {
-    "custom.keras", "keras2_lambda.h5", "lambda.keras", "weights_only.h5", "museum", "opcases", "make_models.py", "stablehlo",
+    "custom.keras", "keras2_lambda.h5", "lambda.keras", "weights_only.h5", "museum", "opcases", "make_models.py",
+    "stablehlo",
 }  # fmt: skip
 _MODELS = {path.name: path for path in TESTDATA.iterdir() if path.name not in _OTHERS} | {
     path.name: path / "saved_model" for path in (TESTDATA / "opcases").iterdir()
