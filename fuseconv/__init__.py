@@ -13,12 +13,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fuseconv.api import Conversion, convert, quantize_file
     from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
+    from fuseconv.inspecting import inspect
+    from fuseconv.options import Options
+    from fuseconv.verifying import verify
 
     __version__: str
 
+_MODULES = {
+    "Conversion": "api", "convert": "api", "quantize_file": "api",
+    "FuseconvError": "errors", "InputError": "errors", "UnsupportedError": "errors", "VerificationError": "errors",
+    "Options": "options", "inspect": "inspecting", "verify": "verifying",
+}  # fmt: skip
+
 __all__ = [
-    "Conversion", "FuseconvError", "InputError", "UnsupportedError", "VerificationError", "__version__", "convert",
-    "quantize_file",
+    "Conversion", "FuseconvError", "InputError", "Options", "UnsupportedError", "VerificationError", "__version__",
+    "convert", "inspect", "quantize_file", "verify",
 ]  # fmt: skip
 
 
@@ -34,7 +43,6 @@ def __getattr__(name: str) -> Any:
         except PackageNotFoundError:  # run from a copy of the source that pip knows nothing of
             value = "unknown"
     else:
-        module = importlib.import_module("fuseconv.errors" if name.endswith("Error") else "fuseconv.api")
-        value = getattr(module, name)
+        value = getattr(importlib.import_module(f"fuseconv.{_MODULES[name]}"), name)
     globals()[name] = value
     return value

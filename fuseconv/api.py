@@ -21,7 +21,7 @@ from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
-from fuseconv.inspect import check_contents, inspect
+from fuseconv.inspecting import check_contents, inspect
 from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
@@ -145,50 +145,19 @@ def convert(
     (.mlirbc, .mlir of bytecode) or a model that lives in this process to TFLite.
 
     model: a path; a Keras model; a tf.function, a ConcreteFunction, a list of some, or a dict of some by the names of
-    signatures; a tf.Module or loaded SavedModel; a frozen GraphDef; a jax.export.Exported; or what has
-    a method export(directory).
-    signatures: those to convert, each to a subgraph (default: every distinct one). tags: those of the meta graph.
-    inputs, outputs: tensors that become the ends of the signature, by names of nodes ("call/node", "node:1") or layers;
-    nothing: its own. rename: new names of inputs and outputs by the old ones. input_shapes: shapes of inputs by their
-    (new) names, None for a dimension that stays dynamic; batch_size: the size of every unknown first dimension.
-    plugins: converter modules (files or module names) besides the built-in ones. fuse, no_fuse: globs of the fusions to
-    make, and not to make.
-    verify_fusions: "always" runs the body of each annotated function that is fused, and the fused op, on random
-    operands, and refuses fusions that compute something else; "auto" does so for up to a second; "never" trusts the
-    annotations. rnn: "fused" makes fused ops of recurrent layers that have a kernel, and loops of others, unrolled
-    where that is faster; "loop", "unroll" and "auto" (the faster one) make no fused ones. rnn_state: "written" lets the
-    file write the first states of recurrent ops on every invoke; "variable" leaves states of zeros to the runtime,
-    which clears them in reset_all_variables only. target: "gpu", "micro", ... or a plug-in's: ops are written in forms
-    that it takes, where they compute the same, and `report.target` tells which it refuses all the same; the batch is 1,
-    and recurrent layers become what it has, unless `batch_size` and `rnn` say otherwise. trust_model: load code that a
-    Keras file names. keras_loader:
-    "data" reads a Keras file without Keras, "keras" has Keras load it, "auto" does so where a layer is not known.
-    follow_links: read files of a SavedModel that are links out of its directory. allow_custom_ops: write every op
-    that has no rule as a custom one; custom_ops: only these. select_tf_ops: let the Flex delegate run those that it
-    knows. downcast_float64: compute float64 in float32. quantize: "float16" stores weights in 16 bits, "dynamic" in 8
-    where a kernel takes them so beside floats, "int4" those of dense layers in 4, with a scale for each `block_size`
-    inputs (32, 64 or 128; None: one a row); "int8" computes in integers of 8 bits and "int16x8" in such of 16 with
-    weights of 8, over ranges that are measured on `calibration_data`: a file or directory (`quantize/samples.py`), or
-    dicts of an array for each input, with its batch; of these the first `calibration_samples`. image_mean,
-    image_scale: images of a directory are fed as (number - mean) / scale, with one of each or one for each channel.
-    calibrate: "minmax" for ranges of all that is measured, "mse" for the parts with the least squared error,
-    "percentile:99.99" for those with as many of the numbers. io_types: "float", "int8", "uint8" or "int16" for inputs
-    and outputs of floats, and NAME=TYPE for others, with commas. no_quantize, quantize_only: globs of types of ops,
-    tensors or layers that stay float, or that alone do not. compare_quantized: run the quantized file beside that of
-    floats, on samples behind the first `calibration_samples` if there are any, and tell in `report.compared` the error
-    of each op. keep_float_under: leave the ops float that cost most, until no output differs by more than this part of
-    its range on those samples. "float16", "dynamic" and "int4" take `calibration_data` for either. plan_arena:
-    tell TFLite Micro in the file where tensors are to be in its arena, if that takes less than its own plan and all
-    sizes are known; always in a C array, as which the file is written if `out` ends in .cc, .cpp, .c, .h or .hpp.
-    max_constant_bytes: what all constants may take, in bytes or as "2G" (default: 16 times the model's size, at least
-    256 MB). explain: record what matches a fusion's pattern but for one thing. source_graph: record which nodes of the
-    model read which. verify_each: verify the IR after each pass. print_ir_before, print_ir_after: print it around these
-    passes, or "all", to stderr. progress: called with the name of each stage as it starts.
+    signatures; a tf.Module or loaded SavedModel; a GraphDef; a jax.export.Exported; or what has a method
+    export(directory). out: the file; None returns its bytes. `fuseconv.Options` tells of all other arguments.
 
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
     itself fails. Nothing is written then.
     """
-    options = Options.of(locals())
+    return _opened(model, out, Options.of(locals()), progress)
+
+
+def _opened(
+    model: Any, out: str | os.PathLike | None, options: Options, progress: Callable[[str], None] | None
+) -> Conversion:
+    """Convert a model, which TensorFlow traces first if it lives in this process."""
     options.check()
     file = None if out is None else resolve(out, model if is_path(model) else None, "--output")
     report = Report(model_name(model), graph=options.source_graph, plans_arena=options.plan_arena or _is_c_array(out))

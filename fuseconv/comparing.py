@@ -10,10 +10,10 @@ from typing import Any
 
 from fuseconv.errors import FuseconvError, InputError, VerificationError
 from fuseconv.files import read_file
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 from fuseconv.profiling import RUNS, Timer, draw
 from fuseconv.runners import TFLiteFile
-from fuseconv.verify import verify
+from fuseconv.verifying import verify
 
 Pair = tuple[Any, Any]
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from fuseconv.api import convert
 from fuseconv.errors import InputError, UnsupportedError, suggestion
-from fuseconv.inspect import describe
+from fuseconv.inspecting import describe
 from fuseconv.report.records import Report
 
 __all__ = ["OpsSet", "Optimize", "RepresentativeDataset", "TFLiteConverter", "TargetSpec"]

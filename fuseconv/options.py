@@ -27,7 +27,35 @@ _Self = TypeVar("_Self", bound="QuantizeOptions")
 
 @dataclass(frozen=True)
 class QuantizeOptions:
-    """The options of `quantize_file`, which describes them."""
+    """The options of `quantize_file`, and of `convert` as far as it quantizes.
+
+    quantize: "float16" stores weights in 16 bits, "dynamic" in 8 where a kernel takes them so beside floats, "int4"
+        those of dense layers in 4; "int8" computes in integers of 8 bits, "int16x8" in such of 16 with weights of 8.
+    calibration_data: what ranges are measured on: a file or directory (`quantize/samples.py`), or dicts of an array for
+        each input, with its batch. "int8" and "int16x8" need it; others take it to compare on.
+    calibration_samples: how many of them, the first ones; None for all.
+    image_mean, image_scale: images of a directory are fed as (number - mean) / scale, with one of each or one for each
+        channel.
+    calibrate: "minmax" for ranges of all that is measured, "mse" for the parts with the least squared error,
+        "percentile:99.99" for those with as many of the numbers.
+    block_size: of how many inputs "int4" has a scale each: 32, 64, 128, or None for one a row.
+    io_types: "float", "int8", "uint8" or "int16" for inputs and outputs of floats, and NAME=TYPE for others, with
+        commas.
+    no_quantize, quantize_only: globs of types of ops, tensors or layers that stay float, or that alone do not.
+    compare_quantized: run the quantized file beside that of floats, on samples behind the first `calibration_samples`
+        if there are any, and tell in `report.compared` the error of each op.
+    keep_float_under: leave the ops float that cost most, until no output differs by more than this part of its range on
+        those samples.
+    plan_arena: tell TFLite Micro in the file where tensors are to be in its arena, if that takes less than its own plan
+        and all sizes are known. Always so in a C array, which is written if the file's name ends in .cc, .cpp, .c, .h
+        or .hpp.
+    max_constant_bytes: what all constants may take, in bytes or as "2G"; by default 16 times the model's size, at least
+        256 MB.
+    verify_each: verify the IR after each pass.
+    print_ir_before, print_ir_after: passes around which the IR is printed to stderr, or "all".
+
+    `progress`, which is no field, is called with the name of each stage as it starts.
+    """
 
     quantize: str | None
     calibration_data: str | os.PathLike | Iterable[Sample] | None
@@ -80,7 +108,36 @@ class QuantizeOptions:
 
 @dataclass(frozen=True)
 class Options(QuantizeOptions):
-    """The options of `convert`, which describes them."""
+    """The options of `convert`, besides those of `QuantizeOptions`.
+
+    signatures: those to convert, each to a subgraph; by default every distinct one. tags: those of the meta graph.
+    inputs, outputs: tensors that become the ends of the signature, by names of nodes ("call/node", "node:1") or layers;
+        by default its own.
+    rename: new names of inputs and outputs by the old ones.
+    input_shapes: shapes of inputs by their (new) names, None for a dimension that stays dynamic.
+    batch_size: the size of every unknown first dimension.
+    plugins: converter modules (files or module names) besides the built-in ones.
+    fuse, no_fuse: globs of the fusions to make, and not to make.
+    verify_fusions: "always" runs the body of each annotated function that is fused, and the fused op, on random
+        operands, and refuses fusions that compute something else; "auto" does so for up to a second; "never" trusts
+        annotations.
+    rnn: "fused" makes fused ops of recurrent layers that have a kernel, and loops of others, unrolled where that is
+        faster; "loop", "unroll" and "auto" (the faster one) make no fused ones.
+    rnn_state: "written" lets the file write the first states of recurrent ops on every invoke; "variable" leaves states
+        of zeros to the runtime, which clears them in reset_all_variables only.
+    target: "gpu", "micro", ... or a plug-in's: ops are written in forms that it takes, where they compute the same, and
+        `report.target` tells which it refuses all the same; the batch is 1, and recurrent layers become what it has,
+        unless `batch_size` and `rnn` say otherwise.
+    trust_model: load code that a Keras file names.
+    keras_loader: "data" reads a Keras file without Keras, "keras" has Keras load it, "auto" does so where a layer is
+        not known.
+    follow_links: read files of a SavedModel that are links out of its directory.
+    allow_custom_ops: write every op that has no rule as a custom one. custom_ops: only these.
+    select_tf_ops: let the Flex delegate run those that it knows.
+    downcast_float64: compute float64 in float32.
+    explain: record what matches a fusion's pattern but for one thing.
+    source_graph: record which nodes of the model read which.
+    """
 
     signatures: Sequence[str]
     tags: Sequence[str]
@@ -112,7 +169,6 @@ class Options(QuantizeOptions):
         names = self.rename if self.rename is not None else {}
         if not isinstance(names, Mapping) or not all(isinstance(n, str) and n for n in (*names, *names.values())):
             raise InputError(f"rename takes a dict from names to names, not {names!r}")
-
 
     def aimed_at(self, target: Target) -> Options:
         """Return the options with what a target implies: sizes that are known, and so one row a batch."""

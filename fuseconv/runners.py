@@ -13,7 +13,7 @@ import numpy as np
 
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import ModelFiles, read_file
-from fuseconv.inspect import describe, inspect
+from fuseconv.inspecting import describe, inspect
 from fuseconv.load.initialization_graph import TABLE_WRITES
 from fuseconv.load.keras_file import trace
 from fuseconv.load.live import LiveModel, Source

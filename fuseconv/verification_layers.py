@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fuseconv.errors import VerificationError
-from fuseconv.inspect import describe
+from fuseconv.inspecting import describe
 from fuseconv.quantize.tensor_errors import TensorError, compare_tensors
 from fuseconv.runners import Arrays, first_line, plain_name
 

@@ -19,7 +19,7 @@ def test_a_sentence_that_quotes_much_of_the_model_is_cut_on_the_terminal(monkeyp
     def inspect(path: str) -> dict[str, Any]:
         raise InputError(f"{path} holds {'x' * 5000}.")
 
-    monkeypatch.setattr("fuseconv.inspect.inspect", inspect)
+    monkeypatch.setattr("fuseconv.inspecting.inspect", inspect)
     done = run("inspect", "it")
     assert done.exit_code == 2 and len(done.stderr) < 1100 and "--json has all of it" in done.stderr
     assert len(json.loads(run("inspect", "it", "--json").stdout)["error"]["message"]) > 5000
@@ -70,7 +70,7 @@ class TestDefects:
                 "large": MemoryError("Unable to allocate 8 TiB"),
             }.get(path, ZeroDivisionError("a\x1b[2Jb\nc"))
 
-        monkeypatch.setattr("fuseconv.inspect.inspect", inspect)
+        monkeypatch.setattr("fuseconv.inspecting.inspect", inspect)
 
     def test_one_sentence(self) -> None:
         sentence = fails(1, "inspect", "x")
@@ -96,7 +96,7 @@ def test_an_unsupported_op_without_a_report(monkeypatch: pytest.MonkeyPatch) -> 
     def inspect(path: str) -> dict[str, Any]:
         raise error
 
-    monkeypatch.setattr("fuseconv.inspect.inspect", inspect)
+    monkeypatch.setattr("fuseconv.inspecting.inspect", inspect)
     ops = [{"op": "Svd", "count": 1, "nodes": ["a"], "why": "no rule"}]
     answer = json.loads(run("inspect", "x", "--json").stdout)["error"]
     assert answer == {"message": "no", "exit_code": 3, "ops": ops}

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import fuseconv
 from fuseconv import cli
 from fuseconv.errors import InputError
-from fuseconv.verify import verify
+from fuseconv.verifying import verify
 
 
 class Model(tf.Module):

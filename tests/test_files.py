@@ -14,7 +14,7 @@ import fuseconv
 from fuseconv import files
 from fuseconv.errors import InputError
 from fuseconv.files import ModelFiles, open_file, read_file
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 import fuseconv
 from fuseconv import lite
 from fuseconv.errors import InputError, UnsupportedError
-from fuseconv.inspect import describe
+from fuseconv.inspecting import describe
 from fuseconv.runners import TFLiteFile
 
 SPEC = tf.TensorSpec([4, 64], name="x")

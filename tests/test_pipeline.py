@@ -14,11 +14,11 @@ import pytest
 
 import fuseconv
 from fuseconv.errors import InputError, UnsupportedError
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 from fuseconv.ir.graph import Graph, Module
 from fuseconv.load import load
 from fuseconv.tf.side_effects import references
-from fuseconv.verify import verify
+from fuseconv.verifying import verify
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
 LSTM = "FILL FILL UNIDIRECTIONAL_SEQUENCE_LSTM STRIDED_SLICE FULLY_CONNECTED SOFTMAX"

@@ -15,7 +15,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 import fuseconv
-from fuseconv.inspect import describe
+from fuseconv.inspecting import describe
 from tests.write.test_offline_plan import GAP, written
 
 micro = pytest.importorskip(

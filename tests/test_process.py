@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fuseconv import process
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
 MODEL = TESTDATA / "two_signatures"
@@ -26,7 +26,7 @@ SHELLS = ["2>&-", "2>&- >&-", "<&- >&- 2>&-", "2>/dev/full", "2>&1 >/dev/null | 
 # Sends itself the signals while the file is written; the second comes while the first is still being cleaned up after.
 STOPPED = """
 import fuseconv.api, os, sys
-def write(module, stream):
+def write(module, stream, **options):
     stream.write(b"half")
     try:
         for number in {numbers}:
@@ -87,7 +87,7 @@ class TestSignals:
             "import fuseconv.api as p, os, signal\n"
             "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
             "old = p.write\n"
-            "def write(*args): os.kill(os.getpid(), signal.SIGHUP); old(*args)\n"
+            "def write(*args, **options): os.kill(os.getpid(), signal.SIGHUP); return old(*args, **options)\n"
             "p.write = write\n"
         )
         done = run("convert", MODEL, "-o", tmp_path / "out.tflite", "-q", code=ignoring)
@@ -142,7 +142,8 @@ class TestStreams:
         code = (
             "import fuseconv.api as p, os\n"
             "old = p.write\n"
-            "def write(*args):\n    os.write(2, b'a warning of a library')\n    old(*args)\n"
+            "def write(*args, **options):\n"
+            "    os.write(2, b'a warning of a library')\n    return old(*args, **options)\n"
             "p.write = write\n"
         )
         out = tmp_path / "out.tflite"

@@ -14,7 +14,7 @@ import fuseconv
 from fuseconv import testing
 from fuseconv.errors import UnsupportedError
 from fuseconv.testing import assert_close, check, check_refused, convert_function, implements
-from fuseconv.verify import verify
+from fuseconv.verifying import verify
 
 
 def test_a_function_with_variables_and_many_results():

@@ -13,7 +13,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 import fuseconv
 from fuseconv.errors import UnsupportedError
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 from fuseconv.testing import assert_close
 
 _SIZE, _CLASSES = 5, 3

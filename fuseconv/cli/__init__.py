@@ -251,7 +251,7 @@ def inspect(
     With a target, such as gpu, coreml, xnnpack, micro, qnn, mediatek, openvino or google-tensor: which operations it
     does not take, by which rule.
     """
-    from fuseconv.inspect import inspect as look
+    from fuseconv.inspecting import inspect as look
     from fuseconv.report.inspection import show_inspection, show_resolver
 
     if target is None:
@@ -296,7 +296,7 @@ def verify(
     options = _read(options)
 
     from fuseconv.report.tables import show_verification
-    from fuseconv.verify import verify as compare
+    from fuseconv.verifying import verify as compare
 
     with terminal.progress() as update:
         update("verify")

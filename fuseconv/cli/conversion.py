@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fuseconv.api import Conversion
-    from fuseconv.verify import Verification
+    from fuseconv.verifying import Verification
 
 
 @dataclass
@@ -63,36 +63,29 @@ def convert_to_file(
     why."""
     file = resolve(output, model, "--output")
     page = options.pop("quantize_report", None)
-    if page is not None:
-        check_suffix(page)
-        options["compare_quantized"] = True
-    if _is_page(report_path):
-        from fuseconv.report.page import page_template
-
-        page_template()  # without what makes pages nothing needs to be done
+    _check_pages(report_path, page)
+    options |= {"plan_arena": is_c_array(file)} | ({} if page is None else {"compare_quantized": True})
     with (
         _report_file(report_path, model, (file,), "--report") as save,
         _report_file(page, model, (file, report_path), "--quantize-report") as save_page, terminal.progress() as update,
     ):  # fmt: skip
         try:
             # Until it is verified, and the report is written, the file has another name.
-            options["plan_arena"] = is_c_array(file)
             waits = verifying is not None or report_path
             with temporary_path(file) if waits else contextlib.nullcontext(file) as path:
                 report = convert(model, path, progress=update, **options).report
                 written = Written(report, {})
                 report.output = output
-                verification = None
+                verified: dict[str, Any] = {}
                 if verifying is not None:
                     update("verify")
                     with report.stage("verify"):
                         verification = _verify(model, path, options, verifying | {"progress": update})
                     verification.file, written.failure = output, verification.failure
+                    verified = {"verification": verification.to_json()}
                 if written.failure:
                     report.output, report.output_bytes = "", 0
-                written.document = to_json(report) | (
-                    {"verification": verification.to_json()} if verification else {}
-                )
+                written.document = to_json(report) | verified
                 save(_report(report_path, written.document, None if written.failure else path))
                 if path != file and is_c_array(file):
                     become_c_array(path, file.name, head(report))
@@ -116,6 +109,16 @@ def convert_to_file(
     raise unsupported
 
 
+def _check_pages(report_path: str | None, quantize_report: str | None) -> None:
+    """Refuse pages that could not be written: without what makes them, nothing needs to be done."""
+    if quantize_report is not None:
+        check_suffix(quantize_report)
+    if _is_page(report_path):
+        from fuseconv.report.page import page_template
+
+        page_template()
+
+
 def _is_page(report_path: str | None) -> bool:
     return report_path is not None and Path(report_path).suffix.lower() == ".html"
 
@@ -126,7 +129,7 @@ def _report(report_path: str | None, document: dict[str, Any], file: Path | None
         return b""
     if not _is_page(report_path):
         return dumps(document).encode()
-    from fuseconv.inspect import inspect
+    from fuseconv.inspecting import inspect
     from fuseconv.report.page import to_page
 
     return to_page(document, None if file is None else inspect(file)).encode()
@@ -134,7 +137,7 @@ def _report(report_path: str | None, document: dict[str, Any], file: Path | None
 
 def _verify(model: str, path: Path, options: dict[str, Any], verifying: dict[str, Any]) -> Verification:
     """Compare a file that was written with the model, which is read with the options of the conversion."""
-    from fuseconv.verify import verify
+    from fuseconv.verifying import verify
 
     shared = ("tags", "plugins", "trust_model", "follow_links", "inputs", "outputs", "rename",
               "input_shapes", "batch_size")  # fmt: skip

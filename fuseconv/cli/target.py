@@ -9,7 +9,7 @@ from typing import Any
 from fuseconv.errors import InputError
 from fuseconv.files import open_file
 from fuseconv.fuse.plugins import load_registry
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 
 
 def check_target(file: str, target: str, report_path: str | None, plugins: Sequence[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 from fuseconv.model_explorer.formats import model_graph, node_data
 from fuseconv.report.json import dumps, read_document, read_report
 from fuseconv.write.output_file import atomic_write

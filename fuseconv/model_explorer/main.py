@@ -20,7 +20,7 @@ from model_explorer import (
 )
 
 from fuseconv.errors import FuseconvError
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 from fuseconv.model_explorer.formats import file_graphs, model_graph, node_data
 from fuseconv.report.json import read_report
 

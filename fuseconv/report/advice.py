@@ -1,4 +1,4 @@
-"""What makes a file large or slow, and what to do about it, from what `fuseconv.inspect` tells of the file."""
+"""What makes a file large or slow, and what to do about it, from what `fuseconv.inspecting` tells of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terminal output of `fuseconv.inspect`: the contents of a .tflite file."""
+"""Terminal output of `fuseconv.inspecting`: the contents of a .tflite file."""
 
 from __future__ import annotations
 

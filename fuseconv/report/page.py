@@ -29,7 +29,7 @@ _LAYERS = 12  # as many of the largest are shown at once
 
 def to_page(document: Mapping[str, Any], inspection: Mapping[str, Any] | None = None) -> str:
     """Return the page of a report. document: what `report.json.to_json` returns, with the error of a conversion that
-    failed; inspection: what `fuseconv.inspect` tells of the file, if there is one.
+    failed; inspection: what `fuseconv.inspecting` tells of the file, if there is one.
 
     Raises InputError without jinja2."""
     script, style = _resource("page.js"), _resource("page.css")

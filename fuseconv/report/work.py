@@ -1,4 +1,4 @@
-"""The multiply-adds of ops, from the shapes that `fuseconv.inspect` tells. A size that is not fixed counts as 1."""
+"""The multiply-adds of ops, from the shapes that `fuseconv.inspecting` tells. A size that is not fixed counts as 1."""
 
 from __future__ import annotations
 

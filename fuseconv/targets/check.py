@@ -1,6 +1,6 @@
 """Check a file against the rules of a target: which ops it refuses, and what is left of the file there.
 
-The file is told by a document of `fuseconv.inspect`. `check` returns a dict:
+The file is told by a document of `fuseconv.inspecting`. `check` returns a dict:
 
     name        the target's
     rules       the public source of its rules, and the date of that

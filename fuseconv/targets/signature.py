@@ -96,7 +96,7 @@ def signature_in(
     custom: bool,
     values: Callable[[Mapping[str, Any]], np.ndarray | None],
 ) -> OpSignature:
-    """Return the signature of an op of a document of `fuseconv.inspect`. custom: whether it is a custom op.
+    """Return the signature of an op of a document of `fuseconv.inspecting`. custom: whether it is a custom op.
 
     values: returns what a constant tensor of the document holds."""
 

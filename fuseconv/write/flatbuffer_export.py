@@ -61,15 +61,13 @@ class Contents(NamedTuple):
 
 def to_bytes(module: Module) -> bytes:
     """Return the .tflite file of a module; see `write`."""
-    out = BytesIO()
-    write(module, out)
-    return out.getvalue()
+    return to_named_bytes(module)[0]
 
 
 def to_named_bytes(module: Module) -> tuple[bytes, dict[str, Value]]:
     """Return the .tflite file of a module, and the values of its tensors by their names in the file."""
     out = BytesIO()
-    contents = _write(module, out, INLINE_LIMIT)
+    contents = write(module, out)
     return out.getvalue(), contents.names
 
 
@@ -87,11 +85,9 @@ def write(
     that an op's attribute names one more. Unknown dimensions are 1 in a tensor's shape and -1 in its shape signature.
     What is sorted has no signature: TOPK_V2 takes its results for ones of dynamic size if its operand has an unknown
     dimension there, although their sizes follow from the operand's as those of any op (`pack_to_concat` says what
-    dynamic sizes cost).
-    Tensors are named as their values, without the calls that they were in, and with a number where a name is taken in
-    the file: tools that calibrate go by names, loops and other signatures included.
-    The same module gives the same bytes.
-    An output that is an input, a constant or another output too is written as such, and interpreters read it so.
+    dynamic sizes cost). Tensors are named as their values, without the calls that they were in, and with a number where
+    a name is taken in the file: tools that calibrate go by names, loops and other signatures included. An output that
+    is an input, a constant or another output too is written as such. The same module gives the same bytes.
 
     Raises FuseconvError on what no earlier stage should have left, such as an op of another dialect, and InputError
     where the format cannot hold the model. From `inline_limit` bytes of weights on, their places are counted from the
@@ -105,9 +101,8 @@ def write(
 
 
 def _write(
-    module: Module, out: Any, inline_limit: int, plans_arena: bool = False,
-    progress: Callable[[float], None] | None = None,
-) -> Contents:  # fmt: skip
+    module: Module, out: Any, inline_limit: int, plans_arena: bool, progress: Callable[[float], None] | None
+) -> Contents:
     buffers = _Buffers(module)
     weights = [*buffers.weights()]
     model = _Model(module, buffers, plans_arena)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fuseconv.errors import FuseconvError
+from fuseconv.errors import FuseconvError, InputError
 from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.pattern import pattern
 from fuseconv.fuse.pattern_rewriter import fuse_patterns, report_unknown_ops
@@ -109,14 +109,14 @@ def test_another_way_to_match_is_tried_after_a_refusal():
     assert [record.kind for record in model.report.records] == ["fused"]
 
 
-def test_a_result_of_another_shape_is_refused():
+def test_a_result_of_another_shape_is_an_error_of_its_module():
     grown = fusion(
         "grown", lambda tf, x: tf.Relu(x), lambda tfl, m: tfl.add(m.x, np.zeros((4, 1, 1), np.float32))
     )  # fmt: skip
     model = Model()
     model.graph.outputs = [model.op("tf.Relu", model.x)]
-    assert model.fuse(grown) == ["tf.Relu"]
-    assert "shape" in model.report.records[0].why
+    with pytest.raises(InputError, match=r"the fusion grown .* made result of the shape \(4, 2, 3\)"):
+        model.fuse(grown)
     assert list(model.x.uses) == [model.graph.ops[0]]
 
 

@@ -144,8 +144,6 @@ REGRESSIONS: tuple[tuple[str, int, str], ...] = (
      "LiteRT refuses GATHER: the last of no steps"),
     ("graph/opcases/tensor_list_resize__001/22112026005016", 0x12dba599,
      "LiteRT refuses the file: a list is resized to -918928025 elements"),
-    ("quantize/opcases/tensor_list_resize__001.tflite/22112026006300", 0xed3da043,
-     "load/tflite/flatbuffer_decoder.py:number: KeyError: 'fused_activation_function'"),
     ("graph/keras2_lstm/31415007192", 0x727dea6b,
      "does not end within 84 s: --rnn unroll of a loop of millions of steps"),
 )  # fmt: skip

@@ -75,11 +75,11 @@ def _import(with_keras: bool) -> None:
     import ai_edge_litert.interpreter
     import h5py
 
-    import fuseconv.verify
+    import fuseconv.verifying
     from fuseconv.cli import main
     from tests.fuzz.sources import TESTDATA
 
-    assert ai_edge_litert.interpreter and h5py and fuseconv.verify
+    assert ai_edge_litert.interpreter and h5py and fuseconv.verifying
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as null, contextlib.redirect_stdout(null):
         file = os.path.join(folder, "out.tflite")
         main(["convert", os.fspath(TESTDATA / "two_signatures"), "-o", file], standalone_mode=False)

@@ -71,9 +71,9 @@ def serve() -> None:
     import keras_hub
     import tensorflow
 
-    import fuseconv.verify
+    import fuseconv.verifying
 
-    assert ai_edge_litert.interpreter and keras_hub and tensorflow and fuseconv.verify
+    assert ai_edge_litert.interpreter and keras_hub and tensorflow and fuseconv.verifying
     # The collector of a child would write to, and so copy, the pages of everything that is imported.
     gc.collect()
     gc.freeze()

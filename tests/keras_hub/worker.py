@@ -96,7 +96,7 @@ def check(file: Path, tolerance: float) -> dict[str, Any]:
 
     Each run is invoked twice, and the second is judged."""
     from fuseconv.runners import TFLiteFile
-    from fuseconv.verify import compare
+    from fuseconv.verifying import compare
     from tests.bench.worker import count_ops
 
     loaded = TFLiteFile(file)

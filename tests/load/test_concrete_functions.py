@@ -12,7 +12,7 @@ import tensorflow as tf
 from fuseconv.api import convert
 from fuseconv.errors import InputError
 from fuseconv.load import load, protos
-from fuseconv.verify import verify
+from fuseconv.verifying import verify
 
 Spec = tf.TensorSpec
 W = np.random.default_rng(0).standard_normal((4, 3), np.float32)

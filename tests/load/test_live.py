@@ -17,7 +17,7 @@ import fuseconv
 from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.load.live import model_name
 from fuseconv.runners import TFLiteFile
-from fuseconv.verify import verify
+from fuseconv.verifying import verify
 
 RNG = np.random.default_rng(3)
 SPEC = tf.TensorSpec([None, 5], name="x")

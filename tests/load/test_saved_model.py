@@ -17,7 +17,7 @@ from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Variable
 from fuseconv.load import load, protos
 from fuseconv.load.saved_model import chosen_tags
-from fuseconv.verify import verify
+from fuseconv.verifying import verify
 
 
 def ops(graph: Graph, kind: str) -> list[Op]:

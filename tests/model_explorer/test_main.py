@@ -41,7 +41,7 @@ def extensions(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     for name in FIELDS:
         setattr(package, name, _class(name))
     monkeypatch.setitem(sys.modules, "model_explorer", package)
-    monkeypatch.setattr("fuseconv.inspect.inspect", lambda path: documents.inspection())
+    monkeypatch.setattr("fuseconv.inspecting.inspect", lambda path: documents.inspection())
     yield importlib.import_module("fuseconv.model_explorer.main")
     del sys.modules["fuseconv.model_explorer.main"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fuseconv.fuse.registry import Registry
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 from fuseconv.targets.check import _partitions, _refusal
 from fuseconv.targets.multiply_adds import multiply_adds
 from fuseconv.targets.signature import OpSignature, TensorSpec

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 from fuseconv.targets.signature import OpSignature, signature_in, signature_of
 from fuseconv.write.flatbuffer_export import write
 from tests.tf.text_cases import module_of

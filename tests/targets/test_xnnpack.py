@@ -6,7 +6,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter
 
 from fuseconv.fuse.registry import Registry
-from fuseconv.inspect import check_contents
+from fuseconv.inspecting import check_contents
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.targets.refusals import why
 from tests.tf.text_cases import module_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fuseconv.inspect import describe
+from fuseconv.inspecting import describe
 from fuseconv.testing import convert_function
 from fuseconv.tfl.index_bounds import index_bounds
 

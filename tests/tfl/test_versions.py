@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fuseconv.errors import FuseconvError
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Quantization, Value
 from fuseconv.tfl.builder import Builder

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from fuseconv.inspect import describe
+from fuseconv.inspecting import describe
 from fuseconv.tfl.arena import OFFLINE_PLAN
 from fuseconv.write.flatbuffer_export import write
 from tests.tf.text_cases import module_of

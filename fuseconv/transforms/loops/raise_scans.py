@@ -23,11 +23,10 @@ _SLICE, _UPDATE = "tf.XlaDynamicSlice", "tf.XlaDynamicUpdateSlice"
 
 @module_pass("raise-scans")
 def raise_scans(module: Module) -> bool:
-    """Let loops read rows and write lists: XlaDynamicSlice(xs, i) -> GatherV2(xs, i), XlaDynamicUpdateSlice(ys, y, i)
-    -> TensorListSetItem(ys, i, y).
+    """Let loops read rows and write lists: XlaDynamicUpdateSlice(ys, y, i) -> TensorListSetItem(ys, i, y).
 
-    Where the number of steps is known, each row that is read is there, and each row is written once. Requires inferred
-    shapes; dead ops stay. Returns whether anything changed."""
+    XlaDynamicSlice(xs, i) -> GatherV2(xs, i). Where the number of steps is known, each row that is read is there, and
+    each row is written once. Requires inferred shapes; dead ops stay. Returns whether anything changed."""
     changed = False
 
     def visit(op: Op, graph: Graph) -> None:

@@ -23,10 +23,10 @@ _MOST_ELEMENTS = 1 << 24
 
 @module_pass("simplify-stablehlo")
 def simplify_stablehlo(module: Module) -> bool:
-    """Name what StableHLO spells out: RealDiv(1, AddV2(1, Exp(Neg(x)))) -> Sigmoid(x), Maximum(x, 0) -> Relu(x),
-    Sum(x) / n -> Mean(x), Reshape(Sum(x)) -> Sum(x, keep_dims=True).
+    """Name what StableHLO spells out: RealDiv(1, AddV2(1, Exp(Neg(x)))) -> Sigmoid(x).
 
-    Requires inferred shapes; dead ops stay. Returns whether anything changed."""
+    Maximum(x, 0) -> Relu(x), Sum(x) / n -> Mean(x), Reshape(Sum(x)) -> Sum(x, keep_dims=True). Requires inferred
+    shapes; dead ops stay. Returns whether anything changed."""
     changed = False
     for graph in module.graphs():
         changed |= rewrite_ops(graph, _RULES.keys(), lambda op, out: _RULES[op.kind](op, TfBuilder(out, op)))

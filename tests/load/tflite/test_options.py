@@ -46,6 +46,7 @@ def test_options_that_cannot_be_held():
         read("ADD", "AddOptions", fused_activation_function=77)
     with pytest.raises(DamagedError, match="has the options of another: SubOptions"):
         read("ADD", "SubOptions", fused_activation_function=1)
+    assert read("ADD", "AbsOptions") == {}  # a table without fields says nothing, whatever it is called
 
 
 @pytest.mark.parametrize("kind", [kind for kind in TABLE if TABLE[kind].options])

@@ -13,7 +13,7 @@ from ai_edge_litert.interpreter import Interpreter
 from keras import layers
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-from fuseconv.inspect import describe
+from fuseconv.inspecting import describe
 from fuseconv.load.tflite.reader import module_of_bytes
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.random_weights import randomize

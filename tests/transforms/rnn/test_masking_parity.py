@@ -14,7 +14,7 @@ import tf_keras
 
 import fuseconv
 from fuseconv.testing import check
-from fuseconv.verify import verify
+from fuseconv.verifying import verify
 from tests.pairwise import mostly_slow
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import CELL, LSTM, REVERSED, ZEROS

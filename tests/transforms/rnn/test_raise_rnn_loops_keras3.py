@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import fuseconv
 from fuseconv.testing import check
-from fuseconv.verify import verify
+from fuseconv.verifying import verify
 from tests.random_weights import randomize
 from tests.transforms.rnn.expected import CELL, GIVEN, LAST, LSTM, REVERSED, SIZE, ZEROS, check_both, lstm, rnn
 

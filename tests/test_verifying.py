@@ -16,7 +16,7 @@ from fuseconv.api import convert
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.load.keras_file import trace
 from fuseconv.runners import first_line
-from fuseconv.verify import ATOL, RTOL, compare, verify
+from fuseconv.verifying import ATOL, RTOL, compare, verify
 from tests.frozen import FLOAT, Frozen
 
 TESTDATA = Path(__file__).parents[1] / "testdata"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -237,9 +237,7 @@ def verify(
         given = load_data(data)
         if given is not None and not signatures:
             names = [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
-        unknown = set(input_shapes or ()) - {name for signature in names for name in file.inputs(signature)}
-        if unknown:
-            raise InputError(f"--input-shape: no signature that runs has an input {', '.join(sorted(unknown))}")
+        _check_input_names(file, names, input_shapes or ())
         for name in names:
             if name not in originals:
                 what = result.file or "the file"
@@ -251,6 +249,12 @@ def verify(
                 floats = _floats(source, {**reading, **cutting, **sizes, "plugins": plugins})
                 result.layers = compare_layers(floats, made, feeds)
     return result
+
+
+def _check_input_names(file: TFLiteFile, signatures: Iterable[str], given: Iterable[str]) -> None:
+    unknown = set(given) - {name for signature in signatures for name in file.inputs(signature)}
+    if unknown:
+        raise InputError(f"--input-shape: no signature that runs has an input {', '.join(sorted(unknown))}")
 
 
 def _originals(

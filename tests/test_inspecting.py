@@ -18,7 +18,7 @@ import pytest
 
 import fuseconv
 from fuseconv.errors import InputError
-from fuseconv.inspect import inspect
+from fuseconv.inspecting import inspect
 from fuseconv.ir import types
 from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Signature, Value, constant
@@ -297,6 +297,6 @@ def test_no_tensorflow_and_no_weights_are_needed(tmp_path: Path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 5_000_000
-    code = f"import sys; from fuseconv.inspect import inspect; inspect({str(tmp_path / 'm')!r}); print(*sys.modules)"
+    code = f"import sys; from fuseconv.inspecting import inspect; inspect({str(tmp_path / 'm')!r}); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "fuseconv.inspect" in modules and "tensorflow" not in modules
+    assert "fuseconv.inspecting" in modules and "tensorflow" not in modules
