@@ -118,12 +118,19 @@ def assert_close(made: np.ndarray, expected: np.ndarray, tolerance: float, name:
         np.testing.assert_allclose(made, expected, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
-def check_cases(cases: Mapping[str, Callable[[], Model]], name: str, folder: Path, **options: Any) -> None:
-    """Do as `check_ways` for one of several models."""
+def check_cases(
+    cases: Mapping[str, Callable[[], Model]], name: str, folder: Path, formats: Sequence[str] = FORMATS,
+    most_more: int = 0, **feeds: np.ndarray,
+) -> None:  # fmt: skip
+    """Do as `check_ways` for the first of several models, and as `check_data` for the others: Keras takes longer to
+    load a model than all else. The walk over all layers, which is slow, goes both ways with each."""
     import keras
 
     keras.backend.clear_session()
-    check_ways(cases[name](), folder, **options)
+    if name == next(iter(cases)):
+        check_ways(cases[name](), folder, formats, most_more, **feeds)
+    else:
+        check_data(cases[name](), folder, formats, **feeds)
 
 
 def registered(module: Any) -> set[str]:

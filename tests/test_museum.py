@@ -102,6 +102,7 @@ def test_weights_are_the_same_each_time() -> None:
     np.testing.assert_array_equal(case.build(), case.build())
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_costs_one_case() -> None:
     first, last = list(ask(["no such case", "roll"], "ours", 600.0))
     assert first.state == "crashes" and "no such case" in first.why

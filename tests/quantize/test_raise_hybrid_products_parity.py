@@ -39,7 +39,10 @@ def _embedding() -> Any:
     return keras.Model(x, table(layers.Dense(32)(table(x)), reverse=True))
 
 
-@pytest.mark.parametrize(("make", "products"), [(_dense, 2), (_einsum, 2), (_attention, 4), (_embedding, 2)])
+@pytest.mark.parametrize(("make", "products"), [
+    (_dense, 2), pytest.param(_einsum, 2, marks=pytest.mark.slow), pytest.param(_attention, 4, marks=pytest.mark.slow),
+    (_embedding, 2),
+])  # fmt: skip
 def test_layers_of_int8(make: Callable[[], Any], products: int) -> None:
     model = make()
     randomize(model, 1)

@@ -61,7 +61,9 @@ def _files(model: keras.Model) -> Iterator[bytes]:
         yield converter.convert()
 
 
-@pytest.mark.parametrize("build", [convolutions, attention, recurrence])
+@pytest.mark.parametrize(
+    "build", [convolutions, *(pytest.param(each, marks=pytest.mark.slow) for each in (attention, recurrence))]
+)
 def test_files_of_the_other_converter(build: Callable[[], keras.Model]) -> None:
     model = build()
     randomize(model, 1)

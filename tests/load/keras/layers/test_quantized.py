@@ -15,6 +15,7 @@ from keras.quantizers import Int4QuantizationConfig, Int8QuantizationConfig
 from fuseconv import convert
 from fuseconv.load.keras import UnknownLayer, load
 from tests.keras_parity import Runner, assert_close, randomize
+from tests.pairwise import mostly_slow
 
 L = keras.layers
 _PER_CHANNEL = Int4QuantizationConfig(block_size=-1)
@@ -41,8 +42,7 @@ def tables() -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:Layer InputLayer does not have")
-@pytest.mark.parametrize("make", [products, tables])
-@pytest.mark.parametrize("how", CONFIGS)
+@mostly_slow(how=[*CONFIGS], make=[products, tables])
 def test_integers_and_their_scales(how: str, make: Callable[[], Any], tmp_path: Path) -> None:
     model, (mode, config) = make(), CONFIGS[how]
     randomize(model)
