@@ -120,7 +120,7 @@ def assert_close(made: np.ndarray, expected: np.ndarray, tolerance: float, name:
 
 def check_cases(
     cases: Mapping[str, Callable[[], Model]], name: str, folder: Path, formats: Sequence[str] = FORMATS,
-    most_more: int = 0, **feeds: np.ndarray,
+    most_more: int = 0, **feeds: Any,
 ) -> None:  # fmt: skip
     """Do as `check_ways` for the first of several models, and as `check_data` for the others: Keras takes longer to
     load a model than all else. The walk over all layers, which is slow, goes both ways with each."""
