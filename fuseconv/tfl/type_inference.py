@@ -73,6 +73,16 @@ def shape_of(value: Value | None) -> Shape | None:
     return None
 
 
+def sizes_of(value: Value | None) -> Shape | None:
+    """Return the sizes that an operand holds, as `shape_of` does. Raises ShapeError if one is negative: no kernel takes
+    it for a size that is not known."""
+    sizes = shape_of(value)
+    for size in sizes or ():
+        if isinstance(size, int) and size < 0:
+            raise ShapeError(f"a dimension of {size} elements")
+    return sizes
+
+
 def axis_of(axis: int, rank: int) -> int:
     """Return an axis counted from the front. Raises ShapeError if there is none such."""
     if not -rank <= axis < rank:

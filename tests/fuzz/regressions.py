@@ -146,6 +146,8 @@ REGRESSIONS: tuple[tuple[str, int, str], ...] = (
      "LiteRT refuses the file: a list is resized to -918928025 elements"),
     ("graph/keras2_lstm/31415007192", 0x727dea6b,
      "does not end within 84 s: --rnn unroll of a loop of millions of steps"),
+    ("graph/opcases/broadcast_to__000/20261123001671", 0xa533741d,
+     "LiteRT refuses the file: BROADCAST_TO of -1 elements in one dimension"),
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Shape, Sym, floordiv, symbol
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.type_inference import axis_of, broadcast, content, merge
+from fuseconv.tfl.type_inference import ShapeError, axis_of, broadcast, content, merge
 
 B, N = symbol("b"), symbol("n")
 
@@ -122,3 +122,11 @@ def test_unknown_elements_stay_unknown():
     assert content(tfl.gather(tfl.shape(x(B, 2)), at)) is None
     assert tfl.concatenation(tfl.shape(x(B)), at).content is None
     assert len(tfl.reshape(x(B, 2), tfl.concatenation(at, at)).shape) == 2
+
+
+def test_a_negative_size_is_none_that_is_unknown() -> None:
+    tfl, sizes = Builder([]), np.array([4, -1, 2], np.int32)
+    for build in (lambda: tfl.broadcast_to(x(2), sizes), lambda: tfl.fill(sizes, np.float32(1))):
+        with pytest.raises(ShapeError, match="a dimension of -1 elements"):
+            build()
+    assert tfl.reshape(x(8), sizes).shape == (4, 1, 2)

@@ -9,7 +9,18 @@ from fuseconv.ir.dims import Dim, Sym, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
 from fuseconv.ir.slice_spec import UNKNOWN, Insert, SliceSpec, Take
 from fuseconv.tfl.opdef import Index, ResultType, op
-from fuseconv.tfl.type_inference import ShapeError, axis_of, content, ints, merge, same, scalar, shape_of, unknown
+from fuseconv.tfl.type_inference import (
+    ShapeError,
+    axis_of,
+    content,
+    ints,
+    merge,
+    same,
+    scalar,
+    shape_of,
+    sizes_of,
+    unknown,
+)
 
 
 @op("ReshapeOptions")
@@ -226,7 +237,7 @@ def tile(x: Value, multiples: Index) -> ResultType:
 
 @op("BroadcastToOptions")
 def broadcast_to(x: Value, shape: Index) -> ResultType:
-    return x.dtype, shape_of(shape)
+    return x.dtype, sizes_of(shape)
 
 
 @op()
@@ -268,7 +279,7 @@ def range_(start: Value, limit: Value, delta: Value) -> ResultType:
 
 @op("FillOptions")
 def fill(dims: Index, value: Value) -> ResultType:
-    return value.dtype, shape_of(dims)
+    return value.dtype, sizes_of(dims)
 
 
 @op("ShapeOptions")
@@ -370,14 +381,14 @@ def unique(x: Value, *, idx_out_type: str = "INT32") -> list[ResultType]:
 
 @op("ScatterNdOptions")
 def scatter_nd(indices: Index, updates: Value, shape: Index) -> ResultType:
-    return updates.dtype, shape_of(shape)
+    return updates.dtype, sizes_of(shape)
 
 
 @op("SparseToDenseOptions")
 def sparse_to_dense(
     indices: Index, output_shape: Index, values: Value, default_value: Value, *, validate_indices: bool = False
 ) -> ResultType:
-    return values.dtype, shape_of(output_shape)
+    return values.dtype, sizes_of(output_shape)
 
 
 @op("MatrixDiagOptions")

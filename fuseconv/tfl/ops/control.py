@@ -6,7 +6,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, fresh
 from fuseconv.ir.graph import FuncRef, Value
 from fuseconv.tfl.opdef import Index, ResultType, op
-from fuseconv.tfl.type_inference import scalar, shape_of
+from fuseconv.tfl.type_inference import scalar, sizes_of
 
 
 @op("IfOptions")
@@ -75,12 +75,12 @@ def hashtable_size(table: Value) -> ResultType:
 
 @op("RandomOptions")
 def random_uniform(shape: Index, *, seed: int = 0, seed2: int = 0) -> ResultType:
-    return types.FLOAT32, shape_of(shape)
+    return types.FLOAT32, sizes_of(shape)
 
 
 @op("RandomOptions")
 def random_standard_normal(shape: Index, *, seed: int = 0, seed2: int = 0) -> ResultType:
-    return types.FLOAT32, shape_of(shape)
+    return types.FLOAT32, sizes_of(shape)
 
 
 @op("RandomOptions")

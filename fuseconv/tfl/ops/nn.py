@@ -8,7 +8,7 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, Shape, ceildiv, floordiv, fresh, product
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.opdef import Index, ResultType, op
-from fuseconv.tfl.type_inference import broadcast, content, ints, same, shape_of, unknown
+from fuseconv.tfl.type_inference import broadcast, content, ints, same, sizes_of, unknown
 
 
 def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: str) -> Dim:
@@ -62,7 +62,7 @@ def transpose_conv(
     quantized_bias_type: str = "FLOAT32",
 ) -> ResultType:  # fmt: skip
     """output_shape [4] of ints, filter [out,kh,kw,in], x [n,h,w,in] -> [output_shape]."""
-    return x.dtype, shape_of(output_shape)
+    return x.dtype, sizes_of(output_shape)
 
 
 @op("Conv3DOptions")
@@ -86,7 +86,7 @@ def conv_3d_transpose(
     dilation_d_factor: int = 1, dilation_w_factor: int = 1, dilation_h_factor: int = 1,
 ) -> ResultType:  # fmt: skip
     """output_shape [5] of ints, filter [kd,kh,kw,out,in], x [n,d,h,w,in] -> [output_shape]."""
-    return x.dtype, shape_of(output_shape)
+    return x.dtype, sizes_of(output_shape)
 
 
 @op("FullyConnectedOptions")
@@ -205,7 +205,7 @@ def embedding_lookup_sparse(
     ids: Index, indices: Index, dense_shape: Index, weights: Value, table: Value, *, combiner: str = "SUM"
 ) -> ResultType:
     """ids [n], indices [n, rank], dense_shape [rank], weights [n], table [rows, ...] -> [dense_shape[:-1], ...]."""
-    shape = shape_of(dense_shape)
+    shape = sizes_of(dense_shape)
     return types.FLOAT32, None if shape is None or table.shape is None else (*shape[:-1], *table.shape[1:])
 
 
