@@ -72,6 +72,8 @@ def _elementwise() -> None:
     case("is_finite", jnp.isfinite, np.array([1, np.inf, -np.inf, np.nan], np.float32))
     for name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"):
         case(name, getattr(jnp, name), whole, other)
+    ordered = np.array([-np.nan, -np.inf, -1, -0.0, 0, 1e-40, 1, np.inf, np.nan], np.float32)
+    case("less_in_total_order", lambda a: lax.lt_to_p.bind(*jnp.broadcast_arrays(a[:, None], a)), ordered)
     case("select", lambda a, b: jnp.where(a > b, a, 2 * b), x, y)
     case("clamp", lambda a: jnp.clip(a, -0.5, 0.7), x)
     case("convert_to_int", lambda a: (4 * a).astype(jnp.int32), x)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
@@ -65,8 +67,17 @@ def remainder(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
 def compare(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
     """compare(x, y), LT -> Less(x, y)."""
     kind = op.attribute("compare_type") if op.has("compare_type") else "NOTYPE"
-    refuse_unless(kind != "TOTALORDER", "numbers are compared in the total order, in which -0 is less than 0")
+    if kind == "TOTALORDER":
+        refuse_unless(x.dtype is types.FLOAT32, f"numbers of type {x.dtype} are compared in the total order")
+        x, y = _total_order(tf, x), _total_order(tf, y)
     return tf.add(_COMPARISONS[op.attribute("comparison_direction")], [x, y], {}, types.BOOL)
+
+
+def _total_order(tf: Scope, x: Value) -> Value:
+    """Return integers in the order in which float32 is compared: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
+    bits = tf.Bitcast(x, dtype=types.INT32)
+    magnitude = tf.BitwiseXor(bits, np.int32(0x7FFFFFFF))
+    return tf.SelectV2(tf.Less(bits, np.int32(0), dtype=types.BOOL), magnitude, bits, dtype=types.INT32)
 
 
 @imports
