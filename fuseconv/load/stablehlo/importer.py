@@ -46,6 +46,9 @@ class ModuleImporter(Functions):
             raise InputError(f"{self.name} is a damaged StableHLO module: {error}.") from error
         except UnreadError as error:
             raise InputError(f"{self.name} cannot be read: {error}.") from error
+        except RefusedError as error:  # of an op it is caught where that is imported
+            why = f"an argument of its function cannot be taken: {error}"
+            raise UnsupportedError(f"{self.name}: {why}.", [("stablehlo.func", [self.name], why)]) from error
 
     def takes_platform(self) -> bool:
         """Return whether an argument of `main` is the number of the platform that it is to run on."""

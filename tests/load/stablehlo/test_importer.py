@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuseconv.errors import FuseconvError, InputError
+from fuseconv.errors import FuseconvError, InputError, UnsupportedError
 from fuseconv.load.stablehlo.importer import ModuleImporter
 from tests.load.stablehlo.modules import cases
 
@@ -29,6 +29,17 @@ def test_a_module_without_main_is_damaged() -> None:
     data = cases()["shapes/pad"].data.replace(b"main\0", b"nain\0")
     with pytest.raises(InputError, match="it is a damaged StableHLO module: there is no function main"):
         ModuleImporter(data, "it").main()
+
+
+def test_an_argument_of_a_type_that_tflite_lacks_is_told() -> None:
+    importer = ModuleImporter(cases()["elementwise/tanh"].data, "it")
+    main = importer.module.functions["main"]
+    for held, name, value in (
+        (main.regions[0].arguments[0], "type", "f8E5M2"), (main.attribute("function_type"), "inputs", ["f8E5M2"]),
+    ):  # fmt: skip
+        object.__setattr__(held, name, value)
+    with pytest.raises(UnsupportedError, match="an argument of its function cannot be taken: it is of the type f8E5M2"):
+        importer.main()
 
 
 @pytest.mark.parametrize("name", [
