@@ -172,6 +172,8 @@ class _Scan:
             return False
         _, update, start = made.operands
         shape = held.shape
+        if self.form.cond.inputs[variable].uses:
+            return False
         if list(made.result.uses) != [self.body.terminator] or shape is None or update is None or update.shape is None:
             return False
         found = self.indexed(start, shape, update.shape)

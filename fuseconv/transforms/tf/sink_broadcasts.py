@@ -81,14 +81,15 @@ def _shrunk(value: Value) -> Value:
     data = value.data
     if data is None or not 1 < data.size <= _MOST_ELEMENTS or data.dtype.hasobject:
         return value
-    small = data
+    # As bits: 0.0 and -0.0 are two numbers here, and NaN is one.
+    small = data.view(f"V{data.itemsize}")
     for axis, size in enumerate(data.shape):
         first = small[(slice(None),) * axis + (slice(0, 1),)]
-        if size > 1 and np.array_equal(small, np.broadcast_to(first, small.shape), equal_nan=data.dtype.kind in "fc"):
+        if size > 1 and np.array_equal(small, np.broadcast_to(first, small.shape)):
             small = first
     while small.ndim and small.shape[0] == 1:
         small = small[0]
-    return value if small.shape == data.shape else constant(np.ascontiguousarray(small), value.dtype, value.name)
+    return value if small.shape == data.shape else constant(small.copy().view(data.dtype), value.dtype, value.name)
 
 
 def _joined(shapes: Sequence[Shape | None], whole: Shape) -> Shape | None:

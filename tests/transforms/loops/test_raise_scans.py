@@ -72,6 +72,14 @@ def test_a_list_has_a_row_for_each_step() -> None:
     assert [op.type for op in module.signatures[0].graph.ops] == ["While"]
 
 
+def test_what_the_condition_reads_is_no_list() -> None:
+    text = _scan("%i").replace("%go:", """%read: float32[5,2] = tf.Neg(%ys)
+      %go:""")
+    module, _ = module_of(text)
+    raise_scans(module)
+    assert module.functions["body"].inputs[2].dtype is not VARIANT
+
+
 @pytest.mark.parametrize("start", ["%at_row", "int32[] 2"])
 def test_other_rows_stay_slices(start: str) -> None:
     text = _scan(start).replace("%at:", "%at_row: int32[] = tf.AddV2(%i, int32[] 3)\n%at:")

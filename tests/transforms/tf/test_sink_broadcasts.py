@@ -64,6 +64,22 @@ def test_a_constant_that_repeats_is_one_row() -> None:
     """)
 
 
+def test_zeros_of_two_signs_are_no_repetition() -> None:
+    check_pass("sink-broadcasts", """
+    main {
+      input %x: float32[2,2]
+      %y: float32[2,2] = tf.RealDiv(%x, float32[2,2] [[0.0, -0.0], [0.0, -0.0]])
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[2,2]
+      %y: float32[2,2] = tf.RealDiv(%x, float32[2] [0.0, -0.0])
+      return %y
+    }
+    """)
+
+
 def test_sizes_that_may_differ_stay() -> None:
     check_pass("sink-broadcasts", """
     main {
