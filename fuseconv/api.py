@@ -151,10 +151,10 @@ def convert(
     Raises InputError for what cannot be read, UnsupportedError for what cannot be converted, DefectError where fuseconv
     itself fails. Nothing is written then.
     """
-    return _opened(model, out, Options.of(locals()), progress)
+    return _trace_and_convert(model, out, Options.of(locals()), progress)
 
 
-def _opened(
+def _trace_and_convert(
     model: Any, out: str | os.PathLike | None, options: Options, progress: Callable[[str], None] | None
 ) -> Conversion:
     """Convert a model, which TensorFlow traces first if it lives in this process."""

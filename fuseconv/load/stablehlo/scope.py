@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape, fresh
 from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
@@ -156,9 +155,3 @@ def static_shape(var: Var, what: str = "its operand") -> list[int]:
     if not kind.is_static:
         raise RefusedError(f"the shape of {what} is not known")
     return kind.sizes
-
-
-__all__ = [
-    "Functions", "InputError", "RefusedError", "Scope", "axes", "ints", "number", "refuse_unless", "static_shape",
-    "symbolic", "tensor_type",
-]  # fmt: skip

@@ -13,7 +13,7 @@ _FARTHEST = 8
 
 
 def has_distinct_rows(indices: Value, farthest: int = _FARTHEST) -> bool:
-    """Return whether no two rows of integers [..., n] are known to be the same n numbers: one of the columns is a
+    """Return whether all rows of integers [..., n] are known to differ from each other: one of the columns is a
     range, say, or they are what Where makes. False tells nothing."""
     if indices.data is not None:
         table = indices.data.reshape(-1, indices.data.shape[-1])
@@ -37,7 +37,7 @@ def has_distinct_rows(indices: Value, farthest: int = _FARTHEST) -> bool:
 
 
 def _has_distinct_elements(value: Value, farthest: int) -> bool:
-    """Return whether no two elements of an integer tensor are known to be equal."""
+    """Return whether all elements of an integer tensor are known to differ from each other."""
     if value.data is not None:
         return bool(np.unique(value.data).size == value.data.size)
     op = value.op

@@ -65,7 +65,7 @@ def remainder(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
 
 @imports
 def compare(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
-    """compare(x, y), LT -> Less(x, y)."""
+    """compare(x, y), LT -> Less(x, y); Less(order(x), order(y)) in the total order of floats."""
     kind = op.attribute("compare_type") if op.has("compare_type") else "NOTYPE"
     if kind == "TOTALORDER":
         refuse_unless(x.dtype is types.FLOAT32, f"numbers of type {x.dtype} are compared in the total order")
@@ -76,8 +76,8 @@ def compare(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
 def _total_order(tf: Scope, x: Value) -> Value:
     """Return integers in the order in which float32 is compared: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
     bits = tf.Bitcast(x, dtype=types.INT32)
-    magnitude = tf.BitwiseXor(bits, np.int32(0x7FFFFFFF))
-    return tf.SelectV2(tf.Less(bits, np.int32(0), dtype=types.BOOL), magnitude, bits, dtype=types.INT32)
+    reversed_ = tf.BitwiseXor(bits, np.int32(0x7FFFFFFF))  # of negative numbers, whose bits grow with their size
+    return tf.SelectV2(tf.Less(bits, np.int32(0), dtype=types.BOOL), reversed_, bits, dtype=types.INT32)
 
 
 @imports
