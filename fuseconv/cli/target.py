@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from fuseconv.errors import InputError
-from fuseconv.files import open_file
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.inspecting import inspect
+from fuseconv.report.json import read_report
 
 
 def check_target(file: str, target: str, report_path: str | None, plugins: Sequence[str]) -> dict[str, Any]:
@@ -25,16 +24,7 @@ def check_target(file: str, target: str, report_path: str | None, plugins: Seque
 
 def _layers(path: str) -> dict[tuple[int, int], tuple[str, str]]:
     """Return the type and the layer of each op that a report tells of, by subgraph and place."""
-    try:
-        with open_file(path) as file:
-            report = json.loads(file.read())
-        return {
-            (int(op["subgraph"]), int(op["index"])): (str(op["type"]), str(op["layer"])) for op in report["ops"]
-        }
-    except OSError as error:
-        raise InputError(f"--report {path} cannot be read: {error.strerror}") from error
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise InputError(f"--report {path} is no report of a conversion") from error
+    return {(op["subgraph"], op["index"]): (op["type"], op["layer"]) for op in read_report(path)["ops"]}
 
 
 def _add_layers(document: dict[str, Any], layers: dict[tuple[int, int], tuple[str, str]], path: str) -> None:

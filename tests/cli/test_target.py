@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fuseconv import cli
+from fuseconv.report.json import REPORT_VERSION
 from fuseconv.write.flatbuffer_export import write
 from tests.frozen import FLOAT, INT32, Frozen
 from tests.tf.text_cases import module_of
@@ -75,13 +76,13 @@ def test_the_report_tells_the_layer(tmp_path: Path) -> None:
 
 def test_wrong_use_is_told(file: Path, tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text("[]")
-    (tmp_path / "other.json").write_text('{"ops": []}')
+    (tmp_path / "other.json").write_text(json.dumps({"schema_version": REPORT_VERSION, "ops": [], "nodes": []}))
     wrong: list[tuple[list[object], str]] = [
         (["--strict"], "are for a --target: add it"),
         (["--target", "gpux"], "no target is called gpux; there are gpu, coreml"),
-        (["--target", "gpu", "--report", tmp_path / "r.json"], "is no report of a conversion"),
+        (["--target", "gpu", "--report", tmp_path / "r.json"], "is no report that convert --report FILE.json wrote"),
         (["--target", "gpu", "--report", tmp_path / "other.json"], "is of another file"),
-        (["--target", "gpu", "--report", tmp_path / "none.json"], "cannot be read"),
+        (["--target", "gpu", "--report", tmp_path / "none.json"], "none.json"),
     ]
     for arguments, why in wrong:
         result = run(file, *arguments)
