@@ -56,15 +56,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         slow = item.get_closest_marker("slow") or SLOW_FIXTURES & {*getattr(item, "fixturenames", ())}
         if not item.get_closest_marker("slow"):
             test = item.path, item.nodeid.partition("[")[0]
-            cases[test] = cases.get(test, 0) + 1
-            item.stash[_SIZES_STAY_UNKNOWN] = cases[test] % 2 == 0
+            number = cases[test] = cases.get(test, -1) + 1
+            # The parity of its binary ones: every other number would go with the values of one parameter.
+            item.stash[_SIZES_STAY_UNKNOWN] = number.bit_count() % 2 == 1
         if not slow and is_fast(item.path):
             item.add_marker(pytest.mark.fast)
 
 
 @pytest.fixture(autouse=True)
-def _sizes_are_fixed_in_every_other_case(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Lets every other case of a test of several convert its model only once, with the sizes unknown: what a rule does
+def _sizes_are_fixed_in_half_of_the_cases(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Lets half of the cases of a test convert their models only once, with the sizes unknown: what a rule does
     with known ones shows in the cases beside it. Slow tests do both in all cases."""
     if not request.node.stash.get(_SIZES_STAY_UNKNOWN, False):
         yield
