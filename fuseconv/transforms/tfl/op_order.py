@@ -28,8 +28,9 @@ def lighter_order(subgraph: Subgraph, pinned: Sequence[int] = (), inside: Sequen
     that it runs."""
     flow = _Flow(subgraph, pinned, inside)
     order = list(range(len(subgraph.nodes)))
-    least = flow.peak(order)
-    if least <= flow.bound():
+    loads = flow.loads(order)
+    least = max(loads, default=0)
+    if not least or least <= flow.needed_at(loads.index(least)):
         return None
     found = list(_lighter(flow, least))
     if not found:
@@ -64,6 +65,8 @@ def _lighter(flow: _Flow, least: int) -> Iterator[list[int]]:
             least = peak
             yield nodes
         place = nodes[loads.index(peak)]
+        if peak <= flow.needed_at(place):
+            return
         at = next(index for index, number in enumerate(order) if place in units[number].nodes)
         begin, end = max(0, at - _REACH), at + _REACH
         found = _Window(flow, units, order, begin, end).search(peak)
@@ -117,12 +120,22 @@ class _Flow:
     def peak(self, order: Sequence[int]) -> int:
         return max(self.loads(order), default=0)
 
-    def bound(self) -> int:
-        """Return the bytes that some node alone needs: no order needs less."""
-        return max(
-            inside + made + sum([self.sizes[tensor] for tensor in operands])
-            for made, operands, inside in zip(self.made, self.operands, self.inside)
-        )
+    def needed_at(self, number: int) -> int:
+        """Return the bytes that are needed at a node in every order: its results, what it reads, and what nodes that it
+        waits for hand on to such as wait for it."""
+        ahead, behind = {number}, {number}
+        for other in range(number, -1, -1):
+            if other in ahead:
+                ahead |= self.before[other]
+        for other in range(number + 1, len(self.before)):
+            if not behind.isdisjoint(self.before[other]):
+                behind.add(other)
+        held = [
+            size for tensor, size in enumerate(self.sizes)
+            if size and self.makers.get(tensor, number) in ahead
+            and (tensor in self.kept or not behind.isdisjoint(self.readers.get(tensor, ())))
+        ]  # fmt: skip
+        return self.inside[number] + self.dead[number] + sum(held)
 
     def is_read(self, tensor: int) -> bool:
         return tensor in self.readers or tensor in self.kept
