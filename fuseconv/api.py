@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import reduce
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from fuseconv.fuse.match import Fusion
 from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
-from fuseconv.inspecting import check_contents, inspect
 from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
@@ -30,14 +28,12 @@ from fuseconv.load.live import Source, is_path, model_name, opened
 from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
 from fuseconv.load.stablehlo.exported import on_disk
-from fuseconv.load.tflite.reader import read_tflite
 from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.options import Options, QuantizeOptions
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT, QUANTIZE_FILE
 from fuseconv.quantize import QUANTIZATIONS
 from fuseconv.quantize.calibrate import MINMAX
-from fuseconv.quantize.existing import quantized_ops
 from fuseconv.quantize.io_types import FLOAT
 from fuseconv.quantize.samples import Sample
 from fuseconv.report.defects import defect
@@ -75,6 +71,8 @@ class Conversion:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the line of `repr`, a table of the ops by type, and the warnings."""
+        from html import escape  # and only a notebook needs the tables that come with it
+
         counts = Counter(op.type for op in self.report.emitted).most_common()
         rows = "".join(f"<tr><td>{escape(name)}</td><td>{count}</td></tr>" for name, count in counts)
         warnings = "".join(f"<li>{escape(warning)}</li>" for warning in self.report.warnings)
@@ -256,6 +254,9 @@ def _quantize_file(
     options: QuantizeOptions,
     progress: Callable[[str], None] | None,
 ) -> Conversion:
+    from fuseconv.load.tflite.reader import read_tflite  # not every conversion loads what reads files
+    from fuseconv.quantize.existing import quantized_ops
+
     options.check()
     if options.quantize is None:
         raise InputError(f"quantize is one of {', '.join(QUANTIZATIONS)}")
@@ -338,6 +339,8 @@ def _has_open_batch(module: Module) -> bool:
 
 def _verdict(target: Target, data: bytes | None, file: Path | None) -> dict[str, Any]:
     """Return what a target makes of the file that was written, to `file` or as `data`."""
+    from fuseconv.inspecting import check_contents, inspect  # not every conversion loads what reads files
+
     if data is not None:
         return check_contents(data, "the file", target)
     assert file is not None

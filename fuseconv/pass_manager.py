@@ -13,6 +13,7 @@ The manager gives every pass its time and number of changes, prints the IR aroun
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -92,7 +93,20 @@ class Stage:
     why: str = ""
 
 
-Pipeline: TypeAlias = tuple["Pass | Repeat | Stage", ...]
+@dataclass(frozen=True)
+class Deferred:
+    """Passes that few conversions run: the pipeline `PASSES` of a module, which is imported only where the condition
+    holds of the context. Each pass says by itself when it runs."""
+
+    module: str
+    condition: Callable[[Any], bool]
+
+    @property
+    def passes(self) -> Pipeline:
+        return importlib.import_module(self.module).PASSES
+
+
+Pipeline: TypeAlias = tuple["Pass | Repeat | Stage | Deferred", ...]
 
 
 def module_pass(
@@ -157,6 +171,9 @@ def insert(pipeline: Pipeline, new: Pass) -> Pipeline:
     def rebuilt(items: Pipeline) -> Iterator[Pass | Repeat | Stage]:
         nonlocal count
         for item in items:
+            if isinstance(item, Deferred):
+                yield from rebuilt(item.passes)
+                continue
             if not isinstance(item, Pass):
                 yield replace(item, passes=tuple(rebuilt(item.passes)))
                 continue
@@ -221,6 +238,8 @@ class PassManager:
                 changed = self.run(item.passes)
                 while changed if item.until is None else not item.until(self.context.module):
                     changed = self.run(item.passes)
+            elif isinstance(item, Deferred):
+                changed = item.condition(self.context) and self.run(item.passes)
             else:
                 changed = self._run_stage(item)
             first = changed if first is None else first
@@ -236,7 +255,7 @@ class PassManager:
 
     def _run_stage(self, stage: Stage) -> bool:
         """Run the passes of a stage, which is not mentioned if none of them is to run."""
-        conditions = [item.condition if isinstance(item, Pass) else None for item in stage.passes]
+        conditions = [item.condition if isinstance(item, Pass | Deferred) else None for item in stage.passes]
         if all(condition is not None and not condition(self.context) for condition in conditions):
             return False
         report = self.context.report

@@ -1,4 +1,5 @@
-"""The pipelines: which passes a conversion runs, in which order. This is the only place that knows it.
+"""The pipelines: which passes a conversion runs, in which order. This is the only place that knows it, but for the
+passes of quantization, which stand in `quantize/pipeline.py`.
 
 A model is imported as `tf` ops, legalized to forms that TFLite has, its composites and patterns fused, lowered to `tfl`
 ops, and these optimized. `fuseconv passes` lists the passes; the pass manager runs them.
@@ -11,20 +12,7 @@ from fuseconv.fuse.pattern_rewriter import fuse_tf_patterns, fuse_tfl_patterns
 from fuseconv.ir.graph import Module
 from fuseconv.lower.engine.check_ranks import check_ranks
 from fuseconv.lower.engine.driver import lower
-from fuseconv.pass_manager import Context, Pipeline, Repeat, Stage
-from fuseconv.quantize import MEASURED
-from fuseconv.quantize.bind_samples import bind_samples
-from fuseconv.quantize.calibrate import calibrate
-from fuseconv.quantize.fake_quant import read_fake_quant
-from fuseconv.quantize.floats import keep_floats
-from fuseconv.quantize.io_types import FLOAT, set_io_types
-from fuseconv.quantize.keep_sensitive_ops import keep_sensitive_ops
-from fuseconv.quantize.raise_fake_quant import raise_fake_quant
-from fuseconv.quantize.raise_hybrid_products import raise_hybrid_products
-from fuseconv.quantize.to_integers import to_integer_forms, to_integers
-from fuseconv.quantize.weights_to_float16 import weights_to_float16
-from fuseconv.quantize.weights_to_int4 import weights_to_int4
-from fuseconv.quantize.weights_to_int8 import weights_to_int8
+from fuseconv.pass_manager import Context, Deferred, Pipeline, Repeat, Stage
 from fuseconv.transforms.loops.hoist_loop_invariants import hoist_loop_invariants, hoist_out_of_unrolled_loops
 from fuseconv.transforms.loops.horizontal_fusion import horizontal_fusion
 from fuseconv.transforms.loops.normalize_loops import normalize_loops
@@ -112,26 +100,6 @@ def _quantizes(context: Context) -> bool:
     return context.quantize is not None
 
 
-def _computes_in_integers(context: Context) -> bool:
-    return context.quantize in MEASURED
-
-
-def _computes_in_int8(context: Context) -> bool:
-    return context.quantize == "int8"
-
-
-def _has_weights_of_int8(context: Context) -> bool:
-    return context.quantize in ("dynamic", "int4", *MEASURED)
-
-
-def _has_samples(context: Context) -> bool:
-    return context.quantize in MEASURED and context.calibration.samples is not None
-
-
-def _has_integer_ends(context: Context) -> bool:
-    return context.io_types != FLOAT
-
-
 def _has_target(context: Context) -> bool:
     return context.target is not None
 
@@ -195,18 +163,7 @@ STEER: Pipeline = (
     legalize_for_target.when(_has_target), legalize_outputs.when(_has_target),
 )  # fmt: skip
 
-QUANTIZE: Pipeline = (
-    bind_samples.when(lambda context: context.calibration.samples is not None),
-    raise_hybrid_products.when(_has_weights_of_int8),
-    raise_fake_quant.when(_computes_in_int8),
-    to_integer_forms.when(_computes_in_integers), calibrate.when(_has_samples),
-    keep_floats.when(lambda context: context.floats.wanted), read_fake_quant.when(_computes_in_integers),
-    keep_sensitive_ops.when(lambda context: context.keep_float_under is not None),
-    weights_to_float16.when(lambda context: context.quantize == "float16"),
-    weights_to_int4.when(lambda context: context.quantize == "int4"),
-    weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
-    to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends), schedule_ops.when(_quantizes),
-)  # fmt: skip
+QUANTIZE: Pipeline = (Deferred("fuseconv.quantize.pipeline", _quantizes),)
 
 CONVERT: Pipeline = (
     Stage("load", IMPORT),

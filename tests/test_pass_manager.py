@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +16,7 @@ from fuseconv.ir.types import INT32
 from fuseconv.ir.verifier import Fact, MalformedError
 from fuseconv.pass_manager import (
     Context,
+    Deferred,
     Pass,
     PassManager,
     Repeat,
@@ -62,6 +64,20 @@ def test_passes_run_in_order_with_what_they_ask_for() -> None:
     assert names(runs) == ["a", "b", "d"]
     assert list(runs.context.report.seconds) == ["s"]
     assert [(run.name, run.changes) for run in runs.context.report.passes] == [("a", 0), ("b", 0), ("d", 0)]
+
+
+def test_deferred_passes_are_imported_where_they_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("acme_passes")
+    module.PASSES = (logs("b"), logs("c").when(lambda context: False))  # type: ignore[attr-defined]
+    deferred = Deferred("acme_passes", lambda context: len(context.log) == 1)
+    runs = manager()
+    runs.run((deferred,))  # there is no such module yet
+    monkeypatch.setitem(sys.modules, "acme_passes", module)
+    runs.run((logs("a"), deferred, deferred))
+    assert names(runs) == ["a", "b"]
+    assert [item.name for item in passes_of((Stage("s", (deferred,)),))] == ["b", "c"]
+    more = insert((Stage("s", (deferred,)),), logs("d", after="b"))
+    assert [item.name for item in passes_of(more)] == ["b", "d", "c"]
 
 
 def test_a_pass_after_changes_waits_for_one() -> None:

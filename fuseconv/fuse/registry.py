@@ -73,12 +73,13 @@ class Registry:
             return
         self._modules.append(module)
         origin = origin or module.__name__
-        self._warn_of_names(module, origin)
+        if not module.__name__.startswith("fuseconv."):
+            self._warn_of_names(module, origin)
         before = self._offered
         for fusion in _listed(module, "FUSIONS", Fusion, origin):
             self._fusions.claim(fusion.name, fusion, origin)
-            alike = suggestion(fusion.emits, TFLITE_OPS) if fusion.emits not in TFLITE_OPS else ""
-            if alike and not is_ours(fusion.rewrite):
+            told = fusion.emits in TFLITE_OPS or is_ours(fusion.rewrite)
+            if alike := "" if told else suggestion(fusion.emits, TFLITE_OPS):
                 what = f"the fusion {fusion.name} of {origin}"
                 self.warnings.append(f"{what} emits {fusion.emits}, no op of TFLite{alike}")
         for target in _listed(module, "TARGETS", Target, origin):
@@ -115,7 +116,7 @@ class Registry:
 
     def targets(self) -> OpTable[Target]:
         """Return all targets by their names. Raises InputError for a name that two modules claim."""
-        from fuseconv.targets import MODULES  # tables that most conversions do without
+        from fuseconv.targets.builtin import MODULES  # tables that most conversions do without
 
         targets: OpTable[Target] = OpTable()
         for module in MODULES:

@@ -58,8 +58,8 @@ class OpTable(dict[str, T]):
     def collect(self, module: ModuleType, origin: str = "") -> None:
         """Enter the functions that a module marked. Those that it imported from elsewhere are not its own."""
         for function in vars(module).values():
-            for name in getattr(function, self._mark, ()) if callable(function) else ():
-                if function.__module__ == module.__name__:
+            if getattr(function, "__module__", None) == module.__name__ and callable(function):
+                for name in getattr(function, self._mark, ()):
                     self.claim(name, self._make(function, name), origin or module.__name__)
 
     def copy(self) -> OpTable[T]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value
 from fuseconv.ir.rewriter import has_kind
-from fuseconv.load.stablehlo.importer import ModuleImporter
 from fuseconv.load.validate import DAMAGED
 
 _KIND = "tf.XlaCallModule"
@@ -29,6 +28,8 @@ def import_call_modules(module: Module) -> None:
 
 
 def _import(op: Op, module: Module) -> None:
+    from fuseconv.load.stablehlo.importer import ModuleImporter  # few graphs hold a module
+
     data = op.attrs.get("module")
     if isinstance(data, str):
         data = data.encode("utf-8", "surrogateescape")

@@ -7,7 +7,7 @@ tf.int32)`), and tables made by numpy are of float64. TFLite has next to no kern
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 # What float64 holds to the last bit, and int32 does if it is an integer.
 _EXACT = (
@@ -257,6 +260,8 @@ def _fraction(f: float, upwards: bool) -> Fraction | None:
     not cut off: upwards, or downwards if it is taken from n."""
     if not 0 < f <= _LARGEST_TERM:
         return None
+    from fractions import Fraction  # brings decimals along, and hardly a model needs either
+
     itself = Fraction(f)
     if itself.denominator <= _LARGEST_POWER:
         return itself

@@ -13,13 +13,9 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Module, Op, Value
 from fuseconv.ir.rewriter import Speculative, replace_op, rewrite_ops
 from fuseconv.pass_manager import module_pass
-from fuseconv.targets.forms import FORMS
-from fuseconv.targets.forms.reductions import flattens
 from fuseconv.targets.signature import signature_of
 from fuseconv.targets.target import Target
 from fuseconv.tfl.builder import Builder
-
-_KINDS = frozenset(f"tfl.{type}" for type in FORMS)
 
 
 @module_pass("legalize-for-target", requires=(TFL_ONLY,), ensures=(TFL_ONLY,))
@@ -27,9 +23,12 @@ def legalize_for_target(module: Module, target: Target | None) -> bool:
     """Write ops that the target refuses as ops that it takes: GATHER(x, i[2,3]) -> RESHAPE(GATHER(x, i[6]))."""
     if target is None:
         return False
+    from fuseconv.targets.forms import FORMS  # tables that most conversions do without
+
+    kinds = frozenset(f"tfl.{type}" for type in FORMS)
     changed = False
     for graph in module.graphs():
-        changed |= rewrite_ops(graph, _KINDS, lambda op, out: _legalized(op, out, target))
+        changed |= rewrite_ops(graph, kinds, lambda op, out: _legalized(op, out, target))
     return changed
 
 
@@ -52,6 +51,8 @@ def takes(target: Target, op: Op) -> bool:
 def _in_other_form(op: Op, target: Target, replaced: frozenset[str]) -> tuple[list[Op], Sequence[Value]] | None:
     """Return the ops of the first form of an op that the target takes, and what stands for the results. replaced: the
     types of ops that the op is part of a form of."""
+    from fuseconv.targets.forms import FORMS
+
     if op.type in replaced:
         return None
     replaced |= {op.type}
@@ -90,6 +91,8 @@ def _taken(
 def _fit(op: Op, values: Sequence[Value]) -> bool:
     """Return whether values can stand for an op's results: of the same type and shape, or of any with as many rows
     where all readers see nothing but these."""
+    from fuseconv.targets.forms.reductions import flattens
+
     pairs = list(zip(op.results, values, strict=True))
     assert all(old.dtype is new.dtype for old, new in pairs), f"a form of {op} has another type"
     return all(old.shape == new.shape or all(map(flattens, old.uses)) for old, new in pairs)

@@ -1,0 +1,54 @@
+"""The passes of quantization, in their order: behind all others, on `tfl` ops."""
+
+from __future__ import annotations
+
+from fuseconv.pass_manager import Context, Pipeline
+from fuseconv.quantize import MEASURED
+from fuseconv.quantize.bind_samples import bind_samples
+from fuseconv.quantize.calibrate import calibrate
+from fuseconv.quantize.fake_quant import read_fake_quant
+from fuseconv.quantize.floats import keep_floats
+from fuseconv.quantize.io_types import FLOAT, set_io_types
+from fuseconv.quantize.keep_sensitive_ops import keep_sensitive_ops
+from fuseconv.quantize.raise_fake_quant import raise_fake_quant
+from fuseconv.quantize.raise_hybrid_products import raise_hybrid_products
+from fuseconv.quantize.to_integers import to_integer_forms, to_integers
+from fuseconv.quantize.weights_to_float16 import weights_to_float16
+from fuseconv.quantize.weights_to_int4 import weights_to_int4
+from fuseconv.quantize.weights_to_int8 import weights_to_int8
+from fuseconv.transforms.tfl.schedule_ops import schedule_ops
+
+
+def _computes_in_integers(context: Context) -> bool:
+    return context.quantize in MEASURED
+
+
+def _computes_in_int8(context: Context) -> bool:
+    return context.quantize == "int8"
+
+
+def _has_weights_of_int8(context: Context) -> bool:
+    return context.quantize in ("dynamic", "int4", *MEASURED)
+
+
+def _has_samples(context: Context) -> bool:
+    return context.quantize in MEASURED and context.calibration.samples is not None
+
+
+def _has_integer_ends(context: Context) -> bool:
+    return context.io_types != FLOAT
+
+
+PASSES: Pipeline = (
+    bind_samples.when(lambda context: context.calibration.samples is not None),
+    raise_hybrid_products.when(_has_weights_of_int8),
+    raise_fake_quant.when(_computes_in_int8),
+    to_integer_forms.when(_computes_in_integers), calibrate.when(_has_samples),
+    keep_floats.when(lambda context: context.floats.wanted), read_fake_quant.when(_computes_in_integers),
+    keep_sensitive_ops.when(lambda context: context.keep_float_under is not None),
+    weights_to_float16.when(lambda context: context.quantize == "float16"),
+    weights_to_int4.when(lambda context: context.quantize == "int4"),
+    weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
+    to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
+    schedule_ops.when(lambda context: context.quantize is not None),
+)  # fmt: skip
