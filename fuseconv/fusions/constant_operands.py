@@ -19,6 +19,7 @@ _SMALLEST_FACTOR, _LARGEST_FACTOR = 1e-15, 1e15
 _LARGEST = 1e30
 # From here on, adding a number and taking it away again rounds what it is added to, which a model may mean to do.
 _ROUNDS = 1024.0
+_SHORT = 4096
 
 
 def finite_array(value: Value | None) -> np.ndarray | None:
@@ -38,7 +39,7 @@ def per_channel(array: np.ndarray, shape: Shape | None, channels: int) -> np.nda
     if array.shape == (channels,) and shape and shape[-1] == channels:
         return array
     if array.size == 1 and (shape is None or array.ndim <= len(shape)):
-        return np.broadcast_to(array.reshape(()), (channels,)) if shape is not None else None
+        return None if shape is None else _repeated(array.reshape(()), channels)
     if shape is None or array.ndim > len(shape):
         return None
     trailing = trailing_dims(shape, channels)
@@ -47,6 +48,11 @@ def per_channel(array: np.ndarray, shape: Shape | None, channels: int) -> np.nda
     inner: np.ndarray = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
     stretched = broadcast_constant(inner, trailing)
     return None if stretched is None else stretched.reshape(channels)
+
+
+def _repeated(number: np.ndarray, count: int) -> np.ndarray:
+    """Return a vector of a number, which takes no memory if it is long: making such a view takes ten times as long."""
+    return np.full(count, number) if count <= _SHORT else np.broadcast_to(number, (count,))
 
 
 def broadcast_constant(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:

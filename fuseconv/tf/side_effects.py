@@ -80,8 +80,13 @@ def is_repeatable(op: Op) -> bool:
     """Return True if the op gives the same results whenever it gets the same operands, and they may be shared."""
     if not _repeats(op.kind) or (op.attrs and (STATEFUL in op.attrs or references(op))):
         return False
-    # No op of TensorFlow knows variable tensors.
-    return op.dialect == "tf" or not any(v is not None and v.variable for v in (*op.operands, *op.results))
+    if op.dialect == "tf":
+        return True  # no op of TensorFlow knows variable tensors
+    for values in (op.operands, op.results):
+        for value in values:
+            if value is not None and value.variable:
+                return False
+    return True
 
 
 def has_effect(op: Op, module: Module, known: dict[str, bool]) -> bool:

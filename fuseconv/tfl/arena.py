@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim, substitute_dim
+from fuseconv.ir.dims import Dim, Shape, substitute_dim
 from fuseconv.ir.graph import FuncRef, Graph, Value
 from fuseconv.ir.types import DType
 
@@ -107,19 +107,34 @@ def of_graphs(graphs: Sequence[Graph], functions: Mapping[str, Graph] | None = N
 
 
 def _subgraph(graph: Graph, functions: Mapping[str, int]) -> Subgraph:
-    numbers: dict[Value | None, int] = {None: -1}
+    numbers = _Numbers()
+    inputs = [numbers[value] for value in graph.inputs]
+    nodes = [
+        Node([numbers[value] for value in op.operands], [numbers[value] for value in op.results],
+             _runs(op.attrs, functions) if functions else ())
+        for op in graph.ops
+    ]  # fmt: skip
+    return Subgraph(inputs, [numbers[value] for value in graph.outputs], nodes, numbers.sizes)
 
-    def tensors(values: Iterable[Value | None]) -> list[int]:
-        return [numbers.setdefault(value, len(numbers) - 1) for value in values]
 
-    inputs = tensors(graph.inputs)
-    nodes = [Node(tensors(op.operands), tensors(op.results), _runs(op.attrs, functions)) for op in graph.ops]
-    outputs = tensors(graph.outputs)
-    return Subgraph(inputs, outputs, nodes, [size_of(value) for value in numbers if value is not None])
+class _Numbers(dict["Value | None", int]):
+    """Numbers of tensors, given as they are asked for; sizes: their bytes. Constants, which have no place, are -1."""
+
+    def __init__(self) -> None:
+        super().__init__({None: -1})
+        self.sizes: list[int] = []
+
+    def __missing__(self, value: Value) -> int:
+        number = -1
+        if not value.is_const:
+            number = len(self.sizes)
+            self.sizes.append(size_of(value))
+        self[value] = number
+        return number
 
 
 def _runs(attrs: Mapping[str, object], functions: Mapping[str, int]) -> list[int]:
-    found = [attrs.get(name) for name in RUNS] if functions else []
+    found = [attrs.get(name) for name in RUNS]
     return [functions[ref.name] for ref in found if isinstance(ref, FuncRef) and ref.name in functions]
 
 
@@ -127,10 +142,14 @@ def size_of(value: Value) -> int:
     """Return the bytes of a tensor in the arena, unknown sizes being 1; 0 of constants, variable tensors, strings."""
     if value.is_const or value.variable or value.shape is None:
         return 0
-    return item_bytes(value.dtype) * math.prod([dim if isinstance(dim, int) else _at_one(dim) for dim in value.shape])
+    return _bytes(value.dtype, value.shape)
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=4096)
+def _bytes(dtype: DType, shape: Shape) -> int:
+    return item_bytes(dtype) * math.prod([dim if isinstance(dim, int) else _at_one(dim) for dim in shape])
+
+
 def _at_one(dim: Dim) -> int:
     """Return what is written for an unknown size: its value if all unknowns are 1, at least 1."""
     return max(int(substitute_dim(dim, {}, 1)), 1)  # type: ignore[arg-type]

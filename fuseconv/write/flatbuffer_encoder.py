@@ -114,7 +114,7 @@ def _vector(value: str | bytes | list[int] | np.ndarray) -> tuple[bytes, int]:
     """Return the bytes of a string or vector with its count ahead, and the alignment of its items. The count is aligned
     to 4, as it is whenever the items behind it are aligned to more."""
     if isinstance(value, list):
-        return struct.pack(f"<I{len(value)}i", len(value), *value), 4
+        return _int_vector(len(value)).pack(len(value), *value), 4
     if isinstance(value, str):
         content = value.encode()
         return _U32.pack(len(content)) + content + b"\0", 4
@@ -122,6 +122,11 @@ def _vector(value: str | bytes | list[int] | np.ndarray) -> tuple[bytes, int]:
         content = value.astype(value.dtype.newbyteorder("<")).tobytes()
         return _U32.pack(value.size) + content, max(4, value.itemsize)
     return _U32.pack(len(value)) + value, 4
+
+
+@functools.lru_cache(maxsize=256)
+def _int_vector(count: int) -> struct.Struct:
+    return struct.Struct(f"<I{count}i")
 
 
 @functools.cache
