@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @module_pass("keep-sensitive-ops", requires=(TFL_ONLY,))
 def keep_sensitive_ops(
     module: Module, report: Report, floats: Floats, calibration: Calibration, quantize: str, selection: Selection,
-    keep_float_under: float, block_size: int | None,
+    keep_float_under: float, block_size: int | None, io_types: str,
 ) -> bool:  # fmt: skip
     """Choose the ops that stay float, so that the outputs differ by at most `keep_float_under` of their range.
 
@@ -37,7 +37,7 @@ def keep_sensitive_ops(
     chosen = calibration.samples.to_compare()[0] if isinstance(calibration.samples, Samples) else []
     if not chosen:
         raise InputError("--keep-float-under needs samples of real inputs to measure errors on: --calibration-data")
-    trials = _Trials(floats, calibration.ranges, quantize, selection, chosen, block_size)
+    trials = _Trials(floats, calibration.ranges, quantize, selection, chosen, block_size, io_types)
     kept = trials.kept(keep_float_under)
     for graph in module.graphs():
         for op in graph.ops:
@@ -55,10 +55,10 @@ class _Trials:
 
     def __init__(
         self, floats: Floats, ranges: dict, quantize: str, selection: Selection, samples: list[Sample],
-        block_size: int | None,
+        block_size: int | None, io_types: str,
     ) -> None:  # fmt: skip
         self.floats, self.quantize, self.selection, self.samples = floats, quantize, selection, samples
-        self.block_size = block_size
+        self.block_size, self.io_types = block_size, io_types
         self.ranges: dict[str, Range] = {
             floats.names[value]: found for value, found in ranges.items() if value in floats.names
         }
@@ -97,7 +97,7 @@ class _Trials:
         if self.quantize in KERNELS:
             values = {value.name: value for graph in module.graphs() for value in (*graph.inputs, *_results(graph.ops))}
             ranges = {values[name]: found for name, found in self.ranges.items() if name in values}
-            to_integers(module, Report(), Calibration(ranges=ranges), self.quantize, chosen)
+            to_integers(module, Report(), Calibration(ranges=ranges), self.quantize, chosen, self.io_types)
         else:
             if self.quantize == "int4":
                 weights_to_int4(module, Report(), chosen, self.block_size)

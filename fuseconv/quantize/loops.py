@@ -1,10 +1,10 @@
 """Loops: what WHILE carries has one scale, as operand, in the condition, in the body and as result; steps of unrolled
-ones have ranges that are alike."""
+ones have ranges that are alike. What is summed up over steps has 16 bits."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, MutableMapping, Set
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence, Set
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Value
@@ -15,6 +15,12 @@ from fuseconv.quantize.affine import Range, parameters
 _ROOM = 0.25
 # Of each WHILE, the scales of what it carries; None for what is no number, or stays float.
 Carried = dict[Op, list[Quantization | None]]
+# By these, a number of one step becomes one of the next with its rounding errors, which add up.
+_ACCUMULATE = frozenset({"ADD", "MUL", "SELECT", "SELECT_V2", "SUB"})
+# Steps of an unrolled loop are more; what one node of a model becomes has seldom as many ops of a kind.
+_FEWEST_STEPS = 3
+# Ops of more kinds between steps are those of a deep network.
+_MOST_KINDS = 32
 
 
 def loops(module: Module) -> Iterator[tuple[Op, Graph, Graph]]:
@@ -74,12 +80,68 @@ def _kind(op: Op) -> Hashable:
     return op.type, op.sources
 
 
-def carried_scales(module: Module, integer: Set[Op], ranges: MutableMapping[Value, Range], dtype: DType) -> Carried:
-    """Return the scales of what loops carry between ops that compute in integers."""
+def wide_values(module: Module, integer: Set[Op]) -> set[Value]:
+    """Return the tensors that have 16 bits where others have 8: cell states of LSTMs, and states of GRUs.
+
+    A step makes them of those of the step before by sums and products alone, as c = f * c + i * g, and rounds them each
+    time. With 8 bits that is most of the error of a loop. integer: the ops that compute in integers."""
+    wide = {op.result for graph in module.graphs() for op in _between_copies(graph, integer)}
+    for op, condition, body in loops(module):
+        for index, (given, made) in enumerate(zip(body.inputs, body.outputs)):
+            between = _between({given}, {made}, body, integer)
+            if between:
+                wide.update(each.result for each in between)
+                wide.update((given, condition.inputs[index], op.results[index]))
+    return wide
+
+
+def _between(first: Set[Value], last: Set[Value], graph: Graph, integer: Set[Op]) -> list[Op]:
+    """Return the ops that make what is in `last` of what is in `first`, by sums and products."""
+    reached, wanted, forward = set(first), set(last), []
+    for op in graph.ops:
+        if op in integer and op.type in _ACCUMULATE and not reached.isdisjoint(op.operands):
+            reached.add(op.result)
+            forward.append(op)
+    for op in reversed(forward):
+        if op.result in wanted:
+            wanted.update(value for value in op.operands if value in reached)
+    return [op for op in forward if op.result in wanted]
+
+
+def _between_copies(graph: Graph, integer: Set[Op]) -> list[Op]:
+    """Return the ops of unrolled loops that make sums and products of their own copies' results in other steps."""
+    ops = [op for op in graph.ops if op in integer and op.type in _ACCUMULATE and op.sources]
+    counts = Counter(map(_kind, ops))
+    ops = [op for op in ops if counts[_kind(op)] >= _FEWEST_STEPS]
+    before = _kinds_on_the_way(ops, [op.operands for op in ops], [op.results for op in ops])
+    after = _kinds_on_the_way(ops[::-1], [op.results for op in reversed(ops)], [op.operands for op in reversed(ops)])
+    return [op for op in ops if _kind(op) in before[op] or _kind(op) in after[op]]
+
+
+def _kinds_on_the_way(
+    ops: Sequence[Op], read: Sequence[Sequence[Value | None]], made: Sequence[Sequence[Value | None]]
+) -> dict[Op, frozenset[Hashable]]:
+    """Return for each op the kinds of those that lead to it. ops: in the order of the way; read, made: the values that
+    each meets on it, and hands on."""
+    kinds: dict[Op, frozenset[Hashable]] = {}
+    of_values: dict[Value | None, frozenset[Hashable]] = {}
+    none: frozenset[Hashable] = frozenset()
+    for op, own, handed in zip(ops, read, made):
+        kinds[op] = none.union(*(of_values.get(value, none) for value in own if value is not None))
+        if len(kinds[op]) < _MOST_KINDS:
+            for value in handed:
+                of_values[value] = of_values.get(value, none) | kinds[op] | {_kind(op)}
+    return kinds
+
+
+def carried_scales(
+    module: Module, integer: Set[Op], ranges: MutableMapping[Value, Range], type_of: Callable[[Value], DType]
+) -> Carried:
+    """Return the scales of what loops carry between ops that compute in integers. type_of: the type of a tensor."""
     carried: Carried = {}
     for op, _, body in loops(module):
         scales = [
-            parameters(ranges[given], dtype) if given in ranges and _is_integer(given, made, integer) else None
+            parameters(ranges[given], type_of(given)) if given in ranges and _is_integer(given, made, integer) else None
             for given, made in zip(body.inputs, body.outputs)
         ]
         if any(scales):

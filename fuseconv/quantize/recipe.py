@@ -6,7 +6,7 @@ tensor, it is made with the scale that its reader needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.ir.types import DType
 from fuseconv.quantize import fake_quant, lstm
 from fuseconv.quantize.affine import Range, constant_range, parameters, symmetric_scales
-from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, join_steps, loops
+from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, join_steps, loops, wide_values
 from fuseconv.quantize.precision import coarse_ops, narrow_ranges
 from fuseconv.quantize.selection import EVERYTHING, Selection
 from fuseconv.tfl.integer import NOT_NEGATIVE, READS_SHAPE, Kernels
@@ -36,7 +36,8 @@ class Recipe:
     kernels: those of the type of its activations. integer: the ops that compute on it. scales: of the tensors that
     these make, and of those that they read of others. why: why an op stays float. inputs, outputs: scales of the
     graph's, where they are integers themselves: those of a loop's body. carried: scales of what its own loops carry.
-    states: types and scales of states of recurrent ops."""
+    states: types and scales of states of recurrent ops. wide: tensors of 16 bits among those of 8, which sum up over
+    steps. converted: scales of tensors of one of these types as ops read them that compute on the other."""
 
     kernels: Kernels
     integer: set[Op] = field(default_factory=set)
@@ -46,6 +47,16 @@ class Recipe:
     outputs: Sequence[Quantization | None] = ()
     carried: Carried = field(default_factory=dict)
     states: dict[Value, tuple[DType, Quantization]] = field(default_factory=dict)
+    wide: Set[Value] = frozenset()
+    converted: dict[Value, Quantization] = field(default_factory=dict)
+
+    def type_of(self, value: Value) -> DType:
+        """Return the type of a tensor of integers."""
+        return types.INT16 if value in self.wide else self.kernels.activations
+
+    def scale(self, value: Value, dtype: DType) -> Quantization:
+        """Return the scale of a tensor as ops read it that compute on a type."""
+        return (self.scales if self.type_of(value) is dtype else self.converted)[value]
 
 
 def floats(values: Iterable[Value | None]) -> list[Value]:
@@ -64,10 +75,12 @@ def data_operands(op: Op) -> list[Value]:
 
 
 def choose_recipes(
-    module: Module, ranges: MutableMapping[Value, Range], kernels: Kernels, selection: Selection = EVERYTHING
-) -> dict[Graph, Recipe]:
+    module: Module, ranges: MutableMapping[Value, Range], kernels: Kernels, selection: Selection = EVERYTHING,
+    float_sums: bool = True,
+) -> dict[Graph, Recipe]:  # fmt: skip
     """Decide for each op of a module whether it computes in integers, and with which scales. ranges: gets those of
-    the inputs of loops, and wider ones for steps of unrolled loops."""
+    the inputs of loops, and wider ones for steps of unrolled loops. float_sums: what loops sum up over steps is float
+    where other tensors have 8 bits, or else has 16."""
     join_steps(module, ranges)
     join_ranges(module, ranges)
     main = {signature.graph for signature in module.signatures}
@@ -76,8 +89,11 @@ def choose_recipes(
         wider = narrow_ranges(graph, ranges, kernels)
         coarse = coarse_ops(graph, ranges, wider, kernels, graph in main)
         recipes[graph] = _sorted_ops(graph, ranges, coarse, kernels, selection)
+    if kernels.activations is types.INT8:
+        _widen_sums(module, recipes, ranges, float_sums)
     integer = {op for recipe in recipes.values() for op in recipe.integer}
-    carried = carried_scales(module, integer, ranges, kernels.activations)
+    types_of = {value: types.INT16 for recipe in recipes.values() for value in recipe.wide}
+    carried = carried_scales(module, integer, ranges, lambda value: types_of.get(value, kernels.activations))
     for op, condition, body in loops(module):
         if op in carried:
             recipes[condition].inputs = recipes[body].inputs = recipes[body].outputs = carried[op]
@@ -89,6 +105,24 @@ def choose_recipes(
         _leave_moves_of_floats(graph, recipe)
         _Scales(recipe, ranges).choose(graph)
     return recipes
+
+
+def _widen_sums(module: Module, recipes: Mapping[Graph, Recipe], ranges: Ranges, float_sums: bool) -> None:
+    """Let what loops sum up over steps be float, or of 16 bits: floats are fast on a CPU."""
+    integer = {op for recipe in recipes.values() for op in recipe.integer if not _is_fixed(op, ranges)}
+    wide = wide_values(module, integer)
+    for recipe in recipes.values():
+        if not float_sums:
+            recipe.wide = wide
+            continue
+        for op in [op for op in recipe.integer if any(value in wide for value in op.results)]:
+            recipe.integer.remove(op)
+            recipe.why[op] = "its rounding errors would add up over the steps of a loop"
+
+
+def _is_fixed(op: Op, ranges: Ranges) -> bool:
+    """Return whether the model itself rounds the results of an op."""
+    return any(value in ranges and ranges[value].fixed for value in op.results)
 
 
 def _sorted_ops(
@@ -112,6 +146,8 @@ def _refusal(op: Op, ranges: Ranges, kernels: Kernels) -> str:
         return lstm.refusal(op) or _unmeasured(measured, ranges)
     if op.kind == fake_quant.KIND:
         return fake_quant.refusal(op, kernels)
+    if op.type in ("IF", "WHILE"):
+        return "what it hands to its bodies is float"
     if op not in kernels:
         return f"{op.type} has no kernel for {kernels.activations}"
     if any(value.quantization or value.variable for value in (*op.operands, *op.results) if value is not None):
@@ -226,11 +262,11 @@ class _Scales:
         for op in graph.ops:
             if op in self.recipe.carried:
                 self._take(op.results, self.recipe.carried[op])
-                self._read(value for value, scale in zip(op.operands, self.recipe.carried[op]) if scale is not None)
+                self._read_carried(op.operands, op.results, self.recipe.carried[op])
             if op not in self.integer:
                 continue
             if op.kind != fake_quant.KIND:
-                self._read(data_operands(op))
+                self._read(data_operands(op), self.recipe.type_of(op.result))
             for value in floats(op.results):
                 self.scales[value] = self._of_result(op, value)
             if op.kind == lstm.KIND:
@@ -240,16 +276,29 @@ class _Scales:
                 self.recipe.states[cell] = types.INT16, lstm.cell_scale(self.ranges[cell])
                 for state in (output, cell):
                     self.recipe.why.pop(state.op, None)  # type: ignore[arg-type]
-        self._read(value for value, scale in zip(graph.outputs, self.recipe.outputs) if scale is not None)
+        self._read_carried(graph.outputs, graph.inputs, self.recipe.outputs)
 
     def _take(self, values: Iterable[Value], scales: Iterable[Quantization | None]) -> None:
         self.scales.update((value, scale) for value, scale in zip(values, scales) if scale is not None)
 
-    def _read(self, values: Iterable[Value | None]) -> None:
-        """Give a scale to what is read of inputs, and of what ops of floats make."""
+    def _read_carried(
+        self, values: Iterable[Value | None], becomes: Iterable[Value], scales: Iterable[Quantization | None]
+    ) -> None:
+        for value, become, scale in zip(values, becomes, scales):
+            if scale is not None:
+                self._read((value,), self.recipe.type_of(become))
+
+    def _read(self, values: Iterable[Value | None], dtype: DType) -> None:
+        """Give a scale to what is read of inputs, and of what ops of floats make; a second one, where it is read as
+        integers of another type."""
         for value in values:
-            if value is not None and not value.is_const and value not in self.scales:
-                self.scales[value] = self._parameters(self._wanted(value))
+            if value is None or value.is_const:
+                continue
+            own = self.recipe.type_of(value)
+            if value not in self.scales:
+                self.scales[value] = parameters(self._wanted(value), own)
+            if own is not dtype:
+                self.recipe.converted[value] = parameters(self.ranges[value], dtype)
 
     def _of_result(self, op: Op, value: Value) -> Quantization:
         if op.type in self.kernels.fixed_scale:
@@ -257,12 +306,9 @@ class _Scales:
         if op.type in self.kernels.same_scale:
             (operand,) = data_operands(op)
             if operand in self.scales:
-                return self.scales[operand]
-            return self._parameters(self._wanted(value) | self._of(operand))
-        return self._parameters(self._wanted(value))
-
-    def _parameters(self, values: Range) -> Quantization:
-        return parameters(values, self.kernels.activations)
+                return self.recipe.scale(operand, self.kernels.activations)
+            return parameters(self._wanted(value) | self._of(operand), self.kernels.activations)
+        return parameters(self._wanted(value), self.recipe.type_of(value))
 
     def _of(self, constant: Value) -> Range:
         assert constant.data is not None

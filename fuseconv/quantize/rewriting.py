@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import numpy as np
 
@@ -31,10 +32,10 @@ def rewrite(graph: Graph, recipe: Recipe) -> None:
 
 class _Rewriting:
     def __init__(self, recipe: Recipe) -> None:
-        self.recipe, self.dtype = recipe, recipe.kernels.activations
+        self.recipe = recipe
         self.out: list[Op] = []
-        # Of a tensor, the one of int8 with a scale, the one of floats; of a constant, that with a type and scales.
-        self.narrow: dict[tuple[Value, Quantization], Value] = {}
+        # Of a tensor, the one of a type with a scale, the one of floats; of a constant, that with a type and scales.
+        self.narrow: dict[tuple[Value, DType, Quantization], Value] = {}
         self.wide: dict[Value, Value] = {}
         self.constants: dict[tuple[Value, DType, Quantization], Value] = {}
 
@@ -44,7 +45,7 @@ class _Rewriting:
             if op in self.recipe.integer:
                 self._integer(op)
             elif op in self.recipe.carried:
-                self._carry(op, self.recipe.carried[op])
+                self._carry(op, op.results, self.recipe.carried[op])
                 self._narrow(op.results, self.recipe.carried[op])
                 self.out.append(op)
             elif op.results and op.result in self.recipe.states:
@@ -52,7 +53,7 @@ class _Rewriting:
             else:
                 self._stay(op)
                 self.out.append(op)
-        self._carry(graph.terminator, self.recipe.outputs or [None] * len(graph.outputs))
+        self._carry(graph.terminator, graph.inputs, self.recipe.outputs)
         graph.ops = self.out
 
     def _stay(self, op: Op) -> None:
@@ -62,12 +63,13 @@ class _Rewriting:
         if operands != op.operands:
             op.set_operands(operands)
 
-    def _carry(self, op: Op, scales: Sequence[Quantization | None]) -> None:
-        """Give an op operands of these scales, and floats where there is none."""
+    def _carry(self, op: Op, becomes: Sequence[Value], scales: Sequence[Quantization | None]) -> None:
+        """Give an op operands of these scales, and floats where there is none. becomes: what each is carried as."""
         operands = [
-            self._float(value, op) if scale is None or value is None else self._operand(op, value, scale)
-            for value, scale in zip(op.operands, scales, strict=True)
-        ]
+            self._float(value, op) if scale is None or value is None
+            else self._operand(op, value, self.recipe.type_of(become), scale)
+            for value, become, scale in zip_longest(op.operands, becomes[: len(scales)], scales)
+        ]  # fmt: skip
         if operands != op.operands:
             op.set_operands(operands)
 
@@ -82,12 +84,13 @@ class _Rewriting:
             return
         for index, value in enumerate(operands):
             if index not in linear and value is not None and self._is_number(value):
-                operands[index] = self._operand(op, value, result if self.recipe.kernels.moves(op) else None)
+                needed = result if self.recipe.kernels.moves(op) else None
+                operands[index] = self._operand(op, value, self.recipe.type_of(op.results[0]), needed)
         if layout is not None:
             self._linear(op, operands)
         op.set_operands(operands)
         self._narrow(op.results, [scales.get(value) for value in op.results])
-        if op.type in _POWERS_OF_TWO and self.dtype is types.INT16:
+        if op.type in _POWERS_OF_TWO and op.result.dtype is types.INT16:
             op.attrs["pot_scale_int16"] = False
         self.out.append(op)
 
@@ -95,7 +98,7 @@ class _Rewriting:
         data = op.operands[0]
         assert data is not None
         output = self.recipe.scales[op.result]
-        op.set_operands(lstm.integer_operands(op, self._operand(op, data, None), output))
+        op.set_operands(lstm.integer_operands(op, self._operand(op, data, types.INT8), output))
         for index in (lstm.OUTPUT_STATE, lstm.CELL_STATE):
             state = op.operands[index]
             assert state is not None
@@ -146,27 +149,26 @@ class _Rewriting:
         """Return whether a tensor is of floats, or was before its maker was rewritten."""
         return value.dtype is types.FLOAT32 or value in self.recipe.scales
 
-    def _operand(self, op: Op, value: Value, needed: Quantization | None) -> Value:
-        """Return an operand as int8, in the scale that is needed; if none is, in its own."""
+    def _operand(self, op: Op, value: Value, dtype: DType, needed: Quantization | None = None) -> Value:
+        """Return an operand as integers of a type, in the scale that is needed; if none is, in its own."""
         if value.is_const:
             assert value.data is not None
-            how = needed or parameters(constant_range(value.data, self.dtype), self.dtype)
-            return self._constant(value, how, self.dtype)
-        own = self.recipe.scales[value]
-        scale = needed or own
-        if op.type in NOT_NEGATIVE and self.dtype is types.INT8 and scale.zero_point != (-128,):
+            return self._constant(value, needed or parameters(constant_range(value.data, dtype), dtype), dtype)
+        scale = needed or self.recipe.scale(value, dtype)
+        if op.type in NOT_NEGATIVE and dtype is types.INT8 and scale.zero_point != (-128,):
             scale = parameters(Range(0.0, scale.scale[0] * (127 - scale.zero_point[0])))
-        if value.quantization is not None and scale == own:
+        if value.dtype is dtype and value.quantization == scale:
             return value
-        if (value, scale) not in self.narrow:
-            made = Builder(self.out, value.name, op.sources).quantize(value, results=[(self.dtype, value.shape)])
+        key = value, dtype, scale
+        if key not in self.narrow:
+            made = Builder(self.out, value.name, op.sources).quantize(value, results=[(dtype, value.shape)])
             made.quantization = scale
-            self.narrow[value, scale] = made
-        return self.narrow[value, scale]
+            self.narrow[key] = made
+        return self.narrow[key]
 
     def _float(self, value: Value | None, op: Op) -> Value | None:
         """Return an operand of an op of floats."""
-        if value is None or value.dtype is not self.dtype or value not in self.recipe.scales:
+        if value is None or value.dtype is types.FLOAT32 or value not in self.recipe.scales:
             return value
         if value not in self.wide:
             sources = op.sources or (value.op.sources if value.op is not None else ())
@@ -216,4 +218,4 @@ class _Rewriting:
         """Let values be integers, where there is a scale for them."""
         for value, scale in zip(values, scales):
             if scale is not None:
-                value.dtype, value.quantization = self.dtype, scale
+                value.dtype, value.quantization = self.recipe.type_of(value), scale

@@ -13,6 +13,7 @@ from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.calibrate import Calibration
 from fuseconv.quantize.fake_quant import keeps_weights
+from fuseconv.quantize.io_types import FLOAT, parse_io_types
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -51,20 +52,25 @@ def _square_of_difference(op: Op, out: list[Op]) -> list[Value] | None:
 
 
 @module_pass("to-integers", requires=(TFL_ONLY,))
-def to_integers(module: Module, report: Report, calibration: Calibration, quantize: str, selection: Selection) -> None:
+def to_integers(
+    module: Module, report: Report, calibration: Calibration, quantize: str, selection: Selection, io_types: str
+) -> None:
     """Compute in integers what has kernels for it: ADD(x, y) -> DEQUANTIZE(ADD(QUANTIZE(x), QUANTIZE(y))).
 
-    Conversions stand only where ops of floats, inputs and outputs are met."""
+    Conversions stand only where ops of floats, inputs and outputs are met. What loops sum up over steps is float in
+    files of int8, or of 16 bits if their inputs and outputs are to be integers."""
     # They take longer to import than many a model to convert.
     from fuseconv.quantize.recipe import choose_recipes
     from fuseconv.quantize.rewriting import rewrite
 
     selection.check(module)
     kernels = KERNELS[quantize]
-    for graph, recipe in choose_recipes(module, calibration.ranges, kernels, selection).items():
+    float_sums = parse_io_types(io_types)[0] == FLOAT
+    for graph, recipe in choose_recipes(module, calibration.ranges, kernels, selection, float_sums).items():
         for op in graph.ops:
             if op in recipe.integer or op in recipe.carried or (op.results and op.result in recipe.states):
-                report.quantize(op, "", kernels.activations.name)
+                wide = any(value in recipe.wide for value in op.results) and op in recipe.integer
+                report.quantize(op, "", "int16" if wide else kernels.activations.name)
             elif op in recipe.why:
                 report.quantize(op, "", "float32", why=recipe.why[op])
         _warn(report, recipe, quantize)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fuseconv.quantize.affine import Range
-from fuseconv.quantize.loops import join_ranges, join_steps, loops
+from fuseconv.quantize.loops import join_ranges, join_steps, loops, wide_values
 from tests.check_pass import check_pass
 from tests.quantize.ranges import measured
 from tests.tf.text_cases import module_of
@@ -58,6 +60,75 @@ def test_numbers_stay_integers_from_one_iteration_to_the_next() -> None:
     """, quantize="int8", calibration=measured(x=(-128, 127), y=(0, 127), h=(0, 63.75), g=(-128, 127)))
 
 
+_SUMS = """
+sums {
+  input %i: int32[]
+  input %c: float32[n]
+  %j: int32[] = tfl.ADD(%i, int32[] 1)
+  %f: float32[n] = tfl.LOGISTIC(%c)
+  %k: float32[n] = tfl.MUL(%f, %c)
+  %l: float32[n] = tfl.ADD(%k, float32[] 0.5)
+  return %j, %l
+}
+"""
+_SUM_OVER_STEPS = f"""
+main {{
+  input %x: float32[n]
+  %k: int32[]; %y: float32[n] = tfl.WHILE(int32[] 0, %x) {{'cond_subgraph_index': @more, 'body_subgraph_index': @sums}}
+  return %y
+}}
+{_MORE}
+{_SUMS}
+"""
+_ADDS_UP = "its rounding errors would add up over the steps of a loop"
+_RANGES = {"x": (-1, 1), "y": (-1, 1), "c": (-1, 1), "f": (0, 1), "k": (-1, 1), "l": (-1, 1)}
+
+
+def test_sums_over_steps_are_floats() -> None:
+    context = check_pass("to-integers", _SUM_OVER_STEPS, _SUM_OVER_STEPS.replace("""
+  %f: float32[n] = tfl.LOGISTIC(%c)
+  %k: float32[n] = tfl.MUL(%f, %c)""", f"""
+  %q: int8[n]<{_step(1 / 127.5)}:-1> = tfl.QUANTIZE(%c)
+  %f: int8[n]<0.00390625:-128> = tfl.LOGISTIC(%q)
+  %d: float32[n] = tfl.DEQUANTIZE(%f)
+  %k: float32[n] = tfl.MUL(%d, %c)"""), quantize="int8", calibration=measured(**_RANGES))
+    assert {item.op: item.why for item in context.report.quantized} == {
+        "LOGISTIC": "", "WHILE": "what it hands to its bodies is float", **dict.fromkeys(("MUL", "ADD"), _ADDS_UP)
+    }  # fmt: skip
+
+
+def test_sums_over_steps_have_16_bits_between_integers() -> None:
+    wide = f"int16[n]<{_step(2 / 32767)}>"
+    context = check_pass("to-integers", _SUM_OVER_STEPS, f"""
+    main {{
+      input %x: float32[n]
+      %q: {wide} = tfl.QUANTIZE(%x)
+      %k: int32[]; %y: {wide} = tfl.WHILE(int32[] 0, %q) {{'cond_subgraph_index': @more, 'body_subgraph_index': @sums}}
+      %d: float32[n] = tfl.DEQUANTIZE(%y)
+      return %d
+    }}
+    {_MORE.replace("float32[n]", wide)}
+    sums {{
+      input %i: int32[]
+      input %c: {wide}
+      %j: int32[] = tfl.ADD(%i, int32[] 1)
+      %q: int8[n]<{_step(1 / 127.5)}:-1> = tfl.QUANTIZE(%c)
+      %f: int8[n]<0.00390625:-128> = tfl.LOGISTIC(%q)
+      %r: {wide} = tfl.QUANTIZE(%f)
+      %k: {wide} = tfl.MUL(%r, %c)
+      %l: {wide} = tfl.ADD(%k, int16[]<{_step(1 / 32767)}> 16384) {{'pot_scale_int16': False}}
+      return %j, %l
+    }}
+    """, quantize="int8", calibration=measured(**_RANGES), io_types="int8")
+    assert {item.op: item.type for item in context.report.quantized} == {
+        "LOGISTIC": "int8", "MUL": "int16", "ADD": "int16", "WHILE": "int8"
+    }  # fmt: skip
+
+
+def _step(exact: float) -> float:
+    return float(np.float32(exact))
+
+
 def test_ranges_of_all_iterations() -> None:
     module, _ = module_of(f"""
     main {{
@@ -99,6 +170,31 @@ def test_steps_of_an_unrolled_loop_have_ranges_alike() -> None:
     # %b, %c and %d are copies; %a reads an input. None grows by more than a quarter of itself on a side.
     assert found["a"] == (0, 7) and found["e"] == (0, 99)
     assert found["b"] == (-0.125, 1.25) and found["c"] == (-0.125, 1.4375) and found["d"] == (-0.125, 9)
+
+
+def test_sums_over_the_steps_of_an_unrolled_loop() -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n]
+      %a: float32[n] = tfl.MUL(%x, float32[] 0.5)
+      %b: float32[n] = tfl.ADD(%a, %x)
+      %c: float32[n] = tfl.MUL(%b, float32[] 0.5)
+      %d: float32[n] = tfl.ADD(%c, %x)
+      %e: float32[n] = tfl.MUL(%d, float32[] 0.5)
+      %f: float32[n] = tfl.ADD(%e, %x)
+      %g: float32[n] = tfl.TANH(%f)
+      %h: float32[n] = tfl.ADD(%g, %f)
+      return %h
+    }
+    """)
+    ops = module.signatures[0].graph.ops
+    assert not wide_values(module, {*ops})
+    for op in ops[:6]:
+        op.sources = ("loop/node",)
+    ops[7].sources = ("another",)
+    assert {value.name for value in wide_values(module, {*ops})} == set("abcdef")
+    # Between %d and %f stands an op of floats: two steps are no loop.
+    assert not wide_values(module, {*ops} - {ops[4]})
 
 
 def test_ranges_that_the_model_tells_stay() -> None:

@@ -70,8 +70,18 @@ def test_recurrent_layers() -> None:
 
 def test_loops() -> None:
     x = keras.Input((6, 5))
-    converted = _check(keras.Model(x, layers.GRU(7)(x)), rnn="loop")
-    assert not _floats(converted) and "WHILE" in converted.ops
+    model = keras.Model(x, layers.Bidirectional(layers.GRU(7))(x))
+    converted = _check(model, atol=0.04, rnn="loop")
+    assert set(_floats(converted)) == {"SUB", "MUL", "ADD", "FILL", "CONCATENATION"} and "WHILE" in converted.ops
+
+
+def test_loops_of_integers_alone() -> None:
+    """With inputs and outputs of integers, states have 16 bits."""
+    x = keras.Input((6, 5))
+    model = keras.Model(x, layers.GRU(4)(layers.LSTM(7, return_sequences=True)(x)))
+    for rnn in ("loop", "unroll"):
+        converted = _check(model, atol=0.06, rnn=rnn, io_types="int8,x0=float,y0=float")
+        assert not _floats(converted)
 
 
 def test_a_cell_state_that_is_read_stays_float() -> None:
