@@ -14,6 +14,7 @@ from fuseconv.report.records import Report
 
 if TYPE_CHECKING:
     from fuseconv.quantize.affine import Range
+    from fuseconv.quantize.error_feedback import Moments
     from fuseconv.quantize.samples import Sample
 
 
@@ -41,13 +42,15 @@ class Calibration:
     samples: an array for each input by its name in the signature, of the input's shape with the batch; None if there
     are none, for the model tells ranges. method: which part of what was measured a range is, as `parse_method` takes
     it. levels: steps of the integers that are to hold it. progress: called with the number of samples that ran. ranges:
-    of each tensor of floats, once it was measured."""
+    of each tensor of floats, once it was measured. moments: of what the weights of each LSTM are multiplied by, by its
+    result."""
 
     samples: Iterable[Sample] | None = None
     method: str = MINMAX
     levels: int = 255
     progress: Callable[[int], None] | None = None
     ranges: dict[Value, Range] = field(default_factory=dict)
+    moments: dict[Value, Moments] = field(default_factory=dict)
 
 
 @module_pass("calibrate", requires=(TFL_ONLY,))

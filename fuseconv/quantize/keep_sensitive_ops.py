@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fuseconv.errors import InputError
 from fuseconv.facts import TFL_ONLY
@@ -21,9 +20,6 @@ from fuseconv.quantize.weights_to_int4 import weights_to_int4
 from fuseconv.quantize.weights_to_int8 import weights_to_int8
 from fuseconv.report.records import Report
 
-if TYPE_CHECKING:
-    from fuseconv.quantize.affine import Range
-
 
 @module_pass("keep-sensitive-ops", requires=(TFL_ONLY,))
 def keep_sensitive_ops(
@@ -37,7 +33,7 @@ def keep_sensitive_ops(
     chosen = calibration.samples.to_compare()[0] if isinstance(calibration.samples, Samples) else []
     if not chosen:
         raise InputError("--keep-float-under needs samples of real inputs to measure errors on: --calibration-data")
-    trials = _Trials(floats, calibration.ranges, quantize, selection, chosen, block_size, io_types)
+    trials = _Trials(floats, calibration, quantize, selection, chosen, block_size, io_types)
     kept = trials.kept(keep_float_under)
     for graph in module.graphs():
         for op in graph.ops:
@@ -54,14 +50,14 @@ class _Trials:
     first results in that file."""
 
     def __init__(
-        self, floats: Floats, ranges: dict, quantize: str, selection: Selection, samples: list[Sample],
+        self, floats: Floats, calibration: Calibration, quantize: str, selection: Selection, samples: list[Sample],
         block_size: int | None, io_types: str,
     ) -> None:  # fmt: skip
         self.floats, self.quantize, self.selection, self.samples = floats, quantize, selection, samples
         self.block_size, self.io_types = block_size, io_types
-        self.ranges: dict[str, Range] = {
-            floats.names[value]: found for value, found in ranges.items() if value in floats.names
-        }
+        names = floats.names
+        self.ranges = {names[value]: found for value, found in calibration.ranges.items() if value in names}
+        self.moments = {names[value]: found for value, found in calibration.moments.items() if value in names}
 
     def kept(self, limit: float) -> dict[str, float]:
         """Return as few ops as suffice to be left float, with what each costs alone."""
@@ -96,8 +92,11 @@ class _Trials:
         chosen = replace(self.selection, kept={op: "it is kept" for op in ops if op.result.name in kept})
         if self.quantize in KERNELS:
             values = {value.name: value for graph in module.graphs() for value in (*graph.inputs, *_results(graph.ops))}
-            ranges = {values[name]: found for name, found in self.ranges.items() if name in values}
-            to_integers(module, Report(), Calibration(ranges=ranges), self.quantize, chosen, self.io_types)
+            known = Calibration(
+                ranges={values[name]: found for name, found in self.ranges.items() if name in values},
+                moments={values[name]: found for name, found in self.moments.items() if name in values},
+            )
+            to_integers(module, Report(), known, self.quantize, chosen, self.io_types)
         else:
             if self.quantize == "int4":
                 weights_to_int4(module, Report(), chosen, self.block_size)

@@ -8,13 +8,15 @@ the last, the output before a projection, is always read.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Quantization, Value, constant
-from fuseconv.quantize.affine import Range, quantized_weights
+from fuseconv.quantize.affine import LARGEST, Range, quantized_weights, symmetric_scales
+from fuseconv.quantize.error_feedback import Moments, round_with_feedback
 from fuseconv.tfl.integer import LSTM
 
 KIND = f"tfl.{LSTM}"
@@ -57,15 +59,22 @@ def cell_scale(cell: Range) -> Quantization:
     return Quantization((2.0 ** min(max(exponent, least), largest),), (0,))
 
 
-def integer_operands(op: Op, data: Value, output: Quantization) -> list[Value | None]:
+def integer_operands(
+    op: Op, data: Value, output: Quantization, moments: Moments | None = None
+) -> list[Value | None]:
     """Return the operands with constants in integers. data: the operand in int8; output: the result's scale, which
-    goes to the intermediates of `op` as well."""
+    goes to the intermediates of `op` as well. moments: those of [x, h], if they were measured."""
     operands = [*op.operands, *[None] * (_OPERANDS - len(op.operands))]
     operands[0] = data
+    if moments is not None and moments.count:
+        _round_together(operands, moments)
     for index in (*_WEIGHTS, _PROJECTION):
-        operands[index] = _of_one_scale(operands[index], types.INT8)
+        value = operands[index]
+        if value is not None and value.dtype is types.FLOAT32:
+            operands[index] = _of_one_scale(value, types.INT8)
     for index in _PEEPHOLES:
-        operands[index] = _of_one_scale(operands[index], types.INT16)
+        value = operands[index]
+        operands[index] = None if value is None else _of_one_scale(value, types.INT16)
     assert data.quantization is not None
     for index, weights in zip(_BIASES, operands[1:5]):
         bias = operands[index]
@@ -81,8 +90,38 @@ def integer_operands(op: Op, data: Value, output: Quantization) -> list[Value | 
     return operands
 
 
-def _of_one_scale(value: Value | None, dtype: types.DType) -> Value | None:
-    return None if value is None else quantized_weights(value, None, dtype, outputs=0)
+def _round_together(operands: list[Value | None], moments: Moments) -> None:
+    """Round the weights of each gate together, and let its bias take in what that moves its mean by."""
+    gates = [gate for gate in range(4) if _arrays(operands, gate)]
+    scales = [[symmetric_scales(array, None) for array in _arrays(operands, gate)] for gate in gates]
+    if not gates or any(scale is None for pair in scales for scale in pair):
+        return
+    exact = np.concatenate([np.concatenate(_arrays(operands, gate), axis=1) for gate in gates])
+    units, (inputs, _) = len(exact) // len(gates), (array.shape[1] for array in _arrays(operands, gates[0]))
+    rows = [np.repeat(np.concatenate(pair), [inputs, exact.shape[1] - inputs]) for pair in scales]  # type: ignore[arg-type]
+    steps = np.repeat(rows, units, axis=0)
+    stored = round_with_feedback(exact, steps, LARGEST[types.INT8], moments.covariance)
+    moved = (exact - stored * steps) @ moments.mean
+    for gate, pair, part, shift in zip(gates, scales, np.split(stored, len(gates)), np.split(moved, len(gates))):
+        bias = operands[_BIASES[gate]]
+        assert bias is not None and bias.data is not None
+        operands[_BIASES[gate]] = constant((bias.data + shift).astype(np.float32), name=bias.name)
+        for index, array, scale in zip((1 + gate, 5 + gate), np.split(part, [inputs], axis=1), pair):
+            made = constant(array.astype(np.int8), types.INT8, operands[index].name)  # type: ignore[union-attr]
+            made.quantization = Quantization((float(scale[0]),), (0,))  # type: ignore[index]
+            operands[index] = made
+
+
+def _arrays(operands: Sequence[Value | None], gate: int) -> list[np.ndarray]:
+    """Return the weights of a gate, by x and by h; none if it has none, or no bias."""
+    if operands[_BIASES[gate]] is None:
+        return []
+    weights = (operands[1 + gate], operands[5 + gate])
+    return [value.data for value in weights if value is not None and value.data is not None]
+
+
+def _of_one_scale(value: Value, dtype: types.DType) -> Value | None:
+    return quantized_weights(value, None, dtype, outputs=0)
 
 
 def _intermediate(op: Op, dtype: types.DType, scale: Quantization) -> Value:
@@ -95,11 +134,13 @@ def _intermediate(op: Op, dtype: types.DType, scale: Quantization) -> Value:
 class Recurrence:
     """An LSTM computed in numpy, for the range of its cell state over all steps: the runtime tells that of the last.
 
-    output, cell: the states [batch, n] that the next run begins with, if nothing writes them."""
+    output, cell: the states [batch, n] that the next run begins with, if nothing writes them. moments: those of [x, h]
+    over all steps and runs."""
 
     op: Op
     output: np.ndarray | None = None
     cell: np.ndarray | None = None
+    moments: Moments = field(default_factory=Moments)
 
     def run(self, x: np.ndarray, output: np.ndarray | None, cell: np.ndarray | None) -> Range:
         """Return the range of the cell state. x: [batch, time, in], or [time, batch, in] of a time-major op; output,
@@ -109,9 +150,13 @@ class Recurrence:
         h = self._state(output, self.output, batch, OUTPUT_STATE)
         c = self._state(cell, self.cell, batch, CELL_STATE)
         found = Range.of(c)
+        rows = []
         for step in steps:
+            rows.append(np.concatenate([step, h], axis=1))
             h, c = self._step(step, h, c)
             found |= Range.of(c)
+        if rows:
+            self.moments.add(np.concatenate(rows))
         self.output, self.cell = h, c
         return found
 

@@ -59,6 +59,7 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
                 calibration.ranges[value] = seen[name].range
     _leave_extremes_out(calibration, histograms)
     calibration.ranges.update(cells)
+    calibration.moments.update((each.op.result, each.moments) for found in runs.recurrences for each in found)
 
 
 def _leave_extremes_out(calibration: Calibration, histograms: Mapping[Value, Histogram]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from types import MappingProxyType
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from fuseconv.ir.rewriter import replace_op
 from fuseconv.ir.types import DType
 from fuseconv.quantize import fake_quant, lstm
 from fuseconv.quantize.affine import LARGEST, Range, constant_range, parameters, quantized, symmetric_scales
+from fuseconv.quantize.error_feedback import Moments
 from fuseconv.quantize.recipe import Recipe
 from fuseconv.quantize.rounding import round_to_integers
 from fuseconv.tfl.builder import Builder
@@ -25,14 +27,14 @@ _LARGEST_BIAS = {types.INT32: 1 << 30, types.INT64: 1 << 40}
 _POWERS_OF_TWO = ("ADD", "SUB")
 
 
-def rewrite(graph: Graph, recipe: Recipe) -> None:
-    """Let the ops of the recipe compute in integers."""
-    _Rewriting(recipe).run(graph)
+def rewrite(graph: Graph, recipe: Recipe, moments: Mapping[Value, Moments] = MappingProxyType({})) -> None:
+    """Let the ops of the recipe compute in integers. moments: of what LSTMs multiply, by their results."""
+    _Rewriting(recipe, moments).run(graph)
 
 
 class _Rewriting:
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
+    def __init__(self, recipe: Recipe, moments: Mapping[Value, Moments]) -> None:
+        self.recipe, self.moments = recipe, moments
         self.out: list[Op] = []
         # Of a tensor, the one of a type with a scale, the one of floats; of a constant, that with a type and scales.
         self.narrow: dict[tuple[Value, DType, Quantization], Value] = {}
@@ -98,7 +100,8 @@ class _Rewriting:
         data = op.operands[0]
         assert data is not None
         output = self.recipe.scales[op.result]
-        op.set_operands(lstm.integer_operands(op, self._operand(op, data, types.INT8), output))
+        narrow = self._operand(op, data, types.INT8)
+        op.set_operands(lstm.integer_operands(op, narrow, output, self.moments.get(op.result)))
         for index in (lstm.OUTPUT_STATE, lstm.CELL_STATE):
             state = op.operands[index]
             assert state is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuseconv.ir.graph import Graph
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Quantization, Value
 from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.lstm import Recurrence, cell_scale, refusal
@@ -104,3 +105,43 @@ def test_the_cell_state_is_measured_in_every_step() -> None:
     found = Recurrence(op).run(x, None, None)
     steps = [Recurrence(op).run(x[:, :count], None, None) for count in (1, 2, 3)]
     assert found == steps[2] and steps[0].largest > 0 and steps[1].least < 0
+
+
+def test_weights_are_rounded_together_where_their_inputs_were_measured() -> None:
+    rng = np.random.default_rng(0)
+    numbers = [", ".join(f"{number:.4f}" for number in rng.uniform(-1, 1, count)) for count in (15, 9, 3)]
+    x, h, bias = (f"float32{shape} [{each}]" for shape, each in zip(("[3,5]", "[3,3]", "[3]"), numbers))
+    graph = _graph(f"""
+    main {{
+      input %x: float32[1,9,5]
+      input %h: float32[1,3]
+      input %c: float32[1,3]
+      %y: float32[1,9,3] = tfl.UNIDIRECTIONAL_SEQUENCE_LSTM(\
+%x, {", ".join([x] * 4)}, {", ".join([h] * 4)}, _, _, _, {", ".join([bias] * 4)}, _, _, %h, %c) \
+{{'fused_activation_function': 'TANH'}}
+      return %y
+    }}
+    """)
+    (op,) = graph.ops
+    recurrence = Recurrence(op)
+    hidden = rng.normal(size=(40, 9, 2)).astype(np.float32)
+    recurrence.run(hidden @ rng.normal(size=(2, 5)).astype(np.float32) + 1, None, None)
+    assert recurrence.moments.count == 40 * 9
+    errors = []
+    for moments in (None, recurrence.moments):
+        data = Value(types.INT8, (1, 9, 5))
+        data.quantization = Quantization((0.01,), (0,))
+        operands = lstm.integer_operands(op, data, Quantization((0.01,), (0,)), moments)
+        stored = np.concatenate([_real(operands[1]), _real(operands[5])], axis=1)
+        off = np.concatenate([_real(op.operands[1]), _real(op.operands[5])], axis=1) - stored
+        shift = off @ recurrence.moments.mean - (_real(operands[12]) - _real(op.operands[12])).reshape(-1)
+        errors.append((np.abs(shift).max(), np.trace(off @ recurrence.moments.covariance @ off.T)))
+    (shift, variance), (better_shift, better_variance) = errors
+    # Half a step of the bias is left of the mean.
+    assert better_shift < 1e-4 < shift and better_variance < 0.5 * variance
+
+
+def _real(value: Value | None) -> np.ndarray:
+    assert value is not None and value.data is not None
+    how = value.quantization
+    return value.data.astype(np.float64) * (how.scale[0] if how else 1.0)
