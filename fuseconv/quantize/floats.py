@@ -11,6 +11,9 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.write.buffer_data import size
 from fuseconv.write.flatbuffer_export import to_named_bytes
 
+# Tensors of bool, by their names or as values, and what each is where a branch runs.
+Guards = tuple[tuple[str, bool], ...]
+Conditions = tuple[tuple[Value, bool], ...]
 # What expands weights of fewer bits in front of an op.
 _EXPANDS = ("tfl.DEQUANTIZE", "tfl.CAST")
 
@@ -21,13 +24,14 @@ class Floats:
 
     wanted: whether it is to be kept at all. reported: whether its ops are compared in the end. data: its file. names:
     of its tensors there. ops: those of the first signature, each with the bytes of its constants; those of a loop's
-    body stand in front of it."""
+    body and of branches stand in front of it. guards: the conditions of the branches that make a tensor, by names."""
 
     wanted: bool = False
     reported: bool = False
     data: bytes = b""
     names: dict[Value, str] = field(default_factory=dict)
     ops: dict[Op, int] = field(default_factory=dict)
+    guards: dict[str, Guards] = field(default_factory=dict)
 
     def pairs(self, names: dict[str, Value]) -> dict[str, str]:
         """Return names of tensors in a quantized file by those in this one. names: of the quantized file's."""
@@ -40,15 +44,35 @@ def keep_floats(module: Module, floats: Floats) -> None:
     """Keep the file of a module before it is quantized, to compare it with what it becomes. Changes nothing."""
     floats.data, names = to_named_bytes(module)
     floats.names = {value: name for name, value in names.items()}
-    floats.ops = {op: constant_bytes(op) for op in _with_bodies(module.signatures[0].graph, module)}
+    found = dict(_with_bodies(module.signatures[0].graph, module, ()))
+    floats.ops = {op: constant_bytes(op) for op in found}
+    floats.guards = {
+        floats.names[result]: tuple((floats.names[value], runs) for value, runs in conditions)
+        for op, conditions in found.items() if conditions
+        for result in op.results if result in floats.names
+    }  # fmt: skip
 
 
-def _with_bodies(graph: Graph, module: Module) -> Iterator[Op]:
-    """Yield the ops of a graph, and in front of each WHILE those of its body."""
+def _with_bodies(graph: Graph, module: Module, conditions: Conditions) -> Iterator[tuple[Op, Conditions]]:
+    """Yield the ops of a graph, and in front of each WHILE or IF those of its body or branches, each with the
+    conditions that it runs under."""
     for op in graph.ops:
-        if op.kind == "tfl.WHILE":
-            yield from _with_bodies(module.functions[op.attrs["body_subgraph_index"].name], module)
-        yield op
+        for name, more in _bodies(op):
+            yield from _with_bodies(module.functions[name], module, (*conditions, *more))
+        yield op, conditions
+
+
+def _bodies(op: Op) -> Iterator[tuple[str, Conditions]]:
+    """Yield the names of an op's body or branches, each with its condition."""
+    if op.kind == "tfl.WHILE":
+        yield op.attrs["body_subgraph_index"].name, ()
+    elif op.kind == "tfl.IF":
+        condition = op.operands[0]
+        assert condition is not None
+        # What is constant always, or never, runs.
+        known = condition.is_const
+        for part, runs in (("then", True), ("else", False)):
+            yield op.attrs[f"{part}_subgraph_index"].name, () if known else ((condition, runs),)
 
 
 def constant_bytes(op: Op) -> int:

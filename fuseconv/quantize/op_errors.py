@@ -16,13 +16,15 @@ from fuseconv.write.flatbuffer_export import to_named_bytes
 
 
 def compare_ops(module: Module, floats: Floats, samples: Iterable | None, report: Report) -> Compared:
-    """Return what became of the ops of the first signature, and of its loops. samples: to run; None for no errors.
+    """Return what became of the ops of the first signature, and of its loops and branches. samples: to run; None for no
+    errors.
 
     Raises InputError where LiteRT does not run the files on them."""
     data, names = to_named_bytes(module)
     chosen, held_back = samples.to_compare() if isinstance(samples, Samples) else ([], False)
     try:
-        errors = compare_tensors(floats.data, data, floats.pairs(names), chosen, module.signatures[0].inputs)
+        inputs = module.signatures[0].inputs
+        errors = compare_tensors(floats.data, data, floats.pairs(names), chosen, inputs, floats.guards)
     except (RuntimeError, ValueError) as error:
         raise InputError(f"LiteRT cannot run the files to compare: {' '.join(str(error).split())[:200]}") from error
     whys = _whys(report)

@@ -6,10 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from fuseconv.quantize.floats import Guards
 from fuseconv.quantize.samples import Sample
 
 
@@ -78,14 +80,16 @@ class TensorError:
 
 
 def compare_tensors(
-    floats: bytes, quantized: bytes, pairs: Mapping[str, str], samples: Iterable[Sample], inputs: Iterable[str]
-) -> dict[str, TensorError]:
+    floats: bytes, quantized: bytes, pairs: Mapping[str, str], samples: Iterable[Sample], inputs: Iterable[str],
+    guards: Mapping[str, Guards] = MappingProxyType({}),
+) -> dict[str, TensorError]:  # fmt: skip
     """Return the errors of tensors, by their names in the file of floats. Those of a loop's body are compared as its
-    last iteration leaves them.
+    last iteration leaves them; those of a branch, for the samples that run it in both files.
 
     pairs: names in the quantized file by those in the file of floats; what one of the files does not have, or is no
     number, is left out, and so are tensors of one name in several subgraphs. inputs: the names of the inputs, in their
-    order, by which samples hold them.
+    order, by which samples hold them. guards: the conditions of branches, by the names of tensors in the file of
+    floats: where they do not hold, these are as another sample left them.
     Raises RuntimeError or ValueError if LiteRT cannot run a file."""
     names = list(inputs)
     one, other = _Runner(floats), _Runner(quantized)
@@ -95,10 +99,17 @@ def compare_tensors(
         for runner in (one, other):
             runner.run([np.asarray(sample[name]) for name in names])
         for name, theirs in known.items():
+            if not all(_runs(one, other, pairs, *each) for each in guards.get(name, ())):
+                continue
             want, have = one.tensor(name), other.tensor(theirs)
             if want is not None and have is not None and want.shape == have.shape:
                 errors[name].add(want, have, other.ends(theirs))
     return {name: error for name, error in errors.items() if error.count}
+
+
+def _runs(one: _Runner, other: _Runner, pairs: Mapping[str, str], condition: str, wanted: bool) -> bool:
+    """Return whether a condition is as wanted in both files."""
+    return one.flag(condition) is wanted and other.flag(pairs.get(condition, "")) is wanted
 
 
 class _Runner:
@@ -152,6 +163,13 @@ class _Runner:
         except ValueError:  # nothing has made it: it belongs to a branch that was not taken, or has no elements
             return None
         return array if kind == "f" else (array.astype(np.float64) - zero_point) * scale
+
+    def flag(self, name: str) -> bool | None:
+        """Return the bool that a tensor holds; None if it holds none."""
+        detail = self.places.get(name)
+        if detail is None or detail["dtype"] is not np.bool_:
+            return None
+        return bool(self.interpreter.get_tensor(detail["index"], self.subgraphs[name]).all())
 
     def ends(self, name: str) -> tuple[float, float]:
         """Return the numbers that a tensor can hold, and half a step more."""

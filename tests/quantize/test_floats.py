@@ -36,3 +36,29 @@ def test_constants_that_are_expanded_count() -> None:
     """, floats=Floats(True)).module.signatures[0].graph
     op = graph.ops[1]
     assert next(constants_of(op)) is graph.ops[0].operands[0] and constant_bytes(op) == 8 + 8
+
+
+def test_ops_of_branches_and_their_conditions() -> None:
+    floats = Floats(True)
+    context = check_pass("keep-floats", """
+    main {
+      input %x: float32[2]
+      input %c: bool[]
+      %y: float32[2] = tfl.IF(%c, %x) {'then_subgraph_index': @negative, 'else_subgraph_index': @absolute}
+      return %y
+    }
+    negative {
+      input %p: float32[2]
+      %m: float32[2] = tfl.NEG(%p)
+      return %m
+    }
+    absolute {
+      input %q: float32[2]
+      %a: float32[2] = tfl.ABS(%q)
+      return %a
+    }
+    """, floats=floats)
+    assert [op.type for op in floats.ops] == ["NEG", "ABS", "IF"]
+    condition = floats.names[context.module.signatures[0].graph.inputs[1]]
+    names = [floats.names[op.result] for op in floats.ops]
+    assert floats.guards == {names[0]: ((condition, True),), names[1]: ((condition, False),)}

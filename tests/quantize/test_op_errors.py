@@ -15,7 +15,7 @@ from fuseconv.quantize.op_errors import compare_ops
 from fuseconv.report.records import Compared, Report
 from fuseconv.write.flatbuffer_export import to_bytes
 from tests.load.tflite.files import BATCH
-from tests.quantize.test_tensor_errors import looping
+from tests.quantize.test_tensor_errors import branching, looping
 from tests.tfl.interpret import module_of
 
 _RNG = np.random.default_rng(0)
@@ -69,6 +69,21 @@ def test_ops_of_loops(tmp_path: Path) -> None:
     # What the loop makes is what the last iteration's product is.
     assert [*errors] == ["ABS", "MUL"] and 0 < errors["MUL"]["relative"] < 0.2
     assert [op.op for op in report.compared.ops] == ["ADD", "ABS", "MUL", "WHILE"]
+
+
+@pytest.mark.parametrize("least", [-1, 0])
+def test_ops_of_branches(least: int, tmp_path: Path) -> None:
+    path = tmp_path / "float.tflite"
+    path.write_bytes(branching())
+    data = [{"i0": _RNG.uniform(least, 1, 4).astype(np.float32)} for _ in range(60)]
+    report = fuseconv.quantize_file(path, quantize="int8", calibration_data=data, compare_quantized=True).report
+    assert report.compared is not None
+    found = {op.op: op for op in report.compared.ops}
+    assert [*found] == ["SUM", "GREATER", "MUL", "ABS", "IF"]
+    assert found["MUL"].type == "int8" and found["MUL"].error and found["MUL"].error["relative"] < 0.02
+    # What no sample runs has no range, and no error.
+    assert found["ABS"].type == ("int8" if least else "float32") and bool(found["ABS"].error) == bool(least)
+    assert least or found["ABS"].why.startswith("no range of")
 
 
 @pytest.mark.parametrize(("quantize", "kind"), [("dynamic", "int8"), ("float16", "float16")])

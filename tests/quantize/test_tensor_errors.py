@@ -107,3 +107,38 @@ def test_the_last_iteration_of_a_loop():
     # 4 and 2 are stored as 3.9 and 2.1, what is made of them as 1.5 and 0.9, and of these as 0.6 and 0.3.
     assert (found["h"].count, found["h"].largest_float) == (2, pytest.approx(0.256))
     assert (found["a"].largest, found["h"].largest) == (pytest.approx(0.04, abs=1e-6), pytest.approx(0.016, abs=1e-6))
+
+
+_BRANCHES = "{'then_subgraph_index': @double, 'else_subgraph_index': @absolute}"
+
+
+def branching() -> bytes:
+    """2 x where a sum is above 0, else abs(x)."""
+    return to_bytes(module_of_text(f"""
+    main {{
+      input %x: float32[4]
+      %s: float32[] = tfl.SUM(%x, int32[1] [0]) {{'keep_dims': False}}
+      %c: bool[] = tfl.GREATER(%s, float32[] 0.0)
+      %y: float32[4] = tfl.IF(%c, %x) {_BRANCHES}
+      return %y
+    }}
+    double {{
+      input %p: float32[4]
+      %m: float32[4] = tfl.MUL(%p, float32[4] [2, 2, 2, 2])
+      return %m
+    }}
+    absolute {{
+      input %q: float32[4]
+      %a: float32[4] = tfl.ABS(%q)
+      return %a
+    }}
+    """)[0])
+
+
+def test_branches_that_are_not_run_are_not_compared() -> None:
+    data, samples = branching(), [{"i0": np.array(each, np.float32)} for each in ([1, 2, 3, 4], [-1, -2, -3, -4])]
+    names = {name: name for name in ("m", "a", "c")}
+    guards = {"m": (("c", True),), "a": (("c", False),)}
+    found = compare_tensors(data, data, names, samples, ["i0"], guards)
+    assert (found["m"].count, found["m"].largest_float, found["a"].count, found["a"].largest_float) == (4, 8, 4, 4)
+    assert compare_tensors(data, data, {"m": "m"}, samples, ["i0"], guards) == {}
