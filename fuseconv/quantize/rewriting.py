@@ -127,7 +127,8 @@ class _Rewriting:
         index = 1 if op.kind == "tfl.FILL" else 0
         value = op.operands[index]
         assert value is not None
-        if dtype is types.INT16 and op.kind == "tfl.FILL" and value.is_const and not np.any(value.data):
+        zeros = op.kind == "tfl.FILL" and value.is_const and not np.any(value.data)
+        if dtype is types.INT16 and zeros and op.result.is_static:
             self._cast_zeros(op)
         elif value.is_const:
             op.set_operand(index, self._constant(value, scale, dtype))
@@ -142,7 +143,8 @@ class _Rewriting:
 
     def _cast_zeros(self, op: Op) -> None:
         """Let a FILL with zeros have integers of 32 bits, which a CAST makes the state: TFLite Micro's FILL has none of
-        16."""
+        16. Not with a dynamic batch, which Micro lacks: behind another tensor of dynamic size, the runtime keeps the
+        place of one row for what a CAST makes, and more rows overwrite what is not theirs."""
         operands = [op.operands[0], constant(0, types.INT32)]
         tfl = Builder(self.out, op.name, op.sources)
         op.set_operands(tfl.typed_op("FILL", operands, [(types.INT32, op.result.shape)], {}))

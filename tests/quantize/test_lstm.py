@@ -46,6 +46,26 @@ def test_operands() -> None:
     assert {item.type for item in context.report.quantized} == {"int8"}
 
 
+def test_a_state_of_any_size_is_made_by_a_fill() -> None:
+    ranges = {"x": (-1, 127 / 128), "y": (-1, 127 / 128), "c": (-3, 3)}
+    check_pass(
+        "to-integers", _of_any_size(_text()),
+        _of_any_size(_TEXT_IN_INTEGERS).replace("%z: int32[n,1] = tfl.FILL(%s, int32[] 0)", "")
+        .replace("tfl.CAST(%z)", "tfl.FILL(%s, int16[]<0.0001220703125> 0)"),
+        quantize="int8", calibration=measured(**ranges),
+    )  # fmt: skip
+
+
+def _of_any_size(text: str) -> str:
+    for old, new in (
+        ("[1,3,1]", "[n,3,1]"), ("%h: float32[1,", "%h: float32[n,"), ("%c: float32[1,", "%c: float32[n,"),
+        ("%h: int8[1,", "%h: int8[n,"), ("%c: int16[1,", "%c: int16[n,"), ("%z: int32[1,", "%z: int32[n,"),
+        ("int32[2] [1, 1]", "%s"), ("main {", "main {\n  input %s: int32[2]"),
+    ):  # fmt: skip
+        text = text.replace(old, new)
+    return text
+
+
 _SCALE = 1 / 128
 _Q = f"<{float(np.float32(_SCALE))!r}>"
 
