@@ -1,4 +1,5 @@
-"""Files in int8 run in TFLite Micro, and compute there what they do in LiteRT: within 2 steps of the output."""
+"""Files in int8 run in TFLite Micro, and compute there what they do in LiteRT: within 2 steps of the output; of loops,
+where one tie that is rounded otherwise goes through all steps, within 4."""
 
 from __future__ import annotations
 
@@ -24,6 +25,11 @@ def _recurrent() -> keras.Model:
     return keras.Model(x, layers.Dense(3)(y))
 
 
+def _gated() -> keras.Model:
+    x = keras.Input((6, 5), 1, name="x")
+    return keras.Model(x, layers.Dense(3)(layers.GRU(7)(x)))
+
+
 def _images() -> keras.Model:
     x = keras.Input((8, 8, 3), 1, name="x")
     y = layers.Conv2D(8, 3, strides=2, activation="relu")(x)
@@ -33,7 +39,7 @@ def _images() -> keras.Model:
 
 @pytest.mark.parametrize(("build", "io_types", "rnn_state"), [
     (_recurrent, "int8", "variable"), (_recurrent, "float", "written"), (_images, "int8", "written"),
-    (_images, "float", "written"),
+    (_images, "float", "written"), (_gated, "int8", "written"), (_gated, "float", "written"),
 ])  # fmt: skip
 def test_agrees_with_litert(build: Any, io_types: str, rnn_state: str, tmp_path: Any) -> None:
     model = build()
@@ -68,4 +74,5 @@ def test_agrees_with_litert(build: Any, io_types: str, rnn_state: str, tmp_path:
         results.append((litert.get_tensor(made["index"]), small.get_output(0)))
     expected, actual = (np.stack(each).astype(float) for each in zip(*results))
     step = 1.0 if io_types == "int8" else np.diff(np.unique(expected.round(5))).min()
-    assert np.abs(actual - expected).max() <= 2.01 * step < 0.2 * np.ptp(expected)
+    most = 4.01 if build is _gated else 2.01
+    assert np.abs(actual - expected).max() <= most * step < 0.2 * np.ptp(expected)
