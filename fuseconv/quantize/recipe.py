@@ -170,8 +170,8 @@ def _beyond_fixed_scale(op: Op, ranges: Ranges, kernels: Kernels) -> str:
         return ""
     (scale,), (zero_point,) = fixed.scale, fixed.zero_point
     ends = np.iinfo(kernels.activations.numpy)
-    # One step is missing above: of 256 the last holds 255/256, where 1 is reached.
-    held = Range((ends.min - 1 - zero_point) * scale, (ends.max + 1 - zero_point) * scale)
+    # One step is missing above: of 256 the last holds 255/256, where 1 is reached. FakeQuants take 1/255.
+    held = Range((ends.min - 2 - zero_point) * scale, (ends.max + 2 - zero_point) * scale)
     found = ranges[op.result]
     if found in held:
         return ""

@@ -53,6 +53,9 @@ def test_why_an_op_stays_float(op: str, why: str) -> None:
     ("tfl.LOG_SOFTMAX(%x)", {"y": (-16, 0)}, ""),
     ("tfl.LOGISTIC(%x)", {"y": (0, 1)}, ""),
     ("tfl.TANH(%x)", {"y": (-1, 1)}, ""),
+    # As FakeQuants from 0 to 1 and -1 to 1 have them.
+    ("tfl.LOGISTIC(%x)", {"y": (0, 1.0000001)}, ""),
+    ("tfl.TANH(%x)", {"y": (-1.004, 1.004)}, ""),
 ])  # fmt: skip
 def test_what_integers_would_lose(op: str, ranges: dict[str, tuple[float, float]], stays: str) -> None:
     module, _ = module_of(f"""
