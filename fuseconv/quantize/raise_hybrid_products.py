@@ -14,7 +14,9 @@ import numpy as np
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value, constant, detach, replace_uses
+from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
+from fuseconv.quantize.affine import LARGEST
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -53,15 +55,26 @@ class _Product:
 def raise_hybrid_products(module: Module, report: Report, quantize: str, selection: Selection) -> None:
     """Raise products that quantize activations themselves: BATCH_MATMUL(ROUND(x * s), w) -> FULLY_CONNECTED(x, int8 w).
 
-    What divides by the scales behind the product goes, too. For integer kernels, which have ranges of their own, the
-    weights are expanded for now."""
+    What divides by the scales behind the product goes, too. For `int4`, weights have 4 bits if these hold them.
+    Others, and those for integer kernels, which have ranges of their own, are expanded for now."""
     for graph in module.graphs():
         products = [_product(op) for op in graph.ops if op.kind == "tfl.BATCH_MATMUL" and not selection.refusal(op)]
         found = {product.end: product for product in products if product is not None}
-        for op, product in found.items() if quantize == "dynamic" else ():
-            report.quantize(op, op.result.name, "int8", product.weights.size, product.weights.size)
+        stored = {op: dtype for op, product in found.items() if (dtype := _stored_type(product, quantize))}
+        for op, dtype in stored.items():
+            size = found[op].weights.size
+            report.quantize(op, op.result.name, dtype.name, size, size if dtype is types.INT8 else size // 2)
         if found:
-            _replace(graph, found, quantize == "dynamic")
+            _replace(graph, found, stored)
+
+
+def _stored_type(product: _Product, quantize: str) -> DType | None:
+    """Return the type that the integers of a product keep; None if they are expanded."""
+    if quantize == "dynamic":
+        return types.INT8
+    # Rows of an odd number of inputs would begin within a byte.
+    fits = np.abs(product.weights).max() <= LARGEST[types.INT4] and product.weights.shape[0] % 2 == 0
+    return types.INT4 if quantize == "int4" and fits else None
 
 
 def _product(op: Op) -> _Product | None:
@@ -194,14 +207,14 @@ def _with_bias(product: _Product) -> _Product:
     return _Product(product.rows, product.weights, product.scales, end, bias, activation)
 
 
-def _replace(graph: Graph, found: dict[Op, _Product], hybrid: bool) -> None:
+def _replace(graph: Graph, found: dict[Op, _Product], stored: dict[Op, DType]) -> None:
     replaced: dict[Value, Value] = {}
     out: list[Op] = []
     for op in graph.ops:
         made = None
         if op in found:
             x = found[op].rows.x
-            made = _built(Builder(out, op.name, op.sources), replaced.get(x, x), found[op], hybrid)
+            made = _built(Builder(out, op.name, op.sources), replaced.get(x, x), found[op], stored.get(op))
         if made is None:
             out.append(op)
         else:
@@ -217,8 +230,9 @@ def _replace(graph: Graph, found: dict[Op, _Product], hybrid: bool) -> None:
     graph.ops = [op for op in out if op not in dead]
 
 
-def _built(tfl: Builder, x: Value, product: _Product, hybrid: bool) -> Value | None:
-    """Return what stands for a product with the rows of x; None if its shape cannot be told."""
+def _built(tfl: Builder, x: Value, product: _Product, dtype: DType | None) -> Value | None:
+    """Return what stands for a product with the rows of x; None if its shape cannot be told. dtype: of the weights;
+    None for floats."""
     rows, scales = product.rows, (1 / product.scales).astype(np.float32)
     assert x.shape is not None and product.end.result.shape is not None
     shape = (*x.shape[: rows.lead], product.weights.shape[0])
@@ -226,8 +240,8 @@ def _built(tfl: Builder, x: Value, product: _Product, hybrid: bool) -> Value | N
     if sizes is None or made_sizes is None:
         return None
     x = x if x.shape == shape else tfl.reshape(x, sizes)
-    if hybrid:
-        weights = constant(np.ascontiguousarray(product.weights.T), types.INT8, product.end.name)
+    if dtype is not None:
+        weights = constant(np.ascontiguousarray(product.weights.T.astype(dtype.numpy)), dtype, product.end.name)
         weights.quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales), 0)
     else:
         weights = constant(np.ascontiguousarray(product.weights.T * scales[:, None]), types.FLOAT32, product.end.name)

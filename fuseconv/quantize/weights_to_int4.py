@@ -11,6 +11,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op, Quantization, Value, constant, replace_uses
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.affine import LARGEST, symmetric_scales
+from fuseconv.quantize.grids import grid_scales
 from fuseconv.quantize.rounding import round_to_integers
 from fuseconv.quantize.selection import Selection
 from fuseconv.quantize.weights_to_int8 import LEAST_ELEMENTS
@@ -22,6 +23,9 @@ _LARGEST = LARGEST[types.INT4]
 _PARTS = np.linspace(0.6, 1.0, 17, dtype=np.float32)
 # Scales of blocks are float16, and XNNPACK takes no subnormal ones.
 _LEAST_SCALE = float(np.finfo(np.float16).tiny)
+# Keras, GPTQ and AWQ have steps for groups of multiples of so many inputs.
+_GROUP = 32
+_ROUNDED = "weights of 4 bits with zero points, or in groups, are stored in 8: kernels of 4 bits do not take them"
 _SLOW = "blocks of 4 bits are fast with XNNPACK only: others take a hundred times as long; leave out --block-size"
 
 
@@ -29,8 +33,11 @@ _SLOW = "blocks of 4 bits are fast with XNNPACK only: others take a hundred time
 def weights_to_int4(module: Module, report: Report, selection: Selection, block_size: int | None) -> None:
     """Store weights of dense layers in 4 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int4 w).
 
-    They have a scale a row, or one for each block of `block_size` inputs. Where kernels take none, they stay for
-    `weights-to-int8`. A kernel of blocks has no activation: FULLY_CONNECTED, RELU stand for one with RELU fused."""
+    They have a scale a row, or one for each block of `block_size` inputs. What lies on a grid of 4 bits is stored as
+    the integers that it is. Where kernels take none, they stay for `weights-to-int8`: also what lies on grids of 4 bits
+    with zero points, or in groups, that would be rounded twice.
+
+    A kernel of blocks has no activation: FULLY_CONNECTED, RELU stand for one with RELU fused."""
     selection.check(module)
     made: dict[Value, Value | None] = {}
     for graph in module.graphs():
@@ -42,6 +49,8 @@ def weights_to_int4(module: Module, report: Report, selection: Selection, block_
                 continue
             if weights not in made:
                 made[weights] = _narrow(weights, block_size)
+                if made[weights] is None and _lies_in_groups(weights.stored) and _ROUNDED not in report.warnings:
+                    report.warnings.append(_ROUNDED)
             narrow = made[weights]
             if narrow is not None:
                 _replace(op, narrow, out, report)
@@ -64,14 +73,17 @@ def _is_taken(op: Op, weights: Value, selection: Selection) -> bool:
 
 
 def _narrow(weights: Value, block_size: int | None) -> Value | None:
-    """Return weights in 4 bits; None if their numbers have no scale."""
+    """Return weights in 4 bits; None if their numbers have no scale, or lie on grids of 4 bits that no kernel knows."""
     array = weights.data
     assert array is not None
     outputs, inputs = array.shape
+    exact = _grid(array)
+    if exact is not None:
+        return _constant(weights, np.rint(array / exact[:, None]), _of_rows(exact))
     size = block_size if block_size and inputs % block_size == 0 else inputs
     rows = array.reshape(-1, size)
     largest = symmetric_scales(rows, 0, types.INT4)
-    if largest is None:
+    if largest is None or _lies_in_groups(array):
         return None
     blocks = size < inputs or size == block_size
     scales = _best_scales(rows, largest)
@@ -80,13 +92,39 @@ def _narrow(weights: Value, block_size: int | None) -> Value | None:
         if not np.isfinite(scales).all():
             return None
     stored = round_to_integers(rows, scales[:, None], _LARGEST, 0).reshape(array.shape)
+    if not blocks:
+        return _constant(weights, stored, _of_rows(scales))
+    of_blocks = constant(scales.reshape(outputs, -1).astype(np.float16), types.FLOAT16, f"{weights.name}/scales")
+    return _constant(weights, stored, Quantization((), (), 0, of_blocks))
+
+
+def _of_rows(scales: np.ndarray) -> Quantization:
+    return Quantization(tuple(map(float, scales)), (0,) * len(scales))
+
+
+def _constant(weights: Value, stored: np.ndarray, how: Quantization) -> Value:
     made = constant(stored.astype(types.INT4.numpy), types.INT4, weights.name)
-    if blocks:
-        of_blocks = constant(scales.reshape(outputs, -1).astype(np.float16), types.FLOAT16, f"{weights.name}/scales")
-        made.quantization = Quantization((), (), 0, of_blocks)
-    else:
-        made.quantization = Quantization(tuple(map(float, scales)), (0,) * outputs)
+    made.quantization = how
     return made
+
+
+def _grid(rows: np.ndarray) -> np.ndarray | None:
+    """Return for each row the scale of which its numbers are multiples by [-7, 7]; None if one has none. (LiteRT's own
+    kernel takes no -8.)"""
+    scales = grid_scales(rows, 0, _LARGEST)
+    known = scales[np.isfinite(scales)]
+    scales = np.where(rows.any(axis=1), scales, known.min(initial=1.0)).astype(np.float32)
+    return scales if np.all(scales >= np.finfo(np.float32).tiny) else None
+
+
+def _lies_in_groups(rows: np.ndarray) -> bool:
+    """Return whether groups of numbers in each row are multiples of steps of their own by up to 15, as those of 4 bits
+    with zero points are."""
+    count, size = rows.shape
+    groups = np.zeros((count, -(-size // _GROUP) * _GROUP), rows.dtype)
+    groups[:, :size] = rows
+    groups = groups.reshape(-1, _GROUP)
+    return size >= _GROUP and not np.any(np.isnan(grid_scales(groups, 0, 15)) & groups.any(axis=1))
 
 
 def _best_scales(rows: np.ndarray, largest: np.ndarray) -> np.ndarray:

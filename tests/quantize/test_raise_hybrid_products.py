@@ -40,6 +40,20 @@ def test_the_stored_integers_are_kept() -> None:
     assert [(item.type, item.before, item.after) for item in context.report.quantized] == [("int8", 6, 6)]
 
 
+@pytest.mark.parametrize(("largest", "stored"), [
+    (7, "int4[3,2]<0.5,0.25,0.125@0> [[1, 4], [2, 5], [3, 7]]"),
+    (8, "float32[3,2] [[0.5, 2], [0.5, 1.25], [0.375, 1]]"),
+])  # fmt: skip
+def test_4_bits_are_kept_if_they_hold_the_integers(largest: int, stored: str) -> None:
+    check_pass("raise-hybrid-products", _BEFORE.replace("127]]", f"{largest}]]"), f"""
+    main {{
+      input %x: float32[n,2]
+      %r: float32[n,3] = tfl.FULLY_CONNECTED(%x, {stored})
+      return %r
+    }}
+    """, quantize="int4")
+
+
 def test_a_bias_and_an_activation_are_taken_in() -> None:
     more = "%y: float32[n,3] = tfl.ADD(%r, float32[3] [1, 2, 3]) {'fused_activation_function': 'RELU'}\n      return %y"
     check_pass("raise-hybrid-products", _BEFORE.replace("return %r", more), """

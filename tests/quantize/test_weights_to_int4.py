@@ -77,6 +77,41 @@ def test_scales_that_clip_are_better_than_ones_that_hold_all() -> None:
     assert (squares(best) < 0.9 * squares(largest)).all() and (best <= largest).all()
 
 
+@pytest.mark.parametrize("block_size", [None, 32])
+def test_integers_of_4_bits_are_kept(block_size: int | None) -> None:
+    check_pass("weights-to-int4", """
+    main {
+      input %x: float32[n,4]
+      %y: float32[n,3] = tfl.FULLY_CONNECTED(%x, float32[3,4] [0.5, 1, -2.5, 3, 0, 0, 0, 0, 0.1, 0.6, -0.7, 0], _)
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[n,4]
+      %y: float32[n,3] = tfl.FULLY_CONNECTED(%x, \
+int4[3,4]<0.5,0.10000000149011612,0.10000000149011612@0> [1, 2, -5, 6, 0, 0, 0, 0, 1, 6, -7, 0], _) \
+{'asymmetric_quantize_inputs': True}
+      return %y
+    }
+    """, block_size=block_size)
+
+
+@pytest.mark.parametrize("stored", [(0, 15), (-8, 7), (-15, 3)])
+def test_4_bits_with_zero_points_and_groups_are_not_rounded_twice(stored: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    weights = rng.integers(*stored, (2, 96), endpoint=True) * np.repeat(rng.uniform(0.1, 1, (2, 3)), 32, axis=1)
+    built, report = module_of(f"""
+    main {{
+      input %x: float32[n,96]
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,96] {weights.tolist()}, _)
+      return %y
+    }}
+    """)
+    module.weights_to_int4(built, report, Selection(), None)
+    assert built.signatures[0].graph.ops[0].operands[1].dtype.name == "float32"  # type: ignore[union-attr]
+    assert "are stored in 8" in report.warnings[0]
+
+
 @pytest.mark.parametrize(("options", "why"), [
     ({"quantize": "int4", "block_size": 16}, "--block-size 16 is none of 32, 64, 128"),
     ({"quantize": "dynamic", "block_size": 32}, "--block-size is for --quantize int4"),
