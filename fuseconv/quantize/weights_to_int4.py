@@ -117,9 +117,11 @@ def _grid(rows: np.ndarray) -> np.ndarray | None:
     return scales if np.all(scales >= np.finfo(np.float32).tiny) else None
 
 
-def _lies_in_groups(rows: np.ndarray) -> bool:
+def _lies_in_groups(rows: np.ndarray | None) -> bool:
     """Return whether groups of numbers in each row are multiples of steps of their own by up to 15, as those of 4 bits
     with zero points are."""
+    if rows is None:
+        return False
     count, size = rows.shape
     groups = np.zeros((count, -(-size // _GROUP) * _GROUP), rows.dtype)
     groups[:, :size] = rows
