@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from fuseconv.quantize.affine import Range
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
 from fuseconv.quantize.histogram import Histogram
 from fuseconv.quantize.lstm import Recurrence
+from fuseconv.quantize.reduced_ranges import ReducedRanges
 from fuseconv.quantize.samples import Sample, of_signature
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer_export import to_named_bytes
@@ -25,10 +27,8 @@ _FEW = 100
 
 def measure(module: Module, report: Report, calibration: Calibration) -> None:
     """Do what the pass `calibrate` does."""
-    data, tensors = to_named_bytes(module)
-    keeps = calibration.method != MINMAX
-    runs = _Runs(data, module.signatures, tensors, keeps)
-    measured: dict[str, Range] = {}
+    runs = _Fastest(module, keeps=calibration.method != MINMAX)
+    measured: dict[Value, Range] = {}
     cells: dict[Value, Range] = {}
     histograms: dict[Value, Histogram] = {}
     inputs = [{name: _Input() for name in signature.inputs} for signature in module.signatures]
@@ -38,10 +38,10 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
         arrays = _checked(arrays, module.signatures[place], number)
         for name, array in arrays.items():
             inputs[place][name].see(array)
-        for name, found in runs.run(place, arrays).items():
+        for value, found in runs.run(place, arrays).items():
             if np.isnan(found.least) or np.isnan(found.largest):
-                raise InputError(f"sample {number} makes numbers in the tensor {name} that are none (NaN)")
-            measured[name] = measured[name] | found if name in measured else found
+                raise InputError(f"sample {number} makes numbers in the tensor {value.name} that are none (NaN)")
+            measured[value] = measured[value] | found if value in measured else found
         for value, array in runs.arrays(place):
             histograms.setdefault(value, Histogram()).add(array)
         for value, found in runs.cells(place):
@@ -50,9 +50,7 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
         if calibration.progress:
             calibration.progress(number + 1)
     _warn(report, module.signatures, inputs, counts)
-    calibration.ranges.update(
-        (value, measured[name]) for name, value in tensors.items() if name in measured and _is_float(value)
-    )
+    calibration.ranges.update(measured)
     for signature, seen, count in zip(module.signatures, inputs, counts):
         for name, value in zip(signature.inputs, signature.graph.inputs):
             if _is_float(value) and count:
@@ -93,16 +91,41 @@ class _Input:
             self.differs = not np.array_equal(array, self.first)
 
 
+class _Fastest:
+    """Run the signatures of a module on samples. Where the file can compute its ranges itself, it does."""
+
+    def __init__(self, module: Module, keeps: bool) -> None:
+        self.module, self.keeps = module, keeps
+        plain = not keeps and not any(op.kind == lstm.KIND for graph in module.graphs() for op in graph.ops)
+        self.reduced = ReducedRanges.of(module) if plain else None
+
+    @functools.cached_property
+    def runs(self) -> _Runs:
+        return _Runs(self.module, self.keeps)
+
+    def run(self, place: int, sample: Sample) -> dict[Value, Range]:
+        found = self.reduced.run(sample) if self.reduced is not None else None
+        return self.runs.run(place, sample) if found is None else found
+
+    def arrays(self, place: int) -> Iterator[tuple[Value, np.ndarray]]:
+        return self.runs.arrays(place) if self.reduced is None else iter(())
+
+    def cells(self, place: int) -> Iterator[tuple[Value, Range]]:
+        return self.runs.cells(place) if self.reduced is None else iter(())
+
+
 class _Runs:
-    """Run the signatures of a file on samples. Each is known by its place, which is that of its subgraph.
+    """Run the signatures of a module on samples, by LiteRT's own kernels. Each is known by its place, which is that of
+    its subgraph.
 
     keeps: `arrays` are wanted after each run."""
 
-    def __init__(
-        self, data: bytes, signatures: Sequence[Signature], tensors: Mapping[str, Value], keeps: bool
-    ) -> None:
+    def __init__(self, module: Module, keeps: bool) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+        data, tensors = to_named_bytes(module)
+        signatures = module.signatures
+        self.floats = {name: value for name, value in tensors.items() if _is_float(value)}
         self.measure = _measuring()
         self.recurrences = [
             [Recurrence(op) for op in signature.graph.ops if op.kind == lstm.KIND and not lstm.refusal(op)]
@@ -153,8 +176,8 @@ class _Runs:
     def _contents(self, place: int, value: Value) -> np.ndarray:
         return value.data if value.data is not None else self.interpreter.get_tensor(self.indices[place][value], place)
 
-    def run(self, place: int, sample: Sample) -> dict[str, Range]:
-        """Return the range of each result of floats, by its tensor's name."""
+    def run(self, place: int, sample: Sample) -> dict[Value, Range]:
+        """Return the range of each result of floats."""
         shapes = {name: np.shape(sample[name]) for name in self.places[place]}
         if shapes != self.shapes.get(place):
             for name, index in self.places[place].items():
@@ -166,15 +189,15 @@ class _Runs:
         if self.measure is None:
             return self._of_kept(place)
         found = self.measure(self.interpreter._native_handle(), place)
-        return {name: Range(each.min, each.max) for name, each in found.items()}
+        return {self.floats[name]: Range(each.min, each.max) for name, each in found.items() if name in self.floats}
 
-    def _of_kept(self, place: int) -> dict[str, Range]:
+    def _of_kept(self, place: int) -> dict[Value, Range]:
         """Return ranges where the runtime does not measure them itself: not those of loops and branches."""
         self.subgraphs.Invoke(place)
         ranges = {}
         for detail in self.interpreter.get_tensor_details(place):
-            if detail["dtype"] is np.float32:
-                ranges[detail["name"]] = Range.of(self.interpreter.get_tensor(detail["index"], place))
+            if detail["name"] in self.floats:
+                ranges[self.floats[detail["name"]]] = Range.of(self.interpreter.get_tensor(detail["index"], place))
         return ranges
 
 
