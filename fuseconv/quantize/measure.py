@@ -14,6 +14,7 @@ from fuseconv.ir.graph import Module, Signature, Value
 from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
+from fuseconv.quantize.error_feedback import Moments
 from fuseconv.quantize.histogram import Histogram
 from fuseconv.quantize.lstm import Recurrence
 from fuseconv.quantize.reduced_ranges import ReducedRanges
@@ -57,7 +58,7 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
                 calibration.ranges[value] = seen[name].range
     _leave_extremes_out(calibration, histograms)
     calibration.ranges.update(cells)
-    calibration.moments.update((each.op.result, each.moments) for found in runs.recurrences for each in found)
+    calibration.moments.update(runs.moments())
 
 
 def _leave_extremes_out(calibration: Calibration, histograms: Mapping[Value, Histogram]) -> None:
@@ -112,6 +113,11 @@ class _Fastest:
 
     def cells(self, place: int) -> Iterator[tuple[Value, Range]]:
         return self.runs.cells(place) if self.reduced is None else iter(())
+
+    def moments(self) -> Iterator[tuple[Value, Moments]]:
+        """Yield what the weights of each LSTM were multiplied by, with its result."""
+        for found in self.runs.recurrences if self.reduced is None else ():
+            yield from ((each.op.result, each.moments) for each in found)
 
 
 class _Runs:
