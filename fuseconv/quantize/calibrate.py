@@ -13,6 +13,8 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from fuseconv.quantize.affine import Range
     from fuseconv.quantize.error_feedback import Moments
     from fuseconv.quantize.samples import Sample
@@ -43,7 +45,7 @@ class Calibration:
     are none, for the model tells ranges. method: which part of what was measured a range is, as `parse_method` takes
     it. levels: steps of the integers that are to hold it. progress: called with the number of samples that ran. ranges:
     of each tensor of floats, once it was measured. moments: of what the weights of each LSTM are multiplied by, by its
-    result."""
+    result. means: of the channels of what products with weights read, where it was measured."""
 
     samples: Iterable[Sample] | None = None
     method: str = MINMAX
@@ -51,6 +53,7 @@ class Calibration:
     progress: Callable[[int], None] | None = None
     ranges: dict[Value, Range] = field(default_factory=dict)
     moments: dict[Value, Moments] = field(default_factory=dict)
+    means: dict[Value, np.ndarray] = field(default_factory=dict)
 
 
 @module_pass("calibrate", requires=(TFL_ONLY,))

@@ -14,6 +14,7 @@ from fuseconv.ir.graph import Module, Signature, Value
 from fuseconv.quantize import lstm
 from fuseconv.quantize.affine import Range
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
+from fuseconv.quantize.channel_means import ChannelMeans, read_by_products
 from fuseconv.quantize.error_feedback import Moments
 from fuseconv.quantize.histogram import Histogram
 from fuseconv.quantize.lstm import Recurrence
@@ -52,6 +53,7 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
             calibration.progress(number + 1)
     _warn(report, module.signatures, inputs, counts)
     calibration.ranges.update(measured)
+    calibration.means.update(runs.means.means())
     for signature, seen, count in zip(module.signatures, inputs, counts):
         for name, value in zip(signature.inputs, signature.graph.inputs):
             if _is_float(value) and count:
@@ -99,6 +101,8 @@ class _Fastest:
         self.module, self.keeps = module, keeps
         plain = not keeps and not any(op.kind == lstm.KIND for graph in module.graphs() for op in graph.ops)
         self.reduced = ReducedRanges.of(module) if plain else None
+        self.means = self.reduced.means if self.reduced is not None else ChannelMeans()
+        self.products = {value for graph in module.graphs() for value in read_by_products(graph)}
 
     @functools.cached_property
     def runs(self) -> _Runs:
@@ -109,7 +113,10 @@ class _Fastest:
         return self.runs.run(place, sample) if found is None else found
 
     def arrays(self, place: int) -> Iterator[tuple[Value, np.ndarray]]:
-        return self.runs.arrays(place) if self.reduced is None else iter(())
+        for value, array in self.runs.arrays(place) if self.reduced is None else ():
+            if value in self.products:
+                self.means.add(value, array.mean(axis=tuple(range(array.ndim - 1))))
+            yield value, array
 
     def cells(self, place: int) -> Iterator[tuple[Value, Range]]:
         return self.runs.cells(place) if self.reduced is None else iter(())

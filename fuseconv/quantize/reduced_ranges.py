@@ -1,4 +1,5 @@
-"""A file of floats that computes the ranges of its own tensors: behind each a REDUCE_MIN and a REDUCE_MAX.
+"""A file of floats that computes the ranges of its own tensors: behind each a REDUCE_MIN and a REDUCE_MAX; and of what
+products with weights read, a MEAN of each channel, which tells what errors of weights amount to.
 
 XNNPACK takes these together with what they read, and no tensor outlives its last reader. A sample takes a third of the
 time that it takes LiteRT's own kernels."""
@@ -14,6 +15,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Signature, Value, detach
 from fuseconv.ir.rewriter import Speculative
 from fuseconv.quantize.affine import Range
+from fuseconv.quantize.channel_means import ChannelMeans, read_by_products
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.traits import LAYOUT_CHANGES
 from fuseconv.write.flatbuffer_export import to_named_bytes
@@ -22,18 +24,20 @@ from fuseconv.write.flatbuffer_export import to_named_bytes
 class ReducedRanges:
     """Run a module of one graph on samples, and return the ranges of its tensors; see `of`.
 
-    data: the file, whose first output holds the least and the largest number of each of `values`. alike: values that
-    hold the same numbers as another one. names: of the file's tensors."""
+    data: the file. names: of the signature's inputs. tensors: names in the file, by values of the module."""
 
-    def __init__(self, data: bytes, values: list[Value], alike: dict[Value, Value], names: _Names) -> None:
+    def __init__(self, data: bytes, names: Mapping[str, Value], added: _Added, tensors: Mapping[Value, str]) -> None:
         from ai_edge_litert.interpreter import Interpreter
 
-        self.values, self.alike = values, alike
         self.interpreter = Interpreter(model_content=data)
         places = {detail["name"]: detail["index"] for detail in self.interpreter.get_tensor_details()}
-        self.inputs = {name: places[tensor] for name, tensor in names.inputs.items()}
-        self.ends, *self.outputs = [places[name] for name in names.outputs]
+        self.added = added
+        self.inputs = {name: places[tensors[value]] for name, value in names.items()}
+        self.ends = places[tensors[added.ends]]
+        self.outputs = [places[tensors[value]] for value in added.outputs if value in tensors]
+        self.averages = [(value, places[tensors[mean]]) for value, mean in added.means.items()]
         self.shapes: dict[str, tuple[int, ...]] = {}
+        self.means = ChannelMeans()
 
     @classmethod
     def of(cls, module: Module) -> ReducedRanges | None:
@@ -43,19 +47,16 @@ class ReducedRanges:
         made = [value for op in graph.ops for value in op.results if _is_measured(value)]
         if others or not made or any(value.rank is None for value in made):
             return None
-        known = set(made)
-        alike = {value: same for value in made if (same := _unchanged(value)) in known}
-        values = [value for value in made if value not in alike]
         with Speculative() as trial:
-            ends = _ends(Builder(trial.ops, "ranges"), values)
+            added = _added(Builder(trial.ops, "ranges"), graph, made)
             copy = Graph(graph.name, graph.attrs)
-            copy.inputs, copy.ops, copy.outputs = graph.inputs, [*graph.ops, *trial.ops], [ends, *graph.outputs]
-            signature = module.signatures[0]
-            outputs = [str(place) for place in range(len(copy.outputs))]
-            signatures = [Signature(["ranges"], copy, signature.inputs, outputs)]
-            data, tensors = to_named_bytes(dataclasses.replace(module, signatures=signatures))
+            copy.inputs, copy.ops = graph.inputs, [*graph.ops, *trial.ops]
+            copy.outputs = [added.ends, *added.means.values(), *graph.outputs]
+            names = module.signatures[0].inputs
+            signature = Signature(["ranges"], copy, names, [str(place) for place in range(len(copy.outputs))])
+            data, tensors = to_named_bytes(dataclasses.replace(module, signatures=[signature]))
             detach(copy.terminator)
-        return cls(data, values, alike, _names(signature, ends, tensors))
+        return cls(data, dict(zip(names, graph.inputs)), added, {value: name for name, value in tensors.items()})
 
     def run(self, sample: Mapping[str, np.ndarray]) -> dict[Value, Range] | None:
         """Return the range of each result; None if there is NaN among the outputs, which comes from somewhere."""
@@ -72,9 +73,11 @@ class ReducedRanges:
         # XNNPACK's reductions leave NaN out.
         if np.isnan(ends).any() or any(map(self._has_nan, self.outputs)):
             return None
+        for value, index in self.averages:
+            self.means.add(value, self.interpreter.get_tensor(index))
         # Of an empty tensor, the least number lies above the largest.
-        found = {value: Range(*end) for value, end in zip(self.values, ends.tolist()) if end[0] <= end[1]}
-        for value, same in self.alike.items():
+        found = {value: Range(*end) for value, end in zip(self.added.values, ends.tolist()) if end[0] <= end[1]}
+        for value, same in self.added.alike.items():
             if same in found:
                 found[value] = found[same]
         return found
@@ -87,18 +90,32 @@ class ReducedRanges:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Names:
-    """Names of tensors in the file: of inputs by their names in the signature; of ends and outputs of floats."""
+class _Added:
+    """What a file has besides its ops.
 
-    inputs: dict[str, str]
-    outputs: list[str]
+    ends: the least and the largest number of each of `values`. alike: values that hold the same numbers as another one.
+    means: of channels, by the value that has them. outputs: the results of floats that were there before."""
+
+    values: list[Value]
+    alike: dict[Value, Value]
+    ends: Value
+    means: dict[Value, Value]
+    outputs: list[Value]
 
 
-def _names(signature: Signature, ends: Value, tensors: Mapping[str, Value]) -> _Names:
-    named = {value: name for name, value in tensors.items()}
-    outputs = [value for value in signature.graph.outputs if value.dtype is types.FLOAT32 and value in named]
-    inputs = {name: named[value] for name, value in zip(signature.inputs, signature.graph.inputs)}
-    return _Names(inputs, [named[value] for value in (ends, *outputs)])
+def _added(tfl: Builder, graph: Graph, made: list[Value]) -> _Added:
+    known = set(made)
+    alike = {value: same for value in made if (same := _unchanged(value)) in known}
+    values = [value for value in made if value not in alike]
+    ranks = [value.rank or 0 for value in (*graph.inputs, *made)]
+    axes = [tfl.const(np.arange(rank, dtype=np.int32)) for rank in range(max(ranks) + 1)]
+    ends: list[Value] = []
+    for value in values:
+        of = axes[value.rank or 0]
+        ends += [tfl.reduce_min(value, of), tfl.reduce_max(value, of)] if value.rank else [value, value]
+    means = {value: tfl.mean(value, axes[value.rank - 1]) for value in read_by_products(graph)}  # type: ignore[operator]
+    outputs = [value for value in graph.outputs if value.dtype is types.FLOAT32]
+    return _Added(values, alike, tfl.pack(*ends, axis=0, values_count=len(ends)), means, outputs)
 
 
 def _is_measured(value: Value) -> bool:
@@ -108,13 +125,3 @@ def _is_measured(value: Value) -> bool:
 def _unchanged(value: Value) -> Value | None:
     """Return the operand that holds the same numbers; None if there is none."""
     return value.op.operands[0] if value.op is not None and value.op.type in LAYOUT_CHANGES else None
-
-
-def _ends(tfl: Builder, values: list[Value]) -> Value:
-    """Return the least and the largest number of each value, in a row."""
-    axes = [tfl.const(np.arange(rank, dtype=np.int32)) for rank in range(max(value.rank or 0 for value in values) + 1)]
-    ends: list[Value] = []
-    for value in values:
-        of = axes[value.rank or 0]
-        ends += [tfl.reduce_min(value, of), tfl.reduce_max(value, of)] if value.rank else [value, value]
-    return tfl.pack(*ends, axis=0, values_count=len(ends))

@@ -14,6 +14,7 @@ from fuseconv.ir.rewriter import replace_op
 from fuseconv.ir.types import DType
 from fuseconv.quantize import fake_quant, lstm
 from fuseconv.quantize.affine import LARGEST, Range, constant_range, parameters, quantized, symmetric_scales
+from fuseconv.quantize.channel_means import mean_errors
 from fuseconv.quantize.error_feedback import Moments
 from fuseconv.quantize.recipe import Recipe
 from fuseconv.quantize.rounding import round_to_integers
@@ -27,14 +28,20 @@ _LARGEST_BIAS = {types.INT32: 1 << 30, types.INT64: 1 << 40}
 _POWERS_OF_TWO = ("ADD", "SUB")
 
 
-def rewrite(graph: Graph, recipe: Recipe, moments: Mapping[Value, Moments] = MappingProxyType({})) -> None:
-    """Let the ops of the recipe compute in integers. moments: of what LSTMs multiply, by their results."""
-    _Rewriting(recipe, moments).run(graph)
+def rewrite(
+    graph: Graph, recipe: Recipe, moments: Mapping[Value, Moments] = MappingProxyType({}),
+    means: Mapping[Value, np.ndarray] = MappingProxyType({}),
+) -> None:  # fmt: skip
+    """Let the ops of the recipe compute in integers. moments: of what LSTMs multiply, by their results. means: of
+    channels, where they are known."""
+    _Rewriting(recipe, moments, means).run(graph)
 
 
 class _Rewriting:
-    def __init__(self, recipe: Recipe, moments: Mapping[Value, Moments]) -> None:
-        self.recipe, self.moments = recipe, moments
+    def __init__(
+        self, recipe: Recipe, moments: Mapping[Value, Moments], means: Mapping[Value, np.ndarray]
+    ) -> None:
+        self.recipe, self.moments, self.means = recipe, moments, means
         self.out: list[Op] = []
         # Of a tensor, the one of a type with a scale, the one of floats; of a constant, that with a type and scales.
         self.narrow: dict[tuple[Value, DType, Quantization], Value] = {}
@@ -194,15 +201,32 @@ class _Rewriting:
         assert data is not None and data.quantization is not None and weights is not None and weights.data is not None
         scales = symmetric_scales(weights.data, layout.outputs)
         assert scales is not None
-        of_data = data.quantization.scale[0]
+        of_data = np.float32(data.quantization.scale[0])
         if bias is not None:
             assert bias.data is not None
             largest = _LARGEST_BIAS[self.recipe.kernels.biases]
             scales = np.maximum(scales, np.abs(bias.data) / (of_data * largest)).astype(np.float32)
-            how = Quantization(tuple(float(scale) for scale in np.float32(of_data) * scales), (0,) * len(scales))
-            operands[layout.bias] = self._symmetric(bias, self.recipe.kernels.biases, how)
         how = Quantization(tuple(map(float, scales)), (0,) * len(scales), layout.outputs)
-        operands[layout.weights] = self._symmetric(weights, types.INT8, how)
+        operands[layout.weights] = stored = self._symmetric(weights, types.INT8, how)
+        bias = self._corrected(op, weights, stored, bias)
+        if bias is not None:
+            how = Quantization(tuple(map(float, of_data * scales)), (0,) * len(scales))
+            operands[layout.bias :] = [self._symmetric(bias, self.recipe.kernels.biases, how)]
+
+    def _corrected(self, op: Op, weights: Value, stored: Value, bias: Value | None) -> Value | None:
+        """Return the bias that makes up for what the errors of weights amount to on the mean."""
+        layout = LAYOUTS[op.type]
+        means = self.means.get(op.operands[layout.data])  # type: ignore[arg-type]
+        assert weights.data is not None and stored.data is not None and stored.quantization is not None
+        if means is None:
+            return bias
+        sizes = [-1 if axis == layout.outputs else 1 for axis in range(weights.data.ndim)]
+        errors = stored.data * np.array(stored.quantization.scale).reshape(sizes) - weights.data
+        moved = mean_errors(op, errors, means)
+        if moved is None:
+            return bias
+        known = 0 if bias is None or bias.data is None else bias.data
+        return constant((known - moved).astype(np.float32), types.FLOAT32, bias.name if bias is not None else op.name)
 
     def _symmetric(self, value: Value, dtype: DType, how: Quantization) -> Value:
         """Return a constant in integers around zero, with a scale along an axis."""

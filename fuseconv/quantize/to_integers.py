@@ -76,7 +76,7 @@ def to_integers(
         _warn(report, recipe, quantize)
         _warn_of_missing(report, recipe, calibration)
         if recipe.integer or recipe.carried or recipe.inputs:
-            rewrite(graph, recipe, calibration.moments)
+            rewrite(graph, recipe, calibration.moments, calibration.means)
 
 
 def _warn_of_missing(report: Report, recipe: Recipe, calibration: Calibration) -> None:

@@ -48,6 +48,21 @@ def test_rare_extremes_are_left_out(method: str, largest: float) -> None:
     assert found["x"] == pytest.approx(largest, abs=0.3) == found["y"]
 
 
+@pytest.mark.parametrize("method", ["minmax", "mse"])
+def test_means_of_what_products_read(method: str) -> None:
+    graph, report = module_of("""
+    main {
+      input %x: float32[n,2]
+      %y: float32[n,2] = tfl.ABS(%x)
+      %z: float32[n,1] = tfl.FULLY_CONNECTED(%y, float32[1,2] [1, 2], _)
+      return %z
+    }
+    """)
+    calibration = Calibration(_SAMPLES, method=method)
+    calibrate(graph, report, calibration)
+    assert {value.name: means.tolist() for value, means in calibration.means.items()} == {"y": [2.25, 3.75]}
+
+
 def test_the_first_samples_alone() -> None:
     module, report = module_of(_TEXT)
     samples = Samples(_SAMPLES, most=1)

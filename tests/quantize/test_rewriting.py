@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fuseconv.quantize.recipe import choose_recipes
 from fuseconv.quantize.rewriting import rewrite
@@ -25,6 +26,30 @@ def test_weights_get_a_wider_scale_for_a_bias_that_overflows() -> None:
     assert weights is not None and bias is not None and bias.data is not None and bias.quantization is not None
     assert abs(int(bias.data[0])) <= 1 << 30
     np.testing.assert_allclose(bias.data * np.array(bias.quantization.scale), [1000, 1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("bias", ["float32[2] [1, 2]", "_"])
+def test_biases_make_up_for_errors_of_weights(bias: str) -> None:
+    weights = np.random.default_rng(0).standard_normal((2, 40)).astype(np.float32)
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n,40]
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,40] {weights.tolist()}, {bias})
+      return %y
+    }}
+    """)
+    graph = module.signatures[0].graph
+    means = np.linspace(0, 1, 40)
+    recipe = choose_recipes(module, measured(x=(0, 1), y=(-9, 9)).ranges, INT8)[graph]
+    rewrite(graph, recipe, means={graph.inputs[0]: means})
+    made = []
+    for value in graph.ops[1].operands[1:]:
+        assert value is not None and value.data is not None and value.quantization is not None
+        scales = np.array(value.quantization.scale)
+        made.append(value.data * (scales[:, None] if value.rank == 2 else scales))
+    wanted = weights @ means + ([1, 2] if bias != "_" else 0)
+    assert np.abs(made[0] @ means - weights @ means).max() > 1e-3
+    np.testing.assert_allclose(made[0] @ means + made[1], wanted, rtol=0, atol=1e-4)
 
 
 def test_a_constant_of_several_readers_is_stored_once() -> None:

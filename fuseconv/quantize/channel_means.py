@@ -1,0 +1,68 @@
+"""What errors of weights amount to: each output of a product is off by the sum of the errors of its weights, times what
+they are multiplied by. On the mean of this the bias makes up for; the rest goes both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Op, Value
+from fuseconv.tfl.linear import LAYOUTS
+
+# Of a TRANSPOSE_CONV each output is made by some of the weights, and others by others.
+_PRODUCTS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+
+
+class ChannelMeans:
+    """The mean over samples of each channel of tensors."""
+
+    def __init__(self) -> None:
+        self._sums: dict[Value, np.ndarray] = {}
+        self._counts: dict[Value, int] = {}
+
+    def add(self, value: Value, means: np.ndarray) -> None:
+        """Take in the mean of each channel [channels] of one sample."""
+        if np.isfinite(means).all():
+            self._sums[value] = self._sums.get(value, np.float64(0)) + means.astype(np.float64)
+            self._counts[value] = self._counts.get(value, 0) + 1
+
+    def means(self) -> dict[Value, np.ndarray]:
+        return {value: total / self._counts[value] for value, total in self._sums.items()}
+
+
+def read_by_products(graph: Graph) -> Iterator[Value]:
+    """Yield once each tensor that products with constant weights read, and whose last dimension is its channels."""
+    seen: set[Value] = set()
+    for op in graph.ops:
+        if op.type not in _PRODUCTS:
+            continue
+        value, weights = op.operands[LAYOUTS[op.type].data], op.operands[LAYOUTS[op.type].weights]
+        if value is not None and weights is not None and value not in seen and _has_channels(op, value, weights):
+            seen.add(value)
+            yield value
+
+
+def _has_channels(op: Op, value: Value, weights: Value) -> bool:
+    shape, sizes = value.shape or (), weights.shape
+    if value.is_const or value.dtype is not types.FLOAT32 or not weights.is_const or len(shape) < 2 or 0 in shape:
+        return False
+    # FULLY_CONNECTED also takes rows in several dimensions.
+    in_rows = op.type != "FULLY_CONNECTED" or (sizes is not None and shape[-1] == sizes[1])
+    return in_rows and isinstance(shape[-1], int)
+
+
+def mean_errors(op: Op, errors: np.ndarray, means: np.ndarray) -> np.ndarray | None:
+    """Return by how much errors of weights, in their shape, move each output on the mean; None where it varies.
+
+    means: of the channels of what is multiplied."""
+    if op.type not in _PRODUCTS:
+        return None
+    layout = LAYOUTS[op.type]
+    if layout.inputs == layout.outputs:
+        return errors.reshape(-1, errors.shape[-1]).sum(axis=0) * np.repeat(means, errors.shape[-1] // len(means))
+    by_input = errors.reshape(errors.shape[0], -1, errors.shape[-1]).sum(axis=1)
+    groups = len(means) // by_input.shape[1]
+    by_group = by_input.reshape(groups, -1, by_input.shape[1])
+    return (by_group @ means.reshape(groups, -1, 1)).reshape(-1)
