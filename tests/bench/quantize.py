@@ -71,7 +71,7 @@ def _work(*arguments: str | Path) -> str:
 
 def markdown(results: dict[str, dict[str, dict[str, Result]]]) -> str:
     """Return the table of a row for each model and mode, with a caption above."""
-    head = ["model", "mode", "error", "clipped", "file, kB", "latency, ms", "of float", "conversion, s"]
+    head = ["model", "mode", "error", "spread", "clipped", "file, kB", "latency, ms", "of float", "conversion, s"]
     rows = [head]
     for name, modes in results.items():
         for mode, sides in modes.items():
@@ -90,21 +90,23 @@ def markdown(results: dict[str, dict[str, dict[str, Result]]]) -> str:
 
 _CAPTION = (
     "Each cell: fuseconv / TFLiteConverter (ours over theirs, or speed-up). Error: the largest difference from the "
-    f"float file on {FRESH} fresh samples, over the range of the output. Clipped: how far these outputs lie beyond "
-    f"those of the {SAMPLES} samples that ranges were measured on ({SAMPLES_OF_SEQUENCES} of sequences). Latency: "
-    "default delegates, one thread, the shortest of rounds in turns; of float: over that of our float file. "
+    f"float file on {FRESH} fresh samples, over the range of the output; spread: the root of the mean square. "
+    f"Clipped: how far these outputs lie beyond those of the {SAMPLES} samples that ranges were measured on "
+    f"({SAMPLES_OF_SEQUENCES} of sequences). Latency: default delegates, one thread, the shortest of "
+    "rounds in turns; of float: over that of our float file. "
     f"Conversion: the processor's seconds with TensorFlow imported, on {TIMED} samples."
 )
 
 
 def _cells(ours: Result, peer: Result, whole: Result) -> list[str]:
     if "failed" in ours:
-        return ["fails", *[""] * 5]
+        return ["fails", *[""] * 6]
     of_float = f"{ours['milliseconds'] / whole['milliseconds']:.2f}" if whole else ""
     clipped = f"{ours['clipped']:.4f}" if ours.get("clipped") else ""
     return [
-        _pair(ours, peer, "error", ".4f"), clipped, _pair(ours, peer, "bytes", ".1f", 1e-3),
-        _pair(ours, peer, "milliseconds", ".3g"), of_float, _pair(ours, peer, "seconds", ".3f", speed_up=True),
+        _pair(ours, peer, "error", ".4f"), _pair(ours, peer, "spread", ".4f"), clipped,
+        _pair(ours, peer, "bytes", ".1f", 1e-3), _pair(ours, peer, "milliseconds", ".3g"), of_float,
+        _pair(ours, peer, "seconds", ".3f", speed_up=True),
     ]  # fmt: skip
 
 

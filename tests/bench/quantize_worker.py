@@ -87,10 +87,11 @@ def _peer(name: str, model: Path, mode: str) -> Callable[[list[dict[str, Any]]],
     return run
 
 
-def judge(name: str, folder: Path, mode: str) -> dict[str, dict[str, float]]:
-    """Return errors and latency of the files `mode.SIDE.tflite` against `float.ours.tflite`.
+def judge(name: str, folder: Path, mode: str) -> dict[str, dict[str, Any]]:
+    """Return errors and latency of the files `mode.SIDE.tflite` against `float.ours.tflite`; why one does not run.
 
-    error: the largest difference on fresh samples, over the range of the output that it is in. clipped: how far these
+    error: the largest difference on fresh samples, over the range of the output that it is in. spread: the root of the
+    mean square of differences, of that output where it is largest, which chance moves less. clipped: how far these
     outputs lie beyond those of the samples that ranges were measured on; no file of integers holds them."""
     import numpy as np
 
@@ -106,11 +107,19 @@ def judge(name: str, folder: Path, mode: str) -> dict[str, dict[str, float]]:
             float(np.abs(array - np.clip(array, known[key].min(), known[key].max())).max()) / ranges[key]
             for key, array in wanted.items()
         )
-    results: dict[str, dict[str, float]] = {}
-    for side, path in files.items():
-        found = _outputs(path, fresh)
-        errors = [float(np.abs(found[key] - wanted[key]).max()) / ranges[key] for key in wanted]
-        results[side] = {"error": max(errors), "clipped": clipped}
+    results: dict[str, dict[str, Any]] = {}
+    for side, path in tuple(files.items()):
+        try:
+            found = _outputs(path, fresh)
+        except (RuntimeError, ValueError) as error:
+            results[side] = {"failed": str(error).splitlines()[0]}
+            del files[side]
+            continue
+        differences = {key: (found[key] - wanted[key]) / ranges[key] for key in wanted}
+        results[side] = {
+            "error": max(float(np.abs(each).max()) for each in differences.values()), "clipped": clipped,
+            "spread": max(float(np.sqrt(np.square(each).mean())) for each in differences.values()),
+        }  # fmt: skip
     if name in SEQUENCES:
         files["float"] = folder / "float.ours.tflite"
     for side, seconds in take_turns(dict(_invokes(name, files))).items():

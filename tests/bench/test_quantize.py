@@ -11,14 +11,17 @@ from tests.bench.quantize_models import MODELS
 from tests.bench.quantize_worker import FRESH, SAMPLES_OF_SEQUENCES, samples
 from tests.bench.test_table import cells
 
-OURS: dict[str, Any] = {"error": 0.004, "clipped": 0.01, "bytes": 1500, "milliseconds": 2.0, "seconds": 0.5}
-PEER = {"error": 0.008, "bytes": 2000, "milliseconds": 1.0, "seconds": 10.0}
+OURS: dict[str, Any] = {
+    "error": 0.004, "spread": 0.001, "clipped": 0.01, "bytes": 1500, "milliseconds": 2.0, "seconds": 0.5
+}  # fmt: skip
+PEER = {"error": 0.008, "spread": 0.0005, "bytes": 2000, "milliseconds": 1.0, "seconds": 10.0}
 
 
 def test_a_row() -> None:
     text = quantize.markdown({"A": {"int8": {"ours": OURS, "peer": PEER}}})
     assert cells(text, "A")[1:] == [
-        "int8", "0.0040 / 0.0080 (0.50)", "0.0100", "1.5 / 2.0 (0.75)", "2 / 1 (2.00)", "", "0.500 / 10.000 (20x)",
+        "int8", "0.0040 / 0.0080 (0.50)", "0.0010 / 0.0005 (2.00)", "0.0100", "1.5 / 2.0 (0.75)", "2 / 1 (2.00)", "",
+        "0.500 / 10.000 (20x)",
     ]  # fmt: skip
 
 
@@ -31,7 +34,7 @@ def test_recurrent_layers_have_two_rows_and_failures_are_told() -> None:
     }
     rows = [line.split("|")[2:] for line in quantize.markdown({"A": {"int8": sides}}).splitlines() if "| A " in line]
     first, second = ([cell.strip() for cell in row] for row in rows)
-    assert first[:6] == ["int8", "0.0040 / fails", "0.0100", "1.5 / fails", "2 / fails", "0.50"]
+    assert first[:7] == ["int8", "0.0040 / fails", "0.0010 / fails", "0.0100", "1.5 / fails", "2 / fails", "0.50"]
     assert second[:2] == ["int8, `--rnn auto`", "fails"]
     unmeasured = quantize.markdown({"A": {"int8": {"ours": OURS, "peer": {}}}})
     assert cells(unmeasured, "A")[2] == "0.0040 / -"
