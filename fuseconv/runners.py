@@ -19,6 +19,7 @@ from fuseconv.load.keras_file import trace
 from fuseconv.load.live import LiveModel, Source
 from fuseconv.load.saved_model import chosen_tags, function_signatures
 from fuseconv.load.traced_functions import Traced
+from fuseconv.quantize.existing import form_of_file
 from fuseconv.tfl.index_bounds import Bound, index_bounds
 
 # TensorFlow's own CPU kernels refuse channels first, and oneDNN's, which take it, are on by default on some CPUs only.
@@ -77,6 +78,11 @@ class TFLiteFile:
             ins, outs = ({plain_name(d["name"]): d["index"] for d in details} for details in ends)
             self.signatures = {"": (0, ins, outs)}
         self._allocated: set[int] = set()
+
+    @property
+    def form(self) -> str | None:
+        """Return how the file is quantized, as `--quantize` names it; None for floats."""
+        return form_of_file(self._document)
 
     def inputs(self, signature: str) -> dict[str, Spec]:
         subgraph, tensors, _ = self.signatures[signature]

@@ -27,6 +27,7 @@ from fuseconv.errors import FuseconvError, InputError, VerificationError, needin
 from fuseconv.files import read_file
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.load.live import Source, model_name, opened
+from fuseconv.quantize import TOLERANCES
 from fuseconv.runners import Arrays, Dims, Function, Spec, TFLiteFile, original_functions, renamed_function
 from fuseconv.verification_inputs import (
     Draws,
@@ -197,7 +198,7 @@ def verify(
     *,
     data: str | os.PathLike | Arrays | None = None,
     atol: float = ATOL,
-    rtol: float = RTOL,
+    rtol: float | None = None,
     signatures: Sequence[str] = (),
     tags: Sequence[str] = (),
     inputs: Sequence[str] = (),
@@ -220,13 +221,15 @@ def verify(
     follow_links, inputs, outputs, rename: as for `convert`. input_shapes: sizes for dimensions that the model leaves
     open, batch_size for first ones, by the names that the file has. layers: compare the ops of the
     first subgraph, too, with those of the model as a file of floats, which it is converted to if it is none. progress:
-    called with a few words before each run.
+    called with a few words before each run. rtol: by default 1e-4; of a quantized file, what its form may make.
 
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model.
     """
-    _check_numbers(batch_size, atol, rtol)
+    _check_numbers(batch_size, atol, rtol or 0.0)
     file = TFLiteFile(tflite)
+    if rtol is None:
+        rtol = TOLERANCES[file.form] if file.form else RTOL
     reading: dict[str, Any] = {"tags": tags, "trust_model": trust_model, "follow_links": follow_links}
     cutting: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "rename": rename or {}}
     sizes: dict[str, Any] = {"input_shapes": input_shapes or {}, "batch_size": batch_size}

@@ -71,7 +71,8 @@ _comparing = _together(
     click.option("--data", type=_PATH, metavar="FILE.npz", help="Arrays by input name to verify with."),
     click.option("--atol", type=click.FloatRange(min=0), help="A difference that is tolerated; by default 1e-6."),
     click.option("--rtol", type=click.FloatRange(min=0),
-                 help="Tolerated on top, as a part of the largest expected value; by default 1e-4."),
+                 help="Tolerated on top, as a part of the largest expected value; by default 1e-4, and more of a "
+                      "quantized file."),
 )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from fuseconv.cli.terminal import Terminal, error_entry
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
-from fuseconv.quantize import TOLERANCES
 from fuseconv.report.json import dumps, to_json
 from fuseconv.report.micro import head
 from fuseconv.report.quantization import check_suffix, quantization_report
@@ -141,8 +140,6 @@ def _verify(model: str, path: Path, options: dict[str, Any], verifying: dict[str
 
     shared = ("tags", "plugins", "trust_model", "follow_links", "inputs", "outputs", "rename",
               "input_shapes", "batch_size")  # fmt: skip
-    if options.get("quantize"):
-        verifying = {"rtol": TOLERANCES[options["quantize"]]} | verifying
     return verify(model, path, **{name: options[name] for name in shared if name in options}, **verifying)
 
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Op
+from fuseconv.quantize import MEASURED, TOLERANCES
 
+# By types of weights, and of numbers that ops compute with.
+_OF_WEIGHTS = {"FLOAT16": "float16", "INT4": "int4", "INT8": "dynamic", "UINT8": "dynamic"}
+_OF_ACTIVATIONS = {"INT8": "int8", "UINT8": "int8", "INT16": "int16x8"}
+_CONVERT = ("DEQUANTIZE", "QUANTIZE")
 _NARROW = (types.INT8, types.UINT8, types.INT16, types.FLOAT16)
 
 
@@ -30,3 +38,23 @@ def _is_quantized(op: Op) -> bool:
         value.quantization is not None or (value.is_const and value.dtype is types.FLOAT16)
         for value in values if value.dtype in _NARROW
     )  # fmt: skip
+
+
+def form_of_file(document: Mapping[str, Any]) -> str | None:
+    """Return how a file is quantized, as `--quantize` names it; None for floats. document: what `inspect` returns. Of
+    several forms it is the one that may differ most from floats."""
+    forms = {form for subgraph in document["subgraphs"] for form in _forms(subgraph)}
+    # Weights of int8 belong to integers of either size.
+    computing = forms & {*MEASURED, "int4"} if not forms.isdisjoint(MEASURED) else forms
+    return max(computing, key=TOLERANCES.__getitem__, default=None)
+
+
+def _forms(subgraph: Mapping[str, Any]) -> Iterator[str]:
+    for op in subgraph["ops"]:
+        for index in op["operands"]:
+            tensor = subgraph["tensors"][index] if index >= 0 else None
+            if tensor is None or (tensor["quantisation"] is None and tensor["type"] != "FLOAT16"):
+                continue
+            form = (_OF_WEIGHTS if tensor["size"] else _OF_ACTIVATIONS).get(tensor["type"])
+            if form is not None and (tensor["size"] or op["op"] not in _CONVERT):
+                yield form

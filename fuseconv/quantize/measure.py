@@ -274,7 +274,8 @@ def _warn(
         if not count:
             report.warnings.append(f"there are no samples{of}: its ops stay float")
         elif count < _FEW:
-            report.warnings.append(f"calibrated on {count} samples{of}: later inputs may lie outside; give {_FEW}")
+            samples = "1 sample" if count == 1 else f"{count} samples"
+            report.warnings.append(f"calibrated on {samples}{of}: later inputs may lie outside; give {_FEW}")
         if count > 1 and not any(each.differs for each in seen.values()):
             report.warnings.append(f"all samples{of} are alike")
         for name, each in seen.items():

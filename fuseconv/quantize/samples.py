@@ -120,8 +120,11 @@ def _of_directory(path: Path, pixels: Pixels) -> Reader:
 def _of_arrays(path: Path, signatures: Sequence[Signature]) -> Iterator[Sample]:
     """Yield the samples of a file, of all its signatures in turns."""
     try:
+        # Others numpy takes for pickled objects, and says how to load these.
+        if not zipfile.is_zipfile(path):
+            raise InputError(f"the calibration data {path} is not an .npz file: numpy.savez writes such")
         with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+            arrays = {name: _array(path, file, name) for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"the calibration data {path} cannot be read: {error}") from error
     groups: dict[str, dict[str, np.ndarray]] = {}
@@ -132,6 +135,14 @@ def _of_arrays(path: Path, signatures: Sequence[Signature]) -> Iterator[Sample]:
         for count, group in zip(counts, groups.values()):
             if index < count:
                 yield {name: array[index] for name, array in group.items()}
+
+
+def _array(path: Path, file: Any, name: str) -> np.ndarray:
+    try:
+        return file[name]
+    except ValueError as error:
+        why = "objects of Python" if "pickle" in str(error) else str(error)
+        raise InputError(f"the calibration data {path} cannot be read: its array {name} holds {why}") from error
 
 
 def _signature_of(name: str, signatures: Sequence[Signature]) -> str:

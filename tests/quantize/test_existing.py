@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
 
+import numpy as np
+import pytest
+
+from fuseconv.api import quantize_file
+from fuseconv.inspecting import describe
 from fuseconv.ir import types
 from fuseconv.ir.graph import Module, Quantization, Value, constant
+from fuseconv.quantize import MEASURED, QUANTIZATIONS
 from fuseconv.quantize.affine import quantized_weights
-from fuseconv.quantize.existing import quantized_ops
+from fuseconv.quantize.existing import form_of_file, quantized_ops
 from fuseconv.tfl.builder import Builder
+from fuseconv.write.flatbuffer_export import to_bytes
 from tests.tfl.interpret import module_of
 
 WEIGHTS = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
@@ -46,3 +53,18 @@ def test_pairs_round_floats():
 
     assert quantized_ops(module_of(rounded, (types.FLOAT32, (2, 3)))) == 0
     assert quantized_ops(module_of(kept, (types.FLOAT32, (2, 3)))) == 2
+
+
+@pytest.mark.parametrize("form", [None, *QUANTIZATIONS])
+def test_forms_of_files(form: str | None, tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).standard_normal((32, 32)).astype(np.float32)
+    made = module_of(lambda tfl, x: tfl.relu(tfl.fully_connected(x, weights, None)), (types.FLOAT32, (2, 32)))
+    file = tmp_path / "float.tflite"
+    data = to_bytes(made)
+    file.write_bytes(data)
+    if form is not None:
+        samples = [{"x0": np.ones((2, 32), np.float32)}] if form in MEASURED else None
+        found = quantize_file(file, quantize=form, calibration_data=samples).data
+        assert found is not None
+        data = found
+    assert form_of_file(describe(data, "the file")) == form

@@ -104,7 +104,7 @@ def test_samples_of_each_signature(measuring: bool, monkeypatch: pytest.MonkeyPa
     ranges = {value.name: (found.least, found.largest) for value, found in calibration.ranges.items()}
     assert ranges["y"] == (0, 7) and ranges["a"] == (5, 6) and ranges["b"] == (-6, -5)
     assert [warning.split(":")[0] for warning in report.warnings] == [
-        "calibrated on 2 samples of the signature first", "calibrated on 1 samples of the signature second",
+        "calibrated on 2 samples of the signature first", "calibrated on 1 sample of the signature second",
     ]  # fmt: skip
     calibrate(both, report, Calibration(_SAMPLES))
     assert report.warnings[-1] == "there are no samples of the signature second: its ops stay float"

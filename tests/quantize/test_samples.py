@@ -54,7 +54,7 @@ def test_what_is_no_path_is_taken_as_it_is() -> None:
     ("none.npz", None, "there is no calibration data"),
     ("empty", "", "holds no .npz files and no images"),
     ("data.csv", "1,2", "is not an .npz file"),
-    ("data.npz", "damaged", "cannot be read"),
+    ("data.npz", "damaged", "is not an .npz file: numpy.savez"),
     ("data.py", "x = 1", "has no function samples"),
     ("data.py", "import nothing_of_this_name", "cannot be run: ModuleNotFoundError"),
     ("data.py", "None.shape\ndef samples(): yield {}", "cannot be run: AttributeError"),
@@ -67,6 +67,12 @@ def test_what_cannot_be_read(name: str, content: str | None, why: str, tmp_path:
         (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=why):
         _read(tmp_path / name)
+
+
+def test_objects_of_python_are_not_read(tmp_path: Path) -> None:
+    np.savez(tmp_path / "data.npz", a=np.array([{}, []], object))
+    with pytest.raises(InputError, match="its array a holds objects of Python"):
+        _read(tmp_path / "data.npz")
 
 
 def test_unequal_numbers_of_samples(tmp_path: Path) -> None:
