@@ -101,8 +101,9 @@ class _Fastest:
         self.module, self.keeps = module, keeps
         plain = not keeps and not any(op.kind == lstm.KIND for graph in module.graphs() for op in graph.ops)
         self.reduced = ReducedRanges.of(module) if plain else None
-        self.means = self.reduced.means if self.reduced is not None else ChannelMeans()
-        self.products = {value for graph in module.graphs() for value in read_by_products(graph)}
+        averaged = [value for graph in module.graphs() for value in read_by_products(graph)]
+        self.means = self.reduced.means if self.reduced is not None else ChannelMeans(averaged)
+        self.averaged = set(averaged)
 
     @functools.cached_property
     def runs(self) -> _Runs:
@@ -113,10 +114,13 @@ class _Fastest:
         return self.runs.run(place, sample) if found is None else found
 
     def arrays(self, place: int) -> Iterator[tuple[Value, np.ndarray]]:
+        means = {}
         for value, array in self.runs.arrays(place) if self.reduced is None else ():
-            if value in self.products:
-                self.means.add(value, array.mean(axis=tuple(range(array.ndim - 1))))
+            if value in self.averaged:
+                means[value] = array.mean(axis=tuple(range(array.ndim - 1)))
             yield value, array
+        if means and len(means) == len(self.averaged):
+            self.means.add(np.concatenate([means[value] for value in self.means.values]))
 
     def cells(self, place: int) -> Iterator[tuple[Value, Range]]:
         return self.runs.cells(place) if self.reduced is None else iter(())

@@ -35,9 +35,9 @@ class ReducedRanges:
         self.inputs = {name: places[tensors[value]] for name, value in names.items()}
         self.ends = places[tensors[added.ends]]
         self.outputs = [places[tensors[value]] for value in added.outputs if value in tensors]
-        self.averages = [(value, places[tensors[mean]]) for value, mean in added.means.items()]
+        self.averages = None if added.means is None else places[tensors[added.means]]
         self.shapes: dict[str, tuple[int, ...]] = {}
-        self.means = ChannelMeans()
+        self.means = ChannelMeans(added.averaged)
 
     @classmethod
     def of(cls, module: Module) -> ReducedRanges | None:
@@ -51,7 +51,7 @@ class ReducedRanges:
             added = _added(Builder(trial.ops, "ranges"), graph, made)
             copy = Graph(graph.name, graph.attrs)
             copy.inputs, copy.ops = graph.inputs, [*graph.ops, *trial.ops]
-            copy.outputs = [added.ends, *added.means.values(), *graph.outputs]
+            copy.outputs = [added.ends, *([] if added.means is None else [added.means]), *graph.outputs]
             names = module.signatures[0].inputs
             signature = Signature(["ranges"], copy, names, [str(place) for place in range(len(copy.outputs))])
             data, tensors = to_named_bytes(dataclasses.replace(module, signatures=[signature]))
@@ -73,8 +73,8 @@ class ReducedRanges:
         # XNNPACK's reductions leave NaN out.
         if np.isnan(ends).any() or any(map(self._has_nan, self.outputs)):
             return None
-        for value, index in self.averages:
-            self.means.add(value, self.interpreter.get_tensor(index))
+        if self.averages is not None:
+            self.means.add(self.interpreter.get_tensor(self.averages))
         # Of an empty tensor, the least number lies above the largest.
         found = {value: Range(*end) for value, end in zip(self.added.values, ends.tolist()) if end[0] <= end[1]}
         for value, same in self.added.alike.items():
@@ -94,12 +94,13 @@ class _Added:
     """What a file has besides its ops.
 
     ends: the least and the largest number of each of `values`. alike: values that hold the same numbers as another one.
-    means: of channels, by the value that has them. outputs: the results of floats that were there before."""
+    means: of all channels of `averaged`, if there are any. outputs: the results of floats that were there before."""
 
     values: list[Value]
     alike: dict[Value, Value]
     ends: Value
-    means: dict[Value, Value]
+    averaged: list[Value]
+    means: Value | None
     outputs: list[Value]
 
 
@@ -113,9 +114,11 @@ def _added(tfl: Builder, graph: Graph, made: list[Value]) -> _Added:
     for value in values:
         of = axes[value.rank or 0]
         ends += [tfl.reduce_min(value, of), tfl.reduce_max(value, of)] if value.rank else [value, value]
-    means = {value: tfl.mean(value, axes[value.rank - 1]) for value in read_by_products(graph)}  # type: ignore[operator]
+    averaged = [*read_by_products(graph)]
+    parts = [tfl.mean(value, axes[value.rank - 1]) for value in averaged]  # type: ignore[operator]
+    means = tfl.concatenation(*parts, axis=0) if len(parts) > 1 else next(iter(parts), None)
     outputs = [value for value in graph.outputs if value.dtype is types.FLOAT32]
-    return _Added(values, alike, tfl.pack(*ends, axis=0, values_count=len(ends)), means, outputs)
+    return _Added(values, alike, tfl.pack(*ends, axis=0, values_count=len(ends)), averaged, means, outputs)
 
 
 def _is_measured(value: Value) -> bool:

@@ -93,7 +93,7 @@ _CAPTION = (
     f"float file on {FRESH} fresh samples, over the range of the output; spread: the root of the mean square. "
     f"Clipped: how far these outputs lie beyond those of the {SAMPLES} samples that ranges were measured on "
     f"({SAMPLES_OF_SEQUENCES} of sequences). Latency: default delegates, one thread, the shortest of "
-    "rounds in turns; of float: over that of our float file. "
+    "rounds in turns, as the processor counts it; of float: over that of our float file. "
     f"Conversion: the processor's seconds with TensorFlow imported, on {TIMED} samples."
 )
 

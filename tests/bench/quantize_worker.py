@@ -127,7 +127,7 @@ def judge(name: str, folder: Path, mode: str) -> dict[str, dict[str, Any]]:
         }  # fmt: skip
     if name in SEQUENCES:
         files["float"] = folder / "float.ours.tflite"
-    for side, seconds in take_turns(dict(_invokes(name, files))).items():
+    for side, seconds in take_turns(dict(_invokes(name, files)), time.process_time).items():
         results.setdefault(side, {})["milliseconds"] = 1e3 * min(seconds)
     return results
 
