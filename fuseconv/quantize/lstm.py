@@ -98,7 +98,8 @@ def _round_together(operands: list[Value | None], moments: Moments) -> None:
         return
     exact = np.concatenate([np.concatenate(_arrays(operands, gate), axis=1) for gate in gates])
     units, (inputs, _) = len(exact) // len(gates), (array.shape[1] for array in _arrays(operands, gates[0]))
-    rows = [np.repeat(np.concatenate(pair), [inputs, exact.shape[1] - inputs]) for pair in scales]  # type: ignore[arg-type]
+    pairs: list[np.ndarray] = [np.concatenate(pair) for pair in scales]  # type: ignore[arg-type]
+    rows = np.array([np.repeat(pair, [inputs, exact.shape[1] - inputs]) for pair in pairs])
     steps = np.repeat(rows, units, axis=0)
     stored = round_with_feedback(exact, steps, LARGEST[types.INT8], moments.covariance)
     moved = (exact - stored * steps) @ moments.mean

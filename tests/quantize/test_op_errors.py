@@ -45,7 +45,7 @@ def test_errors_on_samples_that_are_held_back(tmp_path: Path) -> None:
     assert (compared.samples, compared.held_back) == (20, True)
     dense, absolute, cos = compared.ops
     assert [op.op for op in compared.ops] == ["FULLY_CONNECTED", "ABS", "COS"]
-    assert (dense.type, dense.before, dense.after, dense.why) == ("int8", 4800, 1200, "")
+    assert (dense.type, dense.before, dense.after, dense.why) == ("int8", 4800, 1360, "")
     assert (cos.type, cos.why) == ("float32", "COS has no kernel for int8")
     assert dense.error is not None and dense.error["saturated"] > 0.05 and absolute.error is not None
     assert all(op.error is not None and op.error["cosine"] > 0.5 for op in (dense, absolute))
