@@ -44,7 +44,7 @@ _DATA = {
 }  # fmt: skip
 _FROM_STARTS = {"stablehlo.reduce", "stablehlo.reduce_window"}
 _DTYPES: dict[str, Any] = {
-    "bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64, "i1": bool,
+    "bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64, "i1": bool, "index": np.int64,
     **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}, **{f"ui{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 _TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|[-+]?[0-9][0-9.eE+-]*")
@@ -60,22 +60,32 @@ _DENSE = re.compile(r"dense<(.*)> : (tensor<.*>)$", re.DOTALL)
 
 
 def constant(op: Any) -> np.ndarray:
-    """Return the elements of a constant, from its text: `dense<[[1, 2]]> : tensor<1x2xi32>`. The bindings have no
-    elements of many types. Raises ValueError if it is no constant, or NumPy has no such numbers."""
+    """Return the elements of a constant. Raises ValueError if it is none, or NumPy has no such numbers."""
     found = _DENSE.search(f"{op}") if op.name == "stablehlo.constant" else None
     if found is None:
         raise ValueError("what is expected is no constant")
-    kind = ir.ShapedType(op.results[0].type)
-    text, shape, name = found[1], tuple(kind.shape), f"{kind.element_type}"
-    part = _DTYPES.get(name.removeprefix("complex<").rstrip(">"))
+    return dense_array(found[1], found[2])
+
+
+def dense_array(text: str, kind: str) -> np.ndarray:
+    """Return elements from the text of them, "[[1, 2]]", and of their type, "tensor<1x2xi32>". The bindings have no
+    elements of many types. Raises ValueError if NumPy has no such numbers."""
+    sizes, name = re.fullmatch(r"tensor<((?:\d+x)*)(.*)>", kind).groups()  # type: ignore[union-attr]
+    shape, part = tuple(map(int, sizes.split("x")[:-1])), _DTYPES.get(name.removeprefix("complex<").rstrip(">"))
     if part is None:
         raise ValueError(f"constants of {name} have no NumPy type")
     dtype = np.dtype(part if not name.startswith("complex") else {"f32": "complex64", "f64": "complex128"}[name[8:11]])
     if text.startswith('"'):
-        flat = np.frombuffer(bytes.fromhex(text[3:-1]), dtype)
+        flat = _of_hex(bytes.fromhex(text[3:-1]), dtype, int(np.prod(shape)))
     else:
         flat = np.array([_number(token, np.dtype(part)) for token in _TOKEN.findall(text)], part).view(dtype)
     return np.broadcast_to(flat, shape).copy() if flat.size == 1 and shape else flat.reshape(shape)
+
+
+def _of_hex(data: bytes, dtype: np.dtype, count: int) -> np.ndarray:
+    if dtype == bool and len(data) not in (1, count):
+        return np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count].astype(bool)
+    return np.frombuffer(data, dtype)
 
 
 def _number(token: str, dtype: np.dtype) -> Any:

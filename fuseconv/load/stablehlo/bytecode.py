@@ -1,6 +1,6 @@
 """Read MLIR bytecode that holds a module of VHLO, StableHLO's stable form: sections, ops, regions and values.
 
-The format is public (MLIR's "Bytecode Format"); versions 1 to 6 are read, which is what StableHLO's writers make.
+The format is public (MLIR's "Bytecode Format"); versions up to 6 are read, which is what StableHLO's writers make.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class _Reader:
         if cursor.take(4) != MAGIC:
             raise DamagedError("it does not begin as MLIR bytecode does")
         self.version = cursor.varint()
-        if not 1 <= self.version <= _NEWEST:
-            raise UnreadError(f"it is of version {self.version} of MLIR's bytecode, and not of 1 to {_NEWEST}")
+        if self.version > _NEWEST:
+            raise UnreadError(f"it is of version {self.version} of MLIR's bytecode, and not of 0 to {_NEWEST}")
         self.producer = cursor.text()
         self.sections = dict(self._sections(cursor))
         self.strings = self._strings(self._section(_STRINGS))

@@ -44,6 +44,8 @@ def promote(tfl: Lowering, x: Value, allowed: Collection[DType]) -> Value:
 
 def complex_from_parts(tfl: Lowering, real: Value, imaginary: Value) -> Value:
     """Return complex64 of real and imaginary parts: BITCAST of the packed pairs, since no kernel joins them."""
+    if real.dtype is not types.FLOAT32:
+        raise Unsupported(f"TFLite has no arithmetic of complex numbers of {real.dtype}")
     pairs = tfl.pack(real, imaginary, axis=len(real.shape or ()))
     return tfl.bitcast(pairs, results=[(types.COMPLEX64, real.shape)])
 

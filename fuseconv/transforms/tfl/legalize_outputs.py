@@ -138,8 +138,8 @@ def _copy(graph: Graph, value: Value) -> Value:
     sources = value.op.sources if value.op is not None else (value.name,)
     tfl.sources = sources
     rank = value.rank or 0
-    if rank == 0:
-        return tfl.typed_op("RESHAPE", [value, tfl.ints([])], [(value.dtype, value.shape)], {})[0]
+    if rank == 0 or (value.dtype is types.COMPLEX128 and tfl.static_shape(value.shape or ())):  # no slice takes it
+        return tfl.typed_op("RESHAPE", [value, tfl.ints(list(value.shape or ()))], [(value.dtype, value.shape)], {})[0]
     if rank <= min(RANK["SLICE"], RANK["STRIDED_SLICE"]):
         return _slice_of_all(tfl, value)
     shape: Shape = value.shape  # type: ignore[assignment]

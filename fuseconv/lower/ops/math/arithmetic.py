@@ -130,7 +130,8 @@ def ClipByValue(tfl, x, low, high):
 def Pow(tfl, x, y):
     """POW; products, SQRT, RSQRT or DIV where the exponent is a small constant. Integers, which wrap around in
     TensorFlow, are multiplied and squared: in a WHILE if the exponents are no constant."""
-    exponent = float(y.data.reshape(-1)[0]) if y.is_const and y.data.size == 1 and y.rank == 0 else None
+    plain = y.is_const and y.rank == 0 and not y.dtype.is_complex
+    exponent = float(y.data.reshape(())) if plain else None
     if exponent in (1.0, 2.0, 3.0):
         return functools.reduce(lambda a, b: elementwise(tfl, "MUL", a, b), [x] * int(exponent))
     if x.dtype.is_integer:
