@@ -94,7 +94,7 @@ def _value(text: str) -> Any:
 
 def _string(text: str) -> str:
     raw = re.sub(rb"\\([0-9A-Fa-f]{2}|.)", lambda m: bytes.fromhex(m[1].decode()) if len(m[1]) == 2 else m[1], text[1:-1].encode())
-    return raw.decode("utf-8", "surrogateescape")
+    return raw.decode("utf-8", "backslashreplace")
 
 
 def _parts(text: str) -> list[str]:

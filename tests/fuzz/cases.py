@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from tests.fuzz import blow_ups, bundles, configs, disk, graphs, messages
+from tests.fuzz import blow_ups, bundles, bytecode, configs, disk, graphs, messages
 from tests.fuzz.child import CANARY
 from tests.fuzz.damage import damage
 from tests.fuzz.server import Request
@@ -22,7 +22,7 @@ from tests.fuzz.sources import Source, names, source
 
 Files = dict[str, bytes]
 OLD_OUTPUT = b"what was here before"
-_FORMS = ("saved_model", "frozen", "keras", "tflite")
+_FORMS = ("saved_model", "frozen", "keras", "bytecode", "tflite")
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,10 @@ def _members(rng: Random, of: Source) -> Files:
     return {"": configs.damage_members(rng, of.files[""], of.suffix)}
 
 
+def _sections(rng: Random, of: Source) -> Files:
+    return {"": bytecode.damage_sections(rng, of.files[""])}
+
+
 @functools.cache
 def _of_forms(*forms: str) -> tuple[str, ...]:
     return tuple(name for form in forms for name in names(form))
@@ -198,6 +202,8 @@ KINDS: dict[str, Kind] = {
     "members": Kind(_members, lambda: _of_forms("keras"), 1),
     # The other files are refused for what they hold already.
     "config": Kind(_config, lambda: ("keras2.h5", "keras3.h5", "keras3.keras"), 3),
+    "module-bytes": Kind(_bytes, lambda: _of_forms("bytecode"), 1),
+    "sections": Kind(_sections, lambda: _of_forms("bytecode"), 3),
     "inspect": Kind(_bytes, lambda: _of_forms("tflite"), 3),
     "quantize": Kind(_bytes, lambda: _of_forms("tflite"), 3),
     "verify": Kind(_bytes, lambda: _of_forms("tflite"), 1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ _FORMS = {".pb": "frozen", ".h5": "keras", ".keras": "keras"}
 
 @dataclass(frozen=True)
 class Source:
-    """A model in memory. form: "saved_model", "frozen", "keras" or "tflite"; files: contents by path within it, with
+    """A model in memory. form: "saved_model", "frozen", "keras", "bytecode" or "tflite"; files: contents by path within it, with
     the one path "" for a model that is a single file; suffix: the end of that file's name."""
 
     name: str
@@ -44,6 +45,8 @@ def source(name: str) -> Source:
     if name.endswith(".tflite"):
         return Source(name, "tflite", {"": _converted(name.removesuffix(".tflite"))}, ".tflite")
     form = _forms()[name]
+    if form == "bytecode":
+        return Source(name, form, {"": _modules()[name]}, ".mlirbc")
     path = TESTDATA / name
     if form == "saved_model":
         path = path if (path / "saved_model.pb").exists() else path / "saved_model"
@@ -59,7 +62,16 @@ def _forms() -> dict[str, str]:
     cases = [path.parents[1].relative_to(TESTDATA) for path in TESTDATA.glob("opcases/*/saved_model/saved_model.pb")]
     forms |= {os.fspath(case): "saved_model" for case in cases}
     graphs = [name for name, form in forms.items() if form in ("saved_model", "frozen")]
-    return forms | {f"{name}.tflite": "tflite" for name in graphs}
+    modules = dict.fromkeys(_modules(), "bytecode")
+    return forms | modules | {f"{name}.tflite": "tflite" for name in graphs}
+
+
+@functools.cache
+def _modules() -> dict[str, bytes]:
+    """Return the modules of StableHLO by name: "stablehlo/shapes/pad.mlirbc"."""
+    with tarfile.open(TESTDATA / "stablehlo" / "ops.tar.xz") as archive:
+        members = [member for member in archive.getmembers() if member.name.endswith(".mlirbc")]
+        return {f"stablehlo/{member.name}": archive.extractfile(member).read() for member in members}  # type: ignore[union-attr]
 
 
 @functools.cache

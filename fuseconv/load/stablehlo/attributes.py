@@ -196,7 +196,7 @@ class Attributes:
         if code in (vhlo.FLOAT, vhlo.INTEGER):
             return self._number(cursor)
         if code == vhlo.STRING:
-            return self.string(cursor.varint()).decode("utf-8", "surrogateescape")
+            return self.string(cursor.varint()).decode("utf-8", "backslashreplace")
         if code == vhlo.TENSOR_VALUE:
             return self._tensor(cursor)
         if code == vhlo.TYPE:
@@ -249,7 +249,7 @@ class Attributes:
         if code == 1:
             return {self._key(cursor): self.attribute(cursor.varint()) for _ in range(cursor.count())}
         if code == 2:
-            return self.string(cursor.varint()).decode("utf-8", "surrogateescape")
+            return self.string(cursor.varint()).decode("utf-8", "backslashreplace")
         if code == 4:
             return self.attribute(cursor.varint())
         if code in _BUILTIN_NAMES:

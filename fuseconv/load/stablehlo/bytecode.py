@@ -5,6 +5,7 @@ The format is public (MLIR's "Bytecode Format"); versions up to 6 are read, whic
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,8 +113,15 @@ def read_bytecode(data: bytes, name: str) -> Module:
     """Return the module that bytes of MLIR bytecode hold. name: of the file or node, for the sentences of errors.
 
     Raises InputError if they are damaged, or hold what is not read."""
-    try:
+    with told(name):
         return _Reader(data).module()
+
+
+@contextlib.contextmanager
+def told(name: str) -> Iterator[None]:
+    """Raise InputError where what stands inside finds that a module is damaged, or holds what is not read."""
+    try:
+        yield
     except DamagedError as error:
         raise InputError(f"{name} is a damaged StableHLO module: {error}.") from error
     except UnreadError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fuseconv.errors import ILL_FITTING, InputError, UnsupportedError
+from fuseconv.errors import ILL_FITTING, UnsupportedError
 from fuseconv.ir import budget
 from fuseconv.ir.graph import FuncRef, Graph, Op, Rejection, Value, detach
 from fuseconv.load.stablehlo import bytecode
@@ -41,11 +41,8 @@ class ModuleImporter(Functions):
         """Return the graph of `main`. Raises InputError if the module is damaged, UnsupportedError for ops that have no
         form in `tf` ops."""
         try:
-            return self.graph(MAIN)
-        except DamagedError as error:
-            raise InputError(f"{self.name} is a damaged StableHLO module: {error}.") from error
-        except UnreadError as error:
-            raise InputError(f"{self.name} cannot be read: {error}.") from error
+            with bytecode.told(self.name):
+                return self.graph(MAIN)
         except RefusedError as error:  # of an op it is caught where that is imported
             why = f"an argument of its function cannot be taken: {error}"
             raise UnsupportedError(f"{self.name}: {why}.", [("stablehlo.func", [self.name], why)]) from error
@@ -53,7 +50,8 @@ class ModuleImporter(Functions):
     def takes_platform(self) -> bool:
         """Return whether an argument of `main` is the number of the platform that it is to run on."""
         main = self.module.functions.get(MAIN)
-        attrs = main.attribute("arg_attrs") if main is not None else None
+        with bytecode.told(self.name):
+            attrs = main.attribute("arg_attrs") if main is not None else None
         return isinstance(attrs, list) and any(isinstance(each, dict) and _GLOBAL in each for each in attrs)
 
     def graph(self, name: str) -> Graph:

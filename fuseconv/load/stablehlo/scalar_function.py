@@ -16,6 +16,7 @@ import numpy as np
 
 from fuseconv.load.stablehlo.attributes import TensorType
 from fuseconv.load.stablehlo.bytecode import Operation, Region, Var
+from fuseconv.load.stablehlo.scope import text
 
 _COMPARE = {
     "EQ": np.equal, "NE": np.not_equal, "GE": np.greater_equal, "GT": np.greater, "LE": np.less_equal, "LT": np.less,
@@ -123,7 +124,7 @@ def _step(op: Operation, operands: Sequence[np.ndarray]) -> np.ndarray | None:
     if op.name == "compare":
         if op.has("compare_type") and op.attribute("compare_type") == "TOTALORDER":
             operands = [_total_order(array) for array in operands]
-        return _COMPARE[op.attribute("comparison_direction")](*operands)
+        return _COMPARE[text(op.attribute("comparison_direction"))](*operands)
     if op.name == "select":
         return np.where(*operands)
     if op.name in _LOGIC and all(array.dtype == bool for array in operands):

@@ -142,6 +142,13 @@ def axes(value: Any, rank: int) -> list[int]:
     return found
 
 
+def text(value: Any) -> str:
+    """Return an attribute that is a text: a name, or the value of an enumeration."""
+    if not isinstance(value, str):
+        raise DamagedError("an attribute is no text")
+    return value
+
+
 def number(value: Any, rank: int | None = None) -> int:
     """Return a whole number; if a rank is given, a dimension of it."""
     if not isinstance(value, int) or (rank is not None and not 0 <= value < rank):

@@ -8,7 +8,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, refuse_unless
+from fuseconv.load.stablehlo.scope import Scope, refuse_unless, text
 
 # Functions that JAX names "chlo.<name>", beside what they are made of.
 _FUNCTIONS = {
@@ -22,7 +22,7 @@ _CHLO = "chlo."
 @imports
 def call(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
     """call @f(x) -> PartitionedCall(x)."""
-    return tf.call(tf.functions.graph(op.attribute("callee")), operands)
+    return tf.call(tf.functions.graph(text(op.attribute("callee"))), operands)
 
 
 @imports
@@ -36,7 +36,7 @@ def composite(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
     if name == f"{_CHLO}top_k" and attrs.get("largest", True) and isinstance(attrs.get("k"), int):
         values, indices = operands[0], Value(types.INT32, None)
         return tf.many("TopKV2", [values, tf.const(attrs["k"])], {}, [values, indices])
-    body = tf.functions.graph(op.attribute("decomposition"))
+    body = tf.functions.graph(text(op.attribute("decomposition")))
     plain = {key: value for key, value in attrs.items() if isinstance(value, bool | int | float | str)}
     body.attrs.setdefault("_implements", FuncRef(name, plain))
     return tf.call(body, operands)

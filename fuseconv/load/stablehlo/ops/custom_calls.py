@@ -10,7 +10,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.ops.linear_algebra import Triangle, root, solved
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, refuse_unless, static_shape, tensor_type
+from fuseconv.load.stablehlo.scope import Scope, refuse_unless, static_shape, tensor_type, text
 
 # Calls that hand their operand on: where XLA places it says nothing of its value.
 _FORWARDED = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
@@ -26,7 +26,7 @@ _CONFIG = "mhlo.backend_config"
 @imports
 def custom_call(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
     """Build what a call computes; assertions of shapes, which have no result, go."""
-    target = op.attribute("call_target_name")
+    target = text(op.attribute("call_target_name"))
     if target in _NO_RESULT and not op.results:
         return []
     if target in _FORWARDED and len(operands) == 1:

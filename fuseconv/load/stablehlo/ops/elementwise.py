@@ -9,7 +9,7 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type
+from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type, text
 from fuseconv.load.stablehlo.spelled_out import spelled_function
 
 SAME = {
@@ -70,7 +70,7 @@ def compare(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
     if kind == "TOTALORDER":
         refuse_unless(x.dtype is types.FLOAT32, f"numbers of type {x.dtype} are compared in the total order")
         x, y = _total_order(tf, x), _total_order(tf, y)
-    return tf.add(_COMPARISONS[op.attribute("comparison_direction")], [x, y], {}, types.BOOL)
+    return tf.add(_COMPARISONS[text(op.attribute("comparison_direction"))], [x, y], {}, types.BOOL)
 
 
 def _total_order(tf: Scope, x: Value) -> Value:

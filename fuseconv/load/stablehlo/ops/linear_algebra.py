@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, ints, number, refuse_unless, tensor_type
+from fuseconv.load.stablehlo.scope import Scope, ints, number, refuse_unless, tensor_type, text
 
 _DIMENSIONS = {1: "", 2: "2D", 3: "3D"}
 
@@ -15,7 +15,7 @@ _DIMENSIONS = {1: "", 2: "2D", 3: "3D"}
 @imports
 def fft(tf: Scope, op: Operation, x: Value) -> Value:
     """fft(x), RFFT -> RFFT(x, length), by one to three of its last dimensions."""
-    kind, lengths = op.attribute("fft_type"), ints(op.attribute("fft_length"))
+    kind, lengths = text(op.attribute("fft_type")), ints(op.attribute("fft_length"))
     refuse_unless(len(lengths) in _DIMENSIONS, f"a transform of {len(lengths)} dimensions")
     operands = [x, tf.ints(lengths)] if "R" in kind else [x]
     return tf.add(f"{kind}{_DIMENSIONS[len(lengths)]}", operands, {}, tensor_type(op.results[0]).dtype)
@@ -47,7 +47,7 @@ class Triangle:
 def triangular_solve(tf: Scope, op: Operation, a: Value, b: Value) -> Value:
     """MatrixTriangularSolve(a, b): the x with op(a) x = b; x op(a) = b is that of the transposed."""
     how = Triangle(
-        bool(op.attribute("left_side")), bool(op.attribute("lower")), op.attribute("transpose_a") != "NO_TRANSPOSE",
+        bool(op.attribute("left_side")), bool(op.attribute("lower")), text(op.attribute("transpose_a")) != "NO_TRANSPOSE",
         bool(op.attribute("unit_diagonal")),
     )  # fmt: skip
     return solved(tf, a, b, tensor_type(op.operands[0]).rank, how)

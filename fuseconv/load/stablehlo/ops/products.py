@@ -8,7 +8,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, axes, refuse_unless, tensor_type
+from fuseconv.load.stablehlo.scope import Scope, axes, refuse_unless, tensor_type, text
 
 
 @imports
@@ -33,7 +33,7 @@ def dot(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
 
 @imports
 def einsum(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
-    return tf.Einsum(x, y, equation=op.attribute("einsum_config"))
+    return tf.Einsum(x, y, equation=text(op.attribute("einsum_config")))
 
 
 def product(
