@@ -108,10 +108,11 @@ class _Scan:
         return moving[0], index
 
     def components(self, value: Value | None) -> list[int | Value] | None:
-        """Return the elements of a vector, those that are not known as the scalars that they are; None if they are
-        none. Those of dimensions that are taken whole do not matter, as 0 does for these."""
+        """Return the elements of a vector, or of a number that stands for one, those that are not known as the scalars
+        that they are; None if they are none. Those of dimensions that are taken whole do not matter, as 0 does for these."""
         content = content_of(value)
-        if content is not None and content.ndim == 1:
+        if content is not None and content.ndim <= 1:
+            content = content.reshape(-1)
             return [int(each) if isinstance(each, (int, np.integer)) else 0 for each in content]
         op = value.op if value is not None else None
         if op is None:

@@ -84,3 +84,13 @@ def test_what_the_condition_reads_is_no_list() -> None:
 def test_other_rows_stay_slices(start: str) -> None:
     text = _scan(start).replace("%at:", "%at_row: int32[] = tf.AddV2(%i, int32[] 3)\n%at:")
     check_pass("raise-scans", text)
+
+
+def test_a_start_that_is_held_to_a_number_is_known() -> None:
+    held = """%low: int32[2] = tf.Maximum(%at, int32[] 0)
+      %held: int32[2] = tf.Minimum(%low, int32[2] [4, 0])
+      %row:"""
+    text = _scan("%i").replace("%row:", held).replace("XlaDynamicSlice(%xs, %at", "XlaDynamicSlice(%xs, %held")
+    module, _ = module_of(text)
+    assert raise_scans(module)
+    assert "GatherV2" in {op.type for op in module.functions["body"].ops}
