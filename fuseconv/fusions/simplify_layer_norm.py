@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.fuse.match import Fusion, Match
-from fuseconv.fuse.pattern import Term, pattern
+from fuseconv.fuse.pattern import Constant, Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
@@ -38,6 +38,15 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     y = tfl.mul(tfl.sub(m.x, m.mean), tfl.rsqrt(m.variance))
     y = y if m.gamma is None else tfl.mul(y, m.gamma)
     return y if m.beta is None else tfl.add(y, m.beta)
+
+
+@pattern
+def scaled_first(tf: Any, x: Any, mean: Any, variance: Any, gamma: Constant) -> Term:
+    return tf.Mul(tf.Sub(x, mean, shared=True), tf.Mul(tf.Rsqrt(variance), gamma))
+
+
+def rewrite_scaled(tfl: Builder, m: Match) -> Value:
+    return tfl.mul(tfl.mul(tfl.sub(m.x, m.mean), tfl.rsqrt(m.variance)), m.gamma)
 
 
 @pattern
@@ -74,5 +83,6 @@ def _filled(value: Value, number: float) -> bool:
 
 FUSIONS = [
     Fusion("norm_factors", "RSQRT", expanded, rewrite, check),
+    Fusion("norm_factor", "RSQRT", scaled_first, rewrite_scaled, check),
     Fusion("keras2_layer_norm", "RSQRT", through_batch_norm, rewrite_rows, check_rows),
 ]

@@ -68,6 +68,18 @@ def test_by_hand():
     check(fn, tf.TensorSpec([None, 5, 24]), ops=NINE, inputs=shifted)
 
 
+def test_a_factor_that_is_scaled_first():
+    gamma, beta = tf.random.stateless_normal([2, 24], [1, 2])
+
+    def fn(x):
+        mean, variance = tf.nn.moments(x, [-1], keepdims=True)
+        return (x - mean) * (tf.math.rsqrt(variance + 1e-5) * gamma) + beta
+
+    converted = check(fn, tf.TensorSpec([None, 5, 24]), inputs=shifted)
+    assert "norm_factor" in converted.fused
+    assert len(converted.ops) <= len(NINE), converted.ops
+
+
 @pytest.mark.parametrize("groups", [3, 24])
 def test_group_norm(groups):
     import keras

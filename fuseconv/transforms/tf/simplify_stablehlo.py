@@ -35,11 +35,11 @@ def simplify_stablehlo(module: Module) -> bool:
 
 
 def _maximum(op: Op, tf: TfBuilder) -> list[Value] | None:
-    """Drop the maximum with minus infinity; that with 0 is Relu."""
+    """Drop the maximum with minus infinity, or of a variance with 0; another one with 0 is Relu."""
     for x, bound in _either_way(op):
         number = _scalar(bound)
         if number is not None and x.shape == op.result.shape:
-            if np.isneginf(number):
+            if np.isneginf(number) or (number == 0 and _squared(_reduced(x, "tf.Mean")) is not None):
                 return [x]
             if number == 0 and x.dtype is types.FLOAT32:
                 return [_shaped(tf.Relu(x), op)]
@@ -96,6 +96,44 @@ def _mean(op: Op, x: Value, count: float, tf: TfBuilder) -> list[Value] | None:
         return None
     attrs = {"keep_dims": True} if total.attrs.get("keep_dims") else {}
     return [tf.add("Mean", [value, axes], attrs, x.dtype, op.result.shape)]
+
+
+def _variance(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Name a variance: Mean(x * x) - Mean(x) * Mean(x) -> Mean((x - Mean(x)) ** 2), where x - Mean(x) is needed anyway.
+
+    So Flax writes its norms. What is centered first loses no digits of what varies little about a large mean."""
+    squares, mean = op.operands[0], _squared(op.operands[1])
+    x = _squared(_reduced(squares, "tf.Mean"))
+    if x is None or mean is None or _reduced(mean, "tf.Mean") is not x or squares is None or op.result.shape is None:
+        return None
+    total, other = mean.op, squares.op
+    assert total is not None and other is not None
+    axes, again = (content_of(each.operands[1]) for each in (total, other))
+    if not np.array_equal(axes, again) or mean.shape != squares.shape or not _is_centered(x, mean):  # type: ignore[arg-type]
+        return None
+    kept = tf.add("Mean", [x, total.operands[1]], {"keep_dims": True}, x.dtype, _kept_shape(total))
+    centered = tf.add("Sub", [x, kept], {}, x.dtype, x.shape)
+    powers = tf.add("Mul", [centered, centered], {}, x.dtype, x.shape)
+    return [tf.add("Mean", [powers, other.operands[1]], dict(other.attrs), x.dtype, op.result.shape)]
+
+
+def _is_centered(x: Value, mean: Value) -> bool:
+    """Return whether something computes x less its mean."""
+    kept = {mean, *(reader.result for reader in mean.uses if reader.kind in RESHAPES)}
+    return any(reader.kind == "tf.Sub" and reader.operands[0] is x and reader.operands[1] in kept for reader in x.uses)
+
+
+def _squared(value: Value | None) -> Value | None:
+    """Return x of x * x; None of any other value."""
+    op = value.op if value is not None else None
+    if op is None or op.kind != "tf.Mul" or op.operands[0] is not op.operands[1]:
+        return None
+    return op.operands[0]
+
+
+def _reduced(value: Value | None, kind: str) -> Value | None:
+    """Return what a value is such a reduction of; None of any other value."""
+    return value.op.operands[0] if value is not None and value.op is not None and value.op.kind == kind else None
 
 
 def _filled(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -222,5 +260,5 @@ def _shaped(value: Value, op: Op) -> Value:
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.BroadcastTo": _filled, "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product,
-    "tf.StridedSlice": _slice, "tf.XlaDynamicSlice": _dynamic_slice, **dict.fromkeys(DIVISIONS, _quotient),
+    "tf.StridedSlice": _slice, "tf.Sub": _variance, "tf.XlaDynamicSlice": _dynamic_slice, **dict.fromkeys(DIVISIONS, _quotient),
 }  # fmt: skip

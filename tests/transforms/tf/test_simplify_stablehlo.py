@@ -58,3 +58,33 @@ def test_one_number_fills() -> None:
     check_pass("simplify-stablehlo",
                _main("%y: float32[?,?] = tf.BroadcastTo(float32[] 2.0, %x)", input="%x: int32[2]"),
                _main("%y: float32[?,?] = tf.Fill(%x, float32[] 2.0)", input="%x: int32[2]"))  # fmt: skip
+
+
+def _moments(centered: str = "%mean", axes: str = "[1]") -> str:
+    return _main(
+        "%mean: float32[n,1] = tf.Mean(%x, int32[1] [1]) {'keep_dims': True}",
+        f"%z: float32[n,4] = tf.Sub(%x, {centered})", "%xx: float32[n,4] = tf.Mul(%x, %x)",
+        f"%a: float32[n,1] = tf.Mean(%xx, int32[1] {axes}) {{'keep_dims': True}}",
+        "%b: float32[n,1] = tf.Mul(%mean, %mean)", "%c: float32[n,1] = tf.Sub(%a, %b)",
+        "%d: float32[n,1] = tf.Maximum(%c, float32[] 0.0)", "%y: float32[n,4] = tf.Mul(%z, %d)",
+    )  # fmt: skip
+
+
+def test_a_variance_is_that_of_centered_numbers() -> None:
+    lines = [
+        "%mean: float32[n,1] = tf.Mean(%x, int32[1] [1]) {'keep_dims': True}",
+        "%z: float32[n,4] = tf.Sub(%x, %mean)", "%xx: float32[n,4] = tf.Mul(%x, %x)",
+        "%a: float32[n,1] = tf.Mean(%xx, int32[1] [1]) {'keep_dims': True}",
+        "%b: float32[n,1] = tf.Mul(%mean, %mean)",
+        "%m: float32[n,1] = tf.Mean(%x, int32[1] [1]) {'keep_dims': True}",
+        "%s: float32[n,4] = tf.Sub(%x, %m)", "%ss: float32[n,4] = tf.Mul(%s, %s)",
+        "%v: float32[n,1] = tf.Mean(%ss, int32[1] [1]) {'keep_dims': True}", "%y: float32[n,4] = tf.Mul(%z, %v)",
+    ]  # fmt: skip
+    check_pass("simplify-stablehlo", _moments(), _main(*lines))
+
+
+@pytest.mark.parametrize("other", [{"centered": "float32[] 1.0"}, {"axes": "[0]"}])
+def test_another_difference_is_no_variance(other: dict[str, str]) -> None:
+    text = _moments(**other)
+    floor = "tf.Maximum(%c, float32[] 0.0)"
+    check_pass("simplify-stablehlo", text, text.replace(floor, "tf.Relu(%c)"))
