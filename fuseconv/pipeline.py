@@ -58,6 +58,7 @@ from fuseconv.transforms.tf.simplify_control_flow import (
 )
 from fuseconv.transforms.tf.simplify_stablehlo import simplify_stablehlo
 from fuseconv.transforms.tf.sink_broadcasts import sink_broadcasts
+from fuseconv.transforms.tf.sink_unit_dimensions import sink_unit_dimensions
 from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
@@ -114,7 +115,8 @@ IMPORT: Pipeline = (
 
 # What ordinary models need not.
 STABLEHLO: Pipeline = (
-    sink_broadcasts.when(_has_stablehlo), simplify_stablehlo.when(_has_stablehlo), canonicalize,
+    sink_broadcasts.when(_has_stablehlo), simplify_stablehlo.when(_has_stablehlo),
+    sink_unit_dimensions.when(_has_stablehlo), canonicalize,
 )  # fmt: skip
 
 PREPARE_TF: Pipeline = (

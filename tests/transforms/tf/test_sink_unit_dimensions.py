@@ -1,0 +1,80 @@
+"""Dimensions of size 1 that stand below what does not need them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.check_pass import check_pass
+
+
+def _main(*lines: str, result: str = "%y", shape: str = "n,4") -> str:
+    return "main {\n" + "\n".join([f"input %x: float32[{shape}]", *lines, f"return {result}"]) + "\n}"
+
+
+_ADDED = "%a: float32[n,1,4] = tf.Reshape(%x, int32[3] [-1, 1, 4])"
+
+
+def _sinks(before: list[str], after: list[str], shape: str = "n,4") -> None:
+    check_pass("sink-unit-dimensions", _main(_ADDED, *before, shape=shape), _main(_ADDED, *after, shape=shape))
+
+
+def test_elementwise_ops_are_computed_without_them() -> None:
+    _sinks(["%y: float32[n,1,4] = tf.Mul(%a, float32[1,4] [[1, 2, 3, 4]])"],
+           ["%b: float32[n,4] = tf.Mul(%x, float32[4] [1, 2, 3, 4])",
+            "%y: float32[n,1,4] = tf.Reshape(%b, int32[3] [-1, 1, 4])"])  # fmt: skip
+
+
+def test_two_operands_that_lack_the_same_dimension() -> None:
+    other = "%b: float32[n,1,1] = tf.Reshape(%r, int32[3] [-1, 1, 1])"
+    total = "%r: float32[n] = tf.Sum(%x, int32[1] [1])"
+    _sinks([total, other, "%y: float32[n,1,4] = tf.Sub(%a, %b)"],
+           [total, other, "%c: float32[n,1] = tf.Reshape(%r, int32[2] [-1, 1])",
+            "%d: float32[n,4] = tf.Sub(%x, %c)", "%y: float32[n,1,4] = tf.Reshape(%d, int32[3] [-1, 1, 4])"])  # fmt: skip
+
+
+def test_a_transposition_of_nothing_else_is_none() -> None:
+    _sinks(["%y: float32[1,n,4] = tf.Transpose(%a, int32[3] [1, 0, 2])"],
+           ["%y: float32[1,n,4] = tf.Reshape(%x, int32[3] [1, -1, 4])"])  # fmt: skip
+
+
+def test_a_transposition_moves_the_others() -> None:
+    _sinks(["%y: float32[4,1,n] = tf.Transpose(%a, int32[3] [2, 1, 0])"],
+           ["%b: float32[4,n] = tf.Transpose(%x, int32[2] [1, 0])",
+            "%y: float32[4,1,n] = tf.Reshape(%b, int32[3] [4, 1, -1])"])  # fmt: skip
+
+
+@pytest.mark.parametrize(("axes", "keeps", "made", "sizes"), [
+    ("[1, 2]", True, "[n,1,1]", "[-1, 1, 1]"), ("[2]", True, "[n,1,1]", "[-1, 1, 1]"), ("[-1]", False, "[n,1]", "[-1, 1]"),
+])  # fmt: skip
+def test_reductions_of_other_dimensions(axes: str, keeps: bool, made: str, sizes: str) -> None:
+    attrs, inner = (" {'keep_dims': True}", "[n,1]") if keeps else ("", "[n]")
+    count, rank = axes.count(",") + 1, sizes.count(",") + 1
+    _sinks([f"%y: float32{made} = tf.Sum(%a, int32[{count}] {axes}){attrs}"],
+           [f"%b: float32{inner} = tf.Sum(%x, int32[1] [1]){attrs}",
+            f"%y: float32{made} = tf.Reshape(%b, int32[{rank}] {sizes})"])  # fmt: skip
+
+
+def test_a_reduction_of_nothing_else_is_none() -> None:
+    check_pass("sink-unit-dimensions", _main(_ADDED, "%y: float32[n,4] = tf.Max(%a, int32[1] [1])"),
+               _main(_ADDED, result="%x"))  # fmt: skip
+
+
+def test_products_lose_their_letters() -> None:
+    weights = "float32[4,2] [[1, 2], [3, 4], [5, 6], [7, 8]]"
+    _sinks([f"%y: float32[1,n,2] = tf.Einsum(%a, {weights}) {{'equation': 'abc,cd->bad'}}"],
+           [f"%b: float32[n,2] = tf.Einsum(%x, {weights}) {{'equation': 'ac,cd->ad'}}",
+            "%y: float32[1,n,2] = tf.Reshape(%b, int32[3] [1, -1, 2])"])  # fmt: skip
+
+
+def test_what_drops_them_again_is_nothing() -> None:
+    check_pass("sink-unit-dimensions", _main(_ADDED, "%y: float32[n,4] = tf.Squeeze(%a) {'squeeze_dims': [1]}"),
+               _main(_ADDED, result="%x"))  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", [
+    ["%a: float32[n,1,4] = tf.Reshape(%x, int32[3] [-1, 1, 4])", "%y: float32[n,n,4] = tf.AddV2(%a, %x)"],
+    ["%a: float32[n,2,2] = tf.Reshape(%x, int32[3] [-1, 2, 2])", "%y: float32[n,2,2] = tf.Neg(%a)"],
+    ["%a: float32[n,1] = tf.Sum(%x, int32[1] [1]) {'keep_dims': True}", "%y: float32[n,1] = tf.Neg(%a)"],
+])  # fmt: skip
+def test_dimensions_that_are_needed_stay(lines: list[str]) -> None:
+    check_pass("sink-unit-dimensions", _main(*lines))
