@@ -1,4 +1,4 @@
-"""Layer, group and instance norms -> fewer and smaller ops: (x - mean) * rsqrt(variance + epsilon) * gamma + beta.
+"""Layer, group, instance and RMS norms -> fewer and smaller ops: (x - mean) * rsqrt(variance + epsilon) * gamma + beta.
 
 The forms that Keras writes multiply x and the mean by a factor of the data's size, and add two products of that size.
 """
@@ -41,12 +41,13 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 
 @pattern
-def scaled_first(tf: Any, x: Any, mean: Any, variance: Any, gamma: Constant) -> Term:
-    return tf.Mul(tf.Sub(x, mean, shared=True), tf.Mul(tf.Rsqrt(variance), gamma))
+def scaled_first(tf: Any, x: Any, variance: Any, gamma: Constant) -> Term:
+    return tf.Mul(x, tf.Mul(tf.Rsqrt(variance), gamma))
 
 
 def rewrite_scaled(tfl: Builder, m: Match) -> Value:
-    return tfl.mul(tfl.mul(tfl.sub(m.x, m.mean), tfl.rsqrt(m.variance)), m.gamma)
+    """Multiply by gamma last: what reads the norm may take it into its weights."""
+    return tfl.mul(tfl.mul(m.x, tfl.rsqrt(m.variance)), m.gamma)
 
 
 @pattern

@@ -109,7 +109,8 @@ class _Scan:
 
     def components(self, value: Value | None) -> list[int | Value] | None:
         """Return the elements of a vector, or of a number that stands for one, those that are not known as the scalars
-        that they are; None if they are none. Those of dimensions that are taken whole do not matter, as 0 does for these."""
+        that they are; None if they are none. Those of dimensions that are taken whole do not matter, as 0 does for
+        these."""
         content = content_of(value)
         if content is not None and content.ndim <= 1:
             content = content.reshape(-1)

@@ -43,7 +43,7 @@ def _maximum(op: Op, tf: TfBuilder) -> list[Value] | None:
                 return [x]
             if number == 0 and x.dtype is types.FLOAT32:
                 return [_shaped(tf.Relu(x), op)]
-    return None
+    return _place(op, tf)
 
 
 def _minimum(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -109,7 +109,9 @@ def _variance(op: Op, tf: TfBuilder) -> list[Value] | None:
     total, other = mean.op, squares.op
     assert total is not None and other is not None
     axes, again = (content_of(each.operands[1]) for each in (total, other))
-    if not np.array_equal(axes, again) or mean.shape != squares.shape or not _is_centered(x, mean):  # type: ignore[arg-type]
+    if axes is None or again is None or not np.array_equal(axes, again) or mean.shape != squares.shape:
+        return None
+    if not _is_centered(x, mean):
         return None
     kept = tf.add("Mean", [x, total.operands[1]], {"keep_dims": True}, x.dtype, _kept_shape(total))
     centered = tf.add("Sub", [x, kept], {}, x.dtype, x.shape)
@@ -134,6 +136,70 @@ def _squared(value: Value | None) -> Value | None:
 def _reduced(value: Value | None, kind: str) -> Value | None:
     """Return what a value is such a reduction of; None of any other value."""
     return value.op.operands[0] if value is not None and value.op is not None and value.op.kind == kind else None
+
+
+def _in_bounds(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Compare an index with what it is clamped to, as lookups of JAX do besides: i >= 0 & i <= 9 -> i == clamp(i)."""
+    tests = {value.op.kind: value.op for value in op.operands if value is not None and value.op is not None}
+    lower, upper = tests.get("tf.GreaterEqual"), tests.get("tf.LessEqual")
+    if lower is None or upper is None or lower.operands[0] is not upper.operands[0]:
+        return None
+    index, low = lower.operands
+    high = upper.operands[1]
+    if index is None or index.dtype.is_float or low is None or high is None or not (low.is_const and high.is_const):
+        return None
+    if np.any(low.data > high.data) or op.result.shape != index.shape:  # type: ignore[operator]
+        return None
+    if not any(reader.kind in ("tf.Minimum", "tf.Maximum") for reader in index.uses):
+        return None
+    if index.op is not None and index.op.kind in RESHAPES:
+        return None  # sink-unit-dimensions lets the index itself be compared, if that is what a reshape adds
+    wrapped = _wrapped(index, low, high)
+    held = _held(index, low, high, tf) if wrapped is None else _held_from(*wrapped, tf)
+    plain = index if wrapped is None else wrapped[0]
+    return [tf.add("Equal", [held, plain], {}, types.BOOL, op.result.shape)]
+
+
+def _place(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Clamp an index, then count one from the end: clamp(i < 0 ? i + 9 : i, 0, 8) -> FloorMod(clamp(i, -9, 8), 9)."""
+    for inner, low in _either_way(op):
+        minimum = inner.op
+        if minimum is None or minimum.kind != "tf.Minimum" or _scalar(low) != 0:
+            continue
+        for index, high in _either_way(minimum):
+            wrapped = _wrapped(index, low, high)
+            if wrapped is not None and op.result.shape == wrapped[0].shape:
+                source, count = wrapped
+                held = _held_from(source, count, tf)
+                count_of = constant(np.array(count, source.dtype.numpy), source.dtype)
+                return [tf.add("FloorMod", [held, count_of], {}, source.dtype, source.shape)]
+    return None
+
+
+def _wrapped(value: Value, low: Value, high: Value) -> tuple[Value, int] | None:
+    """Return (i, n) of `i + n if i < 0 else i`, an index of n elements, if the bounds are 0 and n - 1."""
+    select = value.op
+    if select is None or select.kind != "tf.SelectV2" or not value.dtype.is_integer:
+        return None
+    condition, moved, index = select.operands
+    test, add = (each.op if each is not None else None for each in (condition, moved))
+    if test is None or add is None or index is None or test.kind != "tf.Less" or add.kind not in ADDS:
+        return None
+    count = next((_scalar(n) for x, n in _either_way(add) if x is index), None)
+    negative = test.operands[0] is index and _scalar(test.operands[1]) == 0  # type: ignore[arg-type]
+    if count is None or not negative or _scalar(low) != 0 or _scalar(high) != count - 1 or value.shape != index.shape:
+        return None
+    return index, int(count)
+
+
+def _held_from(index: Value, count: int, tf: TfBuilder) -> Value:
+    low, high = (constant(np.array(bound, index.dtype.numpy), index.dtype) for bound in (-count, count - 1))
+    return _held(index, low, high, tf)
+
+
+def _held(index: Value, low: Value, high: Value, tf: TfBuilder) -> Value:
+    made = tf.add("Minimum", [index, high], {}, index.dtype, index.shape)
+    return tf.add("Maximum", [made, low], {}, index.dtype, index.shape)
 
 
 def _filled(op: Op, tf: TfBuilder) -> list[Value] | None:
@@ -259,6 +325,7 @@ def _shaped(value: Value, op: Op) -> Value:
 
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
-    "tf.BroadcastTo": _filled, "tf.Maximum": _maximum, "tf.Minimum": _minimum, "tf.Mul": _product,
-    "tf.StridedSlice": _slice, "tf.Sub": _variance, "tf.XlaDynamicSlice": _dynamic_slice, **dict.fromkeys(DIVISIONS, _quotient),
+    "tf.BroadcastTo": _filled, "tf.LogicalAnd": _in_bounds, "tf.Maximum": _maximum, "tf.Minimum": _minimum,
+    "tf.Mul": _product, "tf.StridedSlice": _slice, "tf.Sub": _variance, "tf.XlaDynamicSlice": _dynamic_slice,
+    **dict.fromkeys(DIVISIONS, _quotient),
 }  # fmt: skip

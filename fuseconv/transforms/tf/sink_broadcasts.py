@@ -79,7 +79,7 @@ def _source(value: Value | None) -> Value | None:
 def _shrunk(value: Value) -> Value:
     """Return a constant without the dimensions along which its elements repeat; itself if there is none."""
     data = value.data
-    if data is None or not 1 < data.size <= _MOST_ELEMENTS or data.dtype.hasobject:
+    if data is None or not data.ndim or not 0 < data.size <= _MOST_ELEMENTS or data.dtype.hasobject:
         return value
     # As bits: 0.0 and -0.0 are two numbers here, and NaN is one.
     small = data.view(f"V{data.itemsize}")

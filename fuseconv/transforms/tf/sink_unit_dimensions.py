@@ -1,7 +1,7 @@
-"""Sink dimensions of size 1 that a reshape adds below the ops that do not need them: f(ExpandDims(x)) -> ExpandDims(f(x)).
+"""Sink dimensions of size 1 below ops that do not need them: f(ExpandDims(x)) -> ExpandDims(f(x)).
 
-JAX adds such dimensions where it maps a function over a batch, groups the heads of an attention or gathers rows. Without
-them a transposition is often none, and a softmax or a product of matrices has the form that fusions know.
+JAX adds such dimensions where it maps a function over a batch, groups the heads of an attention or gathers rows.
+Without them a transposition is often none, and a softmax or a product of matrices has the form that fusions know.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _Rule = Callable[["_Sinking", Op, TfBuilder], "_Core | None"]
 def sink_unit_dimensions(module: Module) -> bool:
     """Compute without added dimensions of size 1: Mul(ExpandDims(x), 2) -> ExpandDims(Mul(x, 2)).
 
-    Transpose(ExpandDims(x)) -> ExpandDims(x) where it moves no other dimension. Requires inferred shapes; dead ops stay.
-    Returns whether anything changed."""
+    Transpose(ExpandDims(x)) -> ExpandDims(x) where it moves no other dimension. Requires inferred shapes; dead ops
+    stay. Returns whether anything changed."""
     changed = [_Sinking().run(graph) for graph in module.graphs()]
     return any(changed)
 
@@ -51,9 +51,9 @@ class _Sinking:
         return rewrite_ops(graph, _RULES.keys(), self.rewrite)
 
     def rewrite(self, op: Op, out: list[Op]) -> list[Value] | None:
+        shape = op.result.shape
         if op.kind not in RESHAPES and not any(value in self.cores for value in op.operands):
             return None
-        shape = op.result.shape
         core = _RULES[op.kind](self, op, TfBuilder(out, op)) if shape is not None else None
         if core is None:
             return None

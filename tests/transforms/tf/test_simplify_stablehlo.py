@@ -88,3 +88,39 @@ def test_another_difference_is_no_variance(other: dict[str, str]) -> None:
     text = _moments(**other)
     floor = "tf.Maximum(%c, float32[] 0.0)"
     check_pass("simplify-stablehlo", text, text.replace(floor, "tf.Relu(%c)"))
+
+
+_INDEX = [
+    "%neg: bool[n] = tf.Less(%x, int32[] 0)", "%end: int32[n] = tf.AddV2(%x, int32[] 9)",
+    "%i: int32[n] = tf.SelectV2(%neg, %end, %x)",
+]  # fmt: skip
+_LOOKUP = [
+    "%low: bool[n] = tf.GreaterEqual(%i, int32[] 0)", "%high: bool[n] = tf.LessEqual(%i, int32[] 8)",
+    "%in: bool[n] = tf.LogicalAnd(%low, %high)", "%m: int32[n] = tf.Minimum(%i, int32[] 8)",
+    "%at: int32[n] = tf.Maximum(%m, int32[] 0)",
+]  # fmt: skip
+
+
+def test_an_index_from_the_end_is_a_remainder() -> None:
+    held = ["tf.Minimum(%x, int32[] 8)", "tf.Maximum({}, int32[] -9)"]
+    after = _main(*_INDEX, *_LOOKUP[:2], f"%a: int32[n] = {held[0]}", f"%b: int32[n] = {held[1].format('%a')}",
+                  "%in: bool[n] = tf.Equal(%b, %x)", _LOOKUP[3], f"%c: int32[n] = {held[0]}",
+                  f"%d: int32[n] = {held[1].format('%c')}", "%at: int32[n] = tf.FloorMod(%d, int32[] 9)",
+                  result="%in, %at", input="%x: int32[n]")  # fmt: skip
+    check_pass("simplify-stablehlo", _main(*_INDEX, *_LOOKUP, result="%in, %at", input="%x: int32[n]"), after)
+
+
+@pytest.mark.parametrize("index", [-(2**31), -10, -9, -1, 0, 8, 9, 2**31 - 1])
+def test_a_remainder_is_what_the_index_from_the_end_is(index: int) -> None:
+    wrapped = index + 9 if index < 0 else index
+    held = max(min(index, 8), -9)
+    assert held % 9 == max(min(wrapped, 8), 0)
+    assert (held == index) == (0 <= wrapped <= 8)
+
+
+def test_an_index_in_bounds_is_what_it_is_clamped_to() -> None:
+    before = [line.replace("%i", "%x").replace("%xn", "%in") for line in _LOOKUP]
+    after = [*before[:2], "%a: int32[n] = tf.Minimum(%x, int32[] 8)", "%b: int32[n] = tf.Maximum(%a, int32[] 0)",
+             "%in: bool[n] = tf.Equal(%b, %x)", *before[3:]]  # fmt: skip
+    check_pass("simplify-stablehlo", _main(*before, result="%in, %at", input="%x: int32[n]"),
+               _main(*after, result="%in, %at", input="%x: int32[n]"))  # fmt: skip

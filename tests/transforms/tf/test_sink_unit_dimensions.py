@@ -29,7 +29,8 @@ def test_two_operands_that_lack_the_same_dimension() -> None:
     total = "%r: float32[n] = tf.Sum(%x, int32[1] [1])"
     _sinks([total, other, "%y: float32[n,1,4] = tf.Sub(%a, %b)"],
            [total, other, "%c: float32[n,1] = tf.Reshape(%r, int32[2] [-1, 1])",
-            "%d: float32[n,4] = tf.Sub(%x, %c)", "%y: float32[n,1,4] = tf.Reshape(%d, int32[3] [-1, 1, 4])"])  # fmt: skip
+            "%d: float32[n,4] = tf.Sub(%x, %c)",
+            "%y: float32[n,1,4] = tf.Reshape(%d, int32[3] [-1, 1, 4])"])  # fmt: skip
 
 
 def test_a_transposition_of_nothing_else_is_none() -> None:
@@ -44,7 +45,8 @@ def test_a_transposition_moves_the_others() -> None:
 
 
 @pytest.mark.parametrize(("axes", "keeps", "made", "sizes"), [
-    ("[1, 2]", True, "[n,1,1]", "[-1, 1, 1]"), ("[2]", True, "[n,1,1]", "[-1, 1, 1]"), ("[-1]", False, "[n,1]", "[-1, 1]"),
+    ("[1, 2]", True, "[n,1,1]", "[-1, 1, 1]"), ("[2]", True, "[n,1,1]", "[-1, 1, 1]"),
+    ("[-1]", False, "[n,1]", "[-1, 1]"),
 ])  # fmt: skip
 def test_reductions_of_other_dimensions(axes: str, keeps: bool, made: str, sizes: str) -> None:
     attrs, inner = (" {'keep_dims': True}", "[n,1]") if keeps else ("", "[n]")
