@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -294,7 +294,7 @@ def export_case(one: Case) -> tuple[bytes, dict[str, np.ndarray]]:
     arrays, specs = [], []
     for given in one.inputs:
         if isinstance(given, str):
-            sizes = [_SIZES.get(size) or int(size) for size in given.split(",")]
+            sizes = [eval(size, {}, _SIZES) for size in given.split(",")]
             arrays.append(rng.standard_normal(sizes).astype(np.float32))
             specs.append(jax.ShapeDtypeStruct(export.symbolic_shape(given, scope=scope), jnp.float32))
         else:
@@ -322,13 +322,14 @@ _GROUPS = (
 )  # fmt: skip
 
 
-def main() -> None:
-    for add in _GROUPS:
+def write(archive_name: str, groups: Sequence[Callable[[], None]]) -> None:
+    """Write the cases of groups to an archive; their names begin with the group's."""
+    for add in groups:
         before = set(CASES)
         add()
         for name in CASES.keys() - before:
             CASES[f"{add.__name__.lstrip('_')}/{name}"] = CASES.pop(name)
-    with tarfile.open(HERE / "ops.tar.xz", "w:xz", preset=9) as archive:
+    with tarfile.open(HERE / archive_name, "w:xz", preset=9) as archive:
         for name, data in sorted(files(), key=lambda file: (file[0].rpartition(".")[2], file[0])):
             info = tarfile.TarInfo(name)
             info.size = len(data)
@@ -336,4 +337,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write("ops.tar.xz", _GROUPS)

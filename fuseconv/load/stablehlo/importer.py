@@ -14,6 +14,7 @@ from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops import TABLE
 from fuseconv.load.stablehlo.ops.registry import takes
 from fuseconv.load.stablehlo.scope import Functions, RefusedError, Scope, symbolic, tensor_type
+from fuseconv.load.stablehlo.shape_facts import argument_shapes
 
 MAIN = "main"
 _MOST_DEPTH = 64
@@ -76,9 +77,12 @@ class ModuleImporter(Functions):
         kind, region = function.attribute("function_type"), function.regions[0]
         if not isinstance(kind, FunctionType) or list(kind.inputs) != [var.type for var in region.arguments]:
             raise DamagedError("a function has arguments of other types than it says")
+        is_main = function is self.module.functions.get(MAIN)
+        shapes = argument_shapes(function, self.module.functions) if is_main else None
         for index, var in enumerate(region.arguments):
             held = tensor_type(var)
-            scope.values[var] = scope.graph.add_input(held.dtype, symbolic(held), f"args_{index}")
+            shape = shapes[index] if shapes is not None else symbolic(held)
+            scope.values[var] = scope.graph.add_input(held.dtype, shape, f"args_{index}")
 
     def _check_results(self, graph: Graph, function: Operation) -> None:
         kind = function.attribute("function_type")

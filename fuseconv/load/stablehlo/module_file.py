@@ -6,8 +6,7 @@ from pathlib import Path
 
 from fuseconv.errors import InputError
 from fuseconv.files import read_file
-from fuseconv.ir.dims import symbol
-from fuseconv.ir.graph import Graph, Module, Signature
+from fuseconv.ir.graph import Module, Signature
 from fuseconv.load.stablehlo.bytecode import MAGIC
 from fuseconv.load.stablehlo.importer import ModuleImporter
 
@@ -41,7 +40,6 @@ def module_of_bytes(data: bytes, name: str) -> Module:
     if importer.takes_platform():
         raise InputError(f"{name} is exported for several platforms; export it for one: platforms=['cpu'].")
     graph = importer.main()
-    _name_sizes(graph)
     module = Module(has_stablehlo=True)
     module.functions = {other: made for other, made in importer.graphs.items() if made is not graph}
     inputs = [value.name for value in graph.inputs]
@@ -50,13 +48,3 @@ def module_of_bytes(data: bytes, name: str) -> Module:
         Signature([_SIGNATURE], graph, inputs, [f"output_{index}" for index in range(len(graph.outputs))])
     )
     return module
-
-
-def _name_sizes(graph: Graph) -> None:
-    """Give the sizes of inputs that are not known names of their own."""
-    for value in graph.inputs:
-        if value.shape is not None:
-            value.shape = tuple(
-                size if isinstance(size, int) else symbol(f"{value.name}.{axis}")
-                for axis, size in enumerate(value.shape)
-            )

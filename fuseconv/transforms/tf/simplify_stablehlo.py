@@ -266,6 +266,20 @@ def _cut(op: Op, x: Value, bounds: list[tuple], strides: list[int], tf: TfBuilde
     return [tf.add("StridedSlice", operands, attrs, x.dtype, op.result.shape)]
 
 
+def _of_one(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Forward what a reduction over dimensions of size 1 would reduce."""
+    value, axes = op.operands
+    along = content_of(axes)
+    if value is None or value.shape is None or along is None:
+        return None
+    reduced = {int(axis) % len(value.shape) for axis in np.reshape(along, -1)}
+    if any(value.shape[axis] != 1 for axis in reduced):
+        return None
+    if op.attrs.get("keep_dims") or not reduced:
+        return [value]
+    return [tf.add("Squeeze", [value], {"squeeze_dims": sorted(reduced)}, value.dtype, op.result.shape)]
+
+
 def _keep_dims(graph: Graph) -> bool:
     """Let reductions keep their dimensions where all that reads them puts these back."""
     changed = False
@@ -327,5 +341,5 @@ def _shaped(value: Value, op: Op) -> Value:
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.BroadcastTo": _filled, "tf.LogicalAnd": _in_bounds, "tf.Maximum": _maximum, "tf.Minimum": _minimum,
     "tf.Mul": _product, "tf.StridedSlice": _slice, "tf.Sub": _variance, "tf.XlaDynamicSlice": _dynamic_slice,
-    **dict.fromkeys(DIVISIONS, _quotient),
+    **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
 }  # fmt: skip

@@ -31,9 +31,11 @@ class Case(NamedTuple):
 
 @functools.cache
 def cases() -> dict[str, Case]:
-    """Return the cases of ops.tar.xz by name."""
-    with tarfile.open(FOLDER / "ops.tar.xz") as archive:
-        files = {member.name: archive.extractfile(member).read() for member in archive.getmembers()}  # type: ignore[union-attr]
+    """Return the cases of ops.tar.xz and models.tar.xz by name."""
+    files: dict[str, bytes] = {}
+    for name in ("ops.tar.xz", "models.tar.xz"):
+        with tarfile.open(FOLDER / name) as archive:
+            files |= {member.name: archive.extractfile(member).read() for member in archive.getmembers()}  # type: ignore[union-attr]
     names = [name.removesuffix(".mlirbc") for name in files if name.endswith(".mlirbc")]
     return {name: Case(files[f"{name}.mlirbc"], dict(np.load(io.BytesIO(files[f"{name}.npz"])))) for name in names}
 

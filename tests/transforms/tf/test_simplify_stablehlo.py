@@ -124,3 +124,12 @@ def test_an_index_in_bounds_is_what_it_is_clamped_to() -> None:
              "%in: bool[n] = tf.Equal(%b, %x)", *before[3:]]  # fmt: skip
     check_pass("simplify-stablehlo", _main(*before, result="%in, %at", input="%x: int32[n]"),
                _main(*after, result="%in, %at", input="%x: int32[n]"))  # fmt: skip
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_reduction_of_one_element_is_none(keeps: bool) -> None:
+    attrs, shape = (" {'keep_dims': True}", "n,1") if keeps else ("", "n")
+    before = _main(f"%y: bool[{shape}] = tf.All(%x, int32[1] [1]){attrs}", input="%x: bool[n,1]")
+    rows = "%y: bool[n] = tf.Squeeze(%x) {'squeeze_dims': [1]}"
+    made = _main(result="%x", input="%x: bool[n,1]") if keeps else _main(rows, input="%x: bool[n,1]")
+    check_pass("simplify-stablehlo", before, made)
