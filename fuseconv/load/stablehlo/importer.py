@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from fuseconv.errors import ILL_FITTING, UnsupportedError
 from fuseconv.ir import budget
@@ -35,6 +35,7 @@ class ModuleImporter(Functions):
         self._taken = set(taken)
         self._by_name: dict[str, Graph] = {}
         self._building: list[str] = []
+        self._expanded: set[str] = set()
         self._nodes: dict[str, int] = {}
         self._depth = 0
 
@@ -90,6 +91,19 @@ class ModuleImporter(Functions):
         if said != [value.dtype for value in graph.outputs]:
             raise DamagedError("a function returns other types than it says")
 
+    def expand(self, scope: Scope, name: str, operands: Sequence[Value]) -> list[Value] | None:
+        function = self.module.functions.get(name)
+        if function is None or name in self._expanded or scope.outer is not None:
+            return None
+        self._expanded.add(name)
+        arguments = function.regions[0].arguments
+        if [value.dtype for value in operands] != [tensor_type(var).dtype for var in arguments]:
+            raise DamagedError(f"{name} is called with other types than it takes")
+        inner = Scope(scope.graph, self)
+        inner.values.update(zip(arguments, operands))
+        self.fill(inner, function.regions[0])
+        return scope.graph.outputs
+
     def fill(self, scope: Scope, region: Region) -> None:
         self._depth += 1
         if self._depth > _MOST_DEPTH:
@@ -135,9 +149,13 @@ class ModuleImporter(Functions):
             scope.values[var] = refused.add_result(kind.dtype, symbolic(kind))
         scope.out.append(refused)
 
-    def node_name(self, op: Operation, graph: str) -> str:
-        place = op.place or graph
-        name = place if place.rpartition("/")[2] == op.name else f"{place}/{op.name}"
+    def node_name(self, op: Operation, outer: Operation | None) -> str:
+        place = op.place
+        if outer is not None and outer.place:
+            # The name of what is around it comes first where the region is put in its place.
+            place = place.removeprefix(f"{outer.place}/")
+        plain = op.name == "call" or place.rpartition("/")[2] == op.name
+        name = place if place and plain else f"{place}/{op.name}".lstrip("/")
         count = self._nodes[name] = self._nodes.get(name, -1) + 1
         budget.spend_results(1, name)
         return f"{name}_{count}" if count else name

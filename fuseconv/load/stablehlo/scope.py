@@ -39,10 +39,12 @@ class Scope(TfBuilder):
         self.functions = functions
         self.outer = outer
         self.values: dict[Var, Value] = {}
+        self.source: Operation | None = None
 
     def enter(self, op: Operation) -> None:
         """Let the ops that are built from here on stand for an op."""
-        name = self.functions.node_name(op, self.graph.name)
+        self.source = op
+        name = self.functions.node_name(op, self.outer and self.outer.source)
         self.op = Op("ir.import", name=name, sources=(name,))
 
     def value(self, var: Var) -> Value:
@@ -92,8 +94,14 @@ class Scope(TfBuilder):
 class Functions:
     """What scopes share. The importer implements it."""
 
-    def node_name(self, op: Operation, graph: str) -> str:
-        """Return a name for what an op becomes, as its program names it, and as no other op is named."""
+    def node_name(self, op: Operation, outer: Operation | None) -> str:
+        """Return a name for what an op becomes, as its program names it, and as no other op is named. outer: the op
+        whose region holds it."""
+        raise NotImplementedError
+
+    def expand(self, scope: Scope, name: str, operands: Sequence[Value]) -> list[Value] | None:
+        """Build the body of a function in the graph that calls it; return what it returns. None if it is to be called:
+        only the first call of each is expanded, so that no module is longer than it is."""
         raise NotImplementedError
 
     def unique(self, name: str) -> str:

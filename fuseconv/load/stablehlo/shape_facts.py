@@ -36,7 +36,7 @@ def argument_shapes(function: Operation, functions: Mapping[str, Operation]) -> 
         for op in function.regions[0].ops:
             facts.learn(op)
     except ILL_FITTING as error:
-        raise DamagedError(f"what it says of the sizes of its arguments is not made as the ops are: {error!r}") from error
+        raise DamagedError(f"what it says of the sizes of its arguments is ill-formed: {error!r}") from error
     return [facts.shape(index, var) for index, var in enumerate(function.regions[0].arguments)]
 
 
@@ -83,6 +83,8 @@ class _Facts:
             if isinstance(value, np.ndarray) and value.shape == () and value.dtype.kind in "iu":
                 self.sizes[op.results[0]] = int(value)
         elif op.name in _ARITHMETIC and all(var in self.sizes for var in op.operands):
+            if len(op.operands) != 1 + (op.name != "convert"):
+                raise DamagedError(f"{op.name} has {len(op.operands)} operands")
             self.sizes[op.results[0]] = _ARITHMETIC[op.name](*(self.sizes[var] for var in op.operands))
         elif op.name == "compare" and op.attribute("comparison_direction") == "EQ":
             self.equal[op.results[0]] = (op.operands[0], op.operands[1])

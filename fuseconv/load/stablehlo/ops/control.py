@@ -21,8 +21,11 @@ _CHLO = "chlo."
 
 @imports
 def call(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
-    """call @f(x) -> PartitionedCall(x)."""
-    return tf.call(tf.functions.graph(text(op.attribute("callee"))), operands)
+    """call @f(x) -> PartitionedCall(x), or the body of a function that stands for the program itself: a call that the
+    program has no name for."""
+    name = text(op.attribute("callee"))
+    expanded = None if op.place else tf.functions.expand(tf, name, operands)
+    return tf.call(tf.functions.graph(name), operands) if expanded is None else expanded
 
 
 @imports
