@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import FuncRef, Value
+from fuseconv.ir.graph import FuncRef, Value, copy_graph
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, refuse_unless, text
@@ -40,6 +43,22 @@ def composite(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
         values, indices = operands[0], Value(types.INT32, None)
         return tf.many("TopKV2", [values, tf.const(attrs["k"])], {}, [values, indices])
     body = tf.functions.graph(text(op.attribute("decomposition")))
-    plain = {key: value for key, value in attrs.items() if isinstance(value, bool | int | float | str)}
-    body.attrs.setdefault("_implements", FuncRef(name, plain))
+    plain = {key: _plain(value) for key, value in attrs.items()}
+    if None in plain.values():
+        return tf.call(body, operands)  # a fusion could not know what the composite says
+    said = FuncRef(name, plain)
+    if body.attrs.setdefault("_implements", said) != said:
+        body = copy_graph(body)
+        body.name, body.attrs = tf.functions.unique(body.name), {**body.attrs, "_implements": said}
+        tf.functions.add(body)
     return tf.call(body, operands)
+
+
+def _plain(value: Any) -> Any:
+    """Return an attribute as the annotations of functions have it: a number, a text or a list of them; None if it is
+    something else."""
+    if isinstance(value, np.ndarray) and value.ndim <= 1 and value.dtype.kind in "fiub":
+        return value.tolist()
+    if isinstance(value, list):
+        return value if all(isinstance(each, bool | int | float | str) for each in value) else None
+    return value if isinstance(value, bool | int | float | str) else None
