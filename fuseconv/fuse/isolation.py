@@ -166,6 +166,7 @@ def _forked() -> _Child:
         # Newer Pythons warn of forks beside threads, whose locks nobody would open in the child: it calls nothing of
         # theirs, and one that hangs all the same is killed as one that takes too long.
         warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)  # JAX's of the same
         theirs, ours = os.pipe(), os.pipe()
         parent = os.getpid()
         pid = os.fork()

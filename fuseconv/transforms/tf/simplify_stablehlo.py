@@ -280,6 +280,23 @@ def _of_one(op: Op, tf: TfBuilder) -> list[Value] | None:
     return [tf.add("Squeeze", [value], {"squeeze_dims": sorted(reduced)}, value.dtype, op.result.shape)]
 
 
+def _element(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Slice a vector of one element, which was taken as a scalar: Reshape(x[2], [1]) -> x[2:3].
+
+    So JAX makes shapes. The runtime knows the sizes of what they are for before a run if there is no reshape."""
+    scalar = op.operands[0]
+    cut = scalar.op if scalar is not None and op.result.shape == (1,) else None
+    if cut is None or cut.kind != "tf.StridedSlice" or cut.attrs != {"shrink_axis_mask": 1}:
+        return None
+    vector, *bounds = cut.operands
+    begin, end, _ = (content_of(bound) for bound in bounds)
+    if vector is None or vector.rank != 1 or begin is None or end is None or begin.size != 1 or end.size != 1:
+        return None
+    if not isinstance(begin[0], int) or begin[0] < 0 or end[0] != begin[0] + 1:
+        return None
+    return [tf.add("StridedSlice", cut.operands, {}, op.result.dtype, (1,))]
+
+
 def _keep_dims(graph: Graph) -> bool:
     """Let reductions keep their dimensions where all that reads them puts these back."""
     changed = False
@@ -342,4 +359,5 @@ _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.BroadcastTo": _filled, "tf.LogicalAnd": _in_bounds, "tf.Maximum": _maximum, "tf.Minimum": _minimum,
     "tf.Mul": _product, "tf.StridedSlice": _slice, "tf.Sub": _variance, "tf.XlaDynamicSlice": _dynamic_slice,
     **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
+    **dict.fromkeys(RESHAPES, _element),
 }  # fmt: skip

@@ -133,3 +133,12 @@ def test_a_reduction_of_one_element_is_none(keeps: bool) -> None:
     rows = "%y: bool[n] = tf.Squeeze(%x) {'squeeze_dims': [1]}"
     made = _main(result="%x", input="%x: bool[n,1]") if keeps else _main(rows, input="%x: bool[n,1]")
     check_pass("simplify-stablehlo", before, made)
+
+
+@pytest.mark.parametrize(("end", "named"), [("3", True), ("0", False)])
+def test_an_element_of_a_shape_is_cut_as_a_vector(end: str, named: bool) -> None:
+    bounds = f"int32[1] [2], int32[1] [{end}], int32[1] [1]"
+    scalar = f"%a: int32[] = tf.StridedSlice(%x, {bounds}) {{'shrink_axis_mask': 1}}"
+    before = _main(scalar, "%y: int32[1] = tf.Reshape(%a, int32[1] [1])", input="%x: int32[4]")
+    after = _main(scalar, f"%y: int32[1] = tf.StridedSlice(%x, {bounds})", input="%x: int32[4]")
+    check_pass("simplify-stablehlo", before, after if named else None)
