@@ -9,7 +9,7 @@ import numpy as np
 
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Dim, Shape, Sym
-from fuseconv.ir.graph import Value
+from fuseconv.ir.graph import Op, Value
 
 # A content is followed only through tensors as small as those that hold shapes.
 CONTENT_LIMIT = 64
@@ -43,6 +43,12 @@ def content_of(value: Value | None) -> np.ndarray | None:
     if data is None or data.dtype.kind not in "iub" or data.size > CONTENT_LIMIT:
         return None
     return data.astype(object)
+
+
+def is_reversal(reader: Op, axis: int) -> bool:
+    """Return whether an op reverses one dimension, and no other."""
+    axes = reader.operands[1].data if reader.kind == "tf.ReverseV2" and reader.operands[1] is not None else None
+    return axes is not None and axes.reshape(-1).tolist() == [axis]
 
 
 def is_kept_from_zero(value: Value) -> bool:

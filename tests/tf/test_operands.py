@@ -19,6 +19,7 @@ from fuseconv.tf.operands import (
     extents,
     ints,
     is_kept_from_zero,
+    is_reversal,
     nonnegative,
     same_shape,
     scalar,
@@ -111,3 +112,11 @@ def test_what_is_kept_from_zero() -> None:
     # What is cast to integers may be cut off to 0.
     whole = made_by("tf.Cast", made_by("tf.Maximum", x, small), dtype=types.INT32)
     assert not is_kept_from_zero(made_by("tf.Cast", whole))
+
+
+@pytest.mark.parametrize(("kind", "axes", "expected"), [
+    ("tf.ReverseV2", [1], True), ("tf.ReverseV2", [0], False), ("tf.ReverseV2", [0, 1], False), ("tf.Roll", [1], False),
+])  # fmt: skip
+def test_reversals_of_one_dimension(kind: str, axes: list[int], expected: bool) -> None:
+    op = Op(kind, [Value(types.FLOAT32, (2, 3)), constant(np.array(axes, np.int32))])
+    assert is_reversal(op, 1) is expected

@@ -16,6 +16,7 @@ from fuseconv.ir.rewriter import add_function, erase_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.composites import annotation, callee_of
+from fuseconv.tf.operands import is_reversal
 from fuseconv.tf.side_effects import has_effect
 from fuseconv.tf.traits import CALLS
 
@@ -99,14 +100,9 @@ def _direction(op: Op, module: Module) -> _Direction | None:
     attrs: dict[str, object] = of_function | implemented.attrs
     backwards, time_major = (bool(attrs.pop(name, False)) for name in ("go_backwards", "time_major"))
     direction = _Direction(op, kind, backwards, 0 if time_major else 1, tuple(sorted(attrs.items())))
-    if backwards and not all(_is_reversal(reader, direction.time_axis) for reader in op.results[_SEQUENCE].uses):
+    if backwards and not all(is_reversal(reader, direction.time_axis) for reader in op.results[_SEQUENCE].uses):
         return None
     return direction
-
-
-def _is_reversal(reader: Op, axis: int) -> bool:
-    axes = reader.operands[1].data if reader.kind == "tf.ReverseV2" and reader.operands[1] is not None else None
-    return axes is not None and axes.reshape(-1).tolist() == [axis]
 
 
 def _pair(graph: Graph, first: _Direction, second: _Direction, module: Module) -> bool:

@@ -10,6 +10,7 @@ from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value, constant, copy_
 from fuseconv.ir.rewriter import add_function
 from fuseconv.ir.slice_spec import SliceSpec
 from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.operands import is_reversal
 from fuseconv.transforms.rnn.masking import Handover, Masked
 from fuseconv.transforms.rnn.match_cell import Cell
 from fuseconv.transforms.rnn.pack_weights import build_weights
@@ -197,19 +198,31 @@ class Outline:
         assert self.output is not None
         time_major = self.sequence.time_axis == 0
         tf.op = stack
-        for reader in list(stack.result.uses):
-            if _takes_last(reader, self.output) and not self.output.backwards:
+        in_order = self.in_order(stack)
+        for reader in [reader for value in in_order for reader in value.uses]:
+            if _takes_last(reader, self.output) and (self.output.every or not self.output.backwards):
                 replace_uses(reader.result, last)
-            elif not time_major and self.output.every and not self.output.backwards and _is_swap(reader):
+            elif not time_major and self.output.every and _is_swap(reader):
                 replace_uses(reader.result, every)
         if not self.output.every:
             replace_uses(stack.result, tf.ExpandDims(last, 0))
             return
         sequence = every if time_major else tf.Transpose(every, _SWAP)
-        if self.output.backwards:
-            sequence = tf.ReverseV2(sequence, [0])
         sequence.shape = (self.loop.steps, self.batch, self.width(self.cell.states[0]))
-        replace_uses(stack.result, sequence)
+        for value in in_order:
+            replace_uses(value, sequence)
+        if self.output.backwards and stack.result.uses:
+            turned = tf.ReverseV2(sequence, [0])
+            turned.shape = sequence.shape
+            replace_uses(stack.result, turned)
+
+    def in_order(self, stack: Op) -> list[Value]:
+        """Return the values that are the stacked outputs in the order of the steps: where each step puts its output in
+        front of the others, those that are reversed."""
+        assert self.output is not None
+        if not self.output.backwards:
+            return [stack.result]
+        return [reader.result for reader in stack.result.uses if is_reversal(reader, 0)]
 
     def fill(self, function: Graph, call: Op) -> None:
         """Build the function: the loop, between ops that lead from the contract's operands to its results."""

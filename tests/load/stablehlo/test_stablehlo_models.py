@@ -29,7 +29,7 @@ MOST: dict[str, tuple[int, dict[str, int]]] = {
     "decoder_dynamic": (47, {"GATHER": 1, "SOFTMAX": 1}),
     "keras_lstm": (9, {LSTM: 1}),
     "keras_masked_lstm": (18, {LSTM: 1}),
-    "keras_bidirectional": (18, {LSTM: 2}),
+    "keras_bidirectional": (9, {BOTH: 1}),
     "keras_attention": (15, {"SOFTMAX": 1, "TRANSPOSE": 4}),
 }
 
