@@ -54,6 +54,7 @@ from fuseconv.tfl.schema import generated
 SCHEMA_VERSION = 1
 _IDENTIFIER = b"TFL3"
 _FLEX = "Flex"
+_COMPOSITE_ATTRIBUTES = "composite_attributes"
 # What reading a flatbuffer whose offsets lead nowhere can end in.
 _DAMAGE = (struct.error, LookupError, ValueError, TypeError, OverflowError, RecursionError)
 
@@ -223,7 +224,7 @@ class _Reader:
             "version": version,
             "operands": _list(op.InputsAsNumpy()),
             "results": _list(op.OutputsAsNumpy()),
-            "options": _custom_options(op) if kind == "CUSTOM" else _options(op),
+            "options": _flexbuffer(op.CustomOptionsAsNumpy()) if kind == "CUSTOM" else _options(op),
             "intermediates": _list(op.IntermediatesAsNumpy()),
         }
 
@@ -304,7 +305,10 @@ def _options(op: Any) -> dict[str, Any]:
         return {}
     options = table()
     options.Init(union.Bytes, union.Pos)
-    return {field.name: _field(options, field) for field in schema.table(name).values()}
+    fields = {field.name: _field(options, field) for field in schema.table(name).values()}
+    if _COMPOSITE_ATTRIBUTES in fields:
+        fields[_COMPOSITE_ATTRIBUTES] = _flexbuffer(options.CompositeAttributesAsNumpy())
+    return fields
 
 
 def _field(options: Any, field: schema.Field) -> Any:
@@ -316,8 +320,8 @@ def _field(options: Any, field: schema.Field) -> Any:
     return value if enum is None else schema.enum_name(enum, value)
 
 
-def _custom_options(op: Any) -> dict[str, Any]:
-    data = op.CustomOptionsAsNumpy()
+def _flexbuffer(data: Any) -> dict[str, Any]:
+    """Return the map that a vector of bytes holds; {"size": bytes} where it is in another format."""
     raw = data.tobytes() if isinstance(data, np.ndarray) else b""
     try:
         decoded = flexbuffers.Loads(raw) if raw else {}

@@ -112,7 +112,8 @@ def sample(field: schema.Field, name: str) -> Any:
     if enum is not None:
         return schema.enum_name(enum, 1)
     if field.code is None:
-        return {"boundaries": (0.5, 1.5), "squeeze_dims": (2, -1), "new_shape": (1, -1)}.get(name, f"a {name}")
+        lists = {"boundaries": (0.5, 1.5), "squeeze_dims": (2, -1), "new_shape": (1, -1)}
+        return {**lists, "composite_attributes": {"axis": -1}}.get(name, f"a {name}")
     return not field.default if field.code == "?" else 0.5 if field.code == "f" else field.default + 3
 
 

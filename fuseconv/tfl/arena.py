@@ -33,6 +33,7 @@ _PLAN_HEAD = 12
 # The options of ops that name the subgraphs that these run.
 RUNS = (
     "cond_subgraph_index", "body_subgraph_index", "then_subgraph_index", "else_subgraph_index", "init_subgraph_index",
+    "decomposition_subgraph_index",
 )  # fmt: skip
 
 # Types without a width of their own in numpy: a handle is a number, strings are no tensors of the arena.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -137,6 +137,32 @@ class Builder:
             op.add_result(dtype, shape)
         self.out.append(op)
         return op.results
+
+    def composite(
+        self,
+        name: str,
+        operands: Sequence[Operand],
+        body: Callable[..., Value | Sequence[Value]],
+        attributes: Mapping[str, bool | int | float | str] | None = None,
+    ) -> Any:
+        """Build STABLEHLO_COMPOSITE; return its result, or the list of results where it has several.
+
+        name: "odml.rms_norm", "acme.norm", ... and attributes are what a runtime knows the composite by. body takes a
+        builder and a value for each operand, may read nothing else but constants, and returns what the composite
+        computes: runtimes that do not know the name run it. Floats among the attributes become float32: readers take no
+        wider ones (XNNPACK's flexbuffers_util.h)."""
+        values = self._values(tuple(operands), frozenset())
+        function = f"{self.name}:{name}_{len(self.functions)}"
+        graph = self.functions[function] = Graph(function)
+        inputs = [graph.add_input(x.dtype, x.shape, f"operand_{i}") for i, x in enumerate(values) if x is not None]
+        assert len(inputs) == len(values), "an operand of a composite cannot be left out"
+        made = body(self.within(graph.ops), *inputs)
+        graph.outputs = [made] if isinstance(made, Value) else list(made)
+        told = {key: float(np.float32(v)) if isinstance(v, float) else v for key, v in (attributes or {}).items()}
+        attrs = {"name": name, "decomposition_subgraph_index": FuncRef(function), "composite_attributes": told or None}
+        results = [(value.dtype, value.shape) for value in graph.outputs]
+        built = self.op("STABLEHLO_COMPOSITE", tuple(values), attrs, results)
+        return built[0] if len(built) == 1 else built
 
     def loop(
         self,

@@ -134,7 +134,7 @@ def _check(table_name: str, name: str, value: Any) -> None:
         return
     try:
         if field.code is None:
-            fits = isinstance(value, (str, bytes, list, tuple, np.ndarray))
+            fits = isinstance(value, (str, bytes, list, tuple, dict, np.ndarray))
         elif isinstance(value, str) and name in ENUM_FIELDS:
             fits = enum_number(ENUM_FIELDS[name], value) >= 0
         else:

@@ -148,9 +148,7 @@ def _reserve(out: Any, length: int) -> None:
 
 
 def _buffer(weight: Value, place: Deferred, inline: bool) -> Table:
-    if inline:
-        return Table("Buffer", {"data": place})
-    return Table("Buffer", {"offset": place, "size": size(weight)})
+    return Table("Buffer", {"data": place} if inline else {"offset": place, "size": size(weight)})
 
 
 class _Buffers:
@@ -375,6 +373,8 @@ def _option(table: str, name: str, value: Any) -> Any:
     """Return the value of an option field for an attribute of an op. Raises ValueError on an unknown enum's name."""
     if isinstance(value, str) and schema.table(table)[name].code is not None:
         return schema.enum_number(schema.ENUM_FIELDS[name], value)
+    if isinstance(value, dict):
+        return flexbuffer.encode(value)
     if isinstance(value, (list, tuple)):
         return np.array(value, np.float32 if any(isinstance(item, float) for item in value) else np.int32)
     return value

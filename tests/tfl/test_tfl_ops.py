@@ -21,8 +21,8 @@ from tests.tfl.interpret import module_of, run, run_file
 TOGETHER = {
     "ASSIGN_VARIABLE", "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "BITCAST", "CALL_ONCE", "DENSIFY",
     "HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE", "IF", "LSTM", "QUANTIZE", "RANK",
-    "READ_VARIABLE", "RNN", "SHAPE", "SKIP_GRAM", "SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN",
-    "VAR_HANDLE", "WHILE",
+    "READ_VARIABLE", "RNN", "SHAPE", "SKIP_GRAM", "STABLEHLO_COMPOSITE", "SVDF",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "VAR_HANDLE", "WHILE",
 }  # fmt: skip
 
 # Operators of the schema that no kernel of the default resolver stands behind, or that are no operators.
@@ -179,6 +179,21 @@ def test_if_and_while():
     assert count == 3
     np.testing.assert_array_equal(y, x * 16)
     np.testing.assert_array_equal(run_file(data, np.array(False), x)[1], x * 4)
+
+
+def test_a_composite():
+    functions: dict[str, Graph] = {}
+
+    def graph_of(tfl: Builder, x: Value, y: Value):
+        tfl.functions = functions
+        body = lambda tfl, x, y: [tfl.sub(x, y), tfl.mul(x, y)]  # noqa: E731
+        return tfl.composite("acme.both", [x, y], body, {"scale": 0.1, "axis": -1, "kind": "both"})
+
+    module = module_of(graph_of, (types.FLOAT32, (3,)), (types.FLOAT32, (3,)))
+    module.functions = functions
+    x, y = np.float32([1, 2, 3]), np.float32([5, 7, 8])
+    for made, expected in zip(run_file(to_bytes(module), x, y), (x - y, x * y), strict=True):
+        np.testing.assert_array_equal(made, expected)
 
 
 def test_variables_and_call_once():

@@ -65,11 +65,14 @@ def _value(table: str, field: schema.Field, options: Table | None, function: Cal
 
 
 def _list(table: str, field: schema.Field, options: Table | None) -> Any:
-    """Return the list or text of an option; None where there is none."""
+    """Return the list, text or bytes of an option; None where there is none."""
     if options is None or field.name not in options:
         return None
     kind = _items(table, field.camel)
-    return options.text(field.name) if kind is None else options.array(field.name, kind).tolist()
+    if kind is None:
+        return options.text(field.name)
+    items = options.array(field.name, kind)
+    return items.tobytes() if kind == np.uint8 else items.tolist()
 
 
 def _default(table: str, field: schema.Field) -> Any:
@@ -78,7 +81,7 @@ def _default(table: str, field: schema.Field) -> Any:
 
 def _equal(value: Any, default: Any) -> bool:
     """Return whether an option is at its default: an empty list or text is one that is left out."""
-    return value == default or (default is None and value in ([], ""))
+    return value == default or (default is None and value in ([], "", b""))
 
 
 class _Probe:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from fuseconv.ir import types
 from fuseconv.ir.dims import Dim, fresh
 from fuseconv.ir.graph import FuncRef, Value
@@ -36,6 +39,20 @@ def while_(
 def call_once(*, init_subgraph_index: FuncRef) -> list[ResultType]:
     """Run a function without operands and results, on the first invoke only."""
     return []
+
+
+@op("StableHLOCompositeOptions")
+def stablehlo_composite(
+    *xs: Value,
+    name: str,
+    decomposition_subgraph_index: FuncRef,
+    composite_attributes: Mapping[str, Any] | bytes | None = None,
+    version: int = 0,
+    results: list[ResultType],
+) -> list[ResultType]:
+    """Compute what has a name by a function of xs, for runtimes that do not know the name. `Builder.composite` makes
+    the function."""
+    return results
 
 
 @op("VarHandleOptions")
