@@ -17,6 +17,7 @@ from typing import Any
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, needing_packages
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Fusion
+from fuseconv.fuse.outline_composites import COMPOSITE, choose_composites
 from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
@@ -32,7 +33,7 @@ from fuseconv.lower.engine.custom import CustomOps
 from fuseconv.options import Options, QuantizeOptions
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT, QUANTIZE_FILE
-from fuseconv.quantize import QUANTIZATIONS
+from fuseconv.quantize import MEASURED, QUANTIZATIONS
 from fuseconv.quantize.calibrate import MINMAX
 from fuseconv.quantize.io_types import FLOAT
 from fuseconv.quantize.samples import Sample
@@ -111,6 +112,7 @@ def convert(
     rnn: str = "fused",
     rnn_state: str = "written",
     target: str | None = None,
+    composites: Sequence[str] = (),
     trust_model: bool = False,
     keras_loader: str = "auto",
     follow_links: bool = False,
@@ -191,6 +193,7 @@ def _convert(
         options = options.aimed_at(target)
         without = frozenset(type for type in RECURRENT if not (target.on_cpu or target.knows(type)))
     without |= RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT.get(options.quantize or "", frozenset())
+    without |= frozenset({COMPOSITE}) if options.quantize in MEASURED else frozenset()  # which are of floats
     fusions = [fusion for fusion in fusions if fusion.emits not in without]
     pipeline = reduce(insert, registry.passes, CONVERT)
     check_names([*options.print_ir_before, *options.print_ir_after], pipeline)
@@ -265,7 +268,7 @@ def _quantize_file(
     target = None if out is None else resolve(out, file, "--output")
     check_names([*options.print_ir_before, *options.print_ir_after], QUANTIZE_FILE)
     fusions = load_registry().choose_fusions((), (), report)
-    settings = {"fusions": fusions, "explain": False, "target": None, **options.pass_options()}
+    settings = {"fusions": fusions, "explain": False, "target": None, "outlined": (), **options.pass_options()}
     context = Context(Module(), report, settings)
     manager = _manager(context, options, progress)
     with limited(budget), _reporting(context):
@@ -363,13 +366,14 @@ def _pass_options(
 ) -> dict[str, Any]:
     """Return what passes may name as parameters. No loop is left that the target would leave to another processor."""
     loops = target is None or target.on_cpu or target.knows("WHILE") or options.rnn != "fused"
+    fusions, outlined = choose_composites(fusions, options.composites, target)
     return {
         "inputs": options.inputs, "outputs": options.outputs, "rename": options.rename or {},
         "input_shapes": options.input_shapes or {}, "batch_size": options.batch_size,
         "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules, "body_check": body_check,
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
         **options.pass_options(),
-        "unroll_policy": UnrollPolicy(options.rnn if loops else "unroll"), "target": target,
+        "unroll_policy": UnrollPolicy(options.rnn if loops else "unroll"), "target": target, "outlined": outlined,
         "custom": CustomOps(
             options.custom_ops, options.allow_custom_ops, node_def if options.select_tf_ops else None
         ),

@@ -128,6 +128,8 @@ class Options(QuantizeOptions):
     target: "gpu", "micro", ... or a plug-in's: ops are written in forms that it takes, where they compute the same, and
         `report.target` tells which it refuses all the same; the batch is 1, and recurrent layers become what it has,
         unless `batch_size` and `rnn` say otherwise.
+    composites: globs of the composites that are written, such as "odml.*", with the ops that they stand for as their
+        functions; by default those that the target takes.
     trust_model: load code that a Keras file names.
     keras_loader: "data" reads a Keras file without Keras, "keras" has Keras load it, "auto" does so where a layer is
         not known.
@@ -153,6 +155,7 @@ class Options(QuantizeOptions):
     rnn: str
     rnn_state: str
     target: str | None
+    composites: Sequence[str]
     trust_model: bool
     keras_loader: str
     follow_links: bool
@@ -166,6 +169,8 @@ class Options(QuantizeOptions):
     def check(self) -> None:
         """Refuse what is no choice, and new names that are none."""
         super().check()
+        if self.composites and self.quantize in MEASURED:
+            raise InputError(f"--composites are of floats, and not for --quantize {' or '.join(MEASURED)}")
         names = self.rename if self.rename is not None else {}
         if not isinstance(names, Mapping) or not all(isinstance(n, str) and n for n in (*names, *names.values())):
             raise InputError(f"rename takes a dict from names to names, not {names!r}")
@@ -176,7 +181,7 @@ class Options(QuantizeOptions):
 
 
 _LISTS = (
-    "signatures", "tags", "inputs", "outputs", "plugins", "fuse", "no_fuse", "custom_ops", "no_quantize",
+    "signatures", "tags", "inputs", "outputs", "plugins", "fuse", "no_fuse", "composites", "custom_ops", "no_quantize",
     "quantize_only", "print_ir_before", "print_ir_after",
 )  # fmt: skip
 _CHOICES: dict[str, tuple] = {

@@ -8,6 +8,7 @@ ops, and these optimized. `fuseconv passes` lists the passes; the pass manager r
 from __future__ import annotations
 
 from fuseconv.fuse.composites import fuse_composites
+from fuseconv.fuse.outline_composites import outline_composites
 from fuseconv.fuse.pattern_rewriter import fuse_tf_patterns, fuse_tfl_patterns
 from fuseconv.ir.graph import Module
 from fuseconv.lower.engine.check_ranks import check_ranks
@@ -101,6 +102,10 @@ def _quantizes(context: Context) -> bool:
     return context.quantize is not None
 
 
+def _outlines(context: Context) -> bool:
+    return bool(context.outlined)
+
+
 def _has_target(context: Context) -> bool:
     return context.target is not None
 
@@ -165,6 +170,12 @@ STEER: Pipeline = (
     legalize_for_target.when(_has_target), legalize_outputs.when(_has_target),
 )  # fmt: skip
 
+# What an NPU's compiler knows by name; the pairs of transposes that this leaves go.
+OUTLINE: Pipeline = (
+    outline_composites.when(_outlines), canonicalize_tfl.when(_outlines), canonicalize.when(_outlines),
+    schedule_ops.when(_outlines),
+)  # fmt: skip
+
 QUANTIZE: Pipeline = (Deferred("fuseconv.quantize.pipeline", _quantizes),)
 
 CONVERT: Pipeline = (
@@ -173,6 +184,7 @@ CONVERT: Pipeline = (
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
     Stage("lower", (insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops)),
     Stage("quantize", QUANTIZE),
+    Stage("outline", OUTLINE),
 )
 
 # Of a file that is converted already.

@@ -83,7 +83,7 @@ def _options() -> dict[str, Any]:
     return {
         "inputs": (), "outputs": (), "rename": {},
         "input_shapes": {}, "batch_size": None, "fusions": registry.fusions, "rules": registry.rules, "rnn": "fused",
-        "target": None,
+        "target": None, "outlined": (),
         "rnn_state": "written", "quantize": None, "calibration": Calibration(), "io_types": "float",
         "floats": Floats(), "keep_float_under": None, "block_size": None,
         "selection": Selection(), "explain": False,

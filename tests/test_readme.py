@@ -72,6 +72,8 @@ assert target.knows("PAD") and not target.knows("CONV_2D")
         "acme_fusions.py": "",
         "test_acme_fusions.py": "",
         "custom_op.py": "",
+        "acme_snake.py": "",
+        "test_acme_snake.py": "",
         "fraction.py": """
 from fuseconv.testing import check
 import tensorflow as tf
@@ -102,7 +104,7 @@ exec(open("fused.py").read(), {})
     },
 }
 # Blocks that others of their page import.
-IMPORTED = {(FUSE, "acme_model.py"), (FUSE, "acme_fusions.py")}
+IMPORTED = {(FUSE, "acme_model.py"), (FUSE, "acme_fusions.py"), (FUSE, "acme_snake.py")}
 RUNS = [(page, name) for page, scripts in SCRIPTS.items() for name in scripts if (page, name) not in IMPORTED]
 
 

@@ -150,6 +150,9 @@ _quantizing = _together(
 @click.option("--target", metavar="NAME",
               help="Write ops in forms that gpu, coreml, xnnpack, micro, qnn, mediatek, openvino, google-tensor or a "
               "plug-in's target takes, and tell which ops it refuses.")
+@click.option("--composites", metavar="GLOB", multiple=True,
+              help="Write these composites, such as odml.*, which NPUs know by name; by default those that the target "
+              "takes. Repeatable.")
 @click.option("--keras-loader", type=click.Choice(["auto", "data", "keras"]), default="auto", show_default=True,
               help="Read Keras files as data, or through Keras; auto: through Keras where a layer is not known.")
 @click.option("--allow-custom-ops", is_flag=True, help="Write operations that TFLite does not know as custom ones.")

@@ -21,8 +21,8 @@ Exit codes: 0 done; 1 a defect of fuseconv; 2 bad usage, or what cannot be read;
 _GROUPS = {
     "The model": ("signatures", "tags", "inputs", "outputs", "rename", "input_shape", "batch_size", "keras_loader",
                   "trust_model", "follow_links", "max_constant_bytes"),
-    "The file": ("output", "target", "allow_custom_ops", "custom_ops", "select_tf_ops", "downcast_float64",
-                 "report_path"),
+    "The file": ("output", "target", "composites", "allow_custom_ops", "custom_ops", "select_tf_ops",
+                 "downcast_float64", "report_path"),
     "Fusions and recurrent layers": ("fuse", "no_fuse", "verify_fusions", "plugins", "rnn", "rnn_state"),
     "Quantization": ("quantize", "calibration_data", "calibration_samples", "image_mean", "image_scale", "calibrate",
                      "block_size", "io_types", "no_quantize", "quantize_only", "keep_float_under", "quantize_report"),

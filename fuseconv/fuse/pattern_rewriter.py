@@ -37,7 +37,12 @@ def fuse_tfl_patterns(module: Module, fusions: Iterable[Fusion], report: Report,
 
 
 def fuse_patterns(
-    module: Module, fusions: Iterable[Fusion], report: Report, dialect: str, explain: bool = False
+    module: Module,
+    fusions: Iterable[Fusion],
+    report: Report,
+    dialect: str,
+    explain: bool = False,
+    graphs: Sequence[Graph] | None = None,
 ) -> bool:
     """Apply the patterns of a dialect to each graph up to a fixed point; larger patterns go first. Returns whether
     anything did.
@@ -45,15 +50,16 @@ def fuse_patterns(
     Patterns of `tf` ops are tried from the end of a graph, so that a whole expression is seen before its parts; those
     of `tfl` ops from its start, as ops take in what follows them.
 
-    explain: record also what matches but for one thing, and what that is.
+    explain: record also what matches but for one thing, and what that is. graphs: those to rewrite, from their ends,
+    instead of all.
     """
     candidates = _candidates(tuple(fusions), dialect)
     # What an earlier call left alone is judged anew.
     report.forget_refusals(candidates.names)
     fused = False
     constants = ConstantReaders(module)
-    for graph in list(module.graphs()):
-        step = -1 if dialect == "tf" else 1
+    step = -1 if dialect == "tf" or graphs is not None else 1
+    for graph in list(module.graphs()) if graphs is None else graphs:
         walk = _PatternRewriter(graph, module.functions, candidates, report, constants, step)
         fused |= walk.run()
         if explain:

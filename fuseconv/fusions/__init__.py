@@ -41,6 +41,8 @@ from fuseconv.fusions import (
     max_unpooling,
     mish,
     non_max_suppression_padded,
+    odml_attention,
+    odml_norms,
     one_hot_lookup,
     pool_into_stride,
     reassociate_constants,
@@ -63,4 +65,5 @@ MODULES = (
     reassociate_constants, combine_negation, fold_padding, dilated_conv, fold_dense_reshape, lerp, fold_reductions,
     affine_to_depthwise_conv, concat_to_pad, fold_cast_pairs, attention_mask, transpose_conv_to_depth_to_space,
     transpose_into_matmul, tile_to_concat, fold_transposed_size, pool_into_stride, fold_packed_sizes,
+    odml_norms, odml_attention,
 )  # fmt: skip

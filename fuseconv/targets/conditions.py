@@ -156,5 +156,17 @@ def composite(*names: str) -> Condition:
     )
 
 
+def epsilon_up_to(most: float, *names: str) -> Condition:
+    """Demand that composites of these names tell no larger `epsilon`, as the target leaves it out."""
+
+    def check(op: OpSignature) -> str | None:
+        told = (op.options.get("composite_attributes") or {}).get("epsilon", 0.0)
+        if op.options.get("name") not in names or told <= most:
+            return None
+        return f"it computes with an epsilon of {most:.3g}, where the composite has {told:.3g}"
+
+    return check
+
+
 def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"

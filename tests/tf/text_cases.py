@@ -73,7 +73,8 @@ def short_text(module: Module) -> str:
         blocks[name] = f"{name} {{\n" + "".join(_short_lines(body)) + "}\n"
     names = [_short_name(signature.graph.name) for signature in module.signatures]
     for name in names:
-        names += [found for found in re.findall(r"@([\w/'@]+)", blocks[name]) if found in blocks and found not in names]
+        found = re.findall(r"@([\w/'@:.]+)", blocks[name])
+        names += [each for each in found if each in blocks and each not in names]
     return "".join(blocks[name] for name in dict.fromkeys(names))
 
 
@@ -135,7 +136,7 @@ def _split(operands: str) -> list[str]:
 
 
 def _attributes(text: str) -> str:
-    text = re.sub(r"@([\w/'@]+)", lambda match: repr({"function": match[1]}), text)
+    text = re.sub(r"@([\w/'@:.]+)", lambda match: repr({"function": match[1]}), text)
     return re.sub(rf"(?<=[ \[(])({_DTYPE})(?=[,}}\])])", r"{'dtype': '\1'}", text)
 
 
