@@ -131,6 +131,23 @@ _RANK_OF_TF = {"SLICE": 5, "STRIDED_SLICE": 5, "TRANSPOSE": 6, "DILATE": 6, "L2_
 RANK = {**_RANK_OF_FLOATS, **_RANK_OF_LITERT, **_RANK_OF_TF}
 
 
+# Ops whose data are their first operand: the result is of another type.
+_READ_THEIR_TYPE = frozenset({
+    "ARG_MAX", "ARG_MIN", "BUCKETIZE", "EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL", "WHERE",
+})  # fmt: skip
+
+
+def type_excess(op: Op) -> str:
+    """Return why LiteRT has no kernel for a TFLite op of this element type, as a sentence's end; empty if it has one.
+
+    Of quantized data, and of ops that were not measured, nothing is said."""
+    known = TYPES.get(op.type)
+    value = op.operands[0] if op.type in _READ_THEIR_TYPE else op.results[0] if op.results else None
+    if known is None or value is None or value.quantization or value.dtype in known:
+        return ""
+    return f"{op.type} takes {' or '.join(dtype.name for dtype in known)}, and not {value.dtype.name}"
+
+
 def rank_excess(op: Op) -> str:
     """Return why LiteRT has no kernel for a TFLite op of this rank, as a sentence's end; empty if it has one.
 

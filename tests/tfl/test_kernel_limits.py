@@ -8,6 +8,7 @@ from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.types import FLOAT32
 from fuseconv.tfl import kernel_limits
 from fuseconv.tfl.opdef import TABLE
+from tests.tf.text_cases import module_of
 
 
 @pytest.mark.parametrize("limit", [kernel_limits.TYPES, kernel_limits.RANK, kernel_limits.BROADCAST_RANK])
@@ -43,3 +44,15 @@ def test_a_rank_beyond_the_limit_is_told() -> None:
 def test_sizes_that_may_be_the_same_do_not_broadcast() -> None:
     assert not kernel_limits.rank_excess(op("ATAN2", (symbol("n"), 3), (symbol("m"), 3)))
     assert kernel_limits.rank_excess(op("ATAN2", (symbol("n"), 3), (1, 3)))
+
+
+@pytest.mark.parametrize("op, why", [
+    ("bool[2,4] = tfl.SPLIT(int32[] 0, %x) {'num_splits': 1}", "SPLIT takes float32 or int32 or "),
+    ("bool[2] = tfl.REDUCE_ALL(%x, int32[1] [1])", ""),
+    ("int64[2] = tfl.ARG_MAX(%x, int32[] 1) {'output_type': 'INT64'}", ""),
+    ("bool[2,4] = tfl.RESHAPE(%x, int32[2] [2, 4])", ""),
+])  # fmt: skip
+def test_types(op: str, why: str) -> None:
+    module, _ = module_of(f"main {{\ninput %x: bool[2,4]\n%y: {op}\nreturn %y\n}}")
+    found = kernel_limits.type_excess(module.signatures[0].graph.ops[0])
+    assert found.startswith(why) and bool(found) == bool(why)

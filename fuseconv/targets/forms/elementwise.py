@@ -102,7 +102,8 @@ def select_of_integers(tfl: Builder, op: Op) -> list[Value] | None:
 def _branch(tfl: Builder, value: Value, shape: list[int]) -> Value:
     assert value.shape is not None
     if math.prod(value.shape) == 1:  # type: ignore[arg-type]
-        return tfl.reshape(value, []) if value.shape else value
+        # The shape of a scalar has no elements, which readers take for one that is not constant.
+        return value if value.shape in ((), (1,)) else tfl.reshape(value, [1])
     aligned = [1] * (len(shape) - len(value.shape)) + list(value.shape)
     if value.data is not None:
         return tfl.const(np.broadcast_to(value.data.reshape(aligned), shape).copy(), value.dtype)

@@ -22,6 +22,18 @@ def split(tfl: Builder, op: Op) -> list[Value] | None:
     return [tfl.reshape(part, shape) for part in parts]
 
 
+def picked(tfl: Builder, op: Op) -> list[Value] | None:
+    """UNPACK(x) -> RESHAPE(SLICE(x)), RESHAPE(SLICE(x)), ...: SPLIT takes no truths."""
+    x, shape = op.operands[0], known_shape(op.result)
+    sizes = None if x is None else known_shape(x)
+    if x is None or sizes is None or shape is None:
+        return None
+    axis = op.attrs.get("axis", 0) % len(sizes)
+    row = [1 if index == axis else size for index, size in enumerate(sizes)]
+    starts = ([number if index == axis else 0 for index in range(len(sizes))] for number in range(len(op.results)))
+    return [tfl.reshape(tfl.slice_(x, start, row), shape) for start in starts]
+
+
 def concatenation(tfl: Builder, op: Op) -> list[Value] | None:
     """PACK(x, y) -> CONCATENATION(RESHAPE(x), RESHAPE(y))."""
     shape = known_shape(op.result)
@@ -83,6 +95,6 @@ def reverse(tfl: Builder, op: Op) -> list[Value] | None:
 
 
 FORMS = {
-    "UNPACK": (split,), "PACK": (concatenation,), "CONCATENATION": (joined_in_turn,), "SPLIT_V": (slices,),
+    "UNPACK": (split, picked), "PACK": (concatenation,), "CONCATENATION": (joined_in_turn,), "SPLIT_V": (slices,),
     "SPLIT": (slices,), "ADD_N": (sum_in_turn,), "REVERSE_V2": (reverse,),
 }  # fmt: skip

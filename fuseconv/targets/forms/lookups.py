@@ -11,10 +11,12 @@ from fuseconv.tfl.builder import Builder
 
 
 def gather_of_vector(tfl: Builder, op: Op) -> list[Value] | None:
-    """GATHER(x, indices) -> RESHAPE(GATHER(x, RESHAPE(indices, [-1])))."""
+    """GATHER(x, indices) -> RESHAPE(GATHER(x, RESHAPE(indices, [-1]))), also of a batch of one."""
     x, indices = op.operands[:2]
-    shape = known_shape(op.result)
-    if x is None or indices is None or indices.shape is None or shape is None or op.attrs.get("batch_dims", 0):
+    shape, batches = known_shape(op.result), op.attrs.get("batch_dims", 0)
+    if x is None or indices is None or indices.shape is None or shape is None:
+        return None
+    if any(size != 1 for size in indices.shape[:batches]) or batches < 0:
         return None
     if indices.is_const:
         indices = tfl.const(indices.data.astype(np.int32), types.INT32)  # type: ignore[union-attr]

@@ -2,7 +2,8 @@
 
 The rules of the target judge each op; `fuseconv.targets.forms` has the other forms. A form is taken only if the target
 takes all ops that it is made of, which may be written in other forms in their turn, but not with ops of a type that is
-being replaced. So no op is changed that the target takes, and none for a form that it refuses as well.
+being replaced. So no op is changed that the target takes, and none for a form that it refuses as well, or that LiteRT's
+kernels refuse: a file for a target runs wherever others do.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.targets.signature import signature_of
 from fuseconv.targets.target import Target
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.kernel_limits import rank_excess, type_excess
 
 
 @module_pass("legalize-for-target", requires=(TFL_ONLY,), ensures=(TFL_ONLY,))
@@ -75,7 +77,8 @@ def _taken(
     such form."""
     made, trial.ops = trial.ops, []
     for index, op in enumerate(made):
-        found = ([op], op.results) if takes(target, op) else _in_other_form(op, target, replaced)
+        runs = not (type_excess(op) or rank_excess(op))
+        found = ([op], op.results) if runs and takes(target, op) else _in_other_form(op, target, replaced)
         if found is None:
             trial.ops += made[index:]
             return None

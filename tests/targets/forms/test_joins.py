@@ -15,6 +15,12 @@ def test_unpack() -> None:
     assert forms_of(target_of("gpu"), "float32[2,3,4]", op) == ["SPLIT", "RESHAPE", "RESHAPE", "RESHAPE"]
 
 
+def test_unpack_of_truths() -> None:
+    """LiteRT's SPLIT has no kernel for them."""
+    op = "bool[2,4], bool[2,4] = tfl.UNPACK(%0) {'axis': 1}"
+    assert forms_of(target_of("gpu"), "bool[2,2,4]", op) == ["SLICE", "SLICE", "RESHAPE", "RESHAPE"]
+
+
 def test_pack() -> None:
     op = "float32[2,3,4] = tfl.PACK(%0, %1, %2) {'axis': -2}"
     found = forms_of(target_of("mediatek"), "float32[2,4] float32[2,4] float32[2,4]", op)

@@ -9,6 +9,7 @@ from tests.targets.forms.parity import forms_of, target_of, without
 
 @pytest.mark.parametrize("operands, op", [
     ("float32[5,4] int32[2,3]", "float32[2,3,4] = tfl.GATHER(%0, %1) {'axis': 0}"),
+    ("float32[1,5,4] int32[1,3]", "float32[1,3,4] = tfl.GATHER(%0, %1) {'axis': 1, 'batch_dims': 1}"),
     ("float32[5,4] int32[]", "float32[5] = tfl.GATHER(%0, %1) {'axis': 1}"),
 ])  # fmt: skip
 def test_gathers(operands: str, op: str) -> None:
