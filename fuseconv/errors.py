@@ -51,7 +51,8 @@ class UnsupportedError(FuseconvError):
 
 
 class VerificationError(FuseconvError):
-    """The converted file and the model differ by more than the tolerance."""
+    """The converted file and the model differ by more than the tolerance, or a target refuses an op of the file where
+    that was ruled out."""
 
     exit_code = 4
 

@@ -17,7 +17,7 @@ import click
 from fuseconv.cli.measuring import compare, handed_over, handing_over, profile
 from fuseconv.cli.terminal import Terminal
 from fuseconv.cli.usage import GroupedCommand, Usage
-from fuseconv.errors import InputError, VerificationError
+from fuseconv.errors import InputError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -150,6 +150,7 @@ _quantizing = _together(
 @click.option("--target", metavar="NAME",
               help="Write ops in forms that gpu, coreml, xnnpack, micro, qnn, mediatek, openvino, google-tensor or a "
               "plug-in's target takes, and tell which ops it refuses.")
+@click.option("--strict", is_flag=True, help="End with exit code 4, without a file, if the target refuses an op.")
 @click.option("--composites", metavar="GLOB", multiple=True,
               help="Write these composites, such as odml.*, which NPUs know by name; by default those that the target "
               "takes. Repeatable.")
@@ -258,18 +259,17 @@ def inspect(
     from fuseconv.inspecting import inspect as look
     from fuseconv.report.inspection import show_inspection, show_resolver
 
+    failure = None
     if target is None:
         if (report_path is not None and model_explorer is None) or strict or plugins:
             raise InputError("--report, --strict and --plugin are for a --target: add it")
         document = look(file)
     else:
-        from fuseconv.cli.target import check_target
+        from fuseconv.cli.target import check_target, refusal
 
         document = check_target(file, target, report_path, plugins)
+        failure = refusal(document["target"], file) if strict else None
     document |= handed_over(file, model_explorer, report_path, documents)
-    failure = None
-    if strict and document["target"]["refused"]:
-        failure = VerificationError(f"{target} refuses {len(document['target']['refused'])} ops of {file}")
     show = show_resolver if resolves else show_inspection
     terminal.result(document, lambda out: show(out, document, terminal.verbose), failure)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fuseconv.cli.target import refusal
 from fuseconv.cli.terminal import Terminal, error_entry
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
 from fuseconv.report.json import dumps, to_json
@@ -61,7 +62,9 @@ def convert_to_file(
     Raises InputError, before anything is done if a file cannot be written, and UnsupportedError, once the report tells
     why."""
     file = resolve(output, model, "--output")
-    page = options.pop("quantize_report", None)
+    page, strict = options.pop("quantize_report", None), options.pop("strict", False)
+    if strict and options.get("target") is None:
+        raise InputError("--strict is for a --target: add it")
     _check_pages(report_path, page)
     options |= {"plan_arena": is_c_array(file)} | ({} if page is None else {"compare_quantized": True})
     with (
@@ -70,7 +73,7 @@ def convert_to_file(
     ):  # fmt: skip
         try:
             # Until it is verified, and the report is written, the file has another name.
-            waits = verifying is not None or report_path
+            waits = verifying is not None or report_path or strict
             with temporary_path(file) if waits else contextlib.nullcontext(file) as path:
                 report = convert(model, path, progress=update, **options).report
                 written = Written(report, {})
@@ -82,6 +85,8 @@ def convert_to_file(
                         verification = _verify(model, path, options, verifying | {"progress": update})
                     verification.file, written.failure = output, verification.failure
                     verified = {"verification": verification.to_json()}
+                if strict and report.target and written.failure is None:
+                    written.failure = refusal(report.target, model)
                 if written.failure:
                     report.output, report.output_bytes = "", 0
                 written.document = to_json(report) | verified

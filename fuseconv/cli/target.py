@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, VerificationError
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.inspecting import inspect
 from fuseconv.report.json import read_report
@@ -36,3 +36,13 @@ def _add_layers(document: dict[str, Any], layers: dict[tuple[int, int], tuple[st
         raise InputError(f"--report {path} is of another file: its ops are others")
     for entry in document["target"]["refused"]:
         entry["layer"] = layers[entry["subgraph"], entry["op"]][1]
+
+
+def refusal(verdict: Mapping[str, Any], file: str) -> VerificationError | None:
+    """Return what `--strict` ends with if a target refuses ops of a file, or of what a model becomes; None if not."""
+    refused = verdict["refused"]
+    if not refused:
+        return None
+    count = f"{len(refused)} op{'s' if len(refused) > 1 else ''}"
+    first = f"{refused[0]['type']}: {refused[0]['why']}"
+    return VerificationError(f"{verdict['name']} refuses {count} of {file}; the first is {first}")

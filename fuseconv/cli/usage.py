@@ -15,13 +15,13 @@ _COMMON = frozenset({"--json", "-q", "--quiet", "-v", "--verbose", "--debug"})
 _EXIT_CODES = """
 \b
 Exit codes: 0 done; 1 a defect of fuseconv; 2 bad usage, or what cannot be read;
-3 operations that cannot be converted; 4 the file and the model differ.
+3 operations that cannot be converted; 4 the file and the model differ, or --strict found what a target refuses.
 """
 # The headings of a command's help, with the parameters below each; others stand below "Options".
 _GROUPS = {
     "The model": ("signatures", "tags", "inputs", "outputs", "rename", "input_shape", "batch_size", "keras_loader",
                   "trust_model", "follow_links", "max_constant_bytes"),
-    "The file": ("output", "target", "composites", "allow_custom_ops", "custom_ops", "select_tf_ops",
+    "The file": ("output", "target", "strict", "composites", "allow_custom_ops", "custom_ops", "select_tf_ops",
                  "downcast_float64", "report_path"),
     "Fusions and recurrent layers": ("fuse", "no_fuse", "verify_fusions", "plugins", "rnn", "rnn_state"),
     "Quantization": ("quantize", "calibration_data", "calibration_samples", "image_mean", "image_scale", "calibrate",

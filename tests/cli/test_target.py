@@ -50,9 +50,20 @@ def test_the_document_is_as_agreed(file: Path) -> None:
 
 def test_strict_fails_with_4_if_an_op_is_refused(file: Path) -> None:
     result = run(file, "--target", "gpu", "--strict")
-    assert result.exit_code == 4 and "gpu refuses 1 ops" in result.stderr and "EXPAND_DIMS" in result.stdout
+    assert result.exit_code == 4 and "gpu refuses 1 op of" in result.stderr and "EXPAND_DIMS" in result.stdout
     assert run(file, "--target", "gpu").exit_code == 0
     assert run(file, "--target", "openvino", "--strict").exit_code == 0
+
+
+def test_strict_leaves_no_file_of_a_conversion(tmp_path: Path) -> None:
+    graph = Frozen(4, 5)
+    graph.node("y", "Erf", "x", T={"type": FLOAT})
+    out = tmp_path / "m.tflite"
+    convert = ["convert", str(graph.write(tmp_path)), "-o", str(out), "--strict"]
+    assert CliRunner().invoke(cli.main, convert).exit_code == 2
+    result = CliRunner().invoke(cli.main, [*convert, "--target", "coreml"])
+    assert result.exit_code == 4 and "coreml refuses" in result.stderr and not out.exists()
+    assert CliRunner().invoke(cli.main, [*convert, "--target", "gpu"]).exit_code == 0 and out.exists()
 
 
 def test_a_plugins_target_is_found(file: Path, tmp_path: Path) -> None:
