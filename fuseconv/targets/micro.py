@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fuseconv.targets.conditions import constant, custom, operands, option, ranks_up_to, static, types
 from fuseconv.targets.signature import OpSignature
-from fuseconv.targets.target import Target, table, takes
+from fuseconv.targets.target import Condition, Target, table, takes
 
 _LSTM_OPERANDS = 24
 _STATES = (18, 19)
@@ -22,6 +22,17 @@ def _lstm(op: OpSignature) -> str | None:
         return "it has peepholes, a projection or layer normalization"
     states = [op.operand(index) for index in _STATES]
     return None if all(state is not None and state.is_variable for state in states) else "its states are no variables"
+
+
+def _not_hybrid(data: int, weights: int) -> Condition:
+    """Demand float weights of float data: no kernel dequantizes them (conv_common.cc, batch_matmul.cc)."""
+
+    def check(op: OpSignature) -> str | None:
+        x, w = op.operand(data), op.operand(weights)
+        fits = x is None or w is None or x.dtype != "float32" or w.dtype == "float32"
+        return None if fits else f"its weights are of {w.dtype}, and its data of float32"  # type: ignore[union-attr]
+
+    return check
 
 
 def _spelled_out(op: OpSignature) -> str | None:
@@ -37,13 +48,17 @@ _MOST_JOINED = 10
 
 OPS = table(
     takes("CALL_ONCE IF WHILE VAR_HANDLE READ_VARIABLE ASSIGN_VARIABLE BROADCAST_ARGS SVDF SHAPE ZEROS_LIKE"),
-    takes("RESHAPE SQUEEZE REVERSE_V2 CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV FULLY_CONNECTED QUANTIZE DEQUANTIZE"),
+    takes("RESHAPE SQUEEZE REVERSE_V2 QUANTIZE"),
+    takes("DEQUANTIZE", types("int8 uint8 int16", 0)),
+    takes("CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED", _not_hybrid(0, 1)),
+    takes("TRANSPOSE_CONV", _not_hybrid(2, 1)),
     takes("BROADCAST_TO", constant(1), ranks_up_to(5)),
     takes("ADD SUB MUL SQUARED_DIFFERENCE", types(_SIZES, 0)),
     takes("DIV", types("float32 int32 int8", 0)),
     takes("ADD_N BATCH_TO_SPACE_ND SPACE_TO_BATCH_ND DEPTH_TO_SPACE SPACE_TO_DEPTH ELU HARD_SWISH MIRROR_PAD PRELU "
           "REDUCE_MAX REDUCE_MIN RESIZE_BILINEAR", types(_BYTES, 0)),
-    takes("AVERAGE_POOL_2D BATCH_MATMUL EXPAND_DIMS L2_NORMALIZATION LEAKY_RELU LOGISTIC MAX_POOL_2D MEAN RELU RELU6 "
+    takes("BATCH_MATMUL", types(_NUMBERS, 0), _not_hybrid(0, 1)),
+    takes("AVERAGE_POOL_2D EXPAND_DIMS L2_NORMALIZATION LEAKY_RELU LOGISTIC MAX_POOL_2D MEAN RELU RELU6 "
           "RESIZE_NEAREST_NEIGHBOR SOFTMAX SUM TANH TRANSPOSE ABS RSQRT", types(_NUMBERS, 0)),
     takes("CEIL COS CUMSUM EXP FLOOR FLOOR_DIV FLOOR_MOD L2_POOL_2D LOG NEG ROUND SIN SQRT SQUARE LOG_SOFTMAX",
           types(_BYTES, 0)),

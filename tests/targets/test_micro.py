@@ -22,6 +22,9 @@ def test_it_takes(operands: str, op: str) -> None:
     ("float32[n,4]", "float32[n,4] = tfl.TANH(%0)", "a size is not known before the run"),
     ("int32[2] float32[]", "float32[2,3] = tfl.FILL(%0, %1)", "its operand 0 is not constant"),
     ("int16[]", "int16[2,3] = tfl.FILL(int32[2] [2, 3], %0)", "a tensor is of int16"),
+    ("float32[2,4] int8[3,4] float32[3]", "float32[2,3] = tfl.FULLY_CONNECTED(%0, %1, %2)", "its weights are of int8"),
+    ("float32[2,4] int8[4,3]", "float32[2,3] = tfl.BATCH_MATMUL(%0, %1)", "its weights are of int8, and its data of"),
+    ("float16[2,4]", "float32[2,4] = tfl.DEQUANTIZE(%0)", "a tensor is of float16, and not int8 or uint8 or int16"),
 ])  # fmt: skip
 def test_it_refuses(operands: str, op: str, reason: str) -> None:
     assert (why("micro", operands, op) or "").startswith(reason)
