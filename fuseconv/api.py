@@ -191,6 +191,7 @@ def _convert(
     given, without = options, frozenset[str]()
     if target is not None:
         options = options.aimed_at(target)
+        report.plans_arena |= target.is_whole
         without = frozenset(type for type in RECURRENT if not (target.on_cpu or target.knows(type)))
     without |= RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT.get(options.quantize or "", frozenset())
     without |= frozenset({COMPOSITE}) if options.quantize in MEASURED else frozenset()  # which are of floats

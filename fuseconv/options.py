@@ -47,8 +47,8 @@ class QuantizeOptions:
     keep_float_under: leave the ops float that cost most, until no output differs by more than this part of its range on
         those samples.
     plan_arena: tell TFLite Micro in the file where tensors are to be in its arena, if that takes less than its own plan
-        and all sizes are known. Always so in a C array, which is written if the file's name ends in .cc, .cpp, .c, .h
-        or .hpp.
+        and all sizes are known. Always so for the target "micro", and in a C array, which is written if the file's name
+        ends in .cc, .cpp, .c, .h or .hpp.
     max_constant_bytes: what all constants may take, in bytes or as "2G"; by default 16 times the model's size, at least
         256 MB.
     verify_each: verify the IR after each pass.

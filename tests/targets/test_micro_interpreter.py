@@ -11,6 +11,7 @@ import pytest
 from keras import layers
 
 from fuseconv import convert
+from fuseconv.inspecting import describe
 from tests.random_weights import randomize
 
 micro = pytest.importorskip(
@@ -43,13 +44,23 @@ def _images() -> keras.Model:
     return keras.Model(x, layers.Dense(5, activation="softmax")(layers.GlobalAveragePooling2D()(y)))
 
 
-@pytest.mark.parametrize("build", [_recurrent, _attention, _images])
+def _keywords() -> keras.Model:
+    """A model of which the interpreter's own plan of the arena leaves a gap."""
+    x = keras.Input((98, 40))
+    y = layers.Conv1D(64, 5, strides=2, padding="same", activation="relu")(x)
+    y = layers.MaxPooling1D(2)(layers.SeparableConv1D(64, 9, padding="same", activation="relu")(y))
+    return keras.Model(x, layers.Dense(5, activation="softmax")(layers.GlobalAveragePooling1D()(y)))
+
+
+@pytest.mark.parametrize("build", [_recurrent, _attention, _images, _keywords])
 def test_it_computes_what_tensorflow_does(build: Any, tmp_path: Path) -> None:
     model = build()
     randomize(model, 1)
     model.save(tmp_path / "m.keras")
     converted = convert(tmp_path / "m.keras", target="micro")
     assert converted.report.target is not None and converted.report.target["refused"] == []
+    arena = describe(converted.data or b"", "")["arena"]
+    assert build is not _keywords or arena["bytes"] == arena["peak"]
     small = micro.Interpreter.from_bytes(converted.data, arena_size=1 << 20)
     rng = np.random.default_rng(0)
     (given,) = model.inputs
