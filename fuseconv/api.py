@@ -17,7 +17,9 @@ from typing import Any
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, needing_packages
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Fusion
+from fuseconv.fuse.numeric_check import NumericCheck
 from fuseconv.fuse.outline_composites import COMPOSITE, choose_composites
+from fuseconv.fuse.pattern_check import PatternCheck
 from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
@@ -198,10 +200,10 @@ def _convert(
     fusions = [fusion for fusion in fusions if fusion.emits not in without]
     pipeline = reduce(insert, registry.passes, CONVERT)
     check_names([*options.print_ir_before, *options.print_ir_after], pipeline)
-    body_check = BodyCheck(options.verify_fusions, lambda small: _small_file(small, registry))
-    context = Context(Module(), report, _pass_options(options, registry, fusions, body_check, target))
+    checks = NumericCheck(options.verify_fusions, lambda small: _small_file(small, registry))
+    context = Context(Module(), report, _pass_options(options, registry, fusions, checks, target))
     manager = _manager(context, options, progress)
-    with limited(budget), closing(body_check), _reporting(context), registry.offering():
+    with limited(budget), closing(checks), _reporting(context), registry.offering():
         with manager.stage("load"):
             context.module = load(
                 source, signatures=options.signatures, tags=options.tags, inputs=options.inputs,
@@ -213,7 +215,7 @@ def _convert(
                 report.warnings.append(f"{options.target} wants known sizes: the batch is 1, or that of --batch-size")
             report_unknown_ops(context.module, fusions, registry.rules, op_names, report, options.explain)
         manager.run(pipeline)
-        report.warnings += filter(None, [body_check.warning()])
+        report.warnings += filter(None, [*context.pattern_check.warnings(), checks.warning()])
         return _written(manager, out, file)
 
 
@@ -363,7 +365,7 @@ def _refused(verdict: Mapping[str, Any]) -> list[str]:
 
 
 def _pass_options(
-    options: Options, registry: Registry, fusions: Sequence[Fusion], body_check: BodyCheck, target: Target | None
+    options: Options, registry: Registry, fusions: Sequence[Fusion], checks: NumericCheck, target: Target | None
 ) -> dict[str, Any]:
     """Return what passes may name as parameters. No loop is left that the target would leave to another processor."""
     loops = target is None or target.on_cpu or target.knows("WHILE") or options.rnn != "fused"
@@ -371,7 +373,8 @@ def _pass_options(
     return {
         "inputs": options.inputs, "outputs": options.outputs, "rename": options.rename or {},
         "input_shapes": options.input_shapes or {}, "batch_size": options.batch_size,
-        "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules, "body_check": body_check,
+        "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules,
+        "body_check": BodyCheck(checks), "pattern_check": PatternCheck(checks),
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
         **options.pass_options(),
         "unroll_policy": UnrollPolicy(options.rnn if loops else "unroll"), "target": target, "outlined": outlined,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from fuseconv.errors import InputError
-from fuseconv.fuse.body_check import MODES as CHECK_MODES
+from fuseconv.fuse.numeric_check import MODES as CHECK_MODES
 from fuseconv.load import KERAS_LOADERS
 from fuseconv.quantize import MEASURED, QUANTIZATIONS, checked_block_size
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
@@ -118,9 +118,9 @@ class Options(QuantizeOptions):
     batch_size: the size of every unknown first dimension.
     plugins: converter modules (files or module names) besides the built-in ones.
     fuse, no_fuse: globs of the fusions to make, and not to make.
-    verify_fusions: "always" runs the body of each annotated function that is fused, and the fused op, on random
-        operands, and refuses fusions that compute something else; "auto" does so for up to a second; "never" trusts
-        annotations.
+    verify_fusions: "always" runs the body of each annotated function that is fused, or the ops that a pattern matches,
+        and the fused op on random operands, and refuses fusions that compute something else; "auto" does so for up to a
+        second, and leaves out patterns of fuseconv's own; "never" trusts annotations and patterns.
     rnn: "fused" makes fused ops of recurrent layers that have a kernel, and loops of others, unrolled where that is
         faster; "loop", "unroll" and "auto" (the faster one) make no fused ones.
     rnn_state: "written" lets the file write the first states of recurrent ops on every invoke; "variable" leaves states

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 
 from fuseconv.fuse.body_check import BodyCheck
+from fuseconv.fuse.numeric_check import NumericCheck
+from fuseconv.fuse.pattern_check import PatternCheck
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir import types
 from fuseconv.ir.graph import Table, Variable
@@ -80,6 +82,7 @@ def check_pass(
 
 def _options() -> dict[str, Any]:
     registry = _registry()
+    unchecked = NumericCheck("never", lambda module: b"")
     return {
         "inputs": (), "outputs": (), "rename": {},
         "input_shapes": {}, "batch_size": None, "fusions": registry.fusions, "rules": registry.rules, "rnn": "fused",
@@ -89,5 +92,5 @@ def _options() -> dict[str, Any]:
         "selection": Selection(), "explain": False,
         "custom": CustomOps(),
         "unroll_policy": UnrollPolicy("auto"),
-        "body_check": BodyCheck("never", lambda module: b""),
+        "body_check": BodyCheck(unchecked), "pattern_check": PatternCheck(unchecked),
     }  # fmt: skip

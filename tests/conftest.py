@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fuseconv.fuse import body_check
+from fuseconv.fuse import numeric_check
 from fuseconv.fuse.isolation import Sandbox
 from fuseconv.pass_manager import PassManager
 from tests.fast import SLOW_FIXTURES, TENSORFLOW, is_fast
@@ -102,8 +102,8 @@ def _one_sandbox() -> Iterator[None]:
     copy the pages that either then writes to, takes longer than a check."""
     shared = Sandbox()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(body_check, "Sandbox", lambda: shared)
-        patched.setattr(body_check.BodyCheck, "close", lambda self: None)
+        patched.setattr(numeric_check, "Sandbox", lambda: shared)
+        patched.setattr(numeric_check.NumericCheck, "close", lambda self: None)
         yield
     shared.close()
 

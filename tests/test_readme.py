@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from fuseconv import api
 from fuseconv.cli import main
-from fuseconv.fuse.body_check import BodyCheck
+from fuseconv.fuse.numeric_check import NumericCheck
 from fuseconv.fuse.registry import Registry
 from fuseconv.load import keras as keras_data
 from fuseconv.options import Options
@@ -162,7 +162,7 @@ def test_every_option_of_convert_is_told() -> None:
 def test_every_name_that_a_pass_may_ask_for_is_told() -> None:
     given = {name: parameter.default for name, parameter in inspect.signature(api.convert).parameters.items()}
     options = Options(**{field.name: given[field.name] for field in dataclasses.fields(Options)})
-    names = api._pass_options(options, Registry.builtin(), (), BodyCheck("never", lambda module: b""), None)
+    names = api._pass_options(options, Registry.builtin(), (), NumericCheck("never", lambda module: b""), None)
     table = PASSES.read_text().partition("<!-- options:begin -->")[2].partition("<!-- options:end -->")[0]
     told = re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE)))
     assert sorted(told) == sorted(["module", "report", *names])

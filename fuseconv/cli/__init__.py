@@ -142,7 +142,7 @@ _quantizing = _together(
 @click.option("--fuse", metavar="GLOB", multiple=True, help="Only fusions of this name. Repeatable.")
 @click.option("--no-fuse", metavar="GLOB", multiple=True, help="No fusions of this name. Repeatable.")
 @click.option("--verify-fusions", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
-              help="Run what annotated functions hold against what they are fused to; auto: for up to a second.")
+              help="Run annotated functions, and patterns of plug-ins, against fused ops; auto: for up to a second.")
 @click.option("--rnn", type=click.Choice(["fused", "loop", "unroll", "auto"]), default="fused", show_default=True,
               help="Recurrent layers: fused ops (loops without a kernel), loops, no loops, or the faster of the two.")
 @click.option("--rnn-state", type=click.Choice(["written", "variable"]), default="written", show_default=True,

@@ -31,7 +31,7 @@ def outline_composites(module: Module, outlined: Iterable[Fusion], report: Repor
     bodies = {op.attrs["decomposition_subgraph_index"].name
               for graph in module.graphs() for op in graph.ops if op.type == COMPOSITE}  # fmt: skip
     graphs = [graph for graph in module.graphs() if graph.name not in bodies]
-    return fuse_patterns(module, outlined, report, "tfl", explain, graphs)
+    return fuse_patterns(module, outlined, report, "tfl", explain, graphs=graphs)
 
 
 def choose_composites(

@@ -11,9 +11,11 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.fuse.apply_fusion import build, replace
 from fuseconv.fuse.match import Fusion, Match, Refused
 from fuseconv.fuse.pattern import Pattern
+from fuseconv.fuse.pattern_check import PatternCheck
 from fuseconv.fuse.pattern_terms import Bindings, Glance, NearMiss, glance
 from fuseconv.ir.constant_readers import ConstantReaders
-from fuseconv.ir.graph import Graph, Module, Op, detach
+from fuseconv.ir.graph import Graph, Module, Op, Value, detach
+from fuseconv.ir.rewriter import Speculative
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -25,15 +27,19 @@ _ALIKE = 0.85
 
 
 @module_pass("fuse-tf-patterns")
-def fuse_tf_patterns(module: Module, fusions: Iterable[Fusion], report: Report, explain: bool) -> bool:
+def fuse_tf_patterns(
+    module: Module, fusions: Iterable[Fusion], report: Report, explain: bool, pattern_check: PatternCheck | None
+) -> bool:
     """Replace expressions of TF ops by the one TFLite op that computes them: x * sigmoid(x) -> ..., gelu, softmax."""
-    return fuse_patterns(module, fusions, report, "tf", explain)
+    return fuse_patterns(module, fusions, report, "tf", explain, pattern_check)
 
 
 @module_pass("fuse-tfl-patterns", requires=(TFL_ONLY,), after_changes=True)
-def fuse_tfl_patterns(module: Module, fusions: Iterable[Fusion], report: Report, explain: bool) -> bool:
+def fuse_tfl_patterns(
+    module: Module, fusions: Iterable[Fusion], report: Report, explain: bool, pattern_check: PatternCheck | None
+) -> bool:
     """Fold constants, biases, activations and padding: RELU(ADD(CONV_2D(x, w), b)) -> CONV_2D(x, w, b)."""
-    return fuse_patterns(module, fusions, report, "tfl", explain)
+    return fuse_patterns(module, fusions, report, "tfl", explain, pattern_check)
 
 
 def fuse_patterns(
@@ -42,6 +48,7 @@ def fuse_patterns(
     report: Report,
     dialect: str,
     explain: bool = False,
+    pattern_check: PatternCheck | None = None,
     graphs: Sequence[Graph] | None = None,
 ) -> bool:
     """Apply the patterns of a dialect to each graph up to a fixed point; larger patterns go first. Returns whether
@@ -51,7 +58,7 @@ def fuse_patterns(
     of `tfl` ops from its start, as ops take in what follows them.
 
     explain: record also what matches but for one thing, and what that is. graphs: those to rewrite, from their ends,
-    instead of all.
+    instead of all. pattern_check: runs what is built, and what it is built for, before it is taken.
     """
     candidates = _candidates(tuple(fusions), dialect)
     # What an earlier call left alone is judged anew.
@@ -60,7 +67,7 @@ def fuse_patterns(
     constants = ConstantReaders(module)
     step = -1 if dialect == "tf" or graphs is not None else 1
     for graph in list(module.graphs()) if graphs is None else graphs:
-        walk = _PatternRewriter(graph, module.functions, candidates, report, constants, step)
+        walk = _PatternRewriter(graph, module, candidates, report, constants, step, pattern_check)
         fused |= walk.run()
         if explain:
             walk.explain()
@@ -127,18 +134,20 @@ class _PatternRewriter:
     def __init__(
         self,
         graph: Graph,
-        functions: dict[str, Graph],
+        module: Module,
         candidates: _Candidates,
         report: Report,
         constants: ConstantReaders,
         step: int,
+        pattern_check: PatternCheck | None = None,
     ) -> None:
         self.graph = graph
-        self.functions = functions
+        self.module = module
         self.candidates = candidates
         self.report = report
         self.constants = constants
         self.step = step
+        self.pattern_check = pattern_check
         self.refusals: dict[tuple[str, Op], str] = {}
         self.fuel = _APPLICATIONS_PER_OP * (len(graph.ops) + 1)
 
@@ -204,13 +213,13 @@ class _PatternRewriter:
             constants=self.constants,
         )
         sources = tuple(dict.fromkeys(name for part in bound.matched[::-1] for name in part.sources))
-        tfl = Builder(built, op.name, sources, self.functions)
+        tfl = Builder(built, op.name, sources, self.module.functions)
         try:
-            made = build(fusion, match, tfl)
+            made, why = self.build(fusion, match, tfl, bound.matched)
         except Refused as refusal:
             self.refusals.setdefault((fusion.name, op), str(refusal))
             return False
-        replace(fusion, match, made, tfl, self.report)
+        replace(fusion, match, made, tfl, self.report, why)
         self.constants.add(built)
         self.spend(fusion)
         for part in bound.matched:
@@ -218,6 +227,16 @@ class _PatternRewriter:
                 detach(part)
                 dead.add(part)
         return True
+
+    def build(self, fusion: Fusion, match: Match, tfl: Builder, matched: list[Op]) -> tuple[dict[str, Value], str]:
+        """Build the fused op and check it; return its results by name, and what the check found. Raises Refused."""
+        if self.pattern_check is None or not self.pattern_check.checks(fusion):
+            return build(fusion, match, tfl), ""
+        with Speculative(tfl.functions, tfl.out) as trial:
+            made = build(fusion, match, tfl)
+            why = self.pattern_check(fusion, match, matched, tfl.out, made, self.module)
+            trial.keep()
+        return made, why
 
     def spend(self, fusion: Fusion) -> None:
         self.fuel -= 1

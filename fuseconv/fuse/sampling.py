@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from fuseconv.errors import module_error
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.ir.dims import Sym
-from fuseconv.ir.graph import Graph, Op, Value
+from fuseconv.ir.graph import Graph, Value
 from fuseconv.tf.side_effects import references
 from fuseconv.tfl.opdef import TABLE
 
@@ -20,16 +21,15 @@ _SHAPES = frozenset({"SHAPE", "RANK"})
 _LARGEST_SIZE = 64
 
 
-
-def sizes(op: Op) -> list[dict[str, int]]:
-    """Return small values for the unknown sizes, in the order in which to try them.
+def sizes(operands: Iterable[Value | None]) -> list[dict[str, int]]:
+    """Return small values for the unknown sizes of operands, in the order in which to try them.
 
     Two inputs each have a batch of their own, as far as anybody knows, so a size goes by the axis where it first
     stands: mostly those that must be equal are, and axes that are mixed up show. Failing that, all are the same, and
     then all are what another size is that they may have to equal."""
     unknown: dict[str, int] = {}
     known: set[int] = set()
-    for value in op.operands:
+    for value in operands:
         for axis, dim in enumerate(value.shape or () if value is not None else ()):
             if isinstance(dim, Sym):
                 for name in sorted(dim.symbols()):

@@ -16,7 +16,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.tfl.arena import Arena, Subgraph, arena, better_plan, of_graphs
 
 # How the sentence of a composite begins whose body and fused op were run against each other.
-AGREES = "the body agrees"
+AGREES = ("the body agrees", "the pattern agrees")
 # From the strongest claim to the weakest: an op that was fused and whose remains were removed counts as fused.
 KINDS = ("unsupported", "fused", "lowered", "folded", "removed", "refused")
 

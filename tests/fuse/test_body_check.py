@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from fuseconv.api import _small_file
 from fuseconv.cli import main
 from fuseconv.errors import InputError
-from fuseconv.fuse import body_check
+from fuseconv.fuse import numeric_check
+from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.composites import fuse_composites
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir import types
@@ -133,7 +134,7 @@ def test_a_body_that_cannot_be_lowered_is_unverifiable():
 
 
 def test_a_loop_that_does_not_end_is_unverifiable(monkeypatch):
-    monkeypatch.setattr(body_check, "_PATIENCE", {"auto": 0.2})
+    monkeypatch.setattr(numeric_check, "_PATIENCE", {"auto": 0.2})
 
     def body(table, ids):
         """Ends after some seconds, for the sake of the tests that follow."""
@@ -152,7 +153,7 @@ def test_a_body_that_draws_random_numbers_is_used():
 
 
 def test_the_time_of_the_sandbox_counts():
-    checks = body_check.BodyCheck("auto", lambda module: b"")
+    checks = numeric_check.NumericCheck("auto", lambda module: b"")
     before = checks._clock()
     checks.sandbox.seconds += 5
     assert checks._clock() >= before + 5
@@ -160,9 +161,9 @@ def test_the_time_of_the_sandbox_counts():
 
 def test_each_function_is_checked_once(monkeypatch):
     judged = []
-    judge = body_check.BodyCheck._judge
+    judge = numeric_check.NumericCheck._judge
     monkeypatch.setattr(
-        body_check.BodyCheck, "_judge", lambda self, *args: (judged.append(args[0].name), judge(self, *args))[1]
+        numeric_check.NumericCheck, "_judge", lambda self, claim: (judged.append(claim.key[0]), judge(self, claim))[1]
     )
     fn = annotated(lambda table, ids: tf.gather(table, ids), "embedding_lookup")
     converted = check(lambda x, y: (fn(TABLE, x), fn(TABLE, y)), IDS, IDS, inputs=ids, static=False)
@@ -170,7 +171,7 @@ def test_each_function_is_checked_once(monkeypatch):
 
 
 def test_auto_skips_what_takes_too_long_and_says_so(monkeypatch):
-    monkeypatch.setattr(body_check, "BUDGET_SECONDS", 0.0)
+    monkeypatch.setattr(numeric_check, "BUDGET_SECONDS", 0.0)
     converted = convert_function(lookup(halved), IDS)
     assert converted.ops == ["EMBEDDING_LOOKUP"] and "not checked" in why(converted)[0]
     assert any("--verify-fusions always" in warning for warning in converted.report.warnings)
@@ -195,8 +196,8 @@ def test_a_large_table_is_no_reason_to_skip():
 
 def test_auto_stops_when_the_time_is_used_up(monkeypatch):
     """A loop takes longer than its shapes tell."""
-    monkeypatch.setattr(body_check, "_estimate", lambda *args: 0.0)
-    monkeypatch.setattr(body_check, "BUDGET_SECONDS", 1e-4)
+    monkeypatch.setattr(numeric_check, "_estimate", lambda *args: 0.0)
+    monkeypatch.setattr(numeric_check, "BUDGET_SECONDS", 1e-4)
     assert "not checked" in why(convert_function(lookup(halved), IDS))[0]
 
 
@@ -289,7 +290,7 @@ def test_the_model_is_left_as_it_was():
     module = Module([Signature(["main"], graph, ["x"], ["y"])], {"f": callee})
     registry = Registry.builtin()
     report = Report()
-    judge = body_check.BodyCheck("always", lambda small: _small_file(small, registry))
+    judge = BodyCheck(numeric_check.NumericCheck("always", lambda small: _small_file(small, registry)))
     fuse_composites(module, registry.fusions, report, judge)
     assert "differs" in next(record.why for record in report.records if record.kind == "refused")
     assert graph.ops == [call] and callee.ops == [gather, mul]

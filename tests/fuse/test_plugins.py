@@ -190,14 +190,15 @@ def test_a_rewrite_may_build_loops(tmp_path, times):
         "    return tfl.repeat(2, lambda tfl, step, x: [tfl.add(x, x)], [m.x])[0]\n"
         "FUSIONS = [\n"
         "    Fusion('fourfold', 'WHILE', composite('acme.Fourfold', 'x -> y'), doubled),\n"
-        "    Fusion('negated', 'WHILE', pattern(lambda tf, x: tf.Neg(tf.Sign(x))), doubled),\n"
+        "    Fusion('negated', 'WHILE', pattern(lambda tf, x: tf.Neg(tf.Mul(x, 4.0))),\n"
+        "           lambda tfl, m: tfl.neg(doubled(tfl, m))),\n"
         "]\n",
     )
     fn = annotated(lambda x: x * 2.0**times, "acme.Fourfold")
     converted = check(lambda x: fn(x) + fn(tf.sin(x)), tf.TensorSpec([None, 3]), plugins=[plugin])
     assert converted.ops.count("WHILE") == (2 if times == 2 else 0), converted.refused
-    converted = convert_function(lambda x: -tf.sign(x), tf.TensorSpec([None, 3]), plugins=[plugin])
-    assert converted.ops == ["WHILE", "LESS", "ADD", "ADD"]
+    converted = convert_function(lambda x: -(x * 4.0), tf.TensorSpec([None, 3]), plugins=[plugin])
+    assert converted.ops == ["WHILE", "NEG", "LESS", "ADD", "ADD"]
 
 
 DRAWS = (

@@ -11,7 +11,7 @@ from tests.tf.text_cases import module_of
 
 def test_sizes_that_are_not_known() -> None:
     module, _ = module_of("main {\n input %x: float32[n,2,t]\n %y: float32[n,2,t] = tf.Neg(%x)\n return %y\n}")
-    tries = sizes(module.signatures[0].graph.ops[0])
+    tries = sizes(module.signatures[0].graph.inputs)
     assert tries == [{"n": 3, "t": 5}, {"n": 3, "t": 3}, {"n": 2, "t": 2}]
 
 

@@ -44,7 +44,7 @@ class Scope(TfBuilder):
     def enter(self, op: Operation) -> None:
         """Let the ops that are built from here on stand for an op."""
         self.source = op
-        name = self.functions.node_name(op, self.outer and self.outer.source)
+        name = self.functions.node_name(op, None if self.outer is None else self.outer.source)
         self.op = Op("ir.import", name=name, sources=(name,))
 
     def value(self, var: Var) -> Value:

@@ -47,7 +47,8 @@ class Triangle:
 def triangular_solve(tf: Scope, op: Operation, a: Value, b: Value) -> Value:
     """MatrixTriangularSolve(a, b): the x with op(a) x = b; x op(a) = b is that of the transposed."""
     how = Triangle(
-        bool(op.attribute("left_side")), bool(op.attribute("lower")), text(op.attribute("transpose_a")) != "NO_TRANSPOSE",
+        bool(op.attribute("left_side")), bool(op.attribute("lower")),
+        text(op.attribute("transpose_a")) != "NO_TRANSPOSE",
         bool(op.attribute("unit_diagonal")),
     )  # fmt: skip
     return solved(tf, a, b, tensor_type(op.operands[0]).rank, how)
