@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fuseconv.fuse.match import Fusion, Match
 from fuseconv.fuse.pattern import Term, pattern
 from fuseconv.fusions.constant_operands import require_float32
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.softplus import softplus, softplus_of_negative
+
+# exp(88.7) is the largest float32.
+_LARGEST = 80.0
 
 
 @pattern
@@ -31,4 +36,9 @@ def rewrite(tfl: Builder, m: Match) -> Value:
     return softplus(tfl, m.x)
 
 
-FUSIONS = [Fusion("log1p_exp", "LOG", (of_distance, of_any), rewrite, require_float32)]
+def draw(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
+    """Draw numbers whose exp(x) float32 holds: beyond, the pattern gives what Log1p makes of infinity."""
+    return {} if m.x is None else {"x": rng.uniform(-_LARGEST, _LARGEST, m.x.shape)}
+
+
+FUSIONS = [Fusion("log1p_exp", "LOG", (of_distance, of_any), rewrite, require_float32, draw)]

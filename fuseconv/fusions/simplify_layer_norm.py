@@ -75,6 +75,11 @@ def rewrite_rows(tfl: Builder, m: Match) -> Value:
     return tfl.mul(centered, tfl.rsqrt(tfl.add(variance, epsilon)))
 
 
+def draw_filled(rng: np.random.Generator, m: Match) -> dict[str, np.ndarray]:
+    """Return what `check_rows` has seen of the scale and the offset, which may be made by an op."""
+    return {"ones": np.ones(m.ones.shape), "zeros": np.zeros(m.zeros.shape)}
+
+
 def _filled(value: Value, number: float) -> bool:
     """Return True if every element of the value is known to be this number."""
     if value.op is not None and value.op.kind == "tf.Fill":
@@ -85,5 +90,5 @@ def _filled(value: Value, number: float) -> bool:
 FUSIONS = [
     Fusion("norm_factors", "RSQRT", expanded, rewrite, check),
     Fusion("norm_factor", "RSQRT", scaled_first, rewrite_scaled, check),
-    Fusion("keras2_layer_norm", "RSQRT", through_batch_norm, rewrite_rows, check_rows),
+    Fusion("keras2_layer_norm", "RSQRT", through_batch_norm, rewrite_rows, check_rows, draw_filled),
 ]
