@@ -48,6 +48,7 @@ from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.write.buffer_data import size
 from fuseconv.write.c_array import become_c_array, is_c_array
 from fuseconv.write.flatbuffer_export import to_bytes, write
+from fuseconv.write.model_metadata import ModelMetadata, append_files
 from fuseconv.write.output_file import atomic_write, resolve, temporary_path
 
 # What `rnn` other than "fused" does without.
@@ -110,6 +111,7 @@ def convert(
     plugins: Sequence[str | os.PathLike] = (),
     fuse: Sequence[str] = (),
     no_fuse: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
     verify_fusions: str = "auto",
     rnn: str = "fused",
     rnn_state: str = "written",
@@ -186,6 +188,7 @@ def _convert(
 ) -> Conversion:
     size = size_on_disk(source, options.follow_links) if isinstance(source, Path) else source.size
     budget = _budget(options, size)
+    described = ModelMetadata.of(options.metadata or {})
     registry = load_registry(options.plugins)
     report.warnings += registry.warnings
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
@@ -215,6 +218,8 @@ def _convert(
                 report.warnings.append(f"{options.target} wants known sizes: the batch is 1, or that of --batch-size")
             report_unknown_ops(context.module, fusions, registry.rules, op_names, report, options.explain)
         manager.run(pipeline)
+        if options.metadata:
+            described.attach(context.module)
         report.warnings += filter(None, [*context.pattern_check.warnings(), checks.warning()])
         return _written(manager, out, file)
 
@@ -420,6 +425,7 @@ def _write(
         with nullcontext(buffer) if file is None else atomic_write(file) as stream:
             told = (lambda part: progress(f"write {part:.0%}")) if progress else None
             contents = write(module, stream, plans_arena=report.plans_arena, progress=told)
+            append_files(stream, module.files)
             report.output_bytes = stream.tell()
     except OSError as error:
         assert file is not None

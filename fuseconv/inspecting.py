@@ -5,6 +5,8 @@
     schema_version   1; it grows when a key changes its meaning or goes
     file             path, size (bytes), version (of TFLite's schema), description
     metadata         [{name, size, text}]: text is None unless the bytes are printable
+    model_metadata   None, or what TFLITE_METADATA says (`load/tflite/model_metadata.py`)
+    files            [{name, size}]: those that go with the model, in the zip behind it
     signatures       [{key, subgraph, inputs, outputs}]: inputs and outputs map names to tensor indices
     subgraphs        [{name, inputs, outputs, tensors, ops}]: inputs and outputs are tensor indices
       tensors        [{name, type, shape, shape_signature, quantisation, is_variable, is_sparse, buffer, size}]
@@ -44,10 +46,13 @@ from flatbuffers import flexbuffers
 from fuseconv.errors import InputError
 from fuseconv.files import open_file
 from fuseconv.ir.types import BY_NAME
+from fuseconv.load.tflite.model_metadata import describe as describe_metadata
+from fuseconv.load.tflite.model_metadata import list_files
 from fuseconv.targets.check import check
 from fuseconv.targets.target import Target
 from fuseconv.tfl import schema
 from fuseconv.tfl.arena import OFFLINE_PLAN, RUNS, Node, Subgraph, arena, item_bytes, to_json, told_size
+from fuseconv.tfl.metadata_schema import NAME as METADATA
 from fuseconv.tfl.micro import resolver
 from fuseconv.tfl.schema import generated
 
@@ -100,9 +105,10 @@ def describe(contents: bytes | mmap.mmap, name: str) -> dict[str, Any]:
     if contents[4:8] != _IDENTIFIER:
         raise InputError(f"{name} is not a TFLite model: it does not bear the mark TFL3")
     try:
-        return _Reader(generated.Model.GetRootAs(contents, 0), len(contents)).describe()
+        description = _Reader(generated.Model.GetRootAs(contents, 0), len(contents)).describe()
     except _DAMAGE as error:
         raise InputError(f"{name} is a damaged TFLite model: {error}") from error
+    return description | {"files": [{"name": file, "size": size} for file, size in list_files(contents)]}
 
 
 def _text(raw: bytes | None) -> str:
@@ -147,6 +153,8 @@ class _Reader:
                 "description": _text(model.Description()),
             },
             "metadata": [self._metadata(model.Metadata(index)) for index in range(model.MetadataLength())],
+            "model_metadata": self._model_metadata(),
+            "files": [],
             "signatures": signatures,
             "subgraphs": subgraphs,
             "op_counts": dict(sorted(counts.items())),
@@ -194,6 +202,14 @@ class _Reader:
         text = raw.rstrip(b"\0").decode("ascii", errors="replace")
         printable = text.isprintable() and "\ufffd" not in text
         return {"name": _text(metadata.Name()), "size": len(raw), "text": text if printable else None}
+
+    def _model_metadata(self) -> dict[str, Any] | None:
+        for index in range(self.model.MetadataLength()):
+            metadata = self.model.Metadata(index)
+            if _text(metadata.Name()) == METADATA:
+                data = self.model.Buffers(metadata.Buffer()).DataAsNumpy()
+                return describe_metadata(data.tobytes() if isinstance(data, np.ndarray) else b"")
+        return None
 
     def _subgraph(self, subgraph: Any) -> dict[str, Any]:
         return {

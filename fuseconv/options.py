@@ -118,6 +118,9 @@ class Options(QuantizeOptions):
     batch_size: the size of every unknown first dimension.
     plugins: converter modules (files or module names) besides the built-in ones.
     fuse, no_fuse: globs of the fusions to make, and not to make.
+    metadata: what readers of tflite-support are told: name, description, version, author and license; labels, a file of
+        labels of the last axis of an output, or value_labels, of its numbers; mean and std of an input. labels:NAME and
+        the like say of which tensor, if there are several.
     verify_fusions: "always" runs the body of each annotated function that is fused, or the ops that a pattern matches,
         and the fused op on random operands, and refuses fusions that compute something else; "auto" does so for up to a
         second, and leaves out patterns of fuseconv's own; "never" trusts annotations and patterns.
@@ -151,6 +154,7 @@ class Options(QuantizeOptions):
     plugins: Sequence[str | os.PathLike]
     fuse: Sequence[str]
     no_fuse: Sequence[str]
+    metadata: Mapping[str, Any] | None
     verify_fusions: str
     rnn: str
     rnn_state: str

@@ -64,6 +64,8 @@ def test_the_whole_description_of_a_small_file(tmp_path: Path):
         "schema_version": 1,
         "file": {"path": str(path), "size": path.stat().st_size, "version": 3, "description": maker},
         "metadata": [{"name": "min_runtime_version", "size": 16, "text": "2.17.0"}],
+        "model_metadata": None,
+        "files": [],
         "signatures": [{"key": "serve", "subgraph": 0, "inputs": {"x0": 0}, "outputs": {"y0": 4}}],
         "subgraphs": [
             {

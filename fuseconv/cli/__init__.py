@@ -17,7 +17,8 @@ import click
 from fuseconv.cli.measuring import compare, handed_over, handing_over, profile
 from fuseconv.cli.terminal import Terminal
 from fuseconv.cli.usage import GroupedCommand, Usage
-from fuseconv.errors import InputError
+from fuseconv.cli.values import given, read_metadata, read_options
+from fuseconv.errors import InputError, VerificationError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -63,7 +64,7 @@ _plugin = click.option("--plugin", "plugins", metavar="FILE.py", multiple=True,
                        help="A module with fusions, rules or custom Keras objects. Repeatable.")  # fmt: skip
 _trust = click.option("--trust-model", is_flag=True, help="Load Lambda layers, which run code from the model.")
 _links = click.option("--follow-links", is_flag=True, help="Read a SavedModel's files that are links out of it.")
-# How a model is read, and which part of it: `_reading` has them all, and `_read` what they say.
+# How a model is read, and which part of it: `_reading` has them all, and `read_options` what they say.
 _reading = _together(
     _signature, _tags, _inputs, _outputs, _rename, _shape, _batch_size, _plugin, _trust, _links
 )
@@ -160,6 +161,9 @@ _quantizing = _together(
 @click.option("--custom-op", "custom_ops", metavar="NAME", multiple=True, help="Write this one as custom. Repeatable.")
 @click.option("--select-tf-ops", is_flag=True, help="Let TensorFlow's own kernels run what TFLite has no op for.")
 @click.option("--downcast-float64", is_flag=True, help="Compute in float32 what the model computes in float64.")
+@click.option("--metadata", metavar="KEY=VALUE,...", multiple=True,
+              help="What the file tells readers of tflite-support: name, description, version, author, license, labels "
+              "or value_labels (a file), mean, std. labels:OUTPUT=FILE says of which output. Repeatable.")
 @click.option("--quantize", type=_FORMS,
               help="Store weights in 16 bits, or in 8 (or 4) where kernels take them beside floats; or compute in "
               "integers.")
@@ -189,7 +193,8 @@ def convert(
     """
     from fuseconv.cli.outputs import convert_each, convert_one
 
-    options = _read(options) | {"explain": terminal.verbose, "source_graph": report_path is not None}
+    options["metadata"] = read_metadata(options["metadata"])
+    options = read_options(options) | {"explain": terminal.verbose, "source_graph": report_path is not None}
     verifying = _verifying(verifies, data=data, atol=atol, rtol=rtol, seed=seed)
     if len(models) == 1:
         convert_one(terminal, models[0], output, report_path, verifying, options)
@@ -297,14 +302,14 @@ def verify(
     random unless --data gives them. Of a file of a part of the model, give the --inputs, --outputs and --rename that it
     was converted with. This runs the model: verify only models that you would run.
     """
-    options = _read(options)
+    options = read_options(options)
 
     from fuseconv.report.tables import show_verification
     from fuseconv.verifying import verify as compare
 
     with terminal.progress() as update:
         update("verify")
-        verification = compare(model, file, progress=update, **_given(atol=atol, rtol=rtol), **options)
+        verification = compare(model, file, progress=update, **given(atol=atol, rtol=rtol), **options)
     document = verification.to_json()
     terminal.result(document, lambda out: show_verification(out, document), verification.failure)
 
@@ -393,54 +398,7 @@ def _named(rows: list[dict[str, Any]], key: str, names: tuple[str, ...], what: s
 
 def _verifying(verifies: bool, **how: Any) -> dict[str, Any] | None:
     """Return the options of a verification; None if there is to be none."""
-    given = _given(**how)
-    if given and not verifies:
+    told = given(**how)
+    if told and not verifies:
         raise InputError("--data, --atol, --rtol and --seed say how to verify: add --verify")
-    return given if verifies else None
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """Return the options that were given; the others keep the default of the function that takes them."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _split(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Split lists at their commas: ("a,b", "c") -> ("a", "b", "c")."""
-    return tuple(name for value in values for name in value.split(",") if name)
-
-
-def _read(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a command with what those of `_reading` say, as `fuseconv.convert` takes it."""
-    lists = {name: _split(options[name]) for name in ("tags", "inputs", "outputs")}
-    shapes, rename = _shapes(options.pop("input_shape")), _new_names(options["rename"])
-    return options | lists | {"input_shapes": shapes, "rename": rename}
-
-
-def _shapes(values: tuple[str, ...]) -> dict[str, tuple[int | None, ...]]:
-    """Parse shapes: ("x=1,?,3",) -> {"x": (1, None, 3)}. A name may hold an equals sign; a scalar's shape is empty."""
-    shapes: dict[str, tuple[int | None, ...]] = {}
-    for value in values:
-        name, equals, dims = value.rpartition("=")
-        try:
-            shape = tuple(None if dim.strip() in ("?", "-1") else int(dim) for dim in dims.split(",") if dims.strip())
-        except ValueError:
-            shape = (-1,)
-        if not equals or not name or any(dim is not None and dim < 0 for dim in shape):
-            raise InputError(f"--input-shape {value} is no shape: write NAME=1,28,28, with ? where it stays dynamic")
-        if name in shapes:
-            raise InputError(f"--input-shape gives {name} twice")
-        shapes[name] = shape
-    return shapes
-
-
-def _new_names(values: tuple[str, ...]) -> dict[str, str]:
-    """("x=y",) -> {"x": "y"}"""
-    names: dict[str, str] = {}
-    for value in values:
-        old, _, new = value.partition("=")
-        if not old or not new or "=" in new:
-            raise InputError(f"--rename {value} is no new name: write OLD=NEW")
-        if old in names:
-            raise InputError(f"--rename gives {old} two names")
-        names[old] = new
-    return names
+    return told if verifies else None

@@ -368,7 +368,7 @@ class Module:
 
     variables and tables: by the name that a handle op carries in its attribute `shared_name`.
     attributes: gives all attributes of a TF op, those too that `Op.attrs` leaves out.
-    metadata: of a .tflite file, besides what its writer computes.
+    metadata: of a .tflite file, besides what its writer computes. files: that go with it, by their names.
     has_stablehlo: whether functions of it were imported from StableHLO.
     """
 
@@ -378,6 +378,7 @@ class Module:
     tables: dict[str, Table] = field(default_factory=dict)
     attributes: Callable[[Op], dict[str, Any]] = _own_attributes
     metadata: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
     has_stablehlo: bool = False
 
     def graphs(self) -> Iterable[Graph]:

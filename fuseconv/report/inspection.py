@@ -11,6 +11,7 @@ from fuseconv.report.tables import arena_text, escape_controls, line, shape_text
 from fuseconv.report.target import show_target
 
 _FEW = 60  # ops: as many are listed without being asked for
+_TOLD = ("name", "description", "version", "author", "license")
 # What an option says that was left alone; an option at another value is shown.
 _UNSAID: tuple[Any, ...] = (0, False, "NONE", "DEFAULT", [], "")
 
@@ -25,6 +26,7 @@ def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = F
     for entry in document["metadata"]:
         text = entry["text"] if entry["text"] is not None else size(entry["size"])
         line(out, "Metadata", f"{escape_controls(entry['name'])}: {escape_controls(text)}")
+    _show_metadata(out, document)
     out.print()
     _show_signatures(out, document)
     _show_counts(out, document)
@@ -46,6 +48,23 @@ def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = F
             _show_ops(out, number, subgraph, verbose)
             if verbose:
                 _show_tensors(out, subgraph)
+
+
+def _show_metadata(out: Console, document: Mapping[str, Any]) -> None:
+    """Print what the model's author says of it, and the files that go with it."""
+    told = document["model_metadata"] or {"inputs": [], "outputs": []}
+    for key in _TOLD:
+        if told.get(key):
+            line(out, key.capitalize(), escape_controls(told[key]))
+    for tensor in (*told["inputs"], *told["outputs"]):
+        numbers = [f"{key} {', '.join(f'{number:g}' for number in tensor[key])}" for key in ("mean", "std")]
+        said = [text for text, key in zip(numbers, ("mean", "std")) if tensor[key]] + [
+            f"labels {name}" for name in tensor["labels"]
+        ]
+        if said:
+            line(out, "Tensor", escape_controls(f"{tensor['name']}: {' · '.join(said)}"))
+    for entry in document["files"]:
+        line(out, "Holds", f"{escape_controls(entry['name'])}  {size(entry['size'])}")
 
 
 def show_resolver(out: Console, document: Mapping[str, Any], verbose: bool = False) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as generated
 
 from fuseconv.ir.graph import FuncRef
+from fuseconv.tfl import metadata_schema
 
 # Which enum an integer field of an option table holds. A field's name means the same in every table.
 ENUM_FIELDS: dict[str, type] = {
@@ -85,7 +86,9 @@ def _adders() -> dict[str, list[str]]:
 
 @functools.cache
 def table(name: str) -> dict[str, Field]:
-    """Return the fields of a table of the schema by their names, in the schema's order."""
+    """Return the fields of a table of the schema, or of that of model metadata, by name, in the schema's order."""
+    if name in metadata_schema.FIELDS:
+        return _metadata_table(metadata_schema.FIELDS[name])
     fields = []
     for camel in _adders().get(name, ()):
         recorder = _Recorder()
@@ -99,6 +102,14 @@ def table(name: str) -> dict[str, Field]:
             default = bool(default)
         fields.append(Field(snake, camel, slot, code, default))
     return {field.name: field for field in sorted(fields, key=lambda field: field.slot)}
+
+
+def _metadata_table(text: str) -> dict[str, Field]:
+    """Return the fields of a table of model metadata."""
+    fields = [field.partition(":") for field in text.split()]
+    return {
+        name: Field(name, name, slot, code or None, 0 if code else None) for slot, (name, _, code) in enumerate(fields)
+    }
 
 
 @functools.cache

@@ -21,6 +21,7 @@ from fuseconv.ir.graph import Graph, Module
 from fuseconv.ir.verifier import MalformedError, check
 from fuseconv.load.tflite.buffers import Buffers
 from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Decoder, Table
+from fuseconv.load.tflite.model_metadata import read_files
 from fuseconv.load.tflite.operators import Operators, refuse_unknown
 from fuseconv.load.tflite.signatures import add_signatures
 from fuseconv.load.tflite.tensors import Constants, Tensors
@@ -68,6 +69,7 @@ class _Model:
         for field in ("external_buffer_groups", "external_buffers"):
             if self.root.ints(field):
                 raise InputError("the file's weights stand in other files, which are not read")
+        self.files = read_files(data)
         self.buffers = Buffers(data, self.root.tables("buffers", "Buffer"))
         self.metadata = {
             table.text("name") or "": bytes(self.buffers.view(table.number("buffer")))
@@ -90,6 +92,7 @@ class _Model:
             tensors.append(found)
         module = Module()
         module.metadata = {name: data for name, data in self.metadata.items() if name not in _NOT_CARRIED}
+        module.files = self.files
         called = operators.called
         try:
             TopologicalSorter(called).prepare()

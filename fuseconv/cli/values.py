@@ -1,0 +1,69 @@
+"""Values of options that hold more than one thing: lists, shapes, names and metadata."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fuseconv.errors import InputError
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Return the options that were given; the others keep the default of the function that takes them."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _split(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Split lists at their commas: ("a,b", "c") -> ("a", "b", "c")."""
+    return tuple(name for value in values for name in value.split(",") if name)
+
+
+def read_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a command with what those of `_reading` say, as `fuseconv.convert` takes it."""
+    lists = {name: _split(options[name]) for name in ("tags", "inputs", "outputs")}
+    shapes, rename = _shapes(options.pop("input_shape")), _new_names(options["rename"])
+    return options | lists | {"input_shapes": shapes, "rename": rename}
+
+
+def _shapes(values: tuple[str, ...]) -> dict[str, tuple[int | None, ...]]:
+    """Parse shapes: ("x=1,?,3",) -> {"x": (1, None, 3)}. A name may hold an equals sign; a scalar's shape is empty."""
+    shapes: dict[str, tuple[int | None, ...]] = {}
+    for value in values:
+        name, equals, dims = value.rpartition("=")
+        try:
+            shape = tuple(None if dim.strip() in ("?", "-1") else int(dim) for dim in dims.split(",") if dims.strip())
+        except ValueError:
+            shape = (-1,)
+        if not equals or not name or any(dim is not None and dim < 0 for dim in shape):
+            raise InputError(f"--input-shape {value} is no shape: write NAME=1,28,28, with ? where it stays dynamic")
+        if name in shapes:
+            raise InputError(f"--input-shape gives {name} twice")
+        shapes[name] = shape
+    return shapes
+
+
+def read_metadata(values: tuple[str, ...]) -> dict[str, str]:
+    """Parse metadata: ("author=A, B,mean=1,2",) -> {"author": "A, B", "mean": "1,2"}. A comma divides before KEY=."""
+    told: dict[str, str] = {}
+    for value in values:
+        for part in re.split(r",(?=[a-z_]+(?::[^=]*)?=)", value):
+            key, equals, text = part.partition("=")
+            if not equals or not key or not text:
+                raise InputError(f"--metadata {part} is no entry: write KEY=VALUE, such as author=Acme")
+            if key in told:
+                raise InputError(f"--metadata gives {key} twice")
+            told[key] = text
+    return told
+
+
+def _new_names(values: tuple[str, ...]) -> dict[str, str]:
+    """("x=y",) -> {"x": "y"}"""
+    names: dict[str, str] = {}
+    for value in values:
+        old, _, new = value.partition("=")
+        if not old or not new or "=" in new:
+            raise InputError(f"--rename {value} is no new name: write OLD=NEW")
+        if old in names:
+            raise InputError(f"--rename gives {old} two names")
+        names[old] = new
+    return names
