@@ -59,7 +59,7 @@ class _Verdict:
 
 @dataclass(frozen=True)
 class Pair:
-    """What a fusion builds and its reference: models of one signature each, with inputs x0, x1, ... and outputs y0, y1...
+    """What a fusion builds and its reference: models of one signature each, with inputs x0, x1, ... and outputs y0, ...
 
     draw: arrays for some inputs of `fused`, where any numbers would not do; None if it is asked for none."""
 
