@@ -23,7 +23,7 @@ from fuseconv.report.layers import plain
 from fuseconv.report.tables import counted, escape_controls, principal, seconds_text, shape_text, size
 from fuseconv.report.work import multiply_adds
 
-_PIECES = re.compile(r"(?<=[/_])")
+_PIECES = re.compile(r"(?<=[/_,])")
 _LAYERS = 12  # as many of the largest are shown at once
 
 
@@ -52,7 +52,7 @@ def page_template() -> Any:
 
 
 def _breakable(text: str) -> Any:
-    """Return a name as HTML that may be broken into lines behind each "/" and "_"."""
+    """Return a name as HTML that may be broken into lines behind each "/", "_" and ","."""
     from markupsafe import Markup
 
     return Markup("<wbr>").join(_PIECES.split(escape_controls(text)))  # which escapes the pieces

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
+import fuseconv
+from fuseconv.inspecting import inspect
+from fuseconv.report.json import to_json
 from fuseconv.report.page import to_page
+from tests.fast import ROOT
 from tests.report.pages import ATTACK, chain
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -89,3 +93,12 @@ def test_a_large_model_opens_at_once_and_is_readable_on_a_phone(show: Any) -> No
     assert time.perf_counter() - start < 10  # the aim is 2 s: see fuseconv/report/README.md; a machine may be busy
     assert tab.evaluate("document.documentElement.scrollWidth") <= 400
     assert tab.evaluate("document.querySelectorAll('*').length") < 20_000
+
+
+def test_no_table_is_cut_on_a_phone(show: Any, tmp_path: Path) -> None:
+    file = tmp_path / "model.tflite"
+    # The driver of the browser ends when all that hold its pipe have: no process is forked beside it.
+    report = fuseconv.convert(ROOT / "testdata" / "keras2_lstm", file, verify_fusions="never").report
+    tab = show(to_page(to_json(report), inspect(file)), width=400)
+    cut = "[...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText)"
+    assert tab.locator("#ends, #types, #layers").count() == 3 and tab.evaluate(cut) == []
