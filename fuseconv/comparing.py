@@ -11,8 +11,9 @@ from typing import Any
 from fuseconv.errors import FuseconvError, InputError, VerificationError
 from fuseconv.files import read_file
 from fuseconv.inspecting import inspect
-from fuseconv.profiling import RUNS, Timer, draw
-from fuseconv.runners import TFLiteFile
+from fuseconv.profiling import RUNS, Timer, inputs_of
+from fuseconv.runners import Arrays, TFLiteFile
+from fuseconv.verification_inputs import load_data
 from fuseconv.verifying import verify
 
 Pair = tuple[Any, Any]
@@ -48,6 +49,7 @@ def compare_files(
     runs: int = RUNS,
     threads: int = 1,
     delegate: str = "xnnpack",
+    data: str | os.PathLike | Arrays | None = None,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> FileComparison:
@@ -55,11 +57,12 @@ def compare_files(
     its file; differences are told, and fail nothing.
 
     runs: to time each file with, in turns; 0 for none. threads, delegate: as for `profile`; outputs are compared as
-    LiteRT runs by default. seed: of the random inputs.
+    LiteRT runs by default. data: an .npz file, or the arrays, by the names of inputs. seed: of random inputs without.
 
     Raises InputError for a file that cannot be read."""
     if runs < 0 or threads < 1:
         raise InputError("runs is at least 0, and threads at least 1")
+    given = load_data(data)
     documents = inspect(one), inspect(other)
     counts = _of_both(documents, lambda d: d["op_counts"])
     found = FileComparison(
@@ -70,10 +73,12 @@ def compare_files(
     try:
         if progress:
             progress("compare: outputs")
-        found.outputs = verify(one, other, seed=seed).to_json()
+        found.outputs = verify(one, other, data=given, seed=seed).to_json()
         if runs:
-            found.latency = _latency((one, other), runs, threads, delegate, progress)
+            found.latency = _latency((one, other), runs, threads, delegate, given, progress)
     except FuseconvError as error:
+        if data is not None and isinstance(error, InputError):
+            raise  # it is the caller's data that does not fit
         found.why = str(error)
     return found
 
@@ -83,10 +88,11 @@ def _of_both(documents: tuple[dict, dict], take: Callable[[dict], Any]) -> Pair:
 
 
 def _latency(
-    files: tuple[Any, Any], runs: int, threads: int, delegate: str, progress: Callable[[str], None] | None
+    files: tuple[Any, Any], runs: int, threads: int, delegate: str, data: Arrays | None,
+    progress: Callable[[str], None] | None,
 ) -> Pair:
     """Return the median seconds of two files, run in turns: what slows the machine for a while slows both."""
-    feed = draw(TFLiteFile(files[0]))
+    feed = inputs_of(TFLiteFile(files[0]), data)
     timers = []
     for file in files:
         _, names, _ = next(iter(TFLiteFile(file).signatures.values()))

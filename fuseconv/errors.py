@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,11 @@ class FuseconvError(Exception):
     """A sentence that says what is wrong and what to do. The command line prints it without a traceback."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """Return the sentence without its full stop, as others stand behind "error:" or in a longer one."""
+        text = super().__str__()
+        return text if text.endswith("..") else text.removesuffix(".")
 
 
 class InputError(FuseconvError):
@@ -109,8 +115,12 @@ def suggestion(name: str, known: Iterable[str], alike: float = 0.6) -> str:
 
 
 def raised(error: BaseException) -> str:
-    """Return what was raised, and the line that it came from: of the user's code, if that called ours."""
+    """Return what was raised, and the line that it came from: of the user's code, if that called ours; none for what
+    Python itself says of a file that it cannot import."""
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [f for f in frames if not (f.filename.startswith("<") or Path(f.filename).is_relative_to(_OURS))]
+    others = (str(_OURS), str(Path(importlib.__file__).parent), "<")
+    theirs = [frame for frame in frames if not frame.filename.startswith(others)]
+    if not theirs and isinstance(error, (ImportError, SyntaxError)):
+        return f"{type(error).__name__}: {error}"
     frame = (theirs or frames)[-1]
     return f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"

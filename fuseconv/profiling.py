@@ -26,7 +26,7 @@ from fuseconv.load.tflite.reader import module_of_bytes
 from fuseconv.report.layers import layer_of
 from fuseconv.runners import Arrays, Spec, TFLiteFile, first_line, scalar_string
 from fuseconv.single_ops import NotAlone, single_op
-from fuseconv.verification_inputs import Draws
+from fuseconv.verification_inputs import Draws, fit, load_data
 from fuseconv.write.flatbuffer_export import to_bytes, to_named_bytes
 
 DELEGATES = ("xnnpack", "none")
@@ -97,41 +97,49 @@ def profile(
     runs: int = RUNS,
     threads: int = 1,
     delegate: str = "xnnpack",
-    batch_size: int = 1,
+    data: str | os.PathLike | Arrays | None = None,
+    batch_size: int | None = None,
     ops: bool = True,
     report: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Profile:
-    """Return the times of a file on random inputs.
+    """Return the times of a file.
 
     runs: of the whole; an op alone runs as often, but no longer than 0.3 s. threads: of the runtime. delegate:
-    "xnnpack", LiteRT's default, or "none". batch_size: of first dimensions that are not fixed. ops: whether each is
-    timed, too. report: the JSON of the file's conversion, which tells layers better than names of tensors do.
+    "xnnpack", LiteRT's default, or "none". data: its inputs, an .npz file or arrays by their names; without, random
+    ones with this batch_size (1) where first dimensions are not fixed. ops: whether each is timed, too. report: the
+    JSON of the file's conversion, which tells layers better than names of tensors do.
 
     Raises InputError for a file that cannot be read, VerificationError for one that LiteRT does not run."""
     if delegate not in DELEGATES or runs < 1 or threads < 1:
         raise InputError(f"delegate is one of {', '.join(DELEGATES)}; runs and threads are at least 1")
-    feed = draw(TFLiteFile(tflite), batch_size)
-    data = read_file(tflite)
+    if data is not None and batch_size is not None:
+        raise InputError("--batch-size is of random inputs: leave it out, or --data")
+    feed = inputs_of(TFLiteFile(tflite), load_data(data), batch_size or 1)
+    contents = read_file(tflite)
     shapes = {name: array.shape for name, array in feed.items()}
-    timer = Timer(data, list(feed.values()), threads, delegate)
+    timer = Timer(contents, list(feed.values()), threads, delegate)
     if progress:
         progress("profile: the whole")
     found = Profile(os.fspath(tflite), delegate, threads, shapes, [timer.run() for _ in range(runs)])
     if ops:
-        module = module_of_bytes(data, os.fspath(tflite))
+        module = module_of_bytes(contents, os.fspath(tflite))
         found.overhead = _overhead(threads)
         found.ops = list(_op_times(module, list(feed.values()), found, report, progress))
     return found
 
 
-def draw(file: TFLiteFile, batch_size: int = 1, seed: int = 0) -> Arrays:
-    """Return random inputs of a file's first signature that it runs on. Raises VerificationError if there are none."""
+def inputs_of(file: TFLiteFile, data: Arrays | None = None, batch_size: int = 1, seed: int = 0) -> Arrays:
+    """Return inputs of a file's first signature that it runs on: those of `data`, or random ones.
+
+    Raises InputError for data that does not fit, VerificationError if it does not run on any."""
     name, (_, inputs, _) = next(iter(file.signatures.items()))
     specs = {
         name: Spec(spec.dtype, spec.shape or ()) for name, spec in sorted(
             file.inputs(name).items(), key=lambda item: inputs[item[0]])
     }  # fmt: skip
+    if data is not None:
+        return fit(data, specs, name)
     draws = Draws(specs, file.index_bounds(name), np.random.default_rng(seed))
     failure: VerificationError | None = None
     for size in _SIZES:

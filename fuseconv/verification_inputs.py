@@ -168,11 +168,7 @@ def given_batches(
 ) -> Iterator[list[Run]]:
     """Yield the caller's arrays twice, and where the batch is dynamic with two more rows, the first ones again, if the
     original takes that: a first dimension need not be the batch."""
-    missing = sorted(set(specs) - set(given))
-    if missing:
-        wanted = ", ".join(f"{name} {dtype_name(s.dtype)}{dims_text(s.shape or ())}" for name, s in specs.items())
-        raise InputError(f"the data has no array {missing[0]!r}: the signature {signature!r} takes {wanted}")
-    feed = {name: _fit(name, given[name], spec) for name, spec in specs.items()}
+    feed = fit(given, specs, signature)
     feeds = [feed]
     # Of no rows there are no more to be had.
     if dynamic and all(len(feed[name]) for name in dynamic):
@@ -189,6 +185,15 @@ def given_batches(
                 raise
             continue
         yield runs
+
+
+def fit(given: Arrays, specs: Mapping[str, Spec], signature: str) -> Arrays:
+    """Return the caller's arrays as a signature takes them. Raises InputError for one that is missing or unfit."""
+    missing = sorted(set(specs) - set(given))
+    if missing:
+        wanted = ", ".join(f"{name} {dtype_name(s.dtype)}{dims_text(s.shape or ())}" for name, s in specs.items())
+        raise InputError(f"the data has no array {missing[0]!r}: the signature {signature!r} takes {wanted}")
+    return {name: _fit(name, given[name], spec) for name, spec in specs.items()}
 
 
 def _fit(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:
@@ -223,7 +228,9 @@ def load_data(data: str | os.PathLike | Arrays | None) -> Arrays | None:
         with loaded as archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"cannot read the data {path}: {first_line(error)}") from error
+        missing = isinstance(error, OSError) and error.strerror
+        why = error.strerror if missing else "it is no .npz file, as numpy.savez writes it"  # type: ignore[union-attr]
+        raise InputError(f"cannot read the data {path}: {why}") from error
 
 
 def call_original(original: Function, signature: str, feed: Arrays) -> dict[str, np.ndarray]:

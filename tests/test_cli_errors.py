@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from fuseconv.errors import InputError, UnsupportedError
 from fuseconv.report.records import Report
+from tests.fast import ROOT
 from tests.report.test_json import check_schema
 from tests.test_cli import fails, run
 
@@ -102,3 +103,27 @@ def test_an_unsupported_op_without_a_report(monkeypatch: pytest.MonkeyPatch) -> 
     assert answer == {"message": "no", "exit_code": 3, "ops": ops}
     error.report = Report("model")
     assert json.loads(run("inspect", "x", "--json").stdout)["model"] == "model"
+
+
+@pytest.mark.parametrize("words", [
+    "convert", "convert nothere", "convert text.txt", "convert folder", "convert MODEL -o folder",
+    "convert MODEL -o none/out.tflite", "convert MODEL --report out.txt", "convert MODEL --report folder",
+    "convert MODEL --fuse kers_lstm", "convert MODEL --target gpuu", "convert MODEL --plugin nothere.py",
+    "convert MODEL --plugin no_such_module", "convert MODEL --plugin bad.py", "convert MODEL --signature serve",
+    "convert MODEL --input-shape sequence", "convert MODEL --batch-size two", "convert MODEL --config text.txt",
+    "convert MODEL --metadata labels=folder", "convert MODEL --metdata a=b", "convert MODEL MODEL -o out.tflite",
+    "convrt MODEL", "inspect folder", "inspect text.txt", "inspect", "quantize text.txt -o out --quantize dynamic",
+    "verify MODEL text.txt", "verify MODEL", "profile text.txt", "profile folder", "profile text.txt --runs 0",
+    "compare text.txt", "compare text.txt folder", "fusions kers_lstm", "fusions --plugin bad.py", "ops MatMull",
+    "passes extra", "new-plugin", "new-plugin 1bad", "new-plugin folder", "--nosuch",
+])  # fmt: skip
+def test_each_wrong_use_is_one_sentence(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text.txt").write_text("a = [")
+    (tmp_path / "bad.py").write_text("def f(:\n")
+    result = run(*words.replace("MODEL", str(ROOT / "testdata" / "keras2_lstm")).split())
+    assert result.exit_code == 2 and result.stdout == ""
+    (sentence,) = result.stderr.splitlines()
+    assert sentence.startswith("fuseconv: error: ") and not sentence.endswith(".") and "Traceback" not in sentence
+    assert {path.name for path in tmp_path.iterdir()} <= {"folder", "text.txt", "bad.py", "__pycache__"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fuseconv
@@ -50,3 +51,12 @@ def test_files_that_take_different_inputs(files: tuple[Path, Path], tmp_path: Pa
     assert document["outputs"] is None and document["why"] and document["bytes"][1] == other.stat().st_size
     shown = run("compare", files[0], other).stdout
     assert "Not run" in shown
+
+
+def test_the_inputs_may_be_given(tmp_path: Path) -> None:
+    file = tmp_path / "file.tflite"
+    fuseconv.convert(TESTDATA / "keras2_lstm", file)
+    np.savez(tmp_path / "ones.npz", sequence=np.ones((2, 10, 6), np.float32))
+    result = run("compare", file, file, "--runs", 1, "--data", tmp_path / "ones.npz", "--json")
+    document = json.loads(result.stdout)
+    assert document["latency"] and document["outputs"]["outputs"][0]["shapes"][0] == [2, 4]

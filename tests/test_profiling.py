@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fuseconv
 from fuseconv.errors import InputError, VerificationError
 from fuseconv.load.tflite.reader import module_of_bytes
-from fuseconv.profiling import OpTime, Profile, _arrays, draw, profile
+from fuseconv.profiling import OpTime, Profile, _arrays, inputs_of, profile
 from fuseconv.report.json import read_report
 from fuseconv.runners import TFLiteFile
 from tests.frozen import FLOAT, Frozen
@@ -70,7 +71,7 @@ def test_what_reads_a_table_is_not_timed(tmp_path: Path) -> None:
     path = tmp_path / "table.tflite"
     fuseconv.convert(TESTDATA / "tf1_table", path)
     module = module_of_bytes(path.read_bytes(), "it")
-    feed = list(draw(TFLiteFile(path)).values())
+    feed = list(inputs_of(TFLiteFile(path)).values())
     assert not any(value.dtype.is_handle for value in _arrays(module, feed))
     whys = {op.type: op.why for op in profile(path, runs=1).ops}
     assert whys["CALL_ONCE"] and "a table" in whys["HASHTABLE_FIND"]
@@ -90,6 +91,16 @@ def test_what_cannot_be_profiled(file: Path, tmp_path: Path) -> None:
     assert "is of version 1" in fails(2, "profile", file, "--report", tmp_path / "old.json")
     with pytest.raises(InputError, match="runs and threads are at least 1"):
         profile(file, runs=0)
+
+
+def test_the_inputs_may_be_given(file: Path, tmp_path: Path) -> None:
+    data = tmp_path / "inputs.npz"
+    np.savez(data, sequence=np.ones((3, 10, 6), np.float32))
+    assert "on sequence[3,10,6]" in run("profile", file, "--runs", 1, "--data", data).stdout
+    assert "--batch-size is of random inputs" in fails(2, "profile", file, "--data", data, "--batch-size", 2)
+    np.savez(data, sequence=np.ones((3, 9, 6), np.float32))
+    for command in (["profile", file], ["compare", file, file]):
+        assert "has the shape [3, 9, 6], where the model takes [?,10,6]" in fails(2, *command, "--data", data)
 
 
 def test_a_file_that_does_not_run_is_told(tmp_path: Path) -> None:

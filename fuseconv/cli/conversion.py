@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from fuseconv.verifying import Verification
 
 
+_REPORTS = (".json", ".html")
+
+
 @dataclass
 class Written:
     """A conversion that came to its end: the report, the document of both, and why the file was not kept, if so."""
@@ -162,6 +165,8 @@ def _report_file(
     file = resolve(path, model, option)
     if file in [Path(other).resolve() for other in others if other is not None]:
         raise InputError(f"{option} {path} would overwrite the {'--output' if file == others[0] else '--report'}")
+    if file.suffix.lower() not in _REPORTS:
+        raise InputError(f"{option} {path}: end its name with {' or '.join(_REPORTS)}")
     with contextlib.ExitStack() as stack:
         with _telling(option, path):
             stream = stack.enter_context(atomic_write(file))

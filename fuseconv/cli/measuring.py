@@ -12,7 +12,9 @@ from fuseconv.errors import InputError
 
 _PATH = click.Path(readable=False)
 _runs = click.option("--runs", type=click.IntRange(min=0), default=20, show_default=True,
-                     help="How often the whole file runs.")  # fmt: skip
+                     help="How often each file runs; 0: never.")  # fmt: skip
+_data = click.option("--data", type=_PATH, metavar="FILE.npz",
+                     help="The inputs, arrays by the names of inputs; random ones without.")  # fmt: skip
 _threads = click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Of the runtime.")
 _delegate = click.option("--delegate", type=click.Choice(["xnnpack", "none"]), default="xnnpack", show_default=True,
                          help="What computes: LiteRT's default, or its own kernels alone.")  # fmt: skip
@@ -45,18 +47,21 @@ def handed_over(
 
 @click.command(cls=GroupedCommand)
 @click.argument("file", type=_PATH)
-@_runs
+@click.option("--runs", type=click.IntRange(min=1), default=20, show_default=True,
+              help="How often the whole file runs.")
+@_data
 @_threads
 @_delegate
-@click.option("--batch-size", type=click.IntRange(min=1), default=1, show_default=True,
-              help="The size of first dimensions that are not fixed.")
+@click.option("--batch-size", type=click.IntRange(min=1),
+              help="The size of first dimensions that are not fixed; 1 by default, or what --data has.")
 @click.option("--report", "report_path", type=_PATH, metavar="FILE.json",
               help="The report of FILE's conversion, which tells the layers of ops.")
 @click.pass_obj
 def profile(
-    terminal: Terminal, file: str, runs: int, threads: int, delegate: str, batch_size: int, report_path: str | None
+    terminal: Terminal, file: str, runs: int, data: str | None, threads: int, delegate: str, batch_size: int | None,
+    report_path: str | None,
 ) -> None:
-    """Time FILE in LiteRT on random inputs: the whole, each op alone, and the sums of types and layers.
+    """Time FILE in LiteRT, on random inputs or --data: the whole, each op alone, and the sums of types and layers.
 
     An op is timed in a file of its own, so that the sum of all is not quite the time of the whole: the last line tells
     how near it is. This runs the file.
@@ -67,8 +72,8 @@ def profile(
 
     report = None if report_path is None else read_report(report_path)
     with terminal.progress() as update:
-        found = measure(file, runs=runs, threads=threads, delegate=delegate, batch_size=batch_size, report=report,
-                        progress=update)  # fmt: skip
+        found = measure(file, runs=runs, threads=threads, delegate=delegate, data=data, batch_size=batch_size,
+                        report=report, progress=update)  # fmt: skip
     document = found.to_json()
     terminal.result(document, lambda out: show_profile(out, document, terminal.verbose))
 
@@ -77,11 +82,14 @@ def profile(
 @click.argument("one", metavar="A", type=_PATH)
 @click.argument("other", metavar="B", type=_PATH)
 @_runs
+@_data
 @_threads
 @_delegate
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seeds the random inputs.")
 @click.pass_obj
-def compare(terminal: Terminal, one: str, other: str, runs: int, threads: int, delegate: str, seed: int) -> None:
+def compare(
+    terminal: Terminal, one: str, other: str, runs: int, data: str | None, threads: int, delegate: str, seed: int
+) -> None:
     """Show two .tflite files side by side: bytes, ops, latency, and their outputs on the same inputs.
 
     Differences are told and fail nothing: verify does. This runs the files.
@@ -90,6 +98,8 @@ def compare(terminal: Terminal, one: str, other: str, runs: int, threads: int, d
     from fuseconv.report.timings import show_comparison
 
     with terminal.progress() as update:
-        found = compare_files(one, other, runs=runs, threads=threads, delegate=delegate, seed=seed, progress=update)
+        found = compare_files(
+            one, other, runs=runs, threads=threads, delegate=delegate, data=data, seed=seed, progress=update
+        )
     document = found.to_json()
     terminal.result(document, lambda out: show_comparison(out, document))

@@ -30,11 +30,11 @@ def convert_one(
     if output == STDOUT:
         _to_stdout(terminal, model, report_path, verifying, options)
         return
-    if output is None:
-        output = named_for(model)
-        if not terminal.quiet:
-            say("note", f"writing {output}")
-    convert_to_file(terminal, model, output, report_path, verifying, options, convert).tell(terminal)
+    path = named_for(model) if output is None else output
+    written = convert_to_file(terminal, model, path, report_path, verifying, options, convert)
+    if output is None and written.failure is None and not terminal.quiet:
+        say("note", f"wrote {path}")
+    written.tell(terminal)
 
 
 def named_for(model: str) -> str:

@@ -63,6 +63,10 @@ def _load_file(path: Path) -> ModuleType:
 def _guarded(plugin: str, load) -> ModuleType:
     try:
         return load()
+    except ModuleNotFoundError as error:
+        if error.name != plugin:  # of what the plug-in imports
+            raise InputError(f"the plug-in {plugin} cannot be loaded: {raised(error)}") from error
+        raise InputError(f"there is no module {plugin}; a plug-in's file ends with .py") from error
     except (Exception, SystemExit) as error:
         # A plug-in is code of the user's and may raise anything; the error says which line of it did.
         raise InputError(f"the plug-in {plugin} cannot be loaded: {raised(error)}") from error

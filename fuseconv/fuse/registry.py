@@ -130,7 +130,7 @@ class Registry:
         """Return the target of this name. Raises InputError, which names them all, if there is none."""
         targets = self.targets()
         if name not in targets:
-            raise InputError(f"no target is called {name}; there are {', '.join(targets)}")
+            raise InputError(f"no target is called {name}{suggestion(name, targets)}; there are {', '.join(targets)}")
         return targets[name]
 
     @property
@@ -144,7 +144,8 @@ class Registry:
         Raises InputError for a glob that fits no fusion."""
         for glob in (*only, *without):
             if not fnmatch.filter(self._fusions, glob):
-                raise InputError(f"no fusion is called {glob}; `fuseconv fusions` lists them")
+                alike = suggestion(glob, self._fusions)
+                raise InputError(f"no fusion is called {glob}{alike}; `fuseconv fusions` lists them")
         chosen: list[Fusion] = []
         for fusion in self.fusions:
             wanted = not only or any(fnmatch.fnmatchcase(fusion.name, glob) for glob in only)

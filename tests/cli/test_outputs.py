@@ -29,7 +29,7 @@ def test_names(tmp_path: Path) -> None:
 def test_a_file_by_the_name_of_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = _run("convert", MODEL)
-    assert (result.exit_code, result.stderr) == (0, "fuseconv: note: writing conv_bn.tflite\n")
+    assert (result.exit_code, result.stderr) == (0, "fuseconv: note: wrote conv_bn.tflite\n")
     assert Path("conv_bn.tflite").read_bytes() == fuseconv.convert(MODEL).data
     assert _run("convert", MODEL, "-q").stderr == ""
 

@@ -22,7 +22,7 @@ def test_missing_path(tmp_path: Path) -> None:
 
 
 def test_directory_that_is_no_model(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no saved_model.pb in it\."):
+    with pytest.raises(InputError, match=r"no saved_model.pb in it$"):
         load(tmp_path)
     (tmp_path / "model.ckpt-10.index").touch()
     with pytest.raises(InputError, match=r"no SavedModel.*; restore the checkpoint"):
