@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from fuseconv.errors import InputError
 from fuseconv.ir import types
@@ -28,6 +28,17 @@ _NOTHING: Mapping[str, Layer] = MappingProxyType({})
 Masks = dict[Value, Value]
 
 
+class Step(NamedTuple):
+    """A call within a functional model: of which layer, and how many calls follow on it up to the model's outputs; None
+    if that is not told."""
+
+    layer: str
+    depth: int | None
+
+
+Moment = tuple[Step, ...]
+
+
 class Model:
     """What all layers of a file share while it is read.
 
@@ -39,22 +50,50 @@ class Model:
         self.op_defs = OpDefs()
         self.tf = LayerBuilder(self.op_defs)
         self.masks: Masks = {}
-        # Tensors whose masks layers have read, and those whose masks Keras 3's attention takes away as it reads them.
-        self.read: set[Value] = set()
-        self.lost: set[Value] = set()
+        # The calls that are being made, from the outermost model's on. Of tensors, when layers have read their masks,
+        # and when Keras 3's attention has taken them away.
+        self.calls: list[Step] = []
+        self.read: dict[Value, list[Moment]] = {}
+        self.lost: dict[Value, Moment] = {}
         self.module = Module()
         self.depth = 0
 
-
     def mask_of(self, x: Any) -> Value | None:
-        """Return the mask of a tensor. Raises UnknownLayer if another layer has taken it away: whether a layer sees it
-        then depends on the order of Keras' calls."""
+        """Return the mask of a tensor; None if a layer that is called before has taken it away. Raises UnknownLayer if
+        it does not follow from the file which of the two Keras calls first."""
         mask = self.masks.get(x) if isinstance(x, Value) else None
-        if mask is not None:
-            if x in self.lost:
+        if mask is None:
+            return None
+        now = tuple(self.calls)
+        if x in self.lost:
+            if not _in_order(self.lost[x], now):
                 raise UnknownLayer("its input has lost its mask to a layer of attention, as Keras 3 has it")
-            self.read.add(x)
+            return None
+        self.read.setdefault(x, []).append(now)
         return mask
+
+    def take_mask(self, x: Value) -> None:
+        """Say that a tensor loses its mask now. Raises UnknownLayer if it does not follow from the file whether Keras
+        calls another layer that reads it first."""
+        now = tuple(self.calls)
+        if not all(_in_order(before, now) for before in self.read.get(x, ())):
+            raise UnknownLayer("Keras 3 takes away the masks of its inputs, which other layers read")
+        if x in self.masks:
+            self.lost.setdefault(x, now)
+
+    def give_mask(self, x: Value, mask: Value) -> None:
+        """Give a tensor a mask in the place of that which it has or has lost."""
+        self.masks[x] = mask
+        self.lost.pop(x, None)
+
+
+def _in_order(a: Moment, b: Moment) -> bool:
+    """Return whether Keras makes two calls in the order in which they are made here: those of a model it makes by
+    their depths."""
+    for one, other in zip(a, b):
+        if one != other:
+            return None not in (one.depth, other.depth) and one.depth != other.depth
+    return True
 
 
 class Object:
@@ -211,20 +250,16 @@ class Call:
         """Return the mask of a tensor."""
         return self.model.mask_of(x)
 
-    def only_masks(self, *tensors: Value) -> list[Value | None]:
-        """Return the masks of tensors. Refuses tensors whose masks other layers read."""
-        if any(x in self.model.read for x in tensors):
-            self.refuse("Keras 3 takes away the masks of its inputs, which other layers read")
-        return [self.mask(x) for x in tensors]
-
     def take_masks(self, *tensors: Value) -> None:
         """Say that tensors have lost their masks for all layers that are called later."""
-        self.model.lost |= {x for x in tensors if x in self.model.masks}
+        for x in tensors:
+            self.model.take_mask(x)
 
-    def given_mask(self, x: Value) -> Value | None:
-        """Return the mask that the layer is called with, or else that of its input."""
+    def given_mask(self, x: Value, alone: bool = True) -> Value | None:
+        """Return the mask that the layer is called with, or else that of its input; Keras 3 looks for the latter only
+        if it is called on that `alone`."""
         given = self.option("mask")
-        return given if isinstance(given, Value) else self.mask(x)
+        return given if isinstance(given, Value) else self.mask(x) if alone or not self.model.keras3 else None
 
     def set_mask(self, x: Value, mask: Value | None) -> None:
         """Give a tensor a mask, unless it has one."""
@@ -267,8 +302,9 @@ def _bind(known: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple
 
 
 def _is_nothing(value: Any) -> bool:
-    """Return whether an argument is a list of None, as the masks of a nested model's inputs may be."""
-    return isinstance(value, (list, tuple)) and all(item is None for item in value)
+    """Return whether an argument is a list or dict of None, as the masks of a nested model's inputs may be."""
+    items = value.values() if isinstance(value, dict) else value
+    return isinstance(value, (list, tuple, dict)) and all(item is None for item in items)
 
 
 def _require_floats(item: Any, dtype: DType) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.load.keras.call import Call, Object, compute_type, unknown
+from fuseconv.load.keras.call import Call, Object, Step, compute_type, unknown
 from fuseconv.load.keras.registry import AS_THEY_ARE, LAYERS, OWN, builtin
 
 MODELS = frozenset({"Functional", "Model", "Sequential"})
@@ -128,9 +128,18 @@ def _dims(shape: list[Any]) -> tuple[int | None, ...]:
 
 @builtin("Sequential", masks=OWN, takes=AS_THEY_ARE, half=True)
 def sequential(k: Call, x: Any, *, layers: list, build_input_shape: Any = None) -> Any:
+    _take_given_masks(k, [x])
     for made, data in _objects(k, layers):
         x = _as_declared(k, x, _input_spec(data)) if class_of(data) == "InputLayer" else made.call([x], {})
     return x
+
+
+def _take_given_masks(k: Call, inputs: list[Any]) -> None:
+    """Give the inputs of a model the masks that it is called with, as Keras 3 does."""
+    masks = list(flat(k.option("mask"))) if k.model.keras3 else []
+    for x, mask in zip(inputs, masks):
+        if isinstance(x, Value) and isinstance(mask, Value):
+            k.model.give_mask(x, mask)
 
 
 def _as_declared(k: Call, x: Any, spec: InputSpec) -> Any:
@@ -148,7 +157,8 @@ def functional(k: Call, inputs: Any, *, layers: list, input_layers: list | dict,
     given = list(flat(inputs))
     if len(given) != len(specs):
         k.refuse(f"it is called on {len(given)} tensors, where it takes {len(specs)}")
-    graph = _Graph(_objects(k, layers))
+    graph = _Graph(k, _objects(k, layers))
+    _take_given_masks(k, given)
     for spec, value in zip(specs, given):
         value = _as_declared(k, value, spec)
         if not isinstance(value, Value) or value.dtype is not spec.dtype or len(k.shape(value)) != len(spec.shape):
@@ -200,8 +210,10 @@ class _Waiting:
 class _Graph:
     """The calls of a functional model's layers, made as soon as what they read is there."""
 
-    def __init__(self, layers: list[tuple[Object, dict[str, Any]]]) -> None:
-        self.layers = layers
+    def __init__(self, k: Call, layers: list[tuple[Object, dict[str, Any]]]) -> None:
+        self.steps = k.model.calls
+        self.depths = _depths(layers) if k.model.keras3 else {}
+        self.layers = sorted(layers, key=lambda pair: -self.depths[pair[0].name]) if self.depths else layers
         self.results: dict[str, list[list[Any]]] = {made.name: [] for made, _ in layers}
         # A functional model has a call of its own, which is counted in lists of Keras 2, and in all of outputs.
         self.first = {made.name: int(_calls_itself(data)) for made, data in layers}
@@ -235,7 +247,9 @@ class _Graph:
             if item.refs:
                 break
             args, kwargs = _filled(item.nodes.popleft(), self.tensor)
+            self.steps.append(Step(item.layer.name, self.depths.get(item.layer.name)))
             self.results[item.layer.name].append(list(flat(item.layer.call(args, kwargs))))
+            self.steps.pop()
             any_made = True
         return any_made
 
@@ -251,6 +265,28 @@ class _Graph:
         if not 0 <= index < len(calls) or not 0 <= ref.tensor < len(calls[index]):
             raise InputError(f"The file is damaged: it reads a result of '{ref.layer}' that is not there.")
         return calls[index][ref.tensor]
+
+
+def _depths(layers: list[tuple[Object, dict[str, Any]]]) -> dict[str, int]:
+    """Return how many calls follow on each layer's up to the outputs; Keras 3 makes the calls of the deepest first.
+    Nothing if a layer is called several times: its depth then depends on how Keras goes round."""
+    sources: dict[str, set[str]] = {}
+    for made, data in layers:
+        nodes = [] if class_of(data) == "InputLayer" else list(_nodes(data))
+        if len(nodes) > 1:
+            return {}
+        sources[made.name] = {ref.layer for node in nodes for ref in _refs(list(node))}
+    depths = dict.fromkeys(sources, 0)
+    waiting = Counter(source for names in sources.values() for source in names)
+    ready = [name for name in sources if not waiting[name]]
+    while ready:
+        name = ready.pop()
+        for source in sources[name] & depths.keys():
+            depths[source] = max(depths[source], depths[name] + 1)
+            waiting[source] -= 1
+            if not waiting[source]:
+                ready.append(source)
+    return depths
 
 
 def _calls_itself(data: Mapping[str, Any]) -> bool:

@@ -58,7 +58,8 @@ def _masks(k: Call, query: Value, value: Value, key: Value | None) -> list[Value
         return [k.mask(x) for x in (query, value, value if key is None else key)]
     tensors = [query, value] if key is None else [query, value, key]
     if k.owner.class_name == "MultiHeadAttention":
-        return _given_masks(k, k.only_masks(*tensors), 1)
+        k.option("query_mask")  # which it does not look at
+        return _given_masks(k, [k.mask(x) for x in tensors], 1)
     return _given_masks(k, [k.mask(x) for x in tensors], 0)
 
 

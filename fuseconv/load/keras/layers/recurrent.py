@@ -59,9 +59,9 @@ def recurrent(k: Call, x: Any, states: Any, cell: Cell, run: Recurrence) -> Any:
     given = list(flat(given)) if given is not None else given
     if given is not None and (len(given) != len(cell.states) or not all(isinstance(state, Value) for state in given)):
         k.refuse("its initial states are others than its cell has")
-    mask = k.given_mask(x)
+    handed_on, mask = k.given_mask(x), k.given_mask(x, alone=given is None)
     if run.time_major:
-        if mask is not None:
+        if handed_on is not None:
             k.refuse("its input is masked, with the time first")
         x = k.tf.Transpose(x, [1, 0, *range(2, len(k.shape(x)))])
     variables = _variables(k, x, cell) if run.stateful else []
@@ -76,7 +76,7 @@ def recurrent(k: Call, x: Any, states: Any, cell: Cell, run: Recurrence) -> Any:
     if run.time_major and run.return_sequences:
         output = k.tf.Transpose(output, [1, 0, *range(2, len(k.shape(output)))])
     if run.return_sequences:
-        k.set_mask(output, mask)
+        k.set_mask(output, handed_on)
     return [output, *final] if run.return_state else output
 
 

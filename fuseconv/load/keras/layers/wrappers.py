@@ -32,8 +32,8 @@ def bidirectional(
     given = [] if initial_state is None else list(flat(initial_state))
     if len(given) % 2:
         k.refuse("its initial states are not those of two layers")
-    mask = k.given_mask(x)
-    options = {"mask": mask} if mask is not None else {}
+    mask, heeded = k.given_mask(x), k.given_mask(x, alone=not given)
+    options = {"mask": heeded} if heeded is not None else {}
     halves = given[: len(given) // 2], given[len(given) // 2 :]
     results = [made.call([x], options | ({"initial_state": half} if half else {}))
                for made, half in zip((forward, backward), halves)]  # fmt: skip

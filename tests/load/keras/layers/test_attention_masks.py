@@ -56,3 +56,14 @@ def test_masks_that_attention_takes_from_other_layers_are_refused(other: str, tm
     keras.Model(x, [layers.MultiHeadAttention(2, 3)(masked, masked), again]).save(tmp_path / "model.keras")
     with pytest.raises(UnknownLayer, match="mask"):
         load(tmp_path / "model.keras")
+
+
+def test_a_layer_behind_attention_sees_no_mask_that_it_has_taken_away(tmp_path: Path) -> None:
+    """The Embedding's mask is gone when Add is called, which is the deeper of the two; a query_mask is not heeded."""
+    layers, x = keras.layers, keras.Input((5,), dtype="int32", name="x")
+    flags = keras.Input((5,), dtype="bool", name="flags")
+    masked = layers.Embedding(7, 4, mask_zero=True)(x)
+    added = layers.Add()([masked, layers.MultiHeadAttention(2, 3)(masked, masked)])
+    again = layers.MultiHeadAttention(2, 3)(added, added, query_mask=flags)
+    outputs = [layers.GRU(2)(layers.LayerNormalization()(again)), layers.GlobalAveragePooling1D()(added)]
+    check_data(keras.Model([x, flags], outputs), tmp_path, ["keras"], x=X, flags=X > 1)
