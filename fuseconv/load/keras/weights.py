@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import re
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from fuseconv.errors import InputError
 from fuseconv.ir import budget
+from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import unknown
 from fuseconv.load.keras.parts import UNNAMED, Part, Weight
 from fuseconv.load.keras_container import HDF5_MAGIC, ZIP_ERRORS, mapped_file, member_data, open_hdf5
@@ -125,8 +126,12 @@ class _Groups:
                 if listed:
                     raise unknown(model.label, f"the file has weights of '{name}', which is no layer of it")
                 continue
-            weights = part.all_weights()
+            weights, halves = part.all_weights(), dict(_halves(part))
             for weight, own in zip(weights, listed):
+                if halves.get(weight.value, "//") in own:
+                    raise InputError(f"The file's weights of '{name}' are those of a Bidirectional layer of which one "
+                                     "half is frozen, which it does not say. Keras confuses them when it loads the "
+                                     "file; save the model as .keras.")  # fmt: skip
                 if not _is_named(own.rpartition("/")[2].partition(":")[0], weight.name):
                     raise unknown(part.label, f"the file has '{own}' in the place of its {weight.name}")
             _assign(weights, [group[own] for own in listed], self.data, part.label)
@@ -135,6 +140,13 @@ class _Groups:
                 raise unknown(part.label, "the file has no weights of it")
         if "top_level_model_weights" in self.root and _names(self.root["top_level_model_weights"], "weight_names"):
             raise unknown(model.label, "it has weights of its own")
+
+
+def _halves(part: Part, half: str = "") -> Iterator[tuple[Value, str]]:
+    """Return each weight of a Bidirectional layer, with what the names of the other half's start with in files."""
+    yield from ((weight.value, half) for weight in part.weights if half)
+    for names, inner in part.parts:
+        yield from _halves(inner, {"forward_layer": "/backward_", "backward_layer": "/forward_"}.get(names[0], half))
 
 
 def _is_named(said: str, name: str) -> bool:

@@ -8,9 +8,10 @@ import h5py
 import numpy as np
 import pytest
 
+from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.load.keras import weights
+from fuseconv.load.keras import load, weights
 from fuseconv.load.keras.parts import UNNAMED, Part, Weight
 from fuseconv.load.keras.registry import UnknownLayer
 
@@ -70,3 +71,17 @@ def test_weights_that_the_layers_do_not_expect_are_refused(tmp_path: Path) -> No
     ):
         with pytest.raises(UnknownLayer, match=why):
             weights.read(save(tmp_path, **options), part)  # type: ignore[arg-type]
+
+
+def test_weights_of_the_halves_of_a_bidirectional_layer_are_not_confused(tmp_path: Path) -> None:
+    """tf-keras writes a frozen half behind the other, and its config does not say that it is frozen."""
+    import tf_keras
+
+    layer = tf_keras.layers.Bidirectional(tf_keras.layers.SimpleRNN(2))
+    model = tf_keras.Sequential([tf_keras.Input((3, 2)), layer])
+    model.save(tmp_path / "whole.h5")
+    load(tmp_path / "whole.h5")
+    layer.forward_layer.trainable = False
+    model.save(tmp_path / "frozen.h5")
+    with pytest.raises(InputError, match="half is frozen"):
+        load(tmp_path / "frozen.h5")

@@ -10,13 +10,26 @@ from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import number
 from fuseconv.load.keras.layers.settings import axes_of
+from fuseconv.load.keras.layers.tensors import operands
 from fuseconv.load.keras.registry import ANY, OWN, builtin
+
+
+def _of_one_type(k: Call, inputs: Any) -> list[Value]:
+    """Return tensors as those of one type, as Keras 3 brings them together; with their masks."""
+    if not isinstance(inputs, list) or not inputs or not all(isinstance(x, Value) for x in inputs):
+        k.refuse("it is called on no list of tensors")
+    if len({x.dtype for x in inputs}) < 2:
+        return inputs
+    made = operands(k, *inputs)
+    for x, cast in zip(inputs, made):
+        if cast is not x:
+            k.set_mask(cast, k.mask(x))
+    return made
 
 
 def _merged(k: Call, inputs: Any, combine: Callable[[Value, Value], Value]) -> Value:
     """Combine tensors one after the other; those of lower rank get dimensions behind the batch."""
-    if not isinstance(inputs, list) or len(inputs) < 1:
-        k.refuse("it is called on no list of tensors")
+    inputs = _of_one_type(k, inputs)
     rank = max(len(k.shape(x)) for x in inputs)
     wide = []
     for x in inputs:
@@ -24,8 +37,6 @@ def _merged(k: Call, inputs: Any, combine: Callable[[Value, Value], Value]) -> V
             x = k.tf.ExpandDims(x, 1)
         wide.append(x)
     made = wide[0]
-    if len({x.dtype for x in wide}) > 1:
-        k.refuse("its inputs are of several types")
     for x in wide[1:]:
         made = combine(made, x)
     k.set_mask(made, _mask(k, inputs))
@@ -68,6 +79,7 @@ def subtract(k: Call, inputs: Any) -> Value:
 
 @builtin("Multiply", masks=OWN, takes=ANY, half=True)
 def multiply(k: Call, inputs: Any) -> Value:
+    inputs = _of_one_type(k, inputs)
     masks = _spread_masks(k, inputs)
     if not any(mask is not None for mask in masks):
         return _merged(k, inputs, _combiner(k, "Mul"))
@@ -85,6 +97,7 @@ def multiply(k: Call, inputs: Any) -> Value:
 
 @builtin("Maximum", "Minimum", masks=OWN, takes=ANY, half=True)
 def extreme(k: Call, inputs: Any) -> Value:
+    inputs = _of_one_type(k, inputs)
     kind, masks = k.owner.class_name, _spread_masks(k, inputs)
     if not any(mask is not None for mask in masks):
         return _merged(k, inputs, _combiner(k, kind))
@@ -99,9 +112,9 @@ def extreme(k: Call, inputs: Any) -> Value:
     return made
 
 
-def _spread_masks(k: Call, inputs: Any) -> list[Value | None]:
+def _spread_masks(k: Call, inputs: list[Value]) -> list[Value | None]:
     """Return the masks of tensors that Keras 3 merges where they are true, of their shapes; none in tf-keras."""
-    if not k.model.keras3 or not isinstance(inputs, list):
+    if not k.model.keras3:
         return []
     masks = [k.mask(x) for x in inputs]
     if any(mask is not None for mask in masks):
@@ -135,8 +148,7 @@ def average(k: Call, inputs: Any) -> Value:
 
 @builtin("Concatenate", masks=OWN, takes=ANY, half=True)
 def concatenate(k: Call, inputs: Any, *, axis: int = -1) -> Value:
-    if not isinstance(inputs, list) or not inputs or len({x.dtype for x in inputs}) > 1:
-        k.refuse("it is called on no list of tensors of one type")
+    inputs = _of_one_type(k, inputs)
     (axis,) = axes_of(k, axis, len(k.shape(inputs[0])))
     made = k.tf.ConcatV2(*inputs, k.tf.ints(axis), dtype=inputs[0].dtype)
     k.set_mask(made, _concatenated_mask(k, inputs, axis))

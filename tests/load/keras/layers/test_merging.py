@@ -72,3 +72,10 @@ def test_products_along_axes_of_any_tensors(name: str, tmp_path: Path) -> None:
         library.layers.Dot(axes=[1, 3], normalize=True)([z, x]),
     ]  # fmt: skip
     check_data(library.Model([x, y, z], outputs), tmp_path, ["keras"])
+
+
+def test_keras_3_brings_types_together(tmp_path: Path) -> None:
+    x, i = keras.Input((5, 3), name="x"), keras.Input((5, 3), dtype="int64", name="i")
+    j = keras.Input((5, 3), dtype="int32", name="j")
+    outputs = [L.Concatenate()([i, x]), L.Add()([i, j]), L.Multiply()([j, x]), L.Maximum()([x, i])]
+    check_data(keras.Model([x, i, j], outputs), tmp_path, ["keras"])
