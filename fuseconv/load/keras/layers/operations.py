@@ -60,17 +60,22 @@ _FLOATS = {"Sqrt": "Sqrt", "Rsqrt": "Rsqrt", "Exp": "Exp", "Expm1": "Expm1", "Lo
 _NUMBERS = {"Absolute": "Abs", "Abs": "Abs", "Negative": "Neg", "Square": "Square", "Sign": "Sign"}
 _ACTIVATIONS = {"Silu": "silu", "HardSigmoid": "hard_sigmoid", "HardSilu": "hard_silu", "LogSigmoid": "log_sigmoid",
                 "HardTanh": "hard_tanh", "TanhShrink": "tanh_shrink"}  # fmt: skip
+# What is rounded once, whatever it is computed in, and so computes in 16 bits what Keras does.
+_EXACT = frozenset({
+    "Subtract", "Multiply", "Maximum", "Minimum", "Absolute", "Abs", "Negative", "Square", "Sign", "Relu", "Relu6",
+    "Floor", "Ceil", "Sqrt",
+})  # fmt: skip
 
 for _name, _kind in _ARITHMETIC.items():
-    _operation(_name)(_binary(_kind))
+    _operation(_name, half=_name in _EXACT)(_binary(_kind))
 for _name in _COMPARED:
     _operation(_name, half=True)(_binary(_name, types.BOOL))
 for _name in ("LogicalAnd", "LogicalOr"):
     _operation(_name)(_logical(_name))
 for _name, _kind in _FLOATS.items():
-    _operation(_name)(_unary(_kind))
+    _operation(_name, half=_name in _EXACT)(_unary(_kind))
 for _name, _kind in _NUMBERS.items():
-    _operation(_name)(_unary(_kind, tensors.numbers))
+    _operation(_name, half=_name in _EXACT)(_unary(_kind, tensors.numbers))
 for _name in ("Any", "All"):
     _operation(_name)(_truth(_name))
 for _name in ("Max", "Min"):
@@ -79,7 +84,7 @@ _operation("Sum")(_reduction("Sum"))
 _operation("Prod", dtype=None)(_reduction("Prod"))
 _operation("Mean")(_reduction("Mean", tensors.floats))
 for _name in ("TrueDivide", "Divide"):
-    _operation(_name)(lambda k, x1, x2: tensors.divided(k, x1, x2))
+    _operation(_name, half=True)(lambda k, x1, x2: tensors.divided(k, x1, x2))
 
 
 def _activated(name: str) -> Callable[..., Value]:
@@ -90,7 +95,7 @@ for _name, _kind in _ACTIVATIONS.items():
     _operation(_name)(_activated(_kind))
 
 
-@_operation("Add")
+@_operation("Add", half=True)
 def add(k: Call, x1: Any, x2: Any) -> Value:
     a, b = tensors.operands(k, x1, x2)
     shape = k.shape(b)
@@ -174,29 +179,29 @@ def clip(k: Call, x: Value, *, x_min: float, x_max: float) -> Value:
     return tensors.clipped(k, x, x_min, x_max)
 
 
-@_operation("Where")
+@_operation("Where", half=True)
 def where(k: Call, condition: Any, x1: Any = None, x2: Any = None) -> Value:
     return tensors.chosen(k, condition, x1, x2)
 
 
-@_operation("Cast")
+@_operation("Cast", half=True)
 def cast(k: Call, x: Value, *, dtype: str) -> Value:
     if dtype not in types.BY_NAME:
         k.refuse(f"dtype={dtype[:60]!r}")
     return tensors.cast(k, x, types.BY_NAME[dtype])
 
 
-@_operation("ConvertToTensor", sparse=None, ragged=None)
+@_operation("ConvertToTensor", half=True, sparse=None, ragged=None)
 def convert_to_tensor(k: Call, x: Value, *, dtype: str | None = None) -> Value:
     return x if dtype is None else cast(k, x, dtype=dtype)
 
 
-@_operation("GetItem")
+@_operation("GetItem", half=True)
 def get_item(k: Call, x: Value, key: Any) -> Value:
     return tensors.sliced(k, x, key)
 
 
-@_operation("Take")
+@_operation("Take", half=True)
 def take(k: Call, x: Value, indices: Any, *, axis: int) -> Value:
     return tensors.taken(k, x, indices, axis, wraps=True)
 
@@ -216,17 +221,17 @@ def einsum(k: Call, x1: Any, x2: Any = None, *, subscripts: str) -> Value:
     return k.tf.Einsum(*(tensors.floats(k, x) for x in values), equation=given)
 
 
-@_operation("Concatenate")
+@_operation("Concatenate", half=True)
 def concatenate(k: Call, xs: Any, *, axis: int = 0) -> Value:
     return tensors.joined(k, xs, axis)
 
 
-@_operation("Stack")
+@_operation("Stack", half=True)
 def stack(k: Call, x: Any, *, axis: int = 0) -> Value:
     return tensors.stacked(k, x, axis)
 
 
-@_operation("Split")
+@_operation("Split", half=True)
 def split(k: Call, x: Value, *, indices_or_sections: int | list[int], axis: int = 0) -> list[Value]:
     given = indices_or_sections
     if isinstance(given, list):
@@ -236,17 +241,17 @@ def split(k: Call, x: Value, *, indices_or_sections: int | list[int], axis: int 
     return tensors.split(k, x, given, axis)
 
 
-@_operation("Unstack")
+@_operation("Unstack", half=True)
 def unstack(k: Call, x: Value, *, num: int | None = None, axis: int = 0) -> list[Value]:
     return tensors.unstacked(k, x, num, axis)
 
 
-@_operation("Squeeze")
+@_operation("Squeeze", half=True)
 def squeeze(k: Call, x: Value, *, axis: int | list[int] | None = None) -> Value:
     return tensors.squeezed(k, x, axis)
 
 
-@_operation("ExpandDims")
+@_operation("ExpandDims", half=True)
 def expand_dims(k: Call, x: Value, *, axis: int | list[int]) -> Value:
     axes = [axis] if isinstance(axis, int) else axis
     for at in axes_of(k, axes, len(k.shape(x)) + len(axes)):
@@ -254,22 +259,22 @@ def expand_dims(k: Call, x: Value, *, axis: int | list[int]) -> Value:
     return x
 
 
-@_operation("Reshape")
+@_operation("Reshape", half=True)
 def reshape(k: Call, x: Value, *, newshape: int | list[int]) -> Value:
     return tensors.reshaped(k, x, newshape)
 
 
-@_operation("Ravel")
+@_operation("Ravel", half=True)
 def ravel(k: Call, x: Value) -> Value:
     return tensors.reshaped(k, x, -1)
 
 
-@_operation("Transpose")
+@_operation("Transpose", half=True)
 def transpose(k: Call, x: Value, *, axes: list[int] | None = None) -> Value:
     return tensors.permuted(k, x, axes)
 
 
-@_operation("Swapaxes")
+@_operation("Swapaxes", half=True)
 def swapaxes(k: Call, x: Value, *, axis1: int, axis2: int) -> Value:
     rank = len(k.shape(x))
     (a,), (b,) = axes_of(k, axis1, rank), axes_of(k, axis2, rank)
@@ -278,7 +283,7 @@ def swapaxes(k: Call, x: Value, *, axis1: int, axis2: int) -> Value:
     return k.tf.transpose(x, order)
 
 
-@_operation("Moveaxis")
+@_operation("Moveaxis", half=True)
 def moveaxis(k: Call, x: Value, *, source: int | list[int], destination: int | list[int]) -> Value:
     rank = len(k.shape(x))
     pairs = [[axis] if isinstance(axis, int) else axis for axis in (source, destination)]
@@ -291,24 +296,24 @@ def moveaxis(k: Call, x: Value, *, source: int | list[int], destination: int | l
     return tensors.permuted(k, x, order)
 
 
-@_operation("Flip")
+@_operation("Flip", half=True)
 def flip(k: Call, x: Value, *, axis: int | list[int] | None = None) -> Value:
     rank = len(k.shape(x))
     return k.tf.ReverseV2(x, k.tf.ints(list(range(rank)) if axis is None else axes_of(k, axis, rank)))
 
 
-@_operation("Roll")
+@_operation("Roll", half=True)
 def roll(k: Call, x: Value, *, shift: int, axis: int) -> Value:
     (axis,) = axes_of(k, axis, len(k.shape(x)))
     return k.tf.Roll(x, k.tf.ints(shift), k.tf.ints(axis))
 
 
-@_operation("Tile")
+@_operation("Tile", half=True)
 def tile(k: Call, x: Value, *, repeats: int | list[int]) -> Value:
     return tensors.tiled(k, x, repeats)
 
 
-@_operation("Repeat")
+@_operation("Repeat", half=True)
 def repeat(k: Call, x: Value, *, repeats: int, axis: int) -> Value:
     (axis,) = axes_of(k, axis, len(k.shape(x)))
     if not 0 < repeats < 1 << 31:
@@ -316,7 +321,7 @@ def repeat(k: Call, x: Value, *, repeats: int, axis: int) -> Value:
     return repeated(k, x, repeats, axis)
 
 
-@_operation("Pad")
+@_operation("Pad", half=True)
 def pad(k: Call, x: Value, constant_values: Any = None, *, pad_width: list, mode: str = "constant") -> Value:
     return tensors.padded(k, x, pad_width, mode, constant_values)
 
@@ -352,6 +357,6 @@ def _filled_like(k: Call, x: Value, number: int, dtype: str | None) -> Value:
     return k.tf.Fill(k.tf.shape(x), k.tf.number(number, kind), dtype=kind)
 
 
-@_operation("Identity")
+@_operation("Identity", half=True)
 def identity(k: Call, x: Value) -> Value:
     return x

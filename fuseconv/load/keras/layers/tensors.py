@@ -10,7 +10,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.ir.types import DType
-from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.call import HALVES, Call
 from fuseconv.load.keras.layers.core import product
 from fuseconv.load.keras.layers.settings import axes_of
 
@@ -57,6 +57,8 @@ def _promoted(k: Call, a: DType, b: DType) -> DType:
     """Return the type of a result of two: floats before integers, larger ones before smaller ones."""
     if not k.model.keras3:
         k.refuse(f"its operands are of the types {a} and {b}")
+    if a.is_float and b.is_float and {a, b} <= {*HALVES, types.FLOAT32}:
+        return types.FLOAT32
     if a.is_float != b.is_float and {a, b} & set(_INTEGERS):
         return a if a.is_float else b
     if a in _INTEGERS and b in _INTEGERS:

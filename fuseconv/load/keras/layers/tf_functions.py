@@ -8,8 +8,9 @@ from typing import Any
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.load.keras.call import Call
+from fuseconv.load.keras.call import HALVES, Call
 from fuseconv.load.keras.layers import activations, tensors
+from fuseconv.load.keras.model import flat
 from fuseconv.load.keras.registry import AS_THEY_ARE, builtin
 
 _Function = Callable[..., Any]
@@ -26,12 +27,12 @@ def _function(*names: str) -> Callable[[_Function], _Function]:
     return enter
 
 
-@builtin("TFOpLambda", takes=AS_THEY_ARE)
+@builtin("TFOpLambda", takes=AS_THEY_ARE, half=True)
 def tf_op_lambda(k: Call, *args: Any, function: str) -> Any:
     return _call(k, function, args, k.all_options())
 
 
-@builtin("SlicingOpLambda", takes=AS_THEY_ARE)
+@builtin("SlicingOpLambda", takes=AS_THEY_ARE, half=True)
 def slicing_op_lambda(k: Call, *args: Any, function: str) -> Any:
     return _call(k, function, args, k.all_options())
 
@@ -40,6 +41,8 @@ def _call(k: Call, function: str, args: tuple[Any, ...], options: Mapping[str, A
     known = _FUNCTIONS.get(function)
     if known is None:
         k.refuse(f"the function tf.{function[:60]} is not read as data")
+    if function not in _EXACT and any(isinstance(x, Value) and x.dtype in HALVES for x in flat([args, dict(options)])):
+        k.refuse(f"tf.{function} is called on 16 bits")
     given = {name: value for name, value in options.items() if name != "name"}
     try:
         bound = inspect.signature(known).bind(k, *args, **given)
@@ -105,6 +108,14 @@ _FLOATS = {"math.sqrt": "Sqrt", "math.rsqrt": "Rsqrt", "math.exp": "Exp", "math.
 _FEATURES = {"nn.relu": "Relu", "nn.relu6": "Relu6", "nn.elu": "Elu", "nn.selu": "Selu", "math.softplus": "Softplus",
              "nn.softplus": "Softplus", "nn.softsign": "Softsign"}  # fmt: skip
 _NUMBERS = {"math.abs": "Abs", "math.negative": "Neg", "math.square": "Square", "math.sign": "Sign"}
+# What is rounded once, whatever it is computed in, and so computes in 16 bits what TensorFlow does.
+_EXACT = frozenset({
+    "__operators__.add", "math.add", "math.subtract", "math.multiply", "math.maximum", "math.minimum", "math.truediv",
+    "math.divide", "__operators__.truediv", "math.abs", "math.negative", "math.square", "math.sqrt", "nn.relu",
+    "nn.relu6", "cast", "identity", "__operators__.getitem", "concat", "stack", "unstack", "split", "reshape",
+    "transpose", "compat.v1.transpose", "expand_dims", "squeeze", "compat.v1.squeeze", "tile", "pad", "compat.v1.pad",
+    "reverse", "gather", "compat.v1.gather", "shape", "compat.v1.shape", "where",
+})  # fmt: skip
 _REDUCED = {"math.reduce_sum": "Sum", "math.reduce_max": "Max", "math.reduce_min": "Min", "math.reduce_prod": "Prod"}
 
 for _name, _kind in _BINARY.items():
