@@ -7,7 +7,7 @@ from typing import Any
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import activate
-from fuseconv.load.keras.layers.core import _NO_LORA
+from fuseconv.load.keras.layers.core import NO_LORA
 from fuseconv.load.keras.layers.settings import (
     channels_first,
     padding_of,
@@ -16,6 +16,8 @@ from fuseconv.load.keras.layers.settings import (
     to_channels_last,
 )
 from fuseconv.load.keras.registry import builtin
+
+_PLAIN = NO_LORA | {"quantization_config": None}
 
 
 def _strided(numbers: list[int], first: bool) -> list[int]:
@@ -53,7 +55,7 @@ def convolve(k: Call, x: Value, kernel: Value, strides: list[int], dilations: li
     return build(x, kernel, strides=_strided(strides, False), dilations=_strided(dilations, False), padding=padding)
 
 
-@builtin("Conv1D", "Convolution1D", half=True, **_NO_LORA)
+@builtin("Conv1D", "Convolution1D", half=True, **_PLAIN)
 def conv1d(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
            data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
            activation: str | dict | None = None, use_bias: bool = True) -> Value:  # fmt: skip
@@ -61,7 +63,7 @@ def conv1d(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 
                  use_bias)  # fmt: skip
 
 
-@builtin("Conv2D", "Convolution2D", half=True, **_NO_LORA)
+@builtin("Conv2D", "Convolution2D", half=True, **_PLAIN)
 def conv2d(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
            data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
            activation: str | dict | None = None, use_bias: bool = True) -> Value:  # fmt: skip
@@ -69,7 +71,7 @@ def conv2d(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 
                  use_bias)  # fmt: skip
 
 
-@builtin("Conv3D", "Convolution3D", half=True, **_NO_LORA)
+@builtin("Conv3D", "Convolution3D", half=True, **_PLAIN)
 def conv3d(k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
            data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1,
            activation: str | dict | None = None, use_bias: bool = True) -> Value:  # fmt: skip
@@ -114,7 +116,7 @@ def _depthwise(k: Call, x: Value, kernel: Value, strides: list[int], dilations: 
     )
 
 
-@builtin("DepthwiseConv1D", half=True, **_NO_LORA, filters=None, groups=1)
+@builtin("DepthwiseConv1D", half=True, **_PLAIN, filters=None, groups=1)
 def depthwise_conv1d(
     k: Call, x: Value, *, kernel_size: Any, strides: Any = 1, padding: str = "valid", depth_multiplier: int = 1,
     data_format: str | None = None, dilation_rate: Any = 1, activation: str | dict | None = None,
@@ -124,7 +126,7 @@ def depthwise_conv1d(
                             activation, use_bias)  # fmt: skip
 
 
-@builtin("DepthwiseConv2D", half=True, **_NO_LORA, filters=None, groups=1)
+@builtin("DepthwiseConv2D", half=True, **_PLAIN, filters=None, groups=1)
 def depthwise_conv2d(
     k: Call, x: Value, *, kernel_size: Any, strides: Any = 1, padding: str = "valid", depth_multiplier: int = 1,
     data_format: str | None = None, dilation_rate: Any = 1, activation: str | dict | None = None,
@@ -150,7 +152,7 @@ def _depthwise_layer(
     return activate(k, _biased(k, made, use_bias, channels * multiplier, first), activation)
 
 
-@builtin("SeparableConv1D", "SeparableConvolution1D", groups=1, half=True, **_NO_LORA)
+@builtin("SeparableConv1D", "SeparableConvolution1D", groups=1, half=True, **_PLAIN)
 def separable_conv1d(
     k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
     data_format: str | None = None, depth_multiplier: int = 1, dilation_rate: Any = 1,
@@ -160,7 +162,7 @@ def separable_conv1d(
                       activation, use_bias)  # fmt: skip
 
 
-@builtin("SeparableConv2D", "SeparableConvolution2D", groups=1, half=True, **_NO_LORA)
+@builtin("SeparableConv2D", "SeparableConvolution2D", groups=1, half=True, **_PLAIN)
 def separable_conv2d(
     k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
     data_format: str | None = None, depth_multiplier: int = 1, dilation_rate: Any = 1,
@@ -193,7 +195,7 @@ def _separable(
 
 @builtin(
     "Conv1DTranspose", "Convolution1DTranspose", "Conv2DTranspose", "Convolution2DTranspose", "Conv3DTranspose",
-    "Convolution3DTranspose", groups=1, **_NO_LORA, half=True,
+    "Convolution3DTranspose", groups=1, **_PLAIN, half=True,
 )  # fmt: skip
 def conv_transpose(
     k: Call, x: Value, *, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",

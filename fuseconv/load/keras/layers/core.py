@@ -11,12 +11,11 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Call
 from fuseconv.load.keras.layers.activations import activate, number
-from fuseconv.load.keras.layers.quantized import quantized_kernel, quantized_table
+from fuseconv.load.keras.layers.quantized import quantized_kernel, quantized_table, reversed_table
 from fuseconv.load.keras.parts import UNNAMED
 from fuseconv.load.keras.registry import ANY, OWN, PASS, PASS_IN_3, builtin
 
 NO_LORA: dict[str, Any] = {"lora_rank": None, "lora_alpha": None}
-_NO_LORA = NO_LORA | {"quantization_config": None}
 
 
 def product(k: Call, x: Value, matrix: Value) -> Value:
@@ -112,24 +111,36 @@ def _embedded(k: Call, x: Value, mask_zero: bool, look_up: Callable[[Value], Val
     return made
 
 
-@builtin("ReversibleEmbedding", masks=OWN, takes=ANY, half=True, **_NO_LORA)
+@builtin("ReversibleEmbedding", masks=OWN, takes=ANY, half=True, quantized=True, **NO_LORA)
 def reversible_embedding(
     k: Call, x: Value, *, input_dim: int, output_dim: int, mask_zero: bool = False, tie_weights: bool = True,
-    reverse_dtype: str | None = None, logit_soft_cap: float | None = None,
+    reverse_dtype: str | None = None, logit_soft_cap: float | None = None, quantization_config: dict | None = None,
 ) -> Value:  # fmt: skip
     """Take rows of a table, or in reverse multiply by it."""
-    tf, rows = k.tf, k.weight("embeddings", [input_dim, output_dim])
-    back = tf.Transpose(rows, [1, 0]) if tie_weights else k.weight("reverse_embeddings", [output_dim, input_dim])
-    if not k.option("reverse", False):
+    tf, back = k.tf, bool(k.option("reverse", False))
+    if back and not x.dtype.is_float:
+        k.refuse(f"it is called in reverse on {x.dtype}")
+    table = quantized_table(k, input_dim, output_dim, quantization_config)
+    if table is not None:
+        kernel = reversed_table(k, table, tie_weights, quantization_config)
+        if not back:  # whose mask Keras forgets
+            return _embedded(k, x, False, lambda ids: table.rows(k, lambda rows: take(k, rows, ids)))
+        whole, scale = kernel.inputs(k, x, [-1])
+        return _capped(k, kernel.scaled(k, product(k, whole, kernel.matrix), scale), logit_soft_cap)
+    rows = k.weight("embeddings", [input_dim, output_dim])
+    matrix = tf.Transpose(rows, [1, 0]) if tie_weights else k.weight("reverse_embeddings", [output_dim, input_dim])
+    if not back:
         return _embedded(k, x, mask_zero, lambda ids: take(k, rows, ids))
     dtype = k.dtype if reverse_dtype is None else types.BY_NAME.get(reverse_dtype)
-    if not x.dtype.is_float or dtype is None or not dtype.is_float:
-        k.refuse(f"it is called in reverse on {x.dtype}, with reverse_dtype={reverse_dtype!r}")
-    x, back = (each if each.dtype is dtype else tf.Cast(each, dtype=dtype) for each in (x, back))
-    made = product(k, x, back)
-    if logit_soft_cap is None:
-        return made
-    return tf.Mul(tf.Tanh(tf.RealDiv(made, number(k, made, logit_soft_cap))), number(k, made, logit_soft_cap))
+    if dtype is None or not dtype.is_float:
+        k.refuse(f"reverse_dtype={reverse_dtype!r}")
+    x, matrix = (each if each.dtype is dtype else tf.Cast(each, dtype=dtype) for each in (x, matrix))
+    return _capped(k, product(k, x, matrix), logit_soft_cap)
+
+
+def _capped(k: Call, x: Value, most: float | None) -> Value:
+    """Hold numbers softly below `most`, if that is given."""
+    return x if most is None else k.tf.Mul(k.tf.Tanh(k.tf.RealDiv(x, number(k, x, most))), number(k, x, most))
 
 
 @builtin("Masking", masks=OWN, half=True)

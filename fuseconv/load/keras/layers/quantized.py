@@ -119,6 +119,28 @@ def quantized_table(k: Call, count: int, size: int, config: dict[str, Any] | Non
     return Table(integers, scale, zero, k.tf.Cast(k.weight("g_idx", [size], False), dtype=types.INT32))
 
 
+def reversed_table(k: Call, table: Table, tied: bool, config: dict[str, Any] | None) -> Kernel:
+    """Return the kernel [size, n] that embeddings [n, size] are multiplied by in reverse. tied: whether that is their
+    table, else one of its own."""
+    tf, mode, size = k.tf, _mode(k) or "", int(k.owner.config["output_dim"])
+    quantizer, count = _quantizer(k, mode, config), k.known(table.integers, 0)
+    k.owner.part.archived += ("reverse_embeddings", "reverse_embeddings_scale", "reverse_embeddings_zero")
+    if tied:
+        whole = tf.Cast(table.integers, dtype=k.dtype) if table.group is None else table.rows(k, lambda rows: rows)
+        return Kernel(tf.Transpose(whole, [1, 0]), table.scale if table.group is None else None, quantizer)
+    if mode == "int8":
+        matrix = tf.Cast(k.weight("reverse_embeddings", [size, count], False, types.INT8), dtype=k.dtype)
+    else:
+        packed = k.weight("reverse_embeddings", [-(-size // 2), count], False, types.INT8)
+        matrix = tf.Transpose(_unpacked(k, tf.Transpose(packed, [1, 0]), size), [1, 0])
+    if table.group is None:
+        return Kernel(matrix, k.weight("reverse_embeddings_scale", [count], False), quantizer)
+    groups = [k.known(table.scale, 1), count]
+    each = (k.weight(f"reverse_embeddings_{name}", groups, False) for name in ("scale", "zero"))
+    scale, zero = (tf.GatherV2(part, table.group, tf.ints(0), dtype=part.dtype) for part in each)
+    return Kernel(tf.Mul(tf.Sub(matrix, zero), scale), None, quantizer)
+
+
 def _unpacked(k: Call, packed: Value, size: int) -> Value:
     """Return the two integers in each byte, the one in the low bits first, as floats: [n, m] -> [n, size]."""
     tf, x = k.tf, k.tf.Cast(packed, dtype=k.dtype)

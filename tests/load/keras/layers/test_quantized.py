@@ -41,14 +41,20 @@ def tables() -> Any:
     return keras.Model(x, [L.Embedding(9, 5)(x), L.Embedding(9, 4, mask_zero=True)(x)])
 
 
+def reversed_tables() -> Any:
+    x = keras.Input((5,), dtype="int32", name="x")
+    tied, apart = L.ReversibleEmbedding(9, 5, logit_soft_cap=3.0), L.ReversibleEmbedding(7, 4, tie_weights=False)
+    return keras.Model(x, [tied(L.Dense(5)(apart(x)), reverse=True), tied(x), apart(L.Dense(4)(tied(x)), reverse=True)])
+
+
 @pytest.mark.filterwarnings("ignore:Layer InputLayer does not have")
-@mostly_slow(how=[*CONFIGS], make=[products, tables])
+@mostly_slow(how=[*CONFIGS], make=[products, tables, reversed_tables])
 def test_integers_and_their_scales(how: str, make: Callable[[], Any], tmp_path: Path) -> None:
     model, (mode, config) = make(), CONFIGS[how]
     randomize(model)
     model.quantize(mode, config=config)
     random = np.random.default_rng(2)
-    floats, ids = random.normal(size=(3, 5, 6)).astype(np.float32), random.integers(0, 9, (3, 5)).astype(np.int32)
+    floats, ids = random.normal(size=(3, 5, 6)).astype(np.float32), random.integers(0, 7, (3, 5)).astype(np.int32)
     x = floats if make is products else ids
     for suffix in ("keras", "h5"):
         path = tmp_path / f"model.{suffix}"
