@@ -139,7 +139,7 @@ def table() -> str:
     for name, known in LAYERS.items():
         family = known.function.__module__.rpartition(".")[2]
         settings = ", ".join(f"`{key}`" for key in known.settings)
-        listed = name.rpartition(">")[2] if name.count(".") or family == "operations" else name
+        listed = name.rpartition(">")[2] if name.count(".") or family.startswith("operations") else name
         names = found.setdefault((family, settings), [])
         if listed not in names:
             names.append(listed)

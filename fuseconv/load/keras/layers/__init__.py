@@ -12,6 +12,7 @@ from fuseconv.load.keras.layers import (
     merging,
     normalization,
     operations,
+    operations_nn,
     pictures,
     pooling,
     preprocessing,
@@ -19,11 +20,12 @@ from fuseconv.load.keras.layers import (
     recurrent,
     reshaping,
     tf_functions,
+    tf_functions_nn,
     wrappers,
 )
 
 __all__ = [
     "activations", "attention", "audio", "categories", "cells", "convolutional", "core", "locally_connected",
-    "merging", "normalization", "operations", "pictures", "pooling", "preprocessing", "recurrence", "recurrent",
-    "reshaping", "tf_functions", "wrappers",
+    "merging", "normalization", "operations", "operations_nn", "pictures", "pooling", "preprocessing", "recurrence",
+    "recurrent", "reshaping", "tf_functions", "tf_functions_nn", "wrappers",
 ]  # fmt: skip

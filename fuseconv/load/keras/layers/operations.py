@@ -16,7 +16,7 @@ from fuseconv.load.keras.layers.settings import axes_of
 from fuseconv.load.keras.registry import AS_THEY_ARE, builtin
 
 
-def _operation(name: str, **fixed: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def operation(name: str, **fixed: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return builtin(f"ops>{name}", takes=AS_THEY_ARE, **fixed)
 
 
@@ -67,24 +67,24 @@ _EXACT = frozenset({
 })  # fmt: skip
 
 for _name, _kind in _ARITHMETIC.items():
-    _operation(_name, half=_name in _EXACT)(_binary(_kind))
+    operation(_name, half=_name in _EXACT)(_binary(_kind))
 for _name in _COMPARED:
-    _operation(_name, half=True)(_binary(_name, types.BOOL))
+    operation(_name, half=True)(_binary(_name, types.BOOL))
 for _name in ("LogicalAnd", "LogicalOr"):
-    _operation(_name)(_logical(_name))
+    operation(_name)(_logical(_name))
 for _name, _kind in _FLOATS.items():
-    _operation(_name, half=_name in _EXACT)(_unary(_kind))
+    operation(_name, half=_name in _EXACT)(_unary(_kind))
 for _name, _kind in _NUMBERS.items():
-    _operation(_name, half=_name in _EXACT)(_unary(_kind, tensors.numbers))
+    operation(_name, half=_name in _EXACT)(_unary(_kind, tensors.numbers))
 for _name in ("Any", "All"):
-    _operation(_name)(_truth(_name))
+    operation(_name)(_truth(_name))
 for _name in ("Max", "Min"):
-    _operation(_name, initial=None)(_reduction(_name))
-_operation("Sum")(_reduction("Sum"))
-_operation("Prod", dtype=None)(_reduction("Prod"))
-_operation("Mean")(_reduction("Mean", tensors.floats))
+    operation(_name, initial=None)(_reduction(_name))
+operation("Sum")(_reduction("Sum"))
+operation("Prod", dtype=None)(_reduction("Prod"))
+operation("Mean")(_reduction("Mean", tensors.floats))
 for _name in ("TrueDivide", "Divide"):
-    _operation(_name, half=True)(lambda k, x1, x2: tensors.divided(k, x1, x2))
+    operation(_name, half=True)(lambda k, x1, x2: tensors.divided(k, x1, x2))
 
 
 def _activated(name: str) -> Callable[..., Value]:
@@ -92,10 +92,10 @@ def _activated(name: str) -> Callable[..., Value]:
 
 
 for _name, _kind in _ACTIVATIONS.items():
-    _operation(_name)(_activated(_kind))
+    operation(_name)(_activated(_kind))
 
 
-@_operation("Add", half=True)
+@operation("Add", half=True)
 def add(k: Call, x1: Any, x2: Any) -> Value:
     a, b = tensors.operands(k, x1, x2)
     shape = k.shape(b)
@@ -107,53 +107,53 @@ def add(k: Call, x1: Any, x2: Any) -> Value:
     return tensors.binary(k, "AddV2", a, b)
 
 
-@_operation("LogicalNot")
+@operation("LogicalNot")
 def logical_not(k: Call, x: Value) -> Value:
     return k.tf.LogicalNot(tensors.cast(k, x, types.BOOL))
 
 
-@_operation("Gelu")
+@operation("Gelu")
 def gelu(k: Call, x: Value, *, approximate: bool = True) -> Value:
     x = tensors.floats(k, x)
     return activations.gelu_by_tanh(k, x) if approximate else activations.gelu(k, x)
 
 
-@_operation("LeakyRelu")
+@operation("LeakyRelu")
 def leaky_relu(k: Call, x: Value, *, negative_slope: float = 0.2) -> Value:
     return activations.leaky_relu(k, tensors.floats(k, x), negative_slope)
 
 
-@_operation("Elu")
+@operation("Elu")
 def elu(k: Call, x: Value, *, alpha: float = 1.0) -> Value:
     return activations.elu(k, tensors.floats(k, x), alpha=alpha)
 
 
-@_operation("Softmax")
+@operation("Softmax")
 def softmax(k: Call, x: Value, *, axis: int = -1) -> Value:
     return activations.softmax(k, tensors.floats(k, x), axis)
 
 
-@_operation("LogSoftmax")
+@operation("LogSoftmax")
 def log_softmax(k: Call, x: Value, *, axis: int = -1) -> Value:
     return activations.log_softmax(k, tensors.floats(k, x), axis)
 
 
-@_operation("Var")
+@operation("Var")
 def var(k: Call, x: Value, *, axis: int | list[int] | None = None, keepdims: bool = False) -> Value:
     return tensors.variance(k, tensors.floats(k, x), axis, keepdims)
 
 
-@_operation("Std")
+@operation("Std")
 def std(k: Call, x: Value, *, axis: int | list[int] | None = None, keepdims: bool = False) -> Value:
     return k.tf.Sqrt(tensors.variance(k, tensors.floats(k, x), axis, keepdims))
 
 
-@_operation("Argmax")
+@operation("Argmax")
 def argmax(k: Call, x: Value, *, axis: int, keepdims: bool = False) -> Value:
     return _extreme(k, "ArgMax", x, axis, keepdims)
 
 
-@_operation("Argmin")
+@operation("Argmin")
 def argmin(k: Call, x: Value, *, axis: int, keepdims: bool = False) -> Value:
     return _extreme(k, "ArgMin", x, axis, keepdims)
 
@@ -172,46 +172,46 @@ def _extreme(k: Call, kind: str, x: Value, axis: int, keepdims: bool) -> Value:
     return tf.ExpandDims(made, axis) if keepdims else made
 
 
-@_operation("Clip")
+@operation("Clip")
 def clip(k: Call, x: Value, *, x_min: float, x_max: float) -> Value:
     if not x.dtype.is_float and not (isinstance(x_min, int) and isinstance(x_max, int)):
         k.refuse(f"x_min={x_min}, x_max={x_max} of {x.dtype}")
     return tensors.clipped(k, x, x_min, x_max)
 
 
-@_operation("Where", half=True)
+@operation("Where", half=True)
 def where(k: Call, condition: Any, x1: Any = None, x2: Any = None) -> Value:
     return tensors.chosen(k, condition, x1, x2)
 
 
-@_operation("Cast", half=True)
+@operation("Cast", half=True)
 def cast(k: Call, x: Value, *, dtype: str) -> Value:
     if dtype not in types.BY_NAME:
         k.refuse(f"dtype={dtype[:60]!r}")
     return tensors.cast(k, x, types.BY_NAME[dtype])
 
 
-@_operation("ConvertToTensor", half=True, sparse=None, ragged=None)
+@operation("ConvertToTensor", half=True, sparse=None, ragged=None)
 def convert_to_tensor(k: Call, x: Value, *, dtype: str | None = None) -> Value:
     return x if dtype is None else cast(k, x, dtype=dtype)
 
 
-@_operation("GetItem", half=True)
+@operation("GetItem", half=True)
 def get_item(k: Call, x: Value, key: Any) -> Value:
     return tensors.sliced(k, x, key)
 
 
-@_operation("Take", half=True)
+@operation("Take", half=True)
 def take(k: Call, x: Value, indices: Any, *, axis: int) -> Value:
     return tensors.taken(k, x, indices, axis, wraps=True)
 
 
-@_operation("Matmul")
+@operation("Matmul")
 def matmul(k: Call, x1: Any, x2: Any) -> Value:
     return tensors.matmul(k, x1, x2)
 
 
-@_operation("Einsum")
+@operation("Einsum")
 def einsum(k: Call, x1: Any, x2: Any = None, *, subscripts: str) -> Value:
     """Build an einsum of one or two tensors, whose letters the equation says in full."""
     values = tensors.operands(k, *([x1] if x2 is None else [x1, x2]))
@@ -221,17 +221,17 @@ def einsum(k: Call, x1: Any, x2: Any = None, *, subscripts: str) -> Value:
     return k.tf.Einsum(*(tensors.floats(k, x) for x in values), equation=given)
 
 
-@_operation("Concatenate", half=True)
+@operation("Concatenate", half=True)
 def concatenate(k: Call, xs: Any, *, axis: int = 0) -> Value:
     return tensors.joined(k, xs, axis)
 
 
-@_operation("Stack", half=True)
+@operation("Stack", half=True)
 def stack(k: Call, x: Any, *, axis: int = 0) -> Value:
     return tensors.stacked(k, x, axis)
 
 
-@_operation("Split", half=True)
+@operation("Split", half=True)
 def split(k: Call, x: Value, *, indices_or_sections: int | list[int], axis: int = 0) -> list[Value]:
     given = indices_or_sections
     if isinstance(given, list):
@@ -241,17 +241,17 @@ def split(k: Call, x: Value, *, indices_or_sections: int | list[int], axis: int 
     return tensors.split(k, x, given, axis)
 
 
-@_operation("Unstack", half=True)
+@operation("Unstack", half=True)
 def unstack(k: Call, x: Value, *, num: int | None = None, axis: int = 0) -> list[Value]:
     return tensors.unstacked(k, x, num, axis)
 
 
-@_operation("Squeeze", half=True)
+@operation("Squeeze", half=True)
 def squeeze(k: Call, x: Value, *, axis: int | list[int] | None = None) -> Value:
     return tensors.squeezed(k, x, axis)
 
 
-@_operation("ExpandDims", half=True)
+@operation("ExpandDims", half=True)
 def expand_dims(k: Call, x: Value, *, axis: int | list[int]) -> Value:
     axes = [axis] if isinstance(axis, int) else axis
     for at in axes_of(k, axes, len(k.shape(x)) + len(axes)):
@@ -259,22 +259,22 @@ def expand_dims(k: Call, x: Value, *, axis: int | list[int]) -> Value:
     return x
 
 
-@_operation("Reshape", half=True)
+@operation("Reshape", half=True)
 def reshape(k: Call, x: Value, *, newshape: int | list[int]) -> Value:
     return tensors.reshaped(k, x, newshape)
 
 
-@_operation("Ravel", half=True)
+@operation("Ravel", half=True)
 def ravel(k: Call, x: Value) -> Value:
     return tensors.reshaped(k, x, -1)
 
 
-@_operation("Transpose", half=True)
+@operation("Transpose", half=True)
 def transpose(k: Call, x: Value, *, axes: list[int] | None = None) -> Value:
     return tensors.permuted(k, x, axes)
 
 
-@_operation("Swapaxes", half=True)
+@operation("Swapaxes", half=True)
 def swapaxes(k: Call, x: Value, *, axis1: int, axis2: int) -> Value:
     rank = len(k.shape(x))
     (a,), (b,) = axes_of(k, axis1, rank), axes_of(k, axis2, rank)
@@ -283,7 +283,7 @@ def swapaxes(k: Call, x: Value, *, axis1: int, axis2: int) -> Value:
     return k.tf.transpose(x, order)
 
 
-@_operation("Moveaxis", half=True)
+@operation("Moveaxis", half=True)
 def moveaxis(k: Call, x: Value, *, source: int | list[int], destination: int | list[int]) -> Value:
     rank = len(k.shape(x))
     pairs = [[axis] if isinstance(axis, int) else axis for axis in (source, destination)]
@@ -296,24 +296,24 @@ def moveaxis(k: Call, x: Value, *, source: int | list[int], destination: int | l
     return tensors.permuted(k, x, order)
 
 
-@_operation("Flip", half=True)
+@operation("Flip", half=True)
 def flip(k: Call, x: Value, *, axis: int | list[int] | None = None) -> Value:
     rank = len(k.shape(x))
     return k.tf.ReverseV2(x, k.tf.ints(list(range(rank)) if axis is None else axes_of(k, axis, rank)))
 
 
-@_operation("Roll", half=True)
+@operation("Roll", half=True)
 def roll(k: Call, x: Value, *, shift: int, axis: int) -> Value:
     (axis,) = axes_of(k, axis, len(k.shape(x)))
     return k.tf.Roll(x, k.tf.ints(shift), k.tf.ints(axis))
 
 
-@_operation("Tile", half=True)
+@operation("Tile", half=True)
 def tile(k: Call, x: Value, *, repeats: int | list[int]) -> Value:
     return tensors.tiled(k, x, repeats)
 
 
-@_operation("Repeat", half=True)
+@operation("Repeat", half=True)
 def repeat(k: Call, x: Value, *, repeats: int, axis: int) -> Value:
     (axis,) = axes_of(k, axis, len(k.shape(x)))
     if not 0 < repeats < 1 << 31:
@@ -321,12 +321,12 @@ def repeat(k: Call, x: Value, *, repeats: int, axis: int) -> Value:
     return repeated(k, x, repeats, axis)
 
 
-@_operation("Pad", half=True)
+@operation("Pad", half=True)
 def pad(k: Call, x: Value, constant_values: Any = None, *, pad_width: list, mode: str = "constant") -> Value:
     return tensors.padded(k, x, pad_width, mode, constant_values)
 
 
-@_operation("Normalize")
+@operation("Normalize")
 def normalize(
     k: Call, x: Value, *, axis: int | list[int] | None = -1, order: int = 2, epsilon: float | None = None
 ) -> Value:
@@ -335,17 +335,17 @@ def normalize(
     return tensors.normalized(k, tensors.floats(k, x), axis, 1e-7 if epsilon is None else epsilon, before=False)
 
 
-@_operation("OneHot", sparse=False)
+@operation("OneHot", sparse=False)
 def one_hot(k: Call, x: Value, *, num_classes: int, axis: int = -1, dtype: str | None = None) -> Value:
     return tensors.one_hot(k, x, num_classes, axis, dtype or "float32")
 
 
-@_operation("ZerosLike")
+@operation("ZerosLike")
 def zeros_like(k: Call, x: Value, *, dtype: str | None = None) -> Value:
     return _filled_like(k, x, 0, dtype)
 
 
-@_operation("OnesLike")
+@operation("OnesLike")
 def ones_like(k: Call, x: Value, *, dtype: str | None = None) -> Value:
     return _filled_like(k, x, 1, dtype)
 
@@ -357,6 +357,6 @@ def _filled_like(k: Call, x: Value, number: int, dtype: str | None) -> Value:
     return k.tf.Fill(k.tf.shape(x), k.tf.number(number, kind), dtype=kind)
 
 
-@_operation("Identity", half=True)
+@operation("Identity", half=True)
 def identity(k: Call, x: Value) -> Value:
     return x

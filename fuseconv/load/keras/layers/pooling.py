@@ -20,7 +20,8 @@ from fuseconv.load.keras.layers.settings import (
 from fuseconv.load.keras.registry import OWN, builtin
 
 
-def _pool(k: Call, x: Value, rank: int, maximum: bool, pool_size: Any, strides: Any, padding: str, form: Any) -> Value:
+def pool(k: Call, x: Value, rank: int, maximum: bool, pool_size: Any, strides: Any, padding: str, form: Any) -> Value:
+    """Take the maximum or the mean of windows of x over `rank` dimensions. strides: None for those of the windows."""
     first = channels_first(k, form)
     k.shape(x, rank + 2)
     window = sizes(k, pool_size, rank)
@@ -42,37 +43,37 @@ def _pool(k: Call, x: Value, rank: int, maximum: bool, pool_size: Any, strides: 
 @builtin("MaxPooling1D", "MaxPool1D", half=True)
 def max_pooling1d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                   data_format: str | None = None) -> Value:  # fmt: skip
-    return _pool(k, x, 1, True, pool_size, strides, padding, data_format)
+    return pool(k, x, 1, True, pool_size, strides, padding, data_format)
 
 
 @builtin("MaxPooling2D", "MaxPool2D", half=True)
 def max_pooling2d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                   data_format: str | None = None) -> Value:  # fmt: skip
-    return _pool(k, x, 2, True, pool_size, strides, padding, data_format)
+    return pool(k, x, 2, True, pool_size, strides, padding, data_format)
 
 
 @builtin("MaxPooling3D", "MaxPool3D", half=True)
 def max_pooling3d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                   data_format: str | None = None) -> Value:  # fmt: skip
-    return _pool(k, x, 3, True, pool_size, strides, padding, data_format)
+    return pool(k, x, 3, True, pool_size, strides, padding, data_format)
 
 
 @builtin("AveragePooling1D", "AvgPool1D", half=True)
 def average_pooling1d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                       data_format: str | None = None) -> Value:  # fmt: skip
-    return _pool(k, x, 1, False, pool_size, strides, padding, data_format)
+    return pool(k, x, 1, False, pool_size, strides, padding, data_format)
 
 
 @builtin("AveragePooling2D", "AvgPool2D", half=True)
 def average_pooling2d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                       data_format: str | None = None) -> Value:  # fmt: skip
-    return _pool(k, x, 2, False, pool_size, strides, padding, data_format)
+    return pool(k, x, 2, False, pool_size, strides, padding, data_format)
 
 
 @builtin("AveragePooling3D", "AvgPool3D", half=True)
 def average_pooling3d(k: Call, x: Value, *, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
                       data_format: str | None = None) -> Value:  # fmt: skip
-    return _pool(k, x, 3, False, pool_size, strides, padding, data_format)
+    return pool(k, x, 3, False, pool_size, strides, padding, data_format)
 
 
 def _axes(k: Call, x: Value, data_format: Any) -> Value:
@@ -149,7 +150,7 @@ def _adaptive(k: Call, x: Value, rank: int, maximum: bool, output_size: Any, for
     if any(each not in (None, (1, 1)) for each in regular):
         found = [each or (1, 1) for each in regular]
         size, steps = [each[0] for each in found], [each[1] for each in found]
-        x = _pool(k, x, rank, maximum, size, steps, "valid", None)
+        x = pool(k, x, rank, maximum, size, steps, "valid", None)
     for at, each in enumerate(windows):
         x = x if regular[at] else _pool_irregular(k, x, rank, maximum, at, each)
     return to_channels_first(k, x) if first else x
@@ -162,7 +163,7 @@ def _pool_irregular(k: Call, x: Value, rank: int, maximum: bool, at: int, window
     count = 0
     for length in sorted({end - start for start, end in windows}):
         size = [length if axis == at else 1 for axis in range(rank)]
-        pooled.append(_pool(k, x, rank, maximum, size, 1, "valid", None))
+        pooled.append(pool(k, x, rank, maximum, size, 1, "valid", None))
         first[length], count = count, count + k.known(pooled[-1], at + 1)
     tf, axis = k.tf, k.tf.ints(at + 1)
     every = tf.ConcatV2(*pooled, axis, dtype=x.dtype) if len(pooled) > 1 else pooled[0]

@@ -120,6 +120,52 @@ def normalized(k: Call, x: Value, axis: Any, epsilon: float, before: bool) -> Va
     return tf.Mul(x, tf.Minimum(tf.Rsqrt(total), tf.number(1 / epsilon, x.dtype)))
 
 
+def accumulated(
+    k: Call, kind: str, x: Any, axis: int, exclusive: bool = False, reverse: bool = False
+) -> Value:
+    """Build running sums or products along an axis."""
+    (axis,) = axes_of(k, axis, len(k.shape(numbers(k, x))))
+    return k.tf.add(kind, [x, k.tf.ints(axis)], {"exclusive": exclusive, "reverse": reverse}, x.dtype)
+
+
+def logsumexp(k: Call, x: Value, axis: Any, keepdims: bool) -> Value:
+    """Return log(sum(exp(x))), in the steps of tf.math.reduce_logsumexp."""
+    tf, zero = k.tf, k.tf.number(0, x.dtype)
+    most = reduced(k, "Max", x, axis, True)
+    most = tf.SelectV2(tf.IsFinite(most, dtype=types.BOOL), most, zero, dtype=x.dtype)
+    made = tf.AddV2(tf.Log(reduced(k, "Sum", tf.Exp(tf.Sub(x, most)), axis, True)), most)
+    axes = list(range(len(k.shape(x)))) if axis is None else axes_of(k, axis, len(k.shape(x)))
+    return made if keepdims else tf.Squeeze(made, squeeze_dims=axes)
+
+
+def top_k(k: Call, x: Any, count: int, ordered: bool) -> list[Value]:
+    """Return the largest elements along the last dimension, and their positions."""
+    size = k.shape(numbers(k, x))[-1]
+    if type(count) is not int or not 0 < count < 1 << 31 or (isinstance(size, int) and count > size):
+        k.refuse(f"k={str(count)[:60]} of {size} elements")
+    return k.tf.several("TopKV2", [x, k.tf.ints(count)], {"sorted": ordered}, [x.dtype, types.INT32])
+
+
+def band(k: Call, x: Any, lower: int, upper: int) -> Value:
+    """Return matrices with zeros but for so many diagonals below and above the middle one; -1 for all."""
+    if not all(type(count) is int and -1 <= count < 1 << 31 for count in (lower, upper)) or len(k.shape(x)) < 2:
+        k.refuse(f"the diagonals {str(lower)[:60]} to {str(upper)[:60]}")
+    ends = (k.tf.number(count, types.INT64) for count in (lower, upper))
+    return k.tf.MatrixBandPart(numbers(k, x), *ends, dtype=x.dtype)
+
+
+def vector(k: Call, sizes: Any) -> Value:
+    """Return a shape of ints and scalars as a tensor."""
+    if isinstance(sizes, Value):
+        return cast(k, sizes, types.INT32)
+    listed = sizes if isinstance(sizes, (list, tuple)) else [sizes]
+    if not all(isinstance(size, Value) or (type(size) is int and abs(size) < 1 << 31) for size in listed):
+        k.refuse(f"the shape {str(sizes)[:60]}")
+    if not any(isinstance(size, Value) for size in listed):
+        return k.tf.ints(listed)
+    return k.tf.Pack(*(cast(k, size, types.INT32) if isinstance(size, Value) else k.tf.ints(size) for size in listed))
+
+
 def matmul(k: Call, a: Any, b: Any, adj_a: bool = False, adj_b: bool = False) -> Value:
     """Multiply matrices [..., n, m] x [..., m, p] -> [..., n, p]; `adj_a` and `adj_b` transpose them before."""
     x, y = operands(k, a, b)

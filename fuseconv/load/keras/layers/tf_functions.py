@@ -17,12 +17,12 @@ _Function = Callable[..., Any]
 _FUNCTIONS: dict[str, _Function] = {}
 
 
-def _function(*names: str) -> Callable[[_Function], _Function]:
+def function(*names: str) -> Callable[[_Function], _Function]:
     """Enter the decorated function as the meaning of functions of TensorFlow; its parameters have their names."""
 
-    def enter(function: _Function) -> _Function:
-        _FUNCTIONS.update(dict.fromkeys(names, function))
-        return function
+    def enter(built: _Function) -> _Function:
+        _FUNCTIONS.update(dict.fromkeys(names, built))
+        return built
 
     return enter
 
@@ -119,107 +119,107 @@ _EXACT = frozenset({
 _REDUCED = {"math.reduce_sum": "Sum", "math.reduce_max": "Max", "math.reduce_min": "Min", "math.reduce_prod": "Prod"}
 
 for _name, _kind in _BINARY.items():
-    _function(_name)(_binary(_kind))
+    function(_name)(_binary(_kind))
 for _name, _kind in _COMPARED.items():
-    _function(_name)(_binary(_kind, types.BOOL))
+    function(_name)(_binary(_kind, types.BOOL))
 for _name in ("logical_and", "logical_or"):
-    _function(f"math.{_name}")(_logical("LogicalAnd" if _name == "logical_and" else "LogicalOr"))
+    function(f"math.{_name}")(_logical("LogicalAnd" if _name == "logical_and" else "LogicalOr"))
 for _name, _kind in _FLOATS.items():
-    _function(_name)(_unary(_kind))
+    function(_name)(_unary(_kind))
 for _name, _kind in _FEATURES.items():
-    _function(_name)(_features(_kind))
+    function(_name)(_features(_kind))
 for _name, _kind in _NUMBERS.items():
-    _function(_name)(_unary(_kind, tensors.numbers))
+    function(_name)(_unary(_kind, tensors.numbers))
 for _name, _kind in _REDUCED.items():
-    _function(_name)(_reduction(_kind))
-_function("math.reduce_mean")(_reduction("Mean", tensors.floats))
-_function("math.reduce_any")(_reduction("Any", _truth))
-_function("math.reduce_all")(_reduction("All", _truth))
+    function(_name)(_reduction(_kind))
+function("math.reduce_mean")(_reduction("Mean", tensors.floats))
+function("math.reduce_any")(_reduction("Any", _truth))
+function("math.reduce_all")(_reduction("All", _truth))
 
 
-@_function("math.logical_not")
+@function("math.logical_not")
 def logical_not(k: Call, x: Any) -> Value:
     return k.tf.LogicalNot(_truth(k, x))
 
 
-@_function("math.truediv", "math.divide", "__operators__.truediv")
+@function("math.truediv", "math.divide", "__operators__.truediv")
 def divide(k: Call, x: Any, y: Any) -> Value:
     return tensors.divided(k, x, y)
 
 
-@_function("math.reduce_variance")
+@function("math.reduce_variance")
 def reduce_variance(k: Call, input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Value:
     return tensors.variance(k, tensors.floats(k, input_tensor), axis, keepdims)
 
 
-@_function("math.reduce_std")
+@function("math.reduce_std")
 def reduce_std(k: Call, input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Value:
     return k.tf.Sqrt(reduce_variance(k, input_tensor, axis, keepdims))
 
 
-@_function("math.l2_normalize", "linalg.l2_normalize")
+@function("math.l2_normalize", "linalg.l2_normalize")
 def l2_normalize(k: Call, x: Any, axis: Any = None, epsilon: float = 1e-12) -> Value:
     return tensors.normalized(k, tensors.floats(k, x), axis, epsilon, before=True)
 
 
-@_function("nn.softmax")
+@function("nn.softmax")
 def softmax(k: Call, logits: Any, axis: int = -1) -> Value:
     return activations.softmax(k, tensors.floats(k, logits), axis)
 
 
-@_function("nn.log_softmax")
+@function("nn.log_softmax")
 def log_softmax(k: Call, logits: Any, axis: int = -1) -> Value:
     return activations.log_softmax(k, tensors.floats(k, logits), axis)
 
 
-@_function("nn.silu", "nn.swish")
+@function("nn.silu", "nn.swish")
 def silu(k: Call, features: Any, beta: float = 1.0) -> Value:
     if beta != 1:
         k.refuse(f"beta={beta}")
     return activations.silu(k, tensors.floats(k, features))
 
 
-@_function("nn.gelu")
+@function("nn.gelu")
 def gelu(k: Call, features: Any, approximate: bool = False) -> Value:
     x = tensors.floats(k, features)
     return activations.gelu_by_tanh(k, x) if approximate else activations.gelu(k, x)
 
 
-@_function("nn.leaky_relu")
+@function("nn.leaky_relu")
 def leaky_relu(k: Call, features: Any, alpha: float = 0.2) -> Value:
     return activations.leaky_relu(k, tensors.floats(k, features), alpha)
 
 
-@_function("clip_by_value")
+@function("clip_by_value")
 def clip_by_value(k: Call, t: Any, clip_value_min: Any, clip_value_max: Any) -> Value:
     return tensors.clipped(k, t, clip_value_min, clip_value_max)
 
 
-@_function("where")
+@function("where")
 def where(k: Call, condition: Any, x: Any = None, y: Any = None) -> Value:
     if not isinstance(condition, Value) or condition.dtype is not types.BOOL:
         k.refuse("its condition is not boolean")
     return tensors.chosen(k, condition, x, y)
 
 
-@_function("cast")
+@function("cast")
 def cast(k: Call, x: Value, dtype: str) -> Value:
     if dtype not in types.BY_NAME:
         k.refuse(f"dtype={str(dtype)[:60]}")
     return tensors.cast(k, x, types.BY_NAME[dtype])
 
 
-@_function("identity")
+@function("identity")
 def identity(k: Call, input: Value) -> Value:
     return input
 
 
-@_function("__operators__.getitem")
+@function("__operators__.getitem")
 def get_item(k: Call, tensor: Value, slice_spec: Any = None, var: None = None) -> Value:
     return tensors.sliced(k, tensor, slice_spec)
 
 
-@_function("linalg.matmul")
+@function("linalg.matmul")
 def matmul(
     k: Call, a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
     adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False,
@@ -229,67 +229,66 @@ def matmul(
     return tensors.matmul(k, x, y, *turned)
 
 
-@_function("concat")
+@function("concat")
 def concat(k: Call, values: Any, axis: int) -> Value:
     return tensors.joined(k, values, axis)
 
 
-@_function("stack")
+@function("stack")
 def stack(k: Call, values: Any, axis: int = 0) -> Value:
     return tensors.stacked(k, values, axis)
 
 
-@_function("unstack")
+@function("unstack")
 def unstack(k: Call, value: Value, num: int | None = None, axis: int = 0) -> list[Value]:
     return tensors.unstacked(k, value, num, axis)
 
 
-@_function("split")
+@function("split")
 def split(k: Call, value: Value, num_or_size_splits: Any, axis: int = 0) -> list[Value]:
     return tensors.split(k, value, num_or_size_splits, axis)
 
 
-@_function("reshape")
+@function("reshape")
 def reshape(k: Call, tensor: Value, shape: Any) -> Value:
     if isinstance(shape, (list, tuple)) and any(isinstance(size, Value) for size in shape):
-        sizes = [tensors.cast(k, size, types.INT32) if isinstance(size, Value) else k.tf.ints(size) for size in shape]
-        return k.tf.Reshape(tensor, k.tf.Pack(*sizes))
+        return k.tf.Reshape(tensor, tensors.vector(k, shape))
     return tensors.reshaped(k, tensor, shape)
 
 
-@_function("transpose", "compat.v1.transpose")
+@function("transpose", "compat.v1.transpose")
 def transpose(k: Call, a: Value, perm: Any = None, conjugate: bool = False) -> Value:
     return tensors.permuted(k, a, perm)
 
 
-@_function("expand_dims")
+@function("expand_dims")
 def expand_dims(k: Call, input: Value, axis: int) -> Value:
     return k.tf.ExpandDims(input, axis)
 
 
-@_function("squeeze", "compat.v1.squeeze")
+@function("squeeze", "compat.v1.squeeze")
 def squeeze(k: Call, input: Value, axis: Any = None) -> Value:
     return tensors.squeezed(k, input, axis)
 
 
-@_function("tile")
+@function("tile")
 def tile(k: Call, input: Value, multiples: list[int]) -> Value:
     if len(multiples) != len(k.shape(input)):
         k.refuse(f"multiples={str(multiples)[:60]}")
     return tensors.tiled(k, input, multiples)
 
 
-@_function("pad", "compat.v1.pad")
+@function("pad", "compat.v1.pad")
 def pad(k: Call, tensor: Value, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0) -> Value:
     return tensors.padded(k, tensor, paddings, mode.lower(), constant_values)
 
 
-@_function("reverse")
+@function("reverse")
 def reverse(k: Call, tensor: Value, axis: Any) -> Value:
     return k.tf.ReverseV2(tensor, k.tf.ints(axis))
 
 
-@_function("gather", "compat.v1.gather")
+@function("gather", "compat.v1.gather")
 def gather(k: Call, params: Value, indices: Any, validate_indices: None = None, axis: int | None = None,
            batch_dims: int = 0) -> Value:  # fmt: skip
     if batch_dims != 0:
@@ -297,19 +296,19 @@ def gather(k: Call, params: Value, indices: Any, validate_indices: None = None, 
     return tensors.taken(k, params, indices, axis or 0, wraps=False)
 
 
-@_function("one_hot")
+@function("one_hot")
 def one_hot(k: Call, indices: Value, depth: int, axis: int = -1, dtype: str = "float32") -> Value:
     return tensors.one_hot(k, indices, depth, axis, dtype)
 
 
-@_function("shape", "compat.v1.shape")
+@function("shape", "compat.v1.shape")
 def shape(k: Call, input: Value, out_type: str = "int32") -> Value:
     if out_type != "int32":
         k.refuse(f"out_type={str(out_type)[:60]}")
     return k.tf.shape(input)
 
 
-@_function("math.argmax", "math.argmin")
+@function("math.argmax", "math.argmin")
 def argmax(k: Call, input: Value, axis: int, output_type: str = "int64") -> Value:
     if output_type not in ("int32", "int64"):
         k.refuse(f"output_type={str(output_type)[:60]}")
