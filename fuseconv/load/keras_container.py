@@ -143,7 +143,22 @@ def _read_hdf5(path: Path, size: int, checked: bool) -> tuple[dict[str, Any], st
         raise InputError(
             f"{path} holds weights only, not the model they belong to; save the whole model with model.save()."
         )
-    return _decoded(path, config), version.decode(errors="replace") if isinstance(version, bytes) else str(version)
+    version = version.decode(errors="replace") if isinstance(version, bytes) else str(version)
+    return _decoded(path, config) if version.startswith("3") else _of_later_form(_decoded(path, config)), version
+
+
+def _of_later_form(config: dict[str, Any]) -> dict[str, Any]:
+    """Give Sequential models the config that they have since Keras 2.2.3: before, it was the list of their layers."""
+    stack: list[Any] = [config]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            if item.get("class_name") == "Sequential" and isinstance(item.get("config"), list):
+                item["config"] = {"name": item.get("name", "sequential"), "layers": item["config"]}
+            stack += item.values()
+        elif isinstance(item, list):
+            stack += item
+    return config
 
 
 def _check_hdf5(path: Path, file: Any, size: int) -> None:

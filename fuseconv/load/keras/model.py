@@ -179,7 +179,7 @@ def _objects(k: Call, layers: list[Any]) -> list[tuple[Object, dict[str, Any]]]:
         attribute = f"ops/{config['name']}" if kind.startswith("ops>") else next(own)
         made.append((k.inner(attribute, kind, config), data))
     if len({item.name for item, _ in made}) < len(made):
-        raise InputError("The file is damaged: two layers of a model have one name.")
+        k.refuse("two of its layers have one name")
     return made
 
 

@@ -116,6 +116,9 @@ class _Groups:
         version = _text(self.root.attrs.get("keras_version", "1"))
         if not version.startswith(("2", "3")):
             raise unknown(model.label, f"Keras {version[:20]} laid out its weights otherwise")
+        if _text(self.root.attrs.get("backend", "")) == "theano":
+            raise InputError("The file was written by Keras on Theano, whose convolutions turn their kernels around; "
+                             "load it there, and save it on TensorFlow.")  # fmt: skip
         names = _names(self.root, "layer_names")
         layers = {part.name: part for _, part in model.parts}
         for name in names:

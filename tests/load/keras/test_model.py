@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
+import h5py
 import keras
+import numpy as np
 import pytest
 
+from fuseconv import convert
 from fuseconv.errors import InputError
 from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.keras.call import Model, Object
 from fuseconv.load.keras.model import class_of, snake_case
-from tests.keras_parity import FORMATS, check_cases
+from tests.keras_parity import FORMATS, Runner, assert_close, check_cases, randomize
 from tests.pairwise import mostly_slow
 
 L = keras.layers
@@ -118,3 +122,28 @@ def test_calls_are_made_in_any_order_of_the_layers() -> None:
     model = Model(False, ())
     Object(model, "Functional", config).call([Value(types.FLOAT32, (2, 2), "x")], {})
     assert len(model.tf.out) == 300
+
+
+def test_models_of_early_keras_2_are_read(tmp_path: Path) -> None:
+    """Whose Sequential has a list of layers for its config, and references to tensors no keywords."""
+    import tf_keras
+
+    layers = tf_keras.layers
+    inner = tf_keras.Sequential([layers.Dense(3, input_shape=(4,)), layers.BatchNormalization()], name="inner")
+    x, y = (tf_keras.Input((4,), name=name) for name in "xy")
+    model = tf_keras.Model([x, y], layers.Dense(2)(layers.Subtract()([inner(x), inner(y)])))
+    randomize(model)
+    model.save(tmp_path / "model.h5")
+    with h5py.File(tmp_path / "model.h5", "r+") as file:
+        config = json.loads(file.attrs["model_config"])
+        config["class_name"] = "Model"
+        for item in config["config"]["layers"]:
+            item["inbound_nodes"] = [[ref[:3] for ref in node] for node in item["inbound_nodes"]]
+            if item["name"] == "inner":
+                item["config"] = item["config"]["layers"][1:]
+        file.attrs["model_config"] = json.dumps(config)
+        file.attrs["keras_version"] = "2.1.6"
+    run = Runner(convert(tmp_path / "model.h5", tmp_path / "model.tflite", keras_loader="data").path)
+    feeds = run.feeds()
+    (made,) = run(feeds).values()
+    assert_close(made, np.asarray(model([feeds["x"], feeds["y"]], training=False)), 1e-5, "model")

@@ -73,6 +73,14 @@ def test_weights_that_the_layers_do_not_expect_are_refused(tmp_path: Path) -> No
             weights.read(save(tmp_path, **options), part)  # type: ignore[arg-type]
 
 
+def test_weights_of_theano_are_refused(tmp_path: Path) -> None:
+    path = save(tmp_path)
+    with h5py.File(path, "r+") as file:
+        file["model_weights"].attrs["backend"] = b"theano"
+    with pytest.raises(InputError, match="Theano"):
+        weights.read(path, model())
+
+
 def test_weights_of_the_halves_of_a_bidirectional_layer_are_not_confused(tmp_path: Path) -> None:
     """tf-keras writes a frozen half behind the other, and its config does not say that it is frozen."""
     import tf_keras
