@@ -69,6 +69,7 @@ from fuseconv.transforms.tfl.optimize_layout import optimize_layout
 from fuseconv.transforms.tfl.pack_to_concat import pack_to_concat
 from fuseconv.transforms.tfl.presize_states import presize_states
 from fuseconv.transforms.tfl.pretranspose_matmul import pretranspose_matmul
+from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
 from fuseconv.transforms.tfl.sizes_of_inputs import sizes_of_inputs
 from fuseconv.transforms.tfl.slp_vectorize import slp_vectorize
@@ -182,7 +183,10 @@ CONVERT: Pipeline = (
     Stage("load", IMPORT),
     Stage("simplify", PREPARE_TF, "control flow", "its loop, branch, array or variable takes another form"),
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
-    Stage("lower", (insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops)),
+    Stage("lower", (
+        insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops,
+        protect_shared_memory,
+    )),
     Stage("quantize", QUANTIZE),
     Stage("outline", OUTLINE),
 )
@@ -191,4 +195,4 @@ CONVERT: Pipeline = (
 QUANTIZE_FILE: Pipeline = (Stage("quantize", QUANTIZE),)
 
 # What a composite computes that no fusion takes, in a module of its own: the body that a fusion is checked against.
-BODY_CHECK: Pipeline = (inline_all, *CLEANUP, *LOWER_LISTS, *CLEANUP, lower, *CLEANUP_TFL)
+BODY_CHECK: Pipeline = (inline_all, *CLEANUP, *LOWER_LISTS, *CLEANUP, lower, *CLEANUP_TFL, protect_shared_memory)

@@ -16,7 +16,12 @@ from fuseconv.quantize.to_integers import to_integer_forms, to_integers
 from fuseconv.quantize.weights_to_float16 import weights_to_float16
 from fuseconv.quantize.weights_to_int4 import weights_to_int4
 from fuseconv.quantize.weights_to_int8 import weights_to_int8
+from fuseconv.transforms.tfl.protect_shared_memory import protect_shared_memory
 from fuseconv.transforms.tfl.schedule_ops import schedule_ops
+
+
+def _quantizes(context: Context) -> bool:
+    return context.quantize is not None
 
 
 def _computes_in_integers(context: Context) -> bool:
@@ -50,5 +55,5 @@ PASSES: Pipeline = (
     weights_to_int4.when(lambda context: context.quantize == "int4"),
     weights_to_int8.when(lambda context: context.quantize in ("dynamic", "int4")),
     to_integers.when(_computes_in_integers), set_io_types.when(_has_integer_ends),
-    schedule_ops.when(lambda context: context.quantize is not None),
+    schedule_ops.when(_quantizes), protect_shared_memory.when(_quantizes),
 )  # fmt: skip

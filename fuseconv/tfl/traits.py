@@ -17,6 +17,10 @@ CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 # Ops that give the elements of their operand another shape, in their order; and those that also change the order.
 RESHAPES = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE")
 LAYOUT_CHANGES = (*RESHAPES, "TRANSPOSE")
+# Ops whose result LiteRT may put where their first operand is, as the bytes are the same; and those that may write it
+# over one of their first operands, with how many of these (`inplace_operator` of the kernels' registrations).
+SHARE_MEMORY = frozenset({*RESHAPES, "BITCAST"})
+WRITE_IN_PLACE = {"ADD": 2, "SUB": 2, "MUL": 2, "DIV": 2, "SOFTMAX": 1, "DYNAMIC_UPDATE_SLICE": 1}
 # Ops that take elements from one place to another, and compute nothing.
 MOVES = frozenset({
     "BROADCAST_TO", "CONCATENATION", "DYNAMIC_UPDATE_SLICE", "GATHER", "GATHER_ND", "ONE_HOT", "PACK",

@@ -143,6 +143,17 @@ def batch_of_none() -> Callable[..., Any]:
     return lambda x: [tf.concat([tf.matmul(x, kernel), x], 1), tf.nn.softmax(x)]
 
 
+@case("here", "LiteRT writes over a sum's operand by its other shape, which is still to be read", spec(None, 3))
+def what_is_changed_in_another_shape() -> Callable[..., Any]:
+    factors = weights(3)
+
+    def run(x: tf.Tensor) -> list[tf.Tensor]:
+        scaled = tf.exp(x) * factors
+        return [tf.sin(tf.reshape(scaled, [-1]) * 2.0), tf.cos(scaled)]
+
+    return run
+
+
 @case("here", "refused: the gradient of a slice of what has an unknown size", spec(None, None, 3))
 def gradient_of_a_slice_of_unknown_size() -> Callable[..., Any]:
     def run(x: tf.Tensor) -> tf.Tensor:

@@ -134,12 +134,17 @@ def _unknowns(value: Value) -> set[str]:
 
 def _copy(graph: Graph, value: Value) -> Value:
     """Return a copy that the runtime makes on every invoke."""
-    tfl = Builder(graph.ops, value.name)
     sources = value.op.sources if value.op is not None else (value.name,)
-    tfl.sources = sources
-    rank = value.rank or 0
-    if rank == 0 or (value.dtype is types.COMPLEX128 and tfl.static_shape(value.shape or ())):  # no slice takes it
+    tfl = Builder(graph.ops, value.name, sources)
+    # No slice takes these.
+    if not value.rank or (value.dtype is types.COMPLEX128 and tfl.static_shape(value.shape)):
         return tfl.typed_op("RESHAPE", [value, tfl.ints(list(value.shape or ()))], [(value.dtype, value.shape)], {})[0]
+    return copied(tfl, value)
+
+
+def copied(tfl: Builder, value: Value) -> Value:
+    """Build a copy of a tensor that is no scalar, which shares no memory with it."""
+    rank = value.rank or 0
     if rank <= min(RANK["SLICE"], RANK["STRIDED_SLICE"]):
         return _slice_of_all(tfl, value)
     shape: Shape = value.shape  # type: ignore[assignment]
