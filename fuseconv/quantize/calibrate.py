@@ -45,7 +45,8 @@ class Calibration:
     are none, for the model tells ranges. method: which part of what was measured a range is, as `parse_method` takes
     it. levels: steps of the integers that are to hold it. progress: called with the number of samples that ran. ranges:
     of each tensor of floats, once it was measured. moments: of what the weights of each LSTM are multiplied by, by its
-    result. means: of the channels of what products with weights read, where it was measured."""
+    result; of what is projected, by the projection. means: of the channels of what products with weights read, where it
+    was measured."""
 
     samples: Iterable[Sample] | None = None
     method: str = MINMAX

@@ -23,11 +23,13 @@ _BLOCK = 64
 class Moments:
     """The mean and the covariance of what a matrix is multiplied by.
 
-    count: rows that were seen. total: their sum [inputs]. products: the sum of their products [inputs, inputs]."""
+    count: rows that were seen. total: their sum [inputs]. products: the sum of their products [inputs, inputs].
+    largest: the largest absolute number in them."""
 
     count: int = 0
     total: np.ndarray | None = None
     products: np.ndarray | None = None
+    largest: float = 0.0
 
     def add(self, rows: np.ndarray) -> None:
         """Take in rows [count, inputs]; nothing where these are too many inputs."""
@@ -35,6 +37,7 @@ class Moments:
             return
         rows = rows.astype(np.float64)
         self.count += len(rows)
+        self.largest = max(self.largest, float(np.abs(rows).max(initial=0.0)))
         self.total = rows.sum(axis=0) + (0 if self.total is None else self.total)
         self.products = rows.T @ rows + (0 if self.products is None else self.products)
 
@@ -44,12 +47,13 @@ class Moments:
         assert self.total is not None
         return self.total / self.count
 
-    @property
-    def covariance(self) -> np.ndarray:
+    def covariance(self, centered: bool = True) -> np.ndarray:
         """Return the covariance [inputs, inputs], with a part of the mean variance added to each input's: the larger a
-        part, the fewer rows tell of it."""
+        part, the fewer rows tell of it. centered: about the mean, which a bias takes in; else about zero."""
         assert self.products is not None
-        found = self.products / self.count - np.outer(self.mean, self.mean)
+        found = self.products / self.count
+        if centered:
+            found = found - np.outer(self.mean, self.mean)
         mean_variance = max(float(np.trace(found)) / len(found), np.finfo(np.float32).tiny)
         return found + max(_DAMPING, len(found) / self.count) * mean_variance * np.eye(len(found))
 

@@ -8,8 +8,9 @@ the last, the output before a projection, is always read.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
@@ -27,8 +28,8 @@ _WEIGHTS, _PEEPHOLES, _BIASES, _PROJECTION, _NORMS = range(1, 9), range(9, 12), 
 # tanh of the cell state takes up to 6 bits before the point; with others the kernel computes garbage.
 _CELL_EXPONENTS = -15, -9
 _STATE_WRITERS = ("tfl.FILL", "tfl.TILE")
-# The output before a projection is a gate times a tanh.
-_HIDDEN = Quantization((1 / 127,), (0,))
+# The output before a projection is a gate times a tanh: below 1.
+_LARGEST_HIDDEN, _LEAST_HIDDEN = 1.0, 1 / 128
 _UNREAD = Quantization((1.0,), (0,))
 
 
@@ -60,14 +61,17 @@ def cell_scale(cell: Range) -> Quantization:
 
 
 def integer_operands(
-    op: Op, data: Value, output: Quantization, moments: Moments | None = None
+    op: Op, data: Value, output: Quantization, moments: Mapping[Value, Moments] = MappingProxyType({})
 ) -> list[Value | None]:
     """Return the operands with constants in integers. data: the operand in int8; output: the result's scale, which
-    goes to the intermediates of `op` as well. moments: those of [x, h], if they were measured."""
+    goes to the intermediates of `op` as well. moments: what `Recurrence.measured` tells, if that was measured."""
     operands = [*op.operands, *[None] * (_OPERANDS - len(op.operands))]
     operands[0] = data
-    if moments is not None and moments.count:
-        _round_together(operands, moments)
+    of_gates, of_hidden = moments.get(op.result), _of_hidden(operands, moments)
+    if of_gates is not None and of_gates.count:
+        _round_together(operands, of_gates)
+    if of_hidden is not None:
+        operands[_PROJECTION] = _rounded_projection(operands, of_hidden)
     for index in (*_WEIGHTS, _PROJECTION):
         value = operands[index]
         if value is not None and value.dtype is types.FLOAT32:
@@ -84,7 +88,10 @@ def integer_operands(
             made = constant(np.clip(np.rint(bias.data / scale), -limit, limit).astype(np.int32), name=bias.name)
             made.quantization = Quantization((scale,), (0,))
             operands[index] = made
-    hidden = output if operands[_PROJECTION] is None else _HIDDEN
+    hidden = output
+    if operands[_PROJECTION] is not None:
+        largest = _LARGEST_HIDDEN if of_hidden is None else of_hidden.largest
+        hidden = Quantization((float(np.float32(largest / LARGEST[types.INT8])),), (0,))
     op.attrs["intermediates"] = [*(_intermediate(op, types.INT16, _UNREAD) for _ in range(4)),
                                  _intermediate(op, types.INT8, hidden)]  # fmt: skip
     return operands
@@ -93,24 +100,47 @@ def integer_operands(
 def _round_together(operands: list[Value | None], moments: Moments) -> None:
     """Round the weights of each gate together, and let its bias take in what that moves its mean by."""
     gates = [gate for gate in range(4) if _arrays(operands, gate)]
-    scales = [[symmetric_scales(array, None) for array in _arrays(operands, gate)] for gate in gates]
-    if not gates or any(scale is None for pair in scales for scale in pair):
+    found = [[symmetric_scales(array, None) for array in _arrays(operands, gate)] for gate in gates]
+    scales = [[scale for scale in pair if scale is not None] for pair in found]
+    if not gates or any(len(pair) < 2 for pair in scales):
         return
-    exact = np.concatenate([np.concatenate(_arrays(operands, gate), axis=1) for gate in gates])
-    units, (inputs, _) = len(exact) // len(gates), (array.shape[1] for array in _arrays(operands, gates[0]))
-    pairs: list[np.ndarray] = [np.concatenate(pair) for pair in scales]  # type: ignore[arg-type]
-    rows = np.array([np.repeat(pair, [inputs, exact.shape[1] - inputs]) for pair in pairs])
-    steps = np.repeat(rows, units, axis=0)
-    stored = round_with_feedback(exact, steps, LARGEST[types.INT8], moments.covariance)
-    moved = (exact - stored * steps) @ moments.mean
+    exact = [np.concatenate(_arrays(operands, gate), axis=1) for gate in gates]
+    units, inputs = _arrays(operands, gates[0])[0].shape
+    rows = [np.repeat(np.concatenate(pair), [inputs, moments.mean.size - inputs]) for pair in scales]
+    steps = np.repeat(np.stack(rows), units, axis=0)
+    stored = round_with_feedback(np.concatenate(exact), steps, LARGEST[types.INT8], moments.covariance())
+    moved = (np.concatenate(exact) - stored * steps) @ moments.mean
     for gate, pair, part, shift in zip(gates, scales, np.split(stored, len(gates)), np.split(moved, len(gates))):
         bias = operands[_BIASES[gate]]
         assert bias is not None and bias.data is not None
         operands[_BIASES[gate]] = constant((bias.data + shift).astype(np.float32), name=bias.name)
         for index, array, scale in zip((1 + gate, 5 + gate), np.split(part, [inputs], axis=1), pair):
-            made = constant(array.astype(np.int8), types.INT8, operands[index].name)  # type: ignore[union-attr]
-            made.quantization = Quantization((float(scale[0]),), (0,))  # type: ignore[index]
-            operands[index] = made
+            operands[index] = _integers(operands[index], array, scale)
+
+
+def _integers(value: Value | None, stored: np.ndarray, scale: np.ndarray) -> Value:
+    assert value is not None
+    made = constant(stored.astype(np.int8), types.INT8, value.name)
+    made.quantization = Quantization((float(scale[0]),), (0,))
+    return made
+
+
+def _of_hidden(operands: Sequence[Value | None], moments: Mapping[Value, Moments]) -> Moments | None:
+    """Return the moments of what is projected; None if nothing is, or it was not measured or is hardly there."""
+    projection = operands[_PROJECTION]
+    found = None if projection is None else moments.get(projection)
+    return found if found is not None and found.largest >= _LEAST_HIDDEN else None
+
+
+def _rounded_projection(operands: Sequence[Value | None], moments: Moments) -> Value | None:
+    """Return the projection, which has no bias, in integers."""
+    projection = operands[_PROJECTION]
+    assert projection is not None and projection.data is not None
+    scale = symmetric_scales(projection.data, None)
+    if scale is None:
+        return projection
+    stored = round_with_feedback(projection.data, scale, LARGEST[types.INT8], moments.covariance(centered=False))
+    return _integers(projection, stored, scale)
 
 
 def _arrays(operands: Sequence[Value | None], gate: int) -> list[np.ndarray]:
@@ -135,13 +165,20 @@ def _intermediate(op: Op, dtype: types.DType, scale: Quantization) -> Value:
 class Recurrence:
     """An LSTM computed in numpy, for the range of its cell state over all steps: the runtime tells that of the last.
 
-    output, cell: the states [batch, n] that the next run begins with, if nothing writes them. moments: those of [x, h]
-    over all steps and runs."""
+    output, cell: the states [batch, n] that the next run begins with, if nothing writes them. moments, hidden: those of
+    [x, h], and of what is projected, over all steps and runs."""
 
     op: Op
     output: np.ndarray | None = None
     cell: np.ndarray | None = None
     moments: Moments = field(default_factory=Moments)
+    hidden: Moments = field(default_factory=Moments)
+
+    @property
+    def measured(self) -> dict[Value, Moments]:
+        """Return the moments of [x, h] by the op's result, and those of what is projected by the projection."""
+        projection = self.op.operands[_PROJECTION]
+        return {self.op.result: self.moments, **({} if projection is None else {projection: self.hidden})}
 
     def run(self, x: np.ndarray, output: np.ndarray | None, cell: np.ndarray | None) -> Range:
         """Return the range of the cell state. x: [batch, time, in], or [time, batch, in] of a time-major op; output,
@@ -151,13 +188,16 @@ class Recurrence:
         h = self._state(output, self.output, batch, OUTPUT_STATE)
         c = self._state(cell, self.cell, batch, CELL_STATE)
         found = Range.of(c)
-        rows = []
+        rows, hidden = [], []
         for step in steps:
             rows.append(np.concatenate([step, h], axis=1))
-            h, c = self._step(step, h, c)
+            last, c = self._step(step, h, c)
+            hidden.append(last)
+            h = self._projected(last)
             found |= Range.of(c)
         if rows:
             self.moments.add(np.concatenate(rows))
+            self.hidden.add(np.concatenate(hidden))
         self.output, self.cell = h, c
         return found
 
@@ -169,13 +209,16 @@ class Recurrence:
         return np.zeros((batch, state.shape[1]), np.float32) if written is None else written  # type: ignore[arg-type]
 
     def _step(self, x: np.ndarray, h: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the output, before it is projected, and the cell state."""
         forget = _sigmoid(self._gate(1, x, h, c))
         enter = 1 - forget if self.op.operands[1] is None else _sigmoid(self._gate(0, x, h, c))
         c = forget * c + enter * np.tanh(self._gate(2, x, h, None))
         c = _clipped(c, self.op.attrs.get("cell_clip", 0.0))
-        h = _sigmoid(self._gate(3, x, h, c)) * np.tanh(c)
+        return _sigmoid(self._gate(3, x, h, c)) * np.tanh(c), c
+
+    def _projected(self, hidden: np.ndarray) -> np.ndarray:
         projection = self._array(_PROJECTION)
-        return h if projection is None else _clipped(h @ projection.T, self.op.attrs.get("proj_clip", 0.0)), c
+        return hidden if projection is None else _clipped(hidden @ projection.T, self.op.attrs.get("proj_clip", 0.0))
 
     def _gate(self, number: int, x: np.ndarray, h: np.ndarray, c: np.ndarray | None) -> np.ndarray:
         """Return what goes into the activation of a gate: 0 input, 1 forget, 2 cell, 3 output."""

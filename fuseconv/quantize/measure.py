@@ -126,9 +126,10 @@ class _Fastest:
         return self.runs.cells(place) if self.reduced is None else iter(())
 
     def moments(self) -> Iterator[tuple[Value, Moments]]:
-        """Yield what the weights of each LSTM were multiplied by, with its result."""
+        """Yield what the weights of each LSTM were multiplied by, as `Recurrence.measured` tells it."""
         for found in self.runs.recurrences if self.reduced is None else ():
-            yield from ((each.op.result, each.moments) for each in found)
+            for each in found:
+                yield from each.measured.items()
 
 
 class _Runs:

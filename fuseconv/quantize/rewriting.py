@@ -32,7 +32,7 @@ def rewrite(
     graph: Graph, recipe: Recipe, moments: Mapping[Value, Moments] = MappingProxyType({}),
     means: Mapping[Value, np.ndarray] = MappingProxyType({}),
 ) -> None:  # fmt: skip
-    """Let the ops of the recipe compute in integers. moments: of what LSTMs multiply, by their results. means: of
+    """Let the ops of the recipe compute in integers. moments: of what LSTMs multiply. means: of
     channels, where they are known."""
     _Rewriting(recipe, moments, means).run(graph)
 
@@ -108,7 +108,7 @@ class _Rewriting:
         assert data is not None
         output = self.recipe.scales[op.result]
         narrow = self._operand(op, data, types.INT8)
-        op.set_operands(lstm.integer_operands(op, narrow, output, self.moments.get(op.result)))
+        op.set_operands(lstm.integer_operands(op, narrow, output, self.moments))
         for index in (lstm.OUTPUT_STATE, lstm.CELL_STATE):
             state = op.operands[index]
             assert state is not None

@@ -148,17 +148,47 @@ def test_weights_are_rounded_together_where_their_inputs_were_measured() -> None
     recurrence.run(hidden @ rng.normal(size=(2, 5)).astype(np.float32) + 1, None, None)
     assert recurrence.moments.count == 40 * 9
     errors = []
-    for moments in (None, recurrence.moments):
+    for moments in ({}, recurrence.measured):
         data = Value(types.INT8, (1, 9, 5))
         data.quantization = Quantization((0.01,), (0,))
         operands = lstm.integer_operands(op, data, Quantization((0.01,), (0,)), moments)
         stored = np.concatenate([_real(operands[1]), _real(operands[5])], axis=1)
         off = np.concatenate([_real(op.operands[1]), _real(op.operands[5])], axis=1) - stored
         shift = off @ recurrence.moments.mean - (_real(operands[12]) - _real(op.operands[12])).reshape(-1)
-        errors.append((np.abs(shift).max(), np.trace(off @ recurrence.moments.covariance @ off.T)))
+        errors.append((np.abs(shift).max(), np.trace(off @ recurrence.moments.covariance() @ off.T)))
     (shift, variance), (better_shift, better_variance) = errors
     # Half a step of the bias is left of the mean.
     assert better_shift < 1e-4 < shift and better_variance < 0.5 * variance
+
+
+def test_what_is_projected_has_the_scale_that_was_measured() -> None:
+    x, h, bias = "float32[2,1] [1, -2]", "float32[2,1] [0.5, 0.1]", "float32[2] [0.5, 0.2]"
+    (op,) = _graph(f"""
+    main {{
+      input %x: float32[1,4,1]
+      input %h: float32[1,1]
+      input %c: float32[1,2]
+      %y: float32[1,4,1] = tfl.UNIDIRECTIONAL_SEQUENCE_LSTM(%x, {", ".join([x] * 4)}, {", ".join([h] * 4)}, _, _, _, \
+{", ".join([bias] * 4)}, float32[1,2] [0.7, -0.2], _, %h, %c) {{'fused_activation_function': 'TANH'}}
+      return %y
+    }}
+    """).ops
+    recurrence = Recurrence(op)
+    recurrence.run(np.full((1, 1, 1), 0.25, np.float32), None, None)
+    gates = np.array([0.75, -0.3])
+    sigmoid = 1 / (1 + np.exp(-gates))
+    hidden = sigmoid * np.tanh(sigmoid * np.tanh(gates))
+    projection = op.operands[16]
+    assert projection is not None
+    assert recurrence.measured[projection].largest == pytest.approx(np.abs(hidden).max(), rel=1e-5)
+    assert recurrence.output == pytest.approx(np.array([[hidden @ [0.7, -0.2]]]), rel=1e-5)
+    for moments, largest in (({}, 1.0), (recurrence.measured, np.abs(hidden).max())):
+        data = Value(types.INT8, (1, 4, 1))
+        data.quantization = Quantization((0.01,), (0,))
+        operands = lstm.integer_operands(op, data, Quantization((0.01,), (3,)), moments)
+        last = op.attrs["intermediates"][4].quantization
+        assert last.zero_point == (0,) and last.scale[0] == pytest.approx(largest / 127, rel=1e-5)
+        assert _real(operands[16]) == pytest.approx(np.array([[0.7, -0.2]]), abs=0.7 / 127)
 
 
 def _real(value: Value | None) -> np.ndarray:
