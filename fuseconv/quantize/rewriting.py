@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import zip_longest
 from types import MappingProxyType
 
@@ -37,6 +37,20 @@ def rewrite(
     _Rewriting(recipe, moments, means).run(graph)
 
 
+def _shared_weights(graph: Graph) -> set[Value]:
+    """Return the weights that are those of another product, too, as in the steps of an unrolled loop."""
+    known: dict[Hashable, Value] = {}
+    shared = set()
+    for op in graph.ops:
+        weights = op.operands[LAYOUTS[op.type].weights] if op.type in LAYOUTS else None
+        if weights is not None and weights.data is not None:
+            first = known.setdefault((op.type, op.sources, weights.shape), weights)
+            assert first.data is not None
+            if len(weights.uses) > 1 or (first is not weights and np.array_equal(first.data, weights.data)):
+                shared |= {first, weights}
+    return shared
+
+
 class _Rewriting:
     def __init__(
         self, recipe: Recipe, moments: Mapping[Value, Moments], means: Mapping[Value, np.ndarray]
@@ -47,8 +61,10 @@ class _Rewriting:
         self.narrow: dict[tuple[Value, DType, Quantization], Value] = {}
         self.wide: dict[Value, Value] = {}
         self.constants: dict[tuple[Value, DType, Quantization], Value] = {}
+        self.shared: set[Value] = set()
 
     def run(self, graph: Graph) -> None:
+        self.shared = _shared_weights(graph)
         self._narrow(graph.inputs, self.recipe.inputs)
         for op in graph.ops:
             if op in self.recipe.integer:
@@ -214,11 +230,12 @@ class _Rewriting:
             operands[layout.bias :] = [self._symmetric(bias, self.recipe.kernels.biases, how)]
 
     def _corrected(self, op: Op, weights: Value, stored: Value, bias: Value | None) -> Value | None:
-        """Return the bias that makes up for what the errors of weights amount to on the mean."""
+        """Return the bias that makes up for what the errors of weights amount to on the mean. The steps of an unrolled
+        loop, which have none, get none: there would be one for each."""
         layout = LAYOUTS[op.type]
         means = self.means.get(op.operands[layout.data])  # type: ignore[arg-type]
         assert weights.data is not None and stored.data is not None and stored.quantization is not None
-        if means is None:
+        if means is None or (bias is None and weights in self.shared):
             return bias
         sizes = [-1 if axis == layout.outputs else 1 for axis in range(weights.data.ndim)]
         errors = stored.data * np.array(stored.quantization.scale).reshape(sizes) - weights.data

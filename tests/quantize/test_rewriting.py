@@ -52,6 +52,27 @@ def test_biases_make_up_for_errors_of_weights(bias: str) -> None:
     np.testing.assert_allclose(made[0] @ means + made[1], wanted, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("second", ["%w", "float32[2,2] [0.11, 0.22, 0.33, 0.44]"])
+def test_steps_that_share_their_weights_get_no_biases_of_their_own(second: str) -> None:
+    module, _ = module_of(f"""
+    main {{
+      input %x: float32[n,2]
+      const %w: float32[2,2] = [0.11, 0.22, 0.33, 0.44]
+      %y: float32[n,2] = tfl.FULLY_CONNECTED(%x, %w, _)
+      %z: float32[n,2] = tfl.FULLY_CONNECTED(%y, {second}, _)
+      %a: float32[n,2] = tfl.FULLY_CONNECTED(%x, float32[2,2] [0.11, 0.22, 0.33, 0.45], _)
+      return %z, %a
+    }}
+    """)
+    graph = module.signatures[0].graph
+    for op in graph.ops:
+        op.sources = ("cell/matmul",)
+    recipe = choose_recipes(module, measured(x=(0, 1), y=(0, 1), z=(0, 1), a=(0, 1)).ranges, INT8)[graph]
+    rewrite(graph, recipe, means={graph.inputs[0]: np.ones(2), graph.ops[0].result: np.ones(2)})
+    products = [op for op in graph.ops if op.type == "FULLY_CONNECTED"]
+    assert [op.operands[2] is None for op in products] == [True, True, False]
+
+
 def test_a_constant_of_several_readers_is_stored_once() -> None:
     module, _ = module_of("""
     main {
