@@ -45,6 +45,21 @@ def content_of(value: Value | None) -> np.ndarray | None:
     return data.astype(object)
 
 
+def added_units(core: Shape | None, shape: Shape) -> frozenset[int] | None:
+    """Return where a shape has dimensions of size 1 that another lacks; None if they differ in more than that."""
+    if core is None:
+        return None
+    units, place = set(), 0
+    for axis, size in enumerate(shape):
+        if place < len(core) and core[place] == size:
+            place += 1
+        elif size == 1:
+            units.add(axis)
+        else:
+            return None
+    return frozenset(units) if place == len(core) else None
+
+
 def is_reversal(reader: Op, axis: int) -> bool:
     """Return whether an op reverses one dimension, and no other."""
     axes = reader.operands[1].data if reader.kind == "tf.ReverseV2" and reader.operands[1] is not None else None

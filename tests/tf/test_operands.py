@@ -14,6 +14,7 @@ from fuseconv.ir.dims import Sym, symbol
 from fuseconv.ir.graph import Op, Value, constant
 from fuseconv.tf.operands import (
     UnknownShape,
+    added_units,
     broadcast,
     content_of,
     extents,
@@ -120,3 +121,11 @@ def test_what_is_kept_from_zero() -> None:
 def test_reversals_of_one_dimension(kind: str, axes: list[int], expected: bool) -> None:
     op = Op(kind, [Value(types.FLOAT32, (2, 3)), constant(np.array(axes, np.int32))])
     assert is_reversal(op, 1) is expected
+
+
+@pytest.mark.parametrize(("core", "shape", "units"), [
+    ((2, 3), (2, 1, 3), {1}), ((N, 3), (1, N, 3, 1), {0, 3}), ((1, 3), (1, 1, 3), {1}), ((2, 3), (2, 3), set()),
+    ((2, 3), (3, 2), None), ((2, 3), (6,), None), ((2, 1), (2,), None), (None, (2,), None),
+])  # fmt: skip
+def test_dimensions_of_size_1_that_a_shape_adds(core: Any, shape: Any, units: set[int] | None) -> None:
+    assert added_units(core, shape) == units

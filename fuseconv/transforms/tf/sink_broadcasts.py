@@ -13,7 +13,10 @@ import numpy as np
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
 from fuseconv.pass_manager import module_pass
+from fuseconv.tf.builder import TfBuilder
+from fuseconv.tf.operands import added_units
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
+from fuseconv.tf.traits import RESHAPES
 
 _BROADCAST = "tf.BroadcastTo"
 # Larger constants are not looked through.
@@ -39,12 +42,39 @@ def _sink(graph: Graph) -> bool:
         ops.append(op)
         if op.kind in _ELEMENTWISE:
             changed |= _bare(op, ops)
+        elif op.kind == _BROADCAST and _reach_through(op, ops):
+            changed = True
         elif op.kind == _BROADCAST and op.operands[0].shape == op.result.shape:  # type: ignore[union-attr]
             changed |= bool(op.result.uses) and op.result.shape is not None
             if op.result.shape is not None:
                 replace_uses(op.result, op.operands[0])  # type: ignore[arg-type]
     graph.ops = ops
     return changed
+
+
+def _reach_through(op: Op, out: list[Op]) -> bool:
+    """Let a broadcast of a broadcast with more dimensions of size 1 read what that one reads:
+    BroadcastTo(ExpandDims(BroadcastTo(x))) -> BroadcastTo(Reshape(x))."""
+    reshape = op.operands[0].op if op.operands[0] is not None else None
+    inner = reshape.operands[0].op if reshape is not None and reshape.kind in RESHAPES and reshape.operands[0] else None
+    if inner is None or inner.kind != _BROADCAST or inner.result.shape is None or reshape.result.shape is None:  # type: ignore[union-attr]
+        return False
+    x = inner.operands[0]
+    units = added_units(inner.result.shape, reshape.result.shape)  # type: ignore[union-attr]
+    if units is None or x is None or x.shape is None or not all(isinstance(size, int) for size in x.shape):
+        return False
+    sizes: list[int] = [1] * (len(inner.result.shape) - len(x.shape)) + list(x.shape)  # type: ignore[arg-type]
+    for axis in sorted(units):
+        sizes.insert(axis, 1)
+    if x.data is not None:
+        made = constant(x.data.reshape(sizes), x.dtype, x.name)
+    else:
+        out.pop()
+        tf = TfBuilder(out, op)
+        made = tf.add("Reshape", [x, tf.ints(sizes)], {}, x.dtype, tuple(sizes))
+        out.append(op)
+    op.set_operand(0, made)
+    return True
 
 
 def _bare(op: Op, out: list[Op]) -> bool:

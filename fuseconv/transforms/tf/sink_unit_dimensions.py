@@ -16,7 +16,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
-from fuseconv.tf.operands import content_of
+from fuseconv.tf.operands import added_units, content_of
 from fuseconv.tf.shape_functions.elementwise import BINARY, UNARY
 from fuseconv.tf.traits import REDUCTIONS, RESHAPES
 
@@ -71,7 +71,7 @@ class _Sinking:
         x = op.operands[0]
         core = self.cores[x].value if x in self.cores else x
         assert core is not None
-        units = _added(core.shape, op.result.shape)  # type: ignore[arg-type]
+        units = added_units(core.shape, op.result.shape)  # type: ignore[arg-type]
         if units is None or (not units and x not in self.cores):
             return None
         return _Core(core, units)
@@ -169,21 +169,6 @@ class _Sinking:
         equation = f"{','.join(terms)}->{left}"
         shape = _without(op.result.shape, units)
         return _Core(tf.add("Einsum", operands, {**op.attrs, "equation": equation}, op.result.dtype, shape), units)
-
-
-def _added(core: Shape | None, shape: Shape) -> frozenset[int] | None:
-    """Return where a shape has dimensions of size 1 that another lacks; None if they differ in more than that."""
-    if core is None:
-        return None
-    units, place = set(), 0
-    for axis, size in enumerate(shape):
-        if place < len(core) and core[place] == size:
-            place += 1
-        elif size == 1:
-            units.add(axis)
-        else:
-            return None
-    return frozenset(units) if place == len(core) else None
 
 
 def _without(shape: Shape | None, units: Collection[int]) -> Shape:

@@ -26,7 +26,7 @@ MOST: dict[str, tuple[int, dict[str, int]]] = {
     "bidirectional_dynamic": (9, {BOTH: 1}),
     "block": (34, {"GELU": 1, "SOFTMAX": 1, "BATCH_MATMUL": 2, "TRANSPOSE": 4}),
     "block_dynamic": (34, {"GELU": 1, "SOFTMAX": 1, "BATCH_MATMUL": 2, "TRANSPOSE": 4}),
-    "decoder_dynamic": (47, {"GATHER": 1, "SOFTMAX": 1}),
+    "decoder_dynamic": (38, {"GATHER": 1, "SOFTMAX": 1}),
     "keras_lstm": (9, {LSTM: 1}),
     "keras_masked_lstm": (18, {LSTM: 1}),
     "keras_bidirectional": (9, {BOTH: 1}),

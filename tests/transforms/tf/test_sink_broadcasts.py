@@ -91,3 +91,30 @@ def test_sizes_that_may_differ_stay() -> None:
       return %z
     }
     """)
+
+
+def test_a_broadcast_reaches_through_dimensions_of_size_1() -> None:
+    text = """
+    main {
+      input %shape: int32[2]
+      input %wide: int32[3]
+      %rows: int32[n,4] = tf.BroadcastTo(int32[4] [0, 1, 2, 3], %shape)
+      %thin: int32[n,1,4] = tf.ExpandDims(%rows, int32[] 1)
+      %y: int32[n,4,4] = tf.BroadcastTo(READ, %wide)
+      return %y
+    }
+    """
+    check_pass("sink-broadcasts", text.replace("READ", "%thin"), text.replace("READ", "int32[1,1,4] [[[0, 1, 2, 3]]]"))
+
+
+def test_another_reshape_is_not_reached_through() -> None:
+    check_pass("sink-broadcasts", """
+    main {
+      input %shape: int32[2]
+      input %wide: int32[3]
+      %rows: int32[n,4] = tf.BroadcastTo(int32[4] [0, 1, 2, 3], %shape)
+      %thin: int32[n,2,2] = tf.Reshape(%rows, int32[3] [-1, 2, 2])
+      %y: int32[n,2,2] = tf.BroadcastTo(%thin, %wide)
+      return %thin
+    }
+    """)
