@@ -18,6 +18,7 @@ from fuseconv.ir.dims import Dim, Shape, Sym, symbol
 from fuseconv.load.stablehlo.attributes import TensorType
 from fuseconv.load.stablehlo.bytecode import Operation, Var
 from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.scope import text
 
 # Sizes are not negative and fit into each type of integers that JAX counts in.
 _ARITHMETIC: dict[str, Callable[..., Dim]] = {
@@ -108,7 +109,7 @@ def _variables(function: Operation, functions: Mapping[str, Operation]) -> dict[
     """Return the dimension variables that a function hands to others, by the names that these give them."""
     found: dict[Var, str] = {}
     for op in function.regions[0].ops:
-        callee = functions.get(op.attribute("callee")) if op.name == "call" else None
+        callee = functions.get(text(op.attribute("callee"))) if op.name == "call" else None
         said = callee.attribute("arg_attrs") if callee is not None and callee.has("arg_attrs") else None
         for var, attrs in zip(op.operands, said if isinstance(said, list) else []):
             name = attrs.get(_VARIABLE) if isinstance(attrs, dict) else None

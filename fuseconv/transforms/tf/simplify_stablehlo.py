@@ -14,6 +14,7 @@ from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES
+from fuseconv.transforms.tf.average_windows import average_pool, constant_sums
 
 # Attributes of a slice without shrunk or new dimensions.
 _OPEN = {"begin_mask", "end_mask"}
@@ -68,6 +69,9 @@ def _quotient(op: Op, tf: TfBuilder) -> list[Value] | None:
         if negated is not None and negated.op is not None and negated.op.kind == "tf.Neg":
             return [_shaped(tf.Sigmoid(negated.op.operands[0]), op)]  # type: ignore[arg-type]
     count = _scalar(y)
+    pool = average_pool(x, divisor=y.data) if y.data is not None else None
+    if pool is not None:
+        return [tf.add("AvgPool", [pool[0]], pool[1], x.dtype, op.result.shape)]
     return None if count is None else _mean(op, x, count, tf)
 
 
@@ -75,6 +79,9 @@ def _product(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Name a mean that is a sum times the inverse of its count, as canonicalization leaves it."""
     for x, factor in _either_way(op):
         number = _scalar(factor)
+        pool = average_pool(x, factor=factor.data) if factor.data is not None else None
+        if pool is not None:
+            return [tf.add("AvgPool", [pool[0]], pool[1], x.dtype, op.result.shape)]
         count = round(1 / number) if number is not None and 0 < number <= 1 else 0
         if 0 < count < _MOST_ELEMENTS and np.float32(1 / count) == np.float32(number):
             return _mean(op, x, count, tf)
@@ -229,6 +236,12 @@ def _slice(op: Op, tf: TfBuilder) -> list[Value] | None:
     return _cut(op, x, opened, [int(stride) for stride in np.reshape(strides, -1)], tf)
 
 
+def _windows(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Count the elements of windows: XlaReduceWindow(1, Add) -> 9."""
+    sums = constant_sums(op)
+    return None if sums is None else [constant(sums, op.result.dtype, op.name)]
+
+
 def _dynamic_slice(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Name a slice that starts at a known place: XlaDynamicSlice(x, [0, 4]) -> StridedSlice(x, [0, 4])."""
     x, start, _ = op.operands
@@ -358,6 +371,7 @@ def _shaped(value: Value, op: Op) -> Value:
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
     "tf.BroadcastTo": _filled, "tf.LogicalAnd": _in_bounds, "tf.Maximum": _maximum, "tf.Minimum": _minimum,
     "tf.Mul": _product, "tf.StridedSlice": _slice, "tf.Sub": _variance, "tf.XlaDynamicSlice": _dynamic_slice,
+    "tf.XlaReduceWindow": _windows,
     **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
     **dict.fromkeys(RESHAPES, _element),
 }  # fmt: skip
