@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Shape
-from fuseconv.ir.graph import Graph, Module, Op, Value, constant, replace_uses
+from fuseconv.ir.graph import Module, Op, Value, constant
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.operands import content_of
 from fuseconv.tf.traits import ADDS, DIVISIONS, REDUCTIONS, RESHAPES
 from fuseconv.transforms.tf.average_windows import average_pool, constant_sums
+from fuseconv.transforms.tf.keep_dimensions import keep_dimensions, kept_shape
 
 # Attributes of a slice without shrunk or new dimensions.
 _OPEN = {"begin_mask", "end_mask"}
@@ -31,7 +31,7 @@ def simplify_stablehlo(module: Module) -> bool:
     changed = False
     for graph in module.graphs():
         changed |= rewrite_ops(graph, _RULES.keys(), lambda op, out: _RULES[op.kind](op, TfBuilder(out, op)))
-        changed |= _keep_dims(graph)
+        changed |= keep_dimensions(graph)
     return changed
 
 
@@ -120,7 +120,7 @@ def _variance(op: Op, tf: TfBuilder) -> list[Value] | None:
         return None
     if not _is_centered(x, mean):
         return None
-    kept = tf.add("Mean", [x, total.operands[1]], {"keep_dims": True}, x.dtype, _kept_shape(total))
+    kept = tf.add("Mean", [x, total.operands[1]], {"keep_dims": True}, x.dtype, kept_shape(total))
     centered = tf.add("Sub", [x, kept], {}, x.dtype, x.shape)
     powers = tf.add("Mul", [centered, centered], {}, x.dtype, x.shape)
     return [tf.add("Mean", [powers, other.operands[1]], dict(other.attrs), x.dtype, op.result.shape)]
@@ -308,38 +308,6 @@ def _element(op: Op, tf: TfBuilder) -> list[Value] | None:
     if not isinstance(begin[0], int) or begin[0] < 0 or end[0] != begin[0] + 1:
         return None
     return [tf.add("StridedSlice", cut.operands, {}, op.result.dtype, (1,))]
-
-
-def _keep_dims(graph: Graph) -> bool:
-    """Let reductions keep their dimensions where all that reads them puts these back."""
-    changed = False
-    for op in graph.ops:
-        if op.kind not in REDUCTIONS or op.attrs.get("keep_dims") or not op.result.uses:
-            continue
-        shape = _kept_shape(op)
-        readers = list(op.result.uses)
-        if shape is not None and all(_restores(reader, op.result, shape) for reader in readers):
-            op.attrs["keep_dims"] = True
-            op.result.shape, op.result.content = shape, None
-            for reader in readers:
-                replace_uses(reader.result, op.result)
-            changed = True
-    return changed
-
-
-def _restores(reader: Op, value: Value, shape: Shape) -> bool:
-    return reader.kind in RESHAPES and reader.operands[0] is value and reader.result.shape == shape
-
-
-def _kept_shape(op: Op) -> Shape | None:
-    """Return the shape of a reduction's operand with 1 for each dimension that it reduces; None if it is not known."""
-    value, axes = op.operands
-    assert value is not None and axes is not None
-    along = content_of(axes)
-    if along is None or value.shape is None:
-        return None
-    reduced = {int(axis) % len(value.shape) for axis in np.reshape(along, -1)}
-    return tuple(1 if axis in reduced else size for axis, size in enumerate(value.shape))
 
 
 def _one_more(value: Value) -> Value | None:
