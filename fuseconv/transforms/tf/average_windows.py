@@ -40,7 +40,7 @@ class Windows(NamedTuple):
 
     def counts(self) -> np.ndarray:
         """Return how many elements each window has, without those of the padding, as [1, H, W, 1]."""
-        rows, columns = (_counts(*each) for each in zip(self.sizes, self.extents, self.strides, self.pads))
+        rows, columns = map(_counts, self.sizes, self.extents, self.strides, self.pads)
         return (rows[:, None] * columns)[None, :, :, None].astype(np.float32)
 
     @property
@@ -84,6 +84,6 @@ def average_pool(
     return op.operands[0], window
 
 
-def _counts(size: int, extent: int, stride: int, ends: tuple[int, int]) -> np.ndarray:
+def _counts(size: int, extent: int, stride: int, ends: tuple[int, ...]) -> np.ndarray:
     first = np.arange(0, size + sum(ends) - extent + 1, stride) - ends[0]
     return np.maximum(np.minimum(first + extent, size) - np.maximum(first, 0), 0)
