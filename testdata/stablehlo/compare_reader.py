@@ -1,16 +1,24 @@
 """Compare fuseconv's reader of MLIR bytecode with jaxlib's: all ops, attributes, types and constants, bit for bit.
 
     pip install .[jax]
-    PYTHONPATH=. python testdata/stablehlo/compare_reader.py FILE... [--targets 0.9.0,1.0.0,...] [--digests OUT]
+    PYTHONPATH=. python testdata/stablehlo/compare_reader.py FILE... [--targets 0.9.0,1.0.0,...] [--part N] \\
+        [--digests OUT] [--archive OUT.tar.xz]
 
 takes files of bytecode, and archives of such (.tar, .tar.xz: what ends with .mlirbc or .bc). With --targets each module
-is written for those versions of StableHLO too, as other exporters do. --digests writes a line for each module of what
-jaxlib reads, which tests/load/stablehlo compares without JAX. Ends with 1 if anything is different.
+is written for those versions of StableHLO too, as other exporters do; with --part every Nth. --digests writes a line
+for each module of what jaxlib reads, which tests/load/stablehlo compares without JAX; --archive the modules of other
+versions. So are versions.tar.xz and digests.txt made:
+
+    ... testdata/stablehlo/ops.tar.xz --targets 0.9.0,0.14.0,1.0.0,1.8.0,1.17.0 --part 16 --archive .../versions.tar.xz
+    ... testdata/stablehlo/{ops,referee,versions}.tar.xz --digests testdata/stablehlo/digests.txt
+
+Ends with 1 if anything is different.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import sys
 import tarfile
@@ -29,13 +37,16 @@ from fuseconv.load.stablehlo.bytecode import read_bytecode
 from tests.load.stablehlo.neutral import UNREAD, array_form, digest, neutral
 
 sys.path.insert(0, f"{Path(__file__).parent}")
-from make_referee import dense_array  # noqa: E402
+from make_referee import dense_array, write_archive
 
 # Types that fuseconv does not read, by how VHLO's names of them begin.
 _UNREAD_TYPES = re.compile(
     r"(?<![a-wyz])(f8E|f6E|f4E|tf3|i2\b|i4\b|ui2\b|ui4\b|quant|token|tuple|unranked_tensor|witness|buffer|future)"
 )
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}<>(),=]|->|[^\s\[\]{}<>(),="]+')
+_UNREAD_ATTRIBUTES = re.compile(
+    r"unit$|#(?!vhlo)|#vhlo\.(result_accuracy|output_operand_alias|type_ext|replica_group|mesh|axis|sub_axis)"
+)
+_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)")
 
 
 def files(paths: list[Path]) -> Iterator[tuple[str, bytes]]:
@@ -87,13 +98,13 @@ def _value(text: str) -> Any:
     for name, read in _READERS.items():
         if (inner := _inside(text, name)) is not None:
             return read(inner)
-    if re.match(r"unit$|#(?!vhlo)|#vhlo\.(result_accuracy|output_operand_alias|type_ext|replica_group|mesh|axis|sub_axis)", text):
+    if _UNREAD_ATTRIBUTES.match(text):
         return UNREAD
     raise ValueError(f"an attribute {text[:80]}")
 
 
 def _string(text: str) -> str:
-    raw = re.sub(rb"\\([0-9A-Fa-f]{2}|.)", lambda m: bytes.fromhex(m[1].decode()) if len(m[1]) == 2 else m[1], text[1:-1].encode())
+    raw = _ESCAPE.sub(lambda m: bytes.fromhex(m[1].decode()) if len(m[1]) == 2 else m[1], text[1:-1].encode())
     return raw.decode("utf-8", "backslashreplace")
 
 
@@ -197,15 +208,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--targets", default="")
+    parser.add_argument("--part", type=int, default=1)
     parser.add_argument("--digests", type=Path)
+    parser.add_argument("--archive", type=Path)
     options = parser.parse_args()
     totals: Counter[str] = Counter()
-    lines = []
+    lines: list[str] = []
+    others: dict[str, bytes] = {}
     with make_ir_context() as context:
         context.load_all_available_dialects()
-        for base, original in files(options.files):
+        for base, original in itertools.islice(files(options.files), 0, None, options.part):
             for name, data in versions(base, original, [t for t in options.targets.split(",") if t], totals):
                 compare(name, data, totals, lines)
+                if name != base:
+                    others[f"{name.partition(' for ')[2]}/{base.rpartition('/')[2]}"] = data
+    if options.archive:
+        write_archive(options.archive, others)
     if options.digests:
         options.digests.write_text("".join(f"{line}\n" for line in lines))
     print(dict(totals))

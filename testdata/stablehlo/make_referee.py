@@ -1,13 +1,14 @@
 """Make modules of StableHLO's own tests, each with inputs and the outputs that StableHLO says they have.
 
     pip install .[jax]; git clone https://github.com/openxla/stablehlo
-    python testdata/stablehlo/make_referee.py stablehlo OUT [--testdata PART]
+    python testdata/stablehlo/make_referee.py stablehlo OUT [--testdata PART | --small]
 
 writes OUT.tar, or OUT itself if it ends with .tar.xz: of each function with expectations in stablehlo/tests/interpret
 (and of each PARTth module of stablehlo/testdata) FILE/FUNCTION.mlirbc, and .npz with in0, in1, ..., out0, out1, ....
 Constants become arguments, so that nothing is computed while it is converted; a second module FUNCTION+const has those
 that are no tensors of data (sizes, bounds, paddings, starts of reductions) as they were. What MLIR cannot parse is
-counted, by its first sentence. `python -m tests.load.stablehlo.referee OUT.tar` converts and runs the modules.
+counted, by its first sentence. referee.tar.xz is made with --small: a few modules of each op.
+`python -m tests.load.stablehlo.referee OUT.tar` converts and runs the modules.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import itertools
 import re
 import tarfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,20 @@ from jaxlib._jax import mlir as jaxlib_mlir
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func, stablehlo
 
+# A name, a module, and its inputs and outputs by name.
+Case = tuple[str, bytes, dict[str, np.ndarray]]
 _TENSOR = r"tensor<(?:[^<>]|<[^<>]*>)*>"
 _CONST = re.compile(rf"check\.(expect_\w+_const) (%[\w#]+), (dense<[^>]*>)[^:\n]*:\s*({_TENSOR})")
 _VALUES = re.compile(rf"check\.(expect_\w+) (%[\w#]+), (%[\w#]+)[^:\n]*:\s*({_TENSOR})[^\n]*")
+# Of a small archive: how many modules of an op it has, which of testdata; and what tests the interpreter itself.
+_OF_AN_OP = 2
+_CHOSEN = frozenset({
+    "scatter_add_float32_1_float32", "select_and_scatter_add_float32_1_3_5_float32_2_4_6",
+    "select_and_scatter_add_float32_2_3_4_float32_2_4_6", "select_and_scatter_add_float32_3_5_7_float32_2_4_6",
+    "reduce_window_max_int32_4_6", "reduce_window_add_float32_4_6", "random_split_", "random_uniform_",
+    "random_randint_",
+})  # fmt: skip
+_NOT_OPS = frozenset({"check", "probe", "printing"})
 # What stops a module from being made.
 _REFUSED = ValueError, TypeError, KeyError, ir.MLIRError, JaxRuntimeError
 _CHECK = "check.expect"
@@ -45,7 +57,8 @@ _DATA = {
 _FROM_STARTS = {"stablehlo.reduce", "stablehlo.reduce_window"}
 _DTYPES: dict[str, Any] = {
     "bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64, "i1": bool, "index": np.int64,
-    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}, **{f"ui{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 _TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|[-+]?[0-9][0-9.eE+-]*")
 
@@ -56,7 +69,7 @@ def _context() -> ir.Context:
     return context
 
 
-_DENSE = re.compile(r"dense<(.*)> : (tensor<.*>)$", re.DOTALL)
+_DENSE = re.compile(rf"dense<([^>]*)> : ({_TENSOR})")
 
 
 def constant(op: Any) -> np.ndarray:
@@ -83,7 +96,7 @@ def dense_array(text: str, kind: str) -> np.ndarray:
 
 
 def _of_hex(data: bytes, dtype: np.dtype, count: int) -> np.ndarray:
-    if dtype == bool and len(data) not in (1, count):
+    if dtype.kind == "b" and len(data) not in (1, count):
         return np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count].astype(bool)
     return np.frombuffer(data, dtype)
 
@@ -195,7 +208,8 @@ def interpreted(chunk: str, place: int, keep_sizes: bool) -> tuple[str, bytes, d
     expected = take_checks(function)
     inputs = take_constants(function, keep_sizes)
     for other in functions(module):
-        if other != function and (any(op.name.startswith(_CHECK) for op in operations(other)) or name_of(other) == "main"):
+        checks = any(op.name.startswith(_CHECK) for op in operations(other))
+        if other != function and (checks or name_of(other) == "main"):
             other.operation.erase()
     return name, finish(module, function), named(inputs, expected)
 
@@ -209,7 +223,10 @@ def generated(text: str) -> tuple[bytes, dict[str, np.ndarray]]:
     module = ir.Module.parse(text)
     by_name = {name_of(function): function for function in functions(module)}
     main = by_name["main"]
-    values = {name: [constant(value.owner) for value in operations(by_name[name])[-1].operands] for name in ("inputs", "expected") if name in by_name}
+    values = {
+        name: [constant(value.owner) for value in operations(by_name[name])[-1].operands]
+        for name in ("inputs", "expected") if name in by_name
+    }  # fmt: skip
     for op in operations(main):
         if op.name == "stablehlo.custom_call" and "check." in f"{op.attributes['call_target_name']}":
             op.erase()
@@ -225,7 +242,7 @@ def generated(text: str) -> tuple[bytes, dict[str, np.ndarray]]:
     return finish(module, main), named(values.get("inputs", []), values["expected"])
 
 
-def cases_of_tests(folder: Path, skipped: Counter[str]) -> Iterator[tuple[str, bytes, dict[str, np.ndarray]]]:
+def cases_of_tests(folder: Path, skipped: Counter[str]) -> Iterator[Case]:
     for path in sorted((folder / "stablehlo/tests/interpret").rglob("*.mlir")):
         for chunk in chunks(path.read_text()):
             if _CHECK not in chunk:
@@ -247,10 +264,11 @@ def cases_of_tests(folder: Path, skipped: Counter[str]) -> Iterator[tuple[str, b
 
 def _reason(path: Path, error: Exception) -> str:
     lines = [line.strip() for line in f"{error}".splitlines() if line.strip()]
-    return f"{path.stem.partition('_')[0]}: {(lines[1] if len(lines) > 1 else lines[0] if lines else type(error).__name__)[:100]}"
+    line = [*lines, type(error).__name__][1 if len(lines) > 1 else 0]
+    return f"{path.stem.partition('_')[0]}: {line[:100]}"
 
 
-def cases_of_testdata(folder: Path, part: int, skipped: Counter[str]) -> Iterator[tuple[str, bytes, dict[str, np.ndarray]]]:
+def cases_of_testdata(folder: Path, part: int, skipped: Counter[str]) -> Iterator[Case]:
     for path in sorted((folder / "stablehlo/testdata").glob("*.mlir"))[::part]:
         try:
             data, arrays = generated(path.read_text())
@@ -260,29 +278,63 @@ def cases_of_testdata(folder: Path, part: int, skipped: Counter[str]) -> Iterato
         yield f"{path.stem.partition('_')[0]}/{path.stem}", data, arrays
 
 
+def small_cases(folder: Path, skipped: Counter[str]) -> Iterator[Case]:
+    """Yield two modules of each op, of types that TFLite has, and some of testdata of what the tests have too few."""
+    seen: Counter[str] = Counter()
+    for name, data, arrays in cases_of_tests(folder, skipped):
+        op = name.partition("/")[0]
+        wide = any(array.dtype in ("float64", "complex128", "uint64", ml_dtypes.bfloat16) for array in arrays.values())
+        if not wide and seen[op] < _OF_AN_OP and op not in _NOT_OPS:
+            seen[op] += 1
+            yield name, data, arrays
+    for name, data, arrays in cases_of_testdata(folder, 1, skipped):
+        if name.partition("/")[2] in _CHOSEN:
+            yield name, data, arrays
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--testdata", type=int, default=0, metavar="PART")
+    parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
     skipped: Counter[str] = Counter()
+    if options.small:
+        found = small_cases(options.folder, skipped)
+    elif options.testdata:
+        found = cases_of_testdata(options.folder, options.testdata, skipped)
+    else:
+        found = cases_of_tests(options.folder, skipped)
+    with _context():
+        count = _write(options.out, found)
+    print(f"{count} modules")
+    for reason, times in sorted(skipped.items()):
+        print(f"{times:5} {reason}")
+
+
+def _write(out: Path, found: Iterable[Case]) -> int:
+    """Write an archive of modules; return how many there are. Modules stand before arrays, which packs best."""
     seen: Counter[str] = Counter()
-    with _context(), tarfile.open(options.out, "w:xz" if options.out.suffix == ".xz" else "w") as archive:
-        found = cases_of_testdata(options.folder, options.testdata, skipped) if options.testdata else cases_of_tests(options.folder, skipped)
-        for name, data, arrays in found:
-            seen[name] += 1
-            name = f"{name}.{seen[name]}" if seen[name] > 1 else name
-            stream = io.BytesIO()
-            raw = {key: a.view(np.uint16) if a.dtype == ml_dtypes.bfloat16 else a for key, a in arrays.items()}
-            np.savez(stream, **raw)  # type: ignore[arg-type]
-            for suffix, content in ((".mlirbc", data), (".npz", stream.getvalue())):
-                info = tarfile.TarInfo(name + suffix)
-                info.size = len(content)
-                archive.addfile(info, io.BytesIO(content))
-    print(f"{sum(seen.values())} modules")
-    for reason, count in sorted(skipped.items()):
-        print(f"{count:5} {reason}")
+    files: dict[str, bytes] = {}
+    for name, data, arrays in found:
+        seen[name] += 1
+        name = f"{name}.{seen[name]}" if seen[name] > 1 else name
+        stream = io.BytesIO()
+        plain = {key: a.view(np.uint16) if a.dtype == ml_dtypes.bfloat16 else a for key, a in arrays.items()}
+        np.savez(stream, **plain)  # type: ignore[arg-type]
+        files |= {f"{name}.mlirbc": data, f"{name}.npz": stream.getvalue()}
+    write_archive(out, files)
+    return sum(seen.values())
+
+
+def write_archive(out: Path, files: dict[str, bytes]) -> None:
+    """Write files by name, those of a kind together."""
+    with tarfile.open(out, "w:xz" if out.suffix == ".xz" else "w") as archive:
+        for name, content in sorted(files.items(), key=lambda file: (file[0].rpartition(".")[2], file[0])):
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
 
 
 if __name__ == "__main__":

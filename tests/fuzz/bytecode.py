@@ -45,7 +45,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 def _other_number(rng: Random, data: bytearray, begin: int, end: int) -> None:
     """A number of one byte -> another."""
     at = rng.randrange(begin, end)
-    data[at] = rng.choice((rng.randrange(64), rng.randrange(8), (data[at] >> 1) + rng.choice((1, -1, 2)))) % 128 << 1 | 1
+    near = (data[at] >> 1) + rng.choice((1, -1, 2))
+    data[at] = rng.choice((rng.randrange(64), rng.randrange(8), near)) % 128 << 1 | 1
 
 
 def _as_elsewhere(rng: Random, data: bytearray, begin: int, end: int) -> None:

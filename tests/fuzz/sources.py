@@ -16,8 +16,8 @@ _FORMS = {".pb": "frozen", ".h5": "keras", ".keras": "keras"}
 
 @dataclass(frozen=True)
 class Source:
-    """A model in memory. form: "saved_model", "frozen", "keras", "bytecode" or "tflite"; files: contents by path within it, with
-    the one path "" for a model that is a single file; suffix: the end of that file's name."""
+    """A model in memory. form: "saved_model", "frozen", "keras", "bytecode" or "tflite"; files: contents by
+    path within it, with the one path "" for a model that is a single file; suffix: the end of that file's name."""
 
     name: str
     form: str

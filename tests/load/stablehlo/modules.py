@@ -30,12 +30,16 @@ class Case(NamedTuple):
 
 
 @functools.cache
+def archived(name: str) -> dict[str, bytes]:
+    """Return the files of an archive by name."""
+    with tarfile.open(FOLDER / name) as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive.getmembers()}  # type: ignore[union-attr]
+
+
+@functools.cache
 def cases() -> dict[str, Case]:
     """Return the cases of ops.tar.xz and models.tar.xz by name."""
-    files: dict[str, bytes] = {}
-    for name in ("ops.tar.xz", "models.tar.xz"):
-        with tarfile.open(FOLDER / name) as archive:
-            files |= {member.name: archive.extractfile(member).read() for member in archive.getmembers()}  # type: ignore[union-attr]
+    files = archived("ops.tar.xz") | archived("models.tar.xz")
     names = [name.removesuffix(".mlirbc") for name in files if name.endswith(".mlirbc")]
     return {name: Case(files[f"{name}.mlirbc"], dict(np.load(io.BytesIO(files[f"{name}.npz"])))) for name in names}
 

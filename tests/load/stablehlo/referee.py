@@ -25,7 +25,6 @@ import fuseconv
 from fuseconv.errors import FuseconvError
 from fuseconv.load.stablehlo.attributes import TensorType
 from fuseconv.load.stablehlo.bytecode import read_bytecode
-from fuseconv.load.stablehlo.module_file import module_of_bytes
 from fuseconv.runners import TFLiteFile
 from fuseconv.testing import assert_close
 

@@ -15,13 +15,14 @@ from fuseconv.load.stablehlo.ops import (
     scatter,
     shapes,
     sorting,
+    window_gradients,
     windows,
 )
 from fuseconv.load.stablehlo.ops.registry import TABLE
 
 for _module in (
     control, convolution, custom_calls, elementwise, indexing, linear_algebra, loops, products, reductions, scatter,
-    shapes, sorting, windows,
+    shapes, sorting, window_gradients, windows,
 ):  # fmt: skip
     TABLE.collect(_module)
 

@@ -10,8 +10,9 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import FuncRef, Value, copy_graph
 from fuseconv.load.stablehlo.bytecode import Operation
-from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, refuse_unless, text
+from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops.registry import TABLE, imports, takes
+from fuseconv.load.stablehlo.scope import Scope, refuse_unless, tensor_type, text
 
 # Functions that JAX names "chlo.<name>", beside what they are made of.
 _FUNCTIONS = {
@@ -20,6 +21,12 @@ _FUNCTIONS = {
     "sinh": "Sinh", "square": "Square", "tan": "Tan",
 }  # fmt: skip
 _CHLO = "chlo."
+# Ops of a `map`'s body: what they make of scalars, they make of each element of tensors.
+_BY_ELEMENT = frozenset({
+    "abs", "add", "and", "compare", "constant", "convert", "cosine", "divide", "exponential", "floor", "log", "maximum",
+    "minimum", "multiply", "negate", "not", "or", "power", "remainder", "select", "sign", "sine", "sqrt", "subtract",
+    "tanh", "xor",
+})  # fmt: skip
 
 
 @imports
@@ -29,6 +36,25 @@ def call(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
     name = text(op.attribute("callee"))
     expanded = None if op.place else tf.functions.expand(tf, name, operands)
     return tf.call(tf.functions.graph(name), operands) if expanded is None else expanded
+
+
+@imports("map")
+def mapped(tf: Scope, op: Operation, *operands: Value) -> list[Value]:
+    """map(x, y) body -> the ops of the body, of whole tensors in place of each element."""
+    (body,) = op.regions
+    refuse_unless(all(inner.name in _BY_ELEMENT for inner in body.ops[:-1]), "it maps what takes more than elements")
+    if len(body.arguments) != len(operands):
+        raise DamagedError("a map has a body for another number of elements")
+    tf.values.update(zip(body.arguments, operands))
+    for inner in body.ops[:-1]:
+        importer, values = TABLE[inner.name], [tf.value(var) for var in inner.operands]
+        if not takes(importer, len(values)):
+            raise DamagedError(f"{inner.name} has {len(values)} operands")
+        made = importer(tf, inner, *values)
+        if not isinstance(made, Value) or made.dtype is not tensor_type(inner.results[0]).dtype:
+            raise DamagedError(f"{inner.name} makes another type than it says")
+        tf.values[inner.results[0]] = made
+    return [tf.value(var) for var in body.returned]
 
 
 @imports

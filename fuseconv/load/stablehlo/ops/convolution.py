@@ -36,9 +36,20 @@ class Windows:
 @imports
 def convolution(tf: Scope, op: Operation, x: Value, kernel: Value) -> Value:
     """convolution(x, kernel) -> Conv2D(x, kernel), with Transposes where other dimensions are the channels."""
+    return _any_layout(tf, op, x, kernel, ints(op.attribute("padding")))
+
+
+@imports
+def dynamic_conv(tf: Scope, op: Operation, x: Value, kernel: Value, padding: Value) -> Value:
+    """A convolution whose paddings are an operand: a constant."""
+    refuse_unless(padding.is_const, "how it is padded is computed by the model")
+    return _any_layout(tf, op, x, kernel, ints(np.asarray(padding.data)))
+
+
+def _any_layout(tf: Scope, op: Operation, x: Value, kernel: Value, pads: list[int]) -> Value:
     input_order, kernel_order, output_order = _orders(op)
     made, kind = tensor_type(op.results[0]).dtype, tensor_type(op.operands[0])
-    windows = _windows(op, kind.rank - 2)
+    windows = _windows(op, kind.rank - 2, pads)
     x, kernel = (value if value.dtype is made else tf.Cast(value, dtype=made) for value in (x, kernel))
     sizes = [kind.shape[axis] for axis in input_order]
     filter_sizes = [static_shape(op.operands[1], "the filter")[axis] for axis in kernel_order]
@@ -78,11 +89,10 @@ def _orders(op: Operation) -> tuple[list[int], list[int], list[int]]:
     return found[0], found[1], found[2]
 
 
-def _windows(op: Operation, spatial: int) -> Windows:
+def _windows(op: Operation, spatial: int, pads: list[int]) -> Windows:
     strides, spread, dilations = (ints(op.attribute(name)) for name in (
         "window_strides", "lhs_dilation", "rhs_dilation",
     ))  # fmt: skip
-    pads = ints(op.attribute("padding"))
     if not len(strides) == len(spread) == len(dilations) == spatial == len(pads) // 2:
         raise DamagedError("a convolution has windows of another rank")
     if min([*strides, *spread, *dilations], default=1) < 1:

@@ -15,11 +15,11 @@ from fuseconv.load.stablehlo.spelled_out import spelled_function
 SAME = {
     "abs": "Abs", "add": "AddV2", "atan2": "Atan2", "ceil": "Ceil", "cosine": "Cos", "exponential": "Exp",
     "exponential_minus_one": "Expm1", "floor": "Floor", "log": "Log", "log_plus_one": "Log1p", "logistic": "Sigmoid",
-    "maximum": "Maximum", "minimum": "Minimum", "multiply": "Mul", "negate": "Neg", "power": "Pow",
+    "maximum": "Maximum", "minimum": "Minimum", "multiply": "Mul", "negate": "Neg",
     "round_nearest_even": "Round", "rsqrt": "Rsqrt", "sign": "Sign", "sine": "Sin", "sqrt": "Sqrt",
     "subtract": "Sub", "tan": "Tan", "tanh": "Tanh",
 }  # fmt: skip
-_BINARY = {"add", "atan2", "maximum", "minimum", "multiply", "power", "subtract"}
+_BINARY = {"add", "atan2", "maximum", "minimum", "multiply", "subtract"}
 _LOGICAL = {"and": "LogicalAnd", "or": "LogicalOr", "xor": "NotEqual", "not": "LogicalNot"}
 _BITWISE = {"and": "BitwiseAnd", "or": "BitwiseOr", "xor": "BitwiseXor", "not": "Invert"}
 _BOOLEAN = {"add": "LogicalOr", "maximum": "LogicalOr", "multiply": "LogicalAnd", "minimum": "LogicalAnd"}
@@ -40,6 +40,20 @@ def same(tf: Scope, op: Operation, *operands: Value) -> Value:
         return tf.add(_BOOLEAN[op.name], operands, {}, types.BOOL)
     name = "ComplexAbs" if op.name == "abs" and operands[0].dtype.is_complex else SAME[op.name]
     return tf.add(name, operands, {}, tensor_type(op.results[0]).dtype)
+
+
+@imports
+def power(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
+    """Pow(x, y). What negative exponents make of integers is cut to a whole number: 0, but of 1 and -1."""
+    if not x.dtype.is_integer or x.dtype in _SIGNED or (y.is_const and np.all(y.data >= 0)):  # type: ignore[operator]
+        return tf.Pow(x, y)
+    zero, one, minus = (tf.same(number, x) for number in (0, 1, -1))
+    odd = tf.NotEqual(tf.BitwiseAnd(y, one), zero, dtype=types.BOOL)
+    of_minus = tf.SelectV2(odd, minus, one, dtype=x.dtype)
+    rest = tf.SelectV2(tf.Equal(x, minus, dtype=types.BOOL), of_minus, zero, dtype=x.dtype)
+    inverse = tf.SelectV2(tf.Equal(x, one, dtype=types.BOOL), one, rest, dtype=x.dtype)
+    negative = tf.Less(y, zero, dtype=types.BOOL)
+    return tf.SelectV2(negative, inverse, tf.Pow(x, tf.Maximum(y, zero)), dtype=x.dtype)
 
 
 @imports("and", "or", "xor", "not")
@@ -109,7 +123,9 @@ def convert(tf: Scope, op: Operation, x: Value) -> Value:
 
 @imports
 def bitcast_convert(tf: Scope, op: Operation, x: Value) -> Value:
-    return tf.Bitcast(x, dtype=tensor_type(op.results[0]).dtype)
+    made = tensor_type(op.results[0]).dtype
+    refuse_unless(types.BOOL not in (x.dtype, made), "TFLite keeps a boolean in a byte, not in a bit")
+    return tf.Bitcast(x, dtype=made)
 
 
 @imports
@@ -150,7 +166,13 @@ def shift_left(tf: Scope, op: Operation, x: Value, bits: Value) -> Value:
 
 @imports
 def shift_right_logical(tf: Scope, op: Operation, x: Value, bits: Value) -> Value:
-    """RightShift of the unsigned number of the same bits, and 0 where there are no more than so many."""
+    """RightShift of the unsigned number of the same bits, and 0 where there are no more than so many; of int64 the
+    RightShift that keeps the sign, whose bits are then taken away."""
+    if x.dtype is types.INT64:
+        by = tf.Minimum(tf.Maximum(bits, tf.same(0, bits)), tf.same(63, bits))
+        left = tf.const(np.array([-1, *((1 << 64 - count) - 1 for count in range(1, 64))]), types.INT64)
+        mask = tf.add("GatherV2", [left, tf.as_int32(by), tf.const(0)], {}, types.INT64)
+        return tf.SelectV2(_in_range(tf, bits), tf.BitwiseAnd(tf.RightShift(x, by), mask), tf.same(0, x), dtype=x.dtype)
     unsigned = _UNSIGNED.get(x.dtype, x.dtype)
     shifted = tf.RightShift(_bits(tf, x, unsigned), _bits(tf, bits, unsigned), dtype=unsigned)
     return tf.SelectV2(_in_range(tf, bits), _bits(tf, shifted, x.dtype), tf.same(0, x), dtype=x.dtype)

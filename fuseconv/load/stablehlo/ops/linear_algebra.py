@@ -46,11 +46,8 @@ class Triangle:
 @imports
 def triangular_solve(tf: Scope, op: Operation, a: Value, b: Value) -> Value:
     """MatrixTriangularSolve(a, b): the x with op(a) x = b; x op(a) = b is that of the transposed."""
-    how = Triangle(
-        bool(op.attribute("left_side")), bool(op.attribute("lower")),
-        text(op.attribute("transpose_a")) != "NO_TRANSPOSE",
-        bool(op.attribute("unit_diagonal")),
-    )  # fmt: skip
+    left, lower, unit = (bool(op.attribute(name)) for name in ("left_side", "lower", "unit_diagonal"))
+    how = Triangle(left, lower, text(op.attribute("transpose_a")) != "NO_TRANSPOSE", unit)
     return solved(tf, a, b, tensor_type(op.operands[0]).rank, how)
 
 

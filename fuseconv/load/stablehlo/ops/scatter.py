@@ -74,7 +74,10 @@ def scatter(tf: Scope, op: Operation, *operands: Value) -> Value:
         zeros = zeros_column(tf, where, len(layout.batch))
         where = tf.ConcatV2(where, *[zeros] * len(layout.partial), len(layout.batch))
     row = _rows_of(tf, where, layout, start)
-    return _scattered(tf, kind, x, row, _ordered(tf, updates, layout), layout)
+    updates = _ordered(tf, updates, layout)
+    if not layout.batch and not layout.moving and not layout.rest:  # one number: no kernel takes a scalar
+        row, updates = tf.ExpandDims(row, 0), tf.ExpandDims(updates, 0)
+    return _scattered(tf, kind, x, row, updates, layout)
 
 
 def _kind(op: Operation) -> str:

@@ -174,10 +174,14 @@ def padded(
 
 @imports
 def dynamic_pad(tf: Scope, op: Operation, x: Value, filling: Value, low: Value, high: Value, inner: Value) -> Value:
-    """PadV2, by amounts that are not negative."""
+    """pad, if all amounts are constants; else PadV2, by amounts that are not negative."""
+    if low.is_const and high.is_const and inner.is_const:
+        amounts = [[int(amount) for amount in np.asarray(each.data).reshape(-1)] for each in (low, high, inner)]
+        sizes = list(tensor_type(op.operands[0]).shape)
+        if any(len(each) != len(sizes) for each in amounts) or min(amounts[2], default=0) < 0:
+            raise DamagedError("a pad has amounts of another rank, or less than none between elements")
+        return padded(tf, x, filling, *amounts, sizes)[0]  # type: ignore[arg-type]
     refuse_unless(inner.is_const and not np.any(inner.data), "amounts between elements are not known to be 0")
-    if low.is_const and high.is_const and min(*map(int, [np.min(low.data), np.min(high.data)])) < 0:  # type: ignore[arg-type]
-        return tf.XlaPad(x, filling, low, high, inner)
     return tf.PadV2(x, tf.Pack(low, high, axis=1), filling)
 
 

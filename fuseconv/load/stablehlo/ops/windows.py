@@ -32,7 +32,6 @@ def reduce_window(tf: Scope, op: Operation, x: Value, *more: Value) -> Value:
     (joined,) = kinds
     refuse_unless(x.dtype is not types.BOOL, "windows of booleans")
     neutral = start.is_const and is_identity(joined, start.data)
-    refuse_unless(neutral, f"its windows start from another number than `{joined}` leaves as it is")
     names = "window_dimensions", "window_strides", "base_dilations", "window_dilations"
     window, strides, spread, gaps = (ints(op.attribute(name)) for name in names)
     pads = ints(op.attribute("padding"))
@@ -45,7 +44,7 @@ def reduce_window(tf: Scope, op: Operation, x: Value, *more: Value) -> Value:
         axis for axis in range(kind.rank)
         if window[axis] != 1 or strides[axis] != 1 or any(ends[axis]) or spread[axis] != 1
     ]  # fmt: skip
-    plain = set(spread) == set(gaps) == {1}
+    plain = neutral and set(spread) == set(gaps) == {1}
     if plain and len(touched) == 1 and joined in _CUMULATIVE and set(strides) == {1}:
         (axis,) = touched
         for reverse, whole in ((False, (window[axis] - 1, 0)), (True, (0, window[axis] - 1))):
@@ -55,7 +54,8 @@ def reduce_window(tf: Scope, op: Operation, x: Value, *more: Value) -> Value:
     negative = any(amount < 0 for pair in ends for amount in pair)
     if plain and not negative and x.dtype is types.FLOAT32 and 0 < len(touched) <= 2 and joined in _COMPUTATIONS:
         return _pooled(tf, x, start, _COMPUTATIONS[joined], touched, window, strides, ends)
-    return _joined(tf, x, start, joined, kind.shape, window, strides, spread, gaps, ends)
+    made = _joined(tf, x, start, joined, kind.shape, window, strides, spread, gaps, ends)
+    return made if neutral else tf.add(_PAIRWISE[joined], [made, start], {}, x.dtype)
 
 
 def _pooled(
