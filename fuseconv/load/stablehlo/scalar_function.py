@@ -51,7 +51,9 @@ def sort_keys(comparator: Region, count: int) -> list[Key] | None:
         for var, column in zip(pairs[index], (columns[:, 0], columns[:, 1])):
             arguments[var] = _as(column, var)
     first = _run(comparator, arguments)
-    return None if first is None else _lexicographic(read, [(v[:, 0], v[:, 1]) for v in values], first[0])
+    return None if first is None else _lexicographic(
+        read, [(arguments[left], arguments[right]) for left, right in map(pairs.__getitem__, read)], first[0]
+    )
 
 
 def _lexicographic(
@@ -76,11 +78,11 @@ def extreme_and_index(body: Region) -> str:
     if len(body.arguments) != 4:
         return ""
     pairs = np.array(list(itertools.product(_SAMPLES, _SAMPLES, (0, 1), (0, 1))))
-    columns = dict(zip(body.arguments, pairs.T[[0, 2, 1, 3]]))
+    columns = {var: _as(column, var) for var, column in zip(body.arguments, pairs.T[[0, 2, 1, 3]])}
     # Arguments are (value, index) of the left and of the right.
     left, right, i, j = (columns[var] for var in (body.arguments[0], body.arguments[2], body.arguments[1],
                                                   body.arguments[3]))  # fmt: skip
-    made = _run(body, {var: _as(column, var) for var, column in columns.items()})
+    made = _run(body, columns)
     if made is None or len(made) != 2:
         return ""
     for name, better in (("ArgMax", left > right), ("ArgMin", left < right)):

@@ -14,13 +14,16 @@ from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.indexing import Numbers, index_last, transposed, with_offsets, zeros_column
 from fuseconv.load.stablehlo.ops.reductions import reducers
 from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, refuse_unless, tensor_type
+from fuseconv.load.stablehlo.scope import Scope, refuse_unless, static_shape, tensor_type
 
 _NAMES = (
     "update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "input_batching_dims",
     "scatter_indices_batching_dims",
 )  # fmt: skip
-_SCATTERS = {"add": "TensorScatterAdd", "maximum": "TensorScatterMax", "minimum": "TensorScatterMin"}
+# What no op of TFLite scatters is compared with each row: so many elements at most.
+_MOST_COMPARED = 1 << 22
+_PRODUCT = "Prod"
+_SCATTERS = {"multiply": _PRODUCT, "add": "TensorScatterAdd", "maximum": "TensorScatterMax", "minimum": "TensorScatterMin"}
 
 
 @dataclass
@@ -69,6 +72,8 @@ def scatter(tf: Scope, op: Operation, *operands: Value) -> Value:
     kind = _kind(op)
     layout = _layout(op)
     start = tensor_type(op.operands[1])
+    if kind == _PRODUCT:
+        _refuse_large(op, layout)
     where = index_last(tf, indices, layout.numbers, start)
     if layout.partial:
         zeros = zeros_column(tf, where, len(layout.batch))
@@ -86,7 +91,7 @@ def _kind(op: Operation) -> str:
     if len(body.arguments) == 2 and body.returned == [body.arguments[1]]:
         return "TensorScatterUpdate"
     kinds = reducers(body, 1)
-    refuse_unless(kinds and kinds[0] in _SCATTERS, "what it joins elements with is no sum, maximum or minimum")
+    refuse_unless(kinds and kinds[0] in _SCATTERS, "what it joins elements with is no sum, product or extreme")
     return _SCATTERS[kinds[0]]
 
 
@@ -145,9 +150,35 @@ def _scattered(tf: Scope, kind: str, x: Value, row: Value, updates: Value, layou
     refuse_unless(tail.count(None) <= 1, "what it scatters into has several sizes that are not known")
     count = int(np.prod(layout.whole, dtype=object))
     rows = tf.Reshape(transposed(tf, x, order), [count, *(-1 if size is None else size for size in tail)])
+    if kind == _PRODUCT:
+        shaped = tf.Reshape(_multiplied(tf, rows, row, updates, [count, *tail]), tf.ints(_static(layout, order)))
+        return transposed(tf, shaped, np.argsort(order).tolist())
     more = tf.PadV2(rows, tf.const([[0, 1], *[[0, 0]] * len(tail)]), tf.same(0, x))
     made = tf.add(kind, [more, row, updates], {}, x.dtype)
     made = tf.Slice(made, [0] * (len(tail) + 1), [count, *[-1] * len(tail)])
     sizes = [layout.shape[axis] for axis in order]
     shaped = tf.Reshape(made, [-1 if size is None else size for size in sizes])
     return transposed(tf, shaped, np.argsort(order).tolist())
+
+
+def _refuse_large(op: Operation, layout: _Layout) -> None:
+    """Refuse products of what would take too much memory, or an unknown amount."""
+    refuse_unless(tensor_type(op.results[0]).dtype is not types.BOOL, "it multiplies booleans")
+    compared = int(np.prod([*static_shape(op.operands[2], "its updates"), *layout.whole], dtype=object))
+    refuse_unless(compared <= _MOST_COMPARED, f"its factors are compared with {compared} places")
+
+
+def _static(layout: _Layout, order: list[int]) -> list[int]:
+    sizes = [layout.shape[axis] for axis in order]
+    refuse_unless(None not in sizes, "the size of what it multiplies is not known")
+    return [size or 0 for size in sizes]
+
+
+def _multiplied(tf: Scope, rows: Value, row: Value, updates: Value, sizes: list[int]) -> Value:
+    """Return rows, each times the updates of its number: Prod(SelectV2(row == number, update, 1)) over the updates."""
+    count, *tail = sizes
+    numbers = tf.Reshape(row, [-1, 1])
+    mask = tf.Equal(numbers, tf.const([list(range(count))]), dtype=types.BOOL)
+    flat = tf.Reshape(updates, [-1, 1, *tail])
+    chosen = tf.SelectV2(tf.Reshape(mask, [-1, count, *[1] * len(tail)]), flat, tf.same(1, rows), dtype=rows.dtype)
+    return tf.Mul(rows, tf.add("Prod", [chosen, tf.const([0])], {}, rows.dtype))
