@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.load.stablehlo.attributes import TensorType
 from fuseconv.load.stablehlo.bytecode import read_bytecode
-from tests.load.stablehlo.modules import cases
+from tests.load.stablehlo.modules import archived, cases
 
 
 def test_a_module_has_functions_of_ops() -> None:
@@ -58,3 +60,28 @@ def test_an_unknown_op_is_named() -> None:
     data = cases()["shapes/pad"].data.replace(b"pad_v1\0", b"pud_v1\0")
     with pytest.raises(InputError, match="the op pud_v1, which is newer than this version"):
         read_bytecode(data, "it")
+
+
+def test_reading_takes_few_steps_for_each_byte() -> None:
+    """Reading is linear: calls of functions are counted, for times are of a machine that does other things too."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    modules = [data for name, data in archived("ops.tar.xz").items() if name.endswith(".mlirbc")]
+    for data in sorted(modules, key=len)[-20:]:
+        calls = 0
+        sys.setprofile(count)
+        try:
+            read_bytecode(data, "it")
+        finally:
+            sys.setprofile(None)
+        assert len(data) / 10 < calls < 4 * len(data)
+
+
+def test_the_first_version_of_bytecode_is_read() -> None:
+    found = {name: data for name, data in archived("versions.tar.xz").items() if name.startswith("0.9.0/")}
+    assert {data[4] >> 1 for data in found.values()} == {0}
+    assert all("main" in read_bytecode(data, "it").functions for data in found.values())

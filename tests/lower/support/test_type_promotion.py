@@ -5,7 +5,7 @@ import pytest
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.lower.rules import Lowering, Unsupported
-from fuseconv.lower.support.type_promotion import cast, in_float32, promote
+from fuseconv.lower.support.type_promotion import cast, complex_from_parts, in_float32, promote
 
 
 def lowering(dtype):
@@ -57,3 +57,9 @@ def test_half_precision_is_computed_in_float32():
 def test_other_types_are_refused(dtype):
     with pytest.raises(Unsupported, match=f"not in {dtype}"):
         rule(lowering(dtype), Value(dtype, (2,)), Value(types.INT32, ()))
+
+
+def test_no_op_joins_parts_of_float64():
+    part = Value(types.FLOAT64, (2,))
+    with pytest.raises(Unsupported, match="no arithmetic of complex numbers of float64"):
+        complex_from_parts(lowering(types.COMPLEX128), part, part)

@@ -24,6 +24,21 @@ def test_outputs_are_copied_where_they_are_something_else_too() -> None:
     """)
 
 
+def test_a_copy_of_complex128_is_a_reshape() -> None:
+    check_pass("legalize-outputs", """
+    main {
+      input %x: complex128[2,3]
+      return %x
+    }
+    """, """
+    main {
+      input %x: complex128[2,3]
+      %x2: complex128[2,3] = tfl.RESHAPE(%x, int32[2] [2, 3])
+      return %x2
+    }
+    """)
+
+
 def test_an_output_of_its_own() -> None:
     check_pass("legalize-outputs", """
     main {

@@ -23,7 +23,9 @@ _NAMES = (
 # What no op of TFLite scatters is compared with each row: so many elements at most.
 _MOST_COMPARED = 1 << 22
 _PRODUCT = "Prod"
-_SCATTERS = {"multiply": _PRODUCT, "add": "TensorScatterAdd", "maximum": "TensorScatterMax", "minimum": "TensorScatterMin"}
+_SCATTERS = {
+    "multiply": _PRODUCT, "add": "TensorScatterAdd", "maximum": "TensorScatterMax", "minimum": "TensorScatterMin",
+}  # fmt: skip
 
 
 @dataclass
