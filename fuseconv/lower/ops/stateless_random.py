@@ -137,9 +137,11 @@ def _bits(tfl: Lowering, shape: Value, seed: tuple[Value, ...], each: int = 1) -
     # The counters go on from the given one, whose two lower numbers are one of 64 bits.
     numbers = cast(tfl, tfl.range(scalar(0, types.INT32), blocks, scalar(1, types.INT32)), types.INT64)
     first, rest = tfl.split(scalar(0, types.INT32), tfl.bitcast(counter, results=[(types.INT64, (2,))]), num_splits=2)
-    low = tfl.expand_dims(elementwise(tfl, "ADD", numbers, first), 1)
-    high = tfl.expand_dims(elementwise(tfl, "ADD", elementwise(tfl, "MUL", numbers, 0), rest), 1)
-    halves = _halves(tfl, tfl.concatenation(low, high, axis=1))
+    low = elementwise(tfl, "ADD", numbers, first)
+    # One is carried to the higher numbers where the lower ones, as a number without a sign, begin again.
+    again = tfl.logical_and(elementwise(tfl, "LESS", first, 0), elementwise(tfl, "GREATER_EQUAL", low, 0))
+    high = elementwise(tfl, "ADD", cast(tfl, again, types.INT64), rest)
+    halves = _halves(tfl, tfl.concatenation(tfl.expand_dims(low, 1), tfl.expand_dims(high, 1), axis=1))
     even, odd = (_column(tfl, halves, at) for at in (0, 1))
     return tfl.reshape(_rounds(tfl, even, odd, key), [-1])
 

@@ -153,7 +153,9 @@ def _scattered(tf: Scope, kind: str, x: Value, row: Value, updates: Value, layou
     count = int(np.prod(layout.whole, dtype=object))
     rows = tf.Reshape(transposed(tf, x, order), [count, *(-1 if size is None else size for size in tail)])
     if kind == _PRODUCT:
-        shaped = tf.Reshape(_multiplied(tf, rows, row, updates, [count, *tail]), tf.ints(_static(layout, order)))
+        shape = _static(layout, order)
+        made = _multiplied(tf, rows, row, updates, [count, *shape[len(layout.indexed) :]])
+        shaped = tf.Reshape(made, tf.ints(shape))
         return transposed(tf, shaped, np.argsort(order).tolist())
     more = tf.PadV2(rows, tf.const([[0, 1], *[[0, 0]] * len(tail)]), tf.same(0, x))
     made = tf.add(kind, [more, row, updates], {}, x.dtype)

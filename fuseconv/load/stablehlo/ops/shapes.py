@@ -147,6 +147,12 @@ def pad(tf: Scope, op: Operation, x: Value, filling: Value) -> Value:
     low, high, inner = (ints(op.attribute(f"{name}")) for name in (
         "edge_padding_low", "edge_padding_high", "interior_padding",
     ))  # fmt: skip
+    return _padded_by(tf, op, x, filling, low, high, inner)
+
+
+def _padded_by(
+    tf: Scope, op: Operation, x: Value, filling: Value, low: list[int], high: list[int], inner: list[int]
+) -> Value:
     rank = tensor_type(op.operands[0]).rank
     if not len(low) == len(high) == len(inner) == rank or min(inner, default=0) < 0:
         raise DamagedError("a pad has amounts of another rank, or less than none between elements")
@@ -176,11 +182,7 @@ def padded(
 def dynamic_pad(tf: Scope, op: Operation, x: Value, filling: Value, low: Value, high: Value, inner: Value) -> Value:
     """pad, if all amounts are constants; else PadV2, by amounts that are not negative."""
     if low.is_const and high.is_const and inner.is_const:
-        amounts = [[int(amount) for amount in np.asarray(each.data).reshape(-1)] for each in (low, high, inner)]
-        sizes = list(tensor_type(op.operands[0]).shape)
-        if any(len(each) != len(sizes) for each in amounts) or min(amounts[2], default=0) < 0:
-            raise DamagedError("a pad has amounts of another rank, or less than none between elements")
-        return padded(tf, x, filling, *amounts, sizes)[0]  # type: ignore[arg-type]
+        return _padded_by(tf, op, x, filling, *(ints(np.asarray(each.data)) for each in (low, high, inner)))
     refuse_unless(inner.is_const and not np.any(inner.data), "amounts between elements are not known to be 0")
     return tf.PadV2(x, tf.Pack(low, high, axis=1), filling)
 
