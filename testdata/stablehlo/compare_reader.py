@@ -10,7 +10,7 @@ for each module of what jaxlib reads, which tests/load/stablehlo compares withou
 versions. So are versions.tar.xz and digests.txt made:
 
     ... testdata/stablehlo/ops.tar.xz --targets 0.9.0,0.14.0,1.0.0,1.8.0,1.17.0 --part 16 --archive .../versions.tar.xz
-    ... testdata/stablehlo/{ops,referee,versions}.tar.xz --digests testdata/stablehlo/digests.txt
+    ... testdata/stablehlo/{ops,models,referee,versions}.tar.xz --digests testdata/stablehlo/digests.txt
 
 Ends with 1 if anything is different.
 """

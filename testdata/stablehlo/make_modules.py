@@ -169,6 +169,7 @@ def _indexing() -> None:
     case("add_rows", lambda a, b, i: a.at[i].add(b), table, "3,4", np.array([5, 1, 5], np.int32))
     case("add_elements", lambda a, b, i, j: a.at[i, j].add(b), table, "2,3", rows, rows % 4)
     case("max_columns", lambda a, b, i: a.at[:, i].max(b), table, "6,2", np.array([3, 0], np.int32))
+    case("multiply_rows", lambda a, b, i: a.at[i].multiply(b), table, "3,4", np.array([5, 1, 5], np.int32))
     case("set_slice", lambda a, b: a.at[1:3, 2:].set(b), table, "2,2")
     case("min_along", lambda a, b, i: jax.vmap(lambda x, y, j: x.at[j].min(y))(a, b, i), table, "6",
          np.arange(6, dtype=np.int32) % 4)  # fmt: skip
@@ -248,6 +249,35 @@ def _windows() -> None:
     case("mean_pool_dynamic", lambda a: _pool("sum", (1, 2, 2, 1), (1, 2, 2, 1))(a) / 4, "b,6,6,3")
 
 
+def _pool_gradient(pool: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda a, b: jax.vjp(pool, a)[1](b)[0]
+
+
+def _window_gradients() -> None:
+    case("max_pool", _pool_gradient(_pool("max", (1, 2, 2, 1), (1, 2, 2, 1))), "2,6,4,3", "2,3,2,3")
+    case("max_pool_overlapping", _pool_gradient(_pool("max", (1, 3, 3, 1), (1, 2, 1, 1))), "2,7,6,3", "2,3,4,3")
+    case("min_pool_same", _pool_gradient(_pool("min", (1, 3, 2), (1, 2, 2), "SAME")), "2,7,5", "2,4,3")
+    case("max_pool_ties", _pool_gradient(_pool("max", (3,), (2,))), np.float32([1, 1, 1, 0, 2, 2, 2]), "3")
+
+
+def _bits(key: Any, shape: Any) -> Any:
+    return lax.rng_bit_generator(key, shape, dtype=jnp.uint32)
+
+
+def _drawn(draw: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    return lambda data: draw(jax.random.wrap_key_data(data, impl="rbg"), shape=(3, 4), **options)
+
+
+def _random() -> None:
+    key, last = np.array([1, 2, 3, 4], np.uint32), np.array([7, 9, 2**32 - 1, 2**32 - 1], np.uint32)
+    case("bits", lambda data: _bits(data, (3, 5)), key)
+    case("bits_one", lambda data: _bits(data, ()), key)
+    case("bits_begin_again", lambda data: _bits(data, (11,)), last)
+    case("uniform", _drawn(jax.random.uniform), key)
+    case("normal", _drawn(jax.random.normal), key)
+    case("split", lambda data: jax.random.key_data(jax.random.split(jax.random.wrap_key_data(data, impl="rbg"))), key)
+
+
 def _is_small(state: Any) -> Any:
     return jnp.sum(state[0]) < 50
 
@@ -318,7 +348,8 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 
 _GROUPS = (
-    _elementwise, _shapes, _products, _reductions, _indexing, _sorting, _convolution, _windows, _loops, _linear_algebra,
+    _elementwise, _shapes, _products, _reductions, _indexing, _sorting, _convolution, _windows, _window_gradients,
+    _random, _loops, _linear_algebra,
 )  # fmt: skip
 
 

@@ -1,0 +1,14 @@
+"""Random bits, against JAX on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.load.stablehlo.modules import check_case, names
+
+
+@pytest.mark.parametrize("name", names("random"))
+def test_it_draws_what_jax_does(name: str, tmp_path: Path) -> None:
+    check_case(name, tmp_path)
