@@ -257,7 +257,7 @@ def _window_gradients() -> None:
     case("max_pool", _pool_gradient(_pool("max", (1, 2, 2, 1), (1, 2, 2, 1))), "2,6,4,3", "2,3,2,3")
     case("max_pool_overlapping", _pool_gradient(_pool("max", (1, 3, 3, 1), (1, 2, 1, 1))), "2,7,6,3", "2,3,4,3")
     case("min_pool_same", _pool_gradient(_pool("min", (1, 3, 2), (1, 2, 2), "SAME")), "2,7,5", "2,4,3")
-    case("max_pool_ties", _pool_gradient(_pool("max", (3,), (2,))), np.float32([1, 1, 1, 0, 2, 2, 2]), "3")
+    case("max_pool_ties", _pool_gradient(_pool("max", (3,), (2,))), np.array([1, 1, 1, 0, 2, 2, 2], np.float32), "3")
 
 
 def _bits(key: Any, shape: Any) -> Any:

@@ -95,7 +95,7 @@ def _run(runner: TFLiteFile, feed: dict[str, np.ndarray], expected: list[np.ndar
                 if found.shape != array.shape or found.dtype != array.dtype:
                     return Verdict(WRONG, why)
                 try:
-                    assert_close(*(_with_one(each[plain]) for each in (found, array)), close)
+                    assert_close(_with_one(found[plain]), _with_one(array[plain]), close)
                 except AssertionError as error:
                     return Verdict(WRONG, f"{error}".strip().replace("\n", " "))
     return Verdict(state, why)
