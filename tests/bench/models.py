@@ -21,8 +21,8 @@ import numpy as np
 if TYPE_CHECKING:
     import keras
 
-# Architectures that the tests also want as Keras files.
-KERAS_FILES = ("MobileNetV2", "EfficientNetB0", "UNet")
+# Models that are also wanted as Keras files, here and by the tests.
+KERAS_FILES = ("MobileNetV2", "EfficientNetB0", "UNet", "KeywordSpotter", "CausalConv1D", "Autoencoder")
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,8 @@ def write(bench_model: BenchModel, directory: Path) -> Path:
     """The SavedModel of a model, as `make` makes it."""
     name = bench_model.name
     path = directory / name
-    if (path / "saved_model.pb").exists():
+    files = [directory / f"{name}.{suffix}" for suffix in ("h5", "keras") if name in KERAS_FILES]
+    if (path / "saved_model.pb").exists() and all(file.exists() for file in files):
         return path
     import keras
 
@@ -288,12 +289,12 @@ def write(bench_model: BenchModel, directory: Path) -> Path:
     elements = sum(int(np.prod(spec.shape)) for spec in bench_model.inputs)
     settle(model, bench_model.sample(max(8, 200_000 // elements), seed=1), seed=1)
     directory.mkdir(parents=True, exist_ok=True)
-    if name in KERAS_FILES:
-        model.save(directory / f"{name}.h5")
-        model.save(directory / f"{name}.keras")
+    for file in files:
+        model.save(file)
     partial = directory / f".{name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     model.export(partial, verbose=False)
+    shutil.rmtree(path, ignore_errors=True)
     partial.rename(path)
     return path
 

@@ -136,7 +136,8 @@ def main() -> int:
         table.PAGE.write_text(table.insert(table.PAGE.read_text(), text))
     if not options.only:
         written = [] if options.reuse_peer else ["--write"]
-        subprocess.run([sys.executable, "-m", "tests.bench.rnn", *written], check=True)
+        for part in ("rnn", "keras_files"):
+            subprocess.run([sys.executable, "-m", f"tests.bench.{part}", *written], check=True)
     return 1 if any("error" in result["ours"] for result in results.values()) else 0
 
 

@@ -39,7 +39,11 @@ def convert(side: str, model: Path, out: Path) -> None:
     else:
         import tensorflow as tf
 
-        out.write_bytes(tf.lite.TFLiteConverter.from_saved_model(str(model)).convert())
+        if model.is_dir():
+            converter = tf.lite.TFLiteConverter.from_saved_model(str(model))
+        else:
+            converter = tf.lite.TFLiteConverter.from_keras_model(tf.keras.models.load_model(model, compile=False))
+        out.write_bytes(converter.convert())
 
 
 def warm(sides: list[str], model: Path, directory: Path) -> dict[str, float]:
