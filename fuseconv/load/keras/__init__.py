@@ -35,7 +35,7 @@ def load(path: Path, custom: Collection[str] = (), plugins: Mapping[str, Layer] 
         raise UnknownLayer(f"the class {class_of(file.config)} is no model that is read as data")
     for name in (plugins or {}).keys() & LAYERS.keys():
         raise InputError(f"the Keras layer {name} of a plug-in comes with fuseconv; leave it out")
-    shared = Model(file.from_keras3, custom, plugins or {})
+    shared = Model(file.from_keras3, custom, plugins or {}, lambda name: weights.asset(path, name))
     try:
         graph, inputs, outputs, root = _built(shared, file)
     except InputError:

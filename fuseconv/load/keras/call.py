@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
@@ -43,10 +43,14 @@ class Model:
     """What all layers of a file share while it is read.
 
     keras3: whether Keras 3 wrote the file. custom: names of classes that are the user's own. masks: of the tensors that
-    have one. layers: those of plug-ins."""
+    have one. layers: those of plug-ins. assets: what layers have written beside the weights, by path; None for what is
+    not there."""
 
-    def __init__(self, keras3: bool, custom: Collection[str], layers: Mapping[str, Layer] = _NOTHING) -> None:
-        self.keras3, self.custom, self.layers = keras3, custom, layers
+    def __init__(
+        self, keras3: bool, custom: Collection[str], layers: Mapping[str, Layer] = _NOTHING,
+        assets: Callable[[str], bytes | None] = lambda path: None,
+    ) -> None:  # fmt: skip
+        self.keras3, self.custom, self.layers, self.assets = keras3, custom, layers, assets
         self.op_defs = OpDefs()
         self.tf = LayerBuilder(self.op_defs)
         self.masks: Masks = {}
@@ -99,10 +103,10 @@ def _in_order(a: Moment, b: Moment) -> bool:
 class Object:
     """An object of a file's architecture: a layer, cell or model of a class, with its config.
 
-    calls: how many times it was called."""
+    path: by which attributes the file's model leads to it. calls: how many times it was called."""
 
-    def __init__(self, model: Model, class_name: str, config: Mapping[str, Any]) -> None:
-        self.model, self.class_name, self.config = model, class_name, config
+    def __init__(self, model: Model, class_name: str, config: Mapping[str, Any], path: str = "") -> None:
+        self.model, self.class_name, self.config, self.path = model, class_name, config, path
         self.name = str(config.get("name", class_name))
         self.part = Part(self.name, f"{class_name} '{self.name}'", config.get("trainable", True) is not False)
         self.parts: dict[str, Object] = {}
@@ -222,6 +226,13 @@ class Call:
             self.refuse(f"its calls ask for other shapes of its {name}")
         return self.tf.Cast(value, dtype=self.dtype) if dtype is None and self.dtype is not value.dtype else value
 
+    def lines(self, name: str) -> list[str]:
+        """Return the lines of a text that Keras has written for the layer beside the weights."""
+        data = self.model.assets(f"assets{self.owner.path}/{name}")
+        if data is None:
+            self.refuse(f"the file has no {name} of it")
+        return data.decode().splitlines()
+
     def share(self, name: str, value: Value) -> None:
         """Say that the layer has a weight of one that it is made of for its own, too."""
         if name not in self.owner.weights:
@@ -241,7 +252,7 @@ class Call:
         names = (attribute,) if isinstance(attribute, str) else attribute
         owner = self.owner
         if names[0] not in owner.parts:
-            made = Object(self.model, class_name, config)
+            made = Object(self.model, class_name, config, f"{owner.path}/{names[0]}")
             owner.parts[names[0]] = made
             owner.part.parts.append((names, made.part))
         return owner.parts[names[0]]

@@ -45,6 +45,17 @@ def read(path: Path, model: Part) -> None:
         budget.charge(weight.value.data, weight.value.name)
 
 
+def asset(path: Path, name: str) -> bytes | None:
+    """Return a member of a .keras archive; None if there is none. The file must have passed `keras_container.read`."""
+    if not zipfile.is_zipfile(path):
+        return None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.read(name) if name in archive.NameToInfo else None
+    except (OSError, RuntimeError, *ZIP_ERRORS) as error:
+        raise InputError(f"{path} is damaged or cut off: {error}.") from error
+
+
 def _array(dataset: Any, data: memoryview, weight: Weight, label: str) -> np.ndarray:
     """Return the array of a data set, a view of the mapped file if it lies there as it is in memory."""
     wanted, shape = weight.value.dtype.numpy, weight.value.shape

@@ -121,22 +121,31 @@ def _looked_up(k: Call, x: Value, tokens: _Tokens, invert: bool, mode: str, dept
     return _encoded(k, found, mode, size, types.INT64 if k.model.keras3 else types.FLOAT32)
 
 
+def _vocabulary_file(k: Call) -> list[str]:
+    """Return the tokens that a layer has found in data, special ones in front, as Keras 3 writes them: a line each."""
+    tokens = k.lines("vocabulary.txt")
+    while tokens and not tokens[-1]:
+        tokens.pop()
+    return tokens
+
+
 @builtin("IntegerLookup", takes=ANY, vocabulary_dtype="int64", **_HASHES)
 def integer_lookup(
-    k: Call, x: Value, *, vocabulary: list[int], max_tokens: int | None = None, num_oov_indices: int = 1,
+    k: Call, x: Value, *, vocabulary: list[int] | None, max_tokens: int | None = None, num_oov_indices: int = 1,
     mask_token: int | None = None, oov_token: int = -1, invert: bool = False, output_mode: str = "int",
     pad_to_max_tokens: bool = False, vocabulary_size: Any = None,
 ) -> Value:  # fmt: skip
     if not x.dtype.is_integer:
         k.refuse(f"it is called on {x.dtype}")
-    tokens = _Tokens(np.array(vocabulary, np.int64), mask_token, oov_token, num_oov_indices, types.INT64)
+    numbers = list(map(int, _vocabulary_file(k))) if vocabulary is None else vocabulary
+    tokens = _Tokens(np.array(numbers, np.int64), mask_token, oov_token, num_oov_indices, types.INT64)
     depth = max_tokens if pad_to_max_tokens else None
     return _looked_up(k, x, tokens, invert, output_mode, depth)
 
 
 @builtin("StringLookup", takes=ANY, encoding="utf-8", **_HASHES)
 def string_lookup(
-    k: Call, x: Value, *, vocabulary: list[str], max_tokens: int | None = None, num_oov_indices: int = 1,
+    k: Call, x: Value, *, vocabulary: list[str] | None, max_tokens: int | None = None, num_oov_indices: int = 1,
     mask_token: str | None = None, oov_token: str = "[UNK]", invert: bool = False, output_mode: str = "int",
     pad_to_max_tokens: bool = False, vocabulary_size: Any = None,
 ) -> Value:  # fmt: skip
@@ -144,7 +153,7 @@ def string_lookup(
         k.refuse(f"it is called on {x.dtype}")
     if num_oov_indices > 1 and not invert:
         k.refuse(f"num_oov_indices={num_oov_indices}, for which it computes hashes of words")
-    words = np.array([word.encode() for word in vocabulary], object)
+    words = np.array([word.encode() for word in vocabulary or _vocabulary_file(k)], object)
     mask = None if mask_token is None else mask_token.encode()
     tokens = _Tokens(words, mask, oov_token.encode(), num_oov_indices, types.STRING)
     depth = max_tokens if pad_to_max_tokens else None

@@ -43,6 +43,19 @@ def test_words_become_numbers_and_numbers_words(tmp_path: Path) -> None:
     check_data(keras.Model([words, numbers], outputs), tmp_path, ["keras"])
 
 
+def test_tokens_that_were_found_in_data_stand_beside_the_weights(tmp_path: Path) -> None:
+    layers = keras.layers
+    words, numbers = keras.Input((4,), dtype="string", name="words"), keras.Input((4,), dtype="int64", name="numbers")
+    table, other, counts = layers.StringLookup(), layers.StringLookup(mask_token=""), layers.IntegerLookup()
+    table.adapt(WORDS), other.adapt([*WORDS[1:], "grey"]), counts.adapt([5, 3, 5])
+    inner = keras.Sequential([words, other], name="inner")
+    model = keras.Model([words, numbers], [table(words), inner(words), counts(numbers)])
+    check_data(model, tmp_path, ["keras"])
+    model.save(tmp_path / "model.h5")  # which does not hold them
+    with pytest.raises(UnknownLayer, match=r"no vocabulary\.txt"):
+        load(tmp_path / "model.h5")
+
+
 @pytest.mark.parametrize(
     ("settings", "why"),
     [({"num_oov_indices": 2}, "computes hashes"), ({"num_oov_indices": 0}, "refuses unknown tokens"),
