@@ -17,6 +17,7 @@ from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value, constant, 
 from fuseconv.ir.types import DType
 from fuseconv.pass_manager import module_pass
 from fuseconv.quantize.affine import LARGEST
+from fuseconv.quantize.grids import grid_scales
 from fuseconv.quantize.selection import Selection
 from fuseconv.report.records import Report
 from fuseconv.tfl.builder import Builder
@@ -26,7 +27,8 @@ _LEVELS = 127
 # What keeps the largest number of a row of zeros from being zero.
 _LARGEST_EPSILON = 1e-5
 _PARTS = frozenset({
-    "ABS", "ADD", "BATCH_MATMUL", "CAST", "DIV", "MAXIMUM", "MINIMUM", "MUL", "REDUCE_MAX", "RESHAPE", "ROUND",
+    "ABS", "ADD", "BATCH_MATMUL", "CAST", "DIV", "FULLY_CONNECTED", "MAXIMUM", "MINIMUM", "MUL", "REDUCE_MAX",
+    "RESHAPE", "ROUND",
 })  # fmt: skip
 
 
@@ -58,7 +60,7 @@ def raise_hybrid_products(module: Module, report: Report, quantize: str, selecti
     What divides by the scales behind the product goes, too. For `int4`, weights have 4 bits if these hold them.
     Others, and those for integer kernels, which have ranges of their own, are expanded for now."""
     for graph in module.graphs():
-        products = [_product(op) for op in graph.ops if op.kind == "tfl.BATCH_MATMUL" and not selection.refusal(op)]
+        products = [_READ[op.kind](op) for op in graph.ops if op.kind in _READ and not selection.refusal(op)]
         found = {product.end: product for product in products if product is not None}
         stored = {op: dtype for op, product in found.items() if (dtype := _stored_type(product, quantize))}
         for op, dtype in stored.items():
@@ -95,6 +97,37 @@ def _product(op: Op) -> _Product | None:
     return _with_bias(_Product(rows, stored, scales, end))
 
 
+def _product_of_floats(op: Op) -> _Product | None:
+    """Return the product of a FULLY_CONNECTED that takes the rounded rows as floats, and weights that lie on a grid: as
+    the layers of 4 bits compute it."""
+    data, weights, *bias = op.operands
+    rows, end = _rounded_rows(_operand(_through_reshapes(data), "CAST")), _division(op.result)
+    plain = not any(bias) and set(op.attrs) <= {"keep_num_dims"}
+    if weights is None or weights.data is None or rows is None or end is None or end.result.shape is None or not plain:
+        return None
+    # Grids of 4 bits are ones of 8, too, with finer steps.
+    coarse, fine = (grid_scales(weights.data, 0, LARGEST[dtype]) for dtype in (types.INT4, types.INT8))
+    steps = np.where(weights.data.any(axis=1), np.where(np.isnan(coarse), fine, coarse), 1.0)
+    ends = tuple(math.prod(_sizes(value, rows.lead)) for value in (rows.x, end.result))
+    if np.isnan(steps).any() or weights.data.T.shape != ends or not _is_scale_of(rows, end.operands[1], end):
+        return None
+    stored = np.rint(weights.data / steps[:, None]).astype(np.int8).T
+    return _with_bias(_Product(rows, stored, 1 / steps, end))
+
+
+_READ = {"tfl.BATCH_MATMUL": _product, "tfl.FULLY_CONNECTED": _product_of_floats}
+
+
+def _is_scale_of(rows: _Rows, value: Value | None, end: Op) -> bool:
+    """Return whether a tensor holds the scale of the rows, so that it is multiplied with the result's."""
+    shape = end.result.shape
+    if value is None or shape is None or shape[: rows.lead] != rows.x.shape[: rows.lead]:  # type: ignore[index]
+        return False
+    return _through_reshapes(value) is rows.scale and value.shape == (
+        *shape[: rows.lead], *[1] * (len(shape) - rows.lead)
+    )  # fmt: skip
+
+
 def _sizes(value: Value, lead: int) -> tuple[int, ...]:
     """Return the sizes behind the first dimensions; zeros for those that are not known."""
     return tuple(dim if isinstance(dim, int) else 0 for dim in (value.shape or ())[lead:])
@@ -122,7 +155,7 @@ def _number(value: Value | None) -> float:
     return float(array.reshape(())) if array is not None and array.size == 1 else math.nan
 
 
-def _rounded_rows(value: Value) -> _Rows | None:
+def _rounded_rows(value: Value | None) -> _Rows | None:
     """Read CAST(MAXIMUM(MINIMUM(ROUND(MUL(x, scale)), 127), -127)), with the scale of `_lead`."""
     cut = _operand(_through_reshapes(value), "CAST")
     limits = set()
@@ -173,15 +206,14 @@ def _channel_scales(rows: _Rows, end: Op) -> np.ndarray | None:
     """Return the constant of a divisor that is a product with the scale of the rows, an element for each channel."""
     shape = end.result.shape
     product = _maker(end.operands[1], "MUL")
-    if product is None or shape is None or shape[: rows.lead] != rows.x.shape[: rows.lead]:  # type: ignore[index]
+    if product is None or shape is None:
         return None
-    wanted = (*shape[: rows.lead], *[1] * (len(shape) - rows.lead))
     for scale, scales in (product.operands, product.operands[::-1]):
-        if scale is None or scales is None or scales.data is None or _through_reshapes(scale) is not rows.scale:
+        if scales is None or scales.data is None or not _is_scale_of(rows, scale, end):
             continue
         array = scales.data.reshape((1,) * (len(shape) - scales.data.ndim) + scales.data.shape)
         outputs = _sizes(end.result, rows.lead)
-        if scale.shape == wanted and array.shape[rows.lead :] == outputs and array.size == math.prod(outputs):
+        if array.shape[rows.lead :] == outputs and array.size == math.prod(outputs):
             flat = array.reshape(-1)
             return flat if np.all(np.isfinite(flat) & (flat > 0)) else None
     return None

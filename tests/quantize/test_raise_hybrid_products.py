@@ -76,6 +76,28 @@ def test_integer_kernels_quantize_the_weights_again() -> None:
     """, quantize="int8")
 
 
+_OF_FLOATS = _BEFORE.replace(_PRODUCT, """
+      %h: float32[n,2] = tfl.CAST(%q)
+      %p: float32[n,3] = tfl.FULLY_CONNECTED(%h, float32[3,2] [[3.5, 0.5], [-7, 3], [0, 0]], _)
+      %r: float32[n,3] = tfl.DIV(%p, %s)
+""")
+
+
+def test_products_of_floats_on_a_grid() -> None:
+    check_pass("raise-hybrid-products", _OF_FLOATS.replace("LEAST", "-127"), """
+    main {
+      input %x: float32[n,2]
+      %r: float32[n,3] = tfl.FULLY_CONNECTED(%x, int4[3,2]<0.5,1.0,1.0@0> [[7, 1], [-7, 3], [0, 0]])
+      return %r
+    }
+    """, quantize="int4")
+    for part, other in (
+        ("[3.5, 0.5]", "[3.5, 0.123]"), ("tfl.DIV(%p, %s)", "tfl.DIV(%p, %e)"), ("%h, float", "%x, float")
+    ):  # fmt: skip
+        assert part in _OF_FLOATS
+        check_pass("raise-hybrid-products", _OF_FLOATS.replace(part, other), quantize="int4")
+
+
 @pytest.mark.parametrize(("part", "other"), [
     ("-127", "-100"), ("float32[] 1e-7", "float32[] 1.0"), ("int32[1] [1]", "int32[1] [0]"), ("5, 127]", "5, -128]"),
     ("tfl.DIV(float32[] 127,", "tfl.DIV(float32[] 100,"), ("float32[3] [2, 4, 8]", "float32[3] [2, 0, 8]"),
