@@ -65,6 +65,7 @@ from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
 from fuseconv.transforms.tfl.legalize_outputs import legalize_outputs
 from fuseconv.transforms.tfl.legalize_padding import legalize_padding
+from fuseconv.transforms.tfl.merge_dimensions import merge_dimensions
 from fuseconv.transforms.tfl.optimize_layout import optimize_layout
 from fuseconv.transforms.tfl.pack_to_concat import pack_to_concat
 from fuseconv.transforms.tfl.presize_states import presize_states
@@ -167,8 +168,8 @@ OPTIMIZE_TFL: Pipeline = (
 
 # What cleans up may give an op the form again that the target refuses.
 STEER: Pipeline = (
-    legalize_for_target.when(_has_target), canonicalize_tfl.when(_has_target), canonicalize.when(_has_target),
-    legalize_for_target.when(_has_target), legalize_outputs.when(_has_target),
+    merge_dimensions.when(_has_target), legalize_for_target.when(_has_target), canonicalize_tfl.when(_has_target),
+    canonicalize.when(_has_target), legalize_for_target.when(_has_target), legalize_outputs.when(_has_target),
 )  # fmt: skip
 
 # What an NPU's compiler knows by name; the pairs of transposes that this leaves go.

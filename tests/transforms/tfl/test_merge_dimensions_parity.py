@@ -1,0 +1,30 @@
+"""Group norms and images whose pixels are repeated, for the GPU: nothing is refused, the numbers are TensorFlow's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check
+
+_FACTORS = np.random.default_rng(1).uniform(0.5, 2.0, (2, 6)).astype(np.float32)
+
+
+def group_norm(x: Any) -> Any:
+    rows = tf.reshape(x, [-1, 5, 3, 2, 3])
+    mean, variance = tf.nn.moments(rows, [1, 2, 4], keepdims=True)
+    norm = tf.reshape((rows - mean) * tf.math.rsqrt(variance + 1e-3), [-1, 5, 3, 6])
+    return tf.nn.silu(norm * _FACTORS[0] + _FACTORS[1])
+
+
+def repeated(x: Any) -> Any:
+    return tf.repeat(tf.repeat(x, 2, axis=1), 3, axis=2)
+
+
+@pytest.mark.parametrize("model", [group_norm, repeated])
+def test_the_gpu_takes_all_of_it(model: Any) -> None:
+    converted = check(model, tf.TensorSpec([1, 5, 3, 6]), target="gpu")
+    assert converted.report.target is not None and not converted.report.target["refused"]
