@@ -359,14 +359,19 @@ def _verdict(target: Target, data: bytes | None, file: Path | None) -> dict[str,
 
 
 def _refused(verdict: Mapping[str, Any]) -> list[str]:
-    """Return a warning of the ops that a target refuses in any form, by type, with the first reason of each."""
+    """Return warnings of the ops that a target refuses in any form, and of those that it may compute otherwise, by
+    type, with the first reason of each."""
+    refused, remarks = (_by_type(verdict[key]) for key in ("refused", "remarks"))
+    count, name = len(verdict["refused"]), verdict["name"]
+    warnings = [f"{name} refuses {count} ops, and takes no other form of them: {refused}"] if refused else []
+    return warnings + ([f"{name} may compute something else: {remarks}"] if remarks else [])
+
+
+def _by_type(entries: Sequence[Mapping[str, Any]]) -> str:
     ops: dict[str, list[str]] = {}
-    for entry in verdict["refused"]:
+    for entry in entries:
         ops.setdefault(entry["type"], []).append(entry["why"])
-    if not ops:
-        return []
-    told = "; ".join(f"{len(why)} {type}: {why[0]}" for type, why in ops.items())
-    return [f"{verdict['name']} refuses {len(verdict['refused'])} ops, and takes no other form of them: {told}"]
+    return "; ".join(f"{len(why)} {type}: {why[0]}" for type, why in ops.items())
 
 
 def _pass_options(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,9 @@ def show_target(out: Console, document: Mapping[str, Any]) -> None:
     line(out, "Target", f"{target['name']} {verdict}, by the rules of {target['rules']}")
     parts = f"{target['partitions']} partition{'s' * (target['partitions'] != 1)}"
     line(out, "", f"{parts}; {target['share']:.2%} of the multiply-adds are left behind")
+    told = Counter((entry["type"], entry["why"]) for entry in target["remarks"])
+    for (type, why), times in told.items():
+        line(out, "", escape_controls(f"{times} {type}: {why}"))
     if not refused:
         return
     layers = "layer" in refused[0]

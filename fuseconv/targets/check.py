@@ -5,6 +5,7 @@ The file is told by a document of `fuseconv.inspecting`. `check` returns a dict:
     name        the target's
     rules       the public source of its rules, and the date of that
     refused     [{subgraph, op, type, why}]: places and types of the ops that it does not take, and the rule, a sentence
+    remarks     [{subgraph, op, type, why}]: the same of ops that it takes, which may compute something else there
     partitions  into how many parts delegation would cut what the target takes; each begins and ends with a copy
     share       the part of all multiply-adds that is left behind, from 0 to 1
 """
@@ -28,6 +29,7 @@ def check(document: Mapping[str, Any], target: Target, values: _Values) -> dict[
     """Return what a target makes of a file. values: returns what a constant tensor of the document holds."""
     customs = {*document["custom_ops"], *(f"Flex{name}" for name in document["flex_ops"])}
     refused: list[dict[str, Any]] = []
+    remarks: list[dict[str, Any]] = []
     partitions, all_work, left = 0, 0, 0
     for number, subgraph in enumerate(document["subgraphs"]):
         taken: list[bool] = []
@@ -38,11 +40,17 @@ def check(document: Mapping[str, Any], target: Target, values: _Values) -> dict[
             all_work += work
             left += work if why is not None else 0
             taken.append(why is None)
+            entry = {"subgraph": number, "op": index, "type": op["op"]}
             if why is not None:
-                refused.append({"subgraph": number, "op": index, "type": op["op"], "why": why})
+                refused.append(entry | {"why": why})
+            else:
+                remarks += [entry | {"why": found} for each in target.remarks if (found := each(signature)) is not None]
         partitions += _partitions(subgraph, taken)
     share = round(left / all_work, 6) if all_work else 0.0
-    return {"name": target.name, "rules": target.rules, "refused": refused, "partitions": partitions, "share": share}
+    return {
+        "name": target.name, "rules": target.rules, "refused": refused, "remarks": remarks, "partitions": partitions,
+        "share": share,
+    }  # fmt: skip
 
 
 def _refusal(target: Target, op: OpSignature) -> str | None:

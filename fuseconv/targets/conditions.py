@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fuseconv.targets.signature import OpSignature
 from fuseconv.targets.target import Condition
 
 FLOATS = "float32 float16"
+_LARGEST_FLOAT16 = 65504.0
+_MOST_OF_A_MASK = 1 << 20
 
 
 def operands(low: int, high: int | None = None) -> Condition:
@@ -164,6 +168,24 @@ def epsilon_up_to(most: float, *names: str) -> Condition:
         if op.options.get("name") not in names or told <= most:
             return None
         return f"it computes with an epsilon of {most:.3g}, where the composite has {told:.3g}"
+
+    return check
+
+
+def within_float16(*kinds: str) -> Condition:
+    """Demand of ops of these types that no constant is a finite number beyond those of float16.
+
+    Constants of more elements are weights, of which nobody makes masks."""
+
+    def check(op: OpSignature) -> str | None:
+        for tensor in op.operands if op.type in kinds else ():
+            if tensor is None or not tensor.is_const or tensor.dtype != "float32" or tensor.size > _MOST_OF_A_MASK:
+                continue
+            data = tensor.values()
+            far = None if data is None else data[np.isfinite(data) & (np.abs(data) > _LARGEST_FLOAT16)]
+            if far is not None and far.size:
+                return f"its constant {far[0]:.3g} is infinite in float16: rows of nothing else become NaN"
+        return None
 
     return check
 

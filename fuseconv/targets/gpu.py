@@ -2,7 +2,9 @@
 
 Source: `tflite/tools/versioning/gpu_compatibility.cc` of google-ai-edge/LiteRT, with broadcasting as it is assumed of
 files ("enhanced"); ranks and 64-bit types by `tflite/delegates/gpu/common/model_builder.cc`. The closed accelerator
-(ML Drift) differs by version: RELU_0_TO_1 was taken in 2.1.3 and is refused since 2.1.5 (LiteRT#8598).
+(ML Drift) differs by version: RELU_0_TO_1 was taken in 2.1.3 and is refused since 2.1.5 (LiteRT#8598). Both compute in
+float16 where it is allowed. Constants beyond it, such as -1e9 in a mask, are told and kept: what would stand for them
+in 16 bits gives other numbers in 32 where scores are large, or where all of a row is masked.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from fuseconv.targets.conditions import (
     ranks_up_to,
     results,
     types,
+    within_float16,
     without_types,
 )
 from fuseconv.targets.signature import OpSignature
@@ -188,5 +191,6 @@ TARGETS = [
     Target(
         "gpu", "LiteRT gpu_compatibility.cc and model_builder.cc, 2026-08-21", OPS,
         every=(ranks_up_to(4), without_types("int64 uint64 float64 complex64 complex128 string")),
+        remarks=(within_float16("ADD", "SUB", "MUL", "MINIMUM", "MAXIMUM", "SELECT", "SELECT_V2"),),
     )
 ]  # fmt: skip

@@ -18,14 +18,16 @@ class Target:
 
     name: as `--target` has it. rules: their source and its date. ops: the conditions of each builtin operator that the
     target takes. Where `others` is set, it takes those as well that neither `ops` nor `refused` has. every: conditions
-    of every op. is_whole: the target runs whole files, and no other runtime what it refuses. on_cpu: what it refuses,
-    LiteRT's own kernels run beside it, as fast as ever: there is no need to avoid it.
+    of every op. remarks: conditions of ops that the target takes all the same, and may compute otherwise. is_whole: the
+    target runs whole files, and no other runtime what it refuses. on_cpu: what it refuses, LiteRT's own kernels run
+    beside it, as fast as ever: there is no need to avoid it.
     """
 
     name: str
     rules: str
     ops: Rules = field(default_factory=dict)
     every: Sequence[Condition] = ()
+    remarks: Sequence[Condition] = ()
     refused: frozenset[str] = frozenset()
     others: bool = False
     is_whole: bool = False

@@ -45,7 +45,22 @@ def test_the_document_is_as_agreed(file: Path) -> None:
     assert found == {
         "name": "gpu", "rules": "LiteRT gpu_compatibility.cc and model_builder.cc, 2026-08-21", "share": 0.0,
         "refused": [{"subgraph": 0, "op": 0, "type": "EXPAND_DIMS", "why": "it has no EXPAND_DIMS"}], "partitions": 1,
+        "remarks": [],
     }  # fmt: skip
+
+
+def test_constants_beyond_float16_are_told(tmp_path: Path) -> None:
+    graph = Frozen(4, 5)
+    graph.node("y", "AddV2", "x", graph.constant("mask", np.array([0, -1e9, 0, 0, 0], np.float32)), T={"type": FLOAT})
+    out = tmp_path / "m.tflite"
+    convert = ["convert", str(graph.write(tmp_path)), "-o", str(out), "--strict", "--target", "gpu"]
+    result = CliRunner().invoke(cli.main, convert)
+    why = "its constant -1e+09 is infinite in float16: rows of nothing else become NaN"
+    assert result.exit_code == 0 and f"gpu may compute something else: 1 ADD: {why}" in " ".join(result.stderr.split())
+    (remark,) = json.loads(run(out, "--target", "gpu", "--json").stdout)["target"]["remarks"]
+    assert remark == {"subgraph": 0, "op": 0, "type": "ADD", "why": why}
+    assert "infinite in" in run(out, "--target", "gpu").stdout
+    assert "infinite" not in run(out, "--target", "qnn").stdout
 
 
 def test_strict_fails_with_4_if_an_op_is_refused(file: Path) -> None:

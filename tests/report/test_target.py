@@ -15,7 +15,8 @@ _SUBGRAPH = {
 
 
 def _shown(*refused: dict[str, Any]) -> str:
-    target = {"name": "gpu", "rules": "a book, 2026", "partitions": 1, "share": 0.25, "refused": list(refused)}
+    found = {"refused": list(refused), "remarks": []}
+    target = {"name": "gpu", "rules": "a book, 2026", "partitions": 1, "share": 0.25, **found}
     return text(lambda out: show_target(out, {"target": target, "subgraphs": [_SUBGRAPH]}), io.StringIO())
 
 

@@ -33,6 +33,7 @@ def test_the_whole_verdict(tmp_path: Path) -> None:
     assert found == {
         "name": "gpu", "rules": "LiteRT gpu_compatibility.cc and model_builder.cc, 2026-08-21", "partitions": 2,
         "refused": [{"subgraph": 0, "op": 1, "type": "EXPAND_DIMS", "why": "it has no EXPAND_DIMS"}], "share": 0.0,
+        "remarks": [],
     }  # fmt: skip
 
 
