@@ -18,7 +18,7 @@ from fuseconv.cli.measuring import compare, handed_over, handing_over, profile
 from fuseconv.cli.terminal import Terminal
 from fuseconv.cli.usage import GroupedCommand, Usage
 from fuseconv.cli.values import given, read_metadata, read_options
-from fuseconv.errors import InputError, VerificationError
+from fuseconv.errors import InputError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
