@@ -1,7 +1,7 @@
 """Fourier transforms: RFFT2D of powers of two, else products with the matrix of the transform.
 
 The matrices work on complex numbers as pairs of float32, [..., n, 2], which BITCAST gives without a copy. They are
-constants where the length is known; a complex transform of an unknown length computes its own. A transform that crops
+constants where the length is known, and computed at run time where it is that of the operand. A transform that crops
 or pads its operand does so by the size of its matrix.
 """
 
@@ -12,10 +12,11 @@ import math
 import numpy as np
 
 from fuseconv.ir import budget, types
-from fuseconv.ir.dims import Dim
+from fuseconv.ir.dims import Dim, floordiv
 from fuseconv.ir.graph import FuncRef, Op, Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
+from fuseconv.lower.support.legalize_operands import elementwise, scalar, select
 from fuseconv.lower.support.merged_dims import along_last
 from fuseconv.lower.support.type_promotion import cast
 
@@ -61,7 +62,9 @@ def IRFFT(tfl, x, fft_length):
     pairs = _pairs(tfl, x)
     for axis, length in enumerate(outer, start=-1 - len(outer)):
         pairs = _transform_axis(tfl, pairs, axis, length, -1)
-    return _signal(tfl, pairs, width)
+    if isinstance(width, int):
+        return _signal(tfl, pairs, width)
+    return _dynamic_signal(tfl, pairs, width, _places(tfl, fft_length, width))
 
 
 @lowers("FFT", "FFT2D", "FFT3D")
@@ -86,17 +89,19 @@ def _transform_axes(tfl: Lowering, x: Value, sign: int) -> Value:
     return _complex(tfl, pairs)
 
 
-def _lengths(x: Value, fft_length: Value) -> list[int]:
+def _lengths(x: Value, fft_length: Value) -> list[Dim]:
     kind = types.COMPLEX64 if x.dtype.is_complex else types.FLOAT32
     require(x.dtype is kind, f"TFLite transforms float32 and complex64, not {x.dtype}")
-    lengths = [int(length) for length in constant_of(fft_length, "fft_length").reshape(-1)]
-    require(min(lengths, default=1) > 0, f"there is no transform of the lengths {lengths}")
+    known = fft_length.content if fft_length.content is not None else constant_of(fft_length, "fft_length")
+    lengths = [int(length) if isinstance(length, (int, np.integer)) else length for length in known.reshape(-1)]
+    none = any(isinstance(length, int) and length <= 0 for length in lengths)
+    require(not none, f"there is no transform of the lengths {lengths}")
     return lengths
 
 
-def _is_rfft2d_length(length: int) -> bool:
+def _is_rfft2d_length(length: Dim) -> bool:
     """Return whether RFFT2D takes the length."""
-    return length > 1 and not length & (length - 1)
+    return isinstance(length, int) and length > 1 and not length & (length - 1)
 
 
 def _rfft2d(tfl: Lowering, x: Value, lengths: list[int]) -> Value:
@@ -140,9 +145,15 @@ def _dft_matrix(used: int, length: int, made: int, sign: int) -> np.ndarray:
     return waves / length if sign < 0 else waves
 
 
-def _spectrum(tfl: Lowering, x: Value, length: int) -> Value:
+def _spectrum(tfl: Lowering, x: Value, length: Dim) -> Value:
     """Return the pairs of the first half of a real signal's spectrum: [..., n] -> [..., length / 2 + 1, 2]."""
     *outer, n = shape_of(x)
+    if not isinstance(length, int):
+        _require_own_length(n, length)
+        real, imaginary = _dynamic_waves(tfl, length, length, floordiv(length, 2) + 1, 1, x)
+        pairs = tfl.pack(real, imaginary, axis=2, values_count=2)
+        matrix = reshape(tfl, pairs, (length, 2 * (floordiv(length, 2) + 1)), x)
+        return reshape(tfl, _dynamic_product(tfl, x, matrix), (*outer, floordiv(length, 2) + 1, 2), x)
     used = min(static_dims([n], "the length of the signal")[0], length)
     waves = _dft_matrix(used, length, length // 2 + 1, 1)
     matrix = np.stack([waves.real, waves.imag], axis=-1).reshape(used, -1)
@@ -181,21 +192,67 @@ def _transform_axis(tfl: Lowering, pairs: Value, axis: int, length: Dim, sign: i
         rows = reshape(tfl, _cropped(tfl, moved, used, -2), (*outer, 2 * used), pairs)
         y = _product(tfl, rows, matrix)
     else:
+        _require_own_length(n, length)
         rows = reshape(tfl, moved, (*(outer or [1]), 2 * length), pairs)
         y = tfl.batch_matmul(rows, _dynamic_dft_matrix(tfl, length, sign, pairs))
     y = reshape(tfl, y, (*outer, length, 2), pairs)
     return y if axis == -1 else tfl.transpose(y, [int(i) for i in np.argsort(order)])
 
 
-def _dynamic_dft_matrix(tfl: Lowering, length: Dim, sign: int, *sources: Value) -> Value:
-    """Return the matrix of the transform of `length` pairs, [2 length, 2 length], computed at run time."""
-    at = iota(tfl, length, *sources)
-    turns = tfl.floor_mod(tfl.mul(reshape(tfl, at, (length, 1)), at), dim_scalar(tfl, length, *sources))
-    count = cast(tfl, dim_scalar(tfl, length, *sources), types.FLOAT32)
+def _dynamic_signal(tfl: Lowering, pairs: Value, length: Dim, places: Value) -> Value:
+    """Return `_signal` of an unknown length, that of the signal which the spectrum was made from: as many as there are
+    `places`, since the size of the spectrum does not tell whether it is odd."""
+    *outer, n, _ = shape_of(pairs)
+    _require_own_length(n, floordiv(length, 2) + 1)
+    real, imaginary = _dynamic_waves(tfl, length, n, length, -1, pairs, places)
+    # The other half of the spectrum mirrors this one; its ends, half a turn apart, mirror themselves.
+    twice = tfl.mul(reshape(tfl, iota(tfl, n, pairs), (n, 1), pairs), 2)
+    end = elementwise(tfl, "EQUAL", tfl.floor_mod(twice, dim_scalar(tfl, length, places)), 0)
+    weight = select(tfl, end, *(scalar(number, types.FLOAT32) for number in (1, 2)))
+    rows = [tfl.mul(weight, part) for part in (real, tfl.neg(imaginary))]
+    matrix = reshape(tfl, tfl.pack(*rows, axis=1, values_count=2), (2 * n, length), pairs, places)
+    spectrum = reshape(tfl, pairs, (*outer, 2 * n), pairs)
+    return reshape(tfl, _dynamic_product(tfl, spectrum, matrix), (*outer, length), pairs, places)
+
+
+def _places(tfl: Lowering, lengths: Value, length: Dim) -> Value:
+    """Return 0, 1, ... up to the last of the lengths."""
+    (rank,) = static_dims(shape_of(lengths), "the number of lengths")
+    last = tfl.reshape(tfl.strided_slice(lengths, [rank - 1], [rank], [1]), tfl.ints([]))
+    places = tfl.range(tfl.const(0, types.INT32), last, tfl.const(1, types.INT32))
+    places.shape = (length,)
+    return places
+
+
+def _dynamic_product(tfl: Lowering, x: Value, matrix: Value) -> Value:
+    """Return x [..., n] times a matrix [n, m], with a dimension before the last even if x has one only."""
+    shape = shape_of(x)
+    return tfl.batch_matmul(x if len(shape) > 1 else reshape(tfl, x, (1, *shape)), matrix)
+
+
+def _require_own_length(size: Dim, wanted: Dim) -> None:
+    require(size == wanted, "fft_length is neither constant nor the size of the operand")
+
+
+def _dynamic_waves(
+    tfl: Lowering, length: Dim, used: Dim, made: Dim, sign: int, *sources: Value
+) -> tuple[Value, Value]:
+    """Return the parts of `_dft_matrix` of an unknown length, [used, made], computed at run time."""
+    whole = dim_scalar(tfl, length, *sources)
+    column = reshape(tfl, iota(tfl, used, *sources), (used, 1), *sources)
+    turns = tfl.floor_mod(tfl.mul(column, iota(tfl, made, *sources)), whole)
+    count = cast(tfl, whole, types.FLOAT32)
     angle = tfl.mul(cast(tfl, turns, types.FLOAT32), tfl.div(2 * math.pi, count))
     real, imaginary = tfl.cos(angle), tfl.sin(tfl.neg(angle) if sign > 0 else angle)
-    if sign < 0:
-        real, imaginary = tfl.div(real, count), tfl.div(imaginary, count)
+    if _takes_angles(tfl.source):
+        half = elementwise(tfl, "EQUAL", tfl.floor_mod(tfl.mul(turns, 2), whole), 0)
+        imaginary = select(tfl, half, 0.0, imaginary)
+    return (tfl.div(real, count), tfl.div(imaginary, count)) if sign < 0 else (real, imaginary)
+
+
+def _dynamic_dft_matrix(tfl: Lowering, length: Dim, sign: int, *sources: Value) -> Value:
+    """Return the matrix of the transform of `length` pairs, [2 length, 2 length], computed at run time."""
+    real, imaginary = _dynamic_waves(tfl, length, length, length, sign, *sources)
     rows = [[real, imaginary], [tfl.neg(imaginary), real]]
     pairs = [tfl.pack(*row, axis=2, values_count=2) for row in rows]
     return reshape(tfl, tfl.pack(*pairs, axis=1, values_count=2), (2 * length, 2 * length), *sources)

@@ -68,6 +68,42 @@ def test_lengths_of_two_dimensions_that_are_not_known(op, shape):
     check(op, spec(*shape, dtype=tf.complex64))
 
 
+def there_and_back(forwards, backwards, rank):
+    """A transform, its angles and what comes back, all of unknown lengths."""
+
+    def fn(x):
+        spectrum = forwards(x)
+        turned = spectrum * tf.complex(0.5, 2.0)
+        return tf.math.real(spectrum), tf.math.imag(spectrum), backwards(turned, tf.shape(x)[-rank:])
+
+    return fn
+
+
+@pytest.mark.parametrize("shape", [(None,), (2, None), (3, 2, None)], ids=len)
+def test_a_real_signal_of_an_unknown_length(shape):
+    check(there_and_back(signal.rfft, signal.irfft, 1), spec(*shape), batches=(6, 7, 9))
+
+
+@pytest.mark.parametrize("shape", [(2, None, None), (2, None, 6), (2, 5, None)], ids=str)
+def test_an_image_of_unknown_sizes(shape):
+    check(there_and_back(signal.rfft2d, signal.irfft2d, 2), spec(*shape))
+
+
+def test_a_volume_of_unknown_sizes():
+    check(there_and_back(signal.rfft3d, signal.irfft3d, 3), spec(None, None, 3, None))
+
+
+def test_the_angle_of_an_end_of_a_spectrum_of_an_unknown_length():
+    check(lambda x: tf.math.angle(signal.rfft(x)), spec(None, None), batches=(3, 4), static=False)
+
+
+def test_a_length_that_is_computed_otherwise_is_refused():
+    def longer(x):
+        return tf.raw_ops.RFFT(input=x, fft_length=2 * tf.shape(x))
+
+    check_refused(longer, spec(None), match="neither constant nor the size")
+
+
 def test_stft_and_back():
     def roundtrip(x):
         spectrum = signal.stft(x, frame_length=12, frame_step=4)
