@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir import types
+from fuseconv.ir.dims import product
 from fuseconv.ir.graph import Graph, Module, Op, Value
 from fuseconv.pass_manager import module_pass
 from fuseconv.tfl.builder import Builder
@@ -44,7 +45,7 @@ def _protect(graph: Graph) -> None:
         if lenders and op.type in WRITE_IN_PLACE and not read.isdisjoint(lenders):
             tfl = Builder(out, op.name, op.sources)
             copies = {value: _copy(tfl, value) for value in lenders if value in read}
-            op.set_operands([copies.get(value, value) for value in op.operands])
+            op.set_operands([copies.get(value, value) if value is not None else None for value in op.operands])
             lenders = _lenders(graph, op)
         out.append(op)
         if not lenders:
@@ -71,18 +72,10 @@ def _lenders(graph: Graph, op: Op) -> list[Value]:
 def _may_be_overwritten(operand: Value, result: Value) -> bool:
     if _readers(operand) > 1:
         return False
-    sizes = [_bytes(value) for value in (operand, result)]
-    return None in sizes or (sizes[0] == sizes[1] and sizes[0] >= _LEAST_BYTES)
-
-
-def _bytes(value: Value) -> int | None:
-    """Return how many bytes a tensor has; None if that is not known."""
-    if not value.is_static:
-        return None
-    count = value.dtype.numpy.itemsize
-    for dim in value.shape or ():
-        count *= dim
-    return count
+    if not (operand.is_static and result.is_static):
+        return True
+    size, made = (value.dtype.numpy.itemsize * product(value.shape or ()) for value in (operand, result))
+    return size == made and isinstance(size, int) and size >= _LEAST_BYTES
 
 
 def _readers(value: Value) -> int:
