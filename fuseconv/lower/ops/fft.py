@@ -15,7 +15,7 @@ from fuseconv.ir import budget, types
 from fuseconv.ir.dims import Dim, floordiv
 from fuseconv.ir.graph import FuncRef, Op, Value
 from fuseconv.lower.rules import Lowering, constant_of, lowers, require
-from fuseconv.lower.support.dynamic_shapes import dim_scalar, iota, reshape, shape_of, static_dims
+from fuseconv.lower.support.dynamic_shapes import dim_scalar, dim_vector, iota, reshape, shape_of, static_dims
 from fuseconv.lower.support.legalize_operands import elementwise, scalar, select
 from fuseconv.lower.support.merged_dims import along_last
 from fuseconv.lower.support.type_promotion import cast
@@ -34,7 +34,7 @@ def RFFT(tfl, x, fft_length):
     if _is_rfft2d_length(length):
         y = _rfft2d(tfl, reshape(tfl, x, (*outer, 1, n), x), [1, length])
         return reshape(tfl, y, (*outer, length // 2 + 1), x)
-    return _complex(tfl, _spectrum(tfl, x, length))
+    return _complex(tfl, _spectrum(tfl, x, length, fft_length))
 
 
 @lowers
@@ -43,16 +43,15 @@ def RFFT2D(tfl, x, fft_length):
     height, width = _lengths(x, fft_length)
     if _is_rfft2d_length(width) and _is_rfft2d_length(height):
         return _rfft2d(tfl, x, [height, width])
-    return _complex(tfl, _transform_axis(tfl, _spectrum(tfl, x, width), -2, height, 1))
+    return _complex(tfl, _transform_axis(tfl, _spectrum(tfl, x, width, fft_length), -2, height, 1))
 
 
 @lowers
 def RFFT3D(tfl, x, fft_length):
     """Products with the matrices."""
     depth, height, width = _lengths(x, fft_length)
-    return _complex(
-        tfl, _transform_axis(tfl, _transform_axis(tfl, _spectrum(tfl, x, width), -2, height, 1), -3, depth, 1)
-    )
+    planes = _transform_axis(tfl, _spectrum(tfl, x, width, fft_length), -2, height, 1)
+    return _complex(tfl, _transform_axis(tfl, planes, -3, depth, 1))
 
 
 @lowers("IRFFT", "IRFFT2D", "IRFFT3D")
@@ -145,15 +144,12 @@ def _dft_matrix(used: int, length: int, made: int, sign: int) -> np.ndarray:
     return waves / length if sign < 0 else waves
 
 
-def _spectrum(tfl: Lowering, x: Value, length: Dim) -> Value:
-    """Return the pairs of the first half of a real signal's spectrum: [..., n] -> [..., length / 2 + 1, 2]."""
+def _spectrum(tfl: Lowering, x: Value, length: Dim, lengths: Value) -> Value:
+    """Return the pairs of the first half of a real signal's spectrum: [..., n] -> [..., length / 2 + 1, 2]. An unknown
+    length is the last of the operand `lengths`."""
     *outer, n = shape_of(x)
     if not isinstance(length, int):
-        _require_own_length(n, length)
-        real, imaginary = _dynamic_waves(tfl, length, length, floordiv(length, 2) + 1, 1, x)
-        pairs = tfl.pack(real, imaginary, axis=2, values_count=2)
-        matrix = reshape(tfl, pairs, (length, 2 * (floordiv(length, 2) + 1)), x)
-        return reshape(tfl, _dynamic_product(tfl, x, matrix), (*outer, floordiv(length, 2) + 1, 2), x)
+        return _dynamic_spectrum(tfl, x, length, _places(tfl, lengths, length))
     used = min(static_dims([n], "the length of the signal")[0], length)
     waves = _dft_matrix(used, length, length // 2 + 1, 1)
     matrix = np.stack([waves.real, waves.imag], axis=-1).reshape(used, -1)
@@ -199,19 +195,30 @@ def _transform_axis(tfl: Lowering, pairs: Value, axis: int, length: Dim, sign: i
     return y if axis == -1 else tfl.transpose(y, [int(i) for i in np.argsort(order)])
 
 
+def _dynamic_spectrum(tfl: Lowering, x: Value, length: Dim, places: Value) -> Value:
+    """Return `_spectrum` of an unknown length, of as many elements as there are `places`."""
+    *outer, _ = shape_of(x)
+    half = floordiv(length, 2) + 1
+    waves = _dynamic_waves(tfl, length, length, half, 1, places)
+    matrix = reshape(tfl, tfl.pack(*waves, axis=2, values_count=2), (length, 2 * half), places)
+    y = _dynamic_product(tfl, _dynamic_cropped(tfl, x, length, -1, places), matrix)
+    return reshape(tfl, y, (*outer, half, 2), x, places)
+
+
 def _dynamic_signal(tfl: Lowering, pairs: Value, length: Dim, places: Value) -> Value:
     """Return `_signal` of an unknown length, that of the signal which the spectrum was made from: as many as there are
     `places`, since the size of the spectrum does not tell whether it is odd."""
-    *outer, n, _ = shape_of(pairs)
-    _require_own_length(n, floordiv(length, 2) + 1)
-    real, imaginary = _dynamic_waves(tfl, length, n, length, -1, pairs, places)
+    n = floordiv(length, 2) + 1
+    pairs = _dynamic_cropped(tfl, pairs, n, -2, places)
+    *outer, _, _ = shape_of(pairs)
+    real, imaginary = _dynamic_waves(tfl, length, n, length, -1, places)
     # The other half of the spectrum mirrors this one; its ends, half a turn apart, mirror themselves.
-    twice = tfl.mul(reshape(tfl, iota(tfl, n, pairs), (n, 1), pairs), 2)
+    twice = tfl.mul(reshape(tfl, iota(tfl, n, places), (n, 1), places), 2)
     end = elementwise(tfl, "EQUAL", tfl.floor_mod(twice, dim_scalar(tfl, length, places)), 0)
     weight = select(tfl, end, *(scalar(number, types.FLOAT32) for number in (1, 2)))
     rows = [tfl.mul(weight, part) for part in (real, tfl.neg(imaginary))]
-    matrix = reshape(tfl, tfl.pack(*rows, axis=1, values_count=2), (2 * n, length), pairs, places)
-    spectrum = reshape(tfl, pairs, (*outer, 2 * n), pairs)
+    matrix = reshape(tfl, tfl.pack(*rows, axis=1, values_count=2), (2 * n, length), places)
+    spectrum = reshape(tfl, pairs, (*outer, 2 * n), pairs, places)
     return reshape(tfl, _dynamic_product(tfl, spectrum, matrix), (*outer, length), pairs, places)
 
 
@@ -222,6 +229,19 @@ def _places(tfl: Lowering, lengths: Value, length: Dim) -> Value:
     places = tfl.range(tfl.const(0, types.INT32), last, tfl.const(1, types.INT32))
     places.shape = (length,)
     return places
+
+
+def _dynamic_cropped(tfl: Lowering, x: Value, size: Dim, axis: int, places: Value) -> Value:
+    """Return the first elements of x along an axis that is counted from the end. TensorFlow fails where x has fewer."""
+    shape = list(shape_of(x))
+    if shape[axis] == size:
+        return x
+    rank = len(shape)
+    parts = [dim_vector(tfl, size, places) if at == rank + axis else tfl.ints([-1]) for at in range(rank)]
+    y = tfl.slice_(x, [0] * rank, tfl.concatenation(*parts, axis=0) if rank > 1 else parts[0])
+    shape[axis] = size
+    y.shape = tuple(shape)
+    return y
 
 
 def _dynamic_product(tfl: Lowering, x: Value, matrix: Value) -> Value:

@@ -1,5 +1,6 @@
 """Parity of Fourier transforms."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -97,11 +98,20 @@ def test_the_angle_of_an_end_of_a_spectrum_of_an_unknown_length():
     check(lambda x: tf.math.angle(signal.rfft(x)), spec(None, None), batches=(3, 4), static=False)
 
 
-def test_a_length_that_is_computed_otherwise_is_refused():
-    def longer(x):
-        return tf.raw_ops.RFFT(input=x, fft_length=2 * tf.shape(x))
+def test_a_part_of_a_signal_of_unknown_length():
+    def fn(x, y):
+        length = tf.shape(y)
+        spectrum = signal.rfft(x, length)
+        return tf.abs(spectrum), signal.irfft(spectrum * tf.complex(0.5, 2.0), length // 2)
 
-    check_refused(longer, spec(None), match="neither constant nor the size")
+    check(fn, spec(None), spec(None), inputs=[np.float32([3, 1, 4, 1, 5, 9, 2]), np.zeros(6, np.float32)], static=False)
+
+
+def test_outer_lengths_that_are_computed_otherwise_are_refused():
+    def longer(x):
+        return tf.raw_ops.RFFT2D(input=x, fft_length=2 * tf.shape(x))
+
+    check_refused(longer, spec(None, None), match="neither constant nor the size")
 
 
 def test_stft_and_back():
