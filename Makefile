@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-fast test-slow check bench bench-compare same scale opcases museum keras-hub fuzz
+.PHONY: help demo test test-fast test-slow test-light check bench bench-compare same scale opcases museum keras-hub fuzz
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make test    run the tests (ARGS='-k lstm' goes to pytest)"
 	@echo "make test-fast  run those that need no TensorFlow, in seconds: for the loop of work"
 	@echo "make test-slow  run those that take minutes, or gigabytes of disk"
+	@echo "make test-light  install without TensorFlow into an environment of its own, and convert there"
 	@echo "make check   ruff and mypy"
 	@echo "make bench   measure against TFLiteConverter (ONLY=MobileNetV2,ResNet50 for some models; ARGS for options)"
 	@echo "make bench-compare BASE=main~5   what got slower since a commit by more than noise (ONLY=MobileNetV2)"
@@ -47,6 +48,10 @@ test-fast: $(STAMP)
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow $(ARGS)
+
+# Installs 200 MB of packages, which pip caches; so it is no part of `make test`.
+test-light:
+	sh tests/light_install.sh $(PYTHON)
 
 check: $(STAMP)
 	$(BIN)/ruff check .
