@@ -25,6 +25,7 @@ from fuseconv.load.traced_functions import SIGNATURE, Traced
 _UNKNOWN = re.compile(r"(?:Unknown [\w ]+|Could not locate (?:class|function)):? '(?!function')([^']+)'")
 _OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>")
 _LONGEST_REASON = 300
+_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})\.(\d{1,4})")
 
 
 def load(
@@ -87,7 +88,8 @@ def _load_and_trace(path: Path, file: KerasFile, custom: Mapping[str, Any], trus
         except Exception as error:  # A layer raises whatever it likes at a configuration that is damaged.
             refusals[name] = error
             notes = [f"{path.name} was loaded with tf-keras, as Keras 3 refused it: {_reason(error)}."]
-    raise _refused(path, refusals)
+    library, package = (keras, "keras") if file.from_keras3 else (tf_keras, "tf-keras")
+    raise _refused(path, refusals, newer_keras(file.keras_version, library.__version__, package))
 
 
 def _registered(library: Any) -> set[str]:
@@ -107,12 +109,20 @@ def _scope(library: Any, known: Mapping[str, Any], trusted: bool) -> Iterator[No
         yield
 
 
-def _refused(path: Path, refusals: Mapping[str, Exception]) -> InputError:
+def newer_keras(wrote: str, installed: str, package: str) -> str:
+    """Return what to do about a file that a newer Keras wrote than is installed; nothing if that is not so."""
+    theirs, ours = (_VERSION.match(version) for version in (wrote, installed))
+    if theirs is None or ours is None or tuple(map(int, theirs.groups())) <= tuple(map(int, ours.groups())):
+        return ""
+    return f"; {package} {theirs[0]} wrote it, which is newer than the {ours[0]} here: pip install --upgrade {package}"
+
+
+def _refused(path: Path, refusals: Mapping[str, Exception], help: str) -> InputError:
     """Return the error message for a file that neither Keras loads."""
     last = list(refusals.values())[-1]
     unknown = _UNKNOWN.search(str(last))
     reasons = [f"{name}: {_reason(error)}" for name, error in refusals.items()]
-    sentence = f"{path} cannot be loaded. {'; '.join(reasons)}."
+    sentence = f"{path} cannot be loaded. {'; '.join(reasons)}{help}."
     error = InputError(keras_config.unknown_object(path, unknown[1]) if unknown else sentence)
     error.__cause__ = last
     return error

@@ -14,7 +14,7 @@ import pytest
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module
-from fuseconv.load.keras_file import load, trace
+from fuseconv.load.keras_file import load, newer_keras, trace
 from fuseconv.load.traced_functions import SIGNATURE
 
 TESTDATA = Path("testdata")
@@ -263,3 +263,13 @@ def test_sparse_input_is_refused(library: Any, tmp_path: Path) -> None:
     library.Model(x, library.layers.Dense(2)(x)).save(tmp_path / "model.keras")
     with pytest.raises(InputError, match="sparse or ragged"):
         load(tmp_path / "model.keras")
+
+
+@pytest.mark.parametrize(("wrote", "installed", "told"), [
+    ("3.15.1", "3.12.4", "; keras 3.15.1 wrote it, which is newer than the 3.12.4 here: pip install --upgrade keras"),
+    ("2.21.0-tf", "2.9.0", "; keras 2.21.0 wrote it, which is newer than the 2.9.0 here: pip install --upgrade keras"),
+    ("3.9.0", "3.12.4", ""), ("3.12.4", "3.12.4", ""), ("", "3.12.4", ""), ("x.y", "3.12.4", ""),
+    ("2.21-tf", "2.17.0", ""),
+])  # fmt: skip
+def test_a_file_of_a_newer_keras(wrote: str, installed: str, told: str) -> None:
+    assert newer_keras(wrote, installed, "keras") == told
