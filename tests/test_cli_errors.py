@@ -112,7 +112,7 @@ def test_an_unsupported_op_without_a_report(monkeypatch: pytest.MonkeyPatch) -> 
     "convert MODEL --plugin no_such_module", "convert MODEL --plugin bad.py", "convert MODEL --signature serve",
     "convert MODEL --input-shape sequence", "convert MODEL --batch-size two", "convert MODEL --config text.txt",
     "convert MODEL --metadata labels=folder", "convert MODEL --metdata a=b", "convert MODEL MODEL -o out.tflite",
-    "convrt MODEL", "inspect folder", "inspect text.txt", "inspect", "quantize text.txt -o out --quantize dynamic",
+    "convrt MODEL", "convert out.tflite", "inspect folder", "inspect text.txt", "inspect", "quantize text.txt -o out --quantize dynamic",
     "verify MODEL text.txt", "verify MODEL", "profile text.txt", "profile folder", "profile text.txt --runs 0",
     "compare text.txt", "compare text.txt folder", "fusions kers_lstm", "fusions --plugin bad.py", "ops MatMull",
     "passes extra", "new-plugin", "new-plugin 1bad", "new-plugin folder", "--nosuch",

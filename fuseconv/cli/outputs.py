@@ -40,6 +40,8 @@ def convert_one(
 def named_for(model: str) -> str:
     """Return the file in the working directory that a model is written to: "a/b.keras" -> "b.tflite"."""
     path = Path(os.path.abspath(model))
+    if path.suffix.lower() == _SUFFIX:
+        raise InputError(f"{model} is a TensorFlow Lite file already; `fuseconv inspect` shows what is in it")
     name = path.name if path.is_dir() else path.stem
     if not name:
         raise InputError(f"{model} has no name for the file: give --output")

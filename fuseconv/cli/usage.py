@@ -14,8 +14,9 @@ from fuseconv.errors import InputError
 _COMMON = frozenset({"--json", "-q", "--quiet", "-v", "--verbose", "--debug"})
 _EXIT_CODES = """
 \b
-Exit codes: 0 done; 1 a defect of fuseconv; 2 bad usage, or what cannot be read;
-3 operations that cannot be converted; 4 the file and the model differ, or --strict found what a target refuses.
+Exit codes: 0 done; 1 a defect of fuseconv; 2 bad usage, or what cannot be
+read; 3 operations that cannot be converted; 4 the file and the model differ,
+or --strict found what a target refuses.
 """
 # The headings of a command's help, with the parameters below each; others stand below "Options".
 _GROUPS = {

@@ -127,9 +127,12 @@ def show_fusions(out: Console, rows: Iterable[Mapping[str, str]]) -> None:
 
 def show_passes(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:
     """Print the passes of a pipeline: `{"name", "summary", "requires", "ensures"}` for each."""
-    lines = ({**row, "requires": ", ".join(row["requires"]), "ensures": ", ".join(row["ensures"])} for row in rows)
-    headers = {"name": "Pass", "summary": "~What it does", "requires": "~Requires", "ensures": "~Ensures"}
-    _show_rows(out, lines, headers)
+    lines = (
+        {**row, "summary": " · ".join([row["summary"], *(
+            f"{key} {', '.join(row[key])}" for key in ("requires", "ensures") if row[key])])}
+        for row in rows
+    )  # fmt: skip
+    _show_rows(out, lines, {"name": "Pass", "summary": "~What it does"})
 
 
 def show_rules(out: Console, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -27,6 +27,12 @@ def test_help_has_groups_and_exit_codes(command: str) -> None:
             assert option in shown or not option.startswith("--"), option
 
 
+@pytest.mark.parametrize("command", [None, *main.commands])
+def test_help_fits_80_columns(command: str | None) -> None:
+    shown = CliRunner().invoke(main, [*filter(None, [command]), "--help"], terminal_width=80).stdout.splitlines()
+    assert [line for line in shown if len(line) > 80 and not line.lstrip().startswith("fuseconv ")] == []
+
+
 def test_convert_has_examples_and_no_option_without_a_group() -> None:
     shown = _run("convert", "--help").stdout
     assert "fuseconv convert saved_model_dir --verify" in [line.strip() for line in shown.splitlines()]
