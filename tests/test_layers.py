@@ -39,6 +39,7 @@ STAGES = {
     "fusions": {"fuse"},
     "transforms": {"fuse"},
     "quantize": {"load", "transforms", "write"},
+    "inspecting": {"load"},
 }
 # Who may import a package at all; and whether only inside functions.
 GUESTS = {

@@ -46,7 +46,7 @@ LEFT = {
         transforms/tfl/canonicalize_tfl.py:_KEEPS_SIGNS transforms/tf/common_subexpression_elimination.py:_ZEROS
         quantize/fake_quant.py:_CLAMPS quantize/fake_quant.py:_AVERAGES quantize/raise_fake_quant.py:_ROUNDS
         quantize/precision.py:_HAND_ON quantize/precision.py:_ROUND quantize/precision.py:_AVERAGES
-        quantize/precision.py:_SHARP
+        quantize/precision.py:_SHARP quantize/loops.py:_ACCUMULATE load/keras/layers/operations.py:_EXACT
         quantize/raise_fake_quant.py:_REPLACED transforms/tf/decompose_optimizers.py:_UNIQUE""",
     "a fact of sizes that one rule needs": """fuse/sampling.py:_SHAPES transforms/rnn/reroll.py:_SIZES
         transforms/tf/canonicalize.py:_NEVER_LARGER transforms/tfl/legalize_outputs.py:_INDEXED
@@ -58,9 +58,10 @@ LEFT = {
         transforms/tfl/presize_states.py:_COMPUTED_AHEAD tfl/integer.py:_SAME tfl/integer.py:_JOINED
         tfl/integer.py:NOT_NEGATIVE tfl/integer.py:READS_SHAPE quantize/lstm.py:_STATE_WRITERS
         quantize/rewriting.py:_POWERS_OF_TWO quantize/floats.py:_EXPANDS
-        tfl/kernel_limits.py:WANT_ELEMENTS""",
+        tfl/kernel_limits.py:WANT_ELEMENTS tfl/kernel_limits.py:_READ_THEIR_TYPE
+        quantize/channel_means.py:_PRODUCTS""",
     "ops of a file, which is not IR": """tfl/index_bounds.py:_HAND_ON tfl/index_bounds.py:_JOIN
-        verification_layers.py:_CONVERSIONS""",
+        verification_layers.py:_CONVERSIONS quantize/existing.py:_CONVERT""",
     "what reads a variable that may be frozen": "transforms/tf/freeze_variables.py:_READS",
     "ir/ knows no dialect, but for the cycles of TF1's loops": "ir/verifier.py:_LOOP_HEADS",
 }  # fmt: skip
