@@ -328,7 +328,7 @@ class TestData:
         np.savez(tmp_path / "pickled.npz", x=np.array([object()]), n=np.int32(1))
         for name, why in [
             ("none.npz", "No such file"), ("text.npz", "cannot read the data"), ("array.npy", "without a name"),
-            ("pickled.npz", "allow_pickle"),
+            ("pickled.npz", "it is no .npz file, as numpy.savez writes it"),
         ]:  # fmt: skip
             with pytest.raises(InputError, match=why):
                 verify(model, file, data=tmp_path / name)

@@ -20,6 +20,8 @@ DOCUMENT: dict[str, Any] = {
         {"name": "min_runtime_version", "size": 16, "text": "2.4.0"},
         {"name": "opaque", "size": 96, "text": None},
     ],
+    "model_metadata": None,
+    "files": [],
     "signatures": [
         {"key": "serving_default", "subgraph": 0, "inputs": {"x": 0}, "outputs": {"class": 3}},
         {"key": "serve", "subgraph": 0, "inputs": {"x": 0}, "outputs": {"class": 3}},
