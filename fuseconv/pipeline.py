@@ -172,10 +172,10 @@ STEER: Pipeline = (
     canonicalize.when(_has_target), legalize_for_target.when(_has_target), legalize_outputs.when(_has_target),
 )  # fmt: skip
 
-# What an NPU's compiler knows by name; the pairs of transposes that this leaves go.
+# Composites for the compilers of NPUs. The transposes that these leave beside each other go, in their bodies as well.
 OUTLINE: Pipeline = (
     outline_composites.when(_outlines), canonicalize_tfl.when(_outlines), canonicalize.when(_outlines),
-    schedule_ops.when(_outlines),
+    schedule_ops.when(_outlines), protect_shared_memory.when(_outlines),
 )  # fmt: skip
 
 QUANTIZE: Pipeline = (Deferred("fuseconv.quantize.pipeline", _quantizes),)

@@ -1,6 +1,7 @@
 """Outline patterns as composites: functions of the file with a name, by which compilers of NPUs know what they compute.
 
-It runs last, so that what stays of the model is seen in its final form, and what is outlined is not rewritten.
+It runs behind lowering and quantization, so that the model is seen in its final form. Local rules run once more then,
+in the bodies of composites too: they compute the same as before.
 """
 
 from __future__ import annotations

@@ -39,8 +39,10 @@ def _maximum(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Drop the maximum with minus infinity, or of a variance with 0; another one with 0 is Relu."""
     for x, bound in _either_way(op):
         number = _scalar(bound)
-        if number is not None and x.shape == op.result.shape:
-            if np.isneginf(number) or (number == 0 and _squared(_reduced(x, "tf.Mean")) is not None):
+        if number is not None and x.shape is not None and x.shape == op.result.shape:
+            # Squares of integers may wrap around below 0.
+            squares = x.dtype.is_float and _squared(_operand_of(x, "tf.Mean")) is not None
+            if np.isneginf(number) or (number == 0 and squares):
                 return [x]
             if number == 0 and x.dtype is types.FLOAT32:
                 return [_shaped(tf.Relu(x), op)]
@@ -51,7 +53,7 @@ def _minimum(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Drop the minimum with infinity; that of Relu and 6 is Relu6."""
     for x, bound in _either_way(op):
         number = _scalar(bound)
-        if number is not None and x.shape == op.result.shape:
+        if number is not None and x.shape is not None and x.shape == op.result.shape:
             if np.isposinf(number):
                 return [x]
             if number == 6 and x.op is not None and x.op.kind == "tf.Relu":
@@ -65,9 +67,9 @@ def _quotient(op: Op, tf: TfBuilder) -> list[Value] | None:
     assert x is not None and y is not None
     power = _one_more(y) if _scalar(x) == 1 and x.dtype.is_float else None
     if power is not None and power.op is not None and power.op.kind == "tf.Exp":
-        negated = power.op.operands[0]
-        if negated is not None and negated.op is not None and negated.op.kind == "tf.Neg":
-            return [_shaped(tf.Sigmoid(negated.op.operands[0]), op)]  # type: ignore[arg-type]
+        negated = _operand_of(power.op.operands[0], "tf.Neg")
+        if negated is not None and negated.shape is not None and negated.shape == op.result.shape:
+            return [_shaped(tf.Sigmoid(negated), op)]
     count = _scalar(y)
     pool = average_pool(x, divisor=y.data) if y.data is not None else None
     if pool is not None:
@@ -109,9 +111,11 @@ def _variance(op: Op, tf: TfBuilder) -> list[Value] | None:
     """Name a variance: Mean(x * x) - Mean(x) * Mean(x) -> Mean((x - Mean(x)) ** 2), where x - Mean(x) is needed anyway.
 
     So Flax writes its norms. What is centered first loses no digits of what varies little about a large mean."""
+    if not op.result.dtype.is_float:
+        return None  # the mean of integers is cut
     squares, mean = op.operands[0], _squared(op.operands[1])
-    x = _squared(_reduced(squares, "tf.Mean"))
-    if x is None or mean is None or _reduced(mean, "tf.Mean") is not x or squares is None or op.result.shape is None:
+    x = _squared(_operand_of(squares, "tf.Mean"))
+    if x is None or mean is None or _operand_of(mean, "tf.Mean") is not x or squares is None or op.result.shape is None:
         return None
     total, other = mean.op, squares.op
     assert total is not None and other is not None
@@ -140,8 +144,8 @@ def _squared(value: Value | None) -> Value | None:
     return op.operands[0]
 
 
-def _reduced(value: Value | None, kind: str) -> Value | None:
-    """Return what a value is such a reduction of; None of any other value."""
+def _operand_of(value: Value | None, kind: str) -> Value | None:
+    """Return the first operand of the op that makes a value, if it is of this kind."""
     return value.op.operands[0] if value is not None and value.op is not None and value.op.kind == kind else None
 
 
@@ -186,7 +190,7 @@ def _place(op: Op, tf: TfBuilder) -> list[Value] | None:
 def _wrapped(value: Value, low: Value, high: Value) -> tuple[Value, int] | None:
     """Return (i, n) of `i + n if i < 0 else i`, an index of n elements, if the bounds are 0 and n - 1."""
     select = value.op
-    if select is None or select.kind != "tf.SelectV2" or not value.dtype.is_integer:
+    if select is None or select.kind != "tf.SelectV2" or value.dtype not in (types.INT32, types.INT64):
         return None
     condition, moved, index = select.operands
     test, add = (each.op if each is not None else None for each in (condition, moved))
@@ -194,9 +198,9 @@ def _wrapped(value: Value, low: Value, high: Value) -> tuple[Value, int] | None:
         return None
     count = next((_scalar(n) for x, n in _either_way(add) if x is index), None)
     negative = test.operands[0] is index and _scalar(test.operands[1]) == 0  # type: ignore[arg-type]
-    if count is None or not negative or _scalar(low) != 0 or _scalar(high) != count - 1 or value.shape != index.shape:
+    if count is None or count < 1 or _scalar(low) != 0 or _scalar(high) != count - 1:
         return None
-    return index, int(count)
+    return (index, int(count)) if negative and value.shape == index.shape else None
 
 
 def _held_from(index: Value, count: int, tf: TfBuilder) -> Value:
@@ -226,14 +230,18 @@ def _slice(op: Op, tf: TfBuilder) -> list[Value] | None:
     if begin is None or end is None or strides is None or x is None or x.shape is None or set(op.attrs) - _OPEN:
         return None
     starts, ends = ([*np.reshape(each, -1)] for each in (begin, end))
-    if len(starts) != len(x.shape) or all(isinstance(last, (int, np.integer)) for last in ends):
+    steps = [int(stride) for stride in np.reshape(strides, -1)]
+    # A slice that goes backwards begins at the other end.
+    if len(starts) != len(x.shape) or min(steps, default=1) < 1:
+        return None
+    if all(isinstance(last, (int, np.integer)) for last in ends):
         return None
     opened = [
         (0 if op.attrs.get("begin_mask", 0) >> axis & 1 else first,
          size if op.attrs.get("end_mask", 0) >> axis & 1 or last == size else last, size)
         for axis, (first, last, size) in enumerate(zip(starts, ends, x.shape))
     ]  # fmt: skip
-    return _cut(op, x, opened, [int(stride) for stride in np.reshape(strides, -1)], tf)
+    return _cut(op, x, opened, steps, tf)
 
 
 def _windows(op: Op, tf: TfBuilder) -> list[Value] | None:

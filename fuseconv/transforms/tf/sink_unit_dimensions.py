@@ -180,7 +180,8 @@ def _restored(tf: TfBuilder, core: _Core, shape: Shape) -> Value:
     if not core.units:
         return core.value
     sizes: Sequence[int] = [size if isinstance(size, int) else -1 for size in shape]
-    if sizes.count(-1) < 2:
+    # Beside a size of 0, a -1 could be any.
+    if -1 not in sizes or (sizes.count(-1) == 1 and 0 not in sizes):
         return tf.add("Reshape", [core.value, tf.ints(sizes)], {}, core.value.dtype, shape)
     made = core.value
     for axis in sorted(core.units):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from fuseconv.report.records import Report
+from fuseconv.transforms.tf.canonicalize import canonicalize
+from fuseconv.transforms.tf.simplify_stablehlo import simplify_stablehlo
 from tests.check_pass import check_pass
+from tests.tf.text_cases import module_of
 
 
 def _main(*lines: str, result: str = "%y", input: str = "%x: float32[n,4]") -> str:
@@ -142,3 +146,42 @@ def test_an_element_of_a_shape_is_cut_as_a_vector(end: str, named: bool) -> None
     before = _main(scalar, "%y: int32[1] = tf.Reshape(%a, int32[1] [1])", input="%x: int32[4]")
     after = _main(scalar, f"%y: int32[1] = tf.StridedSlice(%x, {bounds})", input="%x: int32[4]")
     check_pass("simplify-stablehlo", before, after if named else None)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_slice_that_goes_backwards_keeps_its_bounds(step: int) -> None:
+    module, _ = module_of(_main(
+        "%s: int32[2] = tf.Shape(%x)",
+        "%n: int32[] = tf.StridedSlice(%s, int32[1] [0], int32[1] [1], int32[1] [1]) {'shrink_axis_mask': 1}",
+        "%end: int32[2] = tf.Pack(%n, int32[] 0)",
+        f"%y: float32[?,?] = tf.StridedSlice(%x, int32[2] [0, 0], %end, int32[2] [1, {step}]) {{'end_mask': 2}}",
+    ))  # fmt: skip
+    canonicalize(module, Report())
+    assert simplify_stablehlo(module) == (step == 1)
+
+
+@pytest.mark.parametrize("lines", [
+    ["%a: int32[n] = tf.Mean(%xx, int32[1] [1])", "%y: int32[n] = tf.Maximum(%a, int32[] 0)"],
+    ["%a: int32[n] = tf.Mean(%xx, int32[1] [1])", "%m: int32[n] = tf.Mean(%x, int32[1] [1])",
+     "%mm: int32[n] = tf.Mul(%m, %m)", "%k: int32[n,1] = tf.Reshape(%m, int32[2] [-1, 1])",
+     "%z: int32[n,4] = tf.Sub(%x, %k)", "%v: int32[n] = tf.Sub(%a, %mm)", "%s: int32[n] = tf.Sum(%z, int32[1] [1])",
+     "%y: int32[n] = tf.AddV2(%v, %s)"],
+])  # fmt: skip
+def test_moments_of_integers_stay(lines: list[str]) -> None:
+    check_pass("simplify-stablehlo", _main("%xx: int32[n,4] = tf.Mul(%x, %x)", *lines, input="%x: int32[n,4]"))
+
+
+def test_a_logistic_function_that_adds_dimensions_stays() -> None:
+    check_pass("simplify-stablehlo", _main(
+        "%a: float32[4] = tf.Neg(%x)", "%b: float32[4] = tf.Exp(%a)", "%c: float32[4] = tf.AddV2(float32[] 1.0, %b)",
+        "%y: float32[1,4] = tf.RealDiv(float32[1,1] [[1.0]], %c)", input="%x: float32[4]",
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "count"), [("int32", 0), ("uint8", 9)])
+def test_an_index_of_nothing_and_one_without_a_sign_stay(dtype: str, count: int) -> None:
+    lines = [line.replace("int32", dtype).replace("[] 9", f"[] {count}") for line in _INDEX]
+    held = [f"%m: {dtype}[n] = tf.Minimum(%i, {dtype}[] {max(count - 1, 0)})"] if count else [
+        "%m: int32[n] = tf.Minimum(%i, int32[] -1)"]  # fmt: skip
+    floor = f"%at: {dtype}[n] = tf.Maximum(%m, {dtype}[] 0)"
+    check_pass("simplify-stablehlo", _main(*lines, *held, floor, result="%at", input=f"%x: {dtype}[n]"))

@@ -80,3 +80,11 @@ def test_what_drops_them_again_is_nothing() -> None:
 ])  # fmt: skip
 def test_dimensions_that_are_needed_stay(lines: list[str]) -> None:
     check_pass("sink-unit-dimensions", _main(*lines))
+
+
+def test_beside_no_elements_a_size_is_not_left_open() -> None:
+    added = "%a: float32[n,1,0] = tf.ExpandDims(%x, int32[] 1)"
+    before = _main(added, "%y: float32[n,1,0] = tf.Neg(%a)", shape="n,0")
+    after = _main(added, "%b: float32[n,0] = tf.Neg(%x)", "%y: float32[n,1,0] = tf.ExpandDims(%b, int32[] 1)",
+                  shape="n,0")  # fmt: skip
+    check_pass("sink-unit-dimensions", before, after)
