@@ -31,6 +31,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     # The command line must answer at once, so numpy and the converter are imported when they are first asked for.
     if name not in __all__:

@@ -89,6 +89,7 @@ def test_options_of_quantization_that_are_refused(tmp_path: Path) -> None:
 
 def test_what_the_package_exports() -> None:
     assert {name for name in fuseconv.__all__ if getattr(fuseconv, name) is None} == set()
+    assert dir(fuseconv) == sorted(fuseconv.__all__)
     assert re.fullmatch(r"\d+\.\d+\.\d+", fuseconv.__version__)
     with pytest.raises(fuseconv.InputError, match="nothing"):
         fuseconv.convert("nothing")

@@ -17,7 +17,7 @@ version = "0.1.0"
 description = "Fusions and rules for fuseconv."
 dependencies = ["fuseconv"]
 
-# An installed package is found by this; until then, `--plugin {name}` names the module.
+# An installed package is found by this; until then, `--plugin {name}.py` loads the file.
 [project.entry-points."fuseconv.plugins"]
 {name} = "{name}"
 

@@ -79,6 +79,8 @@ def _other_kind(path: Path, head: bytes) -> str:
         return "is an ONNX model; fuseconv reads TensorFlow's: a SavedModel directory, a Keras file or a frozen graph"
     if _OF_CHECKPOINT.fullmatch(path.suffix):
         return "belongs to a checkpoint: restore that in TensorFlow, and save the model as a SavedModel"
+    if path.suffix.lower() in (".npz", ".npy"):
+        return "holds arrays of NumPy, and no model"
     if head[4:8] == b"TFL3":
         return "is a TensorFlow Lite file already; `fuseconv inspect` shows what is in it"
     if head.startswith((keras_container.HDF5_MAGIC, keras_container.ZIP_MAGIC)):

@@ -104,9 +104,13 @@ def _sizes(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator
 
 
 def _transposes(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
-    places = _ops(inspection, "TRANSPOSE")
+    # Of images and volumes: layers of sequences transpose by themselves, whatever the model does.
+    places = [
+        (number, index) for number, index in _ops(inspection, "TRANSPOSE")
+        if len((graph := inspection["subgraphs"][number])["tensors"][graph["ops"][index]["operands"][0]]["shape"]) > 3
+    ]  # fmt: skip
     if len(places) >= _FEW_TRANSPOSES:
-        yield Advice(f"{len(places)} TRANSPOSE: they move data and compute nothing.",
+        yield Advice(f"{len(places)} TRANSPOSE of images: they move data and compute nothing.",
                      "TFLite computes with channels last: build the model so.", places)  # fmt: skip
 
 

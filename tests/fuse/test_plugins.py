@@ -323,6 +323,13 @@ def test_a_module_that_is_wrong_is_named(tmp_path, text, why):
         load_registry([write(tmp_path, text)])
 
 
+def test_a_file_whose_name_lacks_its_end_is_told(tmp_path, monkeypatch):
+    (tmp_path / "acme_audio.py").write_text("FUSIONS = []")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"there is no module acme_audio; did you mean the file acme_audio.py\?"):
+        load_registry(["acme_audio"])
+
+
 def test_a_file_that_is_not_there():
     with pytest.raises(InputError, match=r"no plug-in file nowhere\.py"):
         load_registry(["nowhere.py"])

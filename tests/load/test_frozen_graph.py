@@ -175,6 +175,9 @@ def test_wrong_files(tmp_path: Path, tf2: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(InputError, match=message):
             load(path)
+    (tmp_path / "data.npz").write_bytes(b"PK\x03\x04 and more")
+    with pytest.raises(InputError, match="holds arrays of NumPy, and no model"):
+        load(tmp_path / "data.npz")
     onnx = tmp_path / "model.onnx"
     onnx.write_bytes(b"\x08\x07")
     with pytest.raises(InputError, match="is an ONNX model"):

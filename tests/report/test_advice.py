@@ -9,9 +9,9 @@ import pytest
 from fuseconv.report.advice import advice
 
 
-def document(*ops: str, type: str = "FLOAT32", bytes: int = 0, **more: Any) -> dict[str, Any]:
+def document(*ops: str, type: str = "FLOAT32", bytes: int = 0, rank: int = 4, **more: Any) -> dict[str, Any]:
     """Return what `inspect` tells of a chain of ops; the first reads a constant of so many bytes."""
-    tensors = [{"size": 0, "buffer": 0, "type": "FLOAT32"} for _ in range(len(ops) + 1)]
+    tensors = [{"size": 0, "buffer": 0, "type": "FLOAT32", "shape": [1] * rank} for _ in range(len(ops) + 1)]
     tensors.append({"size": bytes, "buffer": 1, "type": type})
     rows = [{"op": op, "operands": [index], "results": [index + 1]} for index, op in enumerate(ops)]
     rows[0]["operands"] = [0, len(ops) + 1]
@@ -28,7 +28,7 @@ def document(*ops: str, type: str = "FLOAT32", bytes: int = 0, **more: Any) -> d
         (document("ADD", "Acme", custom_ops=["Acme"]), "Acme: custom ops", [(0, 1)]),
         (document("ADD", "FlexSvd", flex_ops=["Svd"]), "Svd: run by TensorFlow's kernels", [(0, 1)]),
         (document("SHAPE"), "1 SHAPE", [(0, 0)]),
-        (document(*["TRANSPOSE"] * 3), "3 TRANSPOSE", [(0, 0), (0, 1), (0, 2)]),
+        (document(*["TRANSPOSE"] * 3), "3 TRANSPOSE of images", [(0, 0), (0, 1), (0, 2)]),
         (document("QUANTIZE", "ADD", "DEQUANTIZE", "COS", "QUANTIZE", "ADD", "DEQUANTIZE"),
          "2 QUANTIZE and DEQUANTIZE inside", [(0, 2), (0, 4)]),
     ],
@@ -39,6 +39,7 @@ def test_what_is_said(inspection: dict[str, Any], what: str, ops: list[tuple[int
 
 
 @pytest.mark.parametrize("inspection", [document("ADD", bytes=5000), document("TRANSPOSE", "ADD"),
+                                        document(*["TRANSPOSE"] * 3, rank=3),
                                         document("QUANTIZE", "ADD", "DEQUANTIZE")])  # fmt: skip
 def test_what_needs_no_word(inspection: dict[str, Any]) -> None:
     assert advice(inspection, {}) == []
