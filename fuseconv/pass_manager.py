@@ -74,8 +74,8 @@ class Pass:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Passes that run at least once, and then until `until` holds of the module; without it, until a round in which the
-    first of them changes nothing."""
+    """Passes that run at least once, and then until `until` holds of the module, or a round changes nothing; without
+    it, until a round in which the first of them changes nothing."""
 
     passes: Pipeline
     until: Callable[[Module], bool] | None = None
@@ -235,8 +235,11 @@ class PassManager:
             if isinstance(item, Pass):
                 changed = self._run_pass(item)
             elif isinstance(item, Repeat):
-                changed = self.run(item.passes)
+                changed, before = self.run(item.passes), -1
                 while changed if item.until is None else not item.until(self.context.module):
+                    if self._changes == before:
+                        break  # so would all further rounds leave it
+                    before = self._changes
                     changed = self.run(item.passes)
             elif isinstance(item, Deferred):
                 changed = item.condition(self.context) and self.run(item.passes)

@@ -102,6 +102,9 @@ def test_repeat_ends_when_its_condition_holds_or_its_first_pass_rests() -> None:
     runs = manager()
     runs.run((Repeat((logs("a"),), until=lambda module: len(names(runs)) == 2),))
     assert names(runs) == ["a", "a"]
+    runs = manager()
+    runs.run((Repeat((logs("a", True, True, False, True),), until=lambda module: False),))
+    assert names(runs) == ["a"] * 3  # the third round changes nothing
 
 
 def test_edits_of_ops_are_counted_where_a_pass_does_not_say() -> None:
