@@ -241,9 +241,10 @@ def _pairs(amounts: Value) -> np.ndarray:
 
 def _agree_on_pairs(amounts: Value, count: Dim | None) -> None:
     """Raise Contradiction unless the amounts before and after are pairs, and so many if that is known."""
-    if amounts.rank == 2:
-        same(amounts.shape[1], 2)  # type: ignore[index]
-        same(amounts.shape[0], amounts.shape[0] if count is None else count)  # type: ignore[index]
+    if amounts.shape is not None:
+        agree(len(amounts.shape) == 2, f"what it pads or crops has {len(amounts.shape)} dimensions")
+        same(amounts.shape[1], 2)
+        same(amounts.shape[0], amounts.shape[0] if count is None else count)
 
 
 def _only_sizes(pairs: np.ndarray) -> None:

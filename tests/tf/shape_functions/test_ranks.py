@@ -80,6 +80,11 @@ def paddings(graph: Frozen) -> None:
     graph.node("y", "Pad", "x", ints(graph, [[0, 0], [-9, 0], [0, 0], [0, 0]]), Tpaddings={"type": INT32}, **T)
 
 
+def crops(graph: Frozen) -> None:
+    graph.node("y", "BatchToSpaceND", "x", ints(graph, [1]), ints(graph, [0, 0]), Tblock_shape={"type": INT32},
+               Tcrops={"type": INT32}, **T)  # fmt: skip
+
+
 def squeeze(graph: Frozen) -> None:
     graph.node("y", "Squeeze", "x", squeeze_dims={"list": {"i": [1]}}, **T)
 
@@ -104,6 +109,7 @@ def window(graph: Frozen) -> None:
         (split_of_sizes, "2 and 3 elements"),
         (unpack, "1 and 5 elements"),
         (paddings, "it pads or crops"),
+        (crops, "what it pads or crops has 1 dimensions"),
         (squeeze, r"drops the dimensions \[1\] of"),
         (window, "it would make a dimension of -4 elements"),
     ],
