@@ -42,7 +42,8 @@ class _Labels:
 
     @property
     def count(self) -> int:
-        return len(self.contents.decode().splitlines())
+        text = self.contents.decode()
+        return text.count("\n") + (not text.endswith("\n") and bool(text))
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,9 @@ class ModelMetadata:
         labels = {_choose(name, outputs, outputs, "labels"): found for name, found in self.labels.items()}
         mean = {_choose(name, images, inputs, "mean and std"): found for name, found in self.mean.items()}
         std = {_choose(name, images, inputs, "mean and std"): found for name, found in self.std.items()}
+        for given, chosen in ((self.labels, labels), (self.mean, mean), (self.std, std)):
+            if len(chosen) < len(given):
+                raise InputError(f"--metadata tells of one tensor twice: {', '.join(sorted(filter(None, given)))}")
         for name, found in labels.items():
             _require_count(found, name, outputs[name])
         for name in mean:

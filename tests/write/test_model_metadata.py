@@ -123,6 +123,16 @@ def test_a_file_that_holds_no_labels_is_refused(contents: bytes, tmp_path: Path)
         ModelMetadata.of({"labels": tmp_path / "labels.txt"})
 
 
+def test_a_tensor_that_is_told_of_twice_is_refused(tmp_path: Path) -> None:
+    file = labels(tmp_path)
+    with pytest.raises(InputError, match="--metadata tells of one tensor twice: a_out"):
+        attached({"labels": file, "labels:a_out": file}, a=(1, 4))
+
+
+def test_lines_end_where_readers_end_them(tmp_path: Path) -> None:
+    attached({"labels": labels(tmp_path, "one\x85more\ntwo\nthree\nfour")}, a=(1, 4))
+
+
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     given = {"labels:a_out": labels(tmp_path), "value_labels:b_out": labels(tmp_path / "other", "x\n")}
