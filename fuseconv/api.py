@@ -48,7 +48,6 @@ from fuseconv.transforms.loops.unroll_policy import UnrollPolicy
 from fuseconv.write.buffer_data import size
 from fuseconv.write.c_array import become_c_array, is_c_array
 from fuseconv.write.flatbuffer_export import to_bytes, write
-from fuseconv.write.model_metadata import ModelMetadata, append_files
 from fuseconv.write.output_file import atomic_write, resolve, temporary_path
 
 # What `rnn` other than "fused" does without.
@@ -188,7 +187,7 @@ def _convert(
 ) -> Conversion:
     size = size_on_disk(source, options.follow_links) if isinstance(source, Path) else source.size
     budget = _budget(options, size)
-    described = ModelMetadata.of(options.metadata or {})
+    described = _described(options.metadata) if options.metadata else None
     registry = load_registry(options.plugins)
     report.warnings += registry.warnings
     fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
@@ -218,7 +217,7 @@ def _convert(
                 report.warnings.append(f"{options.target} wants known sizes: the batch is 1, or that of --batch-size")
             report_unknown_ops(context.module, fusions, registry.rules, op_names, report, options.explain)
         manager.run(pipeline)
-        if options.metadata:
+        if described is not None:
             described.attach(context.module)
         report.warnings += filter(None, [*context.pattern_check.warnings(), checks.warning()])
         return _written(manager, out, file)
@@ -348,6 +347,12 @@ def _has_open_batch(module: Module) -> bool:
     return any(value.shape and not isinstance(value.shape[0], int) for value in inputs)
 
 
+def _described(metadata: Mapping[str, Any]) -> Any:
+    from fuseconv.write.model_metadata import ModelMetadata  # few models are described
+
+    return ModelMetadata.of(metadata)
+
+
 def _verdict(target: Target, data: bytes | None, file: Path | None) -> dict[str, Any]:
     """Return what a target makes of the file that was written, to `file` or as `data`."""
     from fuseconv.inspecting import check_contents, inspect  # not every conversion loads what reads files
@@ -430,7 +435,10 @@ def _write(
         with nullcontext(buffer) if file is None else atomic_write(file) as stream:
             told = (lambda part: progress(f"write {part:.0%}")) if progress else None
             contents = write(module, stream, plans_arena=report.plans_arena, progress=told)
-            append_files(stream, module.files)
+            if module.files:
+                from fuseconv.write.model_metadata import append_files
+
+                append_files(stream, module.files)
             report.output_bytes = stream.tell()
     except OSError as error:
         assert file is not None

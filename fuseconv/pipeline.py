@@ -1,5 +1,5 @@
-"""The pipelines: which passes a conversion runs, in which order. This is the only place that knows it, but for the
-passes of quantization, which stand in `quantize/pipeline.py`.
+"""The pipelines: which passes a conversion runs, in which order. This is the only place that knows it, but for passes
+that few conversions load: `quantize/pipeline.py` and `transforms/stablehlo.py` hold these.
 
 A model is imported as `tf` ops, legalized to forms that TFLite has, its composites and patterns fused, lowered to `tfl`
 ops, and these optimized. `fuseconv passes` lists the passes; the pass manager runs them.
@@ -57,9 +57,6 @@ from fuseconv.transforms.tf.simplify_control_flow import (
     has_known_branch,
     simplify_control_flow,
 )
-from fuseconv.transforms.tf.simplify_stablehlo import simplify_stablehlo
-from fuseconv.transforms.tf.sink_broadcasts import sink_broadcasts
-from fuseconv.transforms.tf.sink_unit_dimensions import sink_unit_dimensions
 from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
@@ -121,10 +118,7 @@ IMPORT: Pipeline = (
 )  # fmt: skip
 
 # What ordinary models need not.
-STABLEHLO: Pipeline = (
-    sink_broadcasts.when(_has_stablehlo), simplify_stablehlo.when(_has_stablehlo),
-    sink_unit_dimensions.when(_has_stablehlo), canonicalize,
-)  # fmt: skip
+STABLEHLO: Pipeline = (Deferred("fuseconv.transforms.stablehlo", _has_stablehlo), canonicalize)
 
 PREPARE_TF: Pipeline = (
     functionalize_control_flow, infer_input_ranks, fold_default_branches, decompose_tensor_arrays,

@@ -1,0 +1,17 @@
+"""The passes that StableHLO modules need besides: these spell out what the ops of TensorFlow do by themselves."""
+
+from __future__ import annotations
+
+from fuseconv.pass_manager import Context, Pipeline
+from fuseconv.transforms.tf.simplify_stablehlo import simplify_stablehlo
+from fuseconv.transforms.tf.sink_broadcasts import sink_broadcasts
+from fuseconv.transforms.tf.sink_unit_dimensions import sink_unit_dimensions
+
+
+def _has_stablehlo(context: Context) -> bool:
+    return context.module.has_stablehlo
+
+
+PASSES: Pipeline = tuple(
+    item.when(_has_stablehlo) for item in (sink_broadcasts, simplify_stablehlo, sink_unit_dimensions)
+)
