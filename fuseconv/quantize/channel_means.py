@@ -10,6 +10,7 @@ import numpy as np
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Op, Value
 from fuseconv.tfl.linear import LAYOUTS
+from fuseconv.tfl.windows import WINDOWS, read_shares
 
 # Of a TRANSPOSE_CONV each output is made by some of the weights, and others by others.
 _PRODUCTS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
@@ -59,11 +60,17 @@ def _has_channels(op: Op, value: Value, weights: Value) -> bool:
 
 
 def mean_errors(op: Op, errors: np.ndarray, means: np.ndarray) -> np.ndarray | None:
-    """Return by how much errors of weights, in their shape, move each output on the mean; None where it varies.
+    """Return by how much errors of weights, in their shape, move each output on the mean; None where it varies, or it
+    is not known how often weights meet the zeros beside the data.
 
     means: of the channels of what is multiplied."""
     if op.type not in _PRODUCTS:
         return None
+    if op.type in WINDOWS:
+        shares = read_shares(op)
+        if shares is None:
+            return None
+        errors = errors * np.multiply.outer(*shares)[..., None]
     layout = LAYOUTS[op.type]
     if layout.inputs == layout.outputs:
         return errors.reshape(-1, errors.shape[-1]).sum(axis=0) * np.repeat(means, errors.shape[-1] // len(means))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Op
 
@@ -48,3 +50,31 @@ def _as_same(size: Dim, pad: Sequence[Dim], span: Dim, stride: int) -> bool:
     total = max((count - 1) * stride + span - size, 0)
     # Zeros that lie behind the last window are read by none.
     return before == total // 2 and (size + before + after - span) // stride + 1 == count
+
+
+def read_shares(conv: Op) -> list[np.ndarray] | None:
+    """Return for each spatial dimension, of each place in the window, the share of positions [places] at which it reads
+    data and not what SAME pads with; None if that depends on a size that is not known."""
+    data = conv.operands[0]
+    if data is None or data.shape is None:
+        return None
+    padded, shares = conv.attrs.get("padding", "SAME") != "VALID", []
+    for size, (span, stride, dilation) in zip(data.shape[1:-1], windows(conv, conv.attrs)):
+        if not isinstance(span, int):
+            return None
+        places = np.arange(0, span, dilation)
+        if not padded or span == 1:
+            shares.append(np.ones(len(places)))
+        elif isinstance(size, int) and size > 0:
+            shares.append(_read_share(size, places, span, stride))
+        else:
+            return None
+    return shares
+
+
+def _read_share(size: int, places: np.ndarray, span: int, stride: int) -> np.ndarray:
+    count = -(-size // stride)
+    first = places - max((count - 1) * stride + span - size, 0) // 2
+    # At position i, a place reads element first + i * stride.
+    begin, end = (np.clip(-(-(bound - first) // stride), 0, count) for bound in (0, size))
+    return (end - begin) / count

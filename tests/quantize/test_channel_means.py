@@ -13,12 +13,16 @@ from tests.tf.text_cases import module_of
 _RNG = np.random.default_rng(0)
 
 
-def _means(op: str, sizes: tuple[int, ...], channels: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def _means(
+    op: str, sizes: tuple[int, ...], channels: int, size: str = "4,4", **attrs: object
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return errors of an op's weights, means, and what they amount to."""
+    attrs = {"padding": "VALID", "stride_h": 1, "stride_w": 1, **attrs}
+    weights = f"float32[{','.join(map(str, sizes))}] {[0] * math.prod(sizes)}"
     module, _ = module_of(f"""
     main {{
-      input %x: float32[n,4,4,{channels}]
-      %y: float32[n,2,2,{sizes[0]}] = tfl.{op}(%x, float32[{",".join(map(str, sizes))}] {[0] * math.prod(sizes)}, _)
+      input %x: float32[n,{size},{channels}]
+      %y: float32[*] = tfl.{op}(%x, {weights}, _) {attrs}
       return %y
     }}
     """)
@@ -41,6 +45,27 @@ def test_groups() -> None:
 def test_depthwise() -> None:
     errors, means, moved = _means("DEPTHWISE_CONV_2D", (1, 3, 2, 8), 4)
     np.testing.assert_allclose(moved, errors.sum((0, 1, 2)) * means.repeat(2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_zeros_beside_the_data_meet_errors(op: str) -> None:
+    """On maps of 1 x 1 the weight in the middle alone meets data; on 2 x 1, those above and below meet it half the
+    time."""
+    sizes = (1, 3, 3, 2)
+    errors, means, moved = _means(op, sizes, 2, "1,1", padding="SAME")
+    axis = {"CONV_2D": (3,), "DEPTHWISE_CONV_2D": ()}[op]
+    by_tap = (errors * means).sum(axis)[0]
+    np.testing.assert_allclose(moved, np.atleast_1d(by_tap[1, 1]))  # type: ignore[arg-type]
+    errors, means, moved = _means(op, sizes, 2, "2,1", padding="SAME")
+    by_tap = (errors * means).sum(axis)[0]
+    np.testing.assert_allclose(moved, np.atleast_1d(by_tap[1, 1] + (by_tap[0, 1] + by_tap[2, 1]) / 2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("size", "sizes", "padding", "found"), [
+    ("h,4", (5, 3, 1, 4), "SAME", False), ("h,4", (5, 1, 3, 4), "SAME", True), ("h,w", (5, 3, 3, 4), "VALID", True),
+])  # fmt: skip
+def test_sizes_that_are_not_known(size: str, sizes: tuple[int, ...], padding: str, found: bool) -> None:
+    assert (_means("CONV_2D", sizes, 4, size, padding=padding)[2] is not None) is found
 
 
 def test_outputs_that_read_other_weights() -> None:
