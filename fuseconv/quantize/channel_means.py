@@ -3,7 +3,7 @@ they are multiplied by. On the mean of this the bias makes up for; the rest goes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -17,25 +17,21 @@ _PRODUCTS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
 
 class ChannelMeans:
-    """The mean over samples of each channel of tensors. values: the tensors, in an order."""
+    """The mean over samples of each channel of tensors, those that were seen."""
 
-    def __init__(self, values: Sequence[Value]) -> None:
-        self.values = values
-        self._sum: np.ndarray = np.zeros(())
-        self._count = 0
+    def __init__(self) -> None:
+        self._sums: dict[Value, np.ndarray] = {}
+        self._counts: dict[Value, int] = {}
 
-    def add(self, means: np.ndarray) -> None:
-        """Take in the means of one sample, those of all channels of all tensors in a row."""
-        self._sum = self._sum + means.astype(np.float64)
-        self._count += 1
+    def see(self, value: Value, means: np.ndarray) -> None:
+        """Take in the means [channels] of a tensor in one sample."""
+        self._sums[value] = self._sums.get(value, 0.0) + means.astype(np.float64)
+        self._counts[value] = self._counts.get(value, 0) + 1
 
     def means(self) -> dict[Value, np.ndarray]:
-        """Return the means of each tensor that has finite ones."""
-        if not self._count:
-            return {}
-        ends = np.cumsum([value.shape[-1] for value in self.values])  # type: ignore[index]
-        parts = np.split(self._sum / self._count, ends[:-1])
-        return {value: part for value, part in zip(self.values, parts) if np.isfinite(part).all()}
+        """Return the means of each tensor that was seen and has finite ones."""
+        found = {value: total / self._counts[value] for value, total in self._sums.items()}
+        return {value: means for value, means in found.items() if np.isfinite(means).all()}
 
 
 def read_by_products(graph: Graph) -> Iterator[Value]:

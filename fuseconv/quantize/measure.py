@@ -101,26 +101,24 @@ class _Fastest:
         self.module, self.keeps = module, keeps
         plain = not keeps and not any(op.kind == lstm.KIND for graph in module.graphs() for op in graph.ops)
         self.reduced = ReducedRanges.of(module) if plain else None
-        averaged = [value for graph in module.graphs() for value in read_by_products(graph)]
-        self.means = self.reduced.means if self.reduced is not None else ChannelMeans(averaged)
-        self.averaged = set(averaged)
+        self.means = ChannelMeans() if self.reduced is None else self.reduced.means
 
     @functools.cached_property
     def runs(self) -> _Runs:
         return _Runs(self.module, self.keeps)
 
     def run(self, place: int, sample: Sample) -> dict[Value, Range]:
+        """Return the range of each result of floats, and take in the means of what products read."""
         found = self.reduced.run(sample) if self.reduced is not None else None
-        return self.runs.run(place, sample) if found is None else found
+        if found is None:
+            found = self.runs.run(place, sample)
+            for value, array in self.runs.arrays(place, self.runs.averaged[place]):
+                if array.size:
+                    self.means.see(value, array.mean(axis=tuple(range(array.ndim - 1))))
+        return found
 
     def arrays(self, place: int) -> Iterator[tuple[Value, np.ndarray]]:
-        means = {}
-        for value, array in self.runs.arrays(place) if self.reduced is None else ():
-            if value in self.averaged:
-                means[value] = array.mean(axis=tuple(range(array.ndim - 1)))
-            yield value, array
-        if means and len(means) == len(self.averaged):
-            self.means.add(np.concatenate([means[value] for value in self.means.values]))
+        return self.runs.arrays(place, self.runs.kept[place]) if self.keeps else iter(())
 
     def cells(self, place: int) -> Iterator[tuple[Value, Range]]:
         return self.runs.cells(place) if self.reduced is None else iter(())
@@ -136,7 +134,7 @@ class _Runs:
     """Run the signatures of a module on samples, by LiteRT's own kernels. Each is known by its place, which is that of
     its subgraph.
 
-    keeps: `arrays` are wanted after each run."""
+    keeps: `arrays` of all tensors are wanted after each run, not those of `averaged` alone."""
 
     def __init__(self, module: Module, keeps: bool) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -149,9 +147,11 @@ class _Runs:
             [Recurrence(op) for op in signature.graph.ops if op.kind == lstm.KIND and not lstm.refusal(op)]
             for signature in signatures
         ]
+        self.averaged = [[*read_by_products(signature.graph)] for signature in signatures]
+        preserves = keeps or self.measure is None or any(self.recurrences) or any(self.averaged)
         self.interpreter = Interpreter(
             model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-            experimental_preserve_all_tensors=keeps or self.measure is None or any(self.recurrences),
+            experimental_preserve_all_tensors=preserves,
         )  # fmt: skip
         # The public functions know the first subgraph alone, or run without measuring.
         self.subgraphs = self.interpreter._interpreter
@@ -164,12 +164,11 @@ class _Runs:
             self.indices.append({value: indices[name] for name, value in tensors.items() if name in indices})
             own = {*signature.graph.inputs, *(value for op in signature.graph.ops for value in op.results)}
             self.kept.append([value for value in self.indices[place] if value in own and _is_float(value)])
-        if not keeps:
-            self.kept = [[] for _ in signatures]
 
-    def arrays(self, place: int) -> Iterator[tuple[Value, np.ndarray]]:
-        """Yield what the last run computed, but in loops and branches: they keep their last iteration only."""
-        for value in self.kept[place]:
+    def arrays(self, place: int, values: Sequence[Value]) -> Iterator[tuple[Value, np.ndarray]]:
+        """Yield what the last run computed of tensors that no loop or branch holds: these keep their last iteration
+        only."""
+        for value in values:
             try:
                 array = self._contents(place, value)
             except ValueError:

@@ -1,5 +1,6 @@
-"""A file of floats that computes the ranges of its own tensors: behind each a REDUCE_MIN and a REDUCE_MAX; and of what
-products with weights read, a MEAN of each channel, which tells what errors of weights amount to.
+"""A file of floats that computes the ranges of its own tensors: behind each a REDUCE_MIN and a REDUCE_MAX, and a SUM,
+which tells of NaN; of what products with weights read, a MEAN of each channel instead, which also tells what errors of
+weights amount to.
 
 XNNPACK takes these together with what they read, and no tensor outlives its last reader. A sample takes a third of the
 time that it takes LiteRT's own kernels."""
@@ -33,11 +34,10 @@ class ReducedRanges:
         places = {detail["name"]: detail["index"] for detail in self.interpreter.get_tensor_details()}
         self.added = added
         self.inputs = {name: places[tensors[value]] for name, value in names.items()}
-        self.ends = places[tensors[added.ends]]
-        self.outputs = [places[tensors[value]] for value in added.outputs if value in tensors]
+        self.numbers = places[tensors[added.numbers]]
         self.averages = None if added.means is None else places[tensors[added.means]]
         self.shapes: dict[str, tuple[int, ...]] = {}
-        self.means = ChannelMeans(added.averaged)
+        self.means = ChannelMeans()
 
     @classmethod
     def of(cls, module: Module) -> ReducedRanges | None:
@@ -51,7 +51,7 @@ class ReducedRanges:
             added = _added(Builder(trial.ops, "ranges"), graph, made)
             copy = Graph(graph.name, graph.attrs)
             copy.inputs, copy.ops = graph.inputs, [*graph.ops, *trial.ops]
-            copy.outputs = [added.ends, *([] if added.means is None else [added.means]), *graph.outputs]
+            copy.outputs = [added.numbers, *([] if added.means is None else [added.means]), *graph.outputs]
             names = module.signatures[0].inputs
             signature = Signature(["ranges"], copy, names, [str(place) for place in range(len(copy.outputs))])
             data, tensors = to_named_bytes(dataclasses.replace(module, signatures=[signature]))
@@ -59,7 +59,8 @@ class ReducedRanges:
         return cls(data, dict(zip(names, graph.inputs)), added, {value: name for name, value in tensors.items()})
 
     def run(self, sample: Mapping[str, np.ndarray]) -> dict[Value, Range] | None:
-        """Return the range of each result; None if there is NaN among the outputs, which comes from somewhere."""
+        """Return the range of each result; None if there may be NaN in one. Of infinite or huge numbers the sums may be
+        NaN as well: LiteRT's own kernels tell."""
         shapes = {name: sample[name].shape for name in self.inputs}
         if shapes != self.shapes:
             for name, index in self.inputs.items():
@@ -69,12 +70,14 @@ class ReducedRanges:
         for name, index in self.inputs.items():
             self.interpreter.set_tensor(index, sample[name])
         self.interpreter.invoke()
-        ends = self.interpreter.get_tensor(self.ends).reshape(-1, 2)
-        # XNNPACK's reductions leave NaN out.
-        if np.isnan(ends).any() or any(map(self._has_nan, self.outputs)):
+        numbers = self.interpreter.get_tensor(self.numbers)
+        averages = None if self.averages is None else self.interpreter.get_tensor(self.averages)
+        if np.isnan(numbers).any() or (averages is not None and np.isnan(averages).any()):
             return None
-        if self.averages is not None:
-            self.means.add(self.interpreter.get_tensor(self.averages))
+        if averages is not None:
+            for value, means in zip(self.added.averaged, np.split(averages, self.added.splits)):
+                self.means.see(value, means)
+        ends = numbers[: 2 * len(self.added.values)].reshape(-1, 2)
         # Of an empty tensor, the least number lies above the largest.
         found = {value: Range(*end) for value, end in zip(self.added.values, ends.tolist()) if end[0] <= end[1]}
         for value, same in self.added.alike.items():
@@ -82,26 +85,24 @@ class ReducedRanges:
                 found[value] = found[same]
         return found
 
-    def _has_nan(self, index: int) -> bool:
-        try:
-            return bool(np.isnan(self.interpreter.get_tensor(index)).any())
-        except ValueError:
-            return False  # the runtime has nothing there: an empty tensor
-
 
 @dataclasses.dataclass(frozen=True)
 class _Added:
     """What a file has besides its ops.
 
-    ends: the least and the largest number of each of `values`. alike: values that hold the same numbers as another one.
-    means: of all channels of `averaged`, if there are any. outputs: the results of floats that were there before."""
+    numbers: the least and the largest number of each of `values`, then sums, which are NaN where a tensor holds NaN.
+    alike: values that hold the same numbers as another one. means: of all channels of `averaged`, if there are any."""
 
     values: list[Value]
     alike: dict[Value, Value]
-    ends: Value
+    numbers: Value
     averaged: list[Value]
     means: Value | None
-    outputs: list[Value]
+
+    @property
+    def splits(self) -> list[int]:
+        """Return where in `means` the channels of each but the first of `averaged` begin."""
+        return np.cumsum([value.shape[-1] for value in self.averaged])[:-1].tolist()  # type: ignore[index]
 
 
 def _added(tfl: Builder, graph: Graph, made: list[Value]) -> _Added:
@@ -114,11 +115,13 @@ def _added(tfl: Builder, graph: Graph, made: list[Value]) -> _Added:
     for value in values:
         of = axes[value.rank or 0]
         ends += [tfl.reduce_min(value, of), tfl.reduce_max(value, of)] if value.rank else [value, value]
-    averaged = [*read_by_products(graph)]
-    parts = [tfl.mean(value, axes[value.rank - 1]) for value in averaged]  # type: ignore[operator]
+    averages = {value: tfl.mean(value, axes[(value.rank or 0) - 1]) for value in read_by_products(graph)}
+    parts = [*averages.values()]
     means = tfl.concatenation(*parts, axis=0) if len(parts) > 1 else next(iter(parts), None)
-    outputs = [value for value in graph.outputs if value.dtype is types.FLOAT32]
-    return _Added(values, alike, tfl.pack(*ends, axis=0, values_count=len(ends)), averaged, means, outputs)
+    # XNNPACK's REDUCE_MIN and REDUCE_MAX leave NaN out. A SUM does not, nor does the MEAN of what has one.
+    summed = [value for value in values if value.rank and value not in averages]
+    numbers = [*ends, *(tfl.sum(value, axes[value.rank or 0]) for value in summed)]
+    return _Added(values, alike, tfl.pack(*numbers, axis=0, values_count=len(numbers)), [*averages], means)
 
 
 def _is_measured(value: Value) -> bool:

@@ -91,8 +91,10 @@ def test_what_products_read(op: str, found: list[str]) -> None:
 def test_means_of_samples() -> None:
     module, _ = module_of("main {\n  input %x: float32[n,2]\n  input %y: float32[n,1]\n  return %x\n}")
     x, y = module.signatures[0].graph.inputs
-    means = ChannelMeans([x, y])
+    means = ChannelMeans()
     assert not means.means()
-    for each in ([1, 2, np.inf], [3, 6, 1]):
-        means.add(np.array(each, np.float32))
+    means.see(x, np.array([1, 2], np.float32))
+    assert {value.name: part.tolist() for value, part in means.means().items()} == {"x": [1, 2]}
+    means.see(x, np.array([3, 6], np.float32))
+    means.see(y, np.array([np.inf], np.float32))
     assert {value.name: part.tolist() for value, part in means.means().items()} == {"x": [2, 4]}

@@ -63,6 +63,44 @@ def test_means_of_what_products_read(method: str) -> None:
     assert {value.name: means.tolist() for value, means in calibration.means.items()} == {"y": [2.25, 3.75]}
 
 
+@pytest.mark.parametrize("method", ["minmax", "mse"])
+def test_means_of_each_signature_that_has_samples(method: str) -> None:
+    text = """
+    main {
+      input %x: float32[n,2]
+      %y: float32[n,2] = tfl.ABS(%x)
+      %z: float32[n,1] = tfl.FULLY_CONNECTED(%y, float32[1,2] [1, 2], _)
+      %t: float32[n,1] = tfl.FULLY_CONNECTED(%x, float32[1,2] [1, 2], _)
+      return %z, %t
+    }
+    """
+    names = [("x", "y"), ("a", "b"), ("c", "d")]
+    graphs = [module_of(text.replace("%x", f"%{x}").replace("%y", f"%{y}"))[0].signatures[0].graph for x, y in names]
+    both, report = module_of(text)
+    both.signatures[:] = [Signature([x], graph, ["i0"], ["o0", "o1"]) for (x, _), graph in zip(names, graphs)]
+    samples = [{"x/i0": _SAMPLES[0]["i0"]}, {"a/i0": _SAMPLES[1]["i0"]}, {"x/i0": _SAMPLES[1]["i0"]}]
+    calibration = Calibration(samples, method=method)
+    calibrate(both, report, calibration)
+    assert {value.name: means.tolist() for value, means in calibration.means.items()} == {
+        "x": [-1.75, 3.75], "y": [2.25, 3.75], "a": [0.5, 4.5], "b": [0.5, 4.5],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["minmax", "mse"])
+def test_nan_that_no_output_shows(method: str) -> None:
+    text = """
+    main {
+      input %x: float32[n,4]
+      %y: float32[n,4] = tfl.SQRT(%x)
+      %z: int32[n] = tfl.ARG_MAX(%y, int32[] 1) {'output_type': 'INT32'}
+      return %z
+    }
+    """
+    x = np.array([[-1, 1, 9, 4]], np.float32)
+    with pytest.raises(InputError, match=r"sample 0 makes numbers|Nan value"):
+        calibrate(*module_of(text), Calibration([{"i0": x}], method=method))
+
+
 def test_the_first_samples_alone() -> None:
     module, report = module_of(_TEXT)
     samples = Samples(_SAMPLES, most=1)

@@ -44,14 +44,19 @@ def test_ranges_of_results() -> None:
         }  # fmt: skip
 
 
+@pytest.mark.parametrize("read", [
+    "%z: float32[n,100] = tfl.ABS(%y)", "%z: int32[n] = tfl.ARG_MAX(%y, int32[] 1) {'output_type': 'INT32'}",
+    f"%z: float32[n,1] = tfl.FULLY_CONNECTED(%y, float32[1,100] {[1] * 100}, _)",
+])  # fmt: skip
 @pytest.mark.parametrize("place", [0, 1, 98, 99])
-def test_nan_among_many_numbers(place: int) -> None:
-    module, _ = module_of("""
-    main {
+def test_nan_among_many_numbers(place: int, read: str) -> None:
+    module, _ = module_of(f"""
+    main {{
       input %x: float32[n,100]
       %y: float32[n,100] = tfl.LOG(%x)
-      return %y
-    }
+      {read}
+      return %z
+    }}
     """)
     reduced = ReducedRanges.of(module)
     x = np.ones((1, 100), np.float32)
