@@ -21,7 +21,7 @@ _BLOCK = 64
 
 @dataclass
 class Moments:
-    """The mean and the covariance of what a matrix is multiplied by.
+    """The mean and the covariance of what a matrix is multiplied by, where `is_measured`.
 
     count: rows that were seen. total: their sum [inputs]. products: the sum of their products [inputs, inputs].
     largest: the largest absolute number in them."""
@@ -32,7 +32,7 @@ class Moments:
     largest: float = 0.0
 
     def add(self, rows: np.ndarray) -> None:
-        """Take in rows [count, inputs]; nothing where these are too many inputs."""
+        """Take in rows [count, inputs]; none where these are too many inputs, which stay not measured."""
         if rows.shape[1] > _MOST_INPUTS:
             return
         rows = rows.astype(np.float64)
@@ -40,6 +40,11 @@ class Moments:
         self.largest = max(self.largest, float(np.abs(rows).max(initial=0.0)))
         self.total = rows.sum(axis=0) + (0 if self.total is None else self.total)
         self.products = rows.T @ rows + (0 if self.products is None else self.products)
+
+    @property
+    def is_measured(self) -> bool:
+        """Return whether rows were taken in: without, there is no mean and no covariance."""
+        return self.count > 0
 
     @property
     def mean(self) -> np.ndarray:

@@ -68,7 +68,7 @@ def integer_operands(
     operands = [*op.operands, *[None] * (_OPERANDS - len(op.operands))]
     operands[0] = data
     of_gates, of_hidden = moments.get(op.result), _of_hidden(operands, moments)
-    if of_gates is not None and of_gates.count:
+    if of_gates is not None and of_gates.is_measured:
         _round_together(operands, of_gates)
     if of_hidden is not None:
         operands[_PROJECTION] = _rounded_projection(operands, of_hidden)
@@ -129,7 +129,7 @@ def _of_hidden(operands: Sequence[Value | None], moments: Mapping[Value, Moments
     """Return the moments of what is projected; None if nothing is, or it was not measured or is hardly there."""
     projection = operands[_PROJECTION]
     found = None if projection is None else moments.get(projection)
-    return found if found is not None and found.largest >= _LEAST_HIDDEN else None
+    return found if found is not None and found.is_measured and found.largest >= _LEAST_HIDDEN else None
 
 
 def _rounded_projection(operands: Sequence[Value | None], moments: Moments) -> Value | None:

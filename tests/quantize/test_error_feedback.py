@@ -61,4 +61,6 @@ def test_few_rows_and_constant_inputs_tell_little() -> None:
 def test_too_many_inputs_are_left_out() -> None:
     moments = Moments()
     moments.add(np.zeros((1, 5000)))
-    assert moments.count == 0 and moments.products is None
+    assert not moments.is_measured and moments.products is None
+    moments.add(np.zeros((1, 4)))
+    assert moments.is_measured

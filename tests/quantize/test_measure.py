@@ -87,6 +87,29 @@ def test_means_of_each_signature_that_has_samples(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["minmax", "mse"])
+@pytest.mark.parametrize("read", [True, False])
+def test_means_beside_recurrent_ops(method: str, read: bool) -> None:
+    weights, state = "float32[1,1] [0.5]", "float32[1,1] {'variable': True} = tfl.FILL(int32[2] [1, 1], float32[] 0.0)"
+    graph, report = module_of(f"""
+    main {{
+      input %x: float32[1,3,1]
+      %h: {state}
+      %c: {state}
+      %a: float32[1,3,1] = tfl.ABS(%x)
+      %y: float32[1,3,1] = tfl.UNIDIRECTIONAL_SEQUENCE_LSTM(%a, {", ".join([weights] * 8)}, _, _, _, \
+{", ".join(["float32[1] [0.5]"] * 4)}, _, _, %h, %c) {{'fused_activation_function': 'TANH'}}
+      {"%z: float32[3,1] = tfl.FULLY_CONNECTED(%a, float32[1,1] [2], _)" if read else ""}
+      return {"%y, %z" if read else "%y"}
+    }}
+    """)
+    samples = [{"i0": np.array([[[each], [-1], [2]]], np.float32)} for each in (3, -6)]
+    calibration = Calibration(samples, method=method)
+    calibrate(graph, report, calibration)
+    assert {value.name: means.tolist() for value, means in calibration.means.items()} == ({"a": [2.5]} if read else {})
+    assert calibration.moments
+
+
+@pytest.mark.parametrize("method", ["minmax", "mse"])
 def test_nan_that_no_output_shows(method: str) -> None:
     text = """
     main {
