@@ -250,7 +250,9 @@ def _checked(sample: Sample, signature: Signature, number: int) -> dict[str, np.
         if not _has_type(array, value) or not _fits(wanted, array.shape):
             shape = "any shape" if wanted is None else str(wanted).replace("None", "?")
             takes = f"the input {name} takes {value.dtype} {shape}, with the batch"
-            raise InputError(f"{takes}; sample {number} holds {array.dtype} {list(array.shape)}")
+            lacks = wanted is not None and _fits(wanted, (1, *array.shape))
+            cure = f"; if it lacks the batch, store {name}[:, None]" if lacks else ""
+            raise InputError(f"{takes}; sample {number} holds {array.dtype} {list(array.shape)}{cure}")
         if value.dtype.is_float and not np.isfinite(array).all():
             raise InputError(f"sample {number} of the input {name} holds numbers that are not finite")
         arrays[name] = array

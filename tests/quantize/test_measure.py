@@ -139,6 +139,7 @@ def test_the_first_samples_alone() -> None:
     ([np.zeros((1, 2), np.float32)], "sample 0 holds 'ndarray'"),
     ([{"i0": np.zeros((1, 3), np.float32)}], r"float32 \[\?, 2\], with the batch; sample 0 holds float32 \[1, 3\]"),
     ([{"i0": np.zeros((1, 2), np.int32)}], "sample 0 holds int32"),
+    ([{"i0": np.zeros(2, np.float32)}], r"holds float32 \[2\]; if it lacks the batch, store i0\[:, None\]$"),
     ([_SAMPLES[0], {"i0": np.full((1, 2), np.nan, np.float32)}], "sample 1 of the input i0 holds numbers that are not"),
 ])  # fmt: skip
 def test_samples_that_do_not_fit(samples: list[Any], why: str) -> None:
