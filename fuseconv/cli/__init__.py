@@ -188,8 +188,8 @@ def convert(
 ) -> None:
     """Convert MODEL to a .tflite file.
 
-    MODEL is a SavedModel directory, a Keras file (.h5, .hdf5, .keras) or a frozen graph (.pb). Several models become a
-    file each, by a process for each core; the exit code is that of the worst.
+    MODEL is a SavedModel directory, a Keras file (.h5, .hdf5, .keras), a frozen graph (.pb) or a StableHLO module
+    (.mlirbc). Several models become a file each, by a process for each core; the exit code is that of the worst.
     """
     from fuseconv.cli.outputs import convert_each, convert_one
 
