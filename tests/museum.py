@@ -282,7 +282,7 @@ def table(cases: Mapping[str, Case], peer: Mapping[str, str]) -> str:
         told = " ".join(_link(source) for source in case.sources)
         rows.append([case.name, told, case.wrong, peer.get(case.name, "not run"), expected(case)])
     counts = Counter(peer.get(name, "not run").partition(" (")[0] for name in cases)
-    mine = Counter(expected(case).partition(":")[0] for case in cases.values())
+    mine = Counter(re.split(r"\W", expected(case))[0] for case in cases.values())
     sums = [", ".join(f"{count} {state}" for state, count in kind.most_common()) for kind in (counts, mine)]
     return "\n".join([f"{len(cases)} cases. TFLiteConverter: {sums[0]}. fuseconv: {sums[1]}.", "", *aligned(rows)])
 
@@ -301,6 +301,8 @@ def expected(case: Case) -> str:
         return f"pending: {case.pending}"
     if case.refused:
         return "refused"
+    if case.processor:
+        return f"right, but {case.processor}"
     return f"kernel: {case.kernel}" if case.kernel else "right"
 
 

@@ -33,7 +33,8 @@ class Case:
     theme: the file that it stands in. sources: the threads that tell of it; "here": found here. wrong: what went wrong.
     specs: the inputs, as `tf.TensorSpec`. inputs: arrays for each run; None: drawn, for two sizes of what is unknown.
     Of us is expected what is right, but where one of these is told: refused: a pattern of the reason why we refuse it.
-    kernel: why the runtime's own kernel differs, whatever the file. pending: what is still to be repaired.
+    kernel: why the runtime's own kernel differs, whatever the file. processor: why XNNPACK's kernel for some processors
+    differs, where that for others is right. pending: what is still to be repaired.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Case:
     inputs: Sequence[np.ndarray] | None
     refused: str
     kernel: str
+    processor: str
     pending: str
 
     def build(self) -> Callable[..., Any]:
@@ -61,6 +63,7 @@ def case(
     inputs: Sequence[np.ndarray] | None = None,
     refused: str = "",
     kernel: str = "",
+    processor: str = "",
     pending: str = "",
 ) -> Callable[[Callable[[], Callable[..., Any]]], Callable[[], Callable[..., Any]]]:
     """Add a case; its sources are separated by spaces, as `tensorflow#118525 LiteRT#9022`, or are `here`."""
@@ -69,7 +72,10 @@ def case(
         name, theme = make.__name__, make.__module__.rpartition(".")[2]
         if name in CASES:
             raise ValueError(f"there are two cases {name}")
-        CASES[name] = Case(name, theme, tuple(sources.split()), wrong, make, specs, inputs, refused, kernel, pending)
+        told = tuple(sources.split())
+        CASES[name] = Case(
+            name, theme, told, wrong, make, specs, inputs, refused, kernel, processor, pending
+        )
         return make
 
     return add
