@@ -66,7 +66,11 @@ def reshape(op: Op, x: Value, shape: Value) -> Shapes:
     index = wanted.index(-1)
     others = [dim for i, dim in enumerate(wanted) if i != index]
     rest = dims.product(others)
-    if x.shape is None or rest == 0:
+    if x.shape is not None and rest == 0 and dims.is_static((*x.shape, *others)):
+        # TensorFlow leaves sizes of 0 out on both sides: of [1, 4, 0], [2, 0, -1] makes [2, 0, 2].
+        agree(0 in x.shape, f"it makes parts of no elements of {list(x.shape)}")
+        wanted[index] = dims.floordiv(_nonzero_product(x.shape), _nonzero_product(others))
+    elif x.shape is None or rest == 0:
         wanted[index] = dims.fresh("reshape")
     else:
         wanted[index] = dims.floordiv(dims.product(x.shape), rest)
@@ -74,6 +78,10 @@ def reshape(op: Op, x: Value, shape: Value) -> Shapes:
         fits = not (isinstance(whole, int) and isinstance(rest, int)) or whole % rest == 0
         agree(fits, f"it makes parts of {rest} elements of {whole}")
     return tuple(wanted)
+
+
+def _nonzero_product(sizes: Sequence[Dim]) -> Dim:
+    return dims.product([dim for dim in sizes if dim != 0])
 
 
 @infers("Squeeze")

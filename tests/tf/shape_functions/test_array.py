@@ -34,6 +34,22 @@ def test_moves() -> None:
     """)
 
 
+def test_what_is_left_of_no_elements() -> None:
+    """TensorFlow divides what is not 0 of both shapes; LiteRT's RESHAPE takes -1 for 0 there."""
+    check_pass("canonicalize", """
+    main {
+      input %x: float32[1,4,0]
+      %y: float32[*] = tf.Reshape(%x, int32[3] [2, 0, -1])
+      return %y
+    }
+    """, """
+    main {
+      input %x: float32[1,4,0]
+      return float32[2,0,2] [[], []]
+    }
+    """)
+
+
 COUNTED = """
     main {
       input %x: float32[n,2]
