@@ -15,7 +15,7 @@ from fuseconv.ir.subgraphs import subgraphs
 from fuseconv.pass_manager import module_pass
 from fuseconv.tf.side_effects import bodies, is_repeatable
 from fuseconv.tfl.arena import of_graphs
-from fuseconv.transforms.tfl.op_order import lighter_order, peak_bytes
+from fuseconv.transforms.tfl.memory_scheduler import lighter_order, peak_bytes
 
 
 @module_pass("schedule-ops", requires=(TFL_ONLY,))

@@ -6,7 +6,7 @@ import itertools
 import random
 
 from fuseconv.tfl.arena import Arena, Node, Subgraph, arena
-from fuseconv.transforms.tfl.op_order import lighter_order, peak_bytes
+from fuseconv.transforms.tfl.memory_scheduler import lighter_order, peak_bytes
 from tests.work import count_calls
 
 
