@@ -20,6 +20,6 @@ def raise_rnn_loops(module: Module, report: Report) -> None:
     """Outline loops that are recurrent layers: While(...) -> call of a function annotated lstm_* or rnn_*.
 
     The report says why others, which multiply matrices at each step and carry what they make, are none."""
-    from fuseconv.transforms.rnn.loop_raiser import raise_loops  # takes a moment to load, and few models have loops
+    from fuseconv.transforms.rnn.raise_rnn_loops_driver import raise_loops  # takes long to load; few models need it
 
     raise_loops(module, report)

@@ -15,7 +15,7 @@ from fuseconv.pass_manager import Context, PassManager
 from fuseconv.transforms.rnn.raise_rnn_loops import raise_rnn_loops
 from tests.tf.text_cases import module_of
 PassManager(Context(*module_of(sys.argv[1]))).run((raise_rnn_loops,))
-print("fuseconv.transforms.rnn.loop_raiser" in sys.modules)
+print("fuseconv.transforms.rnn.raise_rnn_loops_driver" in sys.modules)
 """
 
 
