@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fuseconv.ir.graph import Op, Value
+from fuseconv.tfl.op_versions import op_version
 from fuseconv.tfl.opdef import TABLE
-from fuseconv.tfl.versions import op_version
 
 CUSTOM = "CUSTOM"
 

@@ -30,9 +30,9 @@ from fuseconv.ir.subgraphs import subgraphs
 from fuseconv.tfl import schema
 from fuseconv.tfl.arena import OFFLINE_PLAN
 from fuseconv.tfl.kernel_limits import LARGEST_SIZE
+from fuseconv.tfl.op_versions import min_runtime_version, op_version
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.tfl.traits import ALL_OPERANDS_WRITTEN
-from fuseconv.tfl.versions import min_runtime_version, op_version
 from fuseconv.write import flexbuffer
 from fuseconv.write.buffer_data import chunks, size
 from fuseconv.write.control_dependencies import CONTROL_DEPENDENCIES, control_dependencies

@@ -6,7 +6,7 @@ import re
 
 import fuseconv.tfl.ops  # noqa: F401  (fills the table)
 from fuseconv.tfl.opdef import TABLE
-from fuseconv.tfl.releases import RELEASES
+from fuseconv.tfl.runtime_versions import RELEASES
 
 
 def test_each_version_has_a_release_no_older_than_the_one_before() -> None:

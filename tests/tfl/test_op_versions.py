@@ -14,9 +14,9 @@ from fuseconv.inspecting import inspect
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Quantization, Value
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.op_versions import min_runtime_version, op_version
 from fuseconv.tfl.opdef import TABLE
-from fuseconv.tfl.releases import RELEASES
-from fuseconv.tfl.versions import min_runtime_version, op_version
+from fuseconv.tfl.runtime_versions import RELEASES
 
 
 def ops_of(description: dict[str, Any]) -> Iterator[tuple[Op, int]]:

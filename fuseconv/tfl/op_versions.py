@@ -12,7 +12,7 @@ from fuseconv.errors import FuseconvError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.opdef import TABLE
-from fuseconv.tfl.releases import RELEASES
+from fuseconv.tfl.runtime_versions import RELEASES
 
 _INT16_3 = {"int16": 3, "int8": 2}
 _INT8_2 = {"int8": 2}
