@@ -36,8 +36,8 @@ from fuseconv.tfl.traits import ALL_OPERANDS_WRITTEN
 from fuseconv.write import flexbuffer
 from fuseconv.write.buffer_data import chunks, size
 from fuseconv.write.control_dependencies import CONTROL_DEPENDENCIES, control_dependencies
-from fuseconv.write.flatbuffer_encoder import Deferred, Encoder, Table
 from fuseconv.write.offline_plan import offline_plan
+from fuseconv.write.table_encoder import Deferred, Encoder, Table
 
 ALIGNMENT = 16
 # Flatbuffer offsets reach 2 GB. Beyond it, with room for the description of the model, weights are found by `offset`

@@ -19,7 +19,7 @@ from fuseconv.errors import InputError, suggestion
 from fuseconv.files import open_file
 from fuseconv.ir.graph import Module, Value
 from fuseconv.tfl import metadata_schema as schema
-from fuseconv.write.flatbuffer_encoder import Encoder, Table
+from fuseconv.write.table_encoder import Encoder, Table
 
 _TEXTS = ("name", "description", "version", "author", "license")
 _LABELS = {"labels": schema.AXIS_LABELS, "value_labels": schema.VALUE_LABELS}

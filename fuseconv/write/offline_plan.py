@@ -15,7 +15,7 @@ import numpy as np
 
 from fuseconv.ir.types import ALL
 from fuseconv.tfl.arena import RUNS, Node, Subgraph, better_plan, item_bytes
-from fuseconv.write.flatbuffer_encoder import Table
+from fuseconv.write.table_encoder import Table
 
 _ITEM_BYTES = {dtype.tflite: item_bytes(dtype) for dtype in ALL if dtype.tflite is not None}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.types import DType
-from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Table
+from fuseconv.load.tflite.table_decoder import DamagedError, Table
 
 # A count, where each string begins, and where the last one ends.
 _WORD = 4

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError
-from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Decoder, Table
+from fuseconv.load.tflite.table_decoder import DamagedError, Decoder, Table
 from fuseconv.tfl import metadata_schema as schema
 
 _MOST_FILES = 1000

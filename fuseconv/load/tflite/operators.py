@@ -10,8 +10,8 @@ import fuseconv.tfl.ops  # noqa: F401  (both fill the tables)
 from fuseconv.errors import ILL_FITTING, UnsupportedError
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import STATEFUL, FuncRef, Op, Value
-from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Table
 from fuseconv.load.tflite.options import attributes, options_table
+from fuseconv.load.tflite.table_decoder import DamagedError, Table
 from fuseconv.load.tflite.tensors import Tensors
 from fuseconv.tfl import schema
 from fuseconv.tfl.opdef import TABLE

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.ir.graph import FuncRef
-from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Table
+from fuseconv.load.tflite.table_decoder import DamagedError, Table
 from fuseconv.tfl import schema
 from fuseconv.tfl.opdef import TABLE
 

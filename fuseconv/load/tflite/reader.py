@@ -20,10 +20,10 @@ from fuseconv.files import open_file
 from fuseconv.ir.graph import Graph, Module
 from fuseconv.ir.verifier import MalformedError, check
 from fuseconv.load.tflite.buffers import Buffers
-from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Decoder, Table
 from fuseconv.load.tflite.model_metadata import read_files
 from fuseconv.load.tflite.operators import Operators, refuse_unknown
 from fuseconv.load.tflite.signatures import add_signatures
+from fuseconv.load.tflite.table_decoder import DamagedError, Decoder, Table
 from fuseconv.load.tflite.tensors import Constants, Tensors
 from fuseconv.tfl.arena import OFFLINE_PLAN
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import Graph, Module, Signature, Value
-from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Table
+from fuseconv.load.tflite.table_decoder import DamagedError, Table
 from fuseconv.load.tflite.tensors import Tensors
 
 

@@ -10,7 +10,7 @@ from fuseconv.ir.dims import Shape, Sym, fresh, symbol
 from fuseconv.ir.graph import Quantization, Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.load.tflite.buffers import Buffers
-from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Table
+from fuseconv.load.tflite.table_decoder import DamagedError, Table
 from fuseconv.tfl import schema
 from fuseconv.tfl.kernel_limits import LARGEST_SIZE
 

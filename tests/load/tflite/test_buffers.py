@@ -8,9 +8,9 @@ import pytest
 from fuseconv.ir import types
 from fuseconv.ir.graph import constant
 from fuseconv.load.tflite.buffers import Buffers
-from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Decoder
+from fuseconv.load.tflite.table_decoder import DamagedError, Decoder
 from fuseconv.write.buffer_data import chunks
-from fuseconv.write.flatbuffer_encoder import Encoder, Table
+from fuseconv.write.table_encoder import Encoder, Table
 
 
 def buffers(*fields: dict, behind: bytes = b"") -> Buffers:

@@ -10,7 +10,7 @@ import pytest
 from fuseconv.errors import InputError
 from fuseconv.load.tflite import model_metadata
 from fuseconv.load.tflite.model_metadata import describe, list_files, read_files
-from fuseconv.write.flatbuffer_encoder import Encoder, Table
+from fuseconv.write.table_encoder import Encoder, Table
 
 MODEL = b"....TFL3" + bytes(100)
 

@@ -8,11 +8,11 @@ import pytest
 
 import fuseconv.tfl.ops  # noqa: F401
 from fuseconv.ir.graph import FuncRef
-from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Decoder
 from fuseconv.load.tflite.options import attributes, options_table
+from fuseconv.load.tflite.table_decoder import DamagedError, Decoder
 from fuseconv.tfl import schema
 from fuseconv.tfl.opdef import TABLE
-from fuseconv.write.flatbuffer_encoder import Encoder, Table
+from fuseconv.write.table_encoder import Encoder, Table
 
 
 def read(kind: str, table: str, **fields: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from fuseconv.write.flatbuffer_encoder import Deferred, Encoder, Table
+from fuseconv.write.table_encoder import Deferred, Encoder, Table
 
 
 def encode(root: Table) -> bytes:

@@ -7,8 +7,8 @@ import struct
 import numpy as np
 import pytest
 
-from fuseconv.load.tflite.flatbuffer_decoder import DamagedError, Decoder
-from fuseconv.write.flatbuffer_encoder import Encoder, Table
+from fuseconv.load.tflite.table_decoder import DamagedError, Decoder
+from fuseconv.write.table_encoder import Encoder, Table
 
 
 def encoded(fields: dict, name: str = "Tensor") -> bytearray:

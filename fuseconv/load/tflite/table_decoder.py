@@ -1,4 +1,4 @@
-"""Decode flatbuffer tables of bytes that nobody vouches for: the counterpart of `write/flatbuffer_encoder.py`.
+"""Decode flatbuffer tables of bytes that nobody vouches for: the counterpart of `write/table_encoder.py`.
 
 Each offset and length is checked before it is followed. Tables and vectors may be shared, so that a few bytes can stand
 for any number of them: what is decoded in all may take no more than some times the size of the file.
