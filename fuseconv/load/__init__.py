@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fuseconv.errors import InputError, needing_packages
 from fuseconv.ir.graph import Module
-from fuseconv.load import validate
+from fuseconv.load import graph_validation
 
 if TYPE_CHECKING:
     from fuseconv.load.live import LiveModel
@@ -46,7 +46,7 @@ def load(
     Raises InputError, which says what is wrong with the path or the model."""
     if not isinstance(model, (str, os.PathLike)):
         module = model.load(signatures=signatures, tags=tags, inputs=inputs, outputs=outputs)
-        validate.signatures(module)
+        graph_validation.signatures(module)
         return module
     path = Path(model)
     if not path.exists():
@@ -71,7 +71,7 @@ def load(
 
         _refuse_options(f"{path} is a frozen graph; --outputs chooses from it", signature=signatures, tags=tags)
         module = frozen_graph.load(path, inputs=inputs, outputs=outputs)
-    validate.signatures(module)
+    graph_validation.signatures(module)
     return module
 
 

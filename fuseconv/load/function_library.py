@@ -7,7 +7,7 @@ from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.load import protos
-from fuseconv.load.validate import DAMAGED
+from fuseconv.load.graph_validation import DAMAGED
 
 
 class FunctionLibrary(dict[str, Any]):

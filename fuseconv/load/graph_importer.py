@@ -14,7 +14,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir import budget, dims, types
 from fuseconv.ir.graph import STATEFUL, FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
-from fuseconv.load import attrs, validate
+from fuseconv.load import attrs, graph_validation
 from fuseconv.load.annotation import KEYS, annotation
 from fuseconv.load.function_library import FunctionLibrary
 from fuseconv.load.node_table import Nodes, Ref, function_ref, graph_ref
@@ -30,7 +30,7 @@ _PLACEMENT = {
     "VarHandleOp": frozenset({"allowed_devices", "debug_name"}),
 }
 _ANNOTATION = "_implements"
-_DAMAGED = validate.DAMAGED
+_DAMAGED = graph_validation.DAMAGED
 _Outputs = list[tuple[str, list[DType]]]
 # What an op that nobody knows may say about its results, in the order of trust.
 _RESULT_TYPES = ("_output_types", "Tout", "T", "dtype")
@@ -47,7 +47,7 @@ class Importer:
         self.library = FunctionLibrary(library)
         self.functions: dict[str, Graph] = {}
         self._types: dict[Any, tuple[list[DType], _Outputs]] = {}
-        self._callees: dict[str, validate.Callee] = {}
+        self._callees: dict[str, graph_validation.Callee] = {}
         self._wanted: list[str] = []
 
     def build_functions(self) -> None:
@@ -83,16 +83,16 @@ class Importer:
         if op_def is None:
             return None
         held = node.attr
-        key = (kind, *[validate.raw(held, name, attr_type) for name, attr_type in op_def.typing])
+        key = (kind, *[graph_validation.raw(held, name, attr_type) for name, attr_type in op_def.typing])
         found = self._types.get(key)
         if found is None:
             for name, attr_type in op_def.typing:
-                validate.attribute(_stated(name, attr_type, node, op_def), name, node, op_def)
+                graph_validation.attribute(_stated(name, attr_type, node, op_def), name, node, op_def)
             takes = [dtype for arg in op_def.inputs for dtype in _arg_types(arg, node, op_def)]
             found = self._types[key] = takes, [(arg.name, _arg_types(arg, node, op_def)) for arg in op_def.outputs]
         return found
 
-    def callee(self, name: str) -> validate.Callee:
+    def callee(self, name: str) -> graph_validation.Callee:
         """Return the types of the arguments and results of a function."""
         found = self._callees.get(name)
         if found is None:
@@ -100,7 +100,7 @@ class Importer:
             if any(arg.number_attr or arg.type_list_attr or arg.type_attr for arg in signature.input_arg):
                 raise InputError(f"The function '{name}' has arguments of no certain type; it cannot be converted.")
             takes, returns = ([attrs.dtype(arg.type) for arg in a] for a in (signature.input_arg, signature.output_arg))
-            found = self._callees[name] = validate.Callee(takes, returns)
+            found = self._callees[name] = graph_validation.Callee(takes, returns)
         return found
 
     def output_types(self, node: Any) -> _Outputs | None:
@@ -139,7 +139,7 @@ class Importer:
         for index, arg in enumerate(signature.input_arg):
             value = _function_input(graph, arg_attr.get(index), arg)
             feeds[f"{value.name}:0"] = value
-        validate.function_header(proto, nodes.by_name)
+        graph_validation.function_header(proto, nodes.by_name)
         results = dict(proto.ret)
         outputs = [results.get(arg.name, "") for arg in signature.output_arg]
         if "" in outputs:
@@ -149,7 +149,7 @@ class Importer:
             # Functions older than control outputs run all that has an effect.
             run = [node for node in nodes.by_name if self._stateful(nodes.op(node))]
         _Builder(self, nodes, graph, feeds, function_ref).build(outputs, run)
-        validate.function_results(graph, proto)
+        graph_validation.function_results(graph, proto)
         return graph
 
     def _stateful(self, op: str) -> bool:
@@ -209,9 +209,9 @@ class _Builder:
         for op, data, takes in zip(ops, operands, self.takes):
             op.set_operands([self._value(ref, op.name) for ref in data])
             if takes is not None and [value.dtype for value in op.operands] != takes:  # type: ignore[union-attr]
-                validate.operands(op, takes)
+                graph_validation.operands(op, takes)
         for op in self.calls:
-            validate.call(op, self.importer.callee)
+            graph_validation.call(op, self.importer.callee)
         self.graph.ops = self._gated(ops) if "tf.Switch" in {op.kind for op in ops} else ops
         self.graph.outputs = [self._value(ref, self.graph.name) for ref in outputs]
 
@@ -330,7 +330,7 @@ class _Builder:
             if attr_type and not attrs.is_a(decoded, attr_type):
                 raise InputError(f"The attribute '{key}' of the node '{node.name}' is no {attr_type}: {_DAMAGED}")
             if key in op_def.allowed or key in op_def.least:
-                validate.attribute(decoded, key, node, op_def)
+                graph_validation.attribute(decoded, key, node, op_def)
             if key not in defaults or not _same(decoded, defaults[key]):
                 found[key] = decoded
         if op_def.stateful and is_custom(op_def.name):

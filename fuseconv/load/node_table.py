@@ -7,7 +7,7 @@ from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import Value
-from fuseconv.load import validate
+from fuseconv.load import graph_validation
 
 # A node's op, the references to tensors that it reads, and the names of the nodes that must run before.
 _Read = tuple[str, list[str], list[str]]
@@ -41,7 +41,7 @@ class Nodes:
         nodes = list(nodes)
         self.by_name = {node.name: node for node in nodes}
         if len(self.by_name) != len(nodes):
-            validate.unique((node.name for node in nodes), "nodes", "The model")
+            graph_validation.unique((node.name for node in nodes), "nodes", "The model")
         self.constants: dict[str, Value] = {}
         # The dict's own method: nodes are read more often than anything else is done with them.
         self.read: Callable[[str], _Read] = _Reader(self.by_name).__getitem__

@@ -20,10 +20,10 @@ from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
 from fuseconv.load.checkpoint import Checkpoint
 from fuseconv.load.graph_importer import symbolic
+from fuseconv.load.graph_validation import DAMAGED
 from fuseconv.load.initialization_graph import ASSIGNMENTS, Effects, Scope, Source
 from fuseconv.load.node_table import Nodes
 from fuseconv.load.object_graph import checkpoint_keys
-from fuseconv.load.validate import DAMAGED
 from fuseconv.load.vocabulary_file import read_asset, read_text_file
 
 INIT_SIGNATURE = "__saved_model_init_op"

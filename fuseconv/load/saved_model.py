@@ -12,7 +12,7 @@ import numpy as np
 from fuseconv.errors import InputError
 from fuseconv.files import ModelFiles
 from fuseconv.ir.graph import Module, Signature, Value, constant
-from fuseconv.load import attrs, protos, validate
+from fuseconv.load import attrs, graph_validation, protos
 from fuseconv.load.concrete_functions import Trace, add_signatures, traces
 from fuseconv.load.graph_importer import Importer, symbolic
 from fuseconv.load.node_table import Nodes
@@ -151,14 +151,15 @@ class _Loader:
                 raise InputError(f"The signature '{name}' feeds '{ref}' through two inputs; it cannot be converted.")
             shape = attrs.shape(info.tensor_shape) if info.HasField("tensor_shape") else None
             dtype = self.importer.tensor_type(self.nodes, ref)
-            validate.tensor_info(info.dtype, dtype, f"'{key}' of the signature '{name}'", ref)
+            graph_validation.tensor_info(info.dtype, dtype, f"'{key}' of the signature '{name}'", ref)
             inputs[ref] = Value(dtype, symbolic(shape, key), key)
         outputs = {key: _tensor_name(info, name, key) for key, info in sorted(proto.outputs.items())}
         # A function may have the signature's name.
         graph_name = f"{name} (signature)" if name in self.importer.library else name
         graph = self.importer.build_graph(graph_name, self.nodes, inputs, list(outputs.values()))
         for (key, ref), value in zip(outputs.items(), graph.outputs):
-            validate.tensor_info(proto.outputs[key].dtype, value.dtype, f"'{key}' of the signature '{name}'", ref)
+            dtype = proto.outputs[key].dtype
+            graph_validation.tensor_info(dtype, value.dtype, f"'{key}' of the signature '{name}'", ref)
         return Signature([name], graph, [value.name for value in inputs.values()], list(outputs))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Value
 from fuseconv.ir.rewriter import has_kind
-from fuseconv.load.validate import DAMAGED
+from fuseconv.load.graph_validation import DAMAGED
 
 _KIND = "tf.XlaCallModule"
 # Since this version of the op, `main` takes the number of the platform first if there are several.
