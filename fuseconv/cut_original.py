@@ -15,8 +15,8 @@ import numpy as np
 from fuseconv.files import ModelFiles
 from fuseconv.ir.graph import Signature
 from fuseconv.load import load, saved_model
-from fuseconv.load.keras_file import trace
 from fuseconv.load.live import LiveModel, Source
+from fuseconv.load.through_keras.model_file import trace
 from fuseconv.report.records import Report
 from fuseconv.runners import Arrays, Function, Spec
 from fuseconv.tf.side_effects import has_effect

@@ -15,9 +15,9 @@ from fuseconv.errors import InputError, VerificationError
 from fuseconv.files import ModelFiles, read_file
 from fuseconv.inspecting import describe, inspect
 from fuseconv.load.initialization_graph import TABLE_WRITES
-from fuseconv.load.keras_file import trace
 from fuseconv.load.live import LiveModel, Source
 from fuseconv.load.saved_model import chosen_tags, function_signatures
+from fuseconv.load.through_keras.model_file import trace
 from fuseconv.load.traced_functions import Traced
 from fuseconv.quantize.existing import form_of_file
 from fuseconv.tfl.index_bounds import Bound, index_bounds

@@ -14,7 +14,7 @@ import tensorflow as tf
 import fuseconv
 from fuseconv.api import convert
 from fuseconv.errors import InputError, VerificationError
-from fuseconv.load.keras_file import trace
+from fuseconv.load.through_keras.model_file import trace
 from fuseconv.runners import first_line
 from fuseconv.verifying import ATOL, RTOL, compare, verify
 from tests.frozen import FLOAT, Frozen

@@ -92,11 +92,11 @@ def _keras_module(
                 raise InputError(f"{path} cannot be read as data: {error}; {help}.") from None
             unread = str(error)
             warn(f"{path.name} was loaded by Keras, as it cannot be read as data: {error}.")
-    from fuseconv.load import keras_file
+    from fuseconv.load.through_keras import model_file
 
     why = f"{path.name} cannot be read as data ({unread}); to load it by Keras" if unread else f"to load {path.name}"
     with needing_packages(why):
-        return keras_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
+        return model_file.load(path, trust_model=trust_model, custom_objects=custom_objects, warn=warn)
 
 
 def _refuse_options(kind: str, **options: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module
-from fuseconv.load.keras_names import unique
+from fuseconv.load.unique_names import unique
 
 if TYPE_CHECKING:
     from fuseconv.load.traced_functions import Traced
@@ -165,15 +165,15 @@ def _keras_of(model: Any) -> Any:
 
 
 def _keras_signature(model: Any, library: Any) -> dict[str, Traced]:
-    from fuseconv.load import keras_trace
+    from fuseconv.load.through_keras.trace_model import NoInputs, trace_model
 
     is_keras3 = library.__name__ == "keras"
     if is_keras3 and library.backend.backend() != "tensorflow":
         backend = library.backend.backend()
         raise InputError(f"Keras runs on {backend}; set KERAS_BACKEND=tensorflow to convert {model_name(model)}")
     try:
-        return {SIGNATURE: keras_trace.trace_model(model, is_keras3)}
-    except keras_trace.NoInputs:
+        return {SIGNATURE: trace_model(model, is_keras3)}
+    except NoInputs:
         return {}  # its own `export` knows what it was called with
     except ValueError as error:
         raise InputError(f"{model_name(model)} cannot be traced: {error}") from error

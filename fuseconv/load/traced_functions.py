@@ -17,9 +17,9 @@ from fuseconv.ir.graph import Module, Signature, Table, Value, Variable, constan
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
 from fuseconv.load.graph_importer import Importer, symbolic
-from fuseconv.load.keras_names import unique
 from fuseconv.load.node_table import Nodes
 from fuseconv.load.op_defs import OpDefs, is_custom
+from fuseconv.load.unique_names import unique
 from fuseconv.process import native_logs_muted
 
 SIGNATURE = "serving_default"

@@ -89,7 +89,7 @@ def _import(with_keras: bool) -> None:
         import tensorflow
         import tf_keras
 
-        import fuseconv.load.keras_file
+        import fuseconv.load.through_keras.model_file
 
         assert keras and tensorflow and tf_keras
     # The collector of a child would write to, and so copy, the pages of everything that is imported.

@@ -15,8 +15,8 @@ from fuseconv.load.keras.call import ILL_FORMED, Model, Object
 from fuseconv.load.keras.model import MODELS, class_of, config_of, flat, inputs_of
 from fuseconv.load.keras.registry import LAYERS, Layer, UnknownLayer, layer
 from fuseconv.load.keras_container import KerasFile
-from fuseconv.load.keras_names import unique
 from fuseconv.load.keras_nodes import check_nodes
+from fuseconv.load.unique_names import unique
 
 SIGNATURE = "serving_default"
 
@@ -25,7 +25,7 @@ __all__ = ["LAYERS", "SIGNATURE", "UnknownLayer", "layer", "layers", "load"]
 
 def load(path: Path, custom: Collection[str] = (), plugins: Mapping[str, Layer] | None = None) -> Module:
     """Return the module of a Keras file, with the signature "serving_default"; names and order of its inputs and
-    outputs are those of `keras_file.load`. custom: names of classes that are the user's own. plugins: layers of
+    outputs are those of `load` in `through_keras`. custom: names of classes that are the user's own. plugins: layers of
     plug-ins, by their classes.
 
     Raises UnknownLayer, which names it, for what cannot be read as data, and InputError if the file is damaged."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuseconv.load.keras_names import unique
+from fuseconv.load.unique_names import unique
 
 
 def test_names_that_came_before_get_a_number() -> None:

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.load import keras_allowed as allowed
-from fuseconv.load import keras_config
+from fuseconv.load.through_keras import allow_list, config_check
 
 
 def _words(text: str) -> list[str]:
@@ -77,12 +76,12 @@ def serializable() -> set[str]:
 
 
 def test_each_class_is_allowed_or_refused_on_purpose() -> None:
-    known = allowed.CLASSES | allowed.CALLS.keys() | _REFUSED
+    known = allow_list.CLASSES | allow_list.CALLS.keys() | _REFUSED
     assert sorted(serializable() - known) == []
 
 
 def test_none_is_both() -> None:
-    assert sorted(_REFUSED & (allowed.CLASSES | allowed.CALLS.keys())) == []
+    assert sorted(_REFUSED & (allow_list.CLASSES | allow_list.CALLS.keys())) == []
 
 
 @pytest.mark.parametrize("module", [None, "keras.layers", "tf_keras.src.layers.core"])
@@ -90,14 +89,14 @@ def test_none_is_both() -> None:
 def test_what_is_refused(name: str, module: str | None) -> None:
     item = {"class_name": name, "config": {"name": "x"}} | ({"module": module} if module else {})
     with pytest.raises(InputError, match="--trust-model"):
-        keras_config.check(Path("m.h5"), {"layers": [item]}, known=(), trusted=False)
-    keras_config.check(Path("m.h5"), {"layers": [item]}, known=(), trusted=True)
+        config_check.check(Path("m.h5"), {"layers": [item]}, known=(), trusted=False)
+    config_check.check(Path("m.h5"), {"layers": [item]}, known=(), trusted=True)
 
 
 def test_what_is_allowed() -> None:
-    for name in allowed.CLASSES - allowed.MARKERS:
+    for name in allow_list.CLASSES - allow_list.MARKERS:
         item = {"class_name": name, "module": "keras.layers", "config": {"name": "x"}, "registered_name": None}
-        keras_config.check(Path("m.h5"), {"layers": [item]}, known=(), trusted=False)
+        config_check.check(Path("m.h5"), {"layers": [item]}, known=(), trusted=False)
 
 
 def test_functions_are_tensorflows_own() -> None:
@@ -106,7 +105,7 @@ def test_functions_are_tensorflows_own() -> None:
 
     found = {
         name: get_symbol_from_name(f"{prefix}{name}")
-        for name in allowed.TENSORFLOW_FUNCTIONS
+        for name in allow_list.TENSORFLOW_FUNCTIONS
         for prefix in ("", "compat.v1.")
     }
     homes = ("tensorflow.python.ops.", "tensorflow.python.framework.", "tf_keras.src.")
@@ -114,7 +113,7 @@ def test_functions_are_tensorflows_own() -> None:
     assert strange == []
     assert not any(
         word in name
-        for name in allowed.TENSORFLOW_FUNCTIONS
+        for name in allow_list.TENSORFLOW_FUNCTIONS
         for word in ("image.decode_", "image.encode_", "io.", "file")
     )
 
@@ -123,7 +122,7 @@ def test_ops_take_no_handles_and_no_functions() -> None:
     from fuseconv.load.op_defs import OpDefs
 
     defs = OpDefs()
-    for name in allowed.TENSORFLOW_OPS:
+    for name in allow_list.TENSORFLOW_OPS:
         definition = defs.get(name)
         assert definition is not None, name
         assert not definition.stateful, name

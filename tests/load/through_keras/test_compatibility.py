@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from fuseconv.load.keras_file import trace
+from fuseconv.load.through_keras.model_file import trace
 from tests.random_weights import randomize
 
 X = np.random.default_rng(0).standard_normal((2, 7, 4), np.float32)

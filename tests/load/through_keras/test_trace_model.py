@@ -8,7 +8,7 @@ import keras
 import pytest
 import tf_keras
 
-from fuseconv.load.keras_trace import NoInputs, trace_model
+from fuseconv.load.through_keras.trace_model import NoInputs, trace_model
 
 
 @pytest.mark.parametrize("library", [keras, tf_keras])

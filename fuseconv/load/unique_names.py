@@ -1,4 +1,4 @@
-"""Names of a Keras model's inputs, outputs and variables."""
+"""Tell equal names of inputs, outputs and variables apart."""
 
 from __future__ import annotations
 

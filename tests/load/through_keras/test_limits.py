@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.load import keras_limits
-from fuseconv.load.keras_file import load
-from tests.load.test_load_keras_exploits import layer, older, write_hdf5
+from fuseconv.load.through_keras import limits
+from fuseconv.load.through_keras.model_file import load
+from tests.load.through_keras.test_model_file_exploits import layer, older, write_hdf5
 
 HUGE = {
     "dense": layer("Dense", units=5_000_000_000),
@@ -34,29 +34,29 @@ def test_weights_that_the_file_does_not_hold(kind: str, tmp_path: Path) -> None:
 def test_variables_are_counted_before_they_are_made(library: str) -> None:
     layers = pytest.importorskip(library).layers
     words = r"weights of 4\d{9} bytes, where the file justifies 67108864"
-    with pytest.raises(keras_limits.Exceeded, match=words), keras_limits.limited(0):
+    with pytest.raises(limits.Exceeded, match=words), limits.limited(0):
         layers.Dense(1 << 20).build((None, 1 << 10))
 
 
 def test_a_call_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keras_limits, "_SECONDS", 0.2)
-    with pytest.raises(keras_limits.Exceeded, match="takes more time or memory"), keras_limits.limited(0):
+    monkeypatch.setattr(limits, "_SECONDS", 0.2)
+    with pytest.raises(limits.Exceeded, match="takes more time or memory"), limits.limited(0):
         while True:
             pass
 
 
 def test_memory_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keras_limits, "_GROWTH_BYTES", -(1 << 40))
-    with pytest.raises(keras_limits.Exceeded, match="takes more time or memory"), keras_limits.limited(0):
+    monkeypatch.setattr(limits, "_GROWTH_BYTES", -(1 << 40))
+    with pytest.raises(limits.Exceeded, match="takes more time or memory"), limits.limited(0):
         while True:
             np.ones(10)
 
 
 def test_nothing_is_raised_once_the_block_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keras_limits, "_SECONDS", 1e-3)
-    monkeypatch.setattr(keras_limits, "_INTERVAL", 1e-4)
+    monkeypatch.setattr(limits, "_SECONDS", 1e-3)
+    monkeypatch.setattr(limits, "_INTERVAL", 1e-4)
     for _ in range(50):
-        with contextlib.suppress(keras_limits.Exceeded), keras_limits.limited(0):
+        with contextlib.suppress(limits.Exceeded), limits.limited(0):
             sum(range(50_000))
     assert sum(range(100_000))
 
@@ -66,10 +66,10 @@ def test_a_profiler_may_listen_once_the_block_is_left() -> None:
     code = """
 import contextlib, cProfile
 def called(): return 7
-from fuseconv.load import keras_limits
-keras_limits._SECONDS = 0.2
+from fuseconv.load.through_keras import limits
+limits._SECONDS = 0.2
 for endless in (False, True):
-    with contextlib.suppress(keras_limits.Exceeded), keras_limits.limited(0):
+    with contextlib.suppress(limits.Exceeded), limits.limited(0):
         while endless: pass
     print(cProfile.Profile().runcall(sum, map(abs, range(10))))
     print(cProfile.Profile().runcall(lambda: called()))

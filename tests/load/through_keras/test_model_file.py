@@ -14,7 +14,7 @@ import pytest
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module
-from fuseconv.load.keras_file import load, newer_keras, trace
+from fuseconv.load.through_keras.model_file import load, newer_keras, trace
 from fuseconv.load.traced_functions import SIGNATURE
 
 TESTDATA = Path("testdata")

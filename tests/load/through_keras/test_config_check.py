@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.load import keras_config, keras_container
+from fuseconv.load import keras_container
+from fuseconv.load.through_keras import config_check
 
 TESTDATA = Path("testdata")
 
@@ -48,9 +49,9 @@ def nested(item: Any) -> dict[str, Any]:
 def test_what_runs_code_is_refused_unless_trusted(item: Any, words: str) -> None:
     path = Path("model.h5")
     with pytest.raises(InputError, match="--trust-model") as error:
-        keras_config.check(path, nested(item), known=(), trusted=False)
+        config_check.check(path, nested(item), known=(), trusted=False)
     assert words in str(error.value)
-    keras_config.check(path, nested(item), known=(), trusted=True)
+    config_check.check(path, nested(item), known=(), trusted=True)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_what_runs_code_is_refused_unless_trusted(item: Any, words: str) -> None
     ],
 )
 def test_what_only_computes_is_let_through(item: Any) -> None:
-    keras_config.check(Path("model.h5"), nested(item), known=(), trusted=False)
+    config_check.check(Path("model.h5"), nested(item), known=(), trusted=False)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +82,14 @@ def test_what_only_computes_is_let_through(item: Any) -> None:
 @pytest.mark.parametrize("trusted", [False, True])
 def test_foreign_modules_need_a_plugin(item: Any, trusted: bool) -> None:
     with pytest.raises(InputError, match=r"which Keras does not know; .*--plugin"):
-        keras_config.check(Path("model.keras"), nested(item), known=(), trusted=trusted)
-    keras_config.check(Path("model.keras"), nested(item), known={item["registered_name"]}, trusted=trusted)
+        config_check.check(Path("model.keras"), nested(item), known=(), trusted=trusted)
+    config_check.check(Path("model.keras"), nested(item), known={item["registered_name"]}, trusted=trusted)
 
 
 def test_no_tensorflow_needed() -> None:
     import subprocess
 
-    code = "from fuseconv.load import keras_config; import sys; print('tensorflow' in sys.modules)"
+    code = "from fuseconv.load.through_keras import config_check; import sys; print('tensorflow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

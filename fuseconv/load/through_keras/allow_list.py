@@ -1,8 +1,8 @@
 """Allow-list of Keras files: classes of both Kerases, functions and ops of TensorFlow, all of which only compute.
 
-Data, for `keras_config.check`. A name that is not here is refused, whoever comes to define it: what a later Keras or
+Data, for `config_check.check`. A name that is not here is refused, whoever comes to define it: what a later Keras or
 TensorFlow adds is added here once somebody has read what it does with its configuration. None of these imports, opens
-or runs what its configuration says, but for the keys that `keras_config` judges one by one.
+or runs what its configuration says, but for the keys that `config_check` judges one by one.
 """
 
 from __future__ import annotations

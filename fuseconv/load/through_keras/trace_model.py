@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fuseconv.load.keras_names import unique
 from fuseconv.load.traced_functions import Traced
+from fuseconv.load.unique_names import unique
 
 
 class NoInputs(ValueError):

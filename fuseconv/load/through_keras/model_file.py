@@ -14,11 +14,12 @@ from typing import Any
 
 from fuseconv.errors import InputError
 from fuseconv.ir.graph import Module
-from fuseconv.load import keras_config, keras_container, keras_limits, traced_functions
-from fuseconv.load.keras_compatibility import incompatibility, legacy_objects
+from fuseconv.load import keras_container, traced_functions
 from fuseconv.load.keras_container import KerasFile
 from fuseconv.load.keras_nodes import check_nodes
-from fuseconv.load.keras_trace import trace_model
+from fuseconv.load.through_keras import config_check, limits
+from fuseconv.load.through_keras.compatibility import incompatibility, legacy_objects
+from fuseconv.load.through_keras.trace_model import trace_model
 from fuseconv.load.traced_functions import SIGNATURE, Traced
 
 # tf-keras says 'function' of a function whose own name stands in a configuration.
@@ -50,19 +51,19 @@ def load(
 def trace(path: Path, *, trust_model: bool = False, custom_objects: Mapping[str, Any] | None = None) -> Traced:
     """Return the model of a Keras file, loaded and traced for inference. Arguments and errors as for `load`."""
     file = keras_container.read(path)
-    custom = keras_config.with_registered_names(file.config, custom_objects or {})
+    custom = config_check.with_registered_names(file.config, custom_objects or {})
     import keras
     import tf_keras
 
-    keras_config.check(path, file.config, custom.keys() | _registered(keras) | _registered(tf_keras), trust_model)
+    config_check.check(path, file.config, custom.keys() | _registered(keras) | _registered(tf_keras), trust_model)
     check_nodes(path, file.config)
     if keras.backend.backend() != "tensorflow":
         raise InputError(f"Keras runs on {keras.backend.backend()}; set KERAS_BACKEND=tensorflow to convert {path}.")
 
     try:
-        with contextlib.nullcontext() if trust_model else keras_limits.limited(file.size):
+        with contextlib.nullcontext() if trust_model else limits.limited(file.size):
             return _load_and_trace(path, file, custom, trust_model)
-    except keras_limits.Exceeded as error:
+    except limits.Exceeded as error:
         trusting = "if you trust where the file comes from, load it with --trust-model"
         raise InputError(f"{path} is not loaded: {error}; {trusting}.") from None
 
@@ -123,7 +124,7 @@ def _refused(path: Path, refusals: Mapping[str, Exception], help: str) -> InputE
     unknown = _UNKNOWN.search(str(last))
     reasons = [f"{name}: {_reason(error)}" for name, error in refusals.items()]
     sentence = f"{path} cannot be loaded. {'; '.join(reasons)}{help}."
-    error = InputError(keras_config.unknown_object(path, unknown[1]) if unknown else sentence)
+    error = InputError(config_check.unknown_object(path, unknown[1]) if unknown else sentence)
     error.__cause__ = last
     return error
 

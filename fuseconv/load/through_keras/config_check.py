@@ -1,7 +1,7 @@
 """The architecture in a Keras file, judged before Keras makes objects of it.
 
 Keras makes objects by class name and module path; tf-keras imports any module and calls what it finds there, and looks
-for code in an .h5 file whether it may or not. So a file may name what `keras_allowed` lists, wherever in the
+for code in an .h5 file whether it may or not. So a file may name what `allow_list` lists, wherever in the
 configuration a class or function can stand, and what plug-ins bring; all else is refused here.
 """
 
@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
-from fuseconv.load import keras_allowed as allowed
+from fuseconv.load.through_keras import allow_list
 
 _MODULE = re.compile(r"(?:keras|tf_keras)(?:\.src)?(?:\.([a-z0-9_]+))?(?:\.[A-Za-z0-9_]+)*")
 # Settings whose value may be the bare name of a class or function.
 _NAMING = re.compile(r"(?:\w+_)?(?:activation|initializer|regularizer|constraint)")
-_CLASSES = allowed.CLASSES | allowed.CALLS.keys()
-_NAMES = _CLASSES | allowed.FUNCTIONS
+_CLASSES = allow_list.CLASSES | allow_list.CALLS.keys()
+_NAMES = _CLASSES | allow_list.FUNCTIONS
 _LOOKUPS = frozenset({"IntegerLookup", "StringLookup", "TextVectorization"})
 _WRAPPERS = frozenset({"DropoutWrapper", "ResidualWrapper"})
 _ARRAY = re.compile(r"(?:bool|b?float(?:16|32|64)|u?int(?:4|8|16|32|64)|complex(?:64|128))?")
@@ -96,7 +96,7 @@ def _check_object(path: Path, item: dict[str, Any], known: Collection[str], trus
     danger = _function_danger(item) if item["class_name"] == "function" else _class_danger(item)
     if danger:
         raise InputError(f"{path} holds {danger}. If you trust where the file comes from, load it with --trust-model.")
-    if name not in (allowed.FUNCTIONS if item["class_name"] == "function" else _CLASSES):
+    if name not in (allow_list.FUNCTIONS if item["class_name"] == "function" else _CLASSES):
         raise InputError(_unlisted_object(path, name))
 
 
@@ -115,8 +115,8 @@ def _class_danger(item: dict[str, Any]) -> str:
     kind, module, config = item["class_name"], item.get("module"), item.get("config")
     settings = config if isinstance(config, dict) else {}
     label = f"the {kind} layer '{settings.get('name', 'without a name')}'"
-    if kind in allowed.REFUSED:
-        return f"{label}, {allowed.REFUSED[kind]}"
+    if kind in allow_list.REFUSED:
+        return f"{label}, {allow_list.REFUSED[kind]}"
     if kind == "__lambda__":
         return "a Python lambda, whose code would run on this machine"
     if kind in _SPECS:
@@ -124,9 +124,9 @@ def _class_danger(item: dict[str, Any]) -> str:
     registered = item.get("registered_name")
     if registered and registered.rpartition(">")[2] != kind.rpartition(">")[2]:
         return f"the class {kind} under the name of another, '{registered}'"
-    if module is not None and not _is_part(module, allowed.CLASS_MODULES, kind):
+    if module is not None and not _is_part(module, allow_list.CLASS_MODULES, kind):
         return f"a reference to {module}.{kind}, which is not known to only compute"
-    if kind in allowed.CALLS:
+    if kind in allow_list.CALLS:
         call = _call_danger(kind, settings)
         return f"{label}, which would call {call}" if call else ""
     return _setting_danger(kind, label, settings)
@@ -157,20 +157,19 @@ def _setting_danger(kind: str, label: str, settings: dict[str, Any]) -> str:
 
 def _call_danger(kind: str, settings: dict[str, Any]) -> str:
     """Return the TensorFlow function that a layer would call if that is not on the allow-list; else ""."""
-    what = settings.get(allowed.CALLS[kind])
+    what = settings.get(allow_list.CALLS[kind])
     if kind == "TensorFlowOpLayer":
         op = what.get("op") if isinstance(what, dict) else None
-        return (
-            "" if isinstance(op, str) and op in allowed.TENSORFLOW_OPS else f"the op {op or 'that it holds as bytes'}"
-        )
+        known = isinstance(op, str) and op in allow_list.TENSORFLOW_OPS
+        return "" if known else f"the op {op or 'that it holds as bytes'}"
     name = what if isinstance(what, str) else ""
     if kind == "ClassMethod":
         owner = settings.get("cls_symbol")
-        return "" if owner == "RaggedTensor" and name in allowed.RAGGED_CONSTRUCTORS else f"tf.{owner}.{what}"
+        return "" if owner == "RaggedTensor" and name in allow_list.RAGGED_CONSTRUCTORS else f"tf.{owner}.{what}"
     if kind in ("InstanceMethod", "InstanceProperty"):
-        listed = allowed.TENSOR_METHODS if kind == "InstanceMethod" else allowed.TENSOR_PROPERTIES
+        listed = allow_list.TENSOR_METHODS if kind == "InstanceMethod" else allow_list.TENSOR_PROPERTIES
         return "" if name in listed else f"'{what}' of its input"
-    return "" if name.removeprefix("compat.v1.") in allowed.TENSORFLOW_FUNCTIONS else f"tf.{what}"
+    return "" if name.removeprefix("compat.v1.") in allow_list.TENSORFLOW_FUNCTIONS else f"tf.{what}"
 
 
 def _function_danger(item: dict[str, Any]) -> str:
@@ -180,9 +179,9 @@ def _function_danger(item: dict[str, Any]) -> str:
     if registered not in (None, "", name, "function"):
         return f"the function {name} under the name of another, '{registered}'"
     if module in (None, "builtins"):
-        harmful = hasattr(builtins, name) and name not in allowed.FUNCTIONS
+        harmful = hasattr(builtins, name) and name not in allow_list.FUNCTIONS
     else:
-        harmful = not _is_part(module, allowed.FUNCTION_MODULES, name)
+        harmful = not _is_part(module, allow_list.FUNCTION_MODULES, name)
     return f"a reference to the function {module}.{name}, which would be called" if harmful else ""
 
 
