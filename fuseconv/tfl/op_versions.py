@@ -1,18 +1,16 @@
-"""Operator versions, and the oldest runtime that supports them.
+"""Operator versions: which types, ranks and options a kernel must know to run an op.
 
-Source of the contract: `op_version.cc` and `runtime_version.cc` of LiteRT's converter tools. A version says which
-types, ranks and options a kernel must know to run the op; a runtime refuses a version that is higher than its own.
+Source of the contract: `op_version.cc` of LiteRT's converter tools. A runtime refuses a version that is higher than its
+own; `runtime_versions.py` tells which release has which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from fuseconv.errors import FuseconvError
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.opdef import TABLE
-from fuseconv.tfl.runtime_versions import RELEASES
 
 _INT16_3 = {"int16": 3, "int8": 2}
 _INT8_2 = {"int8": 2}
@@ -79,23 +77,6 @@ def op_version(op: Op) -> int:
         return rule(op)
     index, versions = _BY_TYPE.get(op.type, (0, {}))
     return versions.get(_type(op, index), 1)
-
-
-def min_runtime_version(ops: Iterable[tuple[str, int]]) -> str:
-    """Return the oldest TFLite release ("2.9.0") that runs all of these (builtin operator, version); "" if there are
-    none.
-
-    Raises FuseconvError on a version that no release has.
-    """
-    newest: tuple[int, ...] = ()
-    for name, version in ops:
-        if name not in RELEASES:
-            continue
-        releases = RELEASES[name].split()
-        if version > len(releases):
-            raise FuseconvError(f"no TFLite runtime has version {version} of {name}")
-        newest = max(newest, tuple(map(int, releases[version - 1].split("."))))
-    return ".".join(map(str, newest))
 
 
 def _type(op: Op, index: int) -> str:

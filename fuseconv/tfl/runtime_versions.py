@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from fuseconv.errors import FuseconvError
+
 # The releases that brought versions 1, 2, ... of each operator ("-": withdrawn).
 RELEASES: dict[str, str] = {
     "ABS": "1.13.0 2.4.0 2.5.0 2.6.0 2.12.0",
@@ -178,3 +182,20 @@ RELEASES: dict[str, str] = {
     "WHILE": "1.15.0",
     "ZEROS_LIKE": "1.12.0",
 }
+
+
+def min_runtime_version(ops: Iterable[tuple[str, int]]) -> str:
+    """Return the oldest TFLite release ("2.9.0") that runs all of these (builtin operator, version); "" if there are
+    none.
+
+    Raises FuseconvError on a version that no release has.
+    """
+    newest: tuple[int, ...] = ()
+    for name, version in ops:
+        if name not in RELEASES:
+            continue
+        releases = RELEASES[name].split()
+        if version > len(releases):
+            raise FuseconvError(f"no TFLite runtime has version {version} of {name}")
+        newest = max(newest, tuple(map(int, releases[version - 1].split("."))))
+    return ".".join(map(str, newest))

@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
 from itertools import chain
@@ -30,8 +30,9 @@ from fuseconv.ir.subgraphs import subgraphs
 from fuseconv.tfl import schema
 from fuseconv.tfl.arena import OFFLINE_PLAN
 from fuseconv.tfl.kernel_limits import LARGEST_SIZE
-from fuseconv.tfl.op_versions import min_runtime_version, op_version
+from fuseconv.tfl.op_versions import op_version
 from fuseconv.tfl.opdef import TABLE
+from fuseconv.tfl.runtime_versions import min_runtime_version
 from fuseconv.tfl.traits import ALL_OPERANDS_WRITTEN
 from fuseconv.write import flexbuffer
 from fuseconv.write.buffer_data import chunks, size
@@ -104,7 +105,7 @@ def _write(
     module: Module, out: Any, inline_limit: int, plans_arena: bool, progress: Callable[[float], None] | None
 ) -> Contents:
     buffers = _Buffers(module)
-    weights = [*buffers.weights()]
+    weights = buffers.weights
     model = _Model(module, buffers, plans_arena)
     inline = sum(size(weight) + ALIGNMENT for weight in weights) < inline_limit
     places = [Deferred() for _ in weights]
@@ -158,7 +159,7 @@ class _Buffers:
     def __init__(self, module: Module) -> None:
         self.graphs = list(subgraphs(module))
         self.places: dict[Value, int] = {}
-        self._unique: list[Value] = []
+        self.weights: list[Value] = []
         constants = dict.fromkeys(value for graph in self.graphs for value in graph.constants())
         heads = [_head(value) for value in constants]
         alike = Counter(heads)
@@ -167,15 +168,12 @@ class _Buffers:
             # Only long constants that begin alike are read as a whole to be told apart.
             key = head if alike[head] == 1 or _is_whole(value) else (*head, _digest(value))
             if key not in seen:
-                seen[key] = _METADATA_BUFFER + 1 + len(self._unique)
-                self._unique.append(value)
+                seen[key] = _METADATA_BUFFER + 1 + len(self.weights)
+                self.weights.append(value)
             self.places[value] = seen[key]
 
     def index(self, value: Value) -> int:
         return self.places[value] if value.is_const else 0
-
-    def weights(self) -> Iterator[Value]:
-        return iter(self._unique)
 
 
 def _head(value: Value) -> tuple:
