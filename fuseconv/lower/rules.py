@@ -1,4 +1,4 @@
-"""Lowering rules: functions named for a TF op that build the TFLite ops that compute it."""
+"""Define what lowering rules are written with: `@lowers`, `require` and their builder. The rules stand in `ops/`."""
 
 from __future__ import annotations
 
