@@ -101,6 +101,10 @@ def _quantizes(context: Context) -> bool:
     return context.quantize is not None
 
 
+def _stays_float(context: Context) -> bool:
+    return context.quantize is None
+
+
 def _outlines(context: Context) -> bool:
     return bool(context.outlined)
 
@@ -180,7 +184,8 @@ CONVERT: Pipeline = (
     Stage("fuse", FUSE, "control flow", "its loop or branch takes another form"),
     Stage("lower", (
         insert_call_once, guard_branches, lower, *OPTIMIZE_TFL, check_ranks, *STEER, schedule_ops,
-        protect_shared_memory,
+        # Its copies would hide what quantization looks for, which makes them itself.
+        protect_shared_memory.when(_stays_float),
     )),
     Stage("quantize", QUANTIZE),
     Stage("outline", OUTLINE),

@@ -40,7 +40,7 @@ def _embedding() -> Any:
 
 
 @pytest.mark.parametrize(("make", "products"), [
-    (_dense, 2), pytest.param(_einsum, 2, marks=pytest.mark.slow), pytest.param(_attention, 4, marks=pytest.mark.slow),
+    (_dense, 2), (_einsum, 2), pytest.param(_attention, 4, marks=pytest.mark.slow),
     (_embedding, 2),
 ])  # fmt: skip
 def test_layers_of_int8(make: Callable[[], Any], products: int) -> None:
