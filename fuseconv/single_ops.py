@@ -10,6 +10,7 @@ import numpy as np
 from fuseconv.errors import FuseconvError
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value
+from fuseconv.ir.value_numbering import attrs_key
 from fuseconv.write.flatbuffer_export import to_bytes
 
 
@@ -77,4 +78,4 @@ def _key(op: Op, arrays: Mapping[Value, np.ndarray]) -> tuple:
         (value.dtype.name, value.shape if value.is_const else arrays[value].shape, value.is_const, value.variable)
         for value in op.operands
     )  # fmt: skip
-    return op.kind, repr(sorted(op.attrs.items())), operands, repr([_shape(value, arrays) for value in op.results])
+    return op.kind, attrs_key(op.attrs), operands, repr([_shape(value, arrays) for value in op.results])

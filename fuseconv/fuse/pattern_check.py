@@ -21,6 +21,7 @@ from fuseconv.fuse.numeric_check import (
 from fuseconv.fuse.output_difference import NeverComparable
 from fuseconv.ir.dims import substitute_dim
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, copy_op
+from fuseconv.ir.value_numbering import attrs_key
 from fuseconv.tf.side_effects import bodies
 
 
@@ -82,7 +83,7 @@ class _Place:
         self.inputs = list(dict.fromkeys(value for value in read if not value.is_const and value not in made))
 
     def key(self) -> tuple:
-        """Return a key that equal places have: kinds, attributes, shapes, how values stand to each other, and small
+        """Return a key that equal places have: kinds, attributes, types, how values stand to each other, and small
         constants by their numbers."""
         numbers: dict[Value, int] = {}
 
@@ -90,11 +91,13 @@ class _Place:
             if value is None:
                 return None
             if value.data is not None and value.data.size <= FEW_ELEMENTS:
-                return value.dtype, value.shape, repr(value.data.tolist())
-            return (value if value.is_const else numbers.setdefault(value, len(numbers))), value.dtype, value.shape
+                what: Any = repr(value.data.tolist())
+            else:
+                what = value if value.is_const else numbers.setdefault(value, len(numbers))
+            return what, value.dtype, value.shape, value.quantization
 
         ops = [
-            (op.kind, repr(sorted(op.attrs.items())), *map(told, op.operands), *map(told, op.results))
+            (op.kind, attrs_key(op.attrs), *map(told, op.operands), *map(told, op.results))
             for op in (*self.matched, *self.built)
         ]
         return tuple(ops), tuple(map(told, self.old)), tuple(map(told, self.new))
@@ -137,7 +140,9 @@ class _Place:
 
         for op in ops:
             copy = copy_op(op, [None if value is None else inside(value) for value in op.operands])
-            values.update({old: copy.add_result(old.dtype, _sized(old, sizes), old.name) for old in op.results})
+            for old in op.results:
+                values[old] = copy.add_result(old.dtype, _sized(old, sizes), old.name)
+                values[old].quantization = old.quantization
             graph.ops.append(copy)
         graph.outputs = [inside(value) for value in outputs]
         names = [f"x{number}" for number in range(len(graph.inputs))], [f"y{n}" for n in range(len(graph.outputs))]

@@ -14,6 +14,8 @@ from fuseconv.fuse.pattern import Constant, pattern
 from fuseconv.fuse.pattern_check import PatternCheck
 from fuseconv.fuse.pattern_rewriter import fuse_patterns
 from fuseconv.fuse.registry import Registry
+from fuseconv.ir import types
+from fuseconv.ir.graph import Quantization
 from fuseconv.ir.verifier import check
 from fuseconv.report.records import Report
 from tests.tf.text_cases import module_of
@@ -92,6 +94,17 @@ def test_places_with_other_constants_are_checked_apart() -> None:
     kinds, report, _ = fused(text, [fusion(clipped, lambda tfl, m: tfl.relu6(m.x))])
     assert kinds == ["tfl.RELU6", "tfl.RELU", "tfl.MINIMUM", "tfl.RELU6"]
     assert len(why(report)) == 2 and len(why(report, "refused")) == 1
+
+
+def test_what_is_built_stays_quantized() -> None:
+    def coarse(tfl: Any, m: Any) -> Any:
+        stored = tfl.quantize(m.x, results=[(types.INT8, m.x.shape)])
+        stored.quantization = Quantization((1.0,), (0,))
+        return tfl.relu(tfl.dequantize(stored))
+
+    text = HEAD + " %y: float32[n,3] = tfl.RELU(%x)\n return %y\n}"
+    kinds, report, _ = fused(text, [fusion(lambda tfl, x: tfl.RELU(x), coarse)])
+    assert kinds == ["tfl.RELU"] and "computes something else" in why(report, "refused")[0]
 
 
 def test_what_is_read_besides_the_pattern_cannot_be_verified() -> None:

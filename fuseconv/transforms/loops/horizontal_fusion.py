@@ -18,6 +18,7 @@ from fuseconv.ir.dims import Dim
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, detach, replace_uses
 from fuseconv.ir.rewriter import rewrite_ops
 from fuseconv.ir.slice_spec import WHOLE, SliceSpec, Take
+from fuseconv.ir.value_numbering import attrs_key
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
@@ -73,7 +74,7 @@ class _Fuser:
             if axis is not None and self.only_in_products(op):
                 x, weights = op.operands
                 others = [n for i, n in enumerate(weights.shape) if i != axis % len(weights.shape)]  # type: ignore[union-attr,arg-type]
-                key = (x, op.type, axis, repr(sorted(op.attrs.items())), tuple(others))
+                key = (x, op.type, axis, attrs_key(op.attrs), tuple(others))
                 groups.setdefault(key, []).append(op)
         for (x, _, axis, *_), ops in groups.items():
             if len(ops) > 1:
@@ -126,7 +127,7 @@ class _Fuser:
                 return None
         if begin is None:
             return None
-        return (op.type, repr(sorted(op.attrs.items())), op.result.dtype.name, tuple(common)), begin
+        return (op.type, attrs_key(op.attrs), op.result.dtype.name, tuple(common)), begin
 
     def fused_operand(self, run: list[Op], index: int) -> Value:
         first = run[0].operands[index]

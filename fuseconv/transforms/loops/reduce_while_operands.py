@@ -12,6 +12,7 @@ import numpy as np
 from fuseconv.ir.dims import Sym
 from fuseconv.ir.graph import Graph, Module, Op, Value, detach, replace_uses
 from fuseconv.ir.slice_spec import SliceSpec
+from fuseconv.ir.value_numbering import attrs_key
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Report
 from fuseconv.tf.builder import TfBuilder
@@ -77,17 +78,13 @@ def _start_key(value: Value | None) -> Any:
     if value is not None and value.data is not None and _is_small(value.data):
         return value.data.shape, value.data.tobytes()
     if value is not None and value.op is not None and value.op.kind in EMPTY_LISTS:
-        return value.op.kind, _attributes(value.op), *map(_start_key, value.op.operands)
+        return value.op.kind, attrs_key(value.op.attrs), *map(_start_key, value.op.operands)
     return id(value)
 
 
 def _is_small(data: np.ndarray) -> bool:
     """Return whether constants of this size are compared by their contents."""
     return data.nbytes <= _SMALL_BYTES and data.dtype != object
-
-
-def _attributes(op: Op) -> str:
-    return repr(sorted(op.attrs.items()))
 
 
 def _equal(a: Value | None, b: Value | None, same: tuple[Value, Value]) -> bool:
@@ -113,7 +110,7 @@ def _equal(a: Value | None, b: Value | None, same: tuple[Value, Value]) -> bool:
 def _alike(a: Op, b: Op) -> bool:
     """Return whether two ops make the same of the same operands."""
     alike = a.kind == b.kind and len(a.operands) == len(b.operands) and a.rejection == b.rejection
-    return alike and is_repeatable(a) and _attributes(a) == _attributes(b)
+    return alike and is_repeatable(a) and attrs_key(a.attrs) == attrs_key(b.attrs)
 
 
 def _merge_tests(loop: LoopForm) -> None:

@@ -23,14 +23,13 @@ from fuseconv.ir import types
 from fuseconv.ir.dims import is_static
 from fuseconv.ir.graph import Graph, Module, Op, Value, constant, copy_op
 from fuseconv.ir.rewriter import Speculative, add_function, replace_uses_except
+from fuseconv.ir.value_numbering import attrs_key, value_key
 from fuseconv.tf.builder import TfBuilder
 from fuseconv.tf.folders import evaluate
 from fuseconv.tf.traits import PRODUCTS
 
 # Two steps show no period: the last one may have what follows it in its midst.
 _FEWEST = 3
-# Constants up to this size are compared by their contents, larger ones by identity.
-_SMALL_BYTES = 256
 # What may be done to a product before anything of the next step is added.
 _LINEAR = frozenset({
     "tf.AddV2", "tf.Add", "tf.BiasAdd", "tf.Split", "tf.SplitV", "tf.Slice", "tf.Squeeze", "tf.StridedSlice",
@@ -69,19 +68,13 @@ def reroll_loops(graph: Graph, module: Module) -> Iterator[RerolledLoop]:
                     yield found.build_loop(module, trial)
 
 
-def _key(value: Value | None) -> Any:
-    if value is None or value.data is None or value.data.nbytes > _SMALL_BYTES or value.data.dtype == object:
-        return id(value)
-    return value.dtype.name, value.data.shape, value.data.tobytes()
-
-
 def _same(a: Value, b: Value) -> bool:
     """Return whether two values are one, or constants that are equal."""
     return a is b or (a.data is not None and b.data is not None and np.array_equal(a.data, b.data))
 
 
 def _op_key(kind: str, attrs: dict[str, Any], operands: list[Any]) -> Any:
-    return kind, repr(sorted(attrs.items(), key=lambda item: item[0])), tuple(operands)
+    return kind, attrs_key(attrs), tuple(operands)
 
 
 def _next_step_ops(steps: dict[Op, int]) -> set[Op]:
@@ -181,7 +174,7 @@ class _UnrolledLoop:
         by_key: dict[Any, Op] = {}
         for op, step in steps.items():
             if step >= 0:
-                by_key.setdefault(_op_key(op.kind, op.attrs, [_key(v) for v in op.operands]), op)
+                by_key.setdefault(_op_key(op.kind, op.attrs, [value_key(v) for v in op.operands]), op)
         for step in range(2, self.count):
             if not self._match_step(step, by_key):
                 return None
@@ -243,7 +236,7 @@ class _UnrolledLoop:
                     assert y is not None
                     if not self._set_initial(x, y):
                         return False
-                elif _key(x) != _key(y):
+                elif value_key(x) != value_key(y):
                     return False
             before.update(zip(b.results, a.results))
         self.images = [before, {value: value for value in before}]
@@ -268,7 +261,7 @@ class _UnrolledLoop:
             elif q is not None and self.step_of.get(q) == 0:
                 same = self._set_initial(p, q)
             else:
-                same = _key(p) == _key(q)
+                same = value_key(p) == value_key(q)
             if not same:
                 return False
         before.update(zip(b.results, a.results))
@@ -308,7 +301,10 @@ class _UnrolledLoop:
         image: dict[Value, Value] = {elements[1]: elements[step] for elements in self.elements.values()}
         lacking: set[Value] = set()
         for op in self.ops[1]:
-            operands = [_key(image.get(v) or earlier.get(v) or v) if v is not None else _key(None) for v in op.operands]
+            operands = [
+                value_key(value if value is None else image.get(value) or earlier.get(value) or value)
+                for value in op.operands
+            ]
             found = None if lacking.intersection(op.operands) else by_key.get(_op_key(op.kind, op.attrs, operands))
             if found is not None:
                 image.update(zip(op.results, found.results))

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.ir.product import Product
+from fuseconv.ir.value_numbering import SMALL_BYTES, attrs_key, value_key
 from fuseconv.tf.side_effects import is_repeatable
 
 # Ops that can make the same zeros from different operands.
 _ZEROS = frozenset({"tf.Fill", "tf.ZerosLike"})
-# Constants up to this size are compared by their contents, as operands of any op; those up to the larger size, which
-# weights have, of TFLite ops only, and by the contents where their ends are equal; others by identity.
-_SMALL_BYTES = 256
+# Small constants are compared by their contents, as operands of any op; those up to this size, which weights have, of
+# TFLite ops only, and by the contents where their ends are equal; others by identity.
 _COMPARED_BYTES = 1 << 20
 
 
@@ -50,13 +48,13 @@ class CommonSubexpressions:
         """Return what ops that make the same have in common."""
         # Type attributes are left out of attrs: what a Cast makes, only its result tells.
         made = tuple([result.dtype for result in op.results])
-        operands = tuple([_value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands])
-        return (op.kind, made, operands, _attrs_key(op.attrs), op.rejection)
+        operands = tuple([value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands])
+        return (op.kind, made, operands, attrs_key(op.attrs), op.rejection)
 
     def representative(self, value: Value | None) -> Value | None:
         """Return the first of the constants that are equal to a value, or the value itself."""
         data = None if value is None or isinstance(value, Product) else value.data
-        if value is None or data is None or not _SMALL_BYTES < data.nbytes <= _COMPARED_BYTES or data.dtype == object:
+        if value is None or data is None or not SMALL_BYTES < data.nbytes <= _COMPARED_BYTES or data.dtype == object:
             return value
         ends = data.flat[0].tobytes() + data.flat[-1].tobytes()
         alike = self.constants.setdefault((value.dtype.name, data.shape, ends), [])
@@ -75,17 +73,3 @@ def _zeros(op: Op) -> Any:
     if op.kind != "tf.ZerosLike" and (number is None or number.data is None or any(number.data.tobytes())):
         return None
     return None if op.result.shape is None else ("zeros", op.result.dtype, op.result.shape)
-
-
-def _value_key(value: Value | None) -> Any:
-    if value is None or isinstance(value, Product):
-        return id(value)
-    if value.data is not None and value.data.nbytes <= _SMALL_BYTES:
-        data = tuple(value.data.flat) if value.data.dtype == object else value.data.tobytes()
-        return (value.dtype.name, value.data.shape, data)
-    return id(value)
-
-
-def _attrs_key(attrs: dict[str, Any]) -> str:
-    plain = [(name, value.tolist() if isinstance(value, np.ndarray) else value) for name, value in attrs.items()]
-    return repr(sorted(plain))
