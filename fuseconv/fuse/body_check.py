@@ -42,7 +42,7 @@ class BodyCheck:
             return ""
         name = original(callee)
         return self.numeric(Claim(
-            (fusion.name, name, _seen(op)), f"{fusion.name} of {name}", "the body",
+            (fusion.name, name, _call_key(op)), f"{fusion.name} of {name}", "the body",
             [partial(_pair, fusion, op, callee, module, fuse_alone, sizes) for sizes in sampling.sizes(op.operands)],
             _constants(op, callee, module), rows(op.operands), sum(1 for _ in _ops(callee, module)),
         ))  # fmt: skip
@@ -61,9 +61,9 @@ def _pair(
     return Pair(alone, body, draw)
 
 
-def _seen(op: Op) -> tuple:
-    """Return the key of a call by which verdicts are cached: calls with equal keys get the same verdict. Of large
-    constants, which are weights, it is only whether they are zero: they hide what the body does with them."""
+def _call_key(op: Op) -> tuple:
+    """Return the key of a call: of calls with equal keys one is checked. Of large constants, which are weights, it is
+    only whether they are zero: they hide what the body does with them."""
     operands: list[Any] = []
     for value in op.operands:
         if value is None or value.shape is None:

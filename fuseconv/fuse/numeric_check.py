@@ -52,8 +52,10 @@ class _Overtime(Exception):
 
 
 @dataclass(frozen=True)
-class _Verdict:
-    agrees: bool
+class _Finding:
+    """What a check found out: whether the two differ, or that they agree or cannot be compared, as `why` says."""
+
+    refuted: bool
     why: str
 
 
@@ -72,7 +74,7 @@ class Pair:
 class Claim:
     """What a check is to find out: that a fusion computes what its reference does.
 
-    key: claims with equal keys get the same verdict. name: of the fusion and of what it replaces, for warnings.
+    key: claims with equal keys are examined once. name: of the fusion and of what it replaces, for warnings.
     reference: what a sentence calls it. pairs: make both with small sizes for the unknown ones, in the order in which
     to try them; one may raise Unverifiable. constants: of the model, which both share; rows: how often weights among
     them are multiplied by something; ops: how many the reference has."""
@@ -101,18 +103,18 @@ class NumericCheck:
         self.skipped: list[str] = []
         self.sandbox = Sandbox()
         self._start = 0.0
-        self._verdicts: dict[tuple, _Verdict | None] = {}
+        self._findings: dict[tuple, _Finding | None] = {}
 
     def __call__(self, claim: Claim) -> str:
         """Return a sentence on what was found, for the report. Raises Refused if the two differ."""
-        if claim.key not in self._verdicts:
-            self._verdicts[claim.key] = self._judge_in_time(claim)
-        verdict = self._verdicts[claim.key]
-        if verdict is None:
+        if claim.key not in self._findings:
+            self._findings[claim.key] = self._examine_in_time(claim)
+        finding = self._findings[claim.key]
+        if finding is None:
             return f"it was not checked against {claim.reference}, which would take longer than a second in all"
-        if not verdict.agrees:
-            raise Refused(verdict.why)
-        return verdict.why
+        if finding.refuted:
+            raise Refused(finding.why)
+        return finding.why
 
     def warning(self) -> str:
         """Return the warning about checks that were skipped; empty if none was."""
@@ -128,14 +130,14 @@ class NumericCheck:
         """End the sandbox."""
         self.sandbox.close()
 
-    def _judge_in_time(self, claim: Claim) -> _Verdict | None:
-        """Return the verdict; None if there is no time for it."""
+    def _examine_in_time(self, claim: Claim) -> _Finding | None:
+        """Return what was found; None if there is no time for it."""
         self._start = self._clock() - self.seconds
         # The small models share the constants of the model, which must not know these readers.
         readers = {value: dict(value.uses) for value in claim.constants}
         try:
             self._require_time(_estimate(claim))
-            return self._judge(claim)
+            return self._examine(claim)
         except _Overtime:
             self.skipped.append(claim.name)
             return None
@@ -156,7 +158,7 @@ class NumericCheck:
         if not self._has_time(seconds):
             raise _Overtime
 
-    def _judge(self, claim: Claim) -> _Verdict:
+    def _examine(self, claim: Claim) -> _Finding:
         reasons: list[str] = []
         for made in claim.pairs:
             self._require_time()
@@ -164,14 +166,14 @@ class NumericCheck:
                 difference = self._compare(made(), claim.reference)
                 break
             except NeverComparable as hopeless:
-                return _Verdict(True, f"it cannot be verified: {hopeless}")
+                return _Finding(False, f"it cannot be verified: {hopeless}")
             except Unverifiable as unverifiable:
                 reasons.append(str(unverifiable))
         else:
-            return _Verdict(True, f"it cannot be verified: {reasons[0]}")
+            return _Finding(False, f"it cannot be verified: {reasons[0]}")
         if difference.why:
-            return _Verdict(False, f"{claim.reference} computes something else than the fused op: {difference.why}")
-        return _Verdict(True, f"{claim.reference} agrees to {difference.largest:.1e}")
+            return _Finding(True, f"{claim.reference} computes something else than the fused op: {difference.why}")
+        return _Finding(False, f"{claim.reference} agrees to {difference.largest:.1e}")
 
     def _compare(self, pair: Pair, name: str) -> Difference:
         specs = [(value.name, value.dtype, value.shape) for value in _inputs(pair.reference)]

@@ -154,9 +154,9 @@ def test_a_body_that_draws_random_numbers_is_used():
 
 def test_each_function_is_checked_once(monkeypatch):
     judged = []
-    judge = numeric_check.NumericCheck._judge
+    judge = numeric_check.NumericCheck._examine
     monkeypatch.setattr(
-        numeric_check.NumericCheck, "_judge", lambda self, claim: (judged.append(claim.key[0]), judge(self, claim))[1]
+        numeric_check.NumericCheck, "_examine", lambda self, claim: (judged.append(claim.key[0]), judge(self, claim))[1]
     )
     fn = annotated(lambda table, ids: tf.gather(table, ids), "embedding_lookup")
     converted = check(lambda x, y: (fn(TABLE, x), fn(TABLE, y)), IDS, IDS, inputs=ids, static=False)

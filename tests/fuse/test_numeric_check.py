@@ -1,4 +1,4 @@
-"""Claims that a fusion computes what its reference does: their verdicts, and the time that they take."""
+"""Claims that a fusion computes what its reference does: what is found, and the time that they take."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def checks(mode: str) -> NumericCheck:
     return NumericCheck(mode, lambda module: _small_file(module, REGISTRY))
 
 
-def test_a_verdict_is_found_once() -> None:
+def test_equal_claims_are_examined_once() -> None:
     asked: list[str] = []
     numeric = checks("auto")
     for _ in range(2):
