@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -166,20 +167,18 @@ def insert(pipeline: Pipeline, new: Pass) -> Pipeline:
         help = _did_you_mean(name, pipeline)
         raise InputError(f"the pass {new.name} is to stand beside {name}, which is no pass{help}")
     target = 0 if new.before else places - 1
-    count = -1
+    numbers = itertools.count()
 
     def rebuilt(items: Pipeline) -> Iterator[Pass | Repeat | Stage]:
-        nonlocal count
         for item in items:
             if isinstance(item, Deferred):
                 yield from rebuilt(item.passes)
-                continue
-            if not isinstance(item, Pass):
+            elif not isinstance(item, Pass):
                 yield replace(item, passes=tuple(rebuilt(item.passes)))
-                continue
-            count += item.name == name
-            chosen = item.name == name and count == target
-            yield from (new, item) if chosen and new.before else (item, new) if chosen else (item,)
+            elif item.name == name and next(numbers) == target:
+                yield from (new, item) if new.before else (item, new)
+            else:
+                yield item
 
     return tuple(rebuilt(pipeline))
 
@@ -224,9 +223,9 @@ class PassManager:
             self.verify_each = verify_each
         self.print_before, self.print_after, self.stream = frozenset(print_before), frozenset(print_after), stream
         self.progress = progress
-        # How often the module had been changed in all, and when each pass that runs after changes last ran.
+        # How often the module was changed in all, and how often it had been when each pass last ran.
         self._changes = 1
-        self._seen: dict[str, int] = {}
+        self._changes_at: dict[str, int] = {}
 
     def run(self, pipeline: Pipeline) -> bool:
         """Run a pipeline; return whether its first pass changed anything."""
@@ -273,7 +272,7 @@ class PassManager:
             return False
         if item.kinds is not None and not any(has_kind(graph, item.kinds) for graph in self.context.module.graphs()):
             return False
-        if item.after_changes and self._seen.get(item.name) == self._changes:
+        if item.after_changes and self._changes_at.get(item.name) == self._changes:
             return False
         if self.verify_each:
             self._check(item.requires, f"{item.name} requires")
@@ -284,7 +283,7 @@ class PassManager:
         seconds, edits = time.perf_counter() - start, count_edits() - edits
         changed = edits > 0 if said is None else bool(said)
         self._changes += changed
-        self._seen[item.name] = self._changes
+        self._changes_at[item.name] = self._changes
         self.context.report.ran(item.name, seconds, max(edits, 1) if changed else 0)
         if self.print_after:
             self._print("after", item, self.print_after)

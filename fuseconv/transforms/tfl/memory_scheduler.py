@@ -29,13 +29,13 @@ def lighter_order(subgraph: Subgraph, pinned: Sequence[int] = (), inside: Sequen
     flow = _Flow(subgraph, pinned, inside)
     order = list(range(len(subgraph.nodes)))
     loads = flow.loads(order)
-    least = max(loads, default=0)
-    if not least or least <= flow.needed_at(loads.index(least)):
+    peak = max(loads, default=0)
+    if not peak or peak <= flow.needed_at(loads.index(peak)):
         return None
-    found = list(_lighter(flow, least))
+    found = list(_lighter(flow, peak))
     if not found:
         return None
-    return next((lighter for lighter in reversed(found) if _is_smaller(flow, lighter, order, least)), None)
+    return next((lighter for lighter in reversed(found) if _is_smaller(flow, lighter, order, peak)), None)
 
 
 def _is_smaller(flow: _Flow, lighter: Sequence[int], order: Sequence[int], peak: int) -> bool:
@@ -53,16 +53,16 @@ def peak_bytes(subgraph: Subgraph, inside: Sequence[int]) -> int:
     return _Flow(subgraph, (), inside).peak(range(len(subgraph.nodes)))
 
 
-def _lighter(flow: _Flow, least: int) -> Iterator[list[int]]:
-    """Yield orders of nodes, each with a lower peak than the ones before."""
+def _lighter(flow: _Flow, lowest: int) -> Iterator[list[int]]:
+    """Yield orders of nodes, each with a lower peak than the ones before. lowest: the peak to begin with."""
     units = _units(flow)
     order = sorted(range(len(units)), key=lambda number: units[number].nodes[-1])
     for _ in range(_ROUNDS):
         nodes = [node for number in order for node in units[number].nodes]
         loads = flow.loads(nodes)
         peak = max(loads)
-        if peak < least:
-            least = peak
+        if peak < lowest:
+            lowest = peak
             yield nodes
         place = nodes[loads.index(peak)]
         if peak <= flow.needed_at(place):

@@ -38,23 +38,23 @@ def protect_shared_memory(module: Module) -> None:
 
 def _protect(graph: Graph) -> None:
     out: list[Op] = []
-    borrowed: set[Value] = set()  # tensors whose memory may be another's
-    read: set[Value] = set()  # and those of them whose memory others read, of which the runtime does not know
+    sharing: set[Value] = set()  # tensors whose memory may be another's
+    exposed: set[Value] = set()  # and those of them whose memory others read, of which the runtime does not know
     for op in graph.ops:
         lenders = _lenders(graph, op)
-        if lenders and op.type in WRITE_IN_PLACE and not read.isdisjoint(lenders):
+        if lenders and op.type in WRITE_IN_PLACE and not exposed.isdisjoint(lenders):
             tfl = Builder(out, op.name, op.sources)
-            copies = {value: _copy(tfl, value) for value in lenders if value in read}
+            copies = {value: _copy(tfl, value) for value in lenders if value in exposed}
             op.set_operands([copies.get(value, value) if value is not None else None for value in op.operands])
             lenders = _lenders(graph, op)
         out.append(op)
         if not lenders:
             continue
-        borrowed.add(op.result)
+        sharing.add(op.result)
         # The readers of the tensor whose memory it is the runtime counts, if those are several.
-        uncounted = any(_readers(value) == 1 or value in borrowed for value in lenders)
-        if (_readers(op.result) > 1 and uncounted) or not read.isdisjoint(lenders):
-            read.add(op.result)
+        uncounted = any(_readers(value) == 1 or value in sharing for value in lenders)
+        if (_readers(op.result) > 1 and uncounted) or not exposed.isdisjoint(lenders):
+            exposed.add(op.result)
     graph.ops = out
 
 
