@@ -190,16 +190,12 @@ def _convert(
     described = _described(options.metadata) if options.metadata else None
     registry = load_registry(options.plugins)
     report.warnings += registry.warnings
-    fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
+    given = options
     target = None if options.target is None else registry.target(options.target)
-    given, without = options, frozenset[str]()
     if target is not None:
         options = options.aimed_at(target)
         report.plans_arena |= target.is_whole
-        without = frozenset(type for type in RECURRENT if not (target.on_cpu or target.knows(type)))
-    without |= RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT.get(options.quantize or "", frozenset())
-    without |= frozenset({COMPOSITE}) if options.quantize in MEASURED else frozenset()  # which are of floats
-    fusions = [fusion for fusion in fusions if fusion.emits not in without]
+    fusions = _choose_fusions(options, registry, target, report)
     pipeline = reduce(insert, registry.passes, CONVERT)
     check_names([*options.print_ir_before, *options.print_ir_after], pipeline)
     checks = NumericCheck(options.verify_fusions, lambda small: _small_file(small, registry))
@@ -221,6 +217,17 @@ def _convert(
             described.attach(context.module)
         report.warnings += filter(None, [*context.pattern_check.warnings(), checks.warning()])
         return _written(manager, out, file)
+
+
+def _choose_fusions(options: Options, registry: Registry, target: Target | None, report: Report) -> list[Fusion]:
+    """Return the fusions that the options choose, without those whose ops neither the target nor integers take."""
+    without = RECURRENT if options.rnn != "fused" else FLOAT_RECURRENT.get(options.quantize or "", frozenset())
+    if target is not None:
+        without |= {type for type in RECURRENT if not (target.on_cpu or target.knows(type))}
+    if options.quantize in MEASURED:
+        without |= {COMPOSITE}  # composites are of floats
+    fusions = registry.choose_fusions(options.fuse, options.no_fuse, report)
+    return [fusion for fusion in fusions if fusion.emits not in without]
 
 
 def quantize_file(
@@ -333,8 +340,7 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
         with nullcontext(file) if array is None else temporary_path(array) as path:
             data = _write(context.module, report, path, manager.progress)
             if context.target is not None:
-                report.target = _verdict(context.target, data, path)
-                report.warnings += _refused(report.target)
+                _report_target(context.target, report, data, path)
             if path is not None and array is not None:
                 become_c_array(path, array.name, head(report))
     report.output = "" if out is None else os.fspath(out)
@@ -353,30 +359,17 @@ def _described(metadata: Mapping[str, Any]) -> Any:
     return ModelMetadata.of(metadata)
 
 
-def _verdict(target: Target, data: bytes | None, file: Path | None) -> dict[str, Any]:
-    """Return what a target makes of the file that was written, to `file` or as `data`."""
+def _report_target(target: Target, report: Report, data: bytes | None, file: Path | None) -> None:
+    """Report what a target makes of the file that was written, to `file` or as `data`."""
     from fuseconv.inspecting import check_contents, inspect  # not every conversion loads what reads files
+    from fuseconv.targets.check import warnings
 
     if data is not None:
-        return check_contents(data, "the file", target)
-    assert file is not None
-    return inspect(file, target)["target"]
-
-
-def _refused(verdict: Mapping[str, Any]) -> list[str]:
-    """Return warnings of the ops that a target refuses in any form, and of those that it may compute otherwise, by
-    type, with the first reason of each."""
-    refused, remarks = (_by_type(verdict[key]) for key in ("refused", "remarks"))
-    count, name = len(verdict["refused"]), verdict["name"]
-    warnings = [f"{name} refuses {count} ops, and takes no other form of them: {refused}"] if refused else []
-    return warnings + ([f"{name} may compute something else: {remarks}"] if remarks else [])
-
-
-def _by_type(entries: Sequence[Mapping[str, Any]]) -> str:
-    ops: dict[str, list[str]] = {}
-    for entry in entries:
-        ops.setdefault(entry["type"], []).append(entry["why"])
-    return "; ".join(f"{len(why)} {type}: {why[0]}" for type, why in ops.items())
+        report.target = check_contents(data, "the file", target)
+    else:
+        assert file is not None
+        report.target = inspect(file, target)["target"]
+    report.warnings += warnings(report.target)
 
 
 def _pass_options(

@@ -53,6 +53,22 @@ def check(document: Mapping[str, Any], target: Target, values: _Values) -> dict[
     }  # fmt: skip
 
 
+def warnings(verdict: Mapping[str, Any]) -> list[str]:
+    """Return warnings of the ops that a target refuses in any form, and of those that it may compute otherwise, by
+    type, with the first reason of each."""
+    refused, remarks = (_by_type(verdict[key]) for key in ("refused", "remarks"))
+    count, name = len(verdict["refused"]), verdict["name"]
+    told = [f"{name} refuses {count} ops, and takes no other form of them: {refused}"] if refused else []
+    return told + ([f"{name} may compute something else: {remarks}"] if remarks else [])
+
+
+def _by_type(entries: Sequence[Mapping[str, Any]]) -> str:
+    ops: dict[str, list[str]] = {}
+    for entry in entries:
+        ops.setdefault(entry["type"], []).append(entry["why"])
+    return "; ".join(f"{len(why)} {type}: {why[0]}" for type, why in ops.items())
+
+
 def _refusal(target: Target, op: OpSignature) -> str | None:
     """Return why an op is refused: also where it has less operands, results or dimensions than the rules look at, as a
     damaged file may."""
