@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Union
 
 Dim = Union[int, "Sym"]
@@ -112,7 +112,7 @@ class Sym:
                             names |= part.symbols()
         return names
 
-    def substitute(self, sizes: dict[str, int], default: int | None = None) -> Dim:
+    def substitute(self, sizes: Mapping[str, Dim], default: int | None = None) -> Dim:
         """Return this expression with unknowns replaced by sizes; unknowns not named get `default`, or stay."""
         total: Dim = 0
         for monomial, coefficient in self.terms:
@@ -246,7 +246,7 @@ def product(dims: Iterable[Dim]) -> Dim:
     return unknown * count
 
 
-def substitute_dim(dim: Dim, sizes: dict[str, int], default: int | None = None) -> Dim:
+def substitute_dim(dim: Dim, sizes: Mapping[str, Dim], default: int | None = None) -> Dim:
     """Return `dim` with its unknowns replaced; an int stays as it is."""
     return dim.substitute(sizes, default) if isinstance(dim, Sym) else dim
 

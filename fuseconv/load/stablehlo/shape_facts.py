@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from fuseconv.errors import ILL_FITTING
-from fuseconv.ir.dims import Dim, Shape, Sym, symbol
+from fuseconv.ir.dims import Dim, Shape, Sym, substitute_dim, symbol
 from fuseconv.load.stablehlo.attributes import TensorType
 from fuseconv.load.stablehlo.bytecode import Operation, Var
 from fuseconv.load.stablehlo.cursor import DamagedError
@@ -24,6 +24,8 @@ from fuseconv.load.stablehlo.scope import text
 _ARITHMETIC: dict[str, Callable[..., Dim]] = {
     "add": operator.add, "convert": lambda size: size, "multiply": operator.mul, "subtract": operator.sub,
 }  # fmt: skip
+# Assertions that more sizes are equal are left to the caller: each costs a look at all before it.
+_MOST_KNOWN = 256
 # What JAX says of an argument that is a dimension variable.
 _VARIABLE = "jax.global_constant"
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}")
@@ -43,13 +45,14 @@ def argument_shapes(function: Operation, functions: Mapping[str, Operation]) -> 
 
 class _Facts:
     """places: arguments by their variables. sizes: what scalars hold. dims: sizes by argument and dimension. equal: the
-    sizes that comparisons compare."""
+    sizes that comparisons compare. known: what symbols in any of these were asserted to be."""
 
     def __init__(self, function: Operation, functions: Mapping[str, Operation]) -> None:
         self.places = {var: index for index, var in enumerate(function.regions[0].arguments)}
         self.sizes: dict[Var, Dim] = {}
         self.dims: dict[tuple[int, int], Dim] = {}
         self.equal: dict[Var, tuple[Var, Var]] = {}
+        self.known: dict[str, Dim] = {}
         taken: set[str] = set()
         for var, name in _variables(function, functions).items():
             place = self.place(var)
@@ -72,7 +75,7 @@ class _Facts:
     def shape(self, index: int, var: Var) -> Shape | None:
         if not isinstance(var.type, TensorType):
             return None
-        return tuple(self.size(index, axis, var) for axis in range(var.type.rank))
+        return tuple(self.resolved(self.size(index, axis, var)) for axis in range(var.type.rank))
 
     def learn(self, op: Operation) -> None:
         if op.name == "get_dimension_size":
@@ -93,16 +96,19 @@ class _Facts:
             self.unify(*self.equal.get(op.operands[0], ()))
 
     def unify(self, *sides: Var) -> None:
-        """Let a size that nothing is known of be what it is asserted to be."""
-        for var, other in zip(sides, reversed(sides)):
-            place, made = self.place(var), self.sizes.get(other)
-            unknown = self.dims.get(place) if place is not None else None
-            if made is None or not isinstance(unknown, Sym) or unknown != self.sizes.get(var):
-                continue
-            if not isinstance(made, Sym) or not unknown.symbols() & made.symbols():
-                assert place is not None
-                self.dims[place] = made
+        """Let a size that nothing is known of be what it is asserted to be, wherever it stands."""
+        sizes = [self.resolved(self.sizes[var]) for var in sides if var in self.sizes]
+        if len(sizes) < 2 or len(self.known) == _MOST_KNOWN:
+            return
+        for unknown, made in (sizes, sizes[::-1]):
+            name = next(iter(unknown.symbols()), "") if isinstance(unknown, Sym) else ""
+            if unknown == symbol(name) and not (isinstance(made, Sym) and name in made.symbols()):
+                self.known = {other: substitute_dim(dim, {name: made}) for other, dim in self.known.items()}
+                self.known[name] = made
                 return
+
+    def resolved(self, size: Dim) -> Dim:
+        return substitute_dim(size, self.known) if self.known else size
 
 
 def _variables(function: Operation, functions: Mapping[str, Operation]) -> dict[Var, str]:
