@@ -21,7 +21,8 @@ from fuseconv.report.advice import Place, advice
 from fuseconv.report.inspection import type_text
 from fuseconv.report.layers import plain
 from fuseconv.report.tables import counted, escape_controls, principal, seconds_text, shape_text, size
-from fuseconv.report.work import multiply_adds
+from fuseconv.targets.multiply_adds import multiply_adds
+from fuseconv.targets.signature import signature_in
 
 _PIECES = re.compile(r"(?<=[/_,])")
 _LAYERS = 12  # as many of the largest are shown at once
@@ -84,10 +85,10 @@ def _tables(document: Mapping[str, Any], inspection: Mapping[str, Any] | None) -
 
 
 def _work(inspection: Mapping[str, Any] | None) -> dict[Place, int]:
-    graphs = inspection["subgraphs"] if inspection else ()
+    graphs, customs = (inspection["subgraphs"], inspection["custom_ops"]) if inspection else ((), ())
     work = {
-        (number, index): multiply_adds(op, graph["tensors"]) for number, graph in enumerate(graphs)
-        for index, op in enumerate(graph["ops"])
+        (number, index): multiply_adds(signature_in(graph, op, op["op"] in customs, lambda tensor: None))
+        for number, graph in enumerate(graphs) for index, op in enumerate(graph["ops"])
     }  # fmt: skip
     return {place: count for place, count in work.items() if count}
 

@@ -23,7 +23,9 @@ def chain(ops: int, name: str = "net/block_{}/conv") -> tuple[dict[str, Any], di
         report.record("folded", "constant", nodes[3:])
         report.record("refused", "patches", nodes[:1], why="the filter is no identity matrix")
         report.emitted.append(EmittedOp(0, index, "CONV_2D", tuple(nodes[:3]), 1000))
-    tensor = {"type": "FLOAT32", "shape_signature": None, "size": 0, "buffer": 0}
+    tensor = {
+        "type": "FLOAT32", "shape_signature": None, "quantisation": None, "is_variable": False, "size": 0, "buffer": 0
+    }  # fmt: skip
     tensors = [
         *({**tensor, "name": name.format(index - 1), "shape": [1, 8, 8, 4]} for index in range(ops + 1)),
         {**tensor, "name": "kernel", "shape": [4, 3, 3, 4], "size": 400_000, "buffer": 1},
@@ -31,7 +33,7 @@ def chain(ops: int, name: str = "net/block_{}/conv") -> tuple[dict[str, Any], di
     graph = {
         "name": "main", "inputs": [0], "outputs": [ops], "tensors": tensors,
         "ops": [
-            {"op": "CONV_2D", "operands": [index, ops + 1], "results": [index + 1], "options": {}}
+            {"op": "CONV_2D", "version": 1, "operands": [index, ops + 1], "results": [index + 1], "options": {}}
             for index in range(ops)
         ],
     }  # fmt: skip

@@ -17,6 +17,7 @@ def _op(type: str, operands: str, result: str, **options: object) -> int:
 
 @pytest.mark.parametrize("type, operands, result, options, count", [
     ("CONV_2D", "1,8,8,3 5,2,2,3 5", "1,4,4,5", {}, 4 * 4 * 5 * 2 * 2 * 3),
+    ("CONV_2D", "1,9,9,6 8,3,3,3", "1,7,7,8", {}, 7 * 7 * 8 * 27),  # in two groups
     ("DEPTHWISE_CONV_2D", "1,8,8,3 1,3,3,6 6", "1,8,8,6", {}, 8 * 8 * 6 * 9),
     ("TRANSPOSE_CONV", "4 5,2,2,3 1,4,4,3", "1,8,8,5", {}, 4 * 4 * 5 * 2 * 2 * 3),
     ("CONV_3D", "1,4,4,4,2 2,2,2,2,7 7", "1,3,3,3,7", {}, 27 * 7 * 8 * 2),
