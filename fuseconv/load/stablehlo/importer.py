@@ -13,7 +13,7 @@ from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops import TABLE
 from fuseconv.load.stablehlo.ops.registry import takes
-from fuseconv.load.stablehlo.scope import Functions, RefusedError, Scope, symbolic, tensor_type
+from fuseconv.load.stablehlo.scope import RefusedError, Scope, symbolic, tensor_type
 from fuseconv.load.stablehlo.shape_facts import argument_shapes
 
 MAIN = "main"
@@ -22,7 +22,7 @@ _MOST_DEPTH = 64
 _GLOBAL = "jax.global_constant"
 
 
-class ModuleImporter(Functions):
+class ModuleImporter:
     """Import the functions of a module that `main` needs.
 
     name: of the file or node that holds the module; it comes first in the names of functions. taken: names that
@@ -57,6 +57,7 @@ class ModuleImporter(Functions):
         return isinstance(attrs, list) and any(isinstance(each, dict) and _GLOBAL in each for each in attrs)
 
     def graph(self, name: str) -> Graph:
+        """Return the graph of a function, built if it is not yet."""
         if name in self._by_name:
             return self._by_name[name]
         if name in self._building:
@@ -92,6 +93,8 @@ class ModuleImporter(Functions):
             raise DamagedError("a function returns other types than it says")
 
     def expand(self, scope: Scope, name: str, operands: Sequence[Value]) -> list[Value] | None:
+        """Build the body of a function in the graph that calls it; return what it returns. None if it is to be called:
+        only the first call of each is expanded, so that no module is longer than it is."""
         function = self.module.functions.get(name)
         if function is None or name in self._expanded or scope.outer is not None:
             return None
@@ -105,6 +108,7 @@ class ModuleImporter(Functions):
         return scope.graph.outputs
 
     def fill(self, scope: Scope, region: Region) -> None:
+        """Build the ops of a region in a scope, and the outputs of its graph."""
         self._depth += 1
         if self._depth > _MOST_DEPTH:
             raise DamagedError(f"its functions and regions stand in each other more than {_MOST_DEPTH} deep")
@@ -150,6 +154,8 @@ class ModuleImporter(Functions):
         scope.out.append(refused)
 
     def node_name(self, op: Operation, outer: Operation | None) -> str:
+        """Return a name for what an op becomes, as its program names it, and as no other op is named. outer: the op
+        whose region holds it."""
         place = op.place
         if outer is not None and outer.place:
             # The name of what is around it comes first where the region is put in its place.
@@ -161,6 +167,7 @@ class ModuleImporter(Functions):
         return f"{name}_{count}" if count else name
 
     def unique(self, name: str) -> str:
+        """Return a name that no function has."""
         made, count = name, 0
         while made in self._taken:
             count += 1
@@ -169,6 +176,7 @@ class ModuleImporter(Functions):
         return made
 
     def add(self, graph: Graph) -> FuncRef:
+        """Add the graph of a region to the functions of the IR."""
         self.graphs[graph.name] = graph
         return FuncRef(graph.name)
 

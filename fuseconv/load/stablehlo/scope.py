@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,9 +12,12 @@ from fuseconv.ir.dims import Shape, fresh
 from fuseconv.ir.graph import FuncRef, Graph, Op, Value, constant
 from fuseconv.ir.types import DType
 from fuseconv.load.stablehlo.attributes import TensorType
-from fuseconv.load.stablehlo.bytecode import Operation, Region, Var
+from fuseconv.load.stablehlo.bytecode import Operation, Var
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.tf.builder import TfBuilder
+
+if TYPE_CHECKING:
+    from fuseconv.load.stablehlo.importer import ModuleImporter
 
 
 class RefusedError(ValueError):
@@ -30,10 +33,10 @@ def refuse_unless(condition: object, why: str) -> None:
 class Scope(TfBuilder):
     """A graph that is being built, and which values stand for the variables of a region.
 
-    outer: the scope around a region, whose constants it shares. functions: what it has in common with other scopes.
+    outer: the scope around a region, whose constants it shares. functions: the functions of the module.
     """
 
-    def __init__(self, graph: Graph, functions: Functions, outer: Scope | None = None) -> None:
+    def __init__(self, graph: Graph, functions: ModuleImporter, outer: Scope | None = None) -> None:
         super().__init__(graph.ops, Op("ir.import", name=graph.name))
         self.graph = graph
         self.functions = functions
@@ -89,36 +92,6 @@ class Scope(TfBuilder):
         op = Op(f"tf.{kind}", list(operands), attrs, self.op.name, self.op.sources)
         self.out.append(op)
         return [op.add_result(value.dtype, None) for value in like]
-
-
-class Functions:
-    """What scopes share. The importer implements it."""
-
-    def node_name(self, op: Operation, outer: Operation | None) -> str:
-        """Return a name for what an op becomes, as its program names it, and as no other op is named. outer: the op
-        whose region holds it."""
-        raise NotImplementedError
-
-    def expand(self, scope: Scope, name: str, operands: Sequence[Value]) -> list[Value] | None:
-        """Build the body of a function in the graph that calls it; return what it returns. None if it is to be called:
-        only the first call of each is expanded, so that no module is longer than it is."""
-        raise NotImplementedError
-
-    def unique(self, name: str) -> str:
-        """Return a name that no function has."""
-        raise NotImplementedError
-
-    def fill(self, scope: Scope, region: Region) -> None:
-        """Build the ops of a region in a scope, and the outputs of its graph."""
-        raise NotImplementedError
-
-    def graph(self, name: str) -> Graph:
-        """Return the graph of a function, built if it is not yet."""
-        raise NotImplementedError
-
-    def add(self, graph: Graph) -> FuncRef:
-        """Add the graph of a region to the functions of the IR."""
-        raise NotImplementedError
 
 
 def tensor_type(var: Var) -> TensorType:
