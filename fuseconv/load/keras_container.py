@@ -14,7 +14,7 @@ import stat
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -149,16 +149,22 @@ def _read_hdf5(path: Path, size: int, checked: bool) -> tuple[dict[str, Any], st
 
 def _of_later_form(config: dict[str, Any]) -> dict[str, Any]:
     """Give Sequential models the config that they have since Keras 2.2.3: before, it was the list of their layers."""
-    stack: list[Any] = [config]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            if item.get("class_name") == "Sequential" and isinstance(item.get("config"), list):
-                item["config"] = {"name": item.get("name", "sequential"), "layers": item["config"]}
-            stack += item.values()
-        elif isinstance(item, list):
-            stack += item
+    for item, _ in objects(config):
+        if item.get("class_name") == "Sequential" and isinstance(item.get("config"), list):
+            item["config"] = {"name": item.get("name", "sequential"), "layers": item["config"]}
     return config
+
+
+def objects(config: Any) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield each JSON object in a configuration and how deep it stands, outermost first, which may be changed then."""
+    stack = [(config, 0)]
+    while stack:
+        item, depth = stack.pop()
+        if isinstance(item, dict):
+            yield item, depth
+            stack += [(value, depth + 1) for value in reversed(item.values())]
+        elif isinstance(item, list):
+            stack += [(value, depth + 1) for value in reversed(item)]
 
 
 def _check_hdf5(path: Path, file: Any, size: int) -> None:

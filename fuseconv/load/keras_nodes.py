@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
+from fuseconv.load.keras_container import objects
 
 # A call: the name of its layer, and the how manieth of that layer's it is.
 _Call = tuple[str, int]
@@ -40,17 +41,11 @@ def check_nodes(path: Path, config: dict[str, Any]) -> None:
 
 def _models(config: Any) -> Iterator[list[dict[str, Any]]]:
     """Return the layers of each functional model in a configuration."""
-    stack = [config]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            layers = item.get("layers")
-            if isinstance(layers, list):
-                named = [layer for layer in layers if isinstance(layer, dict) and isinstance(layer.get("name"), str)]
-                yield [layer for layer in named if isinstance(layer.get("inbound_nodes"), list)]
-            stack += item.values()
-        elif isinstance(item, list):
-            stack += item
+    for item, _ in objects(config):
+        layers = item.get("layers")
+        if isinstance(layers, list):
+            named = [layer for layer in layers if isinstance(layer, dict) and isinstance(layer.get("name"), str)]
+            yield [layer for layer in named if isinstance(layer.get("inbound_nodes"), list)]
 
 
 def _waiting(path: Path, layers: list[dict[str, Any]]) -> dict[_Call, set[_Call]]:

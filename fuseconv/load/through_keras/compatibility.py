@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fuseconv.load.keras_container import KerasFile
+from fuseconv.load.keras_container import KerasFile, objects
 
 _GATED = frozenset({"GRU", "GRUCell"})
 
@@ -15,7 +15,7 @@ def incompatibility(file: KerasFile) -> str:
     not."""
     if file.from_keras3:
         return ""
-    if any(value == "hard_sigmoid" for value in _values(file.config)):
+    if any("hard_sigmoid" in item.values() for item, _ in objects(file.config)):
         return "its hard_sigmoid is clip(0.2 x + 0.5, 0, 1), which Keras 3 calls by no name"
     if _before_reset_after(file.config):
         return "its GRU layers say nothing of reset_after, which was False before and is True in Keras 3"
@@ -51,17 +51,6 @@ def _before_reset_after(config: dict[str, Any]) -> bool:
 
 def _layers(config: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the class name and the settings of each object in an architecture."""
-    for item in _values(config):
-        if isinstance(item, dict) and isinstance(item.get("class_name"), str) and isinstance(item.get("config"), dict):
+    for item, _ in objects(config):
+        if isinstance(item.get("class_name"), str) and isinstance(item.get("config"), dict):
             yield item["class_name"], item["config"]
-
-
-def _values(config: Any) -> Iterator[Any]:
-    stack = [config]
-    while stack:
-        item = stack.pop()
-        yield item
-        if isinstance(item, dict):
-            stack += item.values()
-        elif isinstance(item, list):
-            stack += item

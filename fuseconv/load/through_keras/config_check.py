@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
+from fuseconv.load.keras_container import objects
 from fuseconv.load.through_keras import allow_list
 
 _MODULE = re.compile(r"(?:keras|tf_keras)(?:\.src)?(?:\.([a-z0-9_]+))?(?:\.[A-Za-z0-9_]+)*")
@@ -35,7 +36,7 @@ def check(path: Path, config: dict[str, Any], known: Collection[str], trusted: b
     function of a module other than Keras's that is not among the `known` custom ones.
 
     Raises InputError, also if a class or module is named by what is no name."""
-    for item, depth in _dicts(config):
+    for item, depth in objects(config):
         if depth > _MAX_DEPTH:
             raise InputError(f"{path} is damaged: its architecture nests {depth} levels deep.")
         if "class_name" in item:
@@ -47,7 +48,7 @@ def check(path: Path, config: dict[str, Any], known: Collection[str], trusted: b
 def with_registered_names(config: dict[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
     """Return the custom objects, also under the names ("package>Class") that the file has them registered under."""
     found = dict(custom)
-    for item, _ in _dicts(config):
+    for item, _ in objects(config):
         registered_name = item.get("registered_name")
         if "class_name" in item and isinstance(registered_name, str) and _name(item) in custom:
             found.setdefault(registered_name, custom[_name(item)])
@@ -65,18 +66,6 @@ def _unlisted_object(path: Path, name: str) -> str:
         f"{path} uses '{name}', which Keras does not know, or which is not known to only compute; give the file that "
         "defines it with --plugin, or, if you trust where the file comes from, load it with --trust-model."
     )
-
-
-def _dicts(config: Any) -> Iterator[tuple[dict[str, Any], int]]:
-    """Return each JSON object in a configuration and how deep it stands, outermost first."""
-    stack = [(config, 0)]
-    while stack:
-        item, depth = stack.pop()
-        if isinstance(item, dict):
-            yield item, depth
-            stack += [(value, depth + 1) for value in reversed(item.values())]
-        elif isinstance(item, list):
-            stack += [(value, depth + 1) for value in reversed(item)]
 
 
 def _check_object(path: Path, item: dict[str, Any], known: Collection[str], trusted: bool) -> None:
