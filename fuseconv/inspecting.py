@@ -52,9 +52,9 @@ from fuseconv.targets.check import check
 from fuseconv.targets.target import Target
 from fuseconv.tfl import schema
 from fuseconv.tfl.arena import OFFLINE_PLAN, RUNS, Node, Subgraph, arena, item_bytes, to_json, told_size
+from fuseconv.tfl.generated_schema import generated
 from fuseconv.tfl.metadata_schema import NAME as METADATA
 from fuseconv.tfl.micro import resolver
-from fuseconv.tfl.schema import generated
 
 SCHEMA_VERSION = 1
 _IDENTIFIER = b"TFL3"
@@ -193,7 +193,7 @@ class _Reader:
     def _code(self, code: Any) -> tuple[str, str, int]:
         """Return kind, name and version. Files from before there were 127 operators have the older field only."""
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
-        kind = schema.enum_name(generated.BuiltinOperator, number)
+        kind = schema.enum_name("BuiltinOperator", number)
         return kind, _text(code.CustomCode()) if kind == "CUSTOM" else kind, code.Version()
 
     def _metadata(self, metadata: Any) -> dict[str, Any]:
@@ -223,7 +223,7 @@ class _Reader:
     def _tensor(self, tensor: Any) -> dict[str, Any]:
         return {
             "name": _text(tensor.Name()),
-            "type": schema.enum_name(generated.TensorType, tensor.Type()),
+            "type": schema.enum_name("TensorType", tensor.Type()),
             "shape": _list(tensor.ShapeAsNumpy()),
             "shape_signature": None if tensor.ShapeSignatureIsNone() else _list(tensor.ShapeSignatureAsNumpy()),
             "quantisation": _quantization(tensor.Quantization()),
@@ -311,10 +311,10 @@ def _quantization(parameters: Any) -> dict[str, Any] | None:
 
 def _options(op: Any) -> dict[str, Any]:
     """Return the option table of a builtin operator, fields that stand at their default too."""
-    name = schema.enum_name(generated.BuiltinOptions, op.BuiltinOptionsType())
+    name = schema.enum_name("BuiltinOptions", op.BuiltinOptionsType())
     union = op.BuiltinOptions()
     if union is None:
-        name = schema.enum_name(generated.BuiltinOptions2, op.BuiltinOptions2Type())
+        name = schema.enum_name("BuiltinOptions2", op.BuiltinOptions2Type())
         union = op.BuiltinOptions2()
     table = getattr(generated, name, None)
     if union is None or table is None:

@@ -26,7 +26,7 @@ from fuseconv.errors import UnsupportedError
 from fuseconv.ir import types
 from fuseconv.report.records import Report
 from fuseconv.runners import as_array, scalar_string
-from fuseconv.tfl import schema
+from fuseconv.tfl.generated_schema import generated
 
 Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype], np.ndarray]
 Inputs = Sequence[np.ndarray] | Draw
@@ -57,7 +57,7 @@ class Converted:
 
     def custom_options(self, code: str) -> bytes:
         """Return the options of the first custom op of this name, as bytes: `flexbuffers.Loads` reads a map."""
-        model = schema.generated.Model.GetRootAs(self.data, 0)
+        model = generated.Model.GetRootAs(self.data, 0)
         for number in range(model.SubgraphsLength()):
             graph = model.Subgraphs(number)
             for index in range(graph.OperatorsLength()):

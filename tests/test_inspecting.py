@@ -24,6 +24,7 @@ from fuseconv.ir.dims import symbol
 from fuseconv.ir.graph import FuncRef, Graph, Module, Op, Quantization, Signature, Value, constant
 from fuseconv.tfl import schema
 from fuseconv.tfl.builder import Builder
+from fuseconv.tfl.generated_schema import generated
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.write.flatbuffer_export import to_bytes, write
 from fuseconv.write.flexbuffer import encode
@@ -221,7 +222,7 @@ def test_a_damaged_byte_never_ends_in_another_error(tmp_path: Path):
 
 def _patched(change: Callable[[Any], None]) -> bytes:
     """A small file with something else in its description."""
-    model = schema.generated.ModelT.InitFromPackedBuf(small(), 0)
+    model = generated.ModelT.InitFromPackedBuf(small(), 0)
     change(model)
     builder = flatbuffers.Builder()
     builder.Finish(model.Pack(builder), b"TFL3")
@@ -259,7 +260,7 @@ def test_what_refers_to_nothing_is_refused(path: str, value: Any, message: str, 
 
 
 def test_sparse_tensors_are_told(tmp_path: Path):
-    sparsity = schema.generated.SparsityParametersT()
+    sparsity = generated.SparsityParametersT()
     (tmp_path / "m").write_bytes(_patched(_set("subgraphs.0.tensors.1.sparsity", sparsity)))
     tensors = inspect(tmp_path / "m")["subgraphs"][0]["tensors"]
     assert [tensor["is_sparse"] for tensor in tensors] == [False, True, False]

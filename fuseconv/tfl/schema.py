@@ -1,132 +1,113 @@
 """TFLite's flatbuffer schema as data: tables with the slot, wire type and default of each field, and the enums.
 
-The facts are read from the schema's generated Python, whose functions that add a field to a builder tell all three; so
-this follows the schema that is installed, and names fields as schema.fbs does ("stride_w").
+The facts stand in `schema.txt`, which `generated_schema.py` writes; fields are named as in schema.fbs ("stride_w"). A
+line of it is `enum NAME KEY=number ...` or `table NAME field:slot:code:default ...`.
 """
 
 from __future__ import annotations
 
 import functools
 import numbers
-import re
 import struct
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from ai_edge_litert import schema_py_generated as generated
 
 from fuseconv.ir.graph import FuncRef
 from fuseconv.tfl import metadata_schema
 
+PATH = Path(__file__).with_name("schema.txt")
+
 # Which enum an integer field of an option table holds. A field's name means the same in every table.
-ENUM_FIELDS: dict[str, type] = {
-    "combiner": generated.CombinerType,
-    "fused_activation_function": generated.ActivationFunctionType,
-    "idx_out_type": generated.TensorType,
-    "in_data_type": generated.TensorType,
-    "kernel_type": generated.LSTMKernelType,
-    "key_dtype": generated.TensorType,
-    "mode": generated.MirrorPadMode,
-    "out_data_type": generated.TensorType,
-    "out_type": generated.TensorType,
-    "output_type": generated.TensorType,
-    "padding": generated.Padding,
-    "quantized_bias_type": generated.TensorType,
-    "reduce_function": generated.ReduceWindowFunction,
-    "type": generated.LSHProjectionType,
-    "value_dtype": generated.TensorType,
-    "weights_format": generated.FullyConnectedOptionsWeightsFormat,
+ENUM_FIELDS = {
+    "combiner": "CombinerType",
+    "fused_activation_function": "ActivationFunctionType",
+    "idx_out_type": "TensorType",
+    "in_data_type": "TensorType",
+    "kernel_type": "LSTMKernelType",
+    "key_dtype": "TensorType",
+    "mode": "MirrorPadMode",
+    "out_data_type": "TensorType",
+    "out_type": "TensorType",
+    "output_type": "TensorType",
+    "padding": "Padding",
+    "quantized_bias_type": "TensorType",
+    "reduce_function": "ReduceWindowFunction",
+    "type": "LSHProjectionType",
+    "value_dtype": "TensorType",
+    "weights_format": "FullyConnectedOptionsWeightsFormat",
 }
 
-# The struct code of each scalar of the flatbuffer format; None is an offset to a string, vector or table.
-_CODES = {
-    "Bool": "?", "Int8": "b", "Uint8": "B", "Int16": "h", "Uint16": "H", "Int32": "i", "Uint32": "I", "Int64": "q",
-    "Uint64": "Q", "Float32": "f", "Float64": "d", "UOffsetTRelative": None,
-}  # fmt: skip
 
-
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """One field of a table: its number in the vtable, its struct code (None: an offset) and its default."""
 
     name: str
-    camel: str
     slot: int
     code: str | None
     default: Any
 
-
-class _Recorder:
-    """Stand-in for a flatbuffer builder that records how a field is added."""
-
-    heard: tuple[int, str, Any]
-
-    def __getattr__(self, name: str) -> Any:
-        kind = name.removeprefix("Prepend").removesuffix("Slot")
-
-        def prepend(slot: int, _value: object, default: Any) -> None:
-            self.heard = slot, kind, default
-
-        return prepend
+    @property
+    def camel(self) -> str:
+        """Return the name as the generated code has it: "stride_w" -> "StrideW"."""
+        return "".join(word[:1].upper() + word[1:] for word in self.name.split("_"))
 
 
 @functools.cache
-def _adders() -> dict[str, list[str]]:
-    """Return for each table, its fields in camel case."""
-    fields: dict[str, list[str]] = {}
-    names = vars(generated)
-    for name in names:
-        for match in re.finditer("Add", name):
-            table = name[: match.start()]
-            if f"{table}T" in names and callable(names[name]) and not isinstance(names[name], type):
-                fields.setdefault(table, []).append(name[match.end() :])
-    return fields
+def _lines() -> dict[tuple[str, str], list[str]]:
+    """Return the words of each enum and table, by what it is and its name."""
+    return {(kind, name): rest for kind, name, *rest in map(str.split, PATH.read_text().splitlines())}
+
+
+@functools.cache
+def enum(name: str) -> dict[str, int]:
+    """Return the numbers of an enum by their names."""
+    pairs = (word.partition("=") for word in _lines()["enum", name])
+    return {key: int(number) for key, _, number in pairs}
 
 
 @functools.cache
 def table(name: str) -> dict[str, Field]:
-    """Return the fields of a table of the schema, or of that of model metadata, by name, in the schema's order."""
+    """Return the fields of a table of the schema, or of that of model metadata, by name, in the schema's order; none of
+    a table that there is not."""
     if name in metadata_schema.FIELDS:
         return _metadata_table(metadata_schema.FIELDS[name])
-    fields = []
-    for camel in _adders().get(name, ()):
-        recorder = _Recorder()
-        getattr(generated, f"{name}Add{camel}")(recorder, 0)
-        slot, kind, default = recorder.heard
-        snake = re.sub(r"(?<!^)(?=[A-Z])", "_", camel).lower()
-        code = _CODES[kind]
-        if code is None:
-            default = None
-        elif code == "?":
-            default = bool(default)
-        fields.append(Field(snake, camel, slot, code, default))
-    return {field.name: field for field in sorted(fields, key=lambda field: field.slot)}
+    fields = map(_field, _lines().get(("table", name), ()))
+    return {field.name: field for field in fields}
+
+
+def _field(text: str) -> Field:
+    """Return the field of "name:slot:code:default"; the last two of an offset are left out."""
+    name, slot, *number = text.split(":")
+    if not number:
+        return Field(name, int(slot), None, None)
+    code, default = number
+    value = float(default) if code in "fd" else bool(int(default)) if code == "?" else int(default)
+    return Field(name, int(slot), code, value)
 
 
 def _metadata_table(text: str) -> dict[str, Field]:
     """Return the fields of a table of model metadata."""
     fields = [field.partition(":") for field in text.split()]
-    return {
-        name: Field(name, name, slot, code or None, 0 if code else None) for slot, (name, _, code) in enumerate(fields)
-    }
+    return {name: Field(name, slot, code or None, 0 if code else None) for slot, (name, _, code) in enumerate(fields)}
 
 
 @functools.cache
-def _names(enum: type) -> dict[int, str]:
-    return {number: name for name, number in vars(enum).items() if isinstance(number, int)}
+def _names(name: str) -> dict[int, str]:
+    return {number: key for key, number in enum(name).items()}
 
 
-def enum_name(enum: type, number: int) -> str:
+def enum_name(name: str, number: int) -> str:
     """Return the name of an enum's number; "UNKNOWN_<number>" where this schema has none."""
-    return _names(enum).get(number, f"UNKNOWN_{number}")
+    return _names(name).get(number, f"UNKNOWN_{number}")
 
 
-def enum_number(enum: type, name: str) -> int:
+def enum_number(name: str, key: str) -> int:
     """Return the number of an enum's name. Raises ValueError on a name that the schema does not have."""
-    number = vars(enum).get(name)
-    if not isinstance(number, int):
-        raise ValueError(f"{name!r} is no {enum.__name__}; there are {', '.join(_names(enum).values())}")
+    number = enum(name).get(key)
+    if number is None:
+        raise ValueError(f"{key!r} is no {name}; there are {', '.join(enum(name))}")
     return number
 
 
@@ -163,8 +144,8 @@ _check_again = functools.lru_cache(maxsize=1024, typed=True)(_check)
 
 def options_number(table_name: str) -> tuple[int, bool]:
     """Return the union number of an option table, and whether it stands in the second union, `builtin_options_2`."""
-    for enum, second in ((generated.BuiltinOptions, False), (generated.BuiltinOptions2, True)):
-        number = vars(enum).get(table_name)
-        if isinstance(number, int):
+    for union, second in (("BuiltinOptions", False), ("BuiltinOptions2", True)):
+        number = enum(union).get(table_name)
+        if number is not None:
             return number, second
     raise ValueError(f"the schema has no option table {table_name}")

@@ -386,7 +386,7 @@ def _placeholder(dim: Sym) -> int:
 
 
 def _operator_code(kind: str, custom_code: str, version: int) -> Table:
-    number = schema.enum_number(schema.generated.BuiltinOperator, kind)
+    number = schema.enum_number("BuiltinOperator", kind)
     fields = {
         # Readers from before there were more than 127 operators know this field only.
         "deprecated_builtin_code": min(number, 127),
@@ -407,7 +407,7 @@ def _quantization(value: Value, tensors: dict[Value, int]) -> Table:
     if quantization.blocks is not None:
         (_, inputs), (_, blocks) = value.shape, quantization.blocks.shape  # type: ignore[misc]
         fields = {"scales": tensors[quantization.blocks], "zero_points": -1, "block_size": inputs // blocks}
-        number = schema.enum_number(schema.generated.QuantizationDetails, "BlockwiseQuantization")
+        number = schema.enum_number("QuantizationDetails", "BlockwiseQuantization")
         details = Table("BlockwiseQuantization", fields)
         return Table("QuantizationParameters", {"details_type": number, "details": details})
     fields = {

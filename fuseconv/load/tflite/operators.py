@@ -25,7 +25,7 @@ _ABSENT = -1
 def _kind(code: Table) -> str:
     """Return the name of a builtin operator. Files from before there were 127 have the older field only."""
     number = max(code.number("builtin_code"), code.number("deprecated_builtin_code"))
-    return schema.enum_name(schema.generated.BuiltinOperator, number)
+    return schema.enum_name("BuiltinOperator", number)
 
 
 def refuse_unknown(codes: list[Table], subgraphs: list[Table]) -> None:

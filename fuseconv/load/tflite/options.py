@@ -11,6 +11,7 @@ import numpy as np
 from fuseconv.ir.graph import FuncRef
 from fuseconv.load.tflite.table_decoder import DamagedError, Table
 from fuseconv.tfl import schema
+from fuseconv.tfl.generated_schema import generated
 from fuseconv.tfl.opdef import TABLE
 
 _SUBGRAPH = "_subgraph_index"
@@ -19,7 +20,7 @@ _SUBGRAPH = "_subgraph_index"
 def options_table(op: Table) -> Table | None:
     """Return the option table of an op, of whichever name it says; None if it has none."""
     for slot, union in (
-        ("builtin_options", schema.generated.BuiltinOptions), ("builtin_options2", schema.generated.BuiltinOptions2),
+        ("builtin_options", "BuiltinOptions"), ("builtin_options2", "BuiltinOptions2"),
     ):  # fmt: skip
         number = op.number(f"{slot}_type")
         if number and slot in op:
@@ -58,8 +59,8 @@ def _value(table: str, field: schema.Field, options: Table | None, function: Cal
     enum = schema.ENUM_FIELDS.get(field.name)
     if enum is not None:
         name = schema.enum_name(enum, value)
-        if vars(enum).get(name) != value:
-            raise DamagedError(f"the option {field.name} is {value}, which is no {enum.__name__}")
+        if schema.enum(enum).get(name) != value:
+            raise DamagedError(f"the option {field.name} is {value}, which is no {enum}")
         return name
     return function(value) if field.name.endswith(_SUBGRAPH) else value
 
@@ -97,7 +98,7 @@ class _Probe:
 @functools.cache
 def _items(table: str, camel: str) -> np.dtype | None:
     """Return the type of a vector's items; None if the field is a text."""
-    made = getattr(schema.generated, table)()
+    made = getattr(generated, table)()
     made._tab = _Probe()
     read = getattr(made, f"{camel}AsNumpy", None)
     return None if read is None else np.dtype(read().name)

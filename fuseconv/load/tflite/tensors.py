@@ -18,6 +18,7 @@ _DTYPES = {dtype.tflite: dtype for dtype in (*types.ALL, types.INT4) if dtype.tf
 _MAX_RANK = 254
 # By which the constants of all subgraphs are told apart.
 Constants = dict[tuple, Value]
+_BLOCKWISE = schema.enum_number("QuantizationDetails", "BlockwiseQuantization")
 
 
 class Tensors:
@@ -81,7 +82,7 @@ class Tensors:
         table = self._table(index)
         number = table.number("type")
         if number not in _DTYPES:
-            kind = schema.enum_name(schema.generated.TensorType, number)
+            kind = schema.enum_name("TensorType", number)
             raise InputError(f"the tensor {self.name(index)} is of the type {kind}, which is not read")
         if "sparsity" in table:
             raise InputError(f"the tensor {self.name(index)} stores those elements alone that are not zero")
@@ -106,7 +107,7 @@ class Tensors:
     def _blocks(self, table: Table, name: str, shape: tuple[int, ...]) -> Quantization | None:
         """Return the scales of weights in blocks; None of other tensors."""
         how = table.table("quantization", "QuantizationParameters")
-        if how is None or how.number("details_type") != schema.generated.QuantizationDetails.BlockwiseQuantization:
+        if how is None or how.number("details_type") != _BLOCKWISE:
             return None
         details = how.table("details", "BlockwiseQuantization")
         if details is None or details.number("zero_points") != -1 or details.ints("block_shape") or len(shape) != 2:
@@ -165,7 +166,7 @@ def _quantization(table: Table, name: str, rank: int | None) -> Quantization | N
     if how is None:
         return None
     if how.number("details_type"):
-        kind = schema.enum_name(schema.generated.QuantizationDetails, how.number("details_type"))
+        kind = schema.enum_name("QuantizationDetails", how.number("details_type"))
         raise InputError(f"the tensor {name} is quantized by {kind}, which is not read")
     scale, zero_point = how.array("scale", np.float32), how.array("zero_point", np.int64)
     axis = how.number("quantized_dimension")
