@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from fuseconv.collector import collector_paused
+
 if TYPE_CHECKING:
     from fuseconv.api import Conversion, convert, quantize_file
     from fuseconv.errors import FuseconvError, InputError, UnsupportedError, VerificationError
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from fuseconv.options import Options
     from fuseconv.verifying import verify
 
-    __version__: str
+__version__ = "0.1.0"
 
 _MODULES = {
     "Conversion": "api", "convert": "api", "quantize_file": "api",
@@ -37,16 +39,9 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     # The command line must answer at once, so numpy and the converter are imported when they are first asked for.
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module 'fuseconv' has no attribute {name!r}")
-    if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            value: Any = version("fuseconv")
-        except PackageNotFoundError:  # run from a copy of the source that pip knows nothing of
-            value = "unknown"
-    else:
+    with collector_paused():
         value = getattr(importlib.import_module(f"fuseconv.{_MODULES[name]}"), name)
     globals()[name] = value
     return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import sys
@@ -12,8 +11,9 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from fuseconv.collector import collector_paused
 from fuseconv.errors import FuseconvError, InputError, UnsupportedError, needing_packages
 from fuseconv.fuse.body_check import BodyCheck
 from fuseconv.fuse.match import Fusion
@@ -38,7 +38,6 @@ from fuseconv.pipeline import BODY_CHECK, CONVERT, QUANTIZE_FILE
 from fuseconv.quantize import MEASURED, QUANTIZATIONS
 from fuseconv.quantize.calibrate import MINMAX
 from fuseconv.quantize.io_types import FLOAT
-from fuseconv.quantize.samples import Sample
 from fuseconv.report.defects import defect
 from fuseconv.report.micro import head
 from fuseconv.report.records import Report
@@ -49,6 +48,9 @@ from fuseconv.write.buffer_data import size
 from fuseconv.write.c_array import become_c_array, is_c_array
 from fuseconv.write.flatbuffer_export import to_bytes, write
 from fuseconv.write.output_file import atomic_write, resolve, temporary_path
+
+if TYPE_CHECKING:
+    from fuseconv.quantize.samples import Sample
 
 # What `rnn` other than "fused" does without.
 RECURRENT = frozenset({
@@ -81,19 +83,6 @@ class Conversion:
         warnings = "".join(f"<li>{escape(warning)}</li>" for warning in self.report.warnings)
         table = f"<table><thead><tr><th>Op</th><th>Count</th></tr></thead><tbody>{rows}</tbody></table>"
         return f"<p>{escape(repr(self)[1:-1])}</p>{table}" + (f"<ul>{warnings}</ul>" if warnings else "")
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pause the collector of garbage until the end: there is little, and in a graph of small objects that refer to each
-    other, Python's search for it takes up to a third of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def convert(
@@ -176,7 +165,7 @@ def _trace_and_convert(
         return _convert(source, report, out, file, options, progress)
 
 
-@_collector_paused()
+@collector_paused()
 def _convert(
     source: Source,
     report: Report,
@@ -264,7 +253,7 @@ def quantize_file(
     return _quantize_file(file, out, QuantizeOptions.of(locals()), progress)
 
 
-@_collector_paused()
+@collector_paused()
 def _quantize_file(
     file: str | os.PathLike,
     out: str | os.PathLike | None,

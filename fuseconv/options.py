@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fuseconv.errors import InputError
 from fuseconv.fuse.numeric_check import MODES as CHECK_MODES
@@ -14,13 +14,14 @@ from fuseconv.load import KERAS_LOADERS
 from fuseconv.quantize import MEASURED, QUANTIZATIONS, checked_block_size
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
 from fuseconv.quantize.floats import Floats
-from fuseconv.quantize.images import Pixels
 from fuseconv.quantize.io_types import FLOAT, parse_io_types
-from fuseconv.quantize.samples import Sample, Samples
 from fuseconv.quantize.selection import Selection
 from fuseconv.targets.target import Target
 from fuseconv.transforms.loops.unroll_policy import MODES as RNN_MODES
 from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
+
+if TYPE_CHECKING:
+    from fuseconv.quantize.samples import Sample, Samples
 
 _Self = TypeVar("_Self", bound="QuantizeOptions")
 
@@ -210,8 +211,18 @@ def _calibration(options: QuantizeOptions) -> Calibration:
     if not needs and options.calibrate != MINMAX:
         raise InputError(f"--calibrate is for --quantize {' or '.join(MEASURED)}")
     levels = 255 if options.quantize == "int8" else 65535
-    pixels = Pixels.of(options.image_mean, options.image_scale)
-    if data is None and pixels.told:
+    return Calibration(_samples(options), options.calibrate, levels)
+
+
+def _samples(options: QuantizeOptions) -> Samples | None:
+    """Return what calibration data holds; None if there is none. Raises InputError for what is no such data."""
+    data, mean, scale = options.calibration_data, options.image_mean, options.image_scale
+    if data is None and mean is None and scale is None:
+        return None
+    from fuseconv.quantize.images import Pixels  # most conversions read neither samples nor images
+    from fuseconv.quantize.samples import Samples
+
+    pixels = Pixels.of(mean, scale)
+    if data is None:
         raise InputError("--image-mean and --image-scale are for --calibration-data that is a directory of images")
-    samples = None if data is None else Samples(data, options.calibration_samples, pixels)
-    return Calibration(samples, options.calibrate, levels)
+    return Samples(data, options.calibration_samples, pixels)

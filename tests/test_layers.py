@@ -31,7 +31,7 @@ LAYERS = [
     {"targets"},
     {"tfl"},
     {"ir"},
-    {"files", "process"},
+    {"collector", "files", "process"},
     {"errors"},
 ]
 STAGES = {

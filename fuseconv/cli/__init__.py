@@ -18,6 +18,7 @@ from fuseconv.cli.measuring import compare, handed_over, handing_over, profile
 from fuseconv.cli.terminal import Terminal
 from fuseconv.cli.usage import GroupedCommand, Usage
 from fuseconv.cli.values import given, read_metadata, read_options
+from fuseconv.collector import collector_paused
 from fuseconv.errors import InputError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -191,14 +192,17 @@ def convert(
     MODEL is a SavedModel directory, a Keras file (.h5, .hdf5, .keras), a frozen graph (.pb) or a StableHLO module
     (.mlirbc). Several models become a file each, by a process for each core; the exit code is that of the worst.
     """
-    from fuseconv.cli.outputs import convert_each, convert_one
-
     options["metadata"] = read_metadata(options["metadata"])
     options = read_options(options) | {"explain": terminal.verbose, "source_graph": report_path is not None}
     verifying = _verifying(verifies, data=data, atol=atol, rtol=rtol, seed=seed)
     if len(models) == 1:
+        with collector_paused():
+            from fuseconv.cli.outputs import convert_one
+
         convert_one(terminal, models[0], output, report_path, verifying, options)
     else:
+        from fuseconv.cli.several_models import convert_each
+
         convert_each(terminal, models, output, report_path, verifying, options)
 
 
@@ -233,8 +237,9 @@ def quantize(
 
     The options are those of convert. For int8 and int16x8, and with --verify, FILE runs in LiteRT.
     """
-    from fuseconv.api import quantize_file
-    from fuseconv.cli.conversion import convert_to_file
+    with collector_paused():
+        from fuseconv.api import quantize_file
+        from fuseconv.cli.conversion import convert_to_file
 
     verifying = _verifying(verifies, data=data, atol=atol, rtol=rtol, seed=seed)
     written = convert_to_file(terminal, file, output, report_path, verifying, options, quantize_file)

@@ -15,7 +15,6 @@ from fuseconv.report.json import dumps, to_json
 from fuseconv.report.micro import head
 from fuseconv.report.quantization import check_suffix, quantization_report
 from fuseconv.report.records import Report
-from fuseconv.report.tables import show_conversion, show_verification
 from fuseconv.write.c_array import become_c_array, is_c_array
 from fuseconv.write.output_file import atomic_write, resolve, temporary_path
 
@@ -38,6 +37,8 @@ class Written:
     failure: FuseconvError | None = None
 
     def show(self, out: Console, verbose: bool) -> None:
+        from fuseconv.report.tables import show_conversion, show_verification  # with --json, nothing is shown
+
         show_conversion(out, self.report, verbose)
         if "verification" in self.document:
             out.print()

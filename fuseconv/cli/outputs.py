@@ -1,22 +1,17 @@
-"""Where the files of `convert` go: to the path that is given, one by the model's name, stdout, or a directory."""
+"""Where the file of `convert` goes: to the path that is given, one by the model's name, or stdout."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import sys
 import tempfile
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fuseconv.cli.terminal import Terminal, error_entry, say
-from fuseconv.errors import FuseconvError, InputError
-
-STDOUT = "-"
-_SUFFIX = ".tflite"
+from fuseconv.api import convert
+from fuseconv.cli.conversion import convert_to_file
+from fuseconv.cli.terminal import Terminal, say
+from fuseconv.cli.values import STDOUT, named_for
+from fuseconv.errors import InputError
 
 
 def convert_one(
@@ -24,9 +19,6 @@ def convert_one(
     options: dict[str, Any],
 ) -> None:  # fmt: skip
     """Convert one model to the file `output`, "-" for stdout, None for one by the model's name; tell of it."""
-    from fuseconv.api import convert
-    from fuseconv.cli.conversion import convert_to_file
-
     if output == STDOUT:
         _to_stdout(terminal, model, report_path, verifying, options)
         return
@@ -37,23 +29,9 @@ def convert_one(
     written.tell(terminal)
 
 
-def named_for(model: str) -> str:
-    """Return the file in the working directory that a model is written to: "a/b.keras" -> "b.tflite"."""
-    path = Path(os.path.abspath(model))
-    if path.suffix.lower() == _SUFFIX:
-        raise InputError(f"{model} is a TensorFlow Lite file already; `fuseconv inspect` shows what is in it")
-    name = path.name if path.is_dir() else path.stem
-    if not name:
-        raise InputError(f"{model} has no name for the file: give --output")
-    return name + _SUFFIX
-
-
 def _to_stdout(
     terminal: Terminal, model: str, report_path: str | None, verifying: dict[str, Any] | None, options: dict[str, Any]
 ) -> None:
-    from fuseconv.api import convert
-    from fuseconv.cli.conversion import convert_to_file
-
     if terminal.json:
         raise InputError("--output - and --json both write to stdout: choose one, or write the JSON with --report")
     if sys.stdout.isatty():
@@ -67,85 +45,3 @@ def _to_stdout(
             raise written.failure
         sys.stdout.buffer.write(file.read_bytes())
         sys.stdout.buffer.flush()
-
-
-@dataclass(frozen=True)
-class _Job:
-    """One of several conversions: what a process is given, and then what came of it."""
-
-    model: str
-    output: str
-    terminal: Terminal
-    verifying: dict[str, Any] | None
-    options: dict[str, Any]
-
-
-def convert_each(
-    terminal: Terminal, models: Sequence[str], output: str | None, report_path: str | None,
-    verifying: dict[str, Any] | None, options: dict[str, Any],
-) -> None:  # fmt: skip
-    """Convert several models, each to a file of its name in the directory `output`, and print a table of them.
-
-    Raises InputError if two would have one file, and the error with the highest exit code in the end."""
-    folder = output or os.curdir
-    if folder == STDOUT or not os.path.isdir(folder):
-        raise InputError(f"--output {folder}: give a directory for several models")
-    if report_path or options.get("quantize_report"):
-        raise InputError("--report and --quantize-report are of one model: convert that alone, or use --json")
-    files = [os.path.join(folder, named_for(model)) for model in models]
-    for file in files:
-        if files.count(file) > 1:
-            raise InputError(f"two of the models would be written to {file}: convert them one by one")
-    quiet = replace(terminal, quiet=True)
-    jobs = [_Job(model, file, quiet, verifying, options) for model, file in zip(models, files)]
-    context = multiprocessing.get_context("spawn")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = min(len(jobs), cores)
-    with ProcessPoolExecutor(count, context) as pool:
-        documents = list(pool.map(_run, jobs))
-    for job, document in zip(jobs, documents):
-        for warning in document.get("warnings", ()):
-            terminal.warn(f"{job.model}: {warning}")
-    _tell(terminal, jobs, documents)
-
-
-def _run(job: _Job) -> dict[str, Any]:
-    """Convert one model in a process of its own; return its document, with the error if there was one."""
-    from fuseconv.api import convert
-    from fuseconv.cli.conversion import convert_to_file
-    from fuseconv.process import native_logs_muted
-
-    try:
-        with native_logs_muted():
-            written = convert_to_file(
-                job.terminal, job.model, job.output, None, job.verifying, dict(job.options), convert
-            )
-    except Exception as error:  # the other models go on; the table tells of it
-        return {"model": job.model, "error": error_entry(error)}
-    return written.document | ({"error": error_entry(written.failure)} if written.failure else {})
-
-
-class _SomeFailed(FuseconvError):
-    """Some of several conversions failed; the exit code is that of the worst."""
-
-
-def _tell(terminal: Terminal, jobs: Sequence[_Job], documents: Sequence[dict[str, Any]]) -> None:
-    rows = []
-    for job, document in zip(jobs, documents):
-        error = document.get("error")
-        size = "" if error else f"{os.path.getsize(job.output) / 1000:.1f} kB"
-        rows.append((job.model, "" if error else job.output, size, f"{error['exit_code']}: {error['message']}"
-                     if error else "done"))  # fmt: skip
-    errors = [document["error"] for document in documents if "error" in document]
-    failure = _SomeFailed(f"{len(errors)} of {len(jobs)} models were not converted") if errors else None
-    if failure:
-        # A defect is worse than what anybody may meet.
-        failure.exit_code = max((error["exit_code"] for error in errors), key=lambda code: (code == 1, code))
-
-    def show(out: Any) -> None:
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        for row in rows:
-            line = "  ".join(cell.ljust(width) for cell, width in zip(row[:3], widths))
-            out.print(f"{line}  {row[3]}", markup=False, highlight=False, soft_wrap=True)
-
-    terminal.result({"conversions": list(documents)}, show, failure)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fuseconv.errors import InputError, VerificationError
-from fuseconv.fuse.plugins import load_registry
-from fuseconv.inspecting import inspect
 from fuseconv.report.json import read_report
 
 
@@ -16,6 +14,9 @@ def check_target(file: str, target: str, report_path: str | None, plugins: Seque
 
     report_path: the report of the file's conversion, of which each op that is refused gets its `layer`. Raises
     InputError for what cannot be read, and for a report of another file."""
+    from fuseconv.fuse.plugins import load_registry
+    from fuseconv.inspecting import inspect
+
     document = inspect(file, load_registry(plugins).target(target))
     if report_path is not None:
         _add_layers(document, _layers(report_path), report_path)

@@ -1,11 +1,17 @@
-"""Values of options that hold more than one thing: lists, shapes, names and metadata."""
+"""Values of options that hold more than one thing: lists, shapes, names and metadata; and where a file goes."""
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
+
+# As --output.
+STDOUT = "-"
+_SUFFIX = ".tflite"
 
 
 def given(**options: Any) -> dict[str, Any]:
@@ -67,3 +73,14 @@ def _new_names(values: tuple[str, ...]) -> dict[str, str]:
             raise InputError(f"--rename gives {old} two names")
         names[old] = new
     return names
+
+
+def named_for(model: str) -> str:
+    """Return the file in the working directory that a model is written to: "a/b.keras" -> "b.tflite"."""
+    path = Path(os.path.abspath(model))
+    if path.suffix.lower() == _SUFFIX:
+        raise InputError(f"{model} is a TensorFlow Lite file already; `fuseconv inspect` shows what is in it")
+    name = path.name if path.is_dir() else path.stem
+    if not name:
+        raise InputError(f"{model} has no name for the file: give --output")
+    return name + _SUFFIX

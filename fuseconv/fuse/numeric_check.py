@@ -44,7 +44,7 @@ _SECONDS_PER_PRODUCT = 5e-11
 _MAX_DRAWN = 1 << 25
 
 ToFile = Callable[[Module], bytes]
-Draw = Callable[[np.random.Generator], dict[Value, np.ndarray]]
+Draw = Callable[["np.random.Generator"], dict[Value, np.ndarray]]
 
 
 class _Overtime(Exception):

@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
 import importlib.util
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from fuseconv.errors import InputError, raised
 from fuseconv.fuse.registry import Registry
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 ENTRY_POINTS = "fuseconv.plugins"
+# Where installed packages declare entry points, below a folder of `sys.path`.
+_DECLARATIONS = ("*.dist-info/entry_points.txt", "*.egg-info/entry_points.txt", "EGG-INFO/entry_points.txt")
 
 
 def load_registry(plugins: Sequence[str | os.PathLike] = ()) -> Registry:
@@ -34,9 +39,28 @@ def load_registry(plugins: Sequence[str | os.PathLike] = ()) -> Registry:
 
 
 @functools.cache
-def _installed(path: tuple[str, ...]) -> list[importlib.metadata.EntryPoint]:
+def _installed(path: tuple[str, ...]) -> list[EntryPoint]:
     """Return the plug-ins of the packages on this `sys.path`, which are read from the disk."""
-    return sorted(importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda e: e.name)
+    if not any(map(_may_declare, path)):
+        return []
+    from importlib.metadata import entry_points  # which takes longer to load than most models to convert
+
+    return sorted(entry_points(group=ENTRY_POINTS), key=lambda e: e.name)
+
+
+def _may_declare(folder: str) -> bool:
+    """Return whether a package in a folder of `sys.path`, or in an archive there, may declare plug-ins."""
+    path = Path(folder)
+    if not path.is_dir():
+        return path.exists()
+    return any(_mentions_plugins(file) for form in _DECLARATIONS for file in path.glob(form))
+
+
+def _mentions_plugins(file: Path) -> bool:
+    try:
+        return ENTRY_POINTS.encode() in file.read_bytes()
+    except OSError:
+        return False  # importlib passes over it as well
 
 
 def load_module(plugin: str) -> ModuleType:

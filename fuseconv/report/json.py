@@ -14,9 +14,10 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+import fuseconv
 from fuseconv.errors import InputError
 from fuseconv.files import read_file
 from fuseconv.report.layers import layer_of
@@ -87,7 +88,7 @@ def layers(report: Report) -> list[dict[str, Any]]:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of the report."""
-    return json.loads(files("fuseconv.report").joinpath("report.schema.json").read_text("utf-8"))
+    return json.loads(Path(__file__).with_name("report.schema.json").read_text("utf-8"))
 
 
 def read_report(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -166,9 +167,7 @@ def _tensors(tensors: Iterable[Tensor]) -> list[dict[str, Any]]:
 
 def generator() -> dict[str, str]:
     """Return who wrote a document."""
-    from importlib.metadata import version
-
-    return {"name": "fuseconv", "version": version("fuseconv")}
+    return {"name": "fuseconv", "version": fuseconv.__version__}
 
 
 def dumps(document: dict[str, Any]) -> str:

@@ -18,7 +18,6 @@ The page is one file: it loads nothing, and runs nothing.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,4 +110,6 @@ def _number(value: float | None) -> str:
 
 
 def _text(text: str) -> str:
+    import html  # only a page needs the tables that come with it
+
     return html.escape("".join(c if c.isprintable() else " " for c in text))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from fuseconv.cli.values import given, read_metadata, read_options
+from fuseconv.cli.values import given, named_for, read_metadata, read_options
 from fuseconv.errors import InputError
 
 
@@ -32,3 +34,9 @@ def test_a_comma_divides_metadata_before_a_key_only() -> None:
 def test_metadata_that_is_none_is_refused(values: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         read_metadata(values)
+
+
+def test_a_file_has_the_name_of_its_model(tmp_path: Path) -> None:
+    (tmp_path / "v1.2").mkdir()
+    assert named_for(str(tmp_path / "v1.2")) == "v1.2.tflite"
+    assert named_for("a/model.keras") == "model.tflite"

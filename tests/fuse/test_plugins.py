@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from fuseconv.api import convert
 from fuseconv.errors import InputError, UnsupportedError
+from fuseconv.fuse import plugins
 from fuseconv.fuse.plugins import load_module, load_registry
 from fuseconv.testing import check, convert_function
 from fuseconv.tf import folders, shape_functions
@@ -125,6 +126,25 @@ def test_an_installed_package_converts(site, tmp_path):
     assert ran.returncode == 0, ran.stderr
     fused = [record for record in json.loads(ran.stdout)["records"] if record["kind"] == "fused"]
     assert [record["rule"] for record in fused] == ["acme_projected_lstm"]
+
+
+@pytest.mark.parametrize(("place", "loads"), [
+    ("a-1.0.dist-info/entry_points.txt", True), ("a.egg-info/entry_points.txt", True),
+    ("EGG-INFO/entry_points.txt", True), ("other/entry_points.txt", False),
+])  # fmt: skip
+def test_importlib_is_asked_where_a_package_declares_plug_ins(tmp_path: Path, place: str, loads: bool) -> None:
+    """To load what reads the metadata of packages takes longer than to look for the word."""
+    (tmp_path / place).parent.mkdir()
+    (tmp_path / place).write_text("[fuseconv.plugins]\nacme = acme\n")
+    assert plugins._may_declare(str(tmp_path)) is loads
+    (tmp_path / place).write_text("[console_scripts]\nacme = acme:main\n")
+    assert not plugins._may_declare(str(tmp_path))
+
+
+def test_archives_may_declare_plug_ins(tmp_path: Path) -> None:
+    (tmp_path / "packages.zip").touch()
+    assert plugins._may_declare(str(tmp_path / "packages.zip"))
+    assert not plugins._may_declare(str(tmp_path / "no_such_directory"))
 
 
 def test_a_module_that_is_loaded_twice_counts_once():
