@@ -13,6 +13,7 @@ from model_explorer import (
     Adapter,
     AdapterMetadata,
     NodeDataProvider,
+    NodeDataProviderFilter,
     NodeDataProviderMetadata,
     NodeDataProviderResult,
     graph_builder,
@@ -24,7 +25,7 @@ from fuseconv.inspecting import inspect
 from fuseconv.model_explorer.formats import file_graphs, model_graph, node_data
 from fuseconv.report.json import read_report
 
-_ABOUT = {"name": "fuseconv", "source_repo": "https://pypi.org/project/fuseconv"}
+_NAME = "fuseconv"
 
 
 def report_beside(model: str) -> dict[str, Any] | None:
@@ -39,8 +40,8 @@ class FuseconvAdapter(Adapter):
     """Shows a file and, if its report lies beside it, the model that it was made of."""
 
     metadata = AdapterMetadata(
-        id="fuseconv", description="The file, and the TensorFlow graph that fuseconv made it of.", fileExts=["tflite"],
-        **_ABOUT,
+        id="fuseconv", name=_NAME, description="The file, and the TensorFlow graph that fuseconv made it of.",
+        fileExts=["tflite"],
     )  # fmt: skip
 
     def convert(self, model_path: str, settings: dict[str, Any]) -> dict[str, Any]:
@@ -55,8 +56,9 @@ class FuseconvNodeData(NodeDataProvider):
     """Lays bytes, layers and fusions over a file's graph."""
 
     metadata = NodeDataProviderMetadata(
-        id="fuseconv-node-data", description="Bytes of weights, source layer and fusion of each op.", **_ABOUT
-    )
+        id="fuseconv-node-data", name=_NAME, description="Bytes of weights, source layer and fusion of each op.",
+        filter=NodeDataProviderFilter(modelFileExts=["tflite"]),
+    )  # fmt: skip
 
     def get_config_editors(self, provider_id: str) -> Any:
         from model_explorer import GetConfigEditorsResult

@@ -19,8 +19,8 @@ FIELDS = {
     "MetadataItem": {"id", "attrs"}, "KeyValue": {"key", "value"},
     "IncomingEdge": {"sourceNodeId", "sourceNodeOutputId", "targetNodeInputId"}, "NodeDataResult": {"value"},
     "GradientItem": {"stop", "bgColor"}, "GraphNodeData": {"name", "results", "gradient"},
-    "AdapterMetadata": {"id", "name", "description", "source_repo", "fileExts"},
-    "NodeDataProviderMetadata": {"id", "name", "description", "source_repo"},
+    "AdapterMetadata": {"id", "name", "description", "fileExts"},
+    "NodeDataProviderMetadata": {"id", "name", "description", "filter"}, "NodeDataProviderFilter": {"modelFileExts"},
     "NodeDataProviderResult": {"result", "error"}, "GetConfigEditorsResult": {"configEditors"},
 }  # fmt: skip
 
