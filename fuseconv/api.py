@@ -23,6 +23,7 @@ from fuseconv.fuse.pattern_check import PatternCheck
 from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
+from fuseconv.input_shapes import read_shapes
 from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
@@ -32,7 +33,7 @@ from fuseconv.load.node_def import node_def
 from fuseconv.load.op_defs import op_names
 from fuseconv.load.stablehlo.exported import on_disk
 from fuseconv.lower.engine.custom import CustomOps
-from fuseconv.options import Options, QuantizeOptions
+from fuseconv.options import Options, QuantizeOptions, named_arguments
 from fuseconv.pass_manager import Context, PassManager, check_names, insert
 from fuseconv.pipeline import BODY_CHECK, CONVERT, QUANTIZE_FILE
 from fuseconv.quantize import MEASURED, QUANTIZATIONS
@@ -85,6 +86,7 @@ class Conversion:
         return f"<p>{escape(repr(self)[1:-1])}</p>{table}" + (f"<ul>{warnings}</ul>" if warnings else "")
 
 
+@named_arguments
 def convert(
     model: Any,
     out: str | os.PathLike | None = None,
@@ -94,7 +96,7 @@ def convert(
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename: Mapping[str, str] | None = None,
-    input_shapes: Mapping[str, Sequence[int | None]] | None = None,
+    input_shapes: Mapping[str, Sequence[int | None]] | str | Sequence[str | int | None] | None = None,
     batch_size: int | None = None,
     plugins: Sequence[str | os.PathLike] = (),
     fuse: Sequence[str] = (),
@@ -219,6 +221,7 @@ def _choose_fusions(options: Options, registry: Registry, target: Target | None,
     return [fusion for fusion in fusions if fusion.emits not in without]
 
 
+@named_arguments
 def quantize_file(
     file: str | os.PathLike,
     out: str | os.PathLike | None = None,
@@ -303,9 +306,7 @@ def _budget(options: QuantizeOptions, size: int) -> Budget:
     return Budget(size, None if most is None else parse_size(most))
 
 
-def _manager(
-    context: Context, options: QuantizeOptions, progress: Callable[[str], None] | None
-) -> PassManager:
+def _manager(context: Context, options: QuantizeOptions, progress: Callable[[str], None] | None) -> PassManager:
     if progress:
         context.calibration.progress = lambda count: progress(f"quantize: sample {count}")
     return PassManager(
@@ -369,7 +370,7 @@ def _pass_options(
     fusions, outlined = choose_composites(fusions, options.composites, target)
     return {
         "inputs": options.inputs, "outputs": options.outputs, "rename": options.rename or {},
-        "input_shapes": options.input_shapes or {}, "batch_size": options.batch_size,
+        "input_shapes": read_shapes(options.input_shapes or {}), "batch_size": options.batch_size,
         "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules,
         "body_check": BodyCheck(checks), "pattern_check": PatternCheck(checks),
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,
@@ -408,9 +409,7 @@ def _small_file(module: Module, registry: Registry) -> bytes:
     return to_bytes(module)
 
 
-def _write(
-    module: Module, report: Report, file: Path | None, progress: Callable[[str], None] | None
-) -> bytes | None:
+def _write(module: Module, report: Report, file: Path | None, progress: Callable[[str], None] | None) -> bytes | None:
     """Write the file, or return its bytes if there is to be none; the report tells of what it holds."""
     buffer = io.BytesIO()
     try:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, suggestion
 from fuseconv.fuse.numeric_check import MODES as CHECK_MODES
 from fuseconv.load import KERAS_LOADERS
 from fuseconv.quantize import MEASURED, QUANTIZATIONS, checked_block_size
@@ -22,6 +24,42 @@ from fuseconv.transforms.rnn.persist_states import MODES as STATE_MODES
 
 if TYPE_CHECKING:
     from fuseconv.quantize.samples import Sample, Samples
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+# What the command line calls arguments that take several, and what has another place in Python.
+_ALIASES = {
+    "signature": "signatures", "input_shape": "input_shapes", "plugin": "plugins", "custom_op": "custom_ops",
+    "output": "out",
+}  # fmt: skip
+_ELSEWHERE = {
+    "verify": "call fuseconv.verify(model, file)", "report": "the result has a report",
+    "report_path": "the result has a report", "strict": "look at report.target",
+}
+
+
+def named_arguments(function: _Function) -> _Function:
+    """Let a function take arguments by the names of the command line, too, and say what was meant by others: Python
+    knows of no names that are alike.
+
+    Raises InputError for a name that is none, and for one that is given twice."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def called(*args: Any, **given: Any) -> Any:
+        named: dict[str, Any] = {}
+        for name, value in given.items():
+            own = name if name in known else _ALIASES.get(name, name)
+            if own not in known:
+                help = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else suggestion(name, known)
+                raise InputError(f"{function.__name__} has no argument {name}{help}")
+            if own in named:
+                raise InputError(f"{function.__name__} gets {own} twice, by that name and another")
+            is_one = own != name and own in _LISTS and isinstance(value, (str, os.PathLike))
+            named[own] = [value] if is_one else value
+        return function(*args, **named)
+
+    return called  # type: ignore[return-value]
+
 
 _Self = TypeVar("_Self", bound="QuantizeOptions")
 
@@ -115,7 +153,8 @@ class Options(QuantizeOptions):
     inputs, outputs: tensors that become the ends of the signature, by names of nodes ("call/node", "node:1") or layers;
         by default its own.
     rename: new names of inputs and outputs by the old ones.
-    input_shapes: shapes of inputs by their (new) names, None for a dimension that stays dynamic.
+    input_shapes: shapes of inputs by their (new) names, None for a dimension that stays dynamic; or as the command line
+        takes them, "x=1,?,3"; or the shape of the only input.
     batch_size: the size of every unknown first dimension.
     plugins: converter modules (files or module names) besides the built-in ones.
     fuse, no_fuse: globs of the fusions to make, and not to make.
@@ -150,7 +189,7 @@ class Options(QuantizeOptions):
     inputs: Sequence[str]
     outputs: Sequence[str]
     rename: Mapping[str, str] | None
-    input_shapes: Mapping[str, Sequence[int | None]] | None
+    input_shapes: Mapping[str, Sequence[int | None]] | str | Sequence[str | int | None] | None
     batch_size: int | None
     plugins: Sequence[str | os.PathLike]
     fuse: Sequence[str]

@@ -12,6 +12,7 @@ TensorFlow runs the model's own graph, and a Keras file's own layers: verify onl
 
 from __future__ import annotations
 
+import io
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,8 +27,11 @@ from fuseconv.cut_original import cut_by_loader, cut_function
 from fuseconv.errors import FuseconvError, InputError, VerificationError, needing_packages
 from fuseconv.files import read_file
 from fuseconv.fuse.plugins import load_registry
+from fuseconv.input_shapes import ONLY, InputShape, named, read_shapes
 from fuseconv.load.live import Source, model_name, opened
+from fuseconv.options import named_arguments
 from fuseconv.quantize import TOLERANCES
+from fuseconv.report.tables import show_verification, text
 from fuseconv.runners import Arrays, Dims, Function, Spec, TFLiteFile, original_functions, renamed_function
 from fuseconv.verification_inputs import (
     Draws,
@@ -76,7 +80,7 @@ class Comparison:
         self.why = self.why or why
 
 
-@dataclass
+@dataclass(repr=False)
 class Verification:
     """The result: each output of each signature, and what was run: (signature, shapes of its inputs, invokes).
 
@@ -91,6 +95,17 @@ class Verification:
     runs: list[tuple[str, dict[str, tuple[int, ...]], int]] = field(default_factory=list)
     drawn: list[tuple[str, str, str]] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        failed = self.failure
+        worst = max((output.absolute for output in self.outputs if output.absolute is not None), default=0.0)
+        told = f"all {len(self.outputs)} outputs agree, to {worst:.2e}" if failed is None else str(failed)
+        return f"<Verification of {self.file or 'a file'}: {told}>"
+
+    def __str__(self) -> str:
+        """Return what the command line prints."""
+        document = self.to_json()
+        return text(lambda out: show_verification(out, document), io.StringIO()).rstrip()
 
     @property
     def passed(self) -> bool:
@@ -192,6 +207,7 @@ def compare(
     return absolute, finite_relative, ""
 
 
+@named_arguments
 def verify(
     model: Any,
     tflite: str | os.PathLike | bytes,
@@ -204,7 +220,7 @@ def verify(
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     rename: Mapping[str, str] | None = None,
-    input_shapes: Mapping[str, Sequence[int | None]] | None = None,
+    input_shapes: Mapping[str, Sequence[int | None]] | str | Sequence[str | int | None] | None = None,
     batch_size: int | None = None,
     plugins: Sequence[str] = (),
     trust_model: bool = False,
@@ -232,7 +248,8 @@ def verify(
         rtol = TOLERANCES[file.form] if file.form else RTOL
     reading: dict[str, Any] = {"tags": tags, "trust_model": trust_model, "follow_links": follow_links}
     cutting: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "rename": rename or {}}
-    sizes: dict[str, Any] = {"input_shapes": input_shapes or {}, "batch_size": batch_size}
+    shapes = read_shapes(input_shapes or {})
+    sizes: dict[str, Any] = {"input_shapes": shapes, "batch_size": batch_size}
     result = Verification(model_name(model), "" if isinstance(tflite, bytes) else os.fspath(tflite), atol, rtol)
     with needing_packages("to run this model"), opened(model) as source:
         names = _signature_names(file, signatures)
@@ -240,7 +257,7 @@ def verify(
         given = load_data(data)
         if given is not None and not signatures:
             names = [name for name in names if set(file.inputs(name)) <= set(given)] or names[:1]
-        _check_input_names(file, names, input_shapes or ())
+        _check_input_names(file, names, shapes)
         for name in names:
             if name not in originals:
                 what = result.file or "the file"
@@ -255,7 +272,7 @@ def verify(
 
 
 def _check_input_names(file: TFLiteFile, signatures: Iterable[str], given: Iterable[str]) -> None:
-    unknown = set(given) - {name for signature in signatures for name in file.inputs(signature)}
+    unknown = set(given) - {ONLY} - {name for signature in signatures for name in file.inputs(signature)}
     if unknown:
         raise InputError(f"--input-shape: no signature that runs has an input {', '.join(sorted(unknown))}")
 
@@ -345,7 +362,7 @@ def _agree(
     signature: str,
     model: Mapping[str, Spec],
     file: Mapping[str, Spec],
-    input_shapes: Mapping[str, Sequence[int | None]],
+    input_shapes: Mapping[str, InputShape],
     batch_size: int | None,
     given: Arrays,
 ) -> dict[str, Spec]:
@@ -357,6 +374,7 @@ def _agree(
             f"the inputs of the signature {signature!r} differ: {', '.join(differing)} is not in both model and file"
         )
     specs = {}
+    input_shapes = named(input_shapes, model)
     for name, spec in model.items():
         if spec.dtype != file[name].dtype:
             types = f"{dtype_name(spec.dtype)} in the model and {dtype_name(file[name].dtype)} in the file"

@@ -31,7 +31,7 @@ LAYERS = [
     {"targets"},
     {"tfl"},
     {"ir"},
-    {"collector", "files", "process"},
+    {"collector", "files", "input_shapes", "process"},
     {"errors"},
 ]
 STAGES = {

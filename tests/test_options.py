@@ -28,3 +28,26 @@ def test_options_that_are_no_choice(options: dict, sentence: str, tmp_path: Path
     (tmp_path / "model.pb").write_bytes(b"")
     with pytest.raises(InputError, match=sentence):
         fuseconv.convert(tmp_path / "model.pb", **options)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"batchsize": 1}, "convert has no argument batchsize; did you mean batch_size?"),
+        ({"input_shapess": {}}, "did you mean input_shapes?"),
+        ({"verify": True}, "convert has no argument verify; call fuseconv.verify(model, file)"),
+        ({"input_shape": "x=1", "input_shapes": {}}, "convert gets input_shapes twice"),
+    ],
+)
+def test_names_of_arguments_that_are_none(given: dict, sentence: str) -> None:
+    with pytest.raises(InputError) as error:
+        fuseconv.convert("model.pb", **given)
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize("shape", ["sequence=2,10,6", [2, 10, 6], {"sequence": ("2", 10, None)}])
+def test_arguments_by_the_names_of_the_command_line(shape: object) -> None:
+    given: dict = {"input_shape": shape, "signature": "serving_default"}
+    report = fuseconv.convert(Path(__file__).parents[1] / "testdata" / "keras2_lstm", **given).report
+    assert report.signatures[0].inputs[0].shape == (2, 10, 6)
+    assert report.signatures[0].names == ("serving_default",)

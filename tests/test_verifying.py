@@ -428,3 +428,18 @@ def test_a_model_that_links_elsewhere_is_not_given_to_tensorflow(tmp_path: Path)
     os.mkfifo(model / "assets" / "pipe")
     with pytest.raises(InputError, match="pipe is a pipe, no ordinary file"):
         verify(model, data, follow_links=True)
+
+
+def test_a_verification_is_text_and_its_repr_a_line() -> None:
+    data = convert(TESTDATA / "conv_bn").data
+    assert data is not None
+    result = verify(TESTDATA / "conv_bn", data)
+    assert repr(result).startswith("<Verification of a file: all 1 outputs agree, to ")
+    assert "Largest difference" in str(result) and "\x1b" not in str(result)
+
+
+def test_the_shape_of_the_only_input_needs_no_name() -> None:
+    data = convert(TESTDATA / "keras2_lstm").data
+    assert data is not None
+    result = verify(TESTDATA / "keras2_lstm", data, input_shapes=[3, 10, 6])
+    assert [inputs for _, inputs, _ in result.runs] == [{"sequence": (3, 10, 6)}]

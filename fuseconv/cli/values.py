@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fuseconv.errors import InputError
+from fuseconv.input_shapes import read_shapes
 
 # As --output.
 STDOUT = "-"
@@ -27,25 +28,8 @@ def _split(values: tuple[str, ...]) -> tuple[str, ...]:
 def read_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a command with what those of `_reading` say, as `fuseconv.convert` takes it."""
     lists = {name: _split(options[name]) for name in ("tags", "inputs", "outputs")}
-    shapes, rename = _shapes(options.pop("input_shape")), _new_names(options["rename"])
+    shapes, rename = read_shapes(options.pop("input_shape")), _new_names(options["rename"])
     return options | lists | {"input_shapes": shapes, "rename": rename}
-
-
-def _shapes(values: tuple[str, ...]) -> dict[str, tuple[int | None, ...]]:
-    """Parse shapes: ("x=1,?,3",) -> {"x": (1, None, 3)}. A name may hold an equals sign; a scalar's shape is empty."""
-    shapes: dict[str, tuple[int | None, ...]] = {}
-    for value in values:
-        name, equals, dims = value.rpartition("=")
-        try:
-            shape = tuple(None if dim.strip() in ("?", "-1") else int(dim) for dim in dims.split(",") if dims.strip())
-        except ValueError:
-            shape = (-1,)
-        if not equals or not name or any(dim is not None and dim < 0 for dim in shape):
-            raise InputError(f"--input-shape {value} is no shape: write NAME=1,28,28, with ? where it stays dynamic")
-        if name in shapes:
-            raise InputError(f"--input-shape gives {name} twice")
-        shapes[name] = shape
-    return shapes
 
 
 def read_metadata(values: tuple[str, ...]) -> dict[str, str]:

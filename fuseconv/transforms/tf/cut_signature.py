@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fuseconv.errors import InputError
+from fuseconv.input_shapes import ONLY
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, replace_uses
@@ -63,7 +64,7 @@ def cut_signature(
         before = _feed(module, signature, {name: values[found.value] for name, found in given.items()})
         for name, value in zip(signature.inputs, signature.graph.inputs):
             new = rename.get(name, rename.get(f"{name}:0", name))
-            if value.shape is None and new not in input_shapes:
+            if value.shape is None and not {new, ONLY} & input_shapes.keys():
                 raise InputError(f"the rank of the tensor {name} is not known: give --input-shape {new}=...")
     kept = set(signature.graph.inputs)
     dropped = {name: value for name, value in dropped.items() if value not in kept}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from fuseconv.errors import InputError
+from fuseconv.input_shapes import named, read_shapes
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Module, Value
@@ -19,19 +20,16 @@ def set_input_shapes(module: Module, input_shapes: Mapping[str, Sequence[int | N
 
     input_shapes: by the signature's names; None stays unknown. batch_size: of every first dimension that is unknown
     still. Returns whether a shape changed. Raises InputError for a name or a shape that does not fit."""
-    if not isinstance(input_shapes, Mapping):
-        raise InputError(f"the shapes of inputs are a dict from names to shapes, not {input_shapes!r}")
     batch_size = None if batch_size is None else _size(batch_size)
-    input_shapes = {name: _shape(name, shape) for name, shape in input_shapes.items()}
+    known = [name for signature in module.signatures for name in signature.inputs]
+    input_shapes = named(read_shapes(input_shapes), known)
     if batch_size is not None and batch_size < 1:
         raise InputError(f"a batch size of {batch_size} makes no sense; it must be at least 1")
     given = [batch_size, *(dim for shape in input_shapes.values() for dim in shape)]
     if any(dim is not None and dim > LARGEST_SIZE for dim in given):
         raise InputError(f"an input of the size {max(filter(None, given))} is too large: TFLite counts in 32 bits")
-    known: list[str] = []
     before = [value.shape for signature in module.signatures for value in signature.graph.inputs]
     for signature in module.signatures:
-        known += signature.inputs
         for name, value in zip(signature.inputs, signature.graph.inputs):
             if name in input_shapes:
                 value.shape = _fixed(name, value, input_shapes[name])
@@ -41,12 +39,6 @@ def set_input_shapes(module: Module, input_shapes: Mapping[str, Sequence[int | N
         if name not in known:
             raise InputError(f"the model has no input named {name}; it has {', '.join(dict.fromkeys(known)) or 'none'}")
     return before != [value.shape for signature in module.signatures for value in signature.graph.inputs]
-
-
-def _shape(name: str, shape: object) -> tuple[int | None, ...]:
-    if not isinstance(shape, Iterable) or isinstance(shape, str):
-        raise InputError(f"the shape {shape!r} of {name} is no list of sizes")
-    return tuple(None if size is None else _size(size) for size in shape)
 
 
 def _size(size: object) -> int:

@@ -1,0 +1,88 @@
+"""The shapes of inputs, in the forms in which people write them.
+
+    {"x": [1, None, 3]}    "x=1,?,3"    ["x=1,?,3", "y=4"]    and of a model of one input: [1, None, 3]    "1,?,3"
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fuseconv.errors import InputError
+
+InputShape = tuple[int | None, ...]
+# Stands for the name of the only input.
+ONLY = ""
+_OPEN = ("?", "-1", "None")
+
+
+def read_shapes(given: Any) -> dict[str, InputShape]:
+    """Return shapes by the names of inputs, `ONLY` for one without a name; None is a size that stays dynamic.
+
+    Raises InputError for what is no shape, and for an input that has two."""
+    if isinstance(given, Mapping):
+        return {name: _shape(shape, name) for name, shape in given.items()}
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, Iterable):
+        raise InputError(f"the shapes of inputs are a dict from names to shapes, not {given!r}")
+    parts = list(given)
+    if not all(isinstance(part, str) and ("=" in part or "," in part) for part in parts):
+        return {ONLY: _shape(parts)}
+    shapes: dict[str, InputShape] = {}
+    for part in parts:
+        # A name may hold an equals sign; a scalar's shape is empty.
+        name, equals, text = part.rpartition("=")
+        if equals and not name:
+            raise _no_shape(part)
+        if name in shapes:
+            raise InputError(f"--input-shape gives {name or 'the only input'} twice")
+        shapes[name] = _sizes(text, part)
+    return shapes
+
+
+def named(shapes: Mapping[str, InputShape], names: Iterable[str]) -> dict[str, InputShape]:
+    """Return the shapes, that of the only input by its name. names: of all inputs. Raises InputError if there are
+    several."""
+    found = dict(shapes)
+    if ONLY in found:
+        there = list(dict.fromkeys(names))
+        if len(there) != 1:
+            raise InputError(f"a shape is given for no input by name, and there are {', '.join(there) or 'none'}: "
+                             "write NAME=1,28,28")  # fmt: skip
+        found[there[0]] = found.pop(ONLY)
+    return found
+
+
+def _shape(shape: Any, name: str = ONLY) -> InputShape:
+    if isinstance(shape, str):
+        return _sizes(shape, f"{name}={shape}")
+    if not isinstance(shape, Iterable):
+        raise InputError(f"the shape {shape!r} of {name or 'the input'} is no list of sizes")
+    return tuple(_size(size) for size in shape)
+
+
+def _size(size: Any) -> int | None:
+    if isinstance(size, str):
+        (size,) = _sizes(size, size) or (size,)
+    if size is None:
+        return None
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise InputError(f"the size {size!r} is no whole number")
+    return operator.index(size)
+
+
+def _sizes(text: str, told: str) -> InputShape:
+    try:
+        sizes = [dim.strip() for dim in text.strip("[]() ").split(",") if dim.strip()]
+        shape = tuple(None if size in _OPEN else int(size) for size in sizes)
+    except ValueError:
+        raise _no_shape(told) from None
+    if any(size is not None and size < 0 for size in shape):
+        raise _no_shape(told)
+    return shape
+
+
+def _no_shape(told: str) -> InputError:
+    return InputError(f"--input-shape {told} is no shape: write NAME=1,28,28, with ? where it stays dynamic")
