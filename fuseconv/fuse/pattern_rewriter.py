@@ -174,7 +174,7 @@ class _PatternRewriter:
         for (name, op), miss in nearest.items():
             # What misses as a part of something larger is not what was meant.
             if not any(set(miss.matched) < set(other.matched) for other in nearest.values()):
-                self.report.refused(name, op.sources, f"almost: at {miss.op.name!r} {miss.why}")
+                self.report.refused(name, op.sources, f"all fits but one thing: at {miss.op.name!r} {miss.why}")
 
     def walk(self) -> bool:
         """Walk the graph once; return True if anything was fused."""

@@ -139,7 +139,7 @@ class Registry:
 
     def choose_fusions(self, only: Sequence[str], without: Sequence[str], report: Report) -> list[Fusion]:
         """Return the fusions whose names match the globs of the first argument (all, if there are none) and not those
-        of the second; the report notes the excluded ones.
+        of the second; the report notes the excluded ones, and what each does.
 
         Raises InputError for a glob that fits no fusion."""
         for glob in (*only, *without):
@@ -149,6 +149,7 @@ class Registry:
         chosen: list[Fusion] = []
         for fusion in self.fusions:
             wanted = not only or any(fnmatch.fnmatchcase(fusion.name, glob) for glob in only)
+            report.summaries[fusion.name] = fusion.summary
             if wanted and not any(fnmatch.fnmatchcase(fusion.name, glob) for glob in without):
                 chosen.append(fusion)
             else:

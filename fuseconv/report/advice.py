@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from fuseconv.report.layers import short
 from fuseconv.report.tables import size
 
 # Bytes of weights that are worth a word, and the part of all that one constant or op must be.
@@ -49,6 +50,13 @@ def _constants(inspection: Mapping[str, Any]) -> Iterator[tuple[int, str, Place]
                     yield tensor["size"], tensor["type"], (number, index)
 
 
+def _named(inspection: Mapping[str, Any], place: Place) -> str:
+    """Return the type of an op, and the name of what it makes."""
+    graph = inspection["subgraphs"][place[0]]
+    op = graph["ops"][place[1]]
+    return " ".join([op["op"], *(short(graph["tensors"][index]["name"]) for index in op["results"][:1])])
+
+
 def _floats(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
     total: Counter[str] = Counter()
     for count, type, _ in _constants(inspection):
@@ -64,7 +72,7 @@ def _large(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator
     for count, _, place in _constants(inspection):
         if count >= max(_MUCH, inspection["file"]["size"] * _PART):
             part = f"{count / inspection['file']['size']:.0%}"
-            yield Advice(f"One constant takes {size(count)}, {part} of the file.",
+            yield Advice(f"One constant takes {size(count)}, {part} of the file: that of {_named(inspection, place)}.",
                          "Make it smaller in the model: fewer rows, or fewer units.", [place])  # fmt: skip
 
 
@@ -72,14 +80,21 @@ def _busy(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[
     total = sum(work.values())
     for place, count in work.items():
         if count >= total * _PART and len(work) > 1 and count >= _MUCH:
-            yield Advice(f"One op does {count / total:.0%} of all multiply-adds.",
+            yield Advice(f"{_named(inspection, place)} does {count / total:.0%} of all multiply-adds.",
                          "fuseconv profile tells whether it takes as much of the time.", [place])  # fmt: skip
 
 
 def _loops(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:
     if places := _ops(inspection, "WHILE"):
-        yield Advice(f"{len(places)} WHILE: loops run their ops once for each step, and no delegate takes them.",
-                     "See below why a recurrent layer was not fused, or try --rnn unroll.", places)  # fmt: skip
+        graphs = inspection["subgraphs"]
+        bodies = [graphs[number]["ops"][index]["options"]["body_subgraph_index"] for number, index in places]
+        count = sum(len(graphs[body]["ops"]) for body in set(bodies))
+        yield Advice(
+            f"{len(places)} WHILE: loops run their ops once for each step, and no delegate takes them.",
+            "See below why a recurrent layer was not fused. --rnn unroll writes no loop where the number of steps is "
+            f"known, at a price: {count} ops for each step make the file larger, and XNNPACK keeps a copy of the "
+            "weights for each op that reads them.", places,
+        )  # fmt: skip
 
 
 def _foreign(inspection: Mapping[str, Any], work: Mapping[Place, int]) -> Iterator[Advice]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -41,7 +43,8 @@ def show_inspection(out: Console, document: Mapping[str, Any], verbose: bool = F
         out.print()
     if document.get("model_explorer"):
         paths = ",".join(path for path in document["model_explorer"] if not path.endswith("model_graph.json"))
-        line(out, "Open with", escape_controls(f"model-explorer {file['path']} --node_data_paths={paths}"))
+        command = shlex.join(["model-explorer", file["path"], f"--node_data_paths={paths}"])
+        line(out, "Open with", escape_controls(command))
         out.print()
     if verbose or sum(document["op_counts"].values()) <= _FEW:
         for number, subgraph in enumerate(document["subgraphs"]):
@@ -109,18 +112,22 @@ def _show_counts(out: Console, document: Mapping[str, Any]) -> None:
 
 def _show_ops(out: Console, number: int, subgraph: Mapping[str, Any], verbose: bool) -> None:
     line(out, "Subgraph", f"{number} {escape_controls(subgraph['name'])}".strip())
-    rows = table(">", "Op", "~Operands (* constant)", "~Results", "~Options")
+    rows = table(">", "Op", "~Operands (* constant) -> results  options")
     tensors = subgraph["tensors"]
     for index, op in enumerate(subgraph["ops"]):
         options = {k: v for k, v in op["options"].items() if verbose or v not in _UNSAID}
+        ends = (_repeated(_operand(tensors, i, verbose) for i in op[key]) for key in ("operands", "results"))
+        text = f"{' -> '.join(ends)}  {' '.join(f'{k}={v}' for k, v in options.items())}".rstrip()
         rows.add_row(
-            str(index),
-            escape_controls(op["op"]) + (f" v{op['version']}" if verbose else ""),
-            " ".join(_operand(tensors, i, verbose) for i in op["operands"]),
-            " ".join(_operand(tensors, i, verbose) for i in op["results"]),
-            escape_controls(" ".join(f"{k}={v}" for k, v in options.items())),
+            str(index), escape_controls(op["op"]) + (f" v{op['version']}" if verbose else ""), escape_controls(text)
         )
     show(out, rows)
+
+
+def _repeated(texts: Iterable[str]) -> str:
+    """Return texts in a row, equal neighbors as one: ["a", "b", "b"] -> "a 2x b"."""
+    counts = ((text, sum(1 for _ in group)) for text, group in itertools.groupby(texts))
+    return " ".join(text if count == 1 else f"{count}x {text}" for text, count in counts)
 
 
 def _show_tensors(out: Console, subgraph: Mapping[str, Any]) -> None:

@@ -61,17 +61,31 @@ def to_json(report: Report) -> dict[str, Any]:
             record._asdict() | {"sources": _places(record.sources, nodes), "emitted": list(record.emitted)}
             for record in report.records
         ],
+        "fusions": {
+            rule: report.summaries[rule]
+            for rule in sorted({record.rule for record in report.records if record.kind in ("fused", "refused")})
+            if rule in report.summaries
+        },
         "arena": arena_to_json(report.arena, report.dynamic),
         "cut": {"inputs": dict(report.cut.inputs), "outputs": dict(report.cut.outputs)},
         "renamed": dict(report.renamed),
         "quantized": [item._asdict() | {"sources": _places(item.sources, nodes)} for item in report.quantized],
-        **({} if report.target is None else {"target": report.target}),
+        **({} if report.target is None else {"target": report.target | _rewritten(report)}),
         "warnings": list(report.warnings),
         "passes": [
             {"name": run.name, "changes": run.changes, "seconds": round(run.seconds, 6)} for run in report.passes
         ],
         "seconds": {stage: round(seconds, 6) for stage, seconds in report.seconds.items()},
     }
+
+
+def _rewritten(report: Report) -> dict[str, Any]:
+    """Return which ops were written in other forms for the target, and what that made of the arena."""
+    rows = [
+        {"type": type, "into": list(into), "count": count} for (type, into), count in sorted(report.rewritten.items())
+    ]
+    bytes = report.arena_for_target
+    return {"rewritten": rows, "arena": None if bytes is None else {"before": bytes[0], "after": bytes[1]}}
 
 
 def layers(report: Report) -> list[dict[str, Any]]:

@@ -127,7 +127,7 @@ class Cut(NamedTuple):
     outputs: dict[str, str]
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """Collect records while a model is converted.
 
@@ -136,8 +136,10 @@ class Report:
     signatures: what the file takes and gives. seconds: by stage. passes: their runs, in order. cut: where the signature
     was cut, if it was; renamed: new names of inputs and outputs by the old ones. quantized: what quantization did, in
     order; compared: the quantized ops beside those of floats, if that was asked for. target: what the conversion's
-    target makes of the file, if there is one. subgraphs: those of the file, as the arena is planned by; dynamic:
-    whether an input has unknown sizes, which count as 1 there; plans_arena: whether the file brings a plan of its own.
+    target makes of the file, if there is one; rewritten: the ops that were written in other forms for it, by their type
+    and those of their forms; arena_for_target: bytes needed at once before and after that. subgraphs: those of the
+    file, as the arena is planned by; dynamic: whether an input has unknown sizes, which count as 1 there; plans_arena:
+    whether the file brings a plan of its own. summaries: what each fusion does, in a sentence.
     """
 
     model: str = ""
@@ -147,6 +149,8 @@ class Report:
     emitted: list[EmittedOp] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     target: dict[str, Any] | None = None
+    rewritten: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
+    arena_for_target: tuple[int, int] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     output_bytes: int = 0
     passes: list[PassRun] = field(default_factory=list)
@@ -160,6 +164,23 @@ class Report:
     subgraphs: list[Subgraph] = field(default_factory=list)
     dynamic: bool = False
     plans_arena: bool = False
+    summaries: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        warned = f", {len(self.warnings)} warnings" if self.warnings else ""
+        nodes = f"{len(self.sources)} nodes -> {len(self.emitted)} ops, {sum(self.fusions.values())} fusions"
+        return f"<Report of {self.model or 'a model'}: {nodes}{warned}>"
+
+    def __str__(self) -> str:
+        """Return what the command line prints of a conversion, and the warnings."""
+        from fuseconv.report.tables import conversion_text  # which tells of this class
+
+        return conversion_text(self)
+
+    @property
+    def fusions(self) -> Counter[str]:
+        """Return how often each fusion was made, by its name."""
+        return Counter(record.rule for record in self.records if record.kind == "fused")
 
     def source(self, name: str, type: str) -> None:
         """Register a node of the model; `account` must know its fate in the end."""

@@ -16,12 +16,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fuseconv.report.layers import plain
+from fuseconv.report.layers import short, shortened
 from fuseconv.report.records import AGREES, Record, Report
 
 _WIDE = 10_000  # columns: no cell is wrapped
 _TITLE = 10  # columns of the title of a line
+_NOTABLE = 1.2  # times the memory that is worth a line
 _TYPES = 12  # types of ops named before "and 5 more"
+_LONGEST = 48  # letters of a name, before its middle is left out
+_LONGEST_OF_LAYERS = 40  # where four columns stand beside it
 _NAMES = 3  # nodes named in a row before "and 5 more"
 
 
@@ -59,16 +62,19 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     by_kind: dict[str, list[Record]] = defaultdict(list)
     for record in report.records:
         by_kind[record.kind].append(record)
-    _show_fused(out, by_kind["fused"])
+    counted_for = _counted_for(report)
+    _show_fused(out, by_kind["fused"], counted_for if verbose else None)
     _show_refused(out, [record for record in by_kind["refused"] if verbose or record.expected], verbose)
     if verbose:
-        _show_rules(out, "Lowered", by_kind["lowered"])
-        _show_rules(out, "Folded", by_kind["folded"])
-        _show_rules(out, "Removed", by_kind["removed"])
+        for kind in ("lowered", "folded", "removed"):
+            _show_rules(out, kind.capitalize(), by_kind[kind], counted_for)
         _show_emitted(out, report)
         if report.passes:
             _show_pass_runs(out, report)
-    elif counts := _removed(report):
+    elif removed := [record for record in by_kind["removed"] if counted_for[id(record)]]:
+        counts: Counter[str] = Counter()
+        for record in removed:
+            counts[record.rule] += len(counted_for[id(record)])
         line(out, "Removed", " · ".join(f"{n} {escape_controls(rule)}" for rule, n in counts.most_common()))
     _show_unverified(out, by_kind["fused"])
     cut = {**report.cut.inputs, **report.cut.outputs}
@@ -82,6 +88,8 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     line(out, "Ops", fates if report.sources else str(len(report.emitted)))
     if report.emitted:
         line(out, "Made", _types(report))
+    if report.target is not None:
+        _show_target(out, report)
     if report.output_bytes:
         line(out, "File", f"{escape_controls(report.output)}  {size(report.output_bytes)}".strip(), "bold green")
     if report.arena is not None:
@@ -92,6 +100,36 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     if report.seconds:
         stages = " · ".join(f"{stage} {seconds_text(s)}" for stage, s in report.seconds.items())
         line(out, "Time", f"{seconds_text(sum(report.seconds.values()))}  ({stages})")
+
+
+def conversion_text(report: Report) -> str:
+    """Return the summary of a conversion as text without colors, and the warnings."""
+    warnings = "".join(f"\nwarning: {escape_controls(warning)}" for warning in report.warnings)
+    return text(lambda out: show_conversion(out, report), io.StringIO()).rstrip() + warnings
+
+
+def _show_target(out: Console, report: Report) -> None:
+    """Print how many ops the target takes, and which were written in other forms for it."""
+    target, count = report.target or {}, len(report.emitted)
+    refused = len(target["refused"])
+    taken = f"all {count} ops" if not refused else f"{count - refused} of {count} ops"
+    line(out, "Target", f"{escape_controls(target['name'])} takes {taken}{_forms(report)}")
+    if report.arena_for_target is not None:
+        before, after = report.arena_for_target
+        if max(before, after) >= _NOTABLE * min(before, after) > 0:
+            line(out, "", f"these forms need {after / before:.1f} times the memory: {size(after)}, not {size(before)}")
+
+
+def _forms(report: Report) -> str:
+    """Return which ops became which, for a person."""
+    if not report.rewritten:
+        return ""
+    parts = [
+        f"{f'{count} ' if count > 1 else ''}{type} as {counted(into) or 'nothing'}"
+        for (type, into), count in report.rewritten.most_common()
+    ]
+    more = [f"{len(parts) - _TYPES} more"] if len(parts) > _TYPES + 1 else []
+    return f"; written for it: {' · '.join([*(parts[:_TYPES] if more else parts), *more])}"
 
 
 def _quantized(report: Report) -> str:
@@ -184,12 +222,13 @@ def show_verification(out: Console, document: Mapping[str, Any]) -> None:
 
 
 def _show_layers(out: Console, document: Mapping[str, Any]) -> None:
-    rows = table("Layer", "~Tensor", "Type", ">Largest difference", ">Of the range", ">Cosine", "~")
+    rows = table("~Op and tensor", "Type", ">Difference", ">Of range", ">Cosine", "~")
     for row in document["layers"]:
         error = row["error"]
         first = Text("grows here first", "bold red") if row["tensor"] == document["grows"] else Text("")
         numbers = (_number(error["max"]), _number(error["relative"]), _number(error["cosine"]))
-        rows.add_row(escape_controls(row["op"]), escape_controls(row["tensor"]), row["type"], *numbers, first)
+        name = f"{row['op']} {short(row['tensor'], _LONGEST_OF_LAYERS)}"
+        rows.add_row(escape_controls(name), row["type"], *numbers, first)
     show(out, rows)
 
 
@@ -210,15 +249,17 @@ def arena_text(count: int | None, peak: int, where: str, dynamic: bool) -> str:
     return f"{told}, most at {escape_controls(where)}{'  (unknown sizes as 1)' if dynamic else ''}"
 
 
-def _show_fused(out: Console, records: Sequence[Record]) -> None:
+def _show_fused(out: Console, records: Sequence[Record], counted_for: Mapping[int, list[str]] | None) -> None:
+    """Print the fusions. counted_for: see `_counted_for`; None leaves the numbers of nodes out."""
     if not records:
         return
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
         groups[record.rule, principal(record.emitted)].append(record)
-    rows = table("Fused", ">Count", "~Into", "~For example")
+    rows = table("Fused", ">Count", ">Nodes", "~Into", "~For example")
     for (rule, into), group in groups.items():
-        rows.add_row(escape_controls(rule), str(len(group)), escape_controls(into), _names(group[0].sources[:1]))
+        nodes = "" if counted_for is None else str(sum(len(counted_for[id(record)]) for record in group))
+        rows.add_row(escape_controls(rule), str(len(group)), nodes, escape_controls(into), _names(group[0].sources[:1]))
     show(out, rows)
 
 
@@ -252,22 +293,26 @@ def _show_refused(out: Console, records: Sequence[Record], verbose: bool) -> Non
             off[record.why].append(record.rule)
     rows = table("Not fused", ">Count", "~Why", "~Nodes")
     for (rule, why), nodes in groups.items():
-        rows.add_row(escape_controls(rule), str(len(nodes)), escape_controls(why), _names(nodes, verbose))
+        rows.add_row(escape_controls(rule), str(len(nodes)), _sentence(why), _names(nodes, verbose))
     for why, rules in off.items():
         rows.add_row(_names(rules, verbose), "", escape_controls(why), "")
     show(out, rows)
 
 
-def _show_rules(out: Console, title: str, records: Sequence[Record]) -> None:
-    if not records:
-        return
+def _show_rules(
+    out: Console, title: str, records: Sequence[Record], counted_for: Mapping[int, list[str]]
+) -> None:
+    """Print what rules did to the nodes that have their fate by them, so that the numbers add up to the total."""
     groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for record in records:
-        groups[record.rule, counted(record.emitted), record.why].extend(record.sources)
+        if nodes := counted_for[id(record)]:
+            groups[record.rule, counted(record.emitted), record.why].extend(nodes)
+    if not groups:
+        return
     rows = table(title, ">Nodes", "~Into", "~Why", "~For example")
     for (rule, into, why), nodes in groups.items():
         rows.add_row(
-            escape_controls(rule), str(len(set(nodes))), escape_controls(into), escape_controls(why), _names(nodes[:1])
+            escape_controls(rule), str(len(nodes)), escape_controls(into), _sentence(why), _names(nodes[:1])
         )
     show(out, rows)
 
@@ -281,12 +326,15 @@ def _show_emitted(out: Console, report: Report) -> None:
     show(out, rows)
 
 
-def _removed(report: Report) -> Counter[str]:
-    """Return how many nodes each rule removed. Each counts once, and not if it counts as fused or folded, so that the
-    sum is the total that is shown."""
+def _counted_for(report: Report) -> dict[int, list[str]]:
+    """Return by each record's `id` the nodes that have their fate by it. Each node counts once, for the last record of
+    the strongest kind, so that the sums are the totals that are shown."""
     fates = report.account()
-    rules = {name: record.rule for record in report.records if record.kind == "removed" for name in record.sources}
-    return Counter(rule for name, rule in rules.items() if fates.get(name) == "removed")
+    last = {name: record for record in report.records for name in record.sources if fates.get(name) == record.kind}
+    found: dict[int, list[str]] = {id(record): [] for record in report.records}
+    for name, record in last.items():
+        found[id(record)].append(name)
+    return found
 
 
 def principal(types: Sequence[str]) -> str:
@@ -301,10 +349,14 @@ def counted(types: Iterable[str]) -> str:
 
 
 def _names(names: Sequence[str], every: bool = False) -> str:
-    """Return some of the names, or all, without the calls that exporters wrap around everything."""
+    """Return some of the names, cut where they are long, or all of them."""
     shown = names if every or len(names) <= _NAMES + 1 else names[:_NAMES]
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return ", ".join(escape_controls(plain(name)) for name in shown) + more
+    return ", ".join(escape_controls(short(name, None if every else _LONGEST)) for name in shown) + more
+
+
+def _sentence(why: str) -> str:
+    return escape_controls(shortened(why))
 
 
 def shape_text(shape: Sequence[int]) -> str:
@@ -337,15 +389,21 @@ def line(out: Console, title: str, text: str, style: str = "bold") -> None:
 
 
 def show(out: Console, rows: Table) -> None:
-    """Print a table, and a blank line behind it."""
-    out.print(rows)
+    """Print a table without its empty columns, and a blank line behind it."""
+    columns = [column for column in rows.columns if any(str(cell) for cell in column.cells)]
+    shown = _unframed()
+    for column in columns:
+        shown.add_column(column.header, justify=column.justify, no_wrap=column.no_wrap, overflow=column.overflow)
+    for cells in zip(*(column.cells for column in columns)):
+        shown.add_row(*cells)
+    out.print(shown)
     out.print()
 
 
 def table(*headers: str) -> Table:
     """Return an unframed table with these columns. ">" before a header aligns its column to the right, "~" lets its
     cells wrap on a narrow terminal."""
-    rows = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    rows = _unframed()
     for header in headers:
         rows.add_column(
             header.lstrip(">~"),
@@ -354,3 +412,7 @@ def table(*headers: str) -> Table:
             overflow="fold",
         )
     return rows
+
+
+def _unframed() -> Table:
+    return Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))

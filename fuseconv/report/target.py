@@ -8,7 +8,10 @@ from typing import Any
 
 from rich.console import Console
 
-from fuseconv.report.tables import escape_controls, line, table
+from fuseconv.report.layers import short
+from fuseconv.report.tables import escape_controls, line, show, table
+
+_LONGEST = 40  # letters of a name
 
 
 def show_target(out: Console, document: Mapping[str, Any]) -> None:
@@ -25,18 +28,20 @@ def show_target(out: Console, document: Mapping[str, Any]) -> None:
         line(out, "", escape_controls(f"{times} {type}: {why}"))
     if not refused:
         return
-    layers = "layer" in refused[0]
-    rows = table(">Subgraph", ">", "Op", "~Why", "~Tensors", *(["~Layer"] if layers else []))
+    layers, several = "layer" in refused[0], len(document["subgraphs"]) > 1
+    rows = table(">Op", "", "~Why", "~Tensors", *(["~Layer"] if layers else []))
     for entry in refused:
         subgraph = document["subgraphs"][entry["subgraph"]]
-        row = [str(entry["subgraph"]), str(entry["op"]), entry["type"], entry["why"]]
-        row.append(_tensors(subgraph, subgraph["ops"][entry["op"]]))
-        rows.add_row(*map(escape_controls, [*row, entry["layer"]] if layers else row))
-    out.print(rows)
+        place = f"{entry['subgraph']}:{entry['op']}" if several else str(entry["op"])
+        row = [place, entry["type"], entry["why"], _tensors(subgraph, subgraph["ops"][entry["op"]])]
+        rows.add_row(*map(escape_controls, [*row, short(entry["layer"], _LONGEST)] if layers else row))
+    out.print()
+    show(out, rows)
 
 
 def _tensors(subgraph: Mapping[str, Any], op: Mapping[str, Any]) -> str:
     """Return the names of what an op reads, but for constants, and makes: "x, y -> z"."""
     tensors = subgraph["tensors"]
-    read = [tensors[index]["name"] for index in op["operands"] if index >= 0 and not tensors[index]["size"]]
-    return f"{', '.join(read)} -> {', '.join(tensors[index]['name'] for index in op['results'])}"
+    read = [index for index in op["operands"] if index >= 0 and not tensors[index]["size"]]
+    ends = (", ".join(short(tensors[index]["name"], _LONGEST) for index in end) for end in (read, op["results"]))
+    return " -> ".join(ends)

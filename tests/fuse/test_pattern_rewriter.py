@@ -188,7 +188,7 @@ def test_near_misses_are_explained_where_asked():
         return [(record.rule, record.sources, record.why) for record in model.report.records]
 
     assert not refusals(False, HARD_SWISH)
-    why = "almost: at 'shift' the constant is 2, not 3"
+    why = "all fits but one thing: at 'shift' the constant is 2, not 3"
     assert refusals(True, HARD_SWISH) == [("hard_swish", ("product",), why)]
     # Part of a larger expression that was meant.
     assert refusals(True, GATE, HARD_SWISH) == [("hard_swish", ("product",), why)]

@@ -11,9 +11,15 @@ from fuseconv.report.advice import advice
 
 def document(*ops: str, type: str = "FLOAT32", bytes: int = 0, rank: int = 4, **more: Any) -> dict[str, Any]:
     """Return what `inspect` tells of a chain of ops; the first reads a constant of so many bytes."""
-    tensors = [{"size": 0, "buffer": 0, "type": "FLOAT32", "shape": [1] * rank} for _ in range(len(ops) + 1)]
-    tensors.append({"size": bytes, "buffer": 1, "type": type})
-    rows = [{"op": op, "operands": [index], "results": [index + 1]} for index, op in enumerate(ops)]
+    tensors: list[dict[str, Any]] = [
+        {"name": f"net/while/net/while/{index}", "size": 0, "buffer": 0, "type": "FLOAT32", "shape": [1] * rank}
+        for index in range(len(ops) + 1)
+    ]
+    tensors.append({"name": "weights", "size": bytes, "buffer": 1, "type": type})
+    rows: list[dict[str, Any]] = [
+        {"op": op, "operands": [index], "results": [index + 1], "options": {"body_subgraph_index": 0}}
+        for index, op in enumerate(ops)
+    ]
     rows[0]["operands"] = [0, len(ops) + 1]
     graph = {"tensors": tensors, "ops": rows, "inputs": [0], "outputs": [len(ops)]}
     return {"subgraphs": [graph], "custom_ops": [], "flex_ops": [], "file": {"size": bytes + 1000}} | more
@@ -47,4 +53,10 @@ def test_what_needs_no_word(inspection: dict[str, Any]) -> None:
 
 def test_an_op_that_does_most_of_the_work() -> None:
     found = advice(document("CONV_2D", "CONV_2D"), {(0, 0): 10**6, (0, 1): 9 * 10**6})
-    assert [(item.what, item.ops) for item in found] == [("One op does 90% of all multiply-adds.", [(0, 1)])]
+    what = "CONV_2D net/while/…/2 does 90% of all multiply-adds."
+    assert [(item.what, item.ops) for item in found] == [(what, [(0, 1)])]
+
+
+def test_the_price_of_writing_no_loop() -> None:
+    (found,) = advice(document("ADD", "MUL", "WHILE"), {})
+    assert "--rnn unroll" in found.do and "at a price: 3 ops for each step" in found.do

@@ -78,16 +78,17 @@ Needs     TensorFlow's kernels (Flex) for Cholesky
 
 OPS = """\
 Subgraph  0 main
-   Op               Operands (* constant)      Results       Options
-0  FULLY_CONNECTED  float32[?,5] int8[4,5]* -  float32[?,4]  fused_activation_function=RELU
-1  MyOp             float32[?,4] float32[1,4]  float32[?,4]
+   Op               Operands (* constant) -> results  options
+0  FULLY_CONNECTED  float32[?,5] int8[4,5]* - -> float32[?,4]  fused_activation_function=RELU
+1  MyOp             float32[?,4] float32[1,4] -> float32[?,4]
 """
 
 VERBOSE = """\
 Subgraph  0 main
-   Op                  Operands (* constant)          Results         Options
-0  FULLY_CONNECTED v9  0:float32[?,5] 1:int8[4,5]* -  3:float32[?,4]  fused_activation_function=RELU keep_num_dims=False
-1  MyOp v1             3:float32[?,4] 2:float32[1,4]  3:float32[?,4]
+   Op                  Operands (* constant) -> results  options
+0  FULLY_CONNECTED v9  0:float32[?,5] 1:int8[4,5]* - -> 3:float32[?,4]  fused_activation_function=RELU \
+keep_num_dims=False
+1  MyOp v1             3:float32[?,4] 2:float32[1,4] -> 3:float32[?,4]
 
    Tensor  Type          Buffer  Size  Quantization
 0  x       float32[?,5]       0

@@ -40,21 +40,18 @@ Time      14.3 ms  (load 12.3 ms · fuse 2.0 ms)
 """
 
 VERBOSE = """\
-Fused       Count  Into                                     For example
-keras_lstm      1  UNIDIRECTIONAL_SEQUENCE_LSTM + 2 others  lstm/call
-dense_bias      1  FULLY_CONNECTED                          dense/MatMul
+Fused       Count  Nodes  Into                                     For example
+keras_lstm      1      1  UNIDIRECTIONAL_SEQUENCE_LSTM + 2 others  lstm/call
+dense_bias      1      2  FULLY_CONNECTED                          dense/MatMul
 
 Not fused   Count  Why                          Nodes
 keras_lstm      1  TFLite's LSTM takes no mask  mask/call
 
-Lowered       Nodes  Into             Why  For example
-lower MatMul      1  FULLY_CONNECTED       dense/MatMul
+Folded      Nodes  For example
+fold Shape      1  shape
 
-Folded      Nodes  Into  Why  For example
-fold Shape      1             shape
-
-Removed   Nodes  Into  Why                      For example
-identity      2        it hands on its operand  identity
+Removed   Nodes  Why                      For example
+identity      2  it hands on its operand  identity
 
 Op  Type                          Stands for
  0  UNIDIRECTIONAL_SEQUENCE_LSTM  lstm/call
@@ -101,6 +98,44 @@ def test_a_conversion_with_every_detail() -> None:
     assert plain(tables.show_conversion, a_report(), verbose=True) == VERBOSE
 
 
+def test_numbers_with_every_detail_add_up_to_the_totals() -> None:
+    report = a_report()
+    shown = plain(tables.show_conversion, report, verbose=True)
+    for title, kind in (("Fused", "fused"), ("Folded", "folded"), ("Removed", "removed")):
+        head, *rows = shown[shown.index(title) :].split("\n\n")[0].splitlines()
+        end = head.index("Nodes") + len("Nodes")
+        assert sum(int(row[:end].split()[-1]) for row in rows) == report.totals()[kind]
+
+
+def test_what_was_written_in_other_forms_for_a_target() -> None:
+    report = a_report()
+    report.target = {"name": "gpu", "refused": [{}], "remarks": []}
+    assert "Target    gpu takes 1 of 2 ops\n" in plain(tables.show_conversion, report)
+    report.target["refused"] = []
+    report.rewritten["GELU", ("MUL", "MUL", "TANH")] = 2
+    report.arena_for_target = 1000, 2400
+    shown = plain(tables.show_conversion, report)
+    assert "Target    gpu takes all 2 ops; written for it: 2 GELU as 2 MUL, TANH\n" in shown
+    assert "          these forms need 2.4 times the memory: 2.4 kB, not 1.0 kB\n" in shown
+
+
+def test_names_are_short_unless_every_detail_is_wanted() -> None:
+    deep = "/".join(f"layer_{number}" for number in range(9))
+    report, name = a_report(), f"StatefulPartitionedCall/{'net/while/' * 2}{deep}/MatMul"
+    report.refused("keras_lstm", [name], f"at '{name}' it differs", expected=True)
+    assert "  net/…/layer_5/layer_6/layer_7/layer_8/MatMul\n" in plain(tables.show_conversion, report)
+    shown = plain(tables.show_conversion, report, verbose=True)
+    assert f"at 'net/while/…/{deep}/MatMul' it differs" in shown
+
+
+def test_a_report_is_text_and_its_repr_a_line() -> None:
+    report = a_report()
+    report.warnings = ["\x1bbeware"]
+    assert str(report) == CONVERSION.rstrip() + "\nwarning: \\x1bbeware"
+    assert repr(report) == "<Report of models/digits: 7 nodes -> 2 ops, 2 fusions, 1 warnings>"
+    assert report.fusions == {"keras_lstm": 1, "dense_bias": 1}
+
+
 def test_what_is_quantized() -> None:
     report, op = Report(), Op("tfl.FULLY_CONNECTED", sources=("dense/MatMul",))
     report.quantize(op, "w", "int8", 4000, 1000)
@@ -115,7 +150,7 @@ def test_what_is_removed_adds_up_to_the_total() -> None:
     (removed,) = (record for record in report.records if record.kind == "removed")
     report.record("removed", "dead code", [*removed.sources[:1], "dense/MatMul"])
     shown = plain(tables.show_conversion, report)
-    assert "Removed   1 dead code · 1 identity\n" in shown
+    assert "Removed   1 identity · 1 dead code\n" in shown
     assert "2 removed" in shown
 
 

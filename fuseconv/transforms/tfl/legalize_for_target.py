@@ -14,27 +14,43 @@ from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Module, Op, Value
 from fuseconv.ir.rewriter import Speculative, replace_op, rewrite_ops
 from fuseconv.pass_manager import module_pass
+from fuseconv.report.records import Report
 from fuseconv.targets.signature import signature_of
 from fuseconv.targets.target import Target
+from fuseconv.tfl.arena import arena, of_graphs
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.kernel_limits import rank_excess, type_excess
 
 
 @module_pass("legalize-for-target", requires=(TFL_ONLY,), ensures=(TFL_ONLY,))
-def legalize_for_target(module: Module, target: Target | None) -> bool:
-    """Write ops that the target refuses as ops that it takes: GATHER(x, i[2,3]) -> RESHAPE(GATHER(x, i[6]))."""
+def legalize_for_target(module: Module, target: Target | None, report: Report) -> bool:
+    """Write ops that the target refuses as ops that it takes: GATHER(x, i[2,3]) -> RESHAPE(GATHER(x, i[6])).
+
+    The report counts what was written, and tells of the arena before and after."""
     if target is None:
         return False
     from fuseconv.targets.forms import FORMS  # tables that most conversions do without
 
     kinds = frozenset(f"tfl.{type}" for type in FORMS)
+    if not any(op.kind in kinds and not takes(target, op) for graph in module.graphs() for op in graph.ops):
+        return False
+    before = _arena_bytes(module)
     changed = False
     for graph in module.graphs():
-        changed |= rewrite_ops(graph, kinds, lambda op, out: _legalized(op, out, target))
+        changed |= rewrite_ops(graph, kinds, lambda op, out: _legalized(op, out, target, report))
+    if changed:
+        first = report.arena_for_target[0] if report.arena_for_target else before
+        report.arena_for_target = first, _arena_bytes(module)
     return changed
 
 
-def _legalized(op: Op, out: list[Op], target: Target) -> Sequence[Value] | None:
+def _arena_bytes(module: Module) -> int:
+    """Return the bytes that are needed at once, 0 where that is not known."""
+    found = arena(of_graphs(list(module.graphs()), module.functions))
+    return 0 if found is None else found.peak
+
+
+def _legalized(op: Op, out: list[Op], target: Target, report: Report) -> Sequence[Value] | None:
     """Return what stands for the results of an op that the target refuses; None if it takes it, or no form of it."""
     if takes(target, op):
         return None
@@ -43,6 +59,7 @@ def _legalized(op: Op, out: list[Op], target: Target) -> Sequence[Value] | None:
         return None
     ops, values = found
     out += ops
+    report.rewritten[op.type, tuple(made.type for made in ops)] += 1
     return values
 
 
