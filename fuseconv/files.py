@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from fuseconv.errors import InputError
+from fuseconv.errors import InputError, suggestion
 
 # What a SavedModel's directory consists of. Others may lie beside it, such as the converted file.
 PARTS = frozenset({
@@ -23,6 +24,9 @@ PARTS = frozenset({
 # Protobuf counts the bytes of a message in 31 bits, and so does TFLite those of a string tensor.
 MOST_BYTES = (1 << 31) - 1
 _MOST_FILES = 100_000
+# What a model's file ends in, and how many neighbors of one that is not there are looked at.
+_MODELS = (".keras", ".h5", ".hdf5", ".pb", ".mlirbc", ".mlir", ".tflite")
+_NEIGHBORS = 1000
 # A pipe that nobody writes to is opened at once, and a terminal does not become this process's own.
 _FLAGS = ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 _KINDS = {
@@ -44,6 +48,32 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         os.close(handle)
         raise
     return os.fdopen(handle, "rb")
+
+
+def missing(path: Path) -> InputError:
+    """Return what to raise where there is no model at a path: it names one beside it that was surely meant."""
+    folder = path.parent
+    there = _models_in(folder)
+    same = [model for model in there if model.stem.lower() in (path.name.lower(), path.stem.lower())]
+    if len(same) == 1:
+        return InputError(f"{path} does not exist; did you mean {folder / same[0].name}?")
+    alike = {str(folder / model.name): None for model in there}
+    return InputError(f"{path} does not exist{suggestion(str(path), alike, 0.8)}")
+
+
+def model_within(folder: Path) -> str:
+    """Return "; did you mean X?" for the only model in a directory that is none itself, as in those of versions."""
+    there = _models_in(folder)
+    return f"; did you mean {there[0]}?" if len(there) == 1 else ""
+
+
+def _models_in(folder: Path) -> list[Path]:
+    """Return the models in a directory, by their names."""
+    try:
+        found = list(islice(folder.iterdir(), _NEIGHBORS))
+        return sorted(path for path in found if path.suffix.lower() in _MODELS or (path / "saved_model.pb").is_file())
+    except OSError:
+        return []  # the path is wrong, or nobody may look
 
 
 def read_file(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import InputError, VerificationError
-from fuseconv.files import ModelFiles, read_file
+from fuseconv.files import ModelFiles, missing, read_file
 from fuseconv.inspecting import describe, inspect
 from fuseconv.load.initialization_graph import TABLE_WRITES
 from fuseconv.load.live import LiveModel, Source
@@ -187,7 +187,7 @@ def original_functions(
             return _parts_of_graph(graph, file, renamed or {}, inputs, outputs)
         return {name: traced_function(traced) for name, traced in model.functions.items()}
     if not model.exists():
-        raise InputError(f"there is no model {model}")
+        raise missing(model)
     if model.is_dir():
         return _saved_model(ModelFiles(model, follow_links), list(file.signatures), tags)
     if model.suffix == ".pb":

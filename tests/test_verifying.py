@@ -340,7 +340,7 @@ def test_what_is_no_model_or_no_file(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "text.tflite").write_text("no flatbuffer at all")
     (tmp_path / "cut.tflite").write_bytes(file[:200])
-    with pytest.raises(InputError, match="there is no model"):
+    with pytest.raises(InputError, match="none does not exist"):
         verify(tmp_path / "none", file)
     with pytest.raises(InputError, match="is no SavedModel"):
         verify(tmp_path / "empty", file)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fuseconv.errors import InputError, needing_packages
+from fuseconv.files import missing
 from fuseconv.ir.graph import Module
 from fuseconv.load import graph_validation
 
@@ -50,7 +51,7 @@ def load(
         return module
     path = Path(model)
     if not path.exists():
-        raise InputError(f"{path} does not exist.")
+        raise missing(path)
     if path.is_dir():
         from fuseconv.files import ModelFiles
         from fuseconv.load import saved_model

@@ -16,6 +16,26 @@ from fuseconv.load import load
 TESTDATA = Path(__file__).parents[2] / "testdata"
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [("digits", "digits.keras"), ("digits.h5", "digits.keras"), ("digist.keras", "digits.keras"), ("no/where", "")],
+)
+def test_a_neighbor_that_was_meant(path: str, meant: str, tmp_path: Path) -> None:
+    (tmp_path / "digits.keras").touch()
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(InputError) as error:
+        load(tmp_path / path)
+    help = f"; did you mean {tmp_path / meant}?" if meant else ""
+    assert str(error.value) == f"{tmp_path / path} does not exist{help}"
+
+
+def test_a_directory_of_versions(tmp_path: Path) -> None:
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "saved_model.pb").touch()
+    with pytest.raises(InputError, match=r"there is no saved_model.pb in it; did you mean .*/1\?"):
+        load(tmp_path)
+
+
 def test_missing_path(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere does not exist"):
         load(tmp_path / "nowhere")
