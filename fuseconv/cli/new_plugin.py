@@ -12,7 +12,7 @@ requires = ["setuptools>=64"]
 build-backend = "setuptools.build_meta"
 
 [project]
-name = "{name}"
+name = "{package}"
 version = "0.1.0"
 description = "Fusions and rules for fuseconv."
 dependencies = ["fuseconv"]
@@ -103,17 +103,18 @@ def test_the_module_offers_what_it_says():
 '''
 
 
-def write_plugin(name: str, folder: Path) -> list[Path]:
-    """Write the package NAME into `folder`, which is made; return its files. Raises InputError for a name that Python
-    cannot import, and for a folder that is there."""
+def write_plugin(package: str, folder: Path) -> list[Path]:
+    """Write the package into `folder`, which is made; return its files. Its module has "_" for the "-" of its name.
+    Raises InputError for a name that Python cannot import, and for a folder that is there."""
+    name = package.replace("-", "_")
     if not name.isidentifier() or keyword.iskeyword(name) or not name.islower():
-        raise InputError(f"{name} is no name of a module: take lower-case letters, digits and underscores")
+        raise InputError(f"{package} is no name of a package: take lower-case letters, digits, - and _")
     texts = {"pyproject.toml": _PYPROJECT, f"{name}.py": _MODULE, f"test_{name}.py": _TEST}
     title = "".join(part.capitalize() for part in name.split("_"))
     try:
         folder.mkdir(parents=True)
         for file, text in texts.items():
-            (folder / file).write_text(text.format(name=name, title=title))
+            (folder / file).write_text(text.format(package=package, name=name, title=title))
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from error
     return [folder / file for file in texts]

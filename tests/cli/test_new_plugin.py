@@ -36,9 +36,16 @@ def test_what_it_offers(tmp_path: Path) -> None:
     assert '[project.entry-points."fuseconv.plugins"]\nacme = "acme"' in (folder / "pyproject.toml").read_text()
 
 
-@pytest.mark.parametrize("name", ["a-b", "class", "Acme", "1a", "../x"])
+def test_a_name_with_a_dash(tmp_path: Path) -> None:
+    write_plugin("acme-audio", tmp_path / "acme-audio")
+    project = (tmp_path / "acme-audio" / "pyproject.toml").read_text()
+    assert 'name = "acme-audio"' in project and 'acme_audio = "acme_audio"' in project
+    assert "AcmeAudioScale" in load_registry([tmp_path / "acme-audio" / "acme_audio.py"]).rules
+
+
+@pytest.mark.parametrize("name", ["a b", "-", "class", "Acme", "1a", "../x"])
 def test_a_name_is_one_that_python_imports(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no name of a module"):
+    with pytest.raises(InputError, match="is no name of a package"):
         write_plugin(name, tmp_path / "x")
 
 
