@@ -24,7 +24,7 @@ from fuseconv.fuse.pattern_rewriter import report_unknown_ops
 from fuseconv.fuse.plugins import load_registry
 from fuseconv.fuse.registry import Registry
 from fuseconv.input_shapes import read_shapes
-from fuseconv.ir.budget import Budget, limited, parse_size, size_on_disk
+from fuseconv.ir.budget import limited, size_on_disk
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
 from fuseconv.load import load
@@ -127,6 +127,7 @@ def convert(
     compare_quantized: bool = False,
     keep_float_under: float | None = None,
     plan_arena: bool = False,
+    strip_names: bool = False,
     max_constant_bytes: int | str | None = None,
     explain: bool = False,
     source_graph: bool = False,
@@ -154,7 +155,7 @@ def _trace_and_convert(
     """Convert a model, which TensorFlow traces first if it lives in this process."""
     options.check()
     file = None if out is None else resolve(out, model if is_path(model) else None, "--output")
-    report = Report(model_name(model), graph=options.source_graph, plans_arena=options.plan_arena or _is_c_array(out))
+    report = Report(model_name(model), graph=options.source_graph, **_for_micro(options, out))
     with ExitStack() as stack:
         model = stack.enter_context(on_disk(model))
         if is_path(model):
@@ -177,7 +178,7 @@ def _convert(
     progress: Callable[[str], None] | None,
 ) -> Conversion:
     size = size_on_disk(source, options.follow_links) if isinstance(source, Path) else source.size
-    budget = _budget(options, size)
+    budget = options.budget(size)
     described = _described(options.metadata) if options.metadata else None
     registry = load_registry(options.plugins)
     report.warnings += registry.warnings
@@ -239,6 +240,7 @@ def quantize_file(
     compare_quantized: bool = False,
     keep_float_under: float | None = None,
     plan_arena: bool = False,
+    strip_names: bool = False,
     max_constant_bytes: int | str | None = None,
     verify_each: bool | None = None,
     print_ir_before: Sequence[str] = (),
@@ -269,8 +271,8 @@ def _quantize_file(
     options.check()
     if options.quantize is None:
         raise InputError(f"quantize is one of {', '.join(QUANTIZATIONS)}")
-    budget = _budget(options, size_on_disk(Path(file)))
-    report = Report(os.fspath(file), plans_arena=options.plan_arena or _is_c_array(out))
+    budget = options.budget(size_on_disk(Path(file)))
+    report = Report(os.fspath(file), **_for_micro(options, out))
     target = None if out is None else resolve(out, file, "--output")
     check_names([*options.print_ir_before, *options.print_ir_after], QUANTIZE_FILE)
     fusions = load_registry().choose_fusions((), (), report)
@@ -297,13 +299,9 @@ def _told_of_existing(before: int, report: Report) -> list[str]:
     return [f"of the file's ops, {before} are quantized already: they stay as they are"] if before else []
 
 
-def _is_c_array(out: str | os.PathLike | None) -> bool:
-    return out is not None and is_c_array(Path(out))
-
-
-def _budget(options: QuantizeOptions, size: int) -> Budget:
-    most = options.max_constant_bytes
-    return Budget(size, None if most is None else parse_size(most))
+def _for_micro(options: QuantizeOptions, out: str | os.PathLike | None) -> dict[str, Any]:
+    array = out is not None and is_c_array(Path(out))
+    return {"plans_arena": options.plan_arena or array, "strips_names": options.strip_names or array}
 
 
 def _manager(context: Context, options: QuantizeOptions, progress: Callable[[str], None] | None) -> PassManager:
@@ -332,7 +330,7 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
             if context.target is not None:
                 _report_target(context.target, report, data, path)
             if path is not None and array is not None:
-                become_c_array(path, array.name, head(report))
+                report.bytes_of_c = become_c_array(path, array.name, head(report))
     report.output = "" if out is None else os.fspath(out)
     return Conversion(report, None if out is None else Path(out), data)
 
@@ -415,7 +413,8 @@ def _write(module: Module, report: Report, file: Path | None, progress: Callable
     try:
         with nullcontext(buffer) if file is None else atomic_write(file) as stream:
             told = (lambda part: progress(f"write {part:.0%}")) if progress else None
-            contents = write(module, stream, plans_arena=report.plans_arena, progress=told)
+            contents = write(module, stream, not report.strips_names, report.plans_arena, progress=told)
+            report.bytes_of_names = contents.saved
             if module.files:
                 from fuseconv.write.model_metadata import append_files
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fuseconv.errors import InputError, suggestion
 from fuseconv.fuse.numeric_check import MODES as CHECK_MODES
+from fuseconv.ir.budget import Budget, parse_size
 from fuseconv.load import KERAS_LOADERS
 from fuseconv.quantize import MEASURED, QUANTIZATIONS, checked_block_size
 from fuseconv.quantize.calibrate import MINMAX, Calibration, parse_method
@@ -88,6 +89,8 @@ class QuantizeOptions:
     plan_arena: tell TFLite Micro in the file where tensors are to be in its arena, if that takes less than its own plan
         and all sizes are known. Always so for the target "micro", and in a C array, which is written if the file's name
         ends in .cc, .cpp, .c, .h or .hpp.
+    strip_names: leave out the names of tensors between inputs and outputs, which TFLite Micro does not read. Always so
+        in a C array.
     max_constant_bytes: what all constants may take, in bytes or as "2G"; by default 16 times the model's size, at least
         256 MB.
     verify_each: verify the IR after each pass.
@@ -109,6 +112,7 @@ class QuantizeOptions:
     compare_quantized: bool
     keep_float_under: float | None
     plan_arena: bool
+    strip_names: bool
     max_constant_bytes: int | str | None
     verify_each: bool | None
     print_ir_before: Sequence[str]
@@ -133,6 +137,11 @@ class QuantizeOptions:
     def compares(self) -> bool:
         """Return whether quantized files are to be compared with that of floats."""
         return self.compare_quantized or self.keep_float_under is not None
+
+    def budget(self, size: int) -> Budget:
+        """Return what a model of so many bytes may take."""
+        most = self.max_constant_bytes
+        return Budget(size, None if most is None else parse_size(most))
 
     def pass_options(self) -> dict[str, Any]:
         """Return what the passes of quantization may name as parameters."""

@@ -120,6 +120,9 @@ _quantizing = _together(
     click.option("--quantize-report", type=_PATH, metavar="FILE.json|FILE.html",
                  help="Write the error of each op against floats, its type, bytes and why it stayed float, measured on "
                  "the samples behind the first --calibration-samples, if there are more."),
+    click.option("--strip-names", is_flag=True,
+                 help="Leave out the names of tensors between inputs and outputs, which TFLite Micro does not read; a "
+                 "C array has none."),
     click.option("--max-constant-bytes", metavar="N",
                  help="What all constants may take, such as 500M or 2G; by default 16 times the model's size, at least "
                  "256M."),

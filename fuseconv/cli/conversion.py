@@ -70,7 +70,8 @@ def convert_to_file(
     if strict and options.get("target") is None:
         raise InputError("--strict is for a --target: add it")
     _check_pages(report_path, page)
-    options |= {"plan_arena": is_c_array(file)} | ({} if page is None else {"compare_quantized": True})
+    options |= {"plan_arena": True, "strip_names": True} if is_c_array(file) else {}
+    options |= {} if page is None else {"compare_quantized": True}
     with (
         _report_file(report_path, model, (file,), "--report") as save,
         _report_file(page, model, (file, report_path), "--quantize-report") as save_page, terminal.progress() as update,
@@ -96,7 +97,7 @@ def convert_to_file(
                 written.document = to_json(report) | verified
                 save(_report(report_path, written.document, None if written.failure else path))
                 if path != file and is_c_array(file):
-                    become_c_array(path, file.name, head(report))
+                    report.bytes_of_c = become_c_array(path, file.name, head(report))
                 if page is not None:
                     save_page(quantization_report(report, page))
                 if written.failure:

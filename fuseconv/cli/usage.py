@@ -23,7 +23,7 @@ _GROUPS = {
     "The model": ("signatures", "tags", "inputs", "outputs", "rename", "input_shape", "batch_size", "keras_loader",
                   "trust_model", "follow_links", "max_constant_bytes"),
     "The file": ("output", "target", "strict", "composites", "allow_custom_ops", "custom_ops", "select_tf_ops",
-                 "downcast_float64", "metadata", "report_path"),
+                 "downcast_float64", "metadata", "strip_names", "report_path"),
     "Fusions and recurrent layers": ("fuse", "no_fuse", "verify_fusions", "plugins", "rnn", "rnn_state"),
     "Quantization": ("quantize", "calibration_data", "calibration_samples", "image_mean", "image_scale", "calibrate",
                      "block_size", "io_types", "no_quantize", "quantize_only", "keep_float_under", "quantize_report"),

@@ -139,7 +139,9 @@ class Report:
     target makes of the file, if there is one; rewritten: the ops that were written in other forms for it, by their type
     and those of their forms; arena_for_target: bytes needed at once before and after that. subgraphs: those of the
     file, as the arena is planned by; dynamic: whether an input has unknown sizes, which count as 1 there; plans_arena:
-    whether the file brings a plan of its own. summaries: what each fusion does, in a sentence.
+    whether the file brings a plan of its own. strips_names: whether tensors between inputs and outputs have no names,
+    as in C arrays, and bytes_of_names: what that saves. bytes_of_c: of the text of a C array. summaries: what each
+    fusion does, in a sentence.
     """
 
     model: str = ""
@@ -164,6 +166,9 @@ class Report:
     subgraphs: list[Subgraph] = field(default_factory=list)
     dynamic: bool = False
     plans_arena: bool = False
+    strips_names: bool = False
+    bytes_of_names: int = 0
+    bytes_of_c: int = 0
     summaries: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:

@@ -91,7 +91,9 @@ def show_conversion(out: Console, report: Report, verbose: bool = False) -> None
     if report.target is not None:
         _show_target(out, report)
     if report.output_bytes:
-        line(out, "File", f"{escape_controls(report.output)}  {size(report.output_bytes)}".strip(), "bold green")
+        told = f", as {size(report.bytes_of_c)} of C" if report.bytes_of_c else ""
+        told += f"; names of tensors left out, {size(report.bytes_of_names)}" if report.bytes_of_names else ""
+        line(out, "File", f"{escape_controls(report.output)}  {size(report.output_bytes)}{told}".strip(), "bold green")
     if report.arena is not None:
         places = {(op.subgraph, op.index): op for op in report.emitted}
         op = places.get((report.arena.subgraph, report.arena.node))

@@ -84,10 +84,11 @@ def _lines(data: bytes, length: int) -> bytes:
     return np.concatenate((texts, ends), axis=1).tobytes()
 
 
-def become_c_array(path: Path, name: str, comment: Iterable[str] = ()) -> None:
-    """Put C in the place of a .tflite file, a piece at a time. name, comment: as of `CArray`."""
+def become_c_array(path: Path, name: str, comment: Iterable[str] = ()) -> int:
+    """Put C in the place of a .tflite file, a piece at a time; return its size. name, comment: as of `CArray`."""
     with open(path, "rb") as file, atomic_write(path) as out:
         array = CArray(out, name, comment)
         while piece := file.read(_PIECE):
             array.write(piece)
         array.finish()
+    return path.stat().st_size

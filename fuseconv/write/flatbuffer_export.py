@@ -39,6 +39,7 @@ from fuseconv.write.buffer_data import chunks, size
 from fuseconv.write.control_dependencies import CONTROL_DEPENDENCIES, control_dependencies
 from fuseconv.write.offline_plan import offline_plan
 from fuseconv.write.table_encoder import Deferred, Encoder, Table
+from fuseconv.write.tensor_names import leave_out_names
 
 ALIGNMENT = 16
 # Flatbuffer offsets reach 2 GB. Beyond it, with room for the description of the model, weights are found by `offset`
@@ -53,11 +54,12 @@ _CALLS = re.compile(r"^((Stateful)?PartitionedCall(_\d+)?/)+")
 
 class Contents(NamedTuple):
     """What a file holds: its subgraphs in their order, the buffer of each constant, and the values of its tensors by
-    their names."""
+    their names; saved: the bytes of names that were left out."""
 
     graphs: list[Graph]
     buffers: dict[Value, int]
     names: dict[str, Value]
+    saved: int = 0
 
 
 def to_bytes(module: Module) -> bytes:
@@ -75,8 +77,9 @@ def to_named_bytes(module: Module) -> tuple[bytes, dict[str, Value]]:
 def write(
     module: Module,
     out: BinaryIO | str | os.PathLike[str],
-    inline_limit: int = INLINE_LIMIT,
+    names: bool = True,
     plans_arena: bool = False,
+    inline_limit: int = INLINE_LIMIT,
     progress: Callable[[float], None] | None = None,
 ) -> Contents:
     """Write a module whose ops are all of the "tfl" dialect to a path, or to a binary file that is still empty; return
@@ -91,25 +94,21 @@ def write(
     is an input, a constant or another output too is written as such. The same module gives the same bytes.
 
     Raises FuseconvError on what no earlier stage should have left, such as an op of another dialect, and InputError
-    where the format cannot hold the model. From `inline_limit` bytes of weights on, their places are counted from the
-    start of the file. plans_arena: tell TFLite Micro where tensors are to be, if that takes less than where it puts
-    them (`offline_plan.py`). progress: told which part of the file is written, behind each weight.
+    where the format cannot hold the model. names: whether tensors between inputs and outputs have some. plans_arena:
+    tell TFLite Micro where tensors are to be, if that takes less than where it puts them (`offline_plan.py`). From
+    `inline_limit` bytes of weights on, their places are counted from the start of the file. progress: told which part
+    of the file is written, behind each weight.
     """
     if not hasattr(out, "write"):
         with open(out, "wb") as file:
-            return _write(module, file, inline_limit, plans_arena, progress)
-    return _write(module, out, inline_limit, plans_arena, progress)
-
-
-def _write(
-    module: Module, out: Any, inline_limit: int, plans_arena: bool, progress: Callable[[float], None] | None
-) -> Contents:
+            return write(module, file, names, plans_arena, inline_limit, progress)
     buffers = _Buffers(module)
     weights = buffers.weights
     model = _Model(module, buffers, plans_arena)
     inline = sum(size(weight) + ALIGNMENT for weight in weights) < inline_limit
     places = [Deferred() for _ in weights]
     root = model.root([_buffer(weight, place, inline) for weight, place in zip(weights, places, strict=True)])
+    saved = 0 if names else leave_out_names(root)
     data = Encoder(root, b"TFL3").data
 
     # Everything's place follows from the sizes, so that the description is complete before it is written.
@@ -137,7 +136,7 @@ def _write(
         end = start + size(weight)
         if progress:
             progress(end / whole)
-    return Contents(buffers.graphs, buffers.places, model.names.values)
+    return Contents(buffers.graphs, buffers.places, model.names.values, saved)
 
 
 def _reserve(out: Any, length: int) -> None:
