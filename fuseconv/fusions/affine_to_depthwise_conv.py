@@ -29,10 +29,21 @@ def affine(tfl: Any, x: Any, a: Constant, b: Constant) -> Term:
 
 
 def check(m: Match) -> None:
-    m.require(m.x.rank == 4 and m.x.shape == m.result.shape, "it is no image, or a constant enlarges it")
-    m.require(m.last.attrs.get("fused_activation_function") in _ACTIVATIONS, "a convolution has no such activation")
-    m.require(_vector(m, m.a) is not None and _vector(m, m.b) is not None, "the constants differ beyond channels")
-    m.require(not any(map(_may_take, m.result.uses)), "what is behind it may take the constants")
+    m.require(
+        m.x.rank == 4 and m.x.shape == m.result.shape,
+        "the data has not 4 dimensions, or a constant gives it a larger shape",
+    )
+    m.require(
+        m.last.attrs.get("fused_activation_function") in _ACTIVATIONS,
+        "DEPTHWISE_CONV_2D cannot apply the activation behind it",
+    )
+    m.require(
+        _vector(m, m.a) is not None and _vector(m, m.b) is not None, "the constants are not one number for each channel"
+    )
+    m.require(
+        not any(map(_may_take, m.result.uses)),
+        "a layer behind it may take the constants into its weights, which costs nothing",
+    )
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

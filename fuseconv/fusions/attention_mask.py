@@ -40,13 +40,24 @@ def dropped(tfl: Any, mask: Any, x: Any, c: Constant) -> Term:
 
 def check(m: Match) -> None:
     require_float32(m)
-    m.require(m.c.data.size == 1 and float(m.c.data.reshape(())) <= _LOWEST, "masked scores get too high a number")
+    m.require(
+        m.c.data.size == 1 and float(m.c.data.reshape(())) <= _LOWEST,
+        "the number for masked scores is not so low that SOFTMAX makes 0 of it",
+    )
     m.require(m.x.shape is not None and m.mask.shape is not None, "a rank is not known")
-    m.require(max(m.x.rank, m.mask.rank) <= BROADCAST_RANK["MINIMUM"], "MINIMUM takes fewer dimensions")
+    m.require(
+        max(m.x.rank, m.mask.rank) <= BROADCAST_RANK["MINIMUM"], "MINIMUM takes fewer dimensions than the scores have"
+    )
     if m.mask.is_const:
-        m.require(4 * m.mask.data.size <= FOLD_GROWTH_BYTES, "the mask is large, and smaller as it is")
+        m.require(
+            4 * m.mask.data.size <= FOLD_GROWTH_BYTES,
+            "the constant mask would take four times its bytes as bounds for MINIMUM",
+        )
     else:
-        m.require(_repeats(m.mask.shape, m.x.shape), "the mask is as large as the scores")
+        m.require(
+            _repeats(m.mask.shape, m.x.shape),
+            "each score has a mask of its own, so that computing bounds once saves nothing",
+        )
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

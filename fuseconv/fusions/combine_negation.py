@@ -22,8 +22,8 @@ def of_difference(tfl: Any, x: Any, y: Any, z: Any) -> Term:
 
 def check(m: Match) -> None:
     attrs = m.product.attrs if m.product is not None else {}
-    m.require(attrs.get("fused_activation_function", "NONE") == "NONE", "an activation stands between")
-    m.require(m.result.quantization is None, "the numbers are quantized")
+    m.require(attrs.get("fused_activation_function", "NONE") == "NONE", "an activation stands between the two ops")
+    m.require(m.result.quantization is None, "the numbers are quantized, and would be rounded otherwise")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

@@ -37,12 +37,12 @@ def zeros(tfl: Any, x: Any, c: Constant, dims: Any) -> Term:
 def check_positions(m: Match) -> None:
     m.require(
         finite_array(m.c) is not None and finite_array(m.p) is not None,
-        "the constants are not of float32, or not finite",
+        "the constants are not of float32, or hold infinity or NaN",
     )
     _require_padding(m)
     token = _token(m)
-    m.require(token is not None and m.p.rank <= m.x.rank, "the sizes along the axis are not known")
-    m.require((token + m.p.data).size == m.p.data.size, "the constants together are larger than the positions")
+    m.require(token is not None and m.p.rank <= m.x.rank, "the sizes along the joined dimension are not known")
+    m.require((token + m.p.data).size == m.p.data.size, "the two constants are larger as one than the positions are")
 
 
 def rewrite_positions(tfl: Builder, m: Match) -> Value:
@@ -51,7 +51,9 @@ def rewrite_positions(tfl: Builder, m: Match) -> Value:
 
 
 def check_zeros(m: Match) -> None:
-    m.require(m.c.dtype in TYPES["PAD"] and not m.c.data.any(), "it is not zeros that are joined to the data")
+    m.require(
+        m.c.dtype in TYPES["PAD"] and not m.c.data.any(), "what is joined to the data is not all zeros, as PAD writes"
+    )
     _require_padding(m)
 
 
@@ -64,12 +66,15 @@ def _require_padding(m: Match) -> None:
     """Refuse joins that PAD cannot express: the sizes along the axis must be known, and the constant be one for all
     rows."""
     join, repeated = _join(m), m.repeated.result.shape
-    m.require(not join.attrs.get("fused_activation_function"), "an activation stands between")
+    m.require(not join.attrs.get("fused_activation_function"), "an activation stands between the two ops")
     m.require(m.x.shape is not None and repeated is not None, "a rank is not known")
     m.require(len(m.x.shape) <= RANK["PAD"], f"PAD takes up to {RANK['PAD']} dimensions")
     m.require(isinstance(repeated[_axis(m)], int), "how often the constant is repeated is not known")
     aligned = zip(m.c.shape[::-1], repeated[::-1])
-    m.require(all(size in (1, dim) for size, dim in aligned), "the constant is repeated as a whole")
+    m.require(
+        all(size in (1, dim) for size, dim in aligned),
+        "the constant is repeated along a dimension of more than one element, which PAD cannot do",
+    )
 
 
 def _padded(tfl: Builder, m: Match) -> Value:

@@ -32,13 +32,16 @@ def check(m: Match) -> None:
     found, attrs = linear_of(m), m.linear.attrs
     outputs, height, width, inputs = found.sizes
     m.require(outputs == height * width * inputs and height == width > 1, NO_IDENTITY)
-    m.require([attrs.get("stride_h"), attrs.get("stride_w")] == [height, width], "the windows are not side by side")
+    m.require(
+        [attrs.get("stride_h"), attrs.get("stride_w")] == [height, width],
+        "the stride of the convolution is not the size of its window",
+    )
     gaps = [attrs.get("dilation_h_factor", 1), attrs.get("dilation_w_factor", 1)]
-    m.require(gaps == [1, 1], "the windows have gaps")
+    m.require(gaps == [1, 1], "the convolution is dilated")
     fits = m.x.shape is not None and all(isinstance(size, int) and size % height == 0 for size in m.x.shape[1:3])
-    m.require(fits and m.x.shape[3] == inputs, "windows are cut or padded")
-    m.require(found.activation == "NONE", "an activation is in it")
-    m.require(found.bias is None or not found.bias.any(), "it has a bias")
+    m.require(fits and m.x.shape[3] == inputs, "height and width are not known to be multiples of the window")
+    m.require(found.activation == "NONE", "it has an activation, which the op cannot apply")
+    m.require(found.bias is None or not found.bias.any(), "the convolution has a bias")
     m.require(np.array_equal(found.array.reshape(outputs, outputs), np.eye(outputs)), NO_IDENTITY)
 
 

@@ -37,12 +37,18 @@ def one_dimension(tfl: Any, x: Any, block: Constant, pads: Any, block2: Constant
 
 def check(m: Match) -> None:
     m.require(m.x.rank is not None and m.conv.operands[1].shape is not None, "a rank is not known")
-    m.require(m.block.data.tolist() == m.block2.data.tolist(), "what is taken apart and put together differs")
+    m.require(
+        m.block.data.tolist() == m.block2.data.tolist(),
+        "SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND have different block sizes",
+    )
     where = _positions(m)
-    m.require(where, "the spatial dimensions are not those of the convolution")
+    m.require(where, "the blocks are not along height and width, or along others")
     windows_ = windows(m.conv, m.conv.attrs)
     m.require(all(stride == 1 == dilation for _, stride, dilation in windows_), "it has strides or dilations")
-    m.require(m.squeeze is None or windows_[1 - where[0]][0] == 1, "the window spans the dimension that was added")
+    m.require(
+        m.squeeze is None or windows_[1 - where[0]][0] == 1,
+        "the window of the convolution spans the dimension of size 1 that was added for it",
+    )
     m.require(_pads(m) is not None, "it crops more than it pads, or by numbers that are not known")
 
 

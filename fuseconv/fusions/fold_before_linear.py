@@ -60,10 +60,10 @@ def check(m: Match) -> None:
         if found is None or found.data is not value or value.uses[reader] != 1:
             m.refuse(_OTHER_READER)
         m.require(_channels(found, m.a) and _channels(found, m.b), _NOT_PER_CHANNEL)
-        m.require(m.b is None or not found.pads, "zeros stand beside the data")
+        m.require(m.b is None or not found.pads, "the convolution pads with zeros, to which the sum does not apply")
         _require_own_weights(m, found, m.inner.result)
     rounded = m.b is None or _rounds(m.x.op) or (m.a is not None and _rounds_all(m.a.data))
-    m.require(rounded, "the sum is exact where the product with weights is not")
+    m.require(rounded, "the sum is exact as it is, and would be rounded as a part of the bias")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
@@ -75,8 +75,8 @@ def rewrite(tfl: Builder, m: Match) -> Value:
 
 def _require_elementwise(m: Match) -> None:
     """Refuse constants with an activation behind them, and those that repeat the data."""
-    m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between")
-    m.require(m.x.shape is not None and m.x.shape == m.inner.result.shape, "a constant enlarges the data")
+    m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between the two ops")
+    m.require(m.x.shape is not None and m.x.shape == m.inner.result.shape, "a constant gives the data a larger shape")
 
 
 def check_factored(m: Match) -> None:
@@ -98,10 +98,12 @@ def rewrite_factored(tfl: Builder, m: Match) -> Value:
 
 def check_gated(m: Match) -> None:
     found = linear_of(m)
-    m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between")
-    m.require(not m.factor.attrs.get("fused_activation_function"), "an activation stands between")
+    m.require(not m.inner.attrs.get("fused_activation_function"), "an activation stands between the two ops")
+    m.require(not m.factor.attrs.get("fused_activation_function"), "an activation stands between the two ops")
     m.require(_channels(found, m.a), _NOT_PER_CHANNEL)
-    m.require(m.gate.shape is not None and m.gate.shape == m.factor.result.shape, "the constant enlarges the gate")
+    m.require(
+        m.gate.shape is not None and m.gate.shape == m.factor.result.shape, "the constant gives the gate a larger shape"
+    )
     _require_own_weights(m, found, m.factor.result)
 
 

@@ -19,7 +19,7 @@ def there_and_back(tfl: Any, x: Any) -> Term:
 
 
 def check(m: Match) -> None:
-    m.require(m.x.dtype is types.BOOL, "they are not truth values before")
+    m.require(m.x.dtype is types.BOOL, "what is cast is not of type bool")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

@@ -30,10 +30,10 @@ def around(tfl: Any, x: Any) -> Term:
 
 
 def check_behind(m: Match) -> None:
-    m.require(_rows_are_whole(m) and m.x.shape, "the rows of the weights are not the last dimension of the data")
-    m.require((m.x.rank or 0) <= RANK["FULLY_CONNECTED"], "FULLY_CONNECTED takes fewer dimensions")
+    m.require(_rows_are_whole(m) and m.x.shape, "a row of the weights is not as long as the last dimension of the data")
+    m.require((m.x.rank or 0) <= RANK["FULLY_CONNECTED"], "FULLY_CONNECTED takes fewer dimensions than the data has")
     kept = (*m.x.shape[:-1], m.dense.result.shape[-1])
-    m.require(m.reshape.result.shape == kept, "the result gets other dimensions than the data has")
+    m.require(m.reshape.result.shape == kept, "the RESHAPE gives the result other outer dimensions than the data has")
 
 
 def rewrite_behind(tfl: Builder, m: Match) -> Value:
@@ -42,12 +42,20 @@ def rewrite_behind(tfl: Builder, m: Match) -> Value:
 
 
 def check_before(m: Match) -> None:
-    m.require(not m.dense.attrs.get("keep_num_dims"), "the dense layer keeps the dimensions of its data")
-    m.require(_rows_are_whole(m), "the rows of the weights are not the last dimension of the data")
-    m.require((m.x.rank or 0) <= RANK["FULLY_CONNECTED"], "FULLY_CONNECTED takes fewer dimensions")
+    m.require(
+        not m.dense.attrs.get("keep_num_dims"),
+        "the dense layer's result has the dimensions of the reshaped data (keep_num_dims)",
+    )
+    m.require(_rows_are_whole(m), "a row of the weights is not as long as the last dimension of the data")
+    m.require((m.x.rank or 0) <= RANK["FULLY_CONNECTED"], "FULLY_CONNECTED takes fewer dimensions than the data has")
     readers = m.reshape.result.uses
-    m.require(all(r.kind == "tfl.FULLY_CONNECTED" for r in readers), "others than dense layers read it")
-    m.require(all(not r.attrs.get("keep_num_dims") for r in readers), "a dense layer keeps the dimensions of its data")
+    m.require(
+        all(r.kind == "tfl.FULLY_CONNECTED" for r in readers), "an op that is no dense layer reads the reshaped data"
+    )
+    m.require(
+        all(not r.attrs.get("keep_num_dims") for r in readers),
+        "a dense layer's result has the dimensions of the reshaped data (keep_num_dims)",
+    )
 
 
 def rewrite_before(tfl: Builder, m: Match) -> Value:
@@ -56,12 +64,12 @@ def rewrite_before(tfl: Builder, m: Match) -> Value:
 
 
 def check_around(m: Match) -> None:
-    m.require(_rows_are_whole(m), "the rows of the weights are not the last dimension of the data")
-    m.require((m.x.rank or 0) <= RANK["FULLY_CONNECTED"], "FULLY_CONNECTED takes fewer dimensions")
+    m.require(_rows_are_whole(m), "a row of the weights is not as long as the last dimension of the data")
+    m.require((m.x.rank or 0) <= RANK["FULLY_CONNECTED"], "FULLY_CONNECTED takes fewer dimensions than the data has")
     for reader in m.reshape.result.uses:
-        m.require(reader.kind == "tfl.FULLY_CONNECTED", "others than dense layers read it")
+        m.require(reader.kind == "tfl.FULLY_CONNECTED", "an op that is no dense layer reads the reshaped data")
         reshaped = all(behind.kind == "tfl.RESHAPE" for behind in reader.result.uses)
-        m.require(reshaped, "a dense layer's result is read as it is")
+        m.require(reshaped, "a dense layer's result is read without a RESHAPE")
 
 
 def rewrite_around(tfl: Builder, m: Match) -> Value:

@@ -23,13 +23,13 @@ def with_constant(tf: Any, filled: Constant, mask: Any, x: Any, y: Any) -> Term:
 
 
 def check(m: Match) -> None:
-    m.require(m.filled is None or m.filled.data.all(), "the other mask is false somewhere")
+    m.require(m.filled is None or m.filled.data.all(), "the second mask is not true everywhere")
     filled = m.filled if m.fill is None else m.fill.result
     others = [value.shape for value in (m.mask, m.x, m.y)]
     m.require(None not in (filled.shape, *others), "a rank is not known")
-    m.require(_covered(filled.shape, others), "the mask that is true everywhere enlarges the result")
+    m.require(_covered(filled.shape, others), "without the mask that is true everywhere the result would be smaller")
     m.require(m.result.dtype in TYPES["SELECT_V2"], f"SELECT_V2 takes no {m.result.dtype}")
-    m.require(max(map(len, others)) <= BROADCAST_RANK["SELECT_V2"], "SELECT_V2 takes fewer dimensions")
+    m.require(max(map(len, others)) <= BROADCAST_RANK["SELECT_V2"], "SELECT_V2 takes fewer dimensions than the model's")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

@@ -20,7 +20,7 @@ from fuseconv.tfl.linear import FUSED_ACTIVATIONS, LAYOUTS, Linear, linear
 from fuseconv.tfl.traits import ARITHMETIC
 
 _LINEAR = tuple(LAYOUTS)
-BEHIND_ACTIVATION = "an activation stands between"
+BEHIND_ACTIVATION = "an activation stands between the two ops"
 NOT_PER_CHANNEL = "the constant is not one number for each output channel"
 INEXACT = "the numbers do not fit into the weights without loss"
 

@@ -17,7 +17,10 @@ def joined(tfl: Any, size: Any) -> Term:
 
 
 def check(m: Match) -> None:
-    m.require(m.result.dtype in (types.INT32, types.INT64) and m.size.rank == 0, "it is no vector of sizes")
+    m.require(
+        m.result.dtype in (types.INT32, types.INT64) and m.size.rank == 0,
+        "what is joined are not single sizes of a shape",
+    )
     m.require(all(value.is_const for value in m.join.operands[1:]), "more than one size is not known")
 
 

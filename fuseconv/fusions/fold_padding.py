@@ -23,7 +23,9 @@ def check(m: Match) -> None:
     pads = m.paddings.data.tolist()
     m.require(m.x.shape is not None, "the rank of what is padded is not known")
     m.require(pads[0] == pads[-1] == [0, 0], "it pads the batch or the channels")
-    m.require(pads_as_same(m.conv, m.conv.attrs, m.x.shape[1:-1], pads[1:-1]), "SAME pads by other numbers")
+    m.require(
+        pads_as_same(m.conv, m.conv.attrs, m.x.shape[1:-1], pads[1:-1]), "SAME padding would pad by other numbers"
+    )
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

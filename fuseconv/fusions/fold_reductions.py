@@ -28,7 +28,10 @@ def reshaped(tfl: Any, x: Any) -> Term:
 def check(m: Match) -> None:
     axes = m.reduction.operands[1].data
     m.require(m.x.shape is not None and axes is not None, "the rank or the axes are not known")
-    m.require(m.result.shape == _shape(m, axes), "it gives the result other dimensions")
+    m.require(
+        m.result.shape == _shape(m, axes),
+        "the RESHAPE gives the result other dimensions than the reduction does with or without keep_dims",
+    )
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
@@ -57,8 +60,11 @@ def check_divided(m: Match) -> None:
     count = product([m.x.shape[axis] for axis in {int(axis) % m.x.rank for axis in m.axes.data.reshape(-1)}])
     if not isinstance(count, int) or count == 0 or share.item() != np.float32(1 / count):
         m.refuse("the sum is not divided by a known number of terms")
-    m.require(m.result.shape == m.reduction.result.shape, "the factor gives the result other dimensions")
-    m.require(m.last.attrs.get("fused_activation_function", "NONE") == "NONE", "an activation is in it")
+    m.require(m.result.shape == m.reduction.result.shape, "the factor gives the result another shape")
+    m.require(
+        m.last.attrs.get("fused_activation_function", "NONE") == "NONE",
+        "it has an activation, which the op cannot apply",
+    )
 
 
 def rewrite_divided(tfl: Builder, m: Match) -> Value:

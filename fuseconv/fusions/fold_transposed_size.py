@@ -21,7 +21,7 @@ def check(m: Match) -> None:
     spec = SliceSpec.of(m.taken)
     entry = spec.entries[0] if spec is not None and len(spec.entries) == 1 else None
     one = isinstance(entry, Take) and entry.begin is not None and entry.begin >= 0 and entry.end == entry.begin + 1
-    m.require(one or isinstance(entry, Pick), "it is not one size that is taken")
+    m.require(one or isinstance(entry, Pick), "more than one size of the shape is read, or none that is known")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

@@ -25,17 +25,21 @@ def joined(tfl: Any) -> Term:
 
 
 def check(m: Match) -> None:
-    m.require(m.result.rank == 4 and m.join.attrs.get("axis") in (3, -1), "what is put together are no channels")
+    m.require(
+        m.result.rank == 4 and m.join.attrs.get("axis") in (3, -1), "the convolutions are not joined along channels"
+    )
     groups = _groups(m)
     first, inputs = groups[0], groups[0].sizes[3]
     same = all(g.op.attrs == first.op.attrs and g.sizes == first.sizes for g in groups)
-    m.require(same and len(groups) > 1, "the convolutions differ")
-    m.require(all(len(g.op.result.uses) == 1 for g in groups), "a group is read elsewhere")
+    m.require(
+        same and len(groups) > 1, "the convolutions have different windows, strides, paddings or numbers of channels"
+    )
+    m.require(all(len(g.op.result.uses) == 1 for g in groups), "another op reads the result of one of the convolutions")
     parts = [_channels(group.data) for group in groups]
     x = parts[0].whole if parts[0] is not None else None
-    m.require(x is not None and _size(x) == inputs * len(groups), "not all channels are read")
+    m.require(x is not None and _size(x) == inputs * len(groups), "the convolutions do not read all channels")
     turns = [_Channels(x, at, at + inputs) for at in range(0, inputs * len(groups), inputs)]  # type: ignore[arg-type]
-    m.require(parts == turns, "the channels are not read one part after the other")
+    m.require(parts == turns, "the convolutions do not read the channels one part after the other")
     if len(groups) * bytes_of(first.weights) > bytes_of(m.result):
         m.require(all(_is_own(m, group, place) for place, group in enumerate(groups)), READ_ELSEWHERE)
 

@@ -33,16 +33,19 @@ def bounded_norm(tf: Any, x: Any, axes: Constant, smallest: Constant) -> Term:
 def check(m: Match) -> None:
     require_float32(m)
     require_last_axis(m)
-    m.require(m.x.rank <= RANK["L2_NORMALIZATION"], "L2_NORMALIZATION takes fewer dimensions")
+    m.require(m.x.rank <= RANK["L2_NORMALIZATION"], "L2_NORMALIZATION takes fewer dimensions than the data has")
     wanted = _SMALLEST_NORM if m.norm is not None else _SMALLEST_NORM**2
     same = m.smallest.data.size == 1 and math.isclose(float(m.smallest.data.reshape(())), wanted, rel_tol=1e-5)
-    m.require(same, f"the op bounds the norm by {_SMALLEST_NORM:g} from below, the model by another number")
+    m.require(same, f"L2_NORMALIZATION divides by at least {_SMALLEST_NORM:g}, the model by at least another number")
 
 
 def require_last_axis(m: Match) -> None:
     """Refuse a reduction `axes` of x that is over other dimensions than the last."""
     m.require(m.x.rank, "the rank is not known")
-    m.require(m.axes.data.reshape(-1).tolist() in ([-1], [m.x.rank - 1]), "it is not along the last dimension")
+    m.require(
+        m.axes.data.reshape(-1).tolist() in ([-1], [m.x.rank - 1]),
+        "the reduction is not along the last dimension alone",
+    )
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

@@ -48,13 +48,15 @@ def selected(tf: Any, x: Any, a: Any) -> Term:
 def check(m: Match) -> None:
     require_float32(m)
     m.require(m.x.shape is not None and m.a.is_static, "the shape of the data, or of the slopes, is not known")
-    m.require(_stretches_to(m.a.shape, m.x.shape), "the slopes do not broadcast to the data")
-    m.require(not m.a.is_const or finite_array(m.a) is not None, "the slopes are not finite")
+    m.require(
+        _stretches_to(m.a.shape, m.x.shape), "the slopes have not the shape of the data, or one that broadcasts to it"
+    )
+    m.require(not m.a.is_const or finite_array(m.a) is not None, "a slope is infinite or NaN")
 
 
 def check_maximum(m: Match) -> None:
     check(m)
-    m.require((m.a.data <= 1).all(), "the larger is not the positive side where a slope is above 1")
+    m.require((m.a.data <= 1).all(), "a slope is above 1, where max(x, a * x) is not LEAKY_RELU")
 
 
 def rewrite_maximum(tfl: Builder, m: Match) -> Value:

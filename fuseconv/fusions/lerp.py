@@ -24,7 +24,10 @@ def interpolation(tf: Any, z: Any, h: Any, n: Any) -> Term:
 
 def check(m: Match) -> None:
     require_float32(m)
-    m.require(m.n.op is not None and m.n.op.type in _BOUNDED, "what is interpolated to has no bound")
+    m.require(
+        m.n.op is not None and m.n.op.type in _BOUNDED,
+        "the values that are interpolated are not bounded, as TANH's are, and might overflow otherwise",
+    )
     m.require(m.z.shape is not None and m.z.shape == m.h.shape == m.n.shape, "the operands differ in shape")
 
 

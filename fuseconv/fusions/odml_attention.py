@@ -41,18 +41,20 @@ def check(m: Match) -> None:
     shapes = [value.shape for value in (m.q, m.k, m.v)]
     m.require(all(shape is not None and len(shape) == 4 for shape in shapes), "q, k and v have not 4 dimensions")
     (batch, heads, _, depth), k, v = shapes
-    m.require(not m.product.attrs.get("adj_x") and not m.sum.attrs.get("adj_x"), "scores or q are transposed")
+    m.require(
+        not m.product.attrs.get("adj_x") and not m.sum.attrs.get("adj_x"),
+        "the products transpose the scores or q, which the composite does not",
+    )
     columns, keys = (k[2], k[3]) if m.product.attrs.get("adj_y") else (k[3], k[2])
     values = (v[3], v[2]) if m.sum.attrs.get("adj_y") else (v[2], v[3])
     m.require(isinstance(depth, int) and depth == keys and values == (columns, depth), "q, k and v differ in depth")
     m.require(isinstance(heads, int) and k[1] == v[1] == heads, "q, k and v differ in heads")
     m.require(k[0] == v[0] == batch, "q, k and v differ in batch")
-    m.require(heads > 1 or batch == 1, "of one head, readers compute as if the batch were 1")
+    m.require(heads > 1 or batch == 1, "it has one head, for which NPUs compute as if the batch were 1")
     m.require(m.scale is None or m.scale.data.size == 1, "the scale is not one number")
-    m.require(m.mask is None or _fits(m.mask.shape, columns), "the mask has not a number for each column")
-    m.require(
-        m.bound is None or (_fits(m.bound.shape, columns) and _drops(m.bound.data)), "the bounds do not mask scores"
-    )
+    m.require(m.mask is None or _fits(m.mask.shape, columns), "the mask has not a number for each key")
+    masks = m.bound is None or (_fits(m.bound.shape, columns) and _drops(m.bound.data))
+    m.require(masks, "the constant of MINIMUM does more than mask scores")
     all_cancel = all(value.op is not None and value.op.kind == "tfl.TRANSPOSE" for value in (m.q, m.k, m.v))
     m.require(all_cancel, "q, k and v come with heads first, and would have to be transposed")
 

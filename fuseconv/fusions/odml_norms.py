@@ -135,16 +135,19 @@ def group_norm(
 def check_groups(m: Match) -> None:
     require_float32(m)
     rows, shape = m.rows.result.shape, m.x.shape
-    m.require(shape is not None and len(shape) == _IMAGE_RANK == len(rows) - 1, "it is of no image with groups")
-    m.require(rows[:3] == shape[:3] and isinstance(shape[3], int), "the groups are not of the channels")
-    m.require(rows[3] > 1, "it is of one group, which its readers do not agree upon")
-    m.require(m.result.shape == shape, "the result does not get the shape of the data back")
+    m.require(
+        shape is not None and len(shape) == _IMAGE_RANK == len(rows) - 1,
+        "the data is no image whose channels are in groups",
+    )
+    m.require(rows[:3] == shape[:3] and isinstance(shape[3], int), "the groups are not parts of the channels")
+    m.require(rows[3] > 1, "it has one group only, which NPUs compute in different ways")
+    m.require(m.result.shape == shape, "the result has not the shape of the data")
     for axes in (m.axes, m.more_axes):
         found = sorted(axis % len(rows) for axis in axes.data.reshape(-1).tolist())
-        m.require(found == [1, 2, 4], "the mean is not over places and the channels of a group")
+        m.require(found == [1, 2, 4], "the mean is not over all pixels and the channels of a group")
     m.require(_number(m.epsilon) > 0, "epsilon is no positive number")
     strides = () if m.last is None else (m.last.attrs.get("stride_h", 1), m.last.attrs.get("stride_w", 1))
-    m.require(all(stride == 1 for stride in strides), "places are left out")
+    m.require(all(stride == 1 for stride in strides), "some pixels are left out of the mean")
     for value in (m.gamma, m.beta):
         m.require(value is None or _fits_groups(value.shape, rows), "gamma or beta has not one number for each channel")
 

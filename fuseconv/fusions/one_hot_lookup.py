@@ -18,7 +18,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Op, Value
 from fuseconv.tfl.builder import Builder
 
-# A table of fewer bytes is multiplied sooner than its rows are looked up.
+# A table of fewer bytes is so small that MatMul is faster than GATHER than its rows are looked up.
 _LEAST_BYTES = 16 << 10
 
 
@@ -59,14 +59,20 @@ def einsum(tf: Any, x: Any, depth: Constant, table: Constant) -> Term:
 
 
 def check(m: Match) -> None:
-    m.require(m.result.dtype is types.FLOAT32, "it computes no float32")
+    m.require(m.result.dtype is types.FLOAT32, "the table is not of float32")
     m.require(m.table.rank == 2, "the table is no matrix")
-    m.require(m.order is None or (np.diff(m.order.data) == 1).all(), "the rows are transposed")
+    m.require(m.order is None or (np.diff(m.order.data) == 1).all(), "the product transposes the rows that it selects")
     rows = m.table.shape[0 if m.turned is None else 1]
-    m.require(m.depth.data.size == 1 and int(m.depth.data.reshape(())) == rows, "the table has another number of rows")
+    m.require(
+        m.depth.data.size == 1 and int(m.depth.data.reshape(())) == rows,
+        "the table has not as many rows as there are classes",
+    )
     m.require(np.isfinite(m.table.data).all(), "the table has numbers that are not finite")
     large = m.table.data.nbytes >= _LEAST_BYTES or _is_shared(m)
-    m.require(large or _is_index_below(m.x.op, rows), f"a table of {m.table.data.nbytes} bytes is multiplied sooner")
+    m.require(
+        large or _is_index_below(m.x.op, rows),
+        f"a table of {m.table.data.nbytes} bytes is so small that MatMul is faster than GATHER",
+    )
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

@@ -19,8 +19,10 @@ def pooled(tfl: Any, x: Any, weights: Any) -> Term:
 
 
 def check(m: Match) -> None:
-    m.require(m.weights.shape is not None and m.weights.shape[1:3] == (1, 1), "the convolution reads several elements")
-    m.require(not m.pool.attrs.get("fused_activation_function"), "an activation stands between")
+    m.require(
+        m.weights.shape is not None and m.weights.shape[1:3] == (1, 1), "the window of the convolution is larger than 1"
+    )
+    m.require(not m.pool.attrs.get("fused_activation_function"), "an activation stands between the two ops")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

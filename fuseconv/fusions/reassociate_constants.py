@@ -44,11 +44,13 @@ def scaled_affine(tfl: Any, x: Any, a: Constant, b: Constant, c: Constant) -> Te
 
 def check_canonical(m: Match) -> None:
     a = finite_array(m.a)
-    m.require(a is not None, "the constant is not of float32, or not finite")
+    m.require(a is not None, "the constant is not of float32, or holds infinity or NaN")
     if m.last.kind == "tfl.SUB":
         return
-    m.require(reciprocal(m.a.data) is not None, "the reciprocal is not exact enough")
-    m.require(not _meets_a_step(m.last.result), "the last bit of the quotient decides on what a step makes of it")
+    m.require(reciprocal(m.a.data) is not None, "the reciprocal of the constant overflows, or loses digits")
+    m.require(
+        not _meets_a_step(m.last.result), "a rounding op or comparison reads the quotient, and the last bit may decide"
+    )
 
 
 def _meets_a_step(value: Value) -> bool:
@@ -74,11 +76,13 @@ def rewrite_canonical(tfl: Builder, m: Match) -> Value:
 
 def check_merge(m: Match) -> None:
     constants = [finite_array(value) for value in (m.a, m.b, m.c) if value is not None]
-    m.require(all(constant is not None for constant in constants), "a constant is not of float32, or not finite")
+    m.require(
+        all(constant is not None for constant in constants), "a constant is not of float32, or holds infinity or NaN"
+    )
     shape = np.broadcast_shapes(*[constant.shape for constant in constants])  # type: ignore[union-attr]
     largest = max(constants, key=lambda constant: constant.size)  # type: ignore[union-attr]
-    m.require(largest.size == np.prod(shape, dtype=int), "the constants together are larger than each of them")  # type: ignore[union-attr]
-    m.require(_merged(m) is not None, "the constants cannot be merged without loss")
+    m.require(largest.size == np.prod(shape, dtype=int), "the constants as one would be larger than each of them")  # type: ignore[union-attr]
+    m.require(_merged(m) is not None, "the constants as one would overflow, or lose digits")
 
 
 def rewrite_merge(tfl: Builder, m: Match) -> Value:

@@ -33,7 +33,7 @@ def both_sides(tf: Any, x: Any, low: Constant, high: Constant) -> Term:
 
 def check(m: Match) -> None:
     require_float32(m)
-    m.require(_bounds(m) in _OPS, "no op of TFLite has these bounds")
+    m.require(_bounds(m) in _OPS, "TFLite has no activation with these bounds")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

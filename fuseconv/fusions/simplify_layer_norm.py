@@ -16,6 +16,8 @@ from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.type_inference import broadcast
 
+_OTHER_NORM = "the batch norm does not normalize each row of the data, as Keras 2's LayerNormalization has it"
+
 
 @pattern
 def expanded(tf: Any, x: Any, mean: Any, variance: Any, gamma: Any, beta: Any) -> Term:
@@ -31,7 +33,10 @@ def check(m: Match) -> None:
     if m.gamma is not None:
         m.require(None not in (m.x.shape, m.variance.shape, m.gamma.shape), "a rank is not known")
         factor = broadcast(m.variance.shape, m.gamma.shape)
-        m.require(factor == m.x.shape, "the factor is smaller than the data, which one product and one sum serve")
+        m.require(
+            factor == m.x.shape,
+            "scale and variance are smaller than the data, so that x * factor + term is cheaper as it is",
+        )
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:
@@ -59,11 +64,11 @@ def through_batch_norm(tf: Any, x: Any, ones: Any, zeros: Any) -> Term:
 def check_rows(m: Match) -> None:
     require_float32(m)
     attrs, rows, shape = m.norm.attrs, m.rows.result.shape, m.x.shape
-    m.require(attrs.get("is_training", True) and attrs.get("exponential_avg_factor", 1.0) == 1, "it is no layer norm")
-    m.require(attrs.get("data_format") == "NCHW" and rows and shape, "it is no layer norm")
-    m.require(rows[0] == 1 == rows[3] and rows[2] == shape[-1], "a row of the norm is not one of the data's")
-    m.require(m.result.shape == shape, "the result does not get the shape of the data back")
-    m.require(_filled(m.ones, 1) and _filled(m.zeros, 0), "scale and offset are not one and zero")
+    m.require(attrs.get("is_training", True) and attrs.get("exponential_avg_factor", 1.0) == 1, _OTHER_NORM)
+    m.require(attrs.get("data_format") == "NCHW" and rows and shape, _OTHER_NORM)
+    m.require(rows[0] == 1 == rows[3] and rows[2] == shape[-1], "a row that is normalized is not a row of the data")
+    m.require(m.result.shape == shape, "the result has not the shape of the data")
+    m.require(_filled(m.ones, 1) and _filled(m.zeros, 0), "scale and offset of the batch norm are not 1 and 0")
 
 
 def rewrite_rows(tfl: Builder, m: Match) -> Value:

@@ -43,7 +43,7 @@ def check(m: Match) -> None:
 
 def check_softmax(m: Match) -> None:
     check(m)
-    m.require(m.x.rank <= RANK["SOFTMAX"], "SOFTMAX takes fewer dimensions")
+    m.require(m.x.rank <= RANK["SOFTMAX"], "SOFTMAX takes fewer dimensions than the data has")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

@@ -59,7 +59,10 @@ def check_of_difference(m: Match) -> None:
     """Accept the square of a difference that was lowered to SUB and MUL because its rank exceeded that of
     SQUARED_DIFFERENCE, and has been reduced since."""
     check_difference(m)
-    m.require(_differences(m) == [m.difference], "an activation stands between, or others ask for the difference")
+    m.require(
+        _differences(m) == [m.difference],
+        "an activation stands between the two ops, or no other op reads the same difference",
+    )
 
 
 @pattern
@@ -69,7 +72,7 @@ def of_known_difference(tfl: Any, x: Any, y: Any) -> Term:
 
 def check_known(m: Match) -> None:
     require_float32(m)
-    m.require(_differences(m), "nobody else asks for the difference")
+    m.require(_differences(m), "no other op reads the same difference")
 
 
 def _differences(m: Match) -> list[Op]:

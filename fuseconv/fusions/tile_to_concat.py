@@ -25,9 +25,14 @@ def tiled(tfl: Any, x: Any, multiples: Constant) -> Term:
 
 def check(m: Match) -> None:
     require_float32(m)
-    m.require(m.x.rank is not None and m.x.rank <= RANK["CONCATENATION"], "CONCATENATION takes fewer dimensions")
+    m.require(
+        m.x.rank is not None and m.x.rank <= RANK["CONCATENATION"],
+        "CONCATENATION takes fewer dimensions than the data has",
+    )
     repeated = m.multiples.data[m.multiples.data != 1]
-    m.require(repeated.size == 1 and 1 < repeated[0] <= _MOST_COPIES, "it repeats along several dimensions, or often")
+    m.require(
+        repeated.size == 1 and 1 < repeated[0] <= _MOST_COPIES, "it repeats along several dimensions, or too often"
+    )
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

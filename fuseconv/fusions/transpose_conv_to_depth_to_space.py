@@ -29,12 +29,15 @@ def check(m: Match) -> None:
     found = linear_of(m)
     outputs, height, width, _ = found.sizes
     strides = [int(m.linear.attrs.get(name, 0)) for name in ("stride_h", "stride_w")]
-    m.require([height, width] == strides and height in (1, width), "the windows are no squares or rows side by side")
+    m.require(
+        [height, width] == strides and height in (1, width),
+        "the stride of the transposed convolution is not its window, or the window is no square",
+    )
     sizes = m.x.shape and (m.x.shape[0], m.x.shape[1] * height, m.x.shape[2] * width, outputs)
-    m.require(m.result.shape == sizes, "the result is cut or padded")
+    m.require(m.result.shape == sizes, "the result is not as large as the windows side by side")
     known = Builder([]).static_shape(m.result.shape) is not None
     m.require(height == width or known, "more than one size of the result is not known")
-    m.require(not any(map(_may_go, m.result.uses)), "what is behind it may go into its weights")
+    m.require(not any(map(_may_go, m.result.uses)), "a constant behind it may go into its weights, which saves more")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

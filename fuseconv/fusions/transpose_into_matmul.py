@@ -21,7 +21,7 @@ def transposed(tfl: Any, x: Any, y: Any, perm: Constant) -> Term:
 def check(m: Match) -> None:
     rank = m.perm.data.size
     swapped = [*range(rank - 2), rank - 1, rank - 2]
-    m.require(rank >= 2 and m.perm.data.tolist() == swapped, "it is not the last two dimensions that change places")
+    m.require(rank >= 2 and m.perm.data.tolist() == swapped, "the TRANSPOSE does not swap the last two dimensions")
 
 
 def rewrite(tfl: Builder, m: Match) -> Value:

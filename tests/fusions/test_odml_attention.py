@@ -62,8 +62,8 @@ def test_a_mask_of_each_row() -> None:
 
 
 @pytest.mark.parametrize("model, why", [
-    (lambda x: attention(x, count=1), "of one head, readers compute as if the batch were 1"),
-    (lambda x: attention(x, lambda scores: tf.minimum(scores, np.float32(2))), "the bounds do not mask scores"),
+    (lambda x: attention(x, count=1), "it has one head, for which NPUs compute as if the batch were 1"),
+    (lambda x: attention(x, lambda scores: tf.minimum(scores, np.float32(2))), "the constant of MINIMUM does more"),
 ], ids=["one head", "bounded"])  # fmt: skip
 def test_others_stay(model: Any, why: str) -> None:
     converted = check(model, SPEC, composites=["odml.*"], static=False)

@@ -74,10 +74,12 @@ def recognize(loop: Loop) -> Cell:
         for h, c in (loop.states, loop.states[::-1]):
             if any(_of_new(atom, c) for atom in _let_through(step, h)):
                 return _lstm(step, h, c)
-        raise NoCell("no state is a gate's product with a function of the other, as an LSTM's output is")
+        raise NoCell(
+            "a step carries two states, and computes neither as an LSTM does its output: output gate * tanh(cell state)"
+        )
     if len(loop.states) == 1:
         return _rnn(step, loop.states[0])
-    raise NoCell(f"a step has {len(loop.states)} states, where a cell has one or two")
+    raise NoCell(f"a step hands {len(loop.states)} states on, where TFLite's RNN has one and its LSTM two")
 
 
 def _let_through(step: Step, h: int) -> list[Atom]:
@@ -105,7 +107,7 @@ def _of_new(atom: Atom, c: int) -> bool:
 def _whole(columns: Columns | None) -> Poly:
     whole = columns.whole if columns is not None else None
     if whole is None:
-        raise NoCell("a state is put together from several parts")
+        raise NoCell("a new state is put together from several parts, which TFLite's LSTM and RNN do not do")
     return whole
 
 
@@ -120,7 +122,7 @@ def _rnn(step: Step, h: int) -> Cell:
             raise NoCell(f"the activation is {describe(function)}, which TFLite's RNN lacks")
         activation, argument = ACTIVATIONS[function.name], function.argument
     if any(_is_sigmoid(atom) for monomial, _ in argument.terms for atom in factors(monomial) if len(monomial) > 1):
-        raise NoCell("the state is let through by gates, as a GRU's is, for which TFLite has no kernel")
+        raise NoCell("TFLite has no fused op for a GRU, or for gates that mix states as a GRU's do")
     number, gate = _gate(argument, h)
     return Cell("rnn", number, (h,), units, (gate,), activation)
 
@@ -133,7 +135,7 @@ def _lstm(step: Step, h: int, c: int) -> Cell:
     old, new = (of_atom(Source(role, c, 0, units, units)) for role in ("state", "next"))
     through = output.factors or []
     if len(through) != 2:
-        raise NoCell("the output is no product of a gate and a function of the state")
+        raise NoCell("the output is not output gate * activation(cell state), as TFLite's LSTM computes it")
     gate, emitted = sorted(through, key=lambda atom: _of_new(atom, c))
     activation = _activation(emitted, "state")
     sums, cells, negative = _entering(state, old, new, emitted.name if isinstance(emitted, Call) else "")
@@ -141,12 +143,12 @@ def _lstm(step: Step, h: int, c: int) -> Cell:
     candidate = sums[-2].atom
     assert candidate is not None
     if _activation(candidate, "candidate") != activation:
-        raise NoCell("the candidate and the state have different activations")
+        raise NoCell("the cell state's input and output have different activations, and TFLite's LSTM has one for both")
     assert isinstance(candidate, Call)
     sums[-2] = candidate.argument
     found = [_gate(total, h, cell) for total, cell in zip(sums, cells)]
     if len({number for number, _ in found}) != 1:
-        raise NoCell("the gates have different inputs")
+        raise NoCell("the gates read different inputs, and those of TFLite's LSTM read the same")
     gates = [g for _, g in found]
     if negative:
         gates[0] = replace(gates[0], negative=True)
@@ -165,7 +167,9 @@ def _entering(state: Poly, old: Poly, new: Poly, name: str) -> tuple[list[Poly],
     kept = [[atom for atom in product if atom != old.atom] for product in products if old.atom in product]
     added = [product for product in products if old.atom not in product]
     if len(state.terms) != 2 or [len(p) for p in kept] != [1] or [len(p) for p in added] != [2]:
-        raise NoCell("the new state is no sum of two products, as an LSTM's is")
+        raise NoCell(
+            "the new cell state is not forget gate * old state + input gate * new values, as TFLite's LSTM computes it"
+        )
     enters, candidate = sorted(added[0], key=lambda atom: (not _is_sigmoid(atom), _has_name(atom, name)))
     return [_gated(enters, "input"), _gated(kept[0][0], "forget"), of_atom(candidate)], (old, old, None, new), False
 
@@ -253,9 +257,9 @@ def _gate(argument: Poly, h: int, cell: Poly | None = None) -> tuple[int, Gate]:
         elif source.role == "state" and source.index == h:
             recurrent.append(first.matrix)
         else:
-            raise NoCell("a gate reads another state than the last output")
+            raise NoCell("a gate reads another state than the last output, which TFLite's LSTM has no weights for")
     if not kernel or not recurrent or len(inputs) != 1 or len(peephole) > 1:
-        raise NoCell("a gate is no sum of a product with the input and one with the last output")
+        raise NoCell("a gate is not weights * input + weights * last output + bias, as in TFLite's LSTM and RNN")
     return inputs.pop(), Gate(tuple(kernel), tuple(recurrent), poly(bias), peephole[0] if peephole else None)
 
 

@@ -34,7 +34,7 @@ def _cell(
 
 
 MISSES: dict[str, tuple[dict[str, Any], str]] = {
-    "the candidate is subtracted": ({"sign": -1.0}, "no sum of two products"),
+    "the candidate is subtracted": ({"sign": -1.0}, "is not forget gate . old state . input gate"),
     "a gate's sign": ({"twist": lambda i, f, g, o: (i, -f, g, o)}, "multiplied by -1"),
     "a gate's scale": ({"twist": lambda i, f, g, o: (i, f, g, 0.5 * o)}, "multiplied by 0.5"),
     "tanh for a sigmoid": ({"input_gate": _tanh}, "recurrent activation is tanh"),
@@ -48,7 +48,7 @@ MISSES: dict[str, tuple[dict[str, Any], str]] = {
         "recurrent activation is hard_sigmoid",
     ),
     "two activations": ({"inner": tf.nn.relu}, "different activations"),
-    "no activation of the state": ({"outer": lambda c: c}, "no state is a gate's product with a function"),
+    "no activation of the state": ({"outer": lambda c: c}, "computes neither as an LSTM does its output"),
     "an activation that the kernel lacks": ({"inner": tf.nn.elu, "outer": tf.nn.elu}, "activation of the state is elu"),
     "a state that is clipped on one side": ({"after": lambda c: tf.minimum(c, 0.3)}, r"clipped to \[-inf, 0.3\]"),
     "a state that is clipped unevenly": (

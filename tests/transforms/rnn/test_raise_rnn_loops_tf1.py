@@ -88,7 +88,7 @@ def test_bidirectional_dynamic_rnn() -> None:
 def test_a_gru_is_left_with_a_reason() -> None:
     converted = check(function_of(_dynamic(lambda: cells.GRUCell(UNITS)), SHAPE), SPEC, static=False)
     reasons = [record.why for record in converted.report.records if record.rule == "raise-rnn-loops"]
-    assert reasons == ["the state is let through by gates, as a GRU's is, for which TFLite has no kernel"]
+    assert reasons == ["TFLite has no fused op for a GRU, or for gates that mix states as a GRU's do"]
 
 
 @pytest.mark.filterwarnings("ignore")
