@@ -16,7 +16,7 @@ def CTCGreedyDecoder(tfl, inputs, sequence_length, *, merge_repeated=False, blan
     static_dims((classes,), "the number of classes")
     blank = blank_index + classes if blank_index < 0 else blank_index
     require(inputs.dtype is types.FLOAT32, f"its scores are {inputs.dtype}, and TFLite decodes float32")
-    require(steps != 0, "there are no steps")
+    require(steps != 0, "its input has no steps in time")
     inputs = tfl.transpose(inputs, [1, 0, 2])
     best = tfl.arg_max(inputs, tfl.ints(2), output_type="INT32")
     step = reshape(tfl, iota(tfl, steps, best), (1, steps), best)

@@ -54,7 +54,7 @@ def ScatterNd(tfl, indices, updates, shape):
 def SparseToDense(tfl, sparse_indices, output_shape, sparse_values, default_value):
     """SPARSE_TO_DENSE."""
     (rank,) = static_dims(shape_of(output_shape, 1), "the rank of what SPARSE_TO_DENSE makes")
-    require(rank <= 4, "SPARSE_TO_DENSE makes tensors of up to 4 dimensions")
+    require(rank <= 4, "SPARSE_TO_DENSE makes tensors of up to 4 dimensions, and the model's has more")
     where, shape = _integers(tfl, sparse_indices), _integers(tfl, output_shape)
 
     def spread(values: Value, default: Value) -> Value:

@@ -53,7 +53,7 @@ def StridedSlice(
         return _dynamic_slice(tfl, x, (begin, end, strides), masks)
     spec = SliceSpec.read([bound.data.tolist() for bound in (begin, end, strides)], masks)
     entries = spec.unfold(len(shape_of(x)))
-    require(entries is not None, "it takes more dimensions than its operand has")
+    require(entries is not None, "the slice names more dimensions than its operand has")
     y = slice_dims(tfl, x, [entry for entry in entries if not isinstance(entry, Insert)])
     left = [entry for entry in entries if not isinstance(entry, Pick)]
     new = [axis for axis, entry in enumerate(left) if isinstance(entry, Insert)]

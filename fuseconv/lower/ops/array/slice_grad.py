@@ -82,7 +82,7 @@ def _padded_gradient(
     begins = [_at(tfl, begin, i) for i in range(len(steps))]
     # How many elements were taken is what dy tells: the ends are not read.
     entries = SliceSpec.read([begins, [None] * len(steps), steps], masks).unfold(rank)
-    require(entries is not None, "it takes more dimensions than its operand has")
+    require(entries is not None, "the slice names more dimensions than its operand has")
     cuts = [entry for entry in entries or () if not isinstance(entry, Insert)]
     whole: Sequence[Dim | None] = tfl.shape or (None,) * rank
     dy = _of_each_dim(tfl, dy, entries or ())

@@ -32,7 +32,7 @@ def ComplexAbs(tfl, x):
 @lowers
 def Angle(tfl, x):
     """ATAN2 of IMAG and REAL."""
-    require(x.dtype.is_complex, "the angle of a real number is not composed")
+    require(x.dtype.is_complex, "TFLite has no op for the angle of a real number")
     return elementwise(tfl, "ATAN2", tfl.imag(x), tfl.real(x))
 
 

@@ -24,7 +24,7 @@ from fuseconv.lower.support.type_promotion import cast, in_float32
 
 # Each is a convolution of its own.
 _MOST_GROUPS = 256
-_NO_GROUPS = "its channels make no groups, or too many"
+_NO_GROUPS = "its channels cannot be divided into groups, or too many"
 
 
 @lowers

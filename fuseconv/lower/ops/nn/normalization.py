@@ -13,6 +13,8 @@ from fuseconv.lower.support.dynamic_shapes import dim_vector, shape_of, static_d
 from fuseconv.lower.support.legalize_operands import elementwise, scalar
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
+_RESERVED = "the model reads a reserved result of the op, which has a meaning in training only"
+
 
 @lowers("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 @in_float32
@@ -21,7 +23,7 @@ def FusedBatchNorm(
     epsilon=1e-4, exponential_avg_factor=1.0, data_format="NHWC", is_training=True,
 ):  # fmt: skip
     """One MUL and one ADD in inference; the moments of the batch in training, which move those that are given."""
-    require(not any(result.uses for result in tfl.source.results[5:]), "a result without a meaning is read")
+    require(not any(result.uses for result in tfl.source.results[5:]), _RESERVED)
     x = channels_last(tfl, x, data_format)
     moments = [mean, variance]
     if is_training:
@@ -54,7 +56,7 @@ def FusedBatchNormGrad(
         dx = tfl.sub(tfl.sub(dy, tfl.mean(dy, axes)), tfl.mul(normal, tfl.mean(weighted, axes)))
     dx = to_data_format(tfl, tfl.mul(dx, tfl.mul(scale, root)), data_format)
     unread = not any(result.uses for result in tfl.source.results[3:])
-    require(unread, "a result without a meaning is read")
+    require(unread, _RESERVED)
     return [dx, tfl.sum(weighted, axes), tfl.sum(dy, axes), *[None] * (len(tfl.source.results) - 3)]
 
 

@@ -173,7 +173,7 @@ def filter_gradient(tfl: Lowering, slices: Sequence[Value], dy: Value, shape: Se
     taken = tfl.concatenation(*slices, axis=len(window) + 1) if len(slices) > 1 else slices[0]
     (channels,) = static_dims(shape_of(slices[0])[-1:], "the channels")
     places, groups = math.prod(window), channels // inputs
-    require(groups * inputs == channels and outputs % groups == 0, "its channels make no groups")
+    require(groups * inputs == channels and outputs % groups == 0, "its channels cannot be divided into groups")
     if groups == 1:
         flat = tfl.reshape(taken, [-1, places * inputs]), tfl.reshape(dy, [-1, outputs])
         return reshape(tfl, tfl.batch_matmul(*flat, adj_x=True), shape)
