@@ -88,7 +88,7 @@ class _Numbers(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
         try:
-            return [float(number) for number in value.split(",")]
+            return [float(number) for number in str(value).split(",")]  # a configuration file has numbers
         except ValueError:
             self.fail(f"{value} is no list of numbers: write 127.5, or one for each channel", param, ctx)
 

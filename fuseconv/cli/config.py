@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fuseconv.errors import InputError, suggestion
 
-_PYPROJECT = "pyproject.toml"
+PYPROJECT = "pyproject.toml"
 _TABLE = "tool.fuseconv"
 # What lets code run, or lifts a limit: a file that lies where a model was unpacked does not say so.
 _ONLY_NAMED = frozenset({"plugin", "trust-model", "follow-links", "max-constant-bytes", "calibration-data"})
 
 
-def defaults_of(command: str, path: str | None, options: Sequence[str]) -> dict[str, Any]:
+def defaults_of(command: str, path: str | None, options: Sequence[str], commands: Collection[str]) -> dict[str, Any]:
     """Return the options that a file gives a command, by their names without the dashes in front.
 
-    path: a TOML file with a table named as the command; None: the table [tool.fuseconv.COMMAND] of a pyproject.toml in
-    the working directory, if there is one. options: what the command has.
-    Raises InputError for what cannot be read, an option that the command has not, or one that only a file that is
-    named may give."""
-    text = _read(path or _PYPROJECT, missing_is_empty=path is None)
+    path: a TOML file with a table named as the command, or [tool.fuseconv.COMMAND]; None: such a table of a
+    pyproject.toml in the working directory, if there is one. options: what the command has. commands: all there are.
+    Raises InputError for what cannot be read, a table that looks like a command's, an option that the command has not,
+    or one that only a file that is named may give."""
+    text = _read(path or PYPROJECT, missing_is_empty=path is None)
     if not text or (path is None and _TABLE not in text):
         return {}
-    name = path or _PYPROJECT
-    tables = _parsed(text, name)
-    for key in _TABLE.split(".") if path is None else ():
-        tables = tables.get(key, {})
+    name = path or PYPROJECT
+    tables = _tables(_parsed(text, name), path is None)
+    for key in tables:
+        # Others may have tables of their own in a file that is named.
+        if key not in commands and (alike := suggestion(key, commands)):
+            raise InputError(f"{name}: there is no command {key}{alike}")
     table = tables.get(command, {})
     if not isinstance(table, dict):
         raise InputError(f"{name}: {command} is a table of options, not {table!r}")
@@ -40,6 +42,14 @@ def defaults_of(command: str, path: str | None, options: Sequence[str]) -> dict[
         if isinstance(value, dict):
             raise InputError(f"{name}: {key} is no table: write what follows --{key} on the command line")
     return given
+
+
+def _tables(document: dict[str, Any], nested: bool) -> dict[str, Any]:
+    """Return the tables of commands in a file: those within [tool.fuseconv], where all others are not ours, or, unless
+    they must be nested, all."""
+    tool = document.get("tool", {})
+    ours = tool.get("fuseconv") if isinstance(tool, dict) else None
+    return ours if isinstance(ours, dict) else {} if nested or "tool" in document else document
 
 
 def _read(path: str, missing_is_empty: bool) -> str:

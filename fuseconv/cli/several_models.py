@@ -36,7 +36,9 @@ def convert_each(
     Raises InputError if two would have one file, and the error with the highest exit code in the end."""
     folder = output or os.curdir
     if folder == STDOUT or not os.path.isdir(folder):
-        raise InputError(f"--output {folder}: give a directory for several models")
+        gone = folder != STDOUT and not os.path.exists(folder)
+        why = "there is no such directory: make it" if gone else "give a directory for several models"
+        raise InputError(f"--output {folder}: {why}")
     if report_path or options.get("quantize_report"):
         raise InputError("--report and --quantize-report are of one model: convert that alone, or use --json")
     files = [os.path.join(folder, named_for(model)) for model in models]

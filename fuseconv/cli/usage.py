@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click import types
 
-from fuseconv.cli.config import defaults_of
+from fuseconv.cli.config import PYPROJECT, defaults_of
 from fuseconv.cli.terminal import Command, Program, say
 from fuseconv.errors import InputError
 
@@ -106,18 +107,30 @@ class _one_style:
 
 def _configure(ctx: click.Context, parameter: click.Parameter, path: str | None) -> None:
     """Take the defaults of the command's options from a file."""
-    options = {option.removeprefix("--"): item for item in ctx.command.params for option in item.opts}
-    names = [name for name, item in options.items() if isinstance(item, click.Option) and item.name != "config"]
+    options = {
+        option.removeprefix("--"): item for item in ctx.command.params if isinstance(item, click.Option)
+        for option in item.opts
+    }  # fmt: skip
+    names = [name for name, item in options.items() if item.name != "config"]
     try:
-        given = defaults_of(ctx.info_name or "", path, names)
+        group = ctx.parent.command if ctx.parent is not None else None
+        commands = group.commands if isinstance(group, click.Group) else ()
+        given = defaults_of(ctx.info_name or "", path, names, commands)
+        found = {str(options[name].name): _converted(options[name], value, path) for name, value in given.items()}
     except InputError as error:
         raise click.UsageError(str(error), ctx) from error
-    found = {str(options[name].name): _converted(options[name], value) for name, value in given.items()}
     ctx.default_map = {**(ctx.default_map or {}), **found}
 
 
-def _converted(option: click.Parameter, value: Any) -> Any:
-    """Return a list for an option that may be repeated."""
-    return [value] if option.multiple and not isinstance(value, list) else value  # type: ignore[attr-defined]
-
-
+def _converted(option: click.Option, value: Any, path: str | None) -> Any:
+    """Return a list for an option that may be repeated. Raises InputError for a value of another type than it takes."""
+    name = f"{path or PYPROJECT}: {option.opts[-1].removeprefix('--')}"
+    if option.is_flag != isinstance(value, bool):
+        raise InputError(f"{name} is {'true or false' if option.is_flag else 'no flag'}: not {value!r}")
+    if isinstance(value, list):
+        if not option.multiple:
+            raise InputError(f"{name} takes one value, not a list")
+        return value
+    if isinstance(option.type, (types.IntParamType, types.FloatParamType)) and isinstance(value, str):
+        raise InputError(f"{name} is a number, not {value!r}")
+    return [value] if option.multiple else value

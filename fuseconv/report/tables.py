@@ -19,6 +19,7 @@ from rich.text import Text
 from fuseconv.report.layers import short, shortened
 from fuseconv.report.records import AGREES, Record, Report
 
+_NARROWEST = 60  # columns of a terminal below which it breaks lines itself, as no cell could be read
 _WIDE = 10_000  # columns: no cell is wrapped
 _TITLE = 10  # columns of the title of a line
 _NOTABLE = 1.2  # times the memory that is worth a line
@@ -36,6 +37,7 @@ def text(draw: Callable[[Console], None], stream: TextIO) -> str:
         file=io.StringIO(), force_terminal=terminal, width=None if terminal else _WIDE, markup=False, emoji=False,
         highlight=False,
     )  # fmt: skip
+    out.width = max(out.width, _NARROWEST)
     draw(out)
     lines = out.file.getvalue().rstrip().splitlines()  # type: ignore[attr-defined]
     return "".join(f"{line if terminal else line.rstrip()}\n" for line in lines)

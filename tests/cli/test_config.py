@@ -13,6 +13,7 @@ from fuseconv.errors import InputError
 
 pytest.importorskip("tomllib")
 OPTIONS = ["batch-size", "fuse", "plugin", "quantize"]
+COMMANDS = ["convert", "inspect"]
 MODEL = str(Path(__file__).parents[2] / "testdata" / "conv_bn")
 
 
@@ -23,17 +24,17 @@ def _write(path: Path, text: str) -> str:
 
 def test_a_file_that_is_named(tmp_path: Path) -> None:
     path = _write(tmp_path / "ci.toml", '[convert]\nbatch_size = 4\nfuse = ["a", "b"]\nplugin = "p.py"\n[other]\nx = 1')
-    assert defaults_of("convert", path, OPTIONS) == {"batch-size": 4, "fuse": ["a", "b"], "plugin": "p.py"}
-    assert defaults_of("inspect", path, OPTIONS) == {}
+    assert defaults_of("convert", path, OPTIONS, COMMANDS) == {"batch-size": 4, "fuse": ["a", "b"], "plugin": "p.py"}
+    assert defaults_of("inspect", path, OPTIONS, COMMANDS) == {}
 
 
 def test_the_project_s_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert defaults_of("convert", None, OPTIONS) == {}
+    assert defaults_of("convert", None, OPTIONS, COMMANDS) == {}
     _write(tmp_path / "pyproject.toml", "this is no TOML")
-    assert defaults_of("convert", None, OPTIONS) == {}  # nothing in it is ours
+    assert defaults_of("convert", None, OPTIONS, COMMANDS) == {}  # nothing in it is ours
     _write(tmp_path / "pyproject.toml", "[tool.fuseconv.convert]\nbatch-size = 2")
-    assert defaults_of("convert", None, OPTIONS) == {"batch-size": 2}
+    assert defaults_of("convert", None, OPTIONS, COMMANDS) == {"batch-size": 2}
 
 
 @pytest.mark.parametrize(("text", "why"), [
@@ -41,19 +42,45 @@ def test_the_project_s_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ("[convert]\nfuse = {a = 1}", "fuse is no table"),
     ("convert = 3", "convert is a table of options, not 3"),
     ("[convert", "is no TOML"),
+    ("[konvert]\nfuse = 1", "there is no command konvert; did you mean convert?"),
+    ("[tool.fuseconv.convrt]\nfuse = 1", "there is no command convrt; did you mean convert?"),
 ])  # fmt: skip
 def test_what_is_no_option_is_refused(text: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=why.replace("?", r"\?")):
-        defaults_of("convert", _write(tmp_path / "ci.toml", text), OPTIONS)
+        defaults_of("convert", _write(tmp_path / "ci.toml", text), OPTIONS, COMMANDS)
+
+
+def test_a_pyproject_that_is_named(tmp_path: Path) -> None:
+    path = _write(tmp_path / "pyproject.toml", "[tool.fuseconv.convert]\nbatch-size = 2\n[tool.other]\nx = 1")
+    assert defaults_of("convert", path, OPTIONS, COMMANDS) == {"batch-size": 2}
+
+
+@pytest.mark.parametrize(("line", "why"), [
+    ('batch-size = "two"', "batch-size is a number, not 'two'"),
+    ('verify = "yes"', "verify is true or false: not 'yes'"),
+    ("batch-size = true", "batch-size is no flag: not True"),
+    ('rnn = ["loop"]', "rnn takes one value, not a list"),
+    ('image-mean = "a"', "a is no list of numbers"),
+])  # fmt: skip
+def test_a_value_of_another_type(line: str, why: str, tmp_path: Path) -> None:
+    path = _write(tmp_path / "ci.toml", f"[convert]\n{line}")
+    result = CliRunner().invoke(main, ["convert", MODEL, "--config", path])
+    assert result.exit_code == 2 and why in result.stderr, result.stderr
+
+
+def test_a_number_of_a_file(tmp_path: Path) -> None:
+    path = _write(tmp_path / "ci.toml", "[convert]\nimage-mean = 127.5")
+    result = CliRunner().invoke(main, ["convert", MODEL, "--config", path])
+    assert "--image-mean and --image-scale are for --calibration-data" in result.stderr
 
 
 def test_what_runs_code_needs_a_file_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     _write(tmp_path / "pyproject.toml", '[tool.fuseconv.convert]\nplugin = "evil.py"')
     with pytest.raises(InputError, match=r"plugin is taken only from a file that is named: --config pyproject\.toml"):
-        defaults_of("convert", None, OPTIONS)
+        defaults_of("convert", None, OPTIONS, COMMANDS)
     with pytest.raises(InputError, match="cannot be read"):
-        defaults_of("convert", str(tmp_path / "no.toml"), OPTIONS)
+        defaults_of("convert", str(tmp_path / "no.toml"), OPTIONS, COMMANDS)
 
 
 def test_options_of_a_file_are_those_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def test_several_models(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("args", "why"), [
-    (["-o", "no_directory"], "give a directory for several models"), (["-o", "-"], "give a directory"),
+    (["-o", "no_directory"], "there is no such directory: make it"), (["-o", "-"], "give a directory"),
     (["--report", "r.json"], "are of one model"), ([str(MODEL)], "two of the models would be written to"),
 ])  # fmt: skip
 def test_what_several_models_cannot_have(args: list[str], why: str) -> None:

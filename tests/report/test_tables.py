@@ -128,6 +128,12 @@ def test_names_are_short_unless_every_detail_is_wanted() -> None:
     assert f"at 'net/while/…/{deep}/MatMul' it differs" in shown
 
 
+def test_a_narrow_terminal_breaks_lines_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    shown = tables.text(lambda out: tables.show_conversion(out, a_report()), Screen())
+    assert "UNIDIRECTIONAL_SEQUENCE_LSTM\x1b" in shown or "UNIDIRECTIONAL_SEQUENCE_LSTM " in shown
+
+
 def test_a_report_is_text_and_its_repr_a_line() -> None:
     report = a_report()
     report.warnings = ["\x1bbeware"]
