@@ -52,7 +52,23 @@ _IO_TYPES = {"float32": "float", "int8": "int8", "uint8": "uint8", "int16": "int
 _WITHOUT_EFFECT: dict[str, tuple[Any, ...]] = {
     "experimental_new_converter": (True,), "experimental_new_quantizer": (True,),
     "experimental_enable_resource_variables": (True,), "exclude_conversion_metadata": (True,),
-    "unfold_batchmatmul": (False,), "_experimental_lower_tensor_list_ops": (True,),
+    "experimental_lower_to_saved_model": (True,), "unfold_batchmatmul": (False,),
+    "legalize_custom_tensor_list_ops": (False,), "_experimental_lower_tensor_list_ops": (True,),
+    "_experimental_default_to_single_batch_in_tensor_list_ops": (False,),
+    "_experimental_disable_per_channel": (False,), "_experimental_new_dynamic_range_quantizer": (False, True),
+    "_experimental_allow_all_select_tf_ops": (False,), "_experimental_use_buffer_offset": (False,),
+}  # fmt: skip
+# Where TFLiteConverter takes models from, and what takes its place.
+_ELSEWHERE = {
+    "experimental_from_jax": "call fuseconv.convert(jax.export.export(jax.jit(function), platforms=['cpu'])(shapes))",
+    "from_frozen_graph": "call fuseconv.convert('graph.pb', inputs=[...], outputs=[...])",
+    "from_keras_model_file": "call fuseconv.convert('model.h5')",
+    "from_session": "save a SavedModel, or freeze the graph, and call fuseconv.convert",
+}
+# Settings of TensorFlow 1's converter.
+_FORMER = {
+    "post_training_quantize": "optimizations", "target_ops": "target_spec.supported_ops",
+    "inference_type": "optimizations and representative_dataset", "quantized_input_stats": "inference_input_type",
 }  # fmt: skip
 # Ops of models that were trained for integers, which need no samples.
 _TRAINED_FOR_INTEGERS = ("FakeQuant", "QuantizeAndDequantize")
@@ -76,7 +92,8 @@ class _Settings:
             return
         known = getattr(self, "_known", ())
         if not name.startswith("_fuseconv") and known and name not in known:
-            raise AttributeError(f"fuseconv's {kind} has no {name}{suggestion(name, known)}")
+            help = f"; use {_FORMER[name]}" if name in _FORMER else suggestion(name, known)
+            raise AttributeError(f"fuseconv's {kind} has no {name}{help}")
         super().__setattr__(name, value)
 
 
@@ -95,7 +112,15 @@ class TargetSpec(_Settings):
         self.supported_types = set() if supported_types is None else supported_types
 
 
-class TFLiteConverter(_Settings):
+class _Elsewhere(type):
+    """Say what takes the place of a constructor that is not here."""
+
+    def __getattr__(cls, name: str) -> Any:
+        help = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else suggestion(name, dir(cls))
+        raise AttributeError(f"fuseconv's {cls.__name__} has no {name}{help}")
+
+
+class TFLiteConverter(_Settings, metaclass=_Elsewhere):
     """Convert a model as `fuseconv.convert` does, by the settings of `tf.lite.TFLiteConverter`.
 
     optimizations: with `Optimize.DEFAULT` in it weights are stored in 8 bits, or in 16 if `target_spec.supported_types`

@@ -152,6 +152,22 @@ def test_unknown_settings_are_refused_when_they_are_set() -> None:
     with pytest.raises(AttributeError, match="fuseconv has no experimental_new_converter = False"):
         converter.experimental_new_converter = False
     converter.experimental_new_converter = True
+    converter._experimental_disable_per_channel = False
+    with pytest.raises(AttributeError, match="fuseconv has no _experimental_disable_per_channel = True"):
+        converter._experimental_disable_per_channel = True
+    with pytest.raises(AttributeError, match="has no _experimental_low_bit_qat"):
+        converter._experimental_low_bit_qat = True
+    with pytest.raises(AttributeError, match="has no target_ops; use target_spec.supported_ops"):
+        converter.target_ops = []
+
+
+@pytest.mark.parametrize(("name", "help"), [
+    ("experimental_from_jax", "call fuseconv.convert.jax.export"), ("from_session", "save a SavedModel"),
+    ("from_savedmodel", "did you mean from_saved_model"),
+])  # fmt: skip
+def test_where_models_are_taken_from_elsewhere(name: str, help: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no {name}; {help}"):
+        getattr(lite.TFLiteConverter, name)
 
 
 @pytest.mark.parametrize(("settings", "why"), [
