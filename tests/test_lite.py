@@ -157,12 +157,12 @@ def test_unknown_settings_are_refused_when_they_are_set() -> None:
         converter._experimental_disable_per_channel = True
     with pytest.raises(AttributeError, match="has no _experimental_low_bit_qat"):
         converter._experimental_low_bit_qat = True
-    with pytest.raises(AttributeError, match="has no target_ops; use target_spec.supported_ops"):
+    with pytest.raises(AttributeError, match=r"has no target_ops; use target_spec\.supported_ops"):
         converter.target_ops = []
 
 
 @pytest.mark.parametrize(("name", "help"), [
-    ("experimental_from_jax", "call fuseconv.convert.jax.export"), ("from_session", "save a SavedModel"),
+    ("experimental_from_jax", r"call fuseconv\.convert"), ("from_session", "save a SavedModel"),
     ("from_savedmodel", "did you mean from_saved_model"),
 ])  # fmt: skip
 def test_where_models_are_taken_from_elsewhere(name: str, help: str) -> None:

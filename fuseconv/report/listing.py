@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # What a rule reads off its builder, named like an op.
 _PROPERTIES = frozenset({"shape"})
+# What `tfl.custom` builds, an op of another name each time.
+_CUSTOM = "CUSTOM"
 
 
 def fusion_rows(registry: Registry) -> list[dict[str, str]]:
@@ -116,7 +118,7 @@ def _calls(function: Callable, op: str) -> tuple[set[str], list[Callable]]:
                 ops |= {text.upper() for text in scope.nonlocals.values() if isinstance(text, str)}
             elif isinstance(helper, FunctionType):
                 helpers.append(inspect.unwrap(helper))
-    return ops & TABLE.keys(), helpers
+    return ops & (TABLE.keys() | {_CUSTOM}), helpers
 
 
 def _is_name(node: ast.expr, name: str | None) -> bool:

@@ -79,6 +79,14 @@ def test_the_ops_that_a_rule_builds() -> None:
     assert [builds(looked_up, op) for op in ("Less", "Greater", "Add")] == [["LESS"], ["GREATER"], []]
 
 
+def custom(tfl, x):
+    return tfl.custom("AcmeNorm", [x], [(x.dtype, x.shape)])
+
+
+def test_a_rule_that_builds_a_custom_op() -> None:
+    assert builds(custom) == ["CUSTOM"]
+
+
 def test_helpers_are_followed_and_decorators_are_not() -> None:
     assert builds(logical.__wrapped__) == ["LOGICAL_AND"]
 
