@@ -85,8 +85,10 @@ def _spec(value: Value | None) -> TensorSpec | None:
         return None
     shape = tuple(dim if isinstance(dim, int) else 1 for dim in value.shape or ())
     scales = len(value.quantization.scale) if value.quantization is not None else 0
+    # Of a buffer without bytes, as the shape of a scalar is, runtimes do not see that it is constant.
+    constant = value.is_const and 0 not in shape
     return TensorSpec(
-        value.dtype.name, shape, value.is_const, value.is_static, value.variable, scales, lambda: value.data
+        value.dtype.name, shape, constant, value.is_static, value.variable, scales, lambda: value.data
     )
 
 

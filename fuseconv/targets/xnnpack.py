@@ -57,7 +57,7 @@ def _steps_of_one(op: OpSignature) -> str | None:
 
 def _reduces(op: OpSignature) -> str | None:
     x, axes = op.operand(0), op.operand(1)
-    if x is None or axes is None or axes.rank > 1 or not axes.size or not x.rank:
+    if x is None or axes is None or axes.rank > 1 or not x.rank:
         return "it reduces nothing"
     return None
 

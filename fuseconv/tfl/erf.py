@@ -6,7 +6,7 @@ import numpy as np
 
 from fuseconv.ir.graph import Value
 from fuseconv.tfl.builder import Builder
-from fuseconv.tfl.polynomial import odd_polynomial
+from fuseconv.tfl.polynomial import polynomial
 
 # erf(x) = tanh(x * p(x * x)), p of falling powers: fitted for |x| <= 4 with a relative error of erf below 2.5e-7. Where
 # |x| is larger, erf is 1 in float32.
@@ -14,10 +14,15 @@ _ERF = (
     1.4196397195601683e-07, -5.670196981416356e-06, 8.764630143733078e-05, -0.0006198039556606975,
     -0.00019181419803937603, 0.10276905122762485, 1.1283792744824277,
 )  # fmt: skip
-_RANGE = np.float32(4)
+_RANGE = 4.0
 
 
-def erf(tfl: Builder, x: Value) -> Value:
-    """Return erf(x) of float32, to 2.5e-7 of it."""
+def erf(tfl: Builder, x: Value, scale: float = 1.0) -> Value:
+    """Return erf(scale * x) of float32, to 2.5e-7 of it.
+
+    Where x is larger than the range, p is what it is at its end, and tanh(x * p) 1 in float32: so the square alone is
+    bounded, and three tensors besides x are needed at once."""
+    coefficients = [c * scale ** (2 * power + 1) for power, c in enumerate(reversed(_ERF))][::-1]
     # In this order TFLite's kernels keep NaN.
-    return tfl.tanh(odd_polynomial(tfl, tfl.maximum(-_RANGE, tfl.minimum(_RANGE, x)), _ERF))
+    square = tfl.minimum(np.float32((_RANGE / scale) ** 2), tfl.mul(x, x))
+    return tfl.tanh(tfl.mul(polynomial(tfl, square, coefficients), x))

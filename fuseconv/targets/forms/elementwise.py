@@ -36,7 +36,7 @@ def gelu(tfl: Builder, op: Op) -> list[Value] | None:
         cube = tfl.mul(tfl.mul(x, x), x)
         inner = tfl.tanh(tfl.mul(tfl.add(x, tfl.mul(cube, 0.044715)), math.sqrt(2 / math.pi)))
     else:
-        inner = erf(tfl, tfl.mul(x, math.sqrt(0.5)))
+        inner = erf(tfl, x, math.sqrt(0.5))
     return [tfl.mul(tfl.mul(x, 0.5), tfl.add(inner, 1.0))]
 
 

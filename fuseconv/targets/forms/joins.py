@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fuseconv.ir.graph import Op, Value
@@ -10,6 +12,24 @@ from fuseconv.tfl.builder import Builder
 
 # As many operands as TensorFlow Lite Micro's CONCATENATION takes.
 _MOST_JOINED = 10
+
+
+def split_beside(tfl: Builder, op: Op) -> list[Value] | None:
+    """UNPACK(x[5,1,4]) -> SPLIT(RESHAPE(x, [5,4])): a dimension of 1 beside the axis takes its place."""
+    x, shape = op.operands[0], known_shape(op.result)
+    if x is None or x.shape is None or shape is None or len(op.results) < 2:
+        return None
+    place = _beside(shape, op.attrs.get("axis", 0) % len(x.shape))
+    if place is None:
+        return None
+    whole = [len(op.results) if index == place else size for index, size in enumerate(shape)]
+    return tfl.op("SPLIT", (place, tfl.reshape(x, whole)), {"num_splits": len(op.results)})
+
+
+def _beside(shape: Sequence[int], axis: int) -> int | None:
+    """Return the place of a dimension of 1 in the shape of a part, which stood before or behind the axis that the whole
+    has more; None if there is none."""
+    return next((place for place in (axis, axis - 1) if 0 <= place < len(shape) and shape[place] == 1), None)
 
 
 def split(tfl: Builder, op: Op) -> list[Value] | None:
@@ -32,6 +52,17 @@ def picked(tfl: Builder, op: Op) -> list[Value] | None:
     row = [1 if index == axis else size for index, size in enumerate(sizes)]
     starts = ([number if index == axis else 0 for index in range(len(sizes))] for number in range(len(op.results)))
     return [tfl.reshape(tfl.slice_(x, start, row), shape) for start in starts]
+
+
+def joined_beside(tfl: Builder, op: Op) -> list[Value] | None:
+    """PACK(x[1,4], y[1,4]) -> RESHAPE(CONCATENATION(x, y), [2,1,4]): a dimension of 1 beside the axis takes its
+    place."""
+    shape = known_shape(op.result)
+    if shape is None or None in op.operands or len(op.operands) < 2:
+        return None
+    axis = op.attrs.get("axis", 0) % len(shape)
+    place = _beside([*shape[:axis], *shape[axis + 1 :]], axis)
+    return None if place is None else [tfl.reshape(tfl.concatenation(*op.operands, axis=place), shape)]
 
 
 def concatenation(tfl: Builder, op: Op) -> list[Value] | None:
@@ -95,6 +126,7 @@ def reverse(tfl: Builder, op: Op) -> list[Value] | None:
 
 
 FORMS = {
-    "UNPACK": (split, picked), "PACK": (concatenation,), "CONCATENATION": (joined_in_turn,), "SPLIT_V": (slices,),
-    "SPLIT": (slices,), "ADD_N": (sum_in_turn,), "REVERSE_V2": (reverse,),
+    "UNPACK": (split_beside, split, picked), "PACK": (joined_beside, concatenation),
+    "CONCATENATION": (joined_in_turn,), "SPLIT_V": (slices,), "SPLIT": (slices,), "ADD_N": (sum_in_turn,),
+    "REVERSE_V2": (reverse,),
 }  # fmt: skip

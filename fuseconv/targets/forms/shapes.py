@@ -25,6 +25,17 @@ def reshape(tfl: Builder, op: Op) -> list[Value] | None:
     return [tfl.reshape(x, shape)]
 
 
+def total(tfl: Builder, op: Op) -> list[Value] | None:
+    """RESHAPE(x[1,1], []) -> SUM(x) of its one element: the shape of a scalar holds nothing, and GPUs take what holds
+    nothing for computed."""
+    x = op.operands[0]
+    before = None if x is None else known_shape(x)
+    number = x is not None and x.dtype in (types.FLOAT32, types.INT32) and x.quantization is None
+    if not number or op.result.shape != () or not before:
+        return None
+    return [tfl.sum(x, np.arange(len(before), dtype=np.int32))]
+
+
 def constant_fill(tfl: Builder, op: Op) -> list[Value] | None:
     """FILL(shape, number) or ZEROS_LIKE(x) -> a constant."""
     shape, result = known_shape(op.result), op.result
@@ -102,7 +113,7 @@ def _aligned(op: Op) -> tuple[Value, list[int], list[int]] | None:
 
 
 FORMS = {
-    "EXPAND_DIMS": (reshape,), "SQUEEZE": (reshape,), "RESHAPE": (reshape,), "FILL": (constant_fill, computed_fill),
-    "ZEROS_LIKE": (constant_fill,), "SHAPE": (constant_shape,), "BROADCAST_TO": (tiled, times_ones),
-    "TILE": (broadcast,),
+    "EXPAND_DIMS": (reshape,), "SQUEEZE": (reshape,), "RESHAPE": (total, reshape),
+    "FILL": (constant_fill, computed_fill), "ZEROS_LIKE": (constant_fill,), "SHAPE": (constant_shape,),
+    "BROADCAST_TO": (tiled, times_ones), "TILE": (broadcast,),
 }  # fmt: skip

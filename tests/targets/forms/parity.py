@@ -7,6 +7,7 @@ import numpy as np
 from fuseconv.fuse.registry import Registry
 from fuseconv.ir.graph import Module
 from fuseconv.ir.verifier import check
+from fuseconv.report.records import Report
 from fuseconv.targets.signature import signature_of
 from fuseconv.targets.target import Target
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
@@ -33,7 +34,7 @@ def forms_of(target: Target, operands: str, op: str, low: float = -4, high: floa
     module, before = _module(inputs, op), _module(inputs, op)
     (refused,) = before.signatures[0].graph.ops
     assert target.refusal(signature_of(refused)) is not None
-    legalize_for_target(module, target)
+    legalize_for_target(module, target, Report())
     check(module)
     ops = module.signatures[0].graph.ops
     assert not [made for made in ops if target.refusal(signature_of(made)) is not None]

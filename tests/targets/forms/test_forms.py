@@ -7,6 +7,7 @@ import pytest
 
 from fuseconv.ir import types
 from fuseconv.ir.verifier import check
+from fuseconv.report.records import Report
 from fuseconv.targets.forms import FORMS
 from fuseconv.tfl.opdef import TABLE
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
@@ -30,7 +31,7 @@ def test_forms_are_of_ops_of_the_table() -> None:
 def test_an_op_in_another_form_computes_the_same(case: cases.Case) -> None:
     module = module_of(build(case), *[(types.of_array(array), array.shape) for array in case.inputs])
     before, expected = kinds(module), run_file(to_bytes(module), *case.inputs)
-    legalize_for_target(module, without(_kind(case)))
+    legalize_for_target(module, without(_kind(case)), Report())
     check(module)
     assert kinds(module) == before or _kind(case) not in kinds(module)
     if kinds(module) != before:

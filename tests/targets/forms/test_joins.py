@@ -15,6 +15,23 @@ def test_unpack() -> None:
     assert forms_of(target_of("gpu"), "float32[2,3,4]", op) == ["SPLIT", "RESHAPE", "RESHAPE", "RESHAPE"]
 
 
+@pytest.mark.parametrize(("shape", "axis", "part"), [
+    ("[3,1,4]", 0, "[1,4]"), ("[1,3,4]", 1, "[1,4]"), ("[2,1,3]", 2, "[2,1]"), ("[3,1]", 0, "[1]"),
+])  # fmt: skip
+def test_unpack_beside_a_dimension_of_one(shape: str, axis: int, part: str) -> None:
+    parts = ", ".join([f"float32{part}"] * 3)
+    op = f"{parts} = tfl.UNPACK(%0) {{'axis': {axis}}}"
+    assert forms_of(target_of("gpu"), f"float32{shape}", op) == ["RESHAPE", "SPLIT"]
+
+
+@pytest.mark.parametrize(("part", "axis", "shape"), [
+    ("[1,4]", 0, "[2,1,4]"), ("[1,4]", 1, "[1,2,4]"), ("[2,1]", -1, "[2,1,2]"), ("[1]", 0, "[2,1]"),
+])  # fmt: skip
+def test_pack_beside_a_dimension_of_one(part: str, axis: int, shape: str) -> None:
+    op = f"float32{shape} = tfl.PACK(%0, %1) {{'axis': {axis}}}"
+    assert forms_of(target_of("mediatek"), f"float32{part} float32{part}", op) == ["CONCATENATION", "RESHAPE"]
+
+
 def test_unpack_of_truths() -> None:
     """LiteRT's SPLIT has no kernel for them."""
     op = "bool[2,4], bool[2,4] = tfl.UNPACK(%0) {'axis': 1}"

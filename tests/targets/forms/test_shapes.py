@@ -10,6 +10,8 @@ from tests.targets.forms.parity import forms_of, target_of, without
 @pytest.mark.parametrize("operands, op, forms", [
     ("float32[2,3]", "float32[2,1,3] = tfl.EXPAND_DIMS(%0, int32[] 1)", ["RESHAPE"]),
     ("float32[2,1,3]", "float32[2,3] = tfl.SQUEEZE(%0) {'squeeze_dims': [1]}", ["RESHAPE"]),
+    ("float32[1,1]", "float32[] = tfl.RESHAPE(%0, int32[0] [])", ["SUM"]),
+    ("int32[1]", "int32[] = tfl.SQUEEZE(%0) {'squeeze_dims': [0]}", ["SUM"]),
     ("float32[3]", "float32[2,3] = tfl.BROADCAST_TO(%0, int32[2] [2, 3])", ["RESHAPE", "TILE"]),
     ("float32[]", "float32[2,3] = tfl.FILL(int32[2] [2, 3], %0)", ["RESHAPE", "TILE"]),
 ])  # fmt: skip
