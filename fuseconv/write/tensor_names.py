@@ -6,7 +6,7 @@ stay in .tflite files.
 
 from __future__ import annotations
 
-from fuseconv.write.flatbuffer_encoder import Table
+from fuseconv.write.table_encoder import Table
 
 # Of a name in a table: its place, its length, and the zero behind it.
 _AROUND = 9
