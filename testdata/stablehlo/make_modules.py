@@ -21,24 +21,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax import export, lax
 
+# Source files by their names alone: a module is not to say on which machine it was made.
+jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
 HERE = Path(__file__).parent
 _SIZES = {"b": 3, "t": 5}
 
 
 class Case(NamedTuple):
-    """A function, and its inputs: arrays, or shapes of random floats as text ("b,7")."""
+    """A function, its inputs (arrays, or shapes of random floats as text: "b,7"), and what it is exported for."""
 
     function: Callable[..., Any]
     inputs: tuple[Any, ...]
+    platforms: tuple[str, ...]
 
 
 CASES: dict[str, Case] = {}
 
 
-def case(name: str, function: Callable[..., Any], *inputs: Any) -> None:
+def case(name: str, function: Callable[..., Any], *inputs: Any, platforms: tuple[str, ...] = ("cpu",)) -> None:
     if name in CASES:
         raise ValueError(f"two cases are named {name}")
-    CASES[name] = Case(function, inputs)
+    CASES[name] = Case(function, inputs, platforms)
 
 
 def _of_positive(function: Callable[..., Any], x: Any) -> Any:
@@ -90,6 +93,13 @@ def _elementwise() -> None:
     case("count_leading_zeros", lax.clz, bits)
     case("bitcast", lambda a: lax.bitcast_convert_type(a, jnp.int32), x)
     case("reduce_precision", lambda a: lax.reduce_precision(a, 8, 7), x)
+    numbers = np.array([1.0009766, -65519, 65520, 3e-8, -6e-5, 2.9802322e-8, 0, -0.0, np.inf, np.nan, 240, 248.1], "f4")
+    for exponent, mantissa in ((5, 10), (4, 3), (8, 11), (5, 23)):
+        case(
+            f"reduce_precision_{exponent}_{mantissa}",
+            lambda a, bits=(exponent, mantissa): lax.reduce_precision(a, *bits),
+            numbers,
+        )
     case("complex_product", lambda a, b: jnp.real(lax.complex(a, b) * lax.complex(b, a)), x, y)
     case("optimization_barrier", lambda a: lax.optimization_barrier(a) * 2, x)
 
@@ -117,6 +127,7 @@ def _shapes() -> None:
     case("concatenate_dynamic", lambda a: jnp.concatenate([jnp.zeros((a.shape[0], 1)), a], 1), "b,4")
     case("slice_dynamic", lambda a: a[:, 1:] - a[:, :-1], "b,t")
     case("iota_dynamic", lambda a: a + jnp.arange(a.shape[0], dtype=jnp.float32)[:, None], "b,4")
+    case("pad_interior_dynamic", lambda a: lax.pad(a, 1.5, ((0, 0, 0), (1, 2, 2), (0, 1, 1))), "b,3,4")
     case("pad_dynamic", lambda a: jnp.pad(a, ((0, 0), (1, 2))), "b,4")
 
 
@@ -173,6 +184,10 @@ def _indexing() -> None:
     case("set_slice", lambda a, b: a.at[1:3, 2:].set(b), table, "2,2")
     case("min_along", lambda a, b, i: jax.vmap(lambda x, y, j: x.at[j].min(y))(a, b, i), table, "6",
          np.arange(6, dtype=np.int32) % 4)  # fmt: skip
+    case("subtract_rows", lambda a, b, i: a.at[i].subtract(b), table, "3,4", np.array([5, 1, 5], np.int32))
+    case("add_rows_dynamic", lambda a, b, i: a.at[i].add(b), "b,4", "3,4", np.array([2, 1, 7], np.int32))
+    case("set_rows_of_rows_dynamic", lambda a, b, i: a.at[i, 1].set(b), "b,4,t", "2,t", np.array([2, 0], np.int32))
+    case("set_diagonal_dynamic", lambda a: a.at[jnp.arange(a.shape[0]), jnp.arange(a.shape[0])].set(9.0), "b,4")
     case("count", lambda i: jnp.bincount(i, length=5), np.array([1, 4, 1, 9], np.int32))
 
 
@@ -198,6 +213,9 @@ def _sorting() -> None:
     case("cumsum", lambda a: jnp.cumsum(a, axis=1), x)
     case("cumprod", lambda a: jnp.cumprod(a, axis=0), x)
     case("cummax", lambda a: lax.cummax(a, axis=1), x)
+    case("cumsum_dynamic", lambda a: (jnp.cumsum(a, axis=1), lax.cumsum(a, axis=0, reverse=True)), "b,t")
+    case("approx_max_k", lambda a: lax.approx_max_k(a, 3), x)
+    case("approx_min_k", lambda a: lax.approx_min_k(a, 2), "b,7")
     case("cumsum_reverse", lambda a: lax.cumsum(a, axis=1, reverse=True), x)
 
 
@@ -225,6 +243,7 @@ def _convolution() -> None:
     case("conv_volume", _conv((1, 2, 1), "SAME", dimension_numbers=volume), "2,4,5,3,2", "2,3,1,2,3")
     case("conv_batch_groups", _conv(batch_group_count=2), "4,5,6,3", "3,2,3,4")
     case("conv_dynamic", _conv((2, 2)), "b,7,6,4", w)
+    case("conv_spread_dynamic", _conv((1, 1), ((3, 3), (2, 2)), lhs_dilation=(2, 2)), "b,7,6,4", w)
     case("conv_vmap", lambda a, w: jax.vmap(_conv(), in_axes=(0, None))(a, w), "3,2,5,4,4", w)
 
 
@@ -246,6 +265,8 @@ def _windows() -> None:
     case("sum_channels", _pool("sum", (1, 1, 1, 2), (1, 1, 1, 1)), x)
     case("max_pool_vector", _pool("max", (3,), (2,)), "9")
     case("max_pool_dynamic", _pool("max", (1, 2, 2, 1), (1, 2, 2, 1)), "b,6,6,3")
+    case("max_pool_volume_dynamic", _pool("max", (1, 2, 2, 2, 1), (1, 2, 1, 1, 1)), "b,4,5,4,3")
+    case("sum_dilated_dynamic", _pool("sum", (1, 2, 2, 1), (1, 1, 1, 1), window_dilation=(1, 2, 2, 1)), "b,7,6,3")
     case("mean_pool_dynamic", lambda a: _pool("sum", (1, 2, 2, 1), (1, 2, 2, 1))(a) / 4, "b,6,6,3")
 
 
@@ -275,7 +296,14 @@ def _random() -> None:
     case("bits_begin_again", lambda data: _bits(data, (11,)), last)
     case("uniform", _drawn(jax.random.uniform), key)
     case("normal", _drawn(jax.random.normal), key)
+    case("threefry_dynamic", lambda a: a + jax.random.uniform(jax.random.PRNGKey(3), a.shape), "b,4")
     case("split", lambda data: jax.random.key_data(jax.random.split(jax.random.wrap_key_data(data, impl="rbg"))), key)
+
+
+def _platforms() -> None:
+    both = "cpu", "cuda"
+    case("same", lambda a: jnp.tanh(a) * a.shape[0], "b,4", platforms=both)
+    case("dependent", lambda a: lax.platform_dependent(a, cpu=jnp.sin, default=jnp.cos), "3", platforms=both)
 
 
 def _is_small(state: Any) -> Any:
@@ -290,6 +318,10 @@ def _inner_loop(a: Any, step: Any, value: Any) -> Any:
     return lax.fori_loop(0, 2, lambda _, inner: inner * 0.5 + a * step, value)
 
 
+def _decayed(state: Any, x: Any) -> Any:
+    return state * 0.9 + x, state
+
+
 def _loops() -> None:
     case("fori", lambda a: lax.fori_loop(0, 5, lambda i, y: y * 0.9 + i, a), "3,4")
     case("while", lambda a: lax.while_loop(_is_small, lambda s: (s[0] * 2 + 1, s[1] + 1), (a * a, 0)), "3")
@@ -297,6 +329,7 @@ def _loops() -> None:
     case("cond", lambda a: lax.cond(a[0] > 0, lambda y: y * 2, lambda y: y - a, a), "3")
     case("switch", lambda a, i: lax.switch(i, [jnp.sin, jnp.cos, lambda y: y + a], a), "3", np.int32(7))
     case("nested", lambda a: lax.fori_loop(0, 3, partial(_inner_loop, a), a), "4")
+    case("scan_numbers", lambda a: lax.scan(partial(lax.scan, _decayed), jnp.zeros(()), a), "4,5")
     case("fori_dynamic", lambda a: lax.fori_loop(0, 3, lambda i, y: y @ jnp.eye(4) + i, a), "b,4")
     case("map", lambda a: lax.map(lambda row: jnp.cumsum(row) / (1 + jnp.max(row) ** 2), a), "3,4")
 
@@ -311,6 +344,15 @@ def _linear_algebra() -> None:
     case("solve_right", lambda a, b: lax.linalg.triangular_solve(a, b, lower=True), triangle, "3,4")
     case("solve_unit", lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, lower=True, unit_diagonal=True),
          triangle / 9, "4,3")  # fmt: skip
+    singular = np.array([[0, 2, 4], [0, 1, 3], [0, 5, 1]], np.float32)
+    for name, shape in (("square", "2,4,4"), ("tall", "5,3"), ("wide", "b,3,5")):
+        case(f"factors_{name}", jax.scipy.linalg.lu_factor, shape)
+    case("factors_singular", lambda a: lax.linalg.lu(a), singular)
+    case("determinant", jnp.linalg.det, "b,4,4")
+    case("inverse", jnp.linalg.inv, "b,3,3")
+    case("cholesky_dynamic", lambda a: jnp.linalg.cholesky(a @ a.transpose(0, 2, 1) + jnp.eye(3)), "b,3,3")
+    case("solve_dynamic", lambda a, b: lax.linalg.triangular_solve(a + 3 * jnp.eye(4), b, left_side=True, lower=True),
+         "b,4,4", "b,4,2")  # fmt: skip
     case("rfft", lambda a: jnp.abs(jnp.fft.rfft(a)), "3,8")
     case("irfft", lambda a: jnp.fft.irfft(jnp.fft.rfft(a) * 2), "3,8")
     case("fft2", lambda a: jnp.real(jnp.fft.fft2(a.astype(jnp.complex64))), "4,6")
@@ -332,7 +374,7 @@ def export_case(one: Case) -> tuple[bytes, dict[str, np.ndarray]]:
             specs.append(jax.ShapeDtypeStruct(arrays[-1].shape, arrays[-1].dtype))
     function = jax.jit(one.function)
     made = jax.tree_util.tree_leaves(function(*arrays))
-    data = export.export(function, platforms=["cpu"])(*specs).mlir_module_serialized
+    data = export.export(function, platforms=one.platforms)(*specs).mlir_module_serialized
     named = {f"in{index}": array for index, array in enumerate(arrays)}
     return data, {**named, **{f"out{index}": np.asarray(array) for index, array in enumerate(made)}}
 
@@ -349,7 +391,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 _GROUPS = (
     _elementwise, _shapes, _products, _reductions, _indexing, _sorting, _convolution, _windows, _window_gradients,
-    _random, _loops, _linear_algebra,
+    _random, _platforms, _loops, _linear_algebra,
 )  # fmt: skip
 
 

@@ -62,9 +62,7 @@ class ModuleImporter:
             return self._by_name[name]
         if name in self._building:
             raise DamagedError(f"the function {name} calls itself")
-        function = self.module.functions.get(name)
-        if function is None:
-            raise DamagedError(f"there is no function {name}")
+        function = self._function(name)
         self._building.append(name)
         graph = Graph(self.unique(f"{self.name}/{name}"))
         scope = Scope(graph, self)
@@ -74,6 +72,15 @@ class ModuleImporter:
         self._building.pop()
         self._by_name[name] = self.graphs[graph.name] = graph
         return graph
+
+    def _function(self, name: str) -> Operation:
+        function = self.module.functions.get(name)
+        if function is None:
+            raise DamagedError(f"there is no function {name}")
+        return function
+
+    def region(self, name: str) -> Region:
+        return self._function(name).regions[0]
 
     def _add_inputs(self, scope: Scope, function: Operation) -> None:
         kind, region = function.attribute("function_type"), function.regions[0]

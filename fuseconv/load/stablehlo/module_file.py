@@ -37,9 +37,14 @@ def load(path: Path) -> Module:
 def module_of_bytes(data: bytes, name: str) -> Module:
     """Return the module that bytes hold. name: of the file, for the names of functions and the sentences of errors."""
     importer = ModuleImporter(data, name)
-    if importer.takes_platform():
-        raise InputError(f"{name} is exported for several platforms; export it for one: platforms=['cpu'].")
     graph = importer.main()
+    if importer.takes_platform():
+        # Without branches for platforms, all of them run the same.
+        if graph.inputs[0].uses or graph.inputs[0] in graph.outputs:
+            raise InputError(f"{name} is exported for several platforms; export it for one: platforms=['cpu'].")
+        del graph.inputs[0]
+        for index, value in enumerate(graph.inputs):
+            value.name = f"args_{index}"
     module = Module(has_stablehlo=True)
     module.functions = {other: made for other, made in importer.graphs.items() if made is not graph}
     inputs = [value.name for value in graph.inputs]

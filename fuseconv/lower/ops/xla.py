@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.dims import Dim
+from fuseconv.ir.dims import Dim, Shape
 from fuseconv.ir.graph import Value
 from fuseconv.ir.slice_spec import Take
 from fuseconv.lower.ops.array.concat_and_split import PadV2
@@ -83,27 +83,39 @@ def XlaReduceWindow(
 ):  # fmt: skip
     """MAX_POOL_2D; AVERAGE_POOL_2D and MUL for a sum; CUMSUM where the windows are all that is before an element."""
     require(isinstance(computation, str), "the function that reduces the windows is not a sum, maximum or minimum")
-    window, strides = _ints(window_dimensions), _ints(window_strides)
-    pads = _pairs(padding)
+    strides, shape = _ints(window_strides), shape_of(x)
     spread = {*_ints(base_dilations), *_ints(window_dilations)}
     require(spread == {1}, "windows with gaps are not supported")
     start = constant_of(init_value, "what the windows start from")
-    shape = shape_of(x)
+    cumulative = _cumulative(shape, window_dimensions, padding)
+    if cumulative is not None and computation == "Add" and set(strides) == {1} and not start.any():
+        axis, reverse = cumulative
+        return Cumsum(tfl, x, tfl.ints(axis), reverse=reverse)
+    window, pads = _ints(window_dimensions), _pairs(padding)
     touched = [axis for axis, (size, ends) in enumerate(zip(window, pads)) if size != 1 or any(ends)]
     touched += [axis for axis, stride in enumerate(strides) if stride != 1 and axis not in touched]
     if computation == "Add":
         require(not start.any(), "the sum does not start from 0")
-        if len(touched) == 1 and set(strides) == {1}:
-            (axis,) = touched
-            whole = shape[axis] == window[axis]
-            for reverse, ends in ((False, (window[axis] - 1, 0)), (True, (0, window[axis] - 1))):
-                if whole and pads[axis] == ends:
-                    return Cumsum(tfl, x, tfl.ints(axis), reverse=reverse)
     least = start <= _lowest(x.dtype) if computation == "Max" else -start <= _lowest(x.dtype)
     require(computation == "Add" or bool(np.all(least)), "the windows do not start from the least number there is")
     require(len(shape) == 4 and set(touched) <= {1, 2}, "windows go over the rows and columns of images only")
     require(computation != "Min" or x.dtype.is_float, "TFLite has pools of floats only")
     return _pooled(tfl, x, computation, window[1:3], strides[1:3], pads[1:3])
+
+
+def _cumulative(shape: Shape, window_dimensions: Value, padding: Value) -> tuple[int, bool] | None:
+    """Return the axis along which windows hold all elements before each, or all behind it (True); None if they hold
+    others. Sizes may be symbolic."""
+    window, pads = content_of(window_dimensions), content_of(padding)
+    if window is None or pads is None:
+        return None
+    ends = [tuple(row) for row in np.reshape(pads, [-1, 2])]
+    touched = [axis for axis, size in enumerate(window) if size != 1 or ends[axis] != (0, 0)]
+    if len(touched) != 1 or window[touched[0]] != shape[touched[0]]:
+        return None
+    (axis,) = touched
+    whole = {(window[axis] - 1, 0): False, (0, window[axis] - 1): True}
+    return (axis, whole[ends[axis]]) if ends[axis] in whole else None
 
 
 @lowers

@@ -137,6 +137,8 @@ class _LoopSplitter:
         self.built: list[Op] = []
         given = loop.inputs[0]
         assert given.tensor.shape is not None
+        if len(given.tensor.shape) < 2:
+            raise NotALoop("its steps read single numbers, which are no batch")
         self.batch: Dim = given.tensor.shape[1 - given.axis]
         self.bounds = [loop.op.operands[i] for i in loop.bounds if known_size(loop.op.operands[i]) == loop.steps]
         if not isinstance(loop.steps, int) and not self.bounds:

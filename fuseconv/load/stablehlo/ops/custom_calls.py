@@ -8,9 +8,13 @@ from typing import Any
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
-from fuseconv.load.stablehlo.ops.linear_algebra import Triangle, root, solved
-from fuseconv.load.stablehlo.ops.registry import imports
-from fuseconv.load.stablehlo.scope import Scope, refuse_unless, static_shape, tensor_type, text
+from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops.linear_algebra import Triangle, root, solved, triangular_factors
+from fuseconv.load.stablehlo.ops.reductions import counts
+from fuseconv.load.stablehlo.ops.registry import imports, takes
+from fuseconv.load.stablehlo.ops.windows import dynamic_windows
+from fuseconv.load.stablehlo.scalar_function import sort_keys
+from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, static_shape, tensor_type, text
 
 # Calls that hand their operand on: where XLA places it says nothing of its value.
 _FORWARDED = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
@@ -21,6 +25,8 @@ _FUNCTIONS = {
     "mhlo.atanh": "Atanh", "mhlo.cosh": "Cosh", "mhlo.erf": "Erf", "mhlo.sinh": "Sinh", "mhlo.tan": "Tan",
 }  # fmt: skip
 _CONFIG = "mhlo.backend_config"
+_SHAPE_OPERANDS = "indices_of_shape_operands"
+_DYNAMIC_WINDOWS = "stablehlo.dynamic_reduce_window"
 
 
 @imports
@@ -33,21 +39,67 @@ def custom_call(tf: Scope, op: Operation, *operands: Value) -> Sequence[Value]:
         return [tf.Identity(operands[0])]
     if target in _FUNCTIONS and len(operands) == 1:
         return [tf.add(_FUNCTIONS[target], operands, {}, operands[0].dtype)]
-    known = _LAPACK.get(target)
+    if target == _DYNAMIC_WINDOWS:
+        return [dynamic_windows(tf, op, tf.functions.region(text(op.attribute("called_computations")[0])), *operands)]
+    known = _CONFIGURED.get(target)
     refuse_unless(known, f"it calls '{target}', a function of XLA's or of the program's own")
     config = op.attribute(_CONFIG) if op.has(_CONFIG) else None
     refuse_unless(isinstance(config, dict), f"the call of '{target}' does not say how it computes")
-    return known(tf, op, config, *operands)  # type: ignore[misc]
+    data, shapes = _shapes_apart(op, operands)
+    if not takes(known, len(data) + 2):  # type: ignore[arg-type]
+        raise DamagedError(f"'{target}' is called with {len(data)} operands")
+    return known(tf, op, config, shapes, *data)  # type: ignore[misc]
 
 
-def _root(tf: Scope, op: Operation, config: dict[str, Any], x: Value) -> list[Value]:
+def _shapes_apart(op: Operation, operands: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Value]]:
+    """Return the operands that are data, and those that are the shapes of results of unknown sizes, which come last."""
+    if not op.has(_SHAPE_OPERANDS):
+        return operands, ()
+    places = ints(op.attribute(_SHAPE_OPERANDS))
+    first = len(operands) - len(places)
+    if places != list(range(first, len(operands))):
+        raise DamagedError(f"a call of {len(operands)} operands has the shapes of its results at {places}")
+    return operands[:first], operands[first:]
+
+
+def _root(tf: Scope, op: Operation, config: dict[str, Any], shapes: Sequence[Value], x: Value) -> list[Value]:
     """LAPACK's potrf -> Cholesky. What it says of success is 0: where there is no root, the result is no number."""
     made = root(tf, x, tensor_type(op.operands[0]).rank, _letter(config, "uplo", "LU"))
-    shape = static_shape(op.results[1])
-    return [made, tf.add("Fill", [tf.ints(shape), tf.const(0)], {}, types.INT32)]
+    return [made, _success(tf, op, shapes)]
 
 
-def _solved(tf: Scope, op: Operation, config: dict[str, Any], a: Value, b: Value) -> list[Value]:
+def _factored(tf: Scope, op: Operation, config: dict[str, Any], shapes: Sequence[Value], x: Value) -> list[Value]:
+    """LAPACK's getrf -> the factors of matrices, and which rows it exchanged, counted from 1."""
+    made, pivots = triangular_factors(tf, x, tensor_type(op.operands[0]))
+    return [made, pivots, _success(tf, op, shapes)]
+
+
+def _success(tf: Scope, op: Operation, shapes: Sequence[Value]) -> Value:
+    """Return 0 for each matrix, which says that LAPACK went to its end: the last result."""
+    shape = shapes[-1] if shapes else tf.ints(static_shape(op.results[-1]))
+    return tf.add("Fill", [shape, tf.const(0)], {}, types.INT32)
+
+
+def _nearly_top(
+    tf: Scope, op: Operation, config: dict[str, Any], shapes: Sequence[Value], x: Value, places: Value, *_: Value
+) -> list[Value]:
+    """ApproxTopK -> TopKV2, which is exact: of the largest if the comparator says so, else of the least."""
+    body = tf.functions.region(text(op.attribute("called_computations")[0]))
+    axis, count, rank = config.get("reduction_dim"), config.get("top_k"), tensor_type(op.operands[0]).rank
+    keys = sort_keys(body, 2)
+    refuse_unless(keys is not None and len(keys) == 1 and keys[0].operand == 0, "it compares not only the numbers")
+    plain = axis == rank - 1 and isinstance(count, int) and config.get("aggregate_to_topk") is True
+    refuse_unless(plain, "what is approximate is not the top of each row")
+    refuse_unless(counts(op.operands[1], rank - 1), "what it orders beside numbers are not their places")
+    least = not keys[0].descending  # type: ignore[index]
+    like = [Value(x.dtype, None), Value(types.INT32, None)]
+    values, indices = tf.many("TopKV2", [tf.Neg(x) if least else x, tf.const(count)], {}, like)
+    return [tf.Neg(values) if least else values, indices]
+
+
+def _solved(
+    tf: Scope, op: Operation, config: dict[str, Any], shapes: Sequence[Value], a: Value, b: Value
+) -> list[Value]:
     """LAPACK's trsm -> MatrixTriangularSolve."""
     how = Triangle(
         _letter(config, "side", "LR"), _letter(config, "uplo", "LU"), not _letter(config, "trans_x", "NTC"),
@@ -63,6 +115,8 @@ def _letter(config: dict[str, Any], key: str, letters: str) -> bool:
     return code == ord(letters[0])
 
 
-_LAPACK: dict[str, Callable[..., list[Value]]] = {
-    "lapack_dpotrf_ffi": _root, "lapack_dtrsm_ffi": _solved, "lapack_spotrf_ffi": _root, "lapack_strsm_ffi": _solved,
+_CONFIGURED: dict[str, Callable[..., list[Value]]] = {
+    "ApproxTopK": _nearly_top,
+    "lapack_dgetrf_ffi": _factored, "lapack_dpotrf_ffi": _root, "lapack_dtrsm_ffi": _solved,
+    "lapack_sgetrf_ffi": _factored, "lapack_spotrf_ffi": _root, "lapack_strsm_ffi": _solved,
 }  # fmt: skip

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops.bits import as_bits, narrowed
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import Scope, number, refuse_unless, tensor_type, text
 from fuseconv.load.stablehlo.spelled_out import spelled_function
@@ -19,6 +22,8 @@ SAME = {
     "round_nearest_even": "Round", "rsqrt": "Rsqrt", "sign": "Sign", "sine": "Sin", "sqrt": "Sqrt",
     "subtract": "Sub", "tan": "Tan", "tanh": "Tanh",
 }  # fmt: skip
+# What has the same bits of signed numbers as of unsigned ones.
+_SIGNLESS = {"add", "multiply", "negate", "subtract"}
 _BINARY = {"add", "atan2", "maximum", "minimum", "multiply", "subtract"}
 _LOGICAL = {"and": "LogicalAnd", "or": "LogicalOr", "xor": "NotEqual", "not": "LogicalNot"}
 _BITWISE = {"and": "BitwiseAnd", "or": "BitwiseOr", "xor": "BitwiseXor", "not": "Invert"}
@@ -26,6 +31,7 @@ _BOOLEAN = {"add": "LogicalOr", "maximum": "LogicalOr", "multiply": "LogicalAnd"
 _COMPARISONS = {
     "EQ": "Equal", "NE": "NotEqual", "GE": "GreaterEqual", "GT": "Greater", "LE": "LessEqual", "LT": "Less",
 }  # fmt: skip
+_SIGNLESS_COMPARISONS = {"EQ", "NE"}
 _UNSIGNED = {types.INT8: types.UINT8, types.INT16: types.UINT16, types.INT32: types.UINT32, types.INT64: types.UINT64}
 _SIGNED = {unsigned: signed for signed, unsigned in _UNSIGNED.items()}
 
@@ -38,6 +44,9 @@ def same(tf: Scope, op: Operation, *operands: Value) -> Value:
     if operands[0].dtype is types.BOOL:
         refuse_unless(op.name in _BOOLEAN, f"there is no {op.name} of booleans")
         return tf.add(_BOOLEAN[op.name], operands, {}, types.BOOL)
+    if op.name in _SIGNLESS and operands[0].dtype is types.UINT64:
+        made = tf.add(SAME[op.name], [narrowed(tf, x) for x in operands], {}, types.INT64)
+        return as_bits(tf, made, types.UINT64)
     name = "ComplexAbs" if op.name == "abs" and operands[0].dtype.is_complex else SAME[op.name]
     return tf.add(name, operands, {}, tensor_type(op.results[0]).dtype)
 
@@ -62,7 +71,8 @@ def logic(tf: Scope, op: Operation, *operands: Value) -> Value:
     if len(operands) != (1 if op.name == "not" else 2):
         raise DamagedError(f"{op.name} has {len(operands)} operands")
     names = _LOGICAL if operands[0].dtype is types.BOOL else _BITWISE
-    return tf.add(names[op.name], operands, {}, operands[0].dtype)
+    made = [narrowed(tf, x) for x in operands]
+    return as_bits(tf, tf.add(names[op.name], made, {}, made[0].dtype), operands[0].dtype)
 
 
 @imports
@@ -84,7 +94,10 @@ def compare(tf: Scope, op: Operation, x: Value, y: Value) -> Value:
     if kind == "TOTALORDER":
         refuse_unless(x.dtype is types.FLOAT32, f"numbers of type {x.dtype} are compared in the total order")
         x, y = _total_order(tf, x), _total_order(tf, y)
-    return tf.add(_COMPARISONS[text(op.attribute("comparison_direction"))], [x, y], {}, types.BOOL)
+    direction = text(op.attribute("comparison_direction"))
+    if direction in _SIGNLESS_COMPARISONS:
+        x, y = narrowed(tf, x), narrowed(tf, y)
+    return tf.add(_COMPARISONS[direction], [x, y], {}, types.BOOL)
 
 
 def _total_order(tf: Scope, x: Value) -> Value:
@@ -101,7 +114,8 @@ def select(tf: Scope, op: Operation, condition: Value, x: Value, y: Value) -> Va
     if spelled is not None:
         name, of = spelled
         return tf.add(name, [tf.value(of)], {}, x.dtype)
-    return tf.SelectV2(condition, x, y, dtype=x.dtype)
+    one, other = narrowed(tf, x), narrowed(tf, y)
+    return as_bits(tf, tf.SelectV2(condition, one, other, dtype=one.dtype), x.dtype)
 
 
 @imports
@@ -118,6 +132,10 @@ def convert(tf: Scope, op: Operation, x: Value) -> Value:
         return tf.Identity(x)
     if x.dtype.is_complex and not made.is_complex:
         x = tf.Real(x, dtype=_part(x))
+    if made.is_integer and x.dtype is types.UINT64:
+        x = narrowed(tf, x)  # the low bits are the same
+    if made is types.UINT64 and x.dtype.is_integer:
+        return as_bits(tf, x if x.dtype is types.INT64 else tf.Cast(x, dtype=types.INT64), made)
     return tf.Cast(x, dtype=made)
 
 
@@ -130,12 +148,35 @@ def bitcast_convert(tf: Scope, op: Operation, x: Value) -> Value:
 
 @imports
 def reduce_precision(tf: Scope, op: Operation, x: Value) -> Value:
-    """Cast to the narrower type of that many bits, and back."""
-    bits = number(op.attribute("exponent_bits")), number(op.attribute("mantissa_bits"))
-    if x.dtype is types.FLOAT32 and bits[0] >= 8 and bits[1] >= 23:
-        return tf.Identity(x)
-    refuse_unless(x.dtype is types.FLOAT32 and bits == (8, 7), f"there is no float with {bits[0]} and {bits[1]} bits")
-    return tf.Cast(tf.Cast(x, dtype=types.BFLOAT16), dtype=types.FLOAT32)
+    """Round to so many bits of the mantissa, halves to even; what is then too large is infinite, what is too small 0.
+
+    To the bits of bfloat16 it is a cast, and back."""
+    exponent, mantissa = (number(op.attribute(f"{name}_bits")) for name in ("exponent", "mantissa"))
+    refuse_unless(x.dtype is types.FLOAT32 and exponent, f"numbers of type {x.dtype} are rounded to {mantissa} bits")
+    if exponent >= 8 and mantissa == 7:
+        return tf.Cast(tf.Cast(x, dtype=types.BFLOAT16), dtype=types.FLOAT32)
+    lost = max(23 - mantissa, 0)
+    made = _rounded(tf, x, lost) if lost else tf.Identity(x)
+    if exponent >= 8:
+        return made
+    bias = (1 << (exponent - 1)) - 1
+    least = np.float32(2.0) ** (1 - bias)
+    most = np.float32((2 - 2.0 ** -min(mantissa, 23)) * 2.0**bias)
+    size, sign = tf.Abs(made), tf.Mul(x, tf.same(0, x))
+    small = tf.Less(size, tf.const(least, types.FLOAT32), dtype=types.BOOL)
+    large = tf.Greater(size, tf.const(most, types.FLOAT32), dtype=types.BOOL)
+    made = tf.SelectV2(small, sign, made, dtype=x.dtype)
+    return tf.SelectV2(large, tf.Mul(tf.Sign(x), tf.const(np.float32(np.inf), types.FLOAT32)), made, dtype=x.dtype)
+
+
+def _rounded(tf: Scope, x: Value, lost: int) -> Value:
+    """Return float32 without the lowest bits, to the nearest, halves to even; what is no finite number as it is."""
+    bits = tf.Bitcast(x, dtype=types.INT32)
+    odd = tf.BitwiseAnd(tf.RightShift(bits, tf.const(lost), dtype=types.INT32), tf.const(1))
+    up = tf.AddV2(odd, tf.const((1 << (lost - 1)) - 1))
+    kept = tf.BitwiseAnd(tf.AddV2(bits, up), tf.const(-(1 << lost)))
+    finite = tf.IsFinite(x, dtype=types.BOOL)
+    return tf.SelectV2(finite, tf.Bitcast(kept, dtype=types.FLOAT32), x, dtype=x.dtype)
 
 
 @imports
@@ -161,6 +202,8 @@ def is_finite(tf: Scope, op: Operation, x: Value) -> Value:
 @imports
 def shift_left(tf: Scope, op: Operation, x: Value, bits: Value) -> Value:
     """x << bits, and 0 where there are no more than so many bits."""
+    if x.dtype is types.UINT64:
+        return _shifted_as_int64(tf, shift_left, op, x, bits)
     return tf.SelectV2(_in_range(tf, bits), tf.LeftShift(x, bits), tf.same(0, x), dtype=x.dtype)
 
 
@@ -168,14 +211,16 @@ def shift_left(tf: Scope, op: Operation, x: Value, bits: Value) -> Value:
 def shift_right_logical(tf: Scope, op: Operation, x: Value, bits: Value) -> Value:
     """RightShift of the unsigned number of the same bits, and 0 where there are no more than so many; of int64 the
     RightShift that keeps the sign, whose bits are then taken away."""
+    if x.dtype is types.UINT64:
+        return _shifted_as_int64(tf, shift_right_logical, op, x, bits)
     if x.dtype is types.INT64:
         by = tf.Minimum(tf.Maximum(bits, tf.same(0, bits)), tf.same(63, bits))
         left = tf.const(np.array([-1, *((1 << 64 - count) - 1 for count in range(1, 64))]), types.INT64)
         mask = tf.add("GatherV2", [left, tf.as_int32(by), tf.const(0)], {}, types.INT64)
         return tf.SelectV2(_in_range(tf, bits), tf.BitwiseAnd(tf.RightShift(x, by), mask), tf.same(0, x), dtype=x.dtype)
     unsigned = _UNSIGNED.get(x.dtype, x.dtype)
-    shifted = tf.RightShift(_bits(tf, x, unsigned), _bits(tf, bits, unsigned), dtype=unsigned)
-    return tf.SelectV2(_in_range(tf, bits), _bits(tf, shifted, x.dtype), tf.same(0, x), dtype=x.dtype)
+    shifted = tf.RightShift(as_bits(tf, x, unsigned), as_bits(tf, bits, unsigned), dtype=unsigned)
+    return tf.SelectV2(_in_range(tf, bits), as_bits(tf, shifted, x.dtype), tf.same(0, x), dtype=x.dtype)
 
 
 @imports
@@ -184,7 +229,7 @@ def shift_right_arithmetic(tf: Scope, op: Operation, x: Value, bits: Value) -> V
     signed = _SIGNED.get(x.dtype, x.dtype)
     most = tf.same(8 * x.dtype.numpy.itemsize - 1, bits)
     by = tf.SelectV2(_in_range(tf, bits), bits, most, dtype=bits.dtype)
-    return _bits(tf, tf.RightShift(_bits(tf, x, signed), _bits(tf, by, signed), dtype=signed), x.dtype)
+    return as_bits(tf, tf.RightShift(as_bits(tf, x, signed), as_bits(tf, by, signed), dtype=signed), x.dtype)
 
 
 @imports
@@ -197,7 +242,7 @@ def count_leading_zeros(tf: Scope, op: Operation, x: Value) -> Value:
     """Spread the highest bit to all below it, and count what is left."""
     size = 8 * x.dtype.numpy.itemsize
     unsigned = _UNSIGNED.get(x.dtype, x.dtype)
-    spread = _bits(tf, x, unsigned)
+    spread = as_bits(tf, x, unsigned)
     for step in (1, 2, 4, 8, 16, 32):
         if step < size:
             spread = tf.BitwiseOr(spread, tf.RightShift(spread, tf.same(step, spread)))
@@ -230,8 +275,9 @@ def _part(x: Value) -> types.DType:
     return types.FLOAT64 if x.dtype is types.COMPLEX128 else types.FLOAT32
 
 
-def _bits(tf: Scope, x: Value, dtype: types.DType) -> Value:
-    return x if x.dtype is dtype else tf.Bitcast(x, dtype=dtype)
+def _shifted_as_int64(tf: Scope, shift: Callable[..., Value], op: Operation, x: Value, bits: Value) -> Value:
+    """Shift the int64 of the same bits. A distance beyond its range is negative there, and no more in range."""
+    return as_bits(tf, shift(tf, op, narrowed(tf, x), narrowed(tf, bits)), types.UINT64)
 
 
 def _in_range(tf: Scope, bits: Value) -> Value:

@@ -38,7 +38,7 @@ def _with_index(tf: Scope, op: Operation, x: Value, axis: int) -> list[Value]:
     """Return the largest or least of each row, and its index."""
     kind = extreme_and_index(op.regions[0])
     refuse_unless(kind, "what it reduces pairs with does not keep the largest or least and its index")
-    refuse_unless(_counts(op.operands[1], axis), "what it reduces beside numbers are not their indices")
+    refuse_unless(counts(op.operands[1], axis), "what it reduces beside numbers are not their indices")
     dtype = tensor_type(op.results[1]).dtype
     if x.dtype is types.BOOL:
         x = tf.Cast(x, dtype=types.INT32)
@@ -48,7 +48,7 @@ def _with_index(tf: Scope, op: Operation, x: Value, axis: int) -> list[Value]:
     return [x if x.dtype is wanted else tf.Cast(x, dtype=wanted) for x, wanted in ((best, made), (index, dtype))]
 
 
-def _counts(var: Var, axis: int) -> bool:
+def counts(var: Var, axis: int) -> bool:
     """Return whether a variable holds the places of elements along an axis."""
     op = var.op
     if op is None:
@@ -57,7 +57,7 @@ def _counts(var: Var, axis: int) -> bool:
         return bool(op.attribute("iota_dimension") == axis)
     if op.name in ("broadcast_in_dim", "dynamic_broadcast_in_dim"):
         places = ints(op.attribute("broadcast_dimensions"))
-        return axis in places and _counts(op.operands[0], places.index(axis))
+        return axis in places and counts(op.operands[0], places.index(axis))
     return False
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,6 +28,9 @@ _PRODUCT = "Prod"
 _SCATTERS = {
     "multiply": _PRODUCT, "add": "TensorScatterAdd", "maximum": "TensorScatterMax", "minimum": "TensorScatterMin",
 }  # fmt: skip
+
+
+Size: TypeAlias = int | Value  # a size that is known, or a scalar that computes it
 
 
 @dataclass
@@ -60,9 +65,9 @@ class _Layout:
         return [axis for axis in range(len(self.shape)) if axis not in self.indexed]
 
     @property
-    def whole(self) -> list[int]:
+    def whole(self) -> list[int | None]:
         """Return the sizes of the indexed dimensions."""
-        return [self.shape[axis] or 0 for axis in self.indexed]
+        return [self.shape[axis] for axis in self.indexed]
 
 
 @imports
@@ -80,11 +85,12 @@ def scatter(tf: Scope, op: Operation, *operands: Value) -> Value:
     if layout.partial:
         zeros = zeros_column(tf, where, len(layout.batch))
         where = tf.ConcatV2(where, *[zeros] * len(layout.partial), len(layout.batch))
-    row = _rows_of(tf, where, layout, start)
+    whole = [_size(tf, x, layout, axis) for axis in layout.indexed]
+    row = _rows_of(tf, where, layout, start, whole)
     updates = _ordered(tf, updates, layout)
     if not layout.batch and not layout.moving and not layout.rest:  # one number: no kernel takes a scalar
         row, updates = tf.ExpandDims(row, 0), tf.ExpandDims(updates, 0)
-    return _scattered(tf, kind, x, row, updates, layout)
+    return _scattered(tf, kind, x, row, updates, layout, whole)
 
 
 def _kind(op: Operation) -> str:
@@ -92,6 +98,9 @@ def _kind(op: Operation) -> str:
     body = op.regions[0]
     if len(body.arguments) == 2 and body.returned == [body.arguments[1]]:
         return "TensorScatterUpdate"
+    made = body.returned[0].op if len(body.returned) == 1 else None
+    if made is not None and made.name == "subtract" and made.operands == body.arguments:
+        return "TensorScatterSub"
     kinds = reducers(body, 1)
     refuse_unless(kinds and kinds[0] in _SCATTERS, "what it joins elements with is no sum, product or extreme")
     return _SCATTERS[kinds[0]]
@@ -110,18 +119,17 @@ def _layout(op: Operation) -> _Layout:
     numbers.index_map = [*numbers.index_map, *partial]
     batch = [axis for axis in range(start.rank) if axis != numbers.index_vector]
     layout = _Layout(numbers, kind.shape, sizes, batch, partial)
-    known = all(kind.shape[axis] is not None for axis in layout.indexed) and None not in [
-        sizes[axis] for axis in numbers.index_map
-    ]
-    refuse_unless(known, "the size of what it scatters into is not known")
+    known = None not in [sizes[axis] for axis in numbers.index_map]
+    refuse_unless(known, "the size of the windows that it scatters is not known")
     return layout
 
 
-def _rows_of(tf: Scope, where: Value, layout: _Layout, start: TensorType) -> Value:
+def _rows_of(tf: Scope, where: Value, layout: _Layout, start: TensorType, whole: list[Size]) -> Value:
     """Return the number of the row that each element or slice of an update goes to, [..., 1]; that after the last one
-    for windows that do not lie within the operand."""
+    for windows that do not lie within the operand. whole: the sizes of the indexed dimensions."""
     numbers, rank = layout.numbers, len(layout.batch)
-    most = tf.const([(layout.shape[axis] or 0) - (layout.sizes[axis] or 1) for axis in numbers.index_map])
+    sizes = dict(zip(layout.indexed, whole))
+    most = _vector(tf, [_less(tf, sizes[axis], layout.sizes[axis] or 1) for axis in numbers.index_map])
     inside = tf.LogicalAnd(
         tf.GreaterEqual(where, tf.const(0), dtype=types.BOOL), tf.LessEqual(where, most, dtype=types.BOOL)
     )
@@ -129,10 +137,9 @@ def _rows_of(tf: Scope, where: Value, layout: _Layout, start: TensorType) -> Val
     for _ in layout.moving:
         inside = tf.ExpandDims(inside, rank)
     places = with_offsets(tf, where, numbers, start, layout.batch, layout.moving, layout.sizes)
-    whole = layout.whole
-    steps = [int(np.prod(whole[index + 1 :], dtype=object)) for index in range(len(whole))]
-    row = tf.add("Sum", [tf.Mul(places, tf.const(steps)), tf.const(-1)], {"keep_dims": True}, types.INT32)
-    return tf.SelectV2(inside, row, tf.const(int(np.prod(whole, dtype=object))), dtype=types.INT32)
+    steps = _vector(tf, [_product(tf, whole[index + 1 :]) for index in range(len(whole))])
+    row = tf.add("Sum", [tf.Mul(places, steps), tf.const(-1)], {"keep_dims": True}, types.INT32)
+    return tf.SelectV2(inside, row, _scalar(tf, _product(tf, whole)), dtype=types.INT32)
 
 
 def _ordered(tf: Scope, updates: Value, layout: _Layout) -> Value:
@@ -145,30 +152,62 @@ def _ordered(tf: Scope, updates: Value, layout: _Layout) -> Value:
     return tf.Squeeze(made, squeeze_dims=list(range(-len(ones), 0))) if ones else made
 
 
-def _scattered(tf: Scope, kind: str, x: Value, row: Value, updates: Value, layout: _Layout) -> Value:
+def _scattered(tf: Scope, kind: str, x: Value, row: Value, updates: Value, layout: _Layout, whole: list[Size]) -> Value:
     """Scatter updates into the rows of x, and one more for those outside."""
     order = [*layout.indexed, *layout.rest]
-    tail = [layout.shape[axis] for axis in layout.rest]
-    refuse_unless(tail.count(None) <= 1, "what it scatters into has several sizes that are not known")
-    count = int(np.prod(layout.whole, dtype=object))
-    rows = tf.Reshape(transposed(tf, x, order), [count, *(-1 if size is None else size for size in tail)])
+    tail = [_size(tf, x, layout, axis) for axis in layout.rest]
+    count = _product(tf, whole)
+    rows = tf.Reshape(transposed(tf, x, order), _shape(tf, [count, *tail]))
     if kind == _PRODUCT:
         shape = _static(layout, order)
-        made = _multiplied(tf, rows, row, updates, [count, *shape[len(layout.indexed) :]])
-        shaped = tf.Reshape(made, tf.ints(shape))
-        return transposed(tf, shaped, np.argsort(order).tolist())
-    more = tf.PadV2(rows, tf.const([[0, 1], *[[0, 0]] * len(tail)]), tf.same(0, x))
-    made = tf.add(kind, [more, row, updates], {}, x.dtype)
-    made = tf.Slice(made, [0] * (len(tail) + 1), [count, *[-1] * len(tail)])
-    sizes = [layout.shape[axis] for axis in order]
-    shaped = tf.Reshape(made, [-1 if size is None else size for size in sizes])
-    return transposed(tf, shaped, np.argsort(order).tolist())
+        made = _multiplied(tf, rows, row, updates, [math.prod(layout.whole), *shape[len(layout.indexed) :]])  # type: ignore[arg-type]
+    else:
+        more = tf.PadV2(rows, tf.const([[0, 1], *[[0, 0]] * len(tail)]), tf.same(0, x))
+        made = tf.add(kind, [more, row, updates], {}, x.dtype)
+        made = tf.Slice(made, [0] * (len(tail) + 1), _vector(tf, [count, *[-1] * len(tail)]))
+    return transposed(tf, tf.Reshape(made, _shape(tf, [*whole, *tail])), np.argsort(order).tolist())
+
+
+def _size(tf: Scope, x: Value, layout: _Layout, axis: int) -> Size:
+    size = layout.shape[axis]
+    return tf.size(x, axis) if size is None else size
+
+
+def _product(tf: Scope, sizes: list[Size]) -> Size:
+    made: Size = math.prod(size for size in sizes if isinstance(size, int))
+    for size in sizes:
+        if isinstance(size, Value):
+            made = size if made == 1 else tf.Mul(size, _scalar(tf, made))
+    return made
+
+
+def _less(tf: Scope, size: Size, amount: int) -> Size:
+    return size - amount if isinstance(size, int) else tf.Sub(size, tf.const(amount))
+
+
+def _scalar(tf: Scope, size: Size) -> Value:
+    return tf.const(size) if isinstance(size, int) else size
+
+
+def _vector(tf: Scope, sizes: list[Size]) -> Value:
+    if all(isinstance(size, int) for size in sizes):
+        return tf.const(sizes)
+    return tf.Pack(*[_scalar(tf, size) for size in sizes])
+
+
+def _shape(tf: Scope, sizes: list[Size]) -> Value:
+    """Return sizes as a shape, where -1 stands for one that is computed if that leaves no doubt."""
+    computed = [size for size in sizes if isinstance(size, Value)]
+    if len(computed) == 1 and 0 not in sizes:
+        return tf.const([size if isinstance(size, int) else -1 for size in sizes])
+    return _vector(tf, sizes)
 
 
 def _refuse_large(op: Operation, layout: _Layout) -> None:
     """Refuse products of what would take too much memory, or an unknown amount."""
     refuse_unless(tensor_type(op.results[0]).dtype is not types.BOOL, "it multiplies booleans")
-    compared = int(np.prod([*static_shape(op.operands[2], "its updates"), *layout.whole], dtype=object))
+    refuse_unless(None not in layout.whole, "the size of what it multiplies is not known")
+    compared = math.prod([*static_shape(op.operands[2], "its updates"), *layout.whole])  # type: ignore[list-item]
     refuse_unless(compared <= _MOST_COMPARED, f"its factors are compared with {compared} places")
 
 

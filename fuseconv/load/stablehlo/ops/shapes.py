@@ -10,6 +10,7 @@ from fuseconv.ir import budget, types
 from fuseconv.ir.graph import Value
 from fuseconv.load.stablehlo.bytecode import Operation
 from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.ops.bits import as_bits, narrowed
 from fuseconv.load.stablehlo.ops.registry import imports
 from fuseconv.load.stablehlo.scope import (
     Scope,
@@ -51,10 +52,10 @@ def dynamic_iota(tf: Scope, op: Operation, shape: Value) -> Value:
     size = tf.as_int32(_element(tf, shape, axis))
     numbers = tf.Range(tf.const(0), size, tf.const(1), dtype=types.INT32)
     if kind.dtype is not types.INT32:
-        numbers = tf.Cast(numbers, dtype=kind.dtype)
-    if kind.rank == 1:
-        return numbers
-    return tf.BroadcastTo(_spread(tf, numbers, [axis], kind.rank), shape)
+        numbers = tf.Cast(numbers, dtype=types.INT64 if kind.dtype is types.UINT64 else kind.dtype)
+    if kind.rank > 1:
+        numbers = tf.BroadcastTo(_spread(tf, numbers, [axis], kind.rank), shape)
+    return as_bits(tf, numbers, kind.dtype)
 
 
 @imports
@@ -91,7 +92,8 @@ def broadcast_in_dim(tf: Scope, op: Operation, x: Value) -> Value:
 def dynamic_broadcast_in_dim(tf: Scope, op: Operation, x: Value, shape: Value) -> Value:
     kind = tensor_type(op.operands[0])
     rank = tensor_type(op.results[0]).rank
-    return tf.BroadcastTo(_spread(tf, x, _places(op, kind.rank, rank), rank, kind.shape), shape)
+    spread = _spread(tf, narrowed(tf, x), _places(op, kind.rank, rank), rank, kind.shape)
+    return as_bits(tf, tf.BroadcastTo(spread, shape), x.dtype)
 
 
 @imports("broadcast")
@@ -167,8 +169,11 @@ def padded(
     sizes: those of x, None where they are not known."""
     for axis, gap in enumerate(inner):
         if gap and sizes[axis] != 1:
-            refuse_unless(None not in sizes, "what is padded between its elements has no known shape")
-            x = _with_gaps(tf, x, filling, axis, gap, [size or 0 for size in sizes])
+            unknown = sizes.count(None)
+            plain = unknown == 0 or (unknown == 1 and 0 not in sizes)
+            refuse_unless(plain, "what is padded between its elements has several sizes that are not known")
+            refuse_unless(sizes[axis] is not None, "the size of what is padded between its elements is not known")
+            x = _with_gaps(tf, x, filling, axis, gap, sizes)
             sizes = [*sizes[:axis], max((sizes[axis] or 0) * (gap + 1) - gap, 0), *sizes[axis + 1 :]]
     made = [None if size is None else size + sum(ends) for size, ends in zip(sizes, zip(low, high))]
     if min([*low, *high], default=0) < 0:
@@ -223,18 +228,20 @@ def _spread(
     return x
 
 
-def _with_gaps(tf: Scope, x: Value, filling: Value, axis: int, gap: int, sizes: list[int]) -> Value:
-    """Return x with so many elements between each two along an axis: each padded, and those after the last cut."""
+def _with_gaps(tf: Scope, x: Value, filling: Value, axis: int, gap: int, sizes: list[int | None]) -> Value:
+    """Return x with so many elements between each two along an axis: each padded, and those after the last cut. One
+    size of another axis may be unknown."""
     x = tf.ExpandDims(x, axis + 1)
     amounts = np.zeros((len(sizes) + 1, 2), np.int32)
     amounts[axis + 1, 1] = gap
     x = tf.PadV2(x, tf.const(amounts), filling)
-    longer = list(sizes)
+    longer = [-1 if size is None else size for size in sizes]
     longer[axis] *= gap + 1
     x = tf.Reshape(x, longer)
-    kept = list(longer)
+    kept = [0] * len(longer)
     kept[axis] = max(longer[axis] - gap, 0)
-    return tf.StridedSlice(x, [0] * len(kept), kept, [1] * len(kept))
+    ends = (1 << len(kept)) - 1
+    return tf.StridedSlice(x, [0] * len(kept), kept, [1] * len(kept), begin_mask=ends, end_mask=ends & ~(1 << axis))
 
 
 def _element(tf: Scope, vector: Value, index: int) -> Value:

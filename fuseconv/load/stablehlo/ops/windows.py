@@ -8,7 +8,7 @@ import numpy as np
 
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.load.stablehlo.bytecode import Operation
+from fuseconv.load.stablehlo.bytecode import Operation, Region
 from fuseconv.load.stablehlo.cursor import DamagedError
 from fuseconv.load.stablehlo.ops.reductions import is_identity, reducers
 from fuseconv.load.stablehlo.ops.registry import imports
@@ -18,6 +18,8 @@ from fuseconv.load.stablehlo.scope import Scope, ints, refuse_unless, tensor_typ
 _COMPUTATIONS = {"add": "Add", "maximum": "Max", "minimum": "Min"}
 _PAIRWISE = {"add": "AddV2", "multiply": "Mul", "maximum": "Maximum", "minimum": "Minimum"}
 _CUMULATIVE = {"add": "Cumsum", "multiply": "Cumprod"}
+# x, the start, and the windows' sizes, strides, two dilations and padding.
+_DYNAMIC_OPERANDS = 7
 # Windows of more elements than these are not written out.
 _MOST_SLICES = 128
 
@@ -56,6 +58,15 @@ def reduce_window(tf: Scope, op: Operation, x: Value, *more: Value) -> Value:
         return _pooled(tf, x, start, _COMPUTATIONS[joined], touched, window, strides, ends)
     made = _joined(tf, x, start, joined, kind.shape, window, strides, spread, gaps, ends)
     return made if neutral else tf.add(_PAIRWISE[joined], [made, start], {}, x.dtype)
+
+
+def dynamic_windows(tf: Scope, op: Operation, body: Region, *operands: Value) -> Value:
+    """XlaReduceWindow with windows that the model computes: all that is before each element, for a cumulative sum."""
+    if len(operands) != _DYNAMIC_OPERANDS:
+        raise DamagedError(f"windows of computed sizes have {len(operands)} operands")
+    kinds = reducers(body, 1)
+    refuse_unless(kinds and kinds[0] in _COMPUTATIONS, "its windows are joined by no sum, maximum or minimum")
+    return tf.add("XlaReduceWindow", operands, {"computation": _COMPUTATIONS[kinds[0]]}, operands[0].dtype)
 
 
 def _pooled(
@@ -124,12 +135,16 @@ def _joined(
     refuse_unless(count <= _MOST_SLICES, f"windows of {count} elements that no pool of TFLite has")
     low, high = [low for low, _ in ends], [high for _, high in ends]
     x, sizes = padded(tf, x, start, low, high, [step - 1 for step in spread], list(shape))
-    refuse_unless(None not in sizes, "windows that no pool of TFLite has, over sizes that are not known")
     reach = [(size - 1) * gap for size, gap in zip(window, gaps)]
+    known = all(size is not None or not far for size, far in zip(sizes, reach))
+    refuse_unless(known, "windows that no pool of TFLite has, over sizes that are not known")
+    # Open where windows have one element, so that any size is whole.
+    opened = sum(1 << axis for axis, far in enumerate(reach) if not far)
+    masks = {"begin_mask": opened, "end_mask": opened} if opened else {}
     made: Value | None = None
     for places in itertools.product(*map(range, window)):
         first = [place * gap for place, gap in zip(places, gaps)]
         last = [begin + (size or 0) - far for begin, size, far in zip(first, sizes, reach)]
-        part = tf.StridedSlice(x, first, last, strides)
+        part = tf.StridedSlice(x, first, last, strides, **masks)
         made = part if made is None else tf.add(_PAIRWISE[joined], [made, part], {}, x.dtype)
     return made  # type: ignore[return-value]

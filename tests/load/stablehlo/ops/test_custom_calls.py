@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 import fuseconv
 from fuseconv.errors import UnsupportedError
-from tests.load.stablehlo.modules import cases, check_case
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Value
+from fuseconv.load.stablehlo import bytecode
+from fuseconv.load.stablehlo.cursor import DamagedError
+from fuseconv.load.stablehlo.importer import ModuleImporter
+from fuseconv.load.stablehlo.ops.custom_calls import custom_call
+from fuseconv.load.stablehlo.scope import Scope
+from tests.load.stablehlo.modules import cases, check_case, names
+
+NAMES = [name for name in names("linear_algebra") if "solve" in name or "cholesky" in name]
 
 
-@pytest.mark.parametrize("name", ["cholesky", "solve_left", "solve_right", "solve_transposed", "solve_unit"])
+@pytest.mark.parametrize("name", NAMES)
 def test_it_computes_what_jax_does(name: str, tmp_path: Path) -> None:
-    check_case(f"linear_algebra/{name}", tmp_path)
+    check_case(name, tmp_path)
 
 
 def test_an_unknown_function_is_named(tmp_path: Path) -> None:
@@ -22,3 +32,22 @@ def test_an_unknown_function_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError) as caught:
         fuseconv.convert(path)
     assert "'lapack_mine_ffi.'" in caught.value.ops[0][2]
+
+
+def test_shapes_stand_behind_the_data(tmp_path: Path) -> None:
+    """Bytes that say another place of them than the last are damaged."""
+    data = cases()["linear_algebra/solve_dynamic"].data
+    module = bytecode.read_bytecode(data, "module")
+    calls = [op for function in module.functions.values() for op in function.regions[0].ops if op.name == "custom_call"]
+    (call,) = [op for op in calls if op.attribute("call_target_name") == "lapack_strsm_ffi"]
+    two = Value(types.FLOAT32, (3, 4, 4)), Value(types.FLOAT32, (3, 4, 2))
+    with pytest.raises(DamagedError, match=r"4 operands has the shapes of its results at \[2\]"):
+        custom_call(Scope(Graph("main"), Mock(ModuleImporter)), call, *two, *two)
+
+
+def test_the_number_of_operands_is_checked(tmp_path: Path) -> None:
+    data = cases()["linear_algebra/solve_left"].data
+    module = bytecode.read_bytecode(data, "module")
+    calls = [op for function in module.functions.values() for op in function.regions[0].ops if op.name == "custom_call"]
+    with pytest.raises(DamagedError, match="'lapack_strsm_ffi' is called with 1 operands"):
+        custom_call(Scope(Graph("main"), Mock(ModuleImporter)), calls[0], Value(types.FLOAT32, (4, 4)))
