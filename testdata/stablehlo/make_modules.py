@@ -72,6 +72,9 @@ def _elementwise() -> None:
     case("erf", lax.erf, x)
     case("gelu_exact", lambda a: jax.nn.gelu(a, approximate=False), x)
     case("gelu_tanh", jax.nn.gelu, x)
+    for name in ("elu", "selu", "celu"):
+        case(name, getattr(jax.nn, name), x)
+    case("elu_dynamic", lambda a: jax.nn.elu(a, alpha=0.7), "b,5")
     case("is_finite", jnp.isfinite, np.array([1, np.inf, -np.inf, np.nan], np.float32))
     for name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"):
         case(name, getattr(jnp, name), whole, other)

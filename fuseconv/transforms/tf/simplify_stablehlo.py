@@ -136,6 +136,48 @@ def _is_centered(x: Value, mean: Value) -> bool:
     return any(reader.kind == "tf.Sub" and reader.operands[0] is x and reader.operands[1] in kept for reader in x.uses)
 
 
+def _elu_below_zero(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Name Expm1 of what is nowhere above 0: Expm1(SelectV2(x > 0, 0, x)) -> Elu(SelectV2(x > 0, 0, x)), of one op."""
+    x = op.operands[0]
+    if x is None or x.dtype is not types.FLOAT32 or not (_held_below_zero(x) or _clipped_at_zero(x)):
+        return None
+    return [_shaped(tf.Elu(x), op)]
+
+
+def _elu(op: Op, tf: TfBuilder) -> list[Value] | None:
+    """Name an exponential linear unit: SelectV2(x > 0, x, Elu(SelectV2(x > 0, 0, x))) -> Elu(x)."""
+    condition, x, other = op.operands
+    below = _operand_of(other, "tf.Elu")
+    if x is None or below is None or op.result.shape != x.shape:
+        return None
+    held = _held_below_zero(below)
+    return [_shaped(tf.Elu(x), op)] if held is x and _above_zero(condition) is x else None
+
+
+def _held_below_zero(value: Value) -> Value | None:
+    """Return x of SelectV2(x > 0, 0, x)."""
+    op = value.op
+    if op is None or op.kind != "tf.SelectV2":
+        return None
+    condition, zero, x = op.operands
+    same = zero is not None and _scalar(zero) == 0 and x is not None and _above_zero(condition) is x
+    return x if same else None
+
+
+def _clipped_at_zero(value: Value) -> bool:
+    op = value.op
+    return op is not None and op.kind == "tf.Minimum" and any(_scalar(bound) == 0 for _, bound in _either_way(op))
+
+
+def _above_zero(value: Value | None) -> Value | None:
+    """Return x of x > 0."""
+    op = value.op if value is not None else None
+    if op is None or op.kind != "tf.Greater":
+        return None
+    x, zero = op.operands
+    return x if zero is not None and _scalar(zero) == 0 else None
+
+
 def _squared(value: Value | None) -> Value | None:
     """Return x of x * x; None of any other value."""
     op = value.op if value is not None else None
@@ -345,9 +387,9 @@ def _shaped(value: Value, op: Op) -> Value:
 
 
 _RULES: dict[str, Callable[[Op, TfBuilder], list[Value] | None]] = {
-    "tf.BroadcastTo": _filled, "tf.LogicalAnd": _in_bounds, "tf.Maximum": _maximum, "tf.Minimum": _minimum,
-    "tf.Mul": _product, "tf.StridedSlice": _slice, "tf.Sub": _variance, "tf.XlaDynamicSlice": _dynamic_slice,
-    "tf.XlaReduceWindow": _windows,
+    "tf.BroadcastTo": _filled, "tf.Expm1": _elu_below_zero, "tf.LogicalAnd": _in_bounds, "tf.Maximum": _maximum,
+    "tf.Minimum": _minimum, "tf.Mul": _product, "tf.SelectV2": _elu, "tf.StridedSlice": _slice, "tf.Sub": _variance,
+    "tf.XlaDynamicSlice": _dynamic_slice, "tf.XlaReduceWindow": _windows,
     **dict.fromkeys(DIVISIONS, _quotient), **dict.fromkeys(REDUCTIONS, _of_one),
     **dict.fromkeys(RESHAPES, _element),
 }  # fmt: skip

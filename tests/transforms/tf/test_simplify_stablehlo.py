@@ -33,6 +33,38 @@ def test_a_logistic_function_has_a_name() -> None:
     check_pass("simplify-stablehlo", _main(*before, quotient), _main(*before, name))
 
 
+_ABOVE = "%a: bool[n,4] = tf.Greater(%x, float32[] 0.0)"
+_HELD = "%b: float32[n,4] = tf.SelectV2(%a, float32[] 0.0, %x)"
+
+
+def test_an_exponential_linear_unit_has_a_name() -> None:
+    powers = "%c: float32[n,4] = tf.Expm1(%b)"
+    named = [_ABOVE, _HELD, "%c: float32[n,4] = tf.Elu(%b)"]
+    scaled = ["%d: float32[n,4] = tf.Mul(%c, float32[] 1.5)", "%y: float32[n,4] = tf.SelectV2(%a, %x, %d)"]
+    check_pass("simplify-stablehlo", _main(_ABOVE, _HELD, powers, *scaled), _main(*named, *scaled))
+    whole = "%y: float32[n,4] = tf.SelectV2(%a, %x, %c)"
+    check_pass("simplify-stablehlo", _main(_ABOVE, _HELD, powers, whole),
+               _main(*named, "%y: float32[n,4] = tf.Elu(%x)"))  # fmt: skip
+
+
+def test_the_exponential_of_a_clipped_number_is_one_op() -> None:
+    clipped = "%a: float32[n,4] = tf.Minimum(%x, float32[] 0.0)"
+    check_pass("simplify-stablehlo", _main(clipped, "%y: float32[n,4] = tf.Expm1(%a)"),
+               _main(clipped, "%y: float32[n,4] = tf.Elu(%a)"))  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", [
+    ["%y: float32[n,4] = tf.Expm1(%x)"],
+    ["%a: float32[n,4] = tf.Minimum(%x, float32[] 1.0)", "%y: float32[n,4] = tf.Expm1(%a)"],
+    [_ABOVE, "%b: float32[n,4] = tf.SelectV2(%a, %x, float32[] 0.0)", "%y: float32[n,4] = tf.Expm1(%b)"],
+    ["%a: bool[n,4] = tf.Greater(%x, float32[] 1.0)", _HELD, "%y: float32[n,4] = tf.Expm1(%b)"],
+    [_ABOVE, "%c: float32[n,4] = tf.Elu(%x)", "%y: float32[n,4] = tf.SelectV2(%a, %x, %c)"],
+    [_ABOVE, _HELD, "%c: float32[n,4] = tf.Elu(%b)", "%y: float32[n,4] = tf.SelectV2(%a, %c, %x)"],
+])  # fmt: skip
+def test_other_exponentials_stay(lines: list[str]) -> None:
+    check_pass("simplify-stablehlo", _main(*lines))
+
+
 @pytest.mark.parametrize(("count", "named"), [("4.0", True), ("5.0", False)])
 def test_a_sum_over_its_count_is_a_mean(count: str, named: bool) -> None:
     total = "%a: float32[n] = tf.Sum(%x, int32[1] [1])"
