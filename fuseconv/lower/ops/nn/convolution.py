@@ -21,6 +21,7 @@ from fuseconv.lower.support.data_format import (
 )
 from fuseconv.lower.support.dynamic_shapes import dim_vector, shape_of, static_dims
 from fuseconv.lower.support.type_promotion import cast, in_float32
+from fuseconv.tf.operands import content_of
 
 # Each is a convolution of its own.
 _MOST_GROUPS = 256
@@ -60,12 +61,14 @@ def Conv2DBackpropInput(
     tfl, input_sizes, filter, x, *, strides, padding, data_format="NHWC", dilations=(1, 1, 1, 1), explicit_paddings=()
 ):  # fmt: skip
     """TRANSPOSE_CONV with the filter as [out,h,w,in], for each group of channels one; explicit crops are a SLICE of the
-    uncropped result."""
+    uncropped result, if they are not those of SAME."""
     filter = _dilated(filter, spatial_values(dilations, data_format))
     stride = spatial_values(strides, data_format)
     x = channels_last(tfl, x, data_format)
     shape = _output_shape(tfl, input_sizes, x, filter, data_format)
     pads = explicit_pads(explicit_paddings, data_format) or [(0, 0), (0, 0)]
+    if padding == "EXPLICIT" and _crops_as_same(shape, x, filter, stride, pads):
+        padding, pads = "SAME", [(0, 0), (0, 0)]
     whole = tfl.add(shape, [0, *map(sum, pads), 0]) if any(map(any, pads)) else shape
     options = {"padding": "SAME" if padding == "SAME" else "VALID", "stride_h": stride[0], "stride_w": stride[1]}
     y = _by_groups(
@@ -75,6 +78,20 @@ def Conv2DBackpropInput(
     if whole is not shape:
         y = tfl.slice_(y, [0, *[before for before, _ in pads], 0], shape)
     return to_data_format(tfl, y, data_format)
+
+
+def _crops_as_same(
+    shape: Value, x: Value, filter: Value, strides: Sequence[int], pads: Sequence[tuple[int, int]]
+) -> bool:
+    """Return whether a transposed convolution to this shape crops as SAME does: all that is too much, the half of it,
+    rounded down, at the start."""
+    made, sizes, reaches = content_of(shape), shape_of(x, 4)[1:3], shape_of(filter, 4)[:2]
+    if made is None or not all(isinstance(size, int) for size in (*made[1:3], *sizes, *reaches)):
+        return False
+    return all(
+        -(-size // stride) == rows and (rows - 1) * stride + reach - size == sum(ends) and ends[0] == sum(ends) // 2
+        for size, rows, reach, stride, ends in zip(made[1:3], sizes, reaches, strides, pads)
+    )
 
 
 def _by_groups(

@@ -124,14 +124,31 @@ def test_transposed_conv_2d_of_a_fixed_batch_is_one_op():
     check(lambda x: tf.nn.conv2d_transpose(x, w, [2, 10, 18, 4], [2, 3], "SAME"), spec, ops=["TRANSPOSE_CONV"])
 
 
-def test_transposed_conv_2d_with_explicit_crops():
+@pytest.mark.parametrize(("rows", "columns", "cut"), [
+    ([1, 0], [0, 1], True), ([0, 1], [0, 1], False), ([0, 2], [0, 1], True), ([0, 0], [0, 1], True),
+])  # fmt: skip
+def test_transposed_conv_2d_with_explicit_crops(rows, columns, cut):
+    """What SAME crops as well takes no SLICE: half of it, rounded down, at the start, as many rows as strides make."""
     w = weights(3, 3, 4, 5)
-    pads = [[0, 0], [1, 0], [0, 1], [0, 0]]
 
     def layer(x):
-        return tf.nn.conv2d_transpose(x, w, [tf.shape(x)[0], 10, 12, 4], 2, pads)
+        shape = [tf.shape(x)[0], 11 - sum(rows), 12, 4]
+        return tf.nn.conv2d_transpose(x, w, shape, 2, [[0, 0], rows, columns, [0, 0]])
 
-    check(layer, images(None, 5, 6, 5))
+    assert ("SLICE" in check(layer, images(None, 5, 6, 5)).ops) == cut
+
+
+@pytest.mark.parametrize(("size", "strides"), [((4, 4), 2), ((5, 4), 3), ((2, 3), 1)])
+def test_transposed_conv_2d_that_crops_as_same_does(size, strides):
+    w = weights(*size, 4, 5)
+    whole = [4 * strides + size[0], 5 * strides + size[1]]
+    made = [5 * strides, 6 * strides]
+    ends = [[(a - b) // 2, a - b - (a - b) // 2] for a, b in zip(whole, made)]
+
+    def layer(x):
+        return tf.nn.conv2d_transpose(x, w, [tf.shape(x)[0], *made, 4], strides, [[0, 0], *ends, [0, 0]])
+
+    assert "SLICE" not in check(layer, images(None, 5, 6, 5)).ops
 
 
 def test_transposed_conv_2d_given_only_the_size():
