@@ -9,7 +9,9 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from fuseconv.errors import InputError, suggestion
-from fuseconv.ir.graph import Graph, Op, Signature, Value, detach, replace_uses
+from fuseconv.ir.graph import Graph, Op, Signature, Value, replace_uses
+from fuseconv.ir.op_slices import backward_slice
+from fuseconv.ir.rewriter import erase_ops
 from fuseconv.load.tflite.reader import module_of_bytes
 from fuseconv.runners import TFLiteFile
 from fuseconv.write.flatbuffer_export import to_bytes
@@ -129,18 +131,9 @@ def _is_computed(value: Value) -> bool:
 
 def _keep_only(graph: Graph, wanted: Sequence[Value]) -> None:
     """Make the values the outputs of a graph, and leave out what they do not need."""
-    needed: set[Op] = set()
-    pending = [value.op for value in wanted]
-    while pending:
-        op = pending.pop()
-        if op is not None and op not in needed:
-            needed.add(op)
-            pending += [operand.op for operand in op.operands if operand is not None]
+    needed = backward_slice(wanted)
     graph.outputs = list(wanted)
-    for op in graph.ops:
-        if op not in needed:
-            detach(op)
-    graph.ops = [op for op in graph.ops if op in needed]
+    erase_ops(graph, {op for op in graph.ops if op not in needed})
 
 
 def _options(op: Op) -> dict[str, Any]:

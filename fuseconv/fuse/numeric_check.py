@@ -24,6 +24,7 @@ from fuseconv.fuse.isolation import ChildEnded, Failed, Sandbox
 from fuseconv.fuse.match import Refused
 from fuseconv.fuse.output_difference import Difference, NeverComparable, Unverifiable
 from fuseconv.ir.graph import Graph, Module, Op, Value, copy_graph
+from fuseconv.ir.op_slices import forward_slice
 from fuseconv.tf.side_effects import bodies
 
 MODES = ("auto", "always", "never")
@@ -273,17 +274,7 @@ def _has_loop(module: Module) -> bool:
 
 def _depends_on_inputs(graph: Graph) -> bool:
     """Return True if any result is made from an input."""
-    inputs = set(graph.inputs)
-    pending = list(graph.outputs)
-    seen: set[Value] = set()
-    while pending:
-        value = pending.pop()
-        if value in inputs:
-            return True
-        if value not in seen and value.op is not None:
-            pending += [operand for operand in value.op.operands if operand is not None]
-        seen.add(value)
-    return False
+    return graph.terminator in forward_slice(graph.inputs)
 
 
 class _Runner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuseconv.ir.graph import Graph, Module, Op, Value
+from fuseconv.ir.op_slices import forward_slice
 
 _FUNCTIONS = (
     "TFLite has no kernel that comes near this function; compute it before the model is run, and feed its result"
@@ -135,19 +136,12 @@ def how_to_feed(op: Op, module: Module) -> str:
     if not graphs or op.name not in op.sources or any(result.dtype.tflite is None for result in results):
         return ""
     (signature,) = graphs
-    others = [n for n, v in zip(signature.inputs, signature.graph.inputs) if _needed_besides(v, op, signature.graph)]
+    others = [n for n, v in zip(signature.inputs, signature.graph.inputs) if _needs(signature.graph, v, op)]
     names = [f"{op.name}:{result.index}" for result in results]
     which = f" --signature {signature.names[0]}" if len(module.signatures) > 1 else ""
     return f"; --inputs {','.join([*names, *others])}{which} cuts the model behind it"
 
 
-def _needed_besides(value: Value, op: Op, graph: Graph) -> bool:
+def _needs(graph: Graph, value: Value, fed: Op) -> bool:
     """Return whether the outputs of a graph need an input, though an op's results are fed."""
-    found = {op}
-    pending = list(value.uses)
-    while pending:
-        reader = pending.pop()
-        if reader not in found:
-            found.add(reader)
-            pending += [each for result in reader.results for each in result.uses]
-    return graph.terminator in found
+    return graph.terminator in forward_slice([value], stops={fed})

@@ -9,6 +9,7 @@ from fuseconv.input_shapes import ONLY
 from fuseconv.ir import dims
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Graph, Module, Op, Signature, Value, replace_uses
+from fuseconv.ir.op_slices import backward_slice, forward_slice
 from fuseconv.ir.rewriter import erase_ops, rewrite_ops
 from fuseconv.pass_manager import module_pass
 from fuseconv.report.records import Cut, Report
@@ -122,7 +123,7 @@ def _feed(module: Module, signature: Signature, given: Mapping[str, Value]) -> s
     graph = signature.graph
     own = set(graph.inputs)
     cut = {name: value for name, value in given.items() if value not in own}
-    before = _makers(cut.values())
+    before = backward_slice(cut.values())
     shapes = _shapes(module, cut.values()) if cut else {}
     graph.inputs = []
     for name, value in given.items():
@@ -148,42 +149,18 @@ def _shapes(module: Module, values: Collection[Value]) -> dict[Value, Shape | No
     return shapes
 
 
-def _makers(values: Iterable[Value]) -> set[Op]:
-    """Return the ops that values are made by, and those that these read, to any depth."""
-    found: set[Op] = set()
-    pending = [value.op for value in values]
-    while pending:
-        op = pending.pop()
-        if op is not None and op not in found:
-            found.add(op)
-            pending += [value.op for value in op.operands if value is not None]
-    return found
-
-
-def _readers(values: Iterable[Value]) -> set[Op]:
-    """Return the ops that read values, and those that read what these make, to any depth."""
-    found: set[Op] = set()
-    pending = [op for value in values for op in value.uses]
-    while pending:
-        op = pending.pop()
-        if op not in found:
-            found.add(op)
-            pending += [reader for result in op.results for reader in result.uses]
-    return found
-
-
 def _prune(module: Module, graph: Graph, dropped: Mapping[str, Value], before: set[Op], report: Report) -> None:
     """Remove what neither the outputs need nor changes state, and what changes state but needs inputs that are dropped
     or only made what is fed now (before)."""
-    needed = _makers(graph.outputs) | {graph.terminator}
+    needed = backward_slice(graph.outputs) | {graph.terminator}
     missing = [name for name, value in dropped.items() if not needed.isdisjoint(value.uses)]
     if missing:
         raise InputError(f"--inputs: the outputs need {', '.join(missing)} too; name it as well, or a tensor behind it")
     known: dict[str, bool] = {}
     effects = {op for op in graph.ops if not is_local(op) and has_effect(op, module, known)}
-    lost = (effects & (_readers(dropped.values()) | before)) - needed
+    lost = (effects & (forward_slice(dropped.values()) | before)) - needed
     kept = effects - lost
-    kept |= needed | _makers(value for op in kept for value in op.operands if value is not None)
+    kept |= needed | backward_slice(value for op in kept for value in op.operands)
     _warn_of(lost, kept, module, report)
     erase_ops(graph, {op for op in graph.ops if op not in kept})
     remove_dead_code(module, report)
