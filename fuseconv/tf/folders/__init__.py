@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 
 import numpy as np
 
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.graph import Op
-from fuseconv.tf.folders import (
-    array,
-    diagonals,
-    elementwise,
-    fake_quant,
-    linalg,
-    nn,
-    reduction,
-    slicing,
-    strings,
-)
 from fuseconv.tf.folders.registry import TABLE, Declined
 
-for _module in (array, diagonals, elementwise, fake_quant, linalg, nn, reduction, slicing, strings):
-    TABLE.collect(_module)
+for _name in ("array", "diagonals", "elementwise", "fake_quant", "linalg", "nn", "reduction", "slicing", "strings"):
+    TABLE.collect(importlib.import_module(f"{__name__}.{_name}"))
 
 
 def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:

@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 import functools
+import importlib
 
 from fuseconv.errors import ILL_FITTING
 from fuseconv.ir.dims import Shape
 from fuseconv.ir.graph import Module, Op
 from fuseconv.tf.operands import Contradiction, UnknownShape
-from fuseconv.tf.shape_functions import (
-    array,
-    control,
-    elementwise,
-    image,
-    linalg,
-    nn,
-    ragged,
-    random,
-    recurrent,
-    reduction,
-    slicing,
-    sparse,
-    strings,
-    tensor_lists,
-    xla,
-)
 from fuseconv.tf.shape_functions.ranks import misfit
 from fuseconv.tf.shape_functions.registry import TABLE
 
-for _module in (
-    array, control, elementwise, image, linalg, nn, ragged, random, recurrent, reduction, slicing, sparse, strings,
-    tensor_lists, xla,
+for _name in (
+    "array", "control", "elementwise", "image", "linalg", "nn", "ragged", "random", "recurrent", "reduction",
+    "slicing", "sparse", "strings", "tensor_lists", "xla",
 ):  # fmt: skip
-    TABLE.collect(_module)
+    TABLE.collect(importlib.import_module(f"{__name__}.{_name}"))
 
 _MOST_ELEMENTS = (1 << 63) - 1
 # How each sentence of `contradiction` ends.

@@ -1,31 +1,10 @@
 """What Keras' layers compute, one function a layer, in files by family."""
 
-from fuseconv.load.keras.layers import (
-    activations,
-    attention,
-    audio,
-    categories,
-    cells,
-    convolutional,
-    core,
-    locally_connected,
-    merging,
-    normalization,
-    operations,
-    operations_nn,
-    pictures,
-    pooling,
-    preprocessing,
-    recurrence,
-    recurrent,
-    reshaping,
-    tf_functions,
-    tf_functions_nn,
-    wrappers,
-)
+import importlib
 
-__all__ = [
+for _name in (
     "activations", "attention", "audio", "categories", "cells", "convolutional", "core", "locally_connected",
     "merging", "normalization", "operations", "operations_nn", "pictures", "pooling", "preprocessing", "recurrence",
     "recurrent", "reshaping", "tf_functions", "tf_functions_nn", "wrappers",
-]  # fmt: skip
+):  # fmt: skip
+    importlib.import_module(f"{__name__}.{_name}")
