@@ -23,6 +23,7 @@ import numpy as np
 from fuseconv.api import convert
 from fuseconv.custom_op_file import CustomFunction, CustomOpFile
 from fuseconv.errors import UnsupportedError
+from fuseconv.fuse.isolation import signature_tensors
 from fuseconv.ir import types
 from fuseconv.report.records import Report
 from fuseconv.runners import as_array, scalar_string
@@ -311,18 +312,9 @@ def _draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> 
     return (real + 1j * rng.standard_normal(shape) if dtype.kind == "c" else real).astype(dtype)
 
 
-def _signature(interpreter: Any) -> tuple[list[int], list[int]]:
-    """Return the tensors of the file's inputs and outputs, in order."""
-    # The interpreter takes no new shape while its runner is held.
-    runner = interpreter.get_signature_runner()
-    ends = runner.get_input_details(), runner.get_output_details()
-    ins, outs = ([end[f"{letter}{n}"]["index"] for n in range(len(end))] for letter, end in zip("xy", ends))
-    return ins, outs
-
-
 def _invoke(interpreter: Any, arrays: Sequence[np.ndarray], allocate: bool) -> list[np.ndarray]:
     """Run the file's only signature once; tensors are kept from the last run unless it is to allocate."""
-    inputs, outputs = _signature(interpreter)
+    inputs, outputs = signature_tensors(interpreter)
     if allocate:
         for index, array in zip(inputs, arrays):
             interpreter.resize_tensor_input(index, array.shape)

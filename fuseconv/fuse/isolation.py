@@ -235,7 +235,7 @@ def serve(reader: IO[bytes], writer: IO[bytes]) -> None:
                 resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
                 interpreter = Interpreter(model_content=data, experimental_op_resolver_type=resolver)
                 interpreter.allocate_tensors()
-                loaded.append((interpreter, *_signature_tensors(interpreter)))
+                loaded.append((interpreter, *signature_tensors(interpreter)))
                 answer["number"] = len(loaded) - 1
             elif header["do"] == "run":
                 interpreter, inputs, outputs = loaded[header["number"]]
@@ -248,8 +248,9 @@ def serve(reader: IO[bytes], writer: IO[bytes]) -> None:
         _send(writer, answer, made)
 
 
-def _signature_tensors(interpreter: Any) -> tuple[list[int], list[int]]:
+def signature_tensors(interpreter: Any) -> tuple[list[int], list[int]]:
     """Return the tensors of the inputs x0, x1, ... and of the outputs y0, y1, ..."""
+    # An interpreter takes no new shape while its runner is held.
     runner = interpreter.get_signature_runner()
     ends = runner.get_input_details(), runner.get_output_details()
     inputs, outputs = ([end[f"{x}{n}"]["index"] for n in range(len(end))] for x, end in zip("xy", ends))

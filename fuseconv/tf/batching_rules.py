@@ -204,8 +204,8 @@ def reduction(b: Batch) -> Value:
     return b.same(b.x[0], b.tf.ints([b.axis(axis) for axis in axes]))
 
 
-@_batches("ArgMax", "ArgMin")
-def arg_reduction(b: Batch) -> Value:
+@_batches("ArgMax", "ArgMin", "ExpandDims")
+def along_axis(b: Batch) -> Value:
     b.require_rows(0)
     return b.same(b.x[0], b.tf.ints(b.axis(b.number(1))))
 
@@ -220,12 +220,6 @@ def ConcatV2(b: Batch) -> Value:
 def Pack(b: Batch) -> Value:
     b.require_rows(*range(len(b.x)))
     return b.same(*b.x, axis=b.axis(int(b.op.attrs.get("axis", 0))))
-
-
-@_batches()
-def ExpandDims(b: Batch) -> Value:
-    b.require_rows(0)
-    return b.same(b.x[0], b.tf.ints(b.axis(b.number(1))))
 
 
 @_batches()

@@ -179,17 +179,8 @@ def resized(x: Value, size: Value) -> Shape | None:
     return x.shape[0], height, width, x.shape[3]
 
 
-@op("ResizeBilinearOptions")
-def resize_bilinear(
-    x: Value, size: Index, *, align_corners: bool = False, half_pixel_centers: bool = False
-) -> ResultType:
-    return x.dtype, resized(x, size)
-
-
-@op("ResizeNearestNeighborOptions")
-def resize_nearest_neighbor(
-    x: Value, size: Index, *, align_corners: bool = False, half_pixel_centers: bool = False
-) -> ResultType:
+@op({"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"})
+def resize(x: Value, size: Index, *, align_corners: bool = False, half_pixel_centers: bool = False) -> ResultType:
     return x.dtype, resized(x, size)
 
 

@@ -30,13 +30,8 @@ def reduction(x: Value, axes: Index, *, keep_dims: bool = False) -> ResultType:
     return x.dtype, reduced(x, axes, keep_dims)
 
 
-@op("ArgMaxOptions")
-def arg_max(x: Value, axis: Index, *, output_type: str = "INT64") -> ResultType:
-    return types.BY_NAME[output_type.lower()], reduced(x, axis, False)
-
-
-@op("ArgMinOptions")
-def arg_min(x: Value, axis: Index, *, output_type: str = "INT64") -> ResultType:
+@op({"ARG_MAX": "ArgMaxOptions", "ARG_MIN": "ArgMinOptions"})
+def extreme(x: Value, axis: Index, *, output_type: str = "INT64") -> ResultType:
     return types.BY_NAME[output_type.lower()], reduced(x, axis, False)
 
 

@@ -338,22 +338,19 @@ class _Branches(_Outliner):
             self.outline(self.group(merge))
             self.sort()
 
-    def placed(self, op: Op) -> _Context:
-        """Return the sides on which all that an op reads is there."""
+    def context_of(self, op: Op) -> _Context:
+        """Return the sides on which all that an op reads is there, of a Merge its deeper operand: the other may be a
+        value that no Switch lets through."""
         return max((self.contexts.get(v, ()) for v in op.operands if v is not None), key=len, default=())
 
     def find_context(self, op: Op) -> None:
-        context = self.placed(op)
+        context = self.context_of(op)
         if op.type == "Switch":
             for side, result in enumerate(op.results):
                 self.contexts[result] = (*context, (_condition(op), side))
             return
         for result in op.results:
             self.contexts[result] = context[:-1] if op.type == "Merge" else context
-
-    def context_of(self, merge: Op) -> _Context:
-        """Return the context of the deeper operand; the other may be a value that no Switch lets through."""
-        return max((self.contexts.get(v, ()) for v in merge.operands if v is not None), key=len, default=())
 
     def group(self, merge: Op) -> list[Op]:
         """Return the merges of one branch: those with its condition that do not depend on one another."""
@@ -381,7 +378,7 @@ class _Branches(_Outliner):
             graph = self.function(f"{name} {('else', 'then')[side]}")
             copy = _BranchCopy(graph, self, (*outer, (condition, side)), captured)
             graph.outputs = [copy.of(self.operand(merge, side)) for merge in merges]
-            written = [op for op in self.effects if self.placed(op) == copy.context]
+            written = [op for op in self.effects if self.context_of(op) == copy.context]
             for op in written:
                 copy.copy_effect(op)
             copy.keep_order(self.graph.ops)
