@@ -1,7 +1,9 @@
 """Constants and activations behind a convolution or dense layer -> its weights, its bias and its activation.
 
 A product or sum with a constant for each output channel changes filter and bias: batch norms of any form, and biases of
-any form, vanish in this way. RELU, RELU6 and RELU_N1_TO_1 become the fused activation.
+any form, vanish in this way. RELU, RELU6 and RELU_N1_TO_1 become the fused activation. RELU lets factors through that
+are not negative: RELU(x) * a is RELU(x * a). In the weights in front of it, each channel has a scale of its own when
+they are quantized; in those behind, channels that are much smaller than others would get lost.
 """
 
 from __future__ import annotations
@@ -42,9 +44,23 @@ def difference(tfl: Any, c: Constant) -> Term:
 
 def rewrite(tfl: Builder, m: Match) -> Value:
     found = linear_of(m)
+    activation = m.last.attrs.get("fused_activation_function", "NONE")
+    if found.activation == "RELU" and m.last.kind == "tfl.MUL" and activation == "NONE":
+        return _rewrite_behind_relu(tfl, m, found)
     m.require(found.activation == "NONE", BEHIND_ACTIVATION)
-    weights, bias = _folded(m, found)
-    return rebuilt(tfl, found, weights, bias, m.last.attrs.get("fused_activation_function", "NONE"))
+    weights, bias = _folded(m, found, _factors(m, found))
+    return rebuilt(tfl, found, weights, bias, activation)
+
+
+def _rewrite_behind_relu(tfl: Builder, m: Match, found: Linear) -> Value:
+    """RELU(x * weights) * c -> RELU(x * (weights * |c|)), times the signs of c if some are negative."""
+    factors = _factors(m, found)
+    sizes: np.ndarray = np.abs(factors)
+    signs = np.where(factors < 0, np.float32(-1), np.float32(1))
+    m.require(bool((factors >= 0).all() or (sizes != 1).any()), BEHIND_ACTIVATION)
+    weights, bias = _folded(m, found, sizes)
+    made = rebuilt(tfl, found, weights, bias, "RELU")
+    return made if (factors >= 0).all() else tfl.mul(made, signs)
 
 
 def linear_of(m: Match) -> Linear:
@@ -77,13 +93,17 @@ def rebuilt(
     return built
 
 
-def _folded(m: Match, found: Linear) -> tuple[Value, np.ndarray | None]:
-    """Return the weights and the bias with the constant in them; refuses the fusion where it does not fit, or digits
-    would be lost."""
+def _factors(m: Match, found: Linear) -> np.ndarray:
+    """Return the constant as one number an output channel; refuses the fusion where it is none."""
     array = finite_array(m.c)
     constant = None if array is None else per_channel(array, m.linear.result.shape, found.outputs)
     if constant is None:
         m.refuse(NOT_PER_CHANNEL)
+    return constant
+
+
+def _folded(m: Match, found: Linear, constant: np.ndarray) -> tuple[Value, np.ndarray | None]:
+    """Return the weights and the bias with the constant in them; refuses the fusion where digits would be lost."""
     weights, bias = found.weights, found.bias
     if m.last.kind != "tfl.ADD":
         factors = constant if m.last.kind == "tfl.MUL" else np.full_like(constant, -1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from fuseconv.load.tflite.reader import module_of_bytes
 from fuseconv.testing import check, convert_function
 
 RNG = np.random.default_rng(0)
@@ -40,6 +41,35 @@ def test_activation(op, activation):
     layer, spec, channels = LAYERS[op]
     shift = draw(channels)
     check(lambda x: activation(layer(x) + shift), spec, ops=[op], static=False)
+
+
+@pytest.mark.parametrize("op", LAYERS)
+def test_batch_norm_behind_relu(op):
+    layer, spec, channels = LAYERS[op]
+    scale, shift = np.abs(draw(channels)), draw(channels)
+    scale[1] = 0
+    check(lambda x: tf.nn.relu(layer(x) + shift) * scale + shift, spec, ops=[op, "ADD"], static=False)
+    signs = np.where(np.arange(channels) % 2, -1, 1).astype(np.float32)
+    check(lambda x: tf.nn.relu(layer(x) + shift) * scale * signs, spec, ops=[op, "MUL"], static=False)
+
+
+def test_batch_norm_between_relu_and_the_next_layer():
+    """Signs move into the next weights, sizes into those in front: there each channel has a scale when quantized."""
+    wide = draw(4, 6) * np.float32(10.0) ** np.arange(-3, 3)
+    scale = np.float32(10.0) ** -np.arange(-3, 3) * np.where(np.arange(6) % 3, 1, -1)
+    converted = check(
+        lambda x: tf.matmul(tf.nn.relu(tf.matmul(x, wide) + SHIFT) * scale, draw(6, 5)),
+        ROWS, ops=["FULLY_CONNECTED", "FULLY_CONNECTED"], static=False,
+    )  # fmt: skip
+    (*_, second) = module_of_bytes(converted.data, "file").signatures[0].graph.ops
+    columns = np.abs(second.operands[1].data).max(axis=0)
+    assert columns.max() < 10 * columns.min()
+
+
+def test_factors_behind_other_activations_stay():
+    conv = LAYERS["CONV_2D"][0]
+    check(lambda x: tf.nn.relu6(conv(x)) * np.abs(SHIFT), IMAGE, ops=["CONV_2D", "MUL"], static=False)
+    check(lambda x: np.abs(SHIFT) - tf.nn.relu(conv(x)), IMAGE, ops=["CONV_2D", "SUB"], static=False)
 
 
 def test_fused_batch_norm():
