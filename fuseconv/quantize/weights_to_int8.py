@@ -17,9 +17,9 @@ from fuseconv.transforms.tfl.pretranspose_matmul import has_moving_states
 
 # Below, rounding costs more than it saves. So does TFLiteConverter.
 LEAST_ELEMENTS = 1024
-# XNNPACK has no hybrid kernel for these. Behind DEQUANTIZE it unpacks their weights once and computes in floats: faster
-# than LiteRT's own hybrid kernel does, and more exact.
-_UNPACKED = ("DEPTHWISE_CONV_2D",)
+# XNNPACK computes depthwise convolutions in floats fast whose windows have at most as many elements. With more,
+# LiteRT's own hybrid kernel takes a third of the time.
+_MOST_UNPACKED = 25
 _SLOW = "fused recurrent layers with weights of 8 bits are slow on a CPU: --rnn auto is several times faster"
 
 
@@ -27,9 +27,9 @@ _SLOW = "fused recurrent layers with weights of 8 bits are slow on a CPU: --rnn 
 def weights_to_int8(module: Module, report: Report, selection: Selection) -> None:
     """Store weights in 8 bits: FULLY_CONNECTED(x, w) -> FULLY_CONNECTED(x, int8 w).
 
-    Those of depthwise convolutions are dequantized in front: w -> DEQUANTIZE(int8 w), but beside recurrent states of a
-    dynamic batch (`weights_to_float16` tells why). What is gathered from becomes GATHER(w, i) ->
-    DEQUANTIZE(GATHER(int8 w, i))."""
+    Those of transposed convolutions, and of depthwise ones with small windows, are dequantized in front: w ->
+    DEQUANTIZE(int8 w), but beside recurrent states of a dynamic batch (`weights_to_float16` tells why). What is
+    gathered from becomes GATHER(w, i) -> DEQUANTIZE(GATHER(int8 w, i))."""
     selection.check(module)
     uses = _Uses(module)
     for graph in module.graphs():
@@ -94,7 +94,7 @@ class _Uses:
         """Let an op read int8 weights. out: its graph's ops, up to and including the op."""
         for value in self.weights[op]:
             made = self._narrow(value)
-            if op.type in _UNPACKED and not moving:
+            if not moving and _is_unpacked(op):
                 assert made is not None
                 made = Builder(out, value.name, op.sources).dequantize(made)
                 out[-2:] = reversed(out[-2:])
@@ -125,6 +125,16 @@ def _weights_of(op: Op) -> tuple[tuple[int, ...], int | None, int | None]:
     if known is None:
         return (), None, None
     return tuple(index for index in known.operands if index < len(op.operands)), known.axis, known.outputs
+
+
+def _is_unpacked(op: Op) -> bool:
+    """Return whether weights are dequantized in front of an op that XNNPACK has no hybrid kernel for: it unpacks them
+    once and computes in floats, faster than LiteRT's own hybrid kernel does, and more exactly."""
+    if op.type == "TRANSPOSE_CONV":
+        return True
+    weights = op.operands[1]
+    assert weights is not None and weights.shape is not None
+    return op.type == "DEPTHWISE_CONV_2D" and math.prod(weights.shape[1:3]) <= _MOST_UNPACKED  # type: ignore[arg-type, operator]
 
 
 def _data(op: Op) -> int:

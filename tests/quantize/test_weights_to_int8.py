@@ -65,6 +65,44 @@ def test_weights_of_depthwise_convolutions_are_dequantized_in_front() -> None:
     """)
 
 
+def test_weights_of_transposed_convolutions_are_dequantized_in_front() -> None:
+    attrs = "{'stride_w': 2, 'stride_h': 2, 'padding': 'VALID'}"
+    check_pass("weights-to-int8", f"""
+    main {{
+      input %x: float32[n,3,3,2]
+      input %size: int32[4]
+      %y: float32[n,6,6,1] = tfl.TRANSPOSE_CONV(%size, float32[1,2,2,2] [127, 2, 3, 126, 4, 6, 0, 2], %x) {attrs}
+      return %y
+    }}
+    """, f"""
+    main {{
+      input %x: float32[n,3,3,2]
+      input %size: int32[4]
+      %w: float32[1,2,2,2] = tfl.DEQUANTIZE(int8[1,2,2,2]<1.0> [127, 2, 3, 126, 4, 6, 0, 2])
+      %y: float32[n,6,6,1] = tfl.TRANSPOSE_CONV(%size, %w, %x) {attrs}
+      return %y
+    }}
+    """)
+
+
+def test_depthwise_weights_of_wide_windows_are_read_as_they_are() -> None:
+    attrs = "{'stride_w': 1, 'stride_h': 1, 'padding': 'VALID', 'depth_multiplier': 1}"
+    numbers = ", ".join(str(each) for each in range(127, 101, -1))
+    check_pass("weights-to-int8", f"""
+    main {{
+      input %x: float32[n,2,13,1]
+      %y: float32[n,1,1,1] = tfl.DEPTHWISE_CONV_2D(%x, float32[1,2,13,1] [{numbers}], _) {attrs}
+      return %y
+    }}
+    """, f"""
+    main {{
+      input %x: float32[n,2,13,1]
+      %y: float32[n,1,1,1] = tfl.DEPTHWISE_CONV_2D(%x, int8[1,2,13,1]<1.0@3> [{numbers}], _) {attrs}
+      return %y
+    }}
+    """)
+
+
 def test_what_another_op_reads_as_floats_stays() -> None:
     context = check_pass("weights-to-int8", """
     main {

@@ -53,3 +53,12 @@ def test_images(mode: str) -> None:
     y = layers.Conv2DTranspose(8, 3, strides=2)(layers.DepthwiseConv2D(3, depth_multiplier=3, padding="same")(y))
     converted = _check(keras.Model(x, layers.Dense(20)(layers.Flatten()(y))), mode)
     assert len({item.op for item in converted.report.quantized if not item.why}) >= 3
+
+
+@pytest.mark.parametrize("mode", ["float16", "dynamic"])
+def test_wide_depthwise_windows(mode: str) -> None:
+    x = keras.Input((15, 13, 32))
+    y = layers.DepthwiseConv2D(7, padding="same", strides=2, activation="relu")(x)
+    y = layers.DepthwiseConv2D((1, 27), padding="same", depth_multiplier=2, dilation_rate=(1, 2))(y)
+    converted = _check(keras.Model(x, y), mode)
+    assert ("DEQUANTIZE" in converted.ops) == (mode == "float16")
