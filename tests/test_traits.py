@@ -36,7 +36,8 @@ LEFT = {
     "traits joined with what one rule also takes": """fusions/affine_to_depthwise_conv.py:_TAKERS
         fusions/fold_into_linear.py:_ACTIVATED lower/support/legalize_operands.py:_LINEAR tf/batching_rules.py:MOVES
         transforms/tf/propagate_splats.py:_MOVES transforms/loops/horizontal_fusion.py:_ELEMENTWISE
-        transforms/tf/branch_results.py:_SCALAR_OPS transforms/tf/infer_input_ranks.py:_BROADCASTS""",
+        transforms/tf/branch_results.py:_SCALAR_OPS transforms/tf/infer_input_ranks.py:_BROADCASTS
+        quantize/balance_inputs.py:_LEAVES_INPUTS""",
     "a fact of numbers that one rule needs: bounded, monotonic, without rest, of one sign": """fusions/lerp.py:_BOUNDED
         fusions/reassociate_constants.py:_SMOOTH fusions/reassociate_constants.py:_STEPS lower/ops/fft.py:_ANGLES
         tf/batching_rules.py:_MAY_FAIL transforms/rnn/reroll.py:_LINEAR tf/symbolic_content.py:_COMPARING

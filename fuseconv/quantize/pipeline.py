@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuseconv.pass_manager import Context, Pipeline
 from fuseconv.quantize import MEASURED
+from fuseconv.quantize.balance_inputs import balance_inputs
 from fuseconv.quantize.bind_samples import bind_samples
 from fuseconv.quantize.calibrate import calibrate
 from fuseconv.quantize.fake_quant import read_fake_quant
@@ -48,7 +49,7 @@ PASSES: Pipeline = (
     bind_samples.when(lambda context: context.calibration.samples is not None),
     raise_hybrid_products.when(_has_weights_of_int8),
     raise_fake_quant.when(_computes_in_int8),
-    to_integer_forms.when(_computes_in_integers),
+    balance_inputs.when(_has_weights_of_int8), to_integer_forms.when(_computes_in_integers),
     protect_shared_memory.when(_has_samples), calibrate.when(_has_samples),
     keep_floats.when(lambda context: context.floats.wanted), read_fake_quant.when(_computes_in_integers),
     keep_sensitive_ops.when(lambda context: context.keep_float_under is not None),

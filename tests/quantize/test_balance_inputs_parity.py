@@ -1,0 +1,37 @@
+"""Features in units of their own keep their part when quantized: with any batch, twice in a row, with delegates and
+without."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fuseconv.testing import check
+
+SPREAD = np.float32(10.0) ** np.linspace(-1, 3, 24, dtype=np.float32)
+
+
+@pytest.mark.parametrize("mode", ["dynamic", "int8", "int16x8"])
+@pytest.mark.parametrize("kind", ["FULLY_CONNECTED", "CONV_2D"])
+def test_features_in_units_of_their_own(mode: str, kind: str) -> None:
+    """Quantized together as they come, each of these modes makes errors of a third of the range or more."""
+    rng = np.random.default_rng(0)
+    size = (24, 48) if kind == "FULLY_CONNECTED" else (3, 24, 32)
+    weights = (rng.standard_normal(size) / SPREAD[:, None]).astype(np.float32)
+    mean = (SPREAD * rng.standard_normal(24)).astype(np.float32)
+
+    def model(x: tf.Tensor) -> tf.Tensor:
+        y = x - mean
+        return tf.nn.relu(y @ weights if kind == "FULLY_CONNECTED" else tf.nn.conv1d(y, weights, 1, "SAME"))
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return (mean + SPREAD * np.clip(rng.standard_normal(shape), -2, 2)).astype(dtype)
+
+    shape = (None, 24) if kind == "FULLY_CONNECTED" else (None, 7, 24)
+    samples = [{"x0": draw(rng, (4, *shape[1:]), np.dtype(np.float32))} for _ in range(100)]
+    data = None if mode == "dynamic" else samples
+    converted = check(
+        model, tf.TensorSpec(shape), quantize=mode, calibration_data=data, inputs=draw, atol=0.03, static=False
+    )
+    assert all(not item.why for item in converted.report.quantized if item.op == kind)
