@@ -18,7 +18,7 @@ from fuseconv.tfl.integer import READS_SHAPE, Kernels
 from fuseconv.tfl.linear import LAYOUTS
 
 # A step may be as large a part of the largest number that is made of it.
-_PART = {types.INT8: 1 / 16, types.INT16: 1 / 64}
+_PART = {types.INT8: 1 / 16, types.INT16: 1 / 160}
 # The same of the least number, away from zero, where a function is steep at zero.
 _PART_OF_LEAST = {types.INT8: 1 / 4, types.INT16: 1 / 32}
 # Steps of exponents that softmax is not computed on; of other exponents, and of angles; of what is rounded to integers.

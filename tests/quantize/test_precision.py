@@ -79,3 +79,11 @@ def test_steps_of_int16_are_fine() -> None:
     text = "%a: float32[n,4] = tfl.ABS(%x)\n%y: float32[n,4] = tfl.SUB(%a, float32[] 100)"
     assert not _coarse(text, {"x": (100, 101), "a": (100, 101), "y": (0, 1)}, INT16)
     assert _coarse(text, {"x": (100, 100.1), "a": (100, 100.1), "y": (0, 0.1)}, INT16) == ["ABS", "SUB"]
+
+
+def test_features_whose_units_differ_as_much_as_16_bits_tell_apart() -> None:
+    text = """%a: float32[n,4] = tfl.SUB(%x, float32[4] [1e3, 1, 1, 1])
+    %y: float32[n,4] = tfl.MUL(%a, float32[4] [1e-3, 0.8, 0.8, 0.8])"""
+    ranges = {"x": (0.0, 2e3), "a": (-1e3, 1e3), "y": (-3.0, 3.0)}
+    assert _coarse(text, ranges, INT16) == ["SUB", "MUL"]
+    assert not _coarse(text.replace("0.8", "0.1"), ranges, INT16)
