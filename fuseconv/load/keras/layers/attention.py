@@ -76,17 +76,33 @@ def _given_masks(k: Call, masks: list[Value | None], first: int) -> list[Value |
 def _attention_mask(
     k: Call, query: Value, value: Value, key: Value | None, window: int | None
 ) -> tuple[Value | None, Value | None]:
-    """Return where a step of the query [T] may attend to one of the value [S], of a rank that spreads to [B, T, S], and
-    the mask of the query. window: how many steps away one may be; None for any."""
-    given = k.option("attention_mask")
-    if given is not None:
-        if not isinstance(given, Value) or given.dtype is not types.BOOL:
-            k.refuse("its attention_mask is no tensor of booleans")
-        k.shape(given, 3)
+    """Return where a step of the query [T] may attend to one of the value [S], of a rank that spreads to
+    [B, heads, T, S], and the mask of the query. window: how many steps away one may be; None for any."""
+    given = _given_attention_mask(k, 4)
     first, *others = _masks(k, query, value, key)
     causal = _causal(k, query, value) if k.option("use_causal_mask", False) else None
     near = None if window is None else _window(k, query, value, window)
-    return _all_of(k, _wide(k, first, 2), *(_wide(k, mask, 1) for mask in others), causal, near, given), first
+    each = _all_of(k, _wide(k, first, 2), *(_wide(k, mask, 1) for mask in others))
+    if each is not None and given is not None and len(k.shape(given)) > 3:
+        k.refuse("its attention_mask tells heads apart, and its inputs are masked")
+    if given is not None and len(k.shape(given)) == 3:
+        given = _wide(k, given, 1)
+    return _all_of(k, _wide(k, _all_of(k, each, causal, near), 1), given), first
+
+
+def _given_attention_mask(k: Call, most: int) -> Value | None:
+    """Return the mask of scores that the layer is called with, of at most so many dimensions. Keras 3 takes numbers
+    that are not 0 for true."""
+    given = k.option("attention_mask")
+    if given is None:
+        return None
+    if not isinstance(given, Value) or given.shape is None or not 2 <= len(given.shape) <= most:
+        k.refuse("its attention_mask is no tensor of a rank that its scores have")
+    if given.dtype is types.BOOL:
+        return given
+    if not k.model.keras3:
+        k.refuse("its attention_mask is no tensor of booleans")
+    return k.tf.NotEqual(given, k.tf.number(0, given.dtype), dtype=types.BOOL)
 
 
 @builtin(
@@ -103,15 +119,26 @@ def multi_head_attention(
     if len(wide) != 1:
         k.refuse(f"output_shape={output_shape}")
     heads = _Heads(num_heads, num_heads, key_dim, value_dim or key_dim, wide[0], dropout, use_bias, use_gate)
-    rank = len(k.shape(query))
-    if rank == 3 and attention_axes in (None, [1], [-2]):
+    axes = _attention_axes(k, attention_axes, len(k.shape(query)))
+    if len(k.shape(query)) == 3:
         made = _attend(k, query, value, key, heads, sliding_window)
     else:
-        axes = list(range(1, rank - 1)) if attention_axes is None else axes_of(k, attention_axes, rank)
         made = _attend_along(k, query, value, key, heads, axes, sliding_window)
     if k.model.keras3:
         k.take_masks(query, value, value if key is None else key)
     return made
+
+
+def _attention_axes(k: Call, axes: list[int] | None, rank: int) -> list[int]:
+    """Return the dimensions along which tensors attend: all but the batch and the last if none are said."""
+    if axes is None:
+        return list(range(1, rank - 1))
+    found = axes_of(k, axes, rank)
+    if not 0 < found[0] <= found[-1] < rank - 1 or [axis % rank for axis in axes] != found:
+        k.refuse(f"attention_axes={axes} of tensors of {rank} dimensions")
+    if min(axes) < 0 and not k.model.keras3:
+        k.refuse(f"attention_axes={axes}, which tf-keras counts from behind the heads")
+    return found
 
 
 @builtin("GroupQueryAttention", "GroupedQueryAttention", masks=OWN, half=True, flash_attention=None)
@@ -156,7 +183,7 @@ def _attend(k: Call, query: Value, value: Value, key: Value | None, heads: _Head
     v = _projected(k, value, "value", split, [None, heads.keys, heads.value_size], bias)
     tf, times = k.tf, heads.queries // heads.keys
     s, v = repeated(k, s, times, 2), repeated(k, v, times, 2)
-    weights = _softmax_of_scores(k, q, s, _wide(k, mask, 1), shown or heads.dropout > 0)
+    weights = _softmax_of_scores(k, q, s, mask, shown or heads.dropout > 0)
     made = tf.Einsum(weights, v, equation="BNTS,BSNH->BTNH")
     made = made if gate is None else tf.Mul(made, gate)
     made = _projected(k, made, "output", "abcd,cde->abe", [None, heads.width], "e" if heads.use_bias else None)
@@ -169,11 +196,10 @@ def _attend_along(
 ) -> Any:
     """Return what each place of a query attends to of the places of a value along some axes, in tensors of any rank."""
     rank, shown = len(k.shape(query)), bool(k.option("return_attention_scores", False))
-    axes = [axis for axis in axes if 0 < axis < rank - 1]
-    masked = [k.mask(x) for x in (query, value, key) if x is not None] + [window, k.option("use_causal_mask", None)]
+    masks = _masks(k, query, value, key) + [window, k.option("use_causal_mask", None)]
     key = value if key is None else key
-    if any(each is not None and each is not False for each in masked) or not axes or rank > 8:
-        k.refuse("it attends along other axes than the steps, and is masked")
+    if any(each is not None and each is not False for each in masks) or not axes or rank > 8:
+        k.refuse("it attends along other axes than the steps, and its inputs are masked")
     for x in (value, key):
         k.shape(x, rank)
     letters, bias = string.ascii_lowercase[: rank - 1], "yz" if heads.use_bias else None
@@ -189,11 +215,26 @@ def _attend_along(
     seen = rest + "y" + "".join(letters[at] for at in axes) + "".join(source[at] for at in axes)
     tf = k.tf
     scores = tf.Einsum(s, tf.Mul(q, number(k, q, heads.key_size**-0.5)), equation=f"{source}yz,{letters}yz->{seen}")
-    weights = softmax_along(k, scores, list(range(len(seen) - len(axes), len(seen))))
+    weights = _softmax_along_last(k, scores, len(axes))
     made = tf.Einsum(weights, v, equation=f"{seen},{source}yz->{letters}yz")
     made = made if gate is None else tf.Mul(made, gate)
     made = _projected(k, made, "output", f"{letters}yz,yzx->{letters}x", [*free, heads.width], bias and "x")
     return [made, weights] if shown else made
+
+
+def _softmax_along_last(k: Call, scores: Value, count: int) -> Value:
+    """Return the softmax of scores [B, ..., heads, T..., S...] along the S, so many dimensions, where the mask that the
+    layer is called with is true: of the first dimensions, and all T and S."""
+    rank, mask = len(k.shape(scores)), _given_attention_mask(k, len(k.shape(scores)))
+    last = list(range(rank - count, rank))
+    if mask is None:
+        return softmax_along(k, scores, last)
+    ahead = len(k.shape(mask)) - 2 * count
+    if ahead < 0:
+        k.refuse("its attention_mask is no tensor of a rank that its scores have")
+    for _ in range(rank - len(k.shape(mask))):
+        mask = k.tf.ExpandDims(mask, ahead)
+    return masked_softmax(k, scores, mask, lambda x: softmax_along(k, x, last))
 
 
 def _softmax_of_scores(k: Call, query: Value, key: Value, mask: Value | None, by_layer: bool) -> Value:

@@ -187,8 +187,12 @@ def _separable(
         x = k.tf.Pad(x, k.tf.ints([[0, 0], [spread[0] * (window[0] - 1), 0], [0, 0]]))
         padding = "valid"
     x = to_channels_last(k, x) if first else x
+    if rank == 1:  # as a picture of one row, until both are done
+        x, steps, spread = k.tf.ExpandDims(x, 1), steps * 2, [1, *spread]
+        depthwise, pointwise = k.tf.ExpandDims(depthwise, 0), k.tf.ExpandDims(pointwise, 0)
     made = _depthwise(k, x, depthwise, steps, spread, padding_of(k, padding))
-    made = convolve(k, made, pointwise, [1] * rank, [1] * rank, "VALID")
+    made = convolve(k, made, pointwise, [1, 1], [1, 1], "VALID")
+    made = k.tf.Squeeze(made, squeeze_dims=[1]) if rank == 1 else made
     made = to_channels_first(k, made) if first else made
     return activate(k, _biased(k, made, use_bias, filters, first), activation)
 

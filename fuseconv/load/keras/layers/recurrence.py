@@ -146,4 +146,4 @@ def _item(k: Call, handle: Value, each: _List, time: Value) -> Value:
 
 def _selected(k: Call, mask: Value, new: Value, old: Value, dims: Dims) -> Value:
     wide = k.tf.reshaped(mask, [-1, *[1] * len(dims)]) if len(dims) > 1 else mask
-    return k.tf.SelectV2(k.tf.Tile(wide, [1, *dims]), new, old, dtype=new.dtype)
+    return k.tf.SelectV2(wide, new, old, dtype=new.dtype)

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tf_keras
 
 from fuseconv.load.keras import UnknownLayer, load
 from tests.keras_parity import check_cases, check_data
@@ -69,11 +70,48 @@ def test_attention_along_other_axes(tmp_path: Path) -> None:
     check_data(keras.Model([x, y], outputs), tmp_path, ["keras"])
 
 
-def test_masked_attention_along_other_axes_is_refused(tmp_path: Path) -> None:
-    x = keras.Input((3, 5, 4))
-    made = L.MultiHeadAttention(2, 3, attention_axes=[2])(x, x, use_causal_mask=True)
-    keras.Model(x, made).save(tmp_path / "m.keras")
-    with pytest.raises(UnknownLayer, match="other axes than the steps, and is masked"):
+@pytest.mark.parametrize("library", [keras, tf_keras])
+def test_masks_of_scores(library: Any, tmp_path: Path) -> None:
+    """A mask says of each head, of all of them, or of all examples which steps attend to which."""
+    attention = library.layers.MultiHeadAttention
+    x, y, z = library.Input((3, 5, 4)), library.Input((5, 4)), library.Input((2, 5, 5), dtype="bool")
+    flags = {size: library.Input(size, dtype="bool") for size in ((3, 5, 5), (3, 5, 3, 5), (5, 5), (1, 5, 5))}
+    outputs = [
+        attention(2, 3, attention_axes=[2])(x, x, attention_mask=flags[3, 5, 5]),
+        *attention(2, 3, attention_axes=[2])(x, x, attention_mask=flags[5, 5], return_attention_scores=True),
+        attention(2, 3, attention_axes=[1, 2])(x, x, attention_mask=flags[3, 5, 3, 5]),
+        attention(2, 3)(y, y, attention_mask=flags[1, 5, 5]), attention(2, 3, dropout=0.1)(y, y, attention_mask=z),
+        attention(2, 3)(y, y, attention_mask=z, use_causal_mask=True),
+    ]  # fmt: skip
+    inputs = [x, y, z, *flags.values()]
+    check_data(library.Model(inputs, outputs), tmp_path, ["keras" if library is keras else "h5"])
+
+
+def test_numbers_are_a_mask_of_scores_in_keras_3(tmp_path: Path) -> None:
+    x, whole, real = keras.Input((5, 4)), keras.Input((5, 5), dtype="int32"), keras.Input((5, 5))
+    outputs = [
+        L.MultiHeadAttention(2, 3)(x, x, attention_mask=whole), L.MultiHeadAttention(2, 3)(x, x, attention_mask=real),
+        L.GroupQueryAttention(3, 4, 2)(x, x, attention_mask=whole),
+    ]  # fmt: skip
+    check_data(keras.Model([x, whole, real], outputs), tmp_path, ["keras"])
+
+
+@pytest.mark.parametrize(("axes", "library", "called"), [
+    ([2], keras, {"use_causal_mask": True}), ([0, 1], keras, {}), ([2, 1], keras, {}), ([-2], tf_keras, {}),
+])  # fmt: skip
+def test_attention_along_axes_that_is_refused(axes: Any, library: Any, called: Any, tmp_path: Path) -> None:
+    x = library.Input((3, 3, 4))
+    made = library.layers.MultiHeadAttention(2, 3, attention_axes=axes)(x, x, **called)
+    library.Model(x, made).save(tmp_path / "m.keras")
+    with pytest.raises(UnknownLayer, match="inputs are masked" if called else "attention_axes="):
+        load(tmp_path / "m.keras")
+
+
+def test_a_mask_that_tells_heads_apart_and_masked_inputs_are_refused(tmp_path: Path) -> None:
+    x, flags = keras.Input((5, 4)), keras.Input((2, 5, 5), dtype="bool")
+    masked = L.Masking(0.25)(x)
+    keras.Model([x, flags], L.MultiHeadAttention(2, 3)(masked, masked, attention_mask=flags)).save(tmp_path / "m.keras")
+    with pytest.raises(UnknownLayer, match="tells heads apart"):
         load(tmp_path / "m.keras")
 
 
