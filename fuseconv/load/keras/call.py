@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from fuseconv.errors import InputError
 from fuseconv.ir import types
 from fuseconv.ir.dims import Shape
@@ -146,7 +148,10 @@ class Object:
         settings = known.read(self.config)
         call = Call(self, dtype, options)
         if known.takes != AS_THEY_ARE:
-            tensors = _mapped(call.autocast, tensors)
+            call.options = {key: _mapped(call.constant, value) for key, value in options.items()}
+            tensors = _mapped(lambda x: call.autocast(call.constant(x)), tensors)
+        elif tensors:  # other operands of functions may have to be numbers
+            tensors[0] = call.constant(tensors[0])
         if known.takes == FLOATS:
             _require_floats(tensors, dtype)
         if not known.half:
@@ -271,6 +276,14 @@ class Call:
         if it is called on that `alone`."""
         given = self.option("mask")
         return given if isinstance(given, Value) else self.mask(x) if alone or not self.model.keras3 else None
+
+    def constant(self, item: Any) -> Any:
+        """Return an array as a constant; what is none, as it is."""
+        if not isinstance(item, np.ndarray):
+            return item
+        if item.dtype.name not in types.BY_NAME or item.dtype.kind not in "fiub" or not item.size:
+            self.refuse(f"its operand {str(item)[:60]}")
+        return self.tf.array(item, types.BY_NAME[item.dtype.name])
 
     def set_mask(self, x: Value, mask: Value | None) -> None:
         """Give a tensor a mask, unless it has one."""

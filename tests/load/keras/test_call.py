@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fuseconv.errors import InputError
@@ -81,3 +82,12 @@ def test_policies_of_other_types_are_unknown() -> None:
     assert compute_type({"class_name": "DTypePolicy", "config": {"name": "float32"}}) is types.FLOAT32
     with pytest.raises(UnknownLayer):
         compute_type({"class_name": "DTypePolicyMap", "config": {}})
+
+
+def test_arrays_among_operands_are_constants() -> None:
+    x, rows = Value(types.FLOAT32, (3, 4), "x"), np.ones((3, 2))
+    assert call("Concatenate", [x, rows]).dtype is types.FLOAT32
+    assert call("ops>Take", np.arange(6), Value(types.INT32, (3,), "i"), axis=0).dtype is types.INT64
+    assert call("ops>Add", x, np.ones(4, np.float32)).shape == (3, 4)
+    with pytest.raises(UnknownLayer, match="its operand"):
+        call("Concatenate", [x, np.array([["a"]])])

@@ -40,7 +40,7 @@ def _steps(k: Call, query: Value, value: Value) -> tuple[Value, Value]:
     return tf.reshaped(rows, [1, -1, 1]), tf.reshaped(columns, [1, 1, -1])
 
 
-def _causal(k: Call, query: Value, value: Value) -> Value:
+def causal_mask(k: Call, query: Value, value: Value) -> Value:
     """Return a mask [1, T, S] of the steps of `value` that are no later than those of `query`."""
     return k.tf.GreaterEqual(*_steps(k, query, value), dtype=types.BOOL)
 
@@ -80,7 +80,7 @@ def _attention_mask(
     [B, heads, T, S], and the mask of the query. window: how many steps away one may be; None for any."""
     given = _given_attention_mask(k, 4)
     first, *others = _masks(k, query, value, key)
-    causal = _causal(k, query, value) if k.option("use_causal_mask", False) else None
+    causal = causal_mask(k, query, value) if k.option("use_causal_mask", False) else None
     near = None if window is None else _window(k, query, value, window)
     each = _all_of(k, _wide(k, first, 2), *(_wide(k, mask, 1) for mask in others))
     if each is not None and given is not None and len(k.shape(given)) > 3:
@@ -183,7 +183,7 @@ def _attend(k: Call, query: Value, value: Value, key: Value | None, heads: _Head
     v = _projected(k, value, "value", split, [None, heads.keys, heads.value_size], bias)
     tf, times = k.tf, heads.queries // heads.keys
     s, v = repeated(k, s, times, 2), repeated(k, v, times, 2)
-    weights = _softmax_of_scores(k, q, s, mask, shown or heads.dropout > 0)
+    weights = softmax_of_scores(k, q, s, mask, shown or heads.dropout > 0)
     made = tf.Einsum(weights, v, equation="BNTS,BSNH->BTNH")
     made = made if gate is None else tf.Mul(made, gate)
     made = _projected(k, made, "output", "abcd,cde->abe", [None, heads.width], "e" if heads.use_bias else None)
@@ -237,7 +237,7 @@ def _softmax_along_last(k: Call, scores: Value, count: int) -> Value:
     return masked_softmax(k, scores, mask, lambda x: softmax_along(k, x, last))
 
 
-def _softmax_of_scores(k: Call, query: Value, key: Value, mask: Value | None, by_layer: bool) -> Value:
+def softmax_of_scores(k: Call, query: Value, key: Value, mask: Value | None, by_layer: bool) -> Value:
     """Return the softmax of the scores of a query [B, T, N, H] and a key [B, S, N, H] where a mask is true.
 
     by_layer: whether Keras 3 does so by its layer Softmax, which leaves zeros where nothing is true, or at once with
@@ -277,7 +277,7 @@ def _attended(k: Call, inputs: Any, causal: bool, scores: Callable[[Value, Value
     causal = causal or bool(k.option("use_causal_mask", False))
     tf, shown = k.tf, k.option("return_attention_scores", False)
     made = scores(query, key)
-    mask = _all_of(k, _wide(k, given[1], 1), _causal(k, query, key) if causal else None)
+    mask = _all_of(k, _wide(k, given[1], 1), causal_mask(k, query, key) if causal else None)
     if mask is not None:
         low = number(k, made, -_MOST_OF_HALF if made.dtype is types.FLOAT16 else MASKED)
         made = tf.SelectV2(mask, made, tf.AddV2(made, low), dtype=made.dtype)

@@ -86,7 +86,7 @@ def _conv(
     first = channels_first(k, data_format)
     k.shape(x, rank + 2)
     channels = k.known(x, 1 if first else -1)
-    if groups < 1 or channels % groups or (first and groups > 1):
+    if groups < 1 or channels % groups:
         k.refuse(f"groups={groups} of {channels} channels")
     window, steps, spread = sizes(k, kernel_size, rank), sizes(k, strides, rank), sizes(k, dilation_rate, rank)
     _check(k, steps, spread)
@@ -212,8 +212,6 @@ def conv_transpose(
     more = [output_padding] * rank if not isinstance(output_padding, list) else output_padding
     spread = sizes(k, dilation_rate, rank)
     _check(k, steps, spread)
-    if rank == 3 and max(spread) > 1:
-        k.refuse(f"dilation_rate={dilation_rate} in three dimensions, which no kernel of TensorFlow has")
     kernel = k.weight("kernel", [*window, filters, k.known(x, 1 if first else -1)])
     x = to_channels_last(k, x) if first else x
     reach = [(size - 1) * each + 1 for size, each in zip(window, spread)]

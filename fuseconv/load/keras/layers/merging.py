@@ -121,10 +121,12 @@ def _spread_masks(k: Call, inputs: list[Value]) -> list[Value | None]:
         ranks = {len(k.shape(x)) for x in inputs} | {len(k.shape(mask)) + 1 for mask in masks if mask is not None}
         if k.option("mask") is not None or len(ranks) > 1 or len({k.shape(x)[1:] for x in inputs}) > 1:
             k.refuse("its inputs are masked and of several shapes, or it is called with a mask")
-    ones = [None if mask is None else k.tf.Fill(k.tf.shape(x), k.tf.array(True, types.BOOL), dtype=types.BOOL)
-            for x, mask in zip(inputs, masks)]  # fmt: skip
-    return [one if mask is None or one is None else k.tf.LogicalAnd(k.tf.ExpandDims(mask, -1), one, dtype=types.BOOL)
-            for one, mask in zip(ones, masks)]  # fmt: skip
+    return [None if mask is None else _spread(k, mask, x) for x, mask in zip(inputs, masks)]
+
+
+def _spread(k: Call, mask: Value, x: Value) -> Value:
+    """Return the mask [batch, time] of a tensor [batch, time, n] for each of its elements."""
+    return k.tf.BroadcastTo(k.tf.ExpandDims(mask, -1), k.tf.shape(x), dtype=types.BOOL)
 
 
 def _any_of(k: Call, *masks: Value | None) -> Value:
@@ -167,12 +169,10 @@ def _concatenated_mask(k: Call, inputs: list[Value], axis: int) -> Value | None:
     if ranks != {3} or any(mask is not None and len(k.shape(mask)) != 2 for mask in masks):
         k.refuse("its inputs are masked, and of another rank than 3")
     for x, mask in zip(inputs, masks):
-        ones = tf.Fill(tf.shape(x), tf.array(True, types.BOOL), dtype=types.BOOL)
         if mask is None:
-            spread.append(ones)
+            spread.append(tf.Fill(tf.shape(x), tf.array(True, types.BOOL), dtype=types.BOOL))
         else:
-            wide = tf.ExpandDims(mask, 2)
-            spread.append(tf.LogicalAnd(wide, ones, dtype=types.BOOL) if k.model.keras3 else wide)
+            spread.append(_spread(k, mask, x) if k.model.keras3 else tf.ExpandDims(mask, 2))
     together = tf.ConcatV2(*spread, tf.ints(axis), dtype=types.BOOL)
     return tf.add("Any" if k.model.keras3 else "All", [together, tf.ints(2)], {}, types.BOOL)
 

@@ -80,9 +80,11 @@ for _name in ("Any", "All"):
     operation(_name)(_truth(_name))
 for _name in ("Max", "Min"):
     operation(_name, initial=None)(_reduction(_name))
-operation("Sum")(_reduction("Sum"))
+for _name, _kind in (("Amax", "Max"), ("Amin", "Min")):
+    operation(_name)(_reduction(_kind))
+operation("Sum")(_reduction("Sum", tensors.counted))
 operation("Prod", dtype=None)(_reduction("Prod"))
-operation("Mean")(_reduction("Mean", tensors.floats))
+operation("Mean")(_reduction("Mean", tensors.averaged))
 for _name in ("TrueDivide", "Divide"):
     operation(_name, half=True)(lambda k, x1, x2: tensors.divided(k, x1, x2))
 

@@ -38,8 +38,8 @@ def _cell(k: Call, kind: str, config: dict[str, Any]) -> Cell:
 
 def _variables(k: Call, x: Value, cell: Cell) -> list[Value]:
     """Return handles of variables that keep a stateful layer's states, zeros at first, from call to call."""
-    if k.owner.calls > 1 or k.dtype is not types.FLOAT32:
-        k.refuse("it is stateful and called several times, or computes in 16 bits")
+    if k.owner.calls > 1:
+        k.refuse("it is stateful and called several times")
     handles = []
     for dims in cell.states:
         shape = (k.known(x, 0), *dims)
@@ -71,7 +71,7 @@ def recurrent(k: Call, x: Any, states: Any, cell: Cell, run: Recurrence) -> Any:
     given = [k.autocast(state) for state in given] if given is not None else None
     last, sequence, final = scan(k, x, given, cell, mask, run)
     for handle, state in zip(variables, final):
-        k.tf.several("AssignVariableOp", [handle, state], {"dtype": types.FLOAT32}, [])
+        k.tf.several("AssignVariableOp", [handle, k.single(state)], {"dtype": types.FLOAT32}, [])
     output = sequence if run.return_sequences else last
     if run.time_major and run.return_sequences:
         output = k.tf.Transpose(output, [1, 0, *range(2, len(k.shape(output)))])

@@ -41,9 +41,7 @@ def _constant(k: Call, item: Any) -> Value:
         array = array.astype(np.float32) if not isinstance(item, np.ndarray) else array
     elif array.dtype.kind == "i" and not isinstance(item, np.ndarray):
         array = array.astype(np.int32)
-    if array.dtype.name not in types.BY_NAME or array.dtype.kind not in "fiub" or not array.size:
-        k.refuse(f"its operand {str(item)[:60]}")
-    return k.tf.array(array, types.BY_NAME[array.dtype.name])
+    return k.constant(array)  # type: ignore[no-any-return]
 
 
 def _common(k: Call, dtypes: Sequence[DType]) -> DType:
@@ -97,6 +95,17 @@ def numbers(k: Call, x: Any) -> Value:
     if not isinstance(x, Value) or not (x.dtype.is_float or x.dtype in (types.INT32, types.INT64)):
         k.refuse("its operand is no tensor of numbers")
     return x
+
+
+def counted(k: Call, x: Any) -> Value:
+    """Return a tensor as `numbers`; booleans as ones and zeros."""
+    return numbers(k, cast(k, x, types.INT32) if isinstance(x, Value) and x.dtype is types.BOOL else x)
+
+
+def averaged(k: Call, x: Any) -> Value:
+    """Return a tensor as floats, in which Keras 3 averages integers and booleans."""
+    whole = isinstance(x, Value) and x.dtype in (types.BOOL, types.INT32)
+    return cast(k, x, types.FLOAT32) if whole else floats(k, x)
 
 
 def reduced(k: Call, kind: str, x: Value, axis: Any, keepdims: bool) -> Value:

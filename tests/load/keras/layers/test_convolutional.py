@@ -39,6 +39,7 @@ CASES = {
         (4, 9, 7), L.Conv2D(3, (3, 2), strides=(2, 1), padding="same", data_format="channels_first"),
         L.DepthwiseConv2D(3, data_format="channels_first"), L.SeparableConv2D(6, 3, data_format="channels_first"),
         L.Conv2DTranspose(5, 3, data_format="channels_first"),
+        L.Conv2D(6, 3, groups=2, data_format="channels_first"),
     ),
     "channels first 1d": lambda: branches(
         (4, 9), L.Conv1D(3, 3, strides=2, padding="same", data_format="channels_first"),
@@ -59,6 +60,8 @@ def test_transposed_convolutions_with_holes(tmp_path: Path) -> None:
     flat = [L.Conv1DTranspose(2, 3, dilation_rate=2), L.Conv1DTranspose(2, 2, dilation_rate=3, padding="same")]
     check_data(branches((None, 4), *flat), tmp_path, ["keras"])
     check_data(branches((5, 6, 2), L.Conv2DTranspose(3, (3, 2), dilation_rate=2, padding="same")), tmp_path, ["keras"])
+    deep = [L.Conv3DTranspose(3, 2, dilation_rate=(2, 1, 3)), L.Conv3DTranspose(2, 2, dilation_rate=2, padding="same")]
+    check_data(branches((3, 4, 5, 2), *deep), tmp_path, ["keras"])
 
 
 def test_an_output_padding_that_no_convolution_leads_to_is_refused(tmp_path: Path) -> None:

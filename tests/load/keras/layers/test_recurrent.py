@@ -140,6 +140,19 @@ def test_stateful_layers_go_on_from_call_to_call(library: Any, tmp_path: Path) -
     assert np.abs(seen[0] - seen[1]).max() > 1e-3
 
 
+@pytest.mark.parametrize("library", [keras, tf_keras])
+def test_states_of_16_bit_layers_are_kept_in_32(library: Any, tmp_path: Path) -> None:
+    x = library.Input((6, 4), batch_size=2, name="x")
+    model = library.Model(x, library.layers.GRU(3, stateful=True, dtype="mixed_float16")(x))
+    randomize(model)
+    model.save(tmp_path / "model.keras")
+    run = Runner(convert(tmp_path / "model.keras", tmp_path / "model.tflite", keras_loader="data").path)
+    for _ in range(2):
+        feeds = run.feeds()
+        (made,) = run(feeds).values()
+        np.testing.assert_allclose(made.astype(np.float32), np.asarray(model(feeds["x"]), np.float32), atol=1e-2)
+
+
 @pytest.mark.parametrize("kind", ["CuDNNLSTM", "CuDNNGRU"])
 def test_layers_of_cudnn_are_read_as_tf_keras_converts_them(kind: str, tmp_path: Path) -> None:
     # Their weights are in another layout; to run them takes a GPU.
