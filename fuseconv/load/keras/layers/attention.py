@@ -196,7 +196,7 @@ def _attend_along(
 ) -> Any:
     """Return what each place of a query attends to of the places of a value along some axes, in tensors of any rank."""
     rank, shown = len(k.shape(query)), bool(k.option("return_attention_scores", False))
-    masks = _masks(k, query, value, key) + [window, k.option("use_causal_mask", None)]
+    masks = [*_masks(k, query, value, key), window, k.option("use_causal_mask", None)]
     key = value if key is None else key
     if any(each is not None and each is not False for each in masks) or not axes or rank > 8:
         k.refuse("it attends along other axes than the steps, and its inputs are masked")

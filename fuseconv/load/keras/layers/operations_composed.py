@@ -176,9 +176,8 @@ def dot_product_attention(k: Call, query: Value, key: Value, value: Value, *, is
         k.refuse("its operands are other than queries, keys and values of heads")
     if scale is not None and not (isinstance(scale, float) and math.isclose(scale, k.known(query, 3) ** -0.5)):
         k.refuse(f"scale={scale}")
-    if mask is not None:
-        if not isinstance(mask, Value) or mask.dtype is not types.BOOL or len(k.shape(mask)) != 4:
-            k.refuse("its mask is no tensor of booleans of four dimensions")
+    if mask is not None and (not isinstance(mask, Value) or mask.dtype is not types.BOOL or len(k.shape(mask)) != 4):
+        k.refuse("its mask is no tensor of booleans of four dimensions")
     if is_causal:
         causal = tf.ExpandDims(causal_mask(k, query, key), 1)
         mask = causal if mask is None else tf.LogicalAnd(mask, causal, dtype=types.BOOL)
