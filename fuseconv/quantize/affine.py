@@ -26,14 +26,26 @@ def symmetric_scales(array: np.ndarray, axis: int | None, dtype: DType = types.I
     """Return the scales of symmetric weights: one, or one for each index of `axis`; None for what has none, such as NaN
     or numbers too small. Numbers that are multiples of a scale get this one. A channel of zeros has the least scale of
     the others, so that its bias, which is stored in units of it, is as exact as theirs."""
+    scales = _largest_by_scale(array, axis, dtype)
+    if scales is None or dtype is not types.INT8:
+        return scales
+    exact = grid_scales(array, axis)
+    return np.where(np.isnan(exact), scales, exact).astype(np.float32)
+
+
+def have_scales(array: np.ndarray, axis: int | None) -> bool:
+    """Return whether `symmetric_scales` finds scales of int8: steps of a grid are no smaller than these."""
+    return _largest_by_scale(array, axis, types.INT8) is not None
+
+
+def _largest_by_scale(array: np.ndarray, axis: int | None, dtype: DType) -> np.ndarray | None:
+    """Return the scales with which the largest numbers are the largest integers; None if one is none."""
     others = None if axis is None else tuple(each for each in range(array.ndim) if each != axis)
-    largest = np.atleast_1d(np.abs(array).max(axis=others, initial=0.0)).astype(np.float64)
+    ends = array.max(axis=others, initial=0.0), array.min(axis=others, initial=0.0)
+    largest = np.atleast_1d(np.maximum(ends[0], np.negative(ends[1]))).astype(np.float64)
     least = largest[largest > 0].min(initial=np.inf)
     of_zeros = least if np.isfinite(least) else 1.0
     scales = (np.where(largest == 0, of_zeros, largest) / LARGEST[dtype]).astype(np.float32)
-    if dtype is types.INT8 and np.isfinite(largest).all():
-        exact = grid_scales(array, axis)
-        scales = np.where(np.isnan(exact), scales, exact).astype(np.float32)
     return scales if bool(np.all(np.isfinite(scales) & (scales >= _LEAST_SCALE))) else None
 
 

@@ -4,6 +4,7 @@ they are multiplied by. On the mean of this the bias makes up for; the rest goes
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 
 import numpy as np
 
@@ -23,10 +24,10 @@ class ChannelMeans:
         self._sums: dict[Value, np.ndarray] = {}
         self._counts: dict[Value, int] = {}
 
-    def see(self, value: Value, means: np.ndarray) -> None:
-        """Take in the means [channels] of a tensor in one sample."""
+    def see(self, value: Value, means: np.ndarray, count: int = 1) -> None:
+        """Take in the means [channels] of a tensor in one sample, or their sum over more."""
         self._sums[value] = self._sums.get(value, 0.0) + means.astype(np.float64)
-        self._counts[value] = self._counts.get(value, 0) + 1
+        self._counts[value] = self._counts.get(value, 0) + count
 
     def means(self) -> dict[Value, np.ndarray]:
         """Return the means of each tensor that was seen and has finite ones."""
@@ -62,15 +63,15 @@ def mean_errors(op: Op, errors: np.ndarray, means: np.ndarray) -> np.ndarray | N
     means: of the channels of what is multiplied."""
     if op.type not in _PRODUCTS:
         return None
-    if op.type in WINDOWS:
-        shares = read_shares(op)
-        if shares is None:
-            return None
-        errors = errors * np.multiply.outer(*shares)[..., None]
+    shares = read_shares(op) if op.type in WINDOWS else [np.ones(1)]
+    if shares is None:
+        return None
     layout = LAYOUTS[op.type]
+    by_place = reduce(np.multiply.outer, shares).ravel()
+    count = errors.shape[layout.outputs]
     if layout.inputs == layout.outputs:
-        return errors.reshape(-1, errors.shape[-1]).sum(axis=0) * np.repeat(means, errors.shape[-1] // len(means))
-    by_input = errors.reshape(errors.shape[0], -1, errors.shape[-1]).sum(axis=1)
-    groups = len(means) // by_input.shape[1]
-    by_group = by_input.reshape(groups, -1, by_input.shape[1])
-    return (by_group @ means.reshape(groups, -1, 1)).reshape(-1)
+        moved = by_place.astype(errors.dtype) @ errors.reshape(len(by_place), count)
+        return moved * np.repeat(means, count // len(means))
+    groups = means.reshape(len(means) // errors.shape[-1], -1)
+    vectors = np.stack([np.multiply.outer(by_place, each).ravel() for each in groups])[:, :, None]
+    return (errors.reshape(len(groups), -1, vectors.shape[1]) @ vectors.astype(errors.dtype)).ravel()

@@ -52,8 +52,10 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
         if calibration.progress:
             calibration.progress(number + 1)
     _warn(report, module.signatures, inputs, counts)
+    for value, found in runs.ranges().items():
+        measured[value] = measured[value] | found if value in measured else found
     calibration.ranges.update(measured)
-    calibration.means.update(runs.means.means())
+    calibration.means.update(runs.channel_means())
     for signature, seen, count in zip(module.signatures, inputs, counts):
         for name, value in zip(signature.inputs, signature.graph.inputs):
             if _is_float(value) and count:
@@ -101,21 +103,31 @@ class _Fastest:
         self.module, self.keeps = module, keeps
         plain = not keeps and not any(op.kind == lstm.KIND for graph in module.graphs() for op in graph.ops)
         self.reduced = ReducedRanges.of(module) if plain else None
-        self.means = ChannelMeans() if self.reduced is None else self.reduced.means
+        self.means = ChannelMeans()
 
     @functools.cached_property
     def runs(self) -> _Runs:
         return _Runs(self.module, self.keeps)
 
     def run(self, place: int, sample: Sample) -> dict[Value, Range]:
-        """Return the range of each result of floats, and take in the means of what products read."""
-        found = self.reduced.run(sample) if self.reduced is not None else None
-        if found is None:
-            found = self.runs.run(place, sample)
-            for value, array in self.runs.arrays(place, self.runs.averaged[place]):
-                if array.size:
-                    self.means.see(value, array.mean(axis=tuple(range(array.ndim - 1))))
+        """Take in a sample; return the range of each result of floats, of those that `ranges` does not tell."""
+        if self.reduced is not None and self.reduced.run(sample):
+            return {}
+        found = self.runs.run(place, sample)
+        for value, array in self.runs.arrays(place, self.runs.averaged[place]):
+            if array.size:
+                self.means.see(value, array.mean(axis=tuple(range(array.ndim - 1))))
         return found
+
+    def ranges(self) -> dict[Value, Range]:
+        """Return the ranges over the samples that `run` returned none of."""
+        return {} if self.reduced is None else self.reduced.ranges()
+
+    def channel_means(self) -> dict[Value, np.ndarray]:
+        """Return the means of channels of what products read, over all samples."""
+        if self.reduced is not None:
+            self.reduced.tell_means(self.means)
+        return self.means.means()
 
     def arrays(self, place: int) -> Iterator[tuple[Value, np.ndarray]]:
         return self.runs.arrays(place, self.runs.kept[place]) if self.keeps else iter(())

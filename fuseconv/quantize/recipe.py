@@ -15,7 +15,7 @@ from fuseconv.ir import types
 from fuseconv.ir.graph import Graph, Module, Op, Quantization, Value
 from fuseconv.ir.types import DType
 from fuseconv.quantize import fake_quant, lstm
-from fuseconv.quantize.affine import Range, constant_range, parameters, symmetric_scales
+from fuseconv.quantize.affine import Range, constant_range, have_scales, parameters
 from fuseconv.quantize.loops import Carried, carried_scales, join_ranges, join_steps, loops, wide_values
 from fuseconv.quantize.precision import coarse_ops, narrow_ranges
 from fuseconv.quantize.selection import EVERYTHING, Selection
@@ -216,7 +216,7 @@ def _linear_refusal(op: Op) -> str:
         return "its weights are computed"
     if bias is not None and bias.data is None:
         return "its bias is computed"
-    if symmetric_scales(weights.data, layout.outputs) is None:
+    if not have_scales(weights.data, layout.outputs):
         return f"the numbers of {weights.name} have no scale"
     if bias is not None and bias.data is not None and not np.isfinite(bias.data).all():
         return f"{bias.name} holds numbers that are not finite"

@@ -21,11 +21,14 @@ from fuseconv.tfl.builder import Builder
 from fuseconv.tfl.traits import LAYOUT_CHANGES
 from fuseconv.write.flatbuffer_export import to_named_bytes
 
+_SIGNS = np.array([1, -1], np.float32)
+
 
 class ReducedRanges:
-    """Run a module of one graph on samples, and return the ranges of its tensors; see `of`.
+    """Run a module of one graph on samples, and keep the ranges of its tensors; see `of`.
 
-    data: the file. names: of the signature's inputs. tensors: names in the file, by values of the module."""
+    data: the file. names: of the signature's inputs. tensors: names in the file, by values of the module. ends: of each
+    range so far, the largest with its sign changed. sums: of means over `count` samples."""
 
     def __init__(self, data: bytes, names: Mapping[str, Value], added: _Added, tensors: Mapping[Value, str]) -> None:
         from ai_edge_litert.interpreter import Interpreter
@@ -37,7 +40,9 @@ class ReducedRanges:
         self.numbers = places[tensors[added.numbers]]
         self.averages = None if added.means is None else places[tensors[added.means]]
         self.shapes: dict[str, tuple[int, ...]] = {}
-        self.means = ChannelMeans()
+        self.ends: np.ndarray | None = None
+        self.sums: np.ndarray | None = None
+        self.count = 0
 
     @classmethod
     def of(cls, module: Module) -> ReducedRanges | None:
@@ -58,9 +63,9 @@ class ReducedRanges:
             detach(copy.terminator)
         return cls(data, dict(zip(names, graph.inputs)), added, {value: name for name, value in tensors.items()})
 
-    def run(self, sample: Mapping[str, np.ndarray]) -> dict[Value, Range] | None:
-        """Return the range of each result; None if there may be NaN in one. Of infinite or huge numbers the sums may be
-        NaN as well: LiteRT's own kernels tell."""
+    def run(self, sample: Mapping[str, np.ndarray]) -> bool:
+        """Take in a sample; return False, and take in nothing, if it may make NaN. Of infinite or huge numbers the sums
+        may be NaN as well: LiteRT's own kernels tell."""
         shapes = {name: sample[name].shape for name in self.inputs}
         if shapes != self.shapes:
             for name, index in self.inputs.items():
@@ -73,17 +78,30 @@ class ReducedRanges:
         numbers = self.interpreter.get_tensor(self.numbers)
         averages = None if self.averages is None else self.interpreter.get_tensor(self.averages)
         if np.isnan(numbers).any() or (averages is not None and np.isnan(averages).any()):
-            return None
+            return False
+        # The largest numbers have their signs changed: both ends are least then.
+        ends = numbers[: 2 * len(self.added.values)].reshape(-1, 2) * _SIGNS
+        self.ends = ends if self.ends is None else np.minimum(self.ends, ends, out=self.ends)
         if averages is not None:
-            for value, means in zip(self.added.averaged, np.split(averages, self.added.splits)):
-                self.means.see(value, means)
-        ends = numbers[: 2 * len(self.added.values)].reshape(-1, 2)
+            self.sums = averages.astype(np.float64) + (0 if self.sums is None else self.sums)
+        self.count += 1
+        return True
+
+    def ranges(self) -> dict[Value, Range]:
+        """Return the range of each result over all samples."""
+        ends = [] if self.ends is None else (self.ends * _SIGNS).tolist()
         # Of an empty tensor, the least number lies above the largest.
-        found = {value: Range(*end) for value, end in zip(self.added.values, ends.tolist()) if end[0] <= end[1]}
+        found = {value: Range(*end) for value, end in zip(self.added.values, ends) if end[0] <= end[1]}
         for value, same in self.added.alike.items():
             if same in found:
                 found[value] = found[same]
         return found
+
+    def tell_means(self, means: ChannelMeans) -> None:
+        """Hand on the means of channels over all samples."""
+        if self.sums is not None:
+            for value, part in zip(self.added.averaged, np.split(self.sums, self.added.splits)):
+                means.see(value, part, self.count)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -238,7 +238,8 @@ class _Rewriting:
         if means is None or (bias is None and weights in self.shared):
             return bias
         sizes = [-1 if axis == layout.outputs else 1 for axis in range(weights.data.ndim)]
-        errors = stored.data * np.array(stored.quantization.scale).reshape(sizes) - weights.data
+        errors = stored.data * np.array(stored.quantization.scale, np.float32).reshape(sizes)
+        errors -= weights.data
         moved = mean_errors(op, errors, means)
         if moved is None:
             return bias

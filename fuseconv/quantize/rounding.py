@@ -20,10 +20,10 @@ def round_to_integers(array: np.ndarray, scales: np.ndarray, largest: int, outpu
     """Return the integers that `array / scales` rounds to, within [-largest, largest], as floats.
 
     outputs: the axis of output channels, whose errors cancel; None to round each number to the nearest."""
-    exact = (array / scales).astype(np.float32)
+    exact = np.divide(array, np.asarray(scales, np.float32), dtype=np.float32)
     stored = np.rint(exact)
     if outputs is not None:
-        _cancel(exact, stored, np.ones_like, outputs)
+        _cancel(exact, stored, None, outputs)
     return np.clip(stored, -largest, largest, out=stored)
 
 
@@ -45,8 +45,11 @@ def _steps_of_halves(stored: np.ndarray) -> np.ndarray:
     return np.spacing(np.minimum(np.abs(stored), 32768).astype(np.float16)).astype(np.float32)
 
 
-def _cancel(exact: np.ndarray, stored: np.ndarray, steps: Callable[[np.ndarray], np.ndarray], outputs: int) -> None:
-    """Move elements of `stored` by a step, so that the sums over each channel are those of `exact`."""
+def _cancel(
+    exact: np.ndarray, stored: np.ndarray, steps: Callable[[np.ndarray], np.ndarray] | None, outputs: int
+) -> None:
+    """Move elements of `stored` by a step, so that the sums over each channel are those of `exact`. steps: None where
+    all are 1."""
     channels = exact.shape[outputs]
     count = exact.size // max(channels, 1)
     if count < 2:
@@ -55,25 +58,47 @@ def _cancel(exact: np.ndarray, stored: np.ndarray, steps: Callable[[np.ndarray],
     rows = max(1, _BLOCK // count)
     for start in range(0, channels, rows):
         part = moved[start : start + rows]
-        block = part.reshape(len(part), count).copy()
-        _cancel_rows(exact[start : start + rows].reshape(block.shape), block, steps(block))
+        block = np.ascontiguousarray(part.reshape(len(part), count))
+        _cancel_rows(exact[start : start + rows].reshape(block.shape), block, steps and steps(block))
         moved[start : start + rows] = block.reshape(part.shape)
 
 
-def _cancel_rows(exact: np.ndarray, stored: np.ndarray, steps: np.ndarray) -> None:
+def _cancel_rows(exact: np.ndarray, stored: np.ndarray, steps: np.ndarray | None) -> None:
     """Do so for rows [channels, count], with the steps between numbers that can be stored."""
-    errors = exact - stored
-    totals = errors.sum(axis=1, keepdims=True, dtype=np.float64)
+    nearness = exact - stored
+    totals = nearness.sum(axis=1, dtype=np.float64)
     # How far towards the next step an element lies on the side that lessens the sum: at most 0.5.
-    nearness = errors * np.sign(totals, dtype=np.float32) / steps
-    # The sum of n errors is some sqrt(n / 12) steps: no more elements than these need be sorted.
-    count = stored.shape[1]
-    most = min(count, int(4 * count**0.5) + 8)
-    nearest = np.argpartition(-nearness, most - 1, axis=1)[:, :most]
-    nearest = np.take_along_axis(nearest, np.argsort(-np.take_along_axis(nearness, nearest, 1), axis=1), 1)
-    sizes = np.take_along_axis(steps, nearest, 1)
+    nearness *= np.sign(totals, dtype=np.float32)[:, None]
+    if steps is not None:
+        nearness /= steps
+    places, rows, ranks = _nearest(nearness, np.abs(totals) if steps is None else None)
+    sizes = np.ones(len(places)) if steps is None else steps.reshape(-1)[places].astype(np.float64)
+    sums = np.cumsum(sizes)
+    before = sums - sizes
     # A move pays while more than half of it is left of the sum.
-    pays = np.cumsum(sizes, axis=1, dtype=np.float64) - 0.5 * sizes < np.abs(totals)
-    pays &= np.take_along_axis(nearness, nearest, 1) > 0
-    moves = np.where(pays, sizes * np.sign(totals), 0).astype(np.float32)
-    np.put_along_axis(stored, nearest, np.take_along_axis(stored, nearest, 1) + moves, 1)
+    pays = before - before[np.arange(len(places)) - ranks] + 0.5 * sizes < np.abs(totals)[rows]
+    stored.reshape(-1)[places[pays]] += (sizes * np.sign(totals)[rows])[pays].astype(np.float32)
+
+
+def _nearest(nearness: np.ndarray, moves: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the places of the elements of each row that lie nearest to the next step, the rows they are of, and which
+    they are in these. moves: how many of each row will move; None if that is not known."""
+    # The sum of n errors is some sqrt(n / 12) steps: no more elements than these need be sorted.
+    count = nearness.shape[1]
+    most = min(count, int(4 * count**0.5) + 8)
+    wanted = np.full(len(nearness), most) if moves is None else np.minimum(moves + 1, most).astype(np.int64)
+    # Errors lie evenly between -0.5 and 0.5, most of them: some more than are wanted are this near.
+    shares = (1.2 * wanted + 6) / count
+    while True:
+        least = np.maximum(0.5 - shares, 0.0).astype(np.float32)
+        places = np.flatnonzero(nearness > least[:, None])
+        rows = places // count
+        lacking = (np.bincount(rows, minlength=len(nearness)) < wanted) & (least > 0)
+        if not lacking.any():
+            break
+        shares[lacking] *= 2
+    order = np.argsort(rows - nearness.reshape(-1)[places].astype(np.float64))
+    places = places[order]
+    ranks = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    near = ranks < most
+    return places[near], rows[near], ranks[near]
