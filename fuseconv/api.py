@@ -64,11 +64,12 @@ FLOAT_RECURRENT = {"int8": RECURRENT - {"UNIDIRECTIONAL_SEQUENCE_LSTM"}, "int16x
 
 @dataclass(frozen=True, repr=False)
 class Conversion:
-    """What `convert` returns: the report, and the file's path if one was asked for, else its bytes."""
+    """What `convert` returns: the report, the file's path or its bytes, and some of the calibration samples."""
 
     report: Report
     path: Path | None = None
     data: bytes | None = None
+    samples: Sequence[Sample] = ()
 
     def __repr__(self) -> str:
         where = f"{len(self.data)} bytes" if self.data is not None else f"{self.path}"
@@ -332,7 +333,7 @@ def _written(manager: PassManager, out: str | os.PathLike | None, file: Path | N
             if path is not None and array is not None:
                 report.bytes_of_c = become_c_array(path, array.name, head(report))
     report.output = "" if out is None else os.fspath(out)
-    return Conversion(report, None if out is None else Path(out), data)
+    return Conversion(report, None if out is None else Path(out), data, context.calibration.first)
 
 
 def _has_open_batch(module: Module) -> bool:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fuseconv.errors import InputError
+from fuseconv.quantize.sample_shapes import cast, fits, stacked
 from fuseconv.runners import Arrays, Function, Spec, first_line
 from fuseconv.tfl.index_bounds import Bound
 
@@ -166,53 +167,78 @@ def _random_array(shape: tuple[int, ...], dtype: np.dtype, limits: Range, random
 def given_batches(
     original: Function, signature: str, specs: Mapping[str, Spec], dynamic: set[str], given: Arrays
 ) -> Iterator[list[Run]]:
-    """Yield the caller's arrays twice, and where the batch is dynamic with two more rows, the first ones again, if the
-    original takes that: a first dimension need not be the batch."""
-    feed = fit(given, specs, signature)
-    feeds = [feed]
+    """Yield the caller's arrays twice, or the samples that they hold; and where the batch is dynamic with two more
+    rows, the first ones again, if the original takes that: a first dimension need not be the batch."""
+    feeds = feeds_of(given, specs, signature)
+    # Called for each run, as a model may keep state.
+    yield [(feed, call_original(original, signature, feed)) for feed in (feeds * 2 if len(feeds) == 1 else feeds)]
+    first = feeds[0]
     # Of no rows there are no more to be had.
-    if dynamic and all(len(feed[name]) for name in dynamic):
-        feeds.append({
+    if dynamic and all(len(first[name]) for name in dynamic):
+        more = {
             name: np.take(array, np.arange(len(array) + 2) % len(array), 0) if name in dynamic else array
-            for name, array in feed.items()
-        })  # fmt: skip
-    for one in feeds:
+            for name, array in first.items()
+        }
         try:
-            # Called for each run, as a model may keep state.
-            runs: list[Run] = [(one, call_original(original, signature, one)) for _ in range(2)]
+            runs: list[Run] = [(more, call_original(original, signature, more)) for _ in range(2)]
         except InputError:
-            if one is feed:
-                raise
-            continue
+            return
         yield runs
 
 
-def fit(given: Arrays, specs: Mapping[str, Spec], signature: str) -> Arrays:
-    """Return the caller's arrays as a signature takes them. Raises InputError for one that is missing or unfit."""
+def feeds_of(given: Arrays, specs: Mapping[str, Spec], signature: str) -> list[Arrays]:
+    """Return the caller's arrays as a signature takes them, or else the samples that they hold, each fed by itself: of
+    one dimension more, or of rows where the batch is fixed. Where no batch is fixed, samples are the rows of one.
+
+    Raises InputError for an array that is missing or unfit."""
     missing = sorted(set(specs) - set(given))
     if missing:
         wanted = ", ".join(f"{name} {dtype_name(s.dtype)}{dims_text(s.shape or ())}" for name, s in specs.items())
         raise InputError(f"the data has no array {missing[0]!r}: the signature {signature!r} takes {wanted}")
-    return {name: _fit(name, given[name], spec) for name, spec in specs.items()}
+    shapes = {name: spec.shape or () for name, spec in specs.items()}
+    samples = {name: stacked(given[name], shape) for name, shape in shapes.items()}
+    counts = {0 if array is None else len(array) for array in samples.values()}
+    if 0 in counts or all(fits(given[name].shape, shape) for name, shape in shapes.items()):
+        feeds = [given]
+    elif len(counts) > 1:
+        raise InputError(f"the data holds different numbers of samples: {', '.join(map(str, sorted(counts)))}")
+    elif all(shape[:1] == (None,) for shape in shapes.values()):
+        feeds = [{name: array.reshape(-1, *array.shape[2:]) for name, array in samples.items() if array is not None}]
+    else:
+        feeds = [{name: array[at] for name, array in samples.items() if array is not None} for at in range(*counts)]
+    return [{name: _fit(name, feed[name], spec) for name, spec in specs.items()} for feed in feeds]
+
+
+def data_of(samples: Iterable[Arrays], names: Iterable[str]) -> Arrays | None:
+    """Return arrays with the samples in front that have the shapes of the first; None if none is of these inputs."""
+    wanted = sorted(names)
+    shapes = None
+    found: list[Arrays] = []
+    for sample in samples:
+        if sorted(sample) == wanted and shapes in (None, [sample[name].shape for name in wanted]):
+            shapes = [sample[name].shape for name in wanted]
+            found.append(sample)
+    return {name: np.stack([sample[name] for sample in found]) for name in wanted} if found else None
 
 
 def _fit(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:
     """Fit the caller's array to the type that the input has; refuse what would lose more than precision."""
     assert spec.shape is not None
-    if array.ndim != len(spec.shape) or any(d not in (None, n) for d, n in zip(spec.shape, array.shape, strict=True)):
+    if not fits(array.shape, spec.shape):
         shape = f"the data for {name!r} has the shape {list(array.shape)}"
-        raise InputError(f"{shape}, where the model takes {dims_text(spec.shape)}")
+        raise InputError(f"{shape}, where the model takes {dims_text(spec.shape)}, or samples of that in a row")
     if spec.dtype == np.dtype(object) and array.dtype.kind in "OSU":
         strings = np.empty(array.shape, object)
         for index in np.ndindex(array.shape):
             strings[index] = as_bytes(array[index])
         return strings
-    if spec.dtype == np.dtype(object) or not np.can_cast(array.dtype, spec.dtype, "same_kind"):
-        raise InputError(f"the data for {name!r} is {array.dtype}, where the model takes {dtype_name(spec.dtype)}")
-    cast = array.astype(spec.dtype)
-    if spec.dtype.kind in "iu" and not np.array_equal(cast, array):
-        raise InputError(f"the data for {name!r} holds numbers that {spec.dtype} cannot hold")
-    return cast
+    made = None if spec.dtype == np.dtype(object) else cast(array, spec.dtype)
+    if made is None:
+        why = f"is {array.dtype}, where the model takes {dtype_name(spec.dtype)}"
+        if spec.dtype.kind in "iu" and array.dtype.kind in "iu":
+            why = f"holds numbers that {spec.dtype} cannot hold"
+        raise InputError(f"the data for {name!r} {why}")
+    return made
 
 
 def load_data(data: str | os.PathLike | Arrays | None) -> Arrays | None:

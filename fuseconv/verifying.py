@@ -37,6 +37,7 @@ from fuseconv.verification_inputs import (
     Draws,
     as_bytes,
     call_original,
+    data_of,
     dims_text,
     dtype_name,
     given_batches,
@@ -227,17 +228,20 @@ def verify(
     follow_links: bool = False,
     seed: int = 0,
     layers: bool = False,
+    samples: Sequence[Arrays] = (),
     progress: Callable[[str], None] | None = None,
 ) -> Verification:
     """Compare a model with the file that was made from it; see the module's docstring for how.
 
     model: what `convert` takes. tflite: the file's path, or its bytes. data: an .npz file, or arrays, by input name, to
-    run instead of random ones (the second batch then has two rows more, the first ones again). signatures: those to
-    run, by default every one of the file, or every one that the data serves. tags, plugins, trust_model,
-    follow_links, inputs, outputs, rename: as for `convert`. input_shapes: sizes for dimensions that the model leaves
-    open, batch_size for first ones, by the names that the file has. layers: compare the ops of the
-    first subgraph, too, with those of the model as a file of floats, which it is converted to if it is none. progress:
-    called with a few words before each run. rtol: by default 1e-4; of a quantized file, what its form may make.
+    run instead of random ones (the second batch then has two rows more, the first ones again): as the signature takes
+    them, or samples of that, of one dimension more. samples: dicts of arrays, such as a conversion returns, to run
+    instead of random ones where they are of a signature. signatures: those to run, by default every one of the file, or
+    every one that the data serves. tags, plugins, trust_model, follow_links, inputs, outputs, rename: as for `convert`.
+    input_shapes: sizes for dimensions that the model leaves open, batch_size for first ones, by the names that the file
+    has. layers: compare the ops of the first subgraph, too, with those of the model as a file of floats, which it is
+    converted to if it is none. progress: called with a few words before each run. rtol: by default 1e-4; of a quantized
+    file, what its form may make.
 
     Returns the differences; call `.check()` to fail on them. Raises InputError if the model or the data cannot be
     used, and VerificationError if the file cannot be run or is not a conversion of the model.
@@ -262,8 +266,12 @@ def verify(
             if name not in originals:
                 what = result.file or "the file"
                 raise VerificationError(f"{what} has a signature {name!r}, which the model has not")
-            specs = _agree(name, originals[name].inputs, file.inputs(name), **sizes, given=given or {})
-            feeds = _verify_signature(result, name, originals[name], file, given, specs, seed, progress)
+            of_samples = data_of(samples, file.inputs(name)) if given is None else None
+            fed = given if of_samples is None else of_samples
+            one = given or {} if of_samples is None else {key: array[0] for key, array in of_samples.items()}
+            specs = _agree(name, originals[name].inputs, file.inputs(name), **sizes, given=one)
+            feeds = _verify_signature(result, name, originals[name], file, fed, specs, seed, progress)
+            result.drawn += [(name, each, "calibration samples") for each in of_samples or ()]
             if layers and file.signatures[name][0] == 0 and not result.layers:
                 made = tflite if isinstance(tflite, bytes) else read_file(tflite)
                 floats = _floats(source, {**reading, **cutting, **sizes, "plugins": plugins})

@@ -340,6 +340,19 @@ class TestQuantize:
         assert verified.exit_code == 0 and "Allowed   1e-06 + 0.1 of the largest" in verified.stdout
         assert run("verify", file, out, "--rtol", 1e-4).exit_code == 4
 
+    def test_what_calibrates_verifies(self, file: Path, tmp_path: Path) -> None:
+        """Random numbers lie far outside of these ranges."""
+        samples, rows, out = tmp_path / "samples.npz", tmp_path / "rows.npz", tmp_path / "out.tflite"
+        array = np.random.default_rng(0).uniform(-0.1, 0.1, (150, 1, 4)).astype(np.float32)
+        np.savez(samples, x=array)
+        np.savez(rows, x=array[:, 0])
+        for data in (samples, rows):
+            result = run("quantize", file, "-o", out, "--quantize", "int8", "--calibration-data", data, "--verify")
+            assert result.exit_code == 0 and "calibration samples" in result.stdout, result.output
+            for command in (["verify", file, out], ["compare", "--runs", 1, file, out], ["profile", out, "--runs", 1]):
+                assert run(*command, "--data", data).exit_code == 0
+        assert run("verify", file, out).exit_code == 4
+
     def test_layers_of_a_quantized_file(self, file: Path, model: Path, tmp_path: Path) -> None:
         samples, out = tmp_path / "samples.npz", tmp_path / "out.tflite"
         np.savez(samples, x=np.random.default_rng(0).uniform(-4, 4, (150, 2, 4)).astype(np.float32))

@@ -9,7 +9,7 @@ import tensorflow as tf
 from fuseconv.errors import InputError
 from fuseconv.runners import Arrays, Function, Spec
 from fuseconv.tfl.index_bounds import Bound
-from fuseconv.verification_inputs import Draws, dims_text, given_batches, random_batches
+from fuseconv.verification_inputs import Draws, data_of, dims_text, given_batches, random_batches
 
 FLOATS = {"x": Spec(np.dtype(np.float32), (None, 2))}
 
@@ -30,6 +30,41 @@ def test_a_dynamic_batch_runs_twice_with_two_sizes() -> None:
 def test_an_array_that_the_caller_forgot() -> None:
     with pytest.raises(InputError, match=r"the data has no array 'x'.* takes x float32\[\?,2\]"):
         list(given_batches(Function(FLOATS, doubled), "f", FLOATS, {"x"}, {}))
+
+
+@pytest.mark.parametrize(("given", "shape", "fed"), [
+    ((5, 2), (None, 2), [(5, 2), (5, 2), (7, 2), (7, 2)]), ((5, 1, 2), (None, 2), [(5, 2), (5, 2), (7, 2), (7, 2)]),
+    ((4, 3, 2), (3, 2), [(3, 2)] * 4), ((6, 2), (3, 2), [(3, 2)] * 2), ((3, 2), (3, 2), [(3, 2)] * 2),
+])  # fmt: skip
+def test_samples_and_rows(given: tuple[int, ...], shape: tuple[int | None, ...], fed: list[tuple[int, ...]]) -> None:
+    specs = {"x": Spec(np.dtype(np.float32), shape)}
+    array = np.arange(np.prod(given)).reshape(given)
+    dynamic = {"x"} if shape[0] is None else set()
+    batches = given_batches(Function(specs, doubled), "f", specs, dynamic, {"x": array})
+    runs = [run for batch in batches for run in batch]
+    assert [feed["x"].shape for feed, _ in runs] == fed
+    rows = np.concatenate([feed["x"] for feed, _ in runs]).ravel()
+    assert rows[: array.size].tolist() == array.ravel().tolist()
+    with pytest.raises(InputError, match=r"x' has the shape \[5, 3\], where the model takes .*2\], or samples of that"):
+        list(given_batches(Function(specs, doubled), "f", specs, dynamic, {"x": np.ones((5, 3))}))
+
+
+def test_samples_of_a_model_with_a_scalar() -> None:
+    specs = FLOATS | {"n": Spec(np.dtype(np.int32), ())}
+    run = Function(specs, lambda feed: {"y": feed["x"] * feed["n"]})
+    data = {"x": np.ones((3, 1, 2)), "n": np.arange(3)}
+    (runs, _) = given_batches(run, "f", specs, {"x"}, data)
+    assert [made["y"].tolist() for _, made in runs] == [[[0, 0]], [[1, 1]], [[2, 2]]]
+    with pytest.raises(InputError, match="different numbers of samples: 3, 4"):
+        list(given_batches(run, "f", specs, {"x"}, data | {"n": np.arange(4)}))
+
+
+def test_arrays_of_samples() -> None:
+    samples: list[Arrays] = [{"x": np.full((1, 2), number)} for number in range(3)]
+    samples += [{"x": np.ones((2, 2))}, {"z": np.ones(1)}]
+    found = data_of(samples, ["x"])
+    assert found is not None and found["x"].tolist() == [[[0, 0]], [[1, 1]], [[2, 2]]]
+    assert data_of(samples, ["x", "z"]) is None and data_of([], ["x"]) is None
 
 
 def test_sizes_as_a_person_writes_them() -> None:

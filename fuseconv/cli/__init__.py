@@ -70,7 +70,8 @@ _reading = _together(
     _signature, _tags, _inputs, _outputs, _rename, _shape, _batch_size, _plugin, _trust, _links
 )
 _comparing = _together(
-    click.option("--data", type=_PATH, metavar="FILE.npz", help="Arrays by input name to verify with."),
+    click.option("--data", type=_PATH, metavar="FILE.npz",
+                 help="Arrays by input name to verify with: whole batches, or the samples that calibrate."),
     click.option("--atol", type=click.FloatRange(min=0), help="A difference that is tolerated; by default 1e-6."),
     click.option("--rtol", type=click.FloatRange(min=0),
                  help="Tolerated on top, as a part of the largest expected value; by default 1e-4, and more of a "
@@ -96,9 +97,9 @@ class _Numbers(click.ParamType):
 # Of quantization, but for the form itself, and those of every conversion.
 _quantizing = _together(
     click.option("--calibration-data", type=_PATH, metavar="FILE.npz|DIR|FILE.py",
-                 help="Samples of real inputs for int8 and int16x8: an array for each input, the samples along its "
-                 "first dimension; a directory of such files, or of JPEG or PNG images; or a script whose samples() "
-                 "yields dicts, which runs."),
+                 help="Samples of real inputs for int8 and int16x8: an array for each input, of samples as it takes "
+                 "them in a row, or of rows of a batch; a directory of such files, or of JPEG or PNG images; or a "
+                 "script whose samples() yields dicts, which runs."),
     click.option("--calibration-samples", type=click.IntRange(min=1), help="Use the first so many samples."),
     click.option("--image-mean", type=_Numbers(), metavar="M[,M,M]",
                  help="Of images: what is subtracted from the numbers 0 to 255, for all channels or for each."),

@@ -80,14 +80,14 @@ def convert_to_file(
             # Until it is verified, and the report is written, the file has another name.
             waits = verifying is not None or report_path or strict
             with temporary_path(file) if waits else contextlib.nullcontext(file) as path:
-                report = convert(model, path, progress=update, **options).report
-                written = Written(report, {})
+                conversion = convert(model, path, progress=update, **options)
+                written, verified = Written(report := conversion.report, {}), {}
                 report.output = output
-                verified: dict[str, Any] = {}
                 if verifying is not None:
                     update("verify")
                     with report.stage("verify"):
-                        verification = _verify(model, path, options, verifying | {"progress": update})
+                        verifying |= {"progress": update, "samples": conversion.samples}
+                        verification = _verify(model, path, options, verifying)
                     verification.file, written.failure = output, verification.failure
                     verified = {"verification": verification.to_json()}
                 if strict and report.target and written.failure is None:

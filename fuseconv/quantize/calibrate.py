@@ -46,7 +46,7 @@ class Calibration:
     it. levels: steps of the integers that are to hold it. progress: called with the number of samples that ran. ranges:
     of each tensor of floats, once it was measured. moments: of what the weights of each LSTM are multiplied by, by its
     result; of what is projected, by the projection. means: of the channels of what products with weights read, where it
-    was measured."""
+    was measured. first: some of the samples, those of the first signature."""
 
     samples: Iterable[Sample] | None = None
     method: str = MINMAX
@@ -55,6 +55,7 @@ class Calibration:
     ranges: dict[Value, Range] = field(default_factory=dict)
     moments: dict[Value, Moments] = field(default_factory=dict)
     means: dict[Value, np.ndarray] = field(default_factory=dict)
+    first: list[Sample] = field(default_factory=list)
 
 
 @module_pass("calibrate", requires=(TFL_ONLY,))

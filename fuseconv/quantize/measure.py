@@ -19,12 +19,15 @@ from fuseconv.quantize.error_feedback import Moments
 from fuseconv.quantize.histogram import Histogram
 from fuseconv.quantize.lstm import Recurrence
 from fuseconv.quantize.reduced_ranges import ReducedRanges
-from fuseconv.quantize.samples import Sample, of_signature
+from fuseconv.quantize.sample_shapes import fits
+from fuseconv.quantize.samples import Sample, of_signature, sizes_of
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer_export import to_named_bytes
 
 # With fewer, what a model meets later lies outside of what was measured, often by a tenth of the range.
 _FEW = 100
+# Samples that files are verified on.
+_KEPT = 16
 
 
 def measure(module: Module, report: Report, calibration: Calibration) -> None:
@@ -49,6 +52,8 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
         for value, found in runs.cells(place):
             cells[value] = cells[value] | found if value in cells else found
         counts[place] += 1
+        if not place and len(calibration.first) < _KEPT:
+            calibration.first.append(arrays)
         if calibration.progress:
             calibration.progress(number + 1)
     _warn(report, module.signatures, inputs, counts)
@@ -251,34 +256,34 @@ def _measuring() -> Any:
 def _checked(sample: Sample, signature: Signature, number: int) -> dict[str, np.ndarray]:
     """Return the arrays of a sample. Raises InputError if they are not those that the inputs take."""
     if not isinstance(sample, Mapping) or sample.keys() != set(signature.inputs):
-        given = ", ".join(map(str, sample)) if isinstance(sample, Mapping) else repr(type(sample).__name__)
-        raise InputError(
-            f"a sample holds an array for each input, {', '.join(signature.inputs)}; sample {number} holds {given}"
-        )
+        names = ", ".join(signature.inputs)
+        if not isinstance(sample, Mapping):
+            form = "{" + ", ".join(f"{name!r}: array" for name in signature.inputs) + "}"
+            raise InputError(f"a sample is a dict {form}; sample {number} is {type(sample).__name__!r}")
+        given = ", ".join(map(str, sample)) or "none"
+        raise InputError(f"a sample holds an array for each input, {names}; sample {number} holds {given}")
     arrays = {}
     for name, value in zip(signature.inputs, signature.graph.inputs):
-        array = np.asarray(sample[name])
-        wanted = None if value.shape is None else [dim if isinstance(dim, int) else None for dim in value.shape]
-        if not _has_type(array, value) or not _fits(wanted, array.shape):
+        array, wanted = _array(sample[name], name, number), sizes_of(value)
+        if not _has_type(array, value) or not (wanted is None or fits(array.shape, wanted)):
             shape = "any shape" if wanted is None else str(wanted).replace("None", "?")
-            takes = f"the input {name} takes {value.dtype} {shape}, with the batch"
-            lacks = wanted is not None and _fits(wanted, (1, *array.shape))
-            cure = f"; if it lacks the batch, store {name}[:, None]" if lacks else ""
-            raise InputError(f"{takes}; sample {number} holds {array.dtype} {list(array.shape)}{cure}")
+            takes = f"the input {name} takes {value.dtype} {shape}"
+            raise InputError(f"{takes}, with the batch; sample {number} holds {array.dtype} {list(array.shape)}")
         if value.dtype.is_float and not np.isfinite(array).all():
             raise InputError(f"sample {number} of the input {name} holds numbers that are not finite")
         arrays[name] = array
     return arrays
 
 
+def _array(given: Any, name: str, number: int) -> np.ndarray:
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise InputError(f"sample {number} of the input {name} is no array: {error}") from error
+
+
 def _has_type(array: np.ndarray, value: Value) -> bool:
     return array.dtype.kind in "SUO" if value.dtype is types.STRING else array.dtype == value.dtype.numpy
-
-
-def _fits(wanted: list[int | None] | None, shape: tuple[int, ...]) -> bool:
-    if wanted is None:
-        return True
-    return len(wanted) == len(shape) and all(dim in (None, size) for dim, size in zip(wanted, shape))
 
 
 def _warn(

@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.errors import InputError
-from fuseconv.ir.graph import Signature
+from fuseconv.errors import FuseconvError, InputError
+from fuseconv.ir import types
+from fuseconv.ir.graph import Signature, Value
 from fuseconv.quantize.images import Images, Pixels, image_files
+from fuseconv.quantize.sample_shapes import cast, fits, stacked
 
 Sample = Mapping[str, np.ndarray]
 # What gives samples once it is known which signatures they are for.
@@ -45,7 +47,8 @@ class Samples:
 
     def bind(self, signatures: Sequence[Signature]) -> None:
         """Begin to read samples of these signatures; before, there are none."""
-        self._signatures, self._all = signatures, iter(self._read(signatures))
+        self._signatures, inputs = signatures, inputs_of(signatures)
+        self._all = (fitted(sample, inputs) for sample in _told(self._read(signatures)))
 
     @property
     def are_plain_images(self) -> bool:
@@ -82,27 +85,81 @@ def of_signature(sample: Sample, signatures: Sequence[Signature]) -> tuple[int, 
     return 0, sample
 
 
-def reader(data: str | os.PathLike | Iterable[Sample], pixels: Pixels) -> Reader:
+def inputs_of(signatures: Sequence[Signature]) -> dict[str, Value]:
+    """Return the inputs of signatures by the names that samples give them."""
+    found = {
+        f"{name}/{key}": value
+        for signature in signatures for name in signature.names
+        for key, value in zip(signature.inputs, signature.graph.inputs)
+    }  # fmt: skip
+    return found | (dict(zip(signatures[0].inputs, signatures[0].graph.inputs)) if signatures else {})
+
+
+def fitted(sample: Sample, inputs: Mapping[str, Value]) -> Sample:
+    """Return a sample with arrays of the types and ranks that inputs take: other numbers are cast, as float64 is, and
+    a row becomes a batch of one. What does not fit is left as it is."""
+    if not isinstance(sample, Mapping):
+        return sample
+    return {name: _fitted(array, inputs[name]) if name in inputs else array for name, array in sample.items()}
+
+
+def _fitted(given: Any, value: Value) -> Any:
+    try:
+        array = np.asarray(given)
+    except ValueError:  # of lists of different lengths
+        return given
+    wanted = sizes_of(value)
+    made = array if value.dtype is types.STRING else cast(array, value.dtype.numpy)
+    if made is None:
+        return array
+    return made[None] if wanted is not None and fits((1, *made.shape), wanted) else made
+
+
+def sizes_of(value: Value) -> list[int | None] | None:
+    """Return the sizes of an input, None for what is not fixed; None if its rank is not known."""
+    return None if value.shape is None else [dim if isinstance(dim, int) else None for dim in value.shape]
+
+
+def _told(samples: Iterable[Sample]) -> Iterator[Sample]:
+    """Yield samples. Raises InputError for what the caller's code raises."""
+    try:
+        yield from samples
+    except FuseconvError:
+        raise
+    except Exception as error:
+        raise InputError(f"the calibration data cannot be read: {type(error).__name__}: {error}") from error
+
+
+def reader(data: str | os.PathLike | Iterable[Sample] | Mapping[str, Any], pixels: Pixels) -> Reader:
     """Return what reads samples of a file, of a directory of .npz files in the order of their names or of images, or
     of an iterable.
 
-    FILE.npz: an array for each input, with one more dimension in front: the samples, each fed as it stands. FILE.py
-    runs, and its function `samples` yields dicts. pixels: what becomes of images. Raises InputError for what is none of
-    these; reading raises it for what cannot be read."""
+    FILE.npz, or a dict of arrays: one for each input, with the samples in front, each fed as it stands, or of rows of
+    which each is a sample. FILE.py runs, and its function `samples` yields dicts. pixels: what becomes of images.
+    Raises InputError for what is none of these; reading raises it for what cannot be read."""
     path = Path(data) if isinstance(data, (str, os.PathLike)) else None
     if path is not None and path.is_dir():
         return _of_directory(path, pixels)
     if pixels.told:
         raise InputError("--image-mean and --image-scale are for calibration data that is a directory of images")
     if path is None:
-        return lambda signatures: data  # type: ignore[return-value]
+        return _of_python(data)
     if not path.is_file():
         raise InputError(f"there is no calibration data {path}; give {FORMS}")
     if path.suffix == ".npz":
-        return partial(_of_arrays, path)
+        return partial(_of_file, path)
     if path.suffix == ".py":
         return lambda signatures: _of_script(path)
     raise InputError(f"the calibration data {path} is not {FORMS}")
+
+
+def _of_python(data: Any) -> Reader:
+    if isinstance(data, Mapping):
+        return partial(_of_arrays, "the calibration data", {name: np.asarray(each) for name, each in data.items()})
+    made = data() if callable(data) and not isinstance(data, Iterable) else data
+    if not isinstance(made, Iterable):
+        raise InputError(f"calibration_data is {FORMS}, or yields dicts of arrays; {type(data).__name__} is neither")
+    return lambda signatures: made
 
 
 def _of_directory(path: Path, pixels: Pixels) -> Reader:
@@ -114,11 +171,10 @@ def _of_directory(path: Path, pixels: Pixels) -> Reader:
         return Images(images, pixels)
     if pixels.told:
         raise InputError(f"--image-mean and --image-scale are for images; {path} holds .npz files")
-    return lambda signatures: (sample for file in files for sample in _of_arrays(file, signatures))
+    return lambda signatures: (sample for file in files for sample in _of_file(file, signatures))
 
 
-def _of_arrays(path: Path, signatures: Sequence[Signature]) -> Iterator[Sample]:
-    """Yield the samples of a file, of all its signatures in turns."""
+def _of_file(path: Path, signatures: Sequence[Signature]) -> Iterator[Sample]:
     try:
         # Others numpy takes for pickled objects, and says how to load these.
         if not zipfile.is_zipfile(path):
@@ -127,10 +183,18 @@ def _of_arrays(path: Path, signatures: Sequence[Signature]) -> Iterator[Sample]:
             arrays = {name: _array(path, file, name) for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"the calibration data {path} cannot be read: {error}") from error
+    return _of_arrays(str(path), arrays, signatures)
+
+
+def _of_arrays(where: str, arrays: Mapping[str, np.ndarray], signatures: Sequence[Signature]) -> Iterator[Sample]:
+    """Yield the samples of arrays, of all signatures in turns. where: what they are of, in words."""
+    inputs = inputs_of(signatures)
     groups: dict[str, dict[str, np.ndarray]] = {}
     for name, array in arrays.items():
-        groups.setdefault(_signature_of(name, signatures), {})[name] = array
-    counts = [_count(path, group) for group in groups.values()]
+        wanted = sizes_of(inputs[name]) if name in inputs else None
+        found = None if wanted is None else stacked(array, wanted)
+        groups.setdefault(_signature_of(name, signatures), {})[name] = array if found is None else found
+    counts = [_count(where, group) for group in groups.values()]
     for index in range(max(counts, default=0)):
         for count, group in zip(counts, groups.values()):
             if index < count:
@@ -153,11 +217,11 @@ def _signature_of(name: str, signatures: Sequence[Signature]) -> str:
     return max(known, key=len, default="")
 
 
-def _count(path: Path, arrays: Mapping[str, np.ndarray]) -> int:
+def _count(where: str, arrays: Mapping[str, np.ndarray]) -> int:
     counts = {array.shape[0] if array.ndim else 0 for array in arrays.values()}
     if len(counts) != 1:
         sizes = f"their first sizes are {sorted(counts)}"
-        raise InputError(f"the arrays of {path} hold different numbers of samples: {sizes}")
+        raise InputError(f"the arrays of {where} hold different numbers of samples: {sizes}")
     return counts.pop()
 
 

@@ -136,10 +136,11 @@ def test_the_first_samples_alone() -> None:
 @pytest.mark.parametrize(("samples", "why"), [
     ([], "no samples"),
     ([{"x": np.zeros((1, 2), np.float32)}], "an array for each input, i0; sample 0 holds x"),
-    ([np.zeros((1, 2), np.float32)], "sample 0 holds 'ndarray'"),
+    ([np.zeros((1, 2), np.float32)], "a sample is a dict {'i0': array}; sample 0 is 'ndarray'"),
     ([{"i0": np.zeros((1, 3), np.float32)}], r"float32 \[\?, 2\], with the batch; sample 0 holds float32 \[1, 3\]"),
     ([{"i0": np.zeros((1, 2), np.int32)}], "sample 0 holds int32"),
-    ([{"i0": np.zeros(2, np.float32)}], r"holds float32 \[2\]; if it lacks the batch, store i0\[:, None\]$"),
+    ([{"i0": np.zeros(2, np.float32)}], r"holds float32 \[2\]$"),
+    ([{"i0": [[1.0, 2.0], [3.0]]}], "sample 0 of the input i0 is no array"),
     ([_SAMPLES[0], {"i0": np.full((1, 2), np.nan, np.float32)}], "sample 1 of the input i0 holds numbers that are not"),
 ])  # fmt: skip
 def test_samples_that_do_not_fit(samples: list[Any], why: str) -> None:

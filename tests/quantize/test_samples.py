@@ -12,6 +12,7 @@ from fuseconv.errors import InputError
 from fuseconv.ir.graph import Graph, Signature
 from fuseconv.quantize.images import Pixels
 from fuseconv.quantize.samples import Sample, Samples, of_signature, reader
+from tests.tf.text_cases import module_of
 
 _SIGNATURES = [
     Signature([name, f"{name}_too"], Graph(name), inputs, []) for name, inputs in (("enc", ["a"]), ("dec", ["b"]))
@@ -32,6 +33,51 @@ def test_a_file_holds_the_samples_of_each_input(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", a=np.arange(6).reshape(2, 1, 3), b=np.zeros((2, 4)))
     first, second = _read(tmp_path / "data.npz")
     assert first["a"].tolist() == [[0, 1, 2]] and second["a"].tolist() == [[3, 4, 5]] and second["b"].shape == (4,)
+
+
+def _of_floats(shape: str) -> list[Signature]:
+    """Return a signature with an input `i0`."""
+    module, _ = module_of(f"main {{\n  input %x: float32[{shape}]\n  return %x\n}}")
+    return module.signatures
+
+
+@pytest.mark.parametrize(("given", "shape", "count", "of"), [
+    ((6, 1, 3), "n,3", 6, (1, 3)), ((6, 3), "n,3", 6, (1, 3)), ((6, 3), "2,3", 3, (2, 3)), ((6,), "n", 6, (1,)),
+    ((6, 5), "n,3", 6, (5,)),
+])  # fmt: skip
+def test_samples_and_rows(
+    given: tuple[int, ...], shape: str, count: int, of: tuple[int, ...], tmp_path: Path
+) -> None:
+    array = np.arange(np.prod(given), dtype=float).reshape(given)
+    np.savez(tmp_path / "data.npz", i0=array)
+    for data in (tmp_path / "data.npz", {"i0": array}):
+        samples = Samples(data)  # type: ignore[arg-type]
+        samples.bind(_of_floats(shape))
+        found = [sample["i0"] for sample in samples]
+        assert len(found) == count and {each.shape for each in found} == {of}
+        assert np.concatenate(found).ravel().tolist() == array.ravel().tolist()
+        assert found[0].dtype == np.float32
+
+
+def test_dicts_are_fitted() -> None:
+    for given, found in (
+        ([1.0, 2.0, 3.0], (1, 3)), (np.ones((1, 3), np.int64), (1, 3)), ([[1, 2, 3]] * 2, (2, 3)),
+    ):  # fmt: skip
+        samples = Samples(lambda given=given: [{"i0": given, "more": 1}])  # type: ignore[arg-type, misc]
+        samples.bind(_of_floats("n,3"))
+        ((name, array), (_, more)) = next(iter(samples)).items()
+        assert name == "i0" and array.dtype == np.float32 and array.shape == found and more == 1
+
+
+def test_what_the_callers_code_raises() -> None:
+    def samples() -> Any:
+        yield {"a": np.zeros((1, 3))}
+        raise KeyError("gone")
+
+    with pytest.raises(InputError, match="the calibration data cannot be read: KeyError: 'gone'"):
+        list(_bound(samples()))
+    with pytest.raises(InputError, match="or yields dicts of arrays; int is neither"):
+        Samples(3)  # type: ignore[arg-type]
 
 
 def test_a_directory_holds_files_in_order(tmp_path: Path) -> None:
