@@ -208,7 +208,7 @@ def _convert(
         manager.run(pipeline)
         if described is not None:
             described.attach(context.module)
-        report.warnings += filter(None, [*context.pattern_check.warnings(), checks.warning()])
+        report.warnings += filter(None, [*context.pattern_check.warnings(), checks.warning(), *_told(options, report)])
         return _written(manager, out, file)
 
 
@@ -285,15 +285,15 @@ def _quantize_file(
             context.module = read_tflite(file)
         before = quantized_ops(context.module)
         manager.run(QUANTIZE_FILE)
-        report.warnings += _told_of_existing(before, report)
+        report.warnings += _told(options, report, before)
         return _written(manager, out, target)
 
 
-def _told_of_existing(before: int, report: Report) -> list[str]:
-    """Return warnings of what a file held before it was quantized. before: how many ops were.
+def _told(options: QuantizeOptions, report: Report, before: int = 0) -> list[str]:
+    """Return warnings of what was quantized: nothing, or a part. before: how many ops of a file were already.
 
     Raises InputError if these are all that can be."""
-    if all(item.type == "float32" for item in report.quantized):
+    if options.quantize and all(item.type == "float32" for item in report.quantized):
         if before:
             raise InputError(f"{report.model} is quantized: {before} of its ops are, and nothing else can be")
         return ["nothing was quantized"]

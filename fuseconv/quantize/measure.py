@@ -19,8 +19,8 @@ from fuseconv.quantize.error_feedback import Moments
 from fuseconv.quantize.histogram import Histogram
 from fuseconv.quantize.lstm import Recurrence
 from fuseconv.quantize.reduced_ranges import ReducedRanges
-from fuseconv.quantize.sample_shapes import fits
-from fuseconv.quantize.samples import Sample, of_signature, sizes_of
+from fuseconv.quantize.sample_shapes import Sample, checked
+from fuseconv.quantize.samples import of_signature
 from fuseconv.report.records import Report
 from fuseconv.write.flatbuffer_export import to_named_bytes
 
@@ -40,7 +40,7 @@ def measure(module: Module, report: Report, calibration: Calibration) -> None:
     counts = [0] * len(module.signatures)
     for number, sample in enumerate(calibration.samples or ()):
         place, arrays = of_signature(sample, module.signatures)
-        arrays = _checked(arrays, module.signatures[place], number)
+        arrays = checked(arrays, module.signatures[place], number)
         for name, array in arrays.items():
             inputs[place][name].see(array)
         for value, found in runs.run(place, arrays).items():
@@ -251,39 +251,6 @@ def _measuring() -> Any:
     except ImportError:
         return None
     return getattr(_pywrap_tfl_calibration, "InvokeWithCalibration", None)
-
-
-def _checked(sample: Sample, signature: Signature, number: int) -> dict[str, np.ndarray]:
-    """Return the arrays of a sample. Raises InputError if they are not those that the inputs take."""
-    if not isinstance(sample, Mapping) or sample.keys() != set(signature.inputs):
-        names = ", ".join(signature.inputs)
-        if not isinstance(sample, Mapping):
-            form = "{" + ", ".join(f"{name!r}: array" for name in signature.inputs) + "}"
-            raise InputError(f"a sample is a dict {form}; sample {number} is {type(sample).__name__!r}")
-        given = ", ".join(map(str, sample)) or "none"
-        raise InputError(f"a sample holds an array for each input, {names}; sample {number} holds {given}")
-    arrays = {}
-    for name, value in zip(signature.inputs, signature.graph.inputs):
-        array, wanted = _array(sample[name], name, number), sizes_of(value)
-        if not _has_type(array, value) or not (wanted is None or fits(array.shape, wanted)):
-            shape = "any shape" if wanted is None else str(wanted).replace("None", "?")
-            takes = f"the input {name} takes {value.dtype} {shape}"
-            raise InputError(f"{takes}, with the batch; sample {number} holds {array.dtype} {list(array.shape)}")
-        if value.dtype.is_float and not np.isfinite(array).all():
-            raise InputError(f"sample {number} of the input {name} holds numbers that are not finite")
-        arrays[name] = array
-    return arrays
-
-
-def _array(given: Any, name: str, number: int) -> np.ndarray:
-    try:
-        return np.asarray(given)
-    except ValueError as error:
-        raise InputError(f"sample {number} of the input {name} is no array: {error}") from error
-
-
-def _has_type(array: np.ndarray, value: Value) -> bool:
-    return array.dtype.kind in "SUO" if value.dtype is types.STRING else array.dtype == value.dtype.numpy
 
 
 def _warn(

@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 
 from fuseconv.errors import FuseconvError, InputError
-from fuseconv.ir import types
 from fuseconv.ir.graph import Signature, Value
 from fuseconv.quantize.images import Images, Pixels, image_files
-from fuseconv.quantize.sample_shapes import cast, fits, stacked
+from fuseconv.quantize.sample_shapes import Sample, checked, fitted, inputs_of, shape_text, sizes_of, stacked
 
-Sample = Mapping[str, np.ndarray]
 # What gives samples once it is known which signatures they are for.
 Reader = Callable[[Sequence[Signature]], Iterable[Sample]]
 FORMS = "an .npz file, a directory of such files or of images, or a .py file with a function samples()"
@@ -66,7 +64,8 @@ class Samples:
         """Return some samples of the first signature, and whether they were held back: if there are none such, they
         were measured on."""
         if self._others is None:
-            self._others = [found for sample in islice(self._all, _COMPARED) for found in self._of_first(sample)]
+            found = [each for sample in islice(self._all, _COMPARED) for each in self._of_first(sample)]
+            self._others = [checked(each, self._signatures[0], number) for number, each in enumerate(found)]
         return (self._others, True) if self._others else (self._measured, False)
 
     def _of_first(self, sample: Sample) -> list[Sample]:
@@ -83,41 +82,6 @@ def of_signature(sample: Sample, signatures: Sequence[Signature]) -> tuple[int, 
             if sample.keys() == {f"{name}/{each}" for each in signature.inputs}:
                 return index, {each: sample[f"{name}/{each}"] for each in signature.inputs}
     return 0, sample
-
-
-def inputs_of(signatures: Sequence[Signature]) -> dict[str, Value]:
-    """Return the inputs of signatures by the names that samples give them."""
-    found = {
-        f"{name}/{key}": value
-        for signature in signatures for name in signature.names
-        for key, value in zip(signature.inputs, signature.graph.inputs)
-    }  # fmt: skip
-    return found | (dict(zip(signatures[0].inputs, signatures[0].graph.inputs)) if signatures else {})
-
-
-def fitted(sample: Sample, inputs: Mapping[str, Value]) -> Sample:
-    """Return a sample with arrays of the types and ranks that inputs take: other numbers are cast, as float64 is, and
-    a row becomes a batch of one. What does not fit is left as it is."""
-    if not isinstance(sample, Mapping):
-        return sample
-    return {name: _fitted(array, inputs[name]) if name in inputs else array for name, array in sample.items()}
-
-
-def _fitted(given: Any, value: Value) -> Any:
-    try:
-        array = np.asarray(given)
-    except ValueError:  # of lists of different lengths
-        return given
-    wanted = sizes_of(value)
-    made = array if value.dtype is types.STRING else cast(array, value.dtype.numpy)
-    if made is None:
-        return array
-    return made[None] if wanted is not None and fits((1, *made.shape), wanted) else made
-
-
-def sizes_of(value: Value) -> list[int | None] | None:
-    """Return the sizes of an input, None for what is not fixed; None if its rank is not known."""
-    return None if value.shape is None else [dim if isinstance(dim, int) else None for dim in value.shape]
 
 
 def _told(samples: Iterable[Sample]) -> Iterator[Sample]:
@@ -190,15 +154,25 @@ def _of_arrays(where: str, arrays: Mapping[str, np.ndarray], signatures: Sequenc
     """Yield the samples of arrays, of all signatures in turns. where: what they are of, in words."""
     inputs = inputs_of(signatures)
     groups: dict[str, dict[str, np.ndarray]] = {}
-    for name, array in arrays.items():
-        wanted = sizes_of(inputs[name]) if name in inputs else None
-        found = None if wanted is None else stacked(array, wanted)
-        groups.setdefault(_signature_of(name, signatures), {})[name] = array if found is None else found
+    for name in [each for each in arrays if each in inputs] or arrays:
+        array = _stacked(where, name, arrays[name], inputs[name]) if name in inputs else arrays[name]
+        groups.setdefault(_signature_of(name, signatures), {})[name] = array
     counts = [_count(where, group) for group in groups.values()]
     for index in range(max(counts, default=0)):
         for count, group in zip(counts, groups.values()):
             if index < count:
                 yield {name: array[index] for name, array in group.items()}
+
+
+def _stacked(where: str, name: str, array: np.ndarray, value: Value) -> np.ndarray:
+    """Return the samples that an array holds. Raises InputError if it holds none."""
+    wanted = sizes_of(value)
+    found = array if wanted is None else stacked(array, wanted)
+    if found is None or not found.ndim:
+        forms = [(None, *(wanted or ())), *([] if not wanted else [(None, *wanted[1:])])]
+        takes = " or rows ".join(map(shape_text, forms))
+        raise InputError(f"the array {name} of {where} has the shape {list(array.shape)}: give samples {takes}")
+    return found
 
 
 def _array(path: Path, file: Any, name: str) -> np.ndarray:
@@ -234,6 +208,6 @@ def _of_script(path: Path) -> Iterator[Sample]:
         if callable(getattr(module, "samples", None)):
             yield from module.samples()
             return
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"the calibration data {path} cannot be run: {type(error).__name__}: {error}") from error
     raise InputError(f"the calibration data {path} has no function samples()")

@@ -19,7 +19,9 @@ from tests.bench.quantize_models import MODELS, RECURRENT
 from tests.bench.quantize_worker import FRESH, SAMPLES, SAMPLES_OF_SEQUENCES, TIMED
 from tests.bench.table import PAGE, aligned, insert
 
-MODES = ("float16", "dynamic", "int8", "int16x8")
+MODES = ("float16", "dynamic", "int4", "int8", "int16x8")
+# What TFLiteConverter has no form of.
+_OURS_ALONE = ("int4",)
 DIRECTORY = Path("build/bench")
 _LIMITS = Limits(900, 64)
 # What a side says of a model in a mode: the numbers of the worker, or why there are none.
@@ -42,7 +44,9 @@ def _measure(name: str, mode: str, sides: Sequence[str], folder: Path, skipped: 
     results: dict[str, Result] = {}
     for side in sides:
         known = folder / f"{mode}.{side}.json"
-        if side not in skipped:
+        if side == "peer" and mode in _OURS_ALONE:
+            known.unlink(missing_ok=True)
+        elif side not in skipped:
             known.write_text(json.dumps(_convert(side, name, mode, folder)))
         results[side] = json.loads(known.read_text()) if known.exists() else {}
     try:
@@ -94,7 +98,8 @@ _CAPTION = (
     f"Clipped: how far these outputs lie beyond those of the {SAMPLES} samples that ranges were measured on "
     f"({SAMPLES_OF_SEQUENCES} of sequences). Latency: default delegates, one thread, the shortest of "
     "rounds in turns, as the processor counts it; of float: over that of our float file. "
-    f"Conversion: the processor's seconds with TensorFlow imported, on {TIMED} samples."
+    f"Conversion: the processor's seconds with TensorFlow imported, on {TIMED} samples. TFLiteConverter has no "
+    f"{' or '.join(_OURS_ALONE)}."
 )
 
 

@@ -125,6 +125,11 @@ def test_numbers_for_images(tmp_path: Path, options: list[str], why: str) -> Non
     assert done.exit_code == 2 and why in done.stderr
 
 
+def test_nothing_to_quantize_is_told(tmp_path: Path) -> None:
+    document = json.loads(convert(tmp_path, "--quantize", "dynamic", "--json").stdout)
+    assert "nothing was quantized" in document["warnings"]
+
+
 def test_integers_over_samples_of_a_file(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", x=np.array([[-1, 1], [0.5, 0.25], [3, 1]], np.float32))
     out = tmp_path / "y.tflite"

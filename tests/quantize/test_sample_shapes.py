@@ -11,8 +11,8 @@ from fuseconv.quantize.sample_shapes import cast, fits, stacked
 @pytest.mark.parametrize(("shape", "wanted", "found"), [
     ((5, 1, 3), (None, 3), (5, 1, 3)), ((5, 2, 3), (2, 3), (5, 2, 3)), ((5,), (), (5,)),
     ((5, 3), (None, 3), (5, 1, 3)), ((6, 3), (2, 3), (3, 2, 3)), ((4,), (None,), (4, 1)),
-    ((0, 3), (None, 3), (0, 1, 3)), ((5, 3), (2, 3), None), ((3,), (None, 3), None),
-    ((5, 1, 4), (None, 3), None), ((5, 4), (None, 3), None), ((), (), None), ((), (None,), None), ((5, 3), (0, 3), None),
+    ((0, 3), (None, 3), (0, 1, 3)), ((5, 3), (2, 3), None), ((3,), (None, 3), None), ((5, 1, 4), (None, 3), None),
+    ((5, 4), (None, 3), None), ((), (), None), ((), (None,), None), ((5, 3), (0, 3), None),
 ])  # fmt: skip
 def test_samples(shape: tuple[int, ...], wanted: tuple[int | None, ...], found: tuple[int, ...] | None) -> None:
     array = np.arange(np.prod(shape, dtype=int)).reshape(shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 from fuseconv.errors import InputError
-from fuseconv.ir.graph import Graph, Signature
+from fuseconv.ir import types
+from fuseconv.ir.graph import Graph, Signature, Value
 from fuseconv.quantize.images import Pixels
 from fuseconv.quantize.samples import Sample, Samples, of_signature, reader
 from tests.tf.text_cases import module_of
@@ -17,10 +19,16 @@ from tests.tf.text_cases import module_of
 _SIGNATURES = [
     Signature([name, f"{name}_too"], Graph(name), inputs, []) for name, inputs in (("enc", ["a"]), ("dec", ["b"]))
 ]
+for _signature in _SIGNATURES:
+    _signature.graph.inputs = [Value(types.FLOAT32, None, name) for name in _signature.inputs]
 
 
-def _read(data: object) -> list[Sample]:
-    return list(reader(data, Pixels())(_SIGNATURES))  # type: ignore[arg-type]
+_PAIR = Graph("pair")
+_PAIR.inputs = [Value(types.FLOAT32, None, name) for name in "ab"]
+
+
+def _read(data: object, signatures: Sequence[Signature] = _SIGNATURES) -> list[Sample]:
+    return list(reader(data, Pixels())(signatures))  # type: ignore[arg-type]
 
 
 def _bound(data: object, most: int | None = None) -> Samples:
@@ -31,7 +39,7 @@ def _bound(data: object, most: int | None = None) -> Samples:
 
 def test_a_file_holds_the_samples_of_each_input(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", a=np.arange(6).reshape(2, 1, 3), b=np.zeros((2, 4)))
-    first, second = _read(tmp_path / "data.npz")
+    first, second = _read(tmp_path / "data.npz", [Signature(["pair"], _PAIR, ["a", "b"], [])])
     assert first["a"].tolist() == [[0, 1, 2]] and second["a"].tolist() == [[3, 4, 5]] and second["b"].shape == (4,)
 
 
@@ -43,7 +51,6 @@ def _of_floats(shape: str) -> list[Signature]:
 
 @pytest.mark.parametrize(("given", "shape", "count", "of"), [
     ((6, 1, 3), "n,3", 6, (1, 3)), ((6, 3), "n,3", 6, (1, 3)), ((6, 3), "2,3", 3, (2, 3)), ((6,), "n", 6, (1,)),
-    ((6, 5), "n,3", 6, (5,)),
 ])  # fmt: skip
 def test_samples_and_rows(
     given: tuple[int, ...], shape: str, count: int, of: tuple[int, ...], tmp_path: Path
@@ -65,8 +72,31 @@ def test_dicts_are_fitted() -> None:
     ):  # fmt: skip
         samples = Samples(lambda given=given: [{"i0": given, "more": 1}])  # type: ignore[arg-type, misc]
         samples.bind(_of_floats("n,3"))
-        ((name, array), (_, more)) = next(iter(samples)).items()
-        assert name == "i0" and array.dtype == np.float32 and array.shape == found and more == 1
+        ((name, array),) = next(iter(samples)).items()
+        assert name == "i0" and array.dtype == np.float32 and array.shape == found
+
+
+@pytest.mark.parametrize(("array", "why"), [
+    (np.zeros((6, 5)), r"array i0 of .* has the shape \[6, 5\]: give samples \[\?, \?, 3\] or rows \[\?, 3\]"),
+    (np.zeros(3), r"the shape \[3\]"), (np.array(1), r"the shape \[\]"),
+])  # fmt: skip
+def test_arrays_that_hold_no_samples(array: np.ndarray, why: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "data.npz", i0=array)
+    samples = Samples(tmp_path / "data.npz")
+    samples.bind(_of_floats("n,3"))
+    with pytest.raises(InputError, match=why):
+        list(samples)
+
+
+def test_labels_beside_inputs_are_left_out(tmp_path: Path) -> None:
+    np.savez(tmp_path / "data.npz", a=np.zeros((2, 3)), label=np.zeros(5))
+    for data in (tmp_path / "data.npz", [{"a": np.zeros(3), "label": 1}] * 2):
+        assert [set(sample) for sample in _bound(data)] == [{"a"}] * 2
+
+
+def test_samples_to_compare_are_checked() -> None:
+    with pytest.raises(InputError, match="an array for each input, a; sample 0 holds x"):
+        _bound([{"x": np.zeros(1)}]).to_compare()
 
 
 def test_what_the_callers_code_raises() -> None:
@@ -104,6 +134,7 @@ def test_what_is_no_path_is_taken_as_it_is() -> None:
     ("data.py", "x = 1", "has no function samples"),
     ("data.py", "import nothing_of_this_name", "cannot be run: ModuleNotFoundError"),
     ("data.py", "None.shape\ndef samples(): yield {}", "cannot be run: AttributeError"),
+    ("data.py", "raise SystemExit(3)", "cannot be run: SystemExit: 3"),
     ("data.py", "def samples():\n    yield {}\n    raise KeyError('gone')", "cannot be run: KeyError: 'gone'"),
 ])  # fmt: skip
 def test_what_cannot_be_read(name: str, content: str | None, why: str, tmp_path: Path) -> None:
@@ -124,7 +155,7 @@ def test_objects_of_python_are_not_read(tmp_path: Path) -> None:
 def test_unequal_numbers_of_samples(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", a=np.zeros((2, 3)), b=np.zeros((4, 3)))
     with pytest.raises(InputError, match=r"different numbers of samples: their first sizes are \[2, 4\]"):
-        _read(tmp_path / "data.npz")
+        _read(tmp_path / "data.npz", [Signature(["pair"], _PAIR, ["a", "b"], [])])
 
 
 def test_samples_behind_those_that_are_measured_are_held_back():
