@@ -57,8 +57,7 @@ def _has_channels(op: Op, value: Value, weights: Value) -> bool:
 
 
 def mean_errors(op: Op, errors: np.ndarray, means: np.ndarray) -> np.ndarray | None:
-    """Return by how much errors of weights, in their shape, move each output on the mean; None where it varies, or it
-    is not known how often weights meet the zeros beside the data.
+    """Return by how much errors of weights, in their shape, move each output on the mean; None where it varies.
 
     means: of the channels of what is multiplied."""
     if op.type not in _PRODUCTS:

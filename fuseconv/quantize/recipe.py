@@ -37,7 +37,8 @@ class Recipe:
     these make, and of those that they read of others. why: why an op stays float. inputs, outputs: scales of the
     graph's, where they are integers themselves: those of a loop's body. carried: scales of what its own loops carry.
     states: types and scales of states of recurrent ops. wide: tensors of 16 bits among those of 8, which sum up over
-    steps. converted: scales of tensors of one of these types as ops read them that compute on the other."""
+    steps. exact: tensors that the model itself rounds, and whose numbers are to be its own. converted: scales of
+    tensors of one of these types as ops read them that compute on the other."""
 
     kernels: Kernels
     integer: set[Op] = field(default_factory=set)
@@ -48,6 +49,7 @@ class Recipe:
     carried: Carried = field(default_factory=dict)
     states: dict[Value, tuple[DType, Quantization]] = field(default_factory=dict)
     wide: Set[Value] = frozenset()
+    exact: Set[Value] = frozenset()
     converted: dict[Value, Quantization] = field(default_factory=dict)
 
     def type_of(self, value: Value) -> DType:
@@ -97,11 +99,13 @@ def choose_recipes(
     for op, condition, body in loops(module):
         if op in carried:
             recipes[condition].inputs = recipes[body].inputs = recipes[body].outputs = carried[op]
+    exact = {value for value, each in ranges.items() if each.fixed}
     for graph, recipe in recipes.items():
         for op in graph.ops:
             if op in carried:
                 recipe.carried[op] = carried[op]
                 recipe.why.pop(op, None)
+        recipe.exact = exact
         _leave_moves_of_floats(graph, recipe)
         _Scales(recipe, ranges).choose(graph)
     return recipes

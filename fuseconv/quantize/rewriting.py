@@ -139,8 +139,11 @@ class _Rewriting:
         if value.quantization == self.recipe.scales[op.result]:
             replace_op(op, [value])
             return
-        op.set_kind("tfl.QUANTIZE")
-        op.attrs = {}
+        if value.dtype is types.INT8:
+            _become_sum(op, value)
+        else:
+            op.set_kind("tfl.QUANTIZE")
+            op.attrs = {}
         self._narrow(op.results, [self.recipe.scales[op.result]])
         self.out.append(op)
 
@@ -192,6 +195,8 @@ class _Rewriting:
             made = Builder(self.out, value.name, op.sources).quantize(value, results=[(dtype, value.shape)])
             made.quantization = scale
             self.narrow[key] = made
+            if value in self.recipe.exact and value.dtype is dtype is types.INT8:
+                _become_sum(made.op, value)
         return self.narrow[key]
 
     def _float(self, value: Value | None, op: Op) -> Value | None:
@@ -266,3 +271,14 @@ class _Rewriting:
         for value, scale in zip(values, scales):
             if scale is not None:
                 value.dtype, value.quantization = self.recipe.type_of(value), scale
+
+
+def _become_sum(op: Op, value: Value) -> None:
+    """Let an op hand on a tensor of int8 in another scale as QUANTIZE does, but for its rounding: ADD(x, 0)."""
+    how = value.quantization
+    assert how is not None
+    zero = constant(np.array(how.zero_point[0], np.int8), types.INT8, f"{value.name}/zero")
+    zero.quantization = how
+    op.set_kind("tfl.ADD")
+    op.set_operands([value, zero])
+    op.attrs = {}

@@ -54,7 +54,8 @@ def _as_same(size: Dim, pad: Sequence[Dim], span: Dim, stride: int) -> bool:
 
 def read_shares(conv: Op) -> list[np.ndarray] | None:
     """Return for each spatial dimension, of each place in the window, the share of positions [places] at which it reads
-    data and not what SAME pads with; None if that depends on a size that is not known."""
+    data and not what SAME pads with: 1 where the size is not known, as at all places but those near the ends. None if
+    the window's size is not known."""
     data = conv.operands[0]
     if data is None or data.shape is None:
         return None
@@ -63,12 +64,10 @@ def read_shares(conv: Op) -> list[np.ndarray] | None:
         if not isinstance(span, int):
             return None
         places = np.arange(0, span, dilation)
-        if not padded or span == 1:
-            shares.append(np.ones(len(places)))
-        elif isinstance(size, int) and size > 0:
+        if padded and isinstance(size, int) and size > 0:
             shares.append(_read_share(size, places, span, stride))
         else:
-            return None
+            shares.append(np.ones(len(places)))
     return shares
 
 

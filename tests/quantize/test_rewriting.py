@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fuseconv.quantize.affine import Range
 from fuseconv.quantize.recipe import choose_recipes
 from fuseconv.quantize.rewriting import rewrite
 from fuseconv.tfl.integer import INT8
@@ -26,6 +27,31 @@ def test_weights_get_a_wider_scale_for_a_bias_that_overflows() -> None:
     assert weights is not None and bias is not None and bias.data is not None and bias.quantization is not None
     assert abs(int(bias.data[0])) <= 1 << 30
     np.testing.assert_allclose(bias.data * np.array(bias.quantization.scale), [1000, 1], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("fixed", "kind"), [(True, "tfl.ADD"), (False, "tfl.QUANTIZE")])
+def test_what_the_model_rounds_is_rescaled_by_a_sum_with_zero(fixed: bool, kind: str) -> None:
+    module, _ = module_of("""
+    main {
+      input %x: float32[n,2]
+      %y: float32[n,2] = tfl.ABS(%x)
+      %z: float32[n,4] = tfl.CONCATENATION(%x, %y) {'axis': 1}
+      return %z, %y
+    }
+    """)
+    graph = module.signatures[0].graph
+    ends = {"x": (-1.0, 2.0), "y": (0.0, 2.0), "z": (-3.0, 3.0)}
+    values = [*graph.inputs, *(op.result for op in graph.ops)]
+    ranges = {value: Range(*ends[value.name], fixed=fixed) for value in values}
+    rewrite(graph, choose_recipes(module, ranges, INT8)[graph])
+    (concat,) = [op for op in graph.ops if op.type == "CONCATENATION"]
+    value = concat.operands[1]
+    assert value is not None and value.op is not None and value.op.kind == kind
+    assert value.quantization == concat.result.quantization
+    if fixed:
+        narrow, zero = value.op.operands
+        assert narrow is not None and zero is not None and zero.data is not None and zero.quantization is not None
+        assert zero.quantization == narrow.quantization and zero.data == zero.quantization.zero_point[0]
 
 
 @pytest.mark.parametrize("bias", ["float32[2] [1, 2]", "_"])
