@@ -106,7 +106,7 @@ def test_a_layer_between_fake_quants_computes_in_integers() -> None:
       input %x: float32[n,2]
       %a: int8[n,2]<0.5> = tfl.QUANTIZE(%x)
       %b: int8[n,2]<1.0> = tfl.FULLY_CONNECTED(%a, int8[2,2]<1.0,0.5@0> [127, 2, 100, 1], int32[2]<0.5,0.25@0> [2, 8])
-      %d: int8[n,2]<2.0:-128> = tfl.QUANTIZE(%b)
+      %d: int8[n,2]<2.0:-128> = tfl.ADD(%b, int8[]<1.0> 0)
       %f: float32[n,2] = tfl.DEQUANTIZE(%d)
       %e: float32[n,2] = tfl.SIN(%f)
       return %e
