@@ -52,9 +52,7 @@ def _of_floats(shape: str) -> list[Signature]:
 @pytest.mark.parametrize(("given", "shape", "count", "of"), [
     ((6, 1, 3), "n,3", 6, (1, 3)), ((6, 3), "n,3", 6, (1, 3)), ((6, 3), "2,3", 3, (2, 3)), ((6,), "n", 6, (1,)),
 ])  # fmt: skip
-def test_samples_and_rows(
-    given: tuple[int, ...], shape: str, count: int, of: tuple[int, ...], tmp_path: Path
-) -> None:
+def test_samples_and_rows(given: tuple[int, ...], shape: str, count: int, of: tuple[int, ...], tmp_path: Path) -> None:
     array = np.arange(np.prod(given), dtype=float).reshape(given)
     np.savez(tmp_path / "data.npz", i0=array)
     for data in (tmp_path / "data.npz", {"i0": array}):
