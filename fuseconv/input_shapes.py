@@ -23,11 +23,9 @@ def read_shapes(given: Any) -> dict[str, InputShape]:
     Raises InputError for what is no shape, and for an input that has two."""
     if isinstance(given, Mapping):
         return {name: _shape(shape, name) for name, shape in given.items()}
-    if isinstance(given, str):
-        given = [given]
-    if not isinstance(given, Iterable):
+    parts: list[Any] = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [()]
+    if any(isinstance(part, Iterable) and not isinstance(part, str) for part in parts):
         raise InputError(f"the shapes of inputs are a dict from names to shapes, not {given!r}")
-    parts = list(given)
     if not all(isinstance(part, str) and ("=" in part or "," in part) for part in parts):
         return {ONLY: _shape(parts)}
     shapes: dict[str, InputShape] = {}
@@ -64,10 +62,10 @@ def _shape(shape: Any, name: str = ONLY) -> InputShape:
 
 
 def _size(size: Any) -> int | None:
-    if isinstance(size, str):
-        (size,) = _sizes(size, size) or (size,)
-    if size is None:
+    if size is None or (isinstance(size, str) and size in _OPEN):
         return None
+    if isinstance(size, str) and size.isdecimal():
+        return int(size)
     if isinstance(size, bool) or not hasattr(size, "__index__"):
         raise InputError(f"the size {size!r} is no whole number")
     return operator.index(size)

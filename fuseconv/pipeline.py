@@ -59,6 +59,7 @@ from fuseconv.transforms.tf.simplify_control_flow import (
 )
 from fuseconv.transforms.tfl.bubble_up_slices import bubble_up_slices
 from fuseconv.transforms.tfl.canonicalize_tfl import canonicalize_tfl
+from fuseconv.transforms.tfl.known_sizes import known_sizes
 from fuseconv.transforms.tfl.legalize_for_target import legalize_for_target
 from fuseconv.transforms.tfl.legalize_outputs import legalize_outputs
 from fuseconv.transforms.tfl.legalize_padding import legalize_padding
@@ -161,7 +162,7 @@ CLEANUP_TFL: Pipeline = (
 )  # fmt: skip
 
 OPTIMIZE_TFL: Pipeline = (
-    fuse_tfl_patterns, slp_vectorize, optimize_layout, fuse_tfl_patterns, bubble_up_slices, *CLEANUP_TFL,
+    known_sizes, fuse_tfl_patterns, slp_vectorize, optimize_layout, fuse_tfl_patterns, bubble_up_slices, *CLEANUP_TFL,
 )  # fmt: skip
 
 # What cleans up may give an op the form again that the target refuses.

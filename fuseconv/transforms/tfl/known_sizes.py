@@ -1,0 +1,49 @@
+"""Let unknown sizes be the numbers that constants tell of them.
+
+An op that a fusion builds keeps the size that was not known then, as that of a batch behind the loop of another layer.
+Once the sizes that it is given are folded, they say what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fuseconv.facts import TFL_ONLY
+from fuseconv.ir.dims import Sym, plain_names, substitute_dim
+from fuseconv.ir.graph import Graph, Module, Value
+from fuseconv.pass_manager import module_pass
+
+# Ops whose results have the sizes that an operand holds, and its place.
+_SIZES = {"tfl.FILL": 0, "tfl.RESHAPE": 1, "tfl.BROADCAST_TO": 1}
+
+
+@module_pass("known-sizes", requires=(TFL_ONLY,))
+def known_sizes(module: Module) -> bool:
+    """Replace sizes by numbers: FILL([1,8], 0): float32[n,8] -> float32[1,8], and n is 1 wherever else it stands.
+
+    Sizes of inputs stay as they are declared."""
+    graphs = list(module.graphs())
+    sizes = {name: size for graph in graphs for name, size in _told(graph)}
+    dims = (dim for graph in graphs for value in graph.inputs for dim in value.shape or () if isinstance(dim, Sym))
+    for name in sorted(set().union(*(dim.symbols() for dim in dims)) & sizes.keys()):
+        del sizes[name]
+    if not sizes:
+        return False
+    for graph in graphs:
+        for value in (result for op in graph.ops for result in op.results):
+            if value.shape is not None and not value.is_static:
+                value.shape = tuple(substitute_dim(dim, sizes) for dim in value.shape)
+    return True
+
+
+def _told(graph: Graph) -> Iterator[tuple[str, int]]:
+    """Yield the unknown sizes of results that a constant tells."""
+    for op in graph.ops:
+        place = _SIZES.get(op.kind)
+        told: Value | None = op.operands[place] if place is not None and place < len(op.operands) else None
+        if told is None or told.data is None or not op.results or op.result.shape is None:
+            continue
+        for dim, size in zip(op.result.shape, told.data.reshape(-1).tolist()):
+            names = plain_names(dim)
+            if len(names) == 1 and size >= 0:  # of two, either may be the size
+                yield from ((name, size) for name in names)
