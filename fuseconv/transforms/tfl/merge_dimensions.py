@@ -4,7 +4,8 @@
  -> RESHAPE x [1,8,8,6] -> [1,64,2,3];  MEAN along 1, 3;    SUB; ...; RESHAPE back
 
 A group norm has five dimensions so, and an image of which each pixel is repeated. What the ops between the RESHAPEs do
-not tell apart - element-wise ones, reductions and joins - is one dimension for them.
+not tell apart - element-wise ones, reductions and joins - is one dimension for them; so is what a TRANSPOSE between
+RESHAPEs moves as a whole, as where channels are shuffled.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from fuseconv.facts import TFL_ONLY
 from fuseconv.ir.graph import Graph, Module, Op, Value
-from fuseconv.ir.rewriter import Speculative, replace_op
+from fuseconv.ir.rewriter import Speculative, erase_ops, replace_op
 from fuseconv.pass_manager import module_pass
 from fuseconv.targets.signature import signature_of
 from fuseconv.targets.target import Target
@@ -41,7 +42,39 @@ def merge_dimensions(module: Module, target: Target | None) -> bool:
         for region in _regions(graph):
             if any(target.refusal(signature_of(op)) is not None for op in region):
                 changed |= any(_merged(graph, region, cuts, target) for cuts in _partitions(_rank(region)))
+        for op in [op for op in graph.ops if op.kind == "tfl.TRANSPOSE"]:
+            if _is_wide(op.result) and target.refusal(signature_of(op)) is not None:
+                changed |= _merged_transpose(graph, op, target)
     return changed
+
+
+def _merged_transpose(graph: Graph, op: Op, target: Target) -> bool:
+    """Let a TRANSPOSE between RESHAPEs move groups of dimensions that stay beside each other: [1,8,8,2,4] with 2 and 4
+    changing places -> [64,2,4]. Return whether the target takes that."""
+    x, perm = op.operands
+    if x is None or x.op is None or x.op.kind != "tfl.RESHAPE" or not x.is_static or perm is None or perm.data is None:
+        return False
+    if {op.result, x} & {*graph.outputs} or any(reader.kind != "tfl.RESHAPE" for reader in op.result.uses):
+        return False
+    shape = _sizes(x, tuple(range(len(x.shape) + 1)))  # type: ignore[arg-type]
+    groups: list[list[int]] = []
+    for axis in (axis for axis in perm.data.tolist() if shape[axis] != 1):
+        last = groups[-1][-1] if groups else len(shape)
+        beside = last < axis and math.prod(shape[last + 1 : axis]) == 1
+        groups[-1:] = [[*groups[-1], axis]] if beside else [*groups[-1:], [axis]]
+    places = sorted(range(len(groups)), key=lambda number: groups[number])
+    with Speculative() as trial:
+        tfl = Builder(trial.ops, op.name, op.sources)
+        data = tfl.reshape(x.op.operands[0], [math.prod(shape[axis] for axis in groups[number]) for number in places])
+        moved = tfl.transpose(data, np.argsort(places).astype(np.int32))
+        if any(target.refusal(signature_of(made)) is not None for made in trial.ops):
+            return False
+        trial.keep()
+    graph.ops = [new for each in graph.ops for new in (trial.ops if each is op else [each])]
+    replace_op(op, [moved])
+    if not x.uses:
+        erase_ops(graph, {x.op})
+    return True
 
 
 def _is_wide(value: Value | None) -> bool:

@@ -85,3 +85,43 @@ def test_nothing_changes_without_a_target_that_refuses() -> None:
     text = _NORM.replace("AXES", "[1, 2, -1]")
     check_pass("merge-dimensions", text)
     check_pass("merge-dimensions", text, target=Registry().target("openvino"))
+
+
+_SHUFFLE = """
+    main {
+      input %x: float32[1,8,8,6]
+      %r: float32[1,8,8,2,3] = tfl.RESHAPE(%x, int32[5] [1, 8, 8, 2, 3])
+      %t: float32[1,8,8,3,2] = tfl.TRANSPOSE(%r, int32[5] [0, 1, 2, 4, 3])
+      %y: float32[1,8,8,6] = tfl.RESHAPE(%t, int32[4] [1, 8, 8, 6])
+      return %y
+    }
+    """
+
+
+def test_channels_that_are_shuffled() -> None:
+    check_pass("merge-dimensions", _SHUFFLE, """
+    main {
+      input %x: float32[1,8,8,6]
+      %r: float32[64,2,3] = tfl.RESHAPE(%x, int32[3] [64, 2, 3])
+      %t: float32[64,3,2] = tfl.TRANSPOSE(%r, int32[3] [0, 2, 1])
+      %y: float32[1,8,8,6] = tfl.RESHAPE(%t, int32[4] [1, 8, 8, 6])
+      return %y
+    }
+    """, target=GPU)
+
+
+@pytest.mark.parametrize("text", [
+    pytest.param(_SHUFFLE.replace("tfl.RESHAPE(%t, int32[4] [1, 8, 8, 6])", "tfl.ABS(%t)")
+                 .replace("%y: float32[1,8,8,6]", "%y: float32[1,8,8,3,2]"), id="another op reads it"),
+    pytest.param("""
+    main {
+      input %x: float32[4,9,25]
+      %r: float32[2,2,3,3,5,5] = tfl.RESHAPE(%x, int32[6] [2, 2, 3, 3, 5, 5])
+      %t: float32[5,5,3,3,2,2] = tfl.TRANSPOSE(%r, int32[6] [5, 4, 3, 2, 1, 0])
+      %y: float32[25,9,4] = tfl.RESHAPE(%t, int32[3] [25, 9, 4])
+      return %y
+    }
+    """, id="nothing stays beside another"),
+])  # fmt: skip
+def test_transposes_that_stay(text: str) -> None:
+    check_pass("merge-dimensions", text, target=GPU)

@@ -24,7 +24,16 @@ def repeated(x: Any) -> Any:
     return tf.repeat(tf.repeat(x, 2, axis=1), 3, axis=2)
 
 
-@pytest.mark.parametrize("model", [group_norm, repeated])
+def shuffled(x: Any) -> Any:
+    return tf.reshape(tf.transpose(tf.reshape(x, [-1, 5, 3, 2, 3]), [0, 1, 2, 4, 3]), [-1, 5, 3, 6]) * _FACTORS[0]
+
+
+def in_blocks(x: Any) -> Any:
+    """Columns before rows, and channels in front of both."""
+    return tf.reshape(tf.transpose(tf.reshape(x, [-1, 5, 3, 1, 2, 3]), [0, 4, 5, 3, 2, 1]), [-1, 6, 15]) + 1.0
+
+
+@pytest.mark.parametrize("model", [group_norm, repeated, shuffled, in_blocks])
 def test_the_gpu_takes_all_of_it(model: Any) -> None:
     converted = check(model, tf.TensorSpec([1, 5, 3, 6]), target="gpu")
     assert converted.report.target is not None and not converted.report.target["refused"]
