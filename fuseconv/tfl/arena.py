@@ -27,6 +27,8 @@ _MOST_STEPS = 100_000
 _MOST_NESTED = 50
 # How many pairs of tensors may share a step, for each tensor, so that planning takes time in proportion to the ops.
 _MOST_PAIRS = 2_000
+# How many orders are tried in which tensors are placed, from each that is tried first.
+_MOST_ORDERS = 16
 # The metadata of a file that brings a plan along: three numbers, then where each tensor of each subgraph begins.
 OFFLINE_PLAN = "OfflineMemoryAllocation"
 _PLAN_HEAD = 12
@@ -188,8 +190,9 @@ def better_plan(subgraphs: Sequence[Subgraph]) -> tuple[int, list[list[int]]] | 
     """Return the bytes of an arena that is smaller than the planned one, and where each tensor of each subgraph begins
     in it, -1 of what has no place there; None if none is found.
 
-    Two more orders are tried: by the most bytes that are needed at once while a tensor lives, then by size or by the
-    step at which it is made."""
+    More orders are tried: by the most bytes that are needed at once while a tensor lives, then by size or by the step
+    at which it is made; and from each of these and the planner's own, ones in which the tensor that ends the arena is
+    placed before all others."""
     walk = _Walk(subgraphs)
     if not subgraphs or not walk.run(0):
         return None
@@ -201,7 +204,8 @@ def better_plan(subgraphs: Sequence[Subgraph]) -> tuple[int, list[list[int]]] | 
     heights = [max(loads[max(first, 0) : last + 1], default=0) for _, first, last in buffers]
     by_size = sorted(range(len(buffers)), key=lambda number: (-heights[number], -buffers[number].size))
     by_time = sorted(range(len(buffers)), key=lambda number: (-heights[number], buffers[number].first))
-    best, begins = min(_place(buffers, order) for order in (by_size, by_time))
+    plain = sorted(range(len(buffers)), key=lambda number: (-buffers[number].size, -number))
+    best, begins = min(_lowered(buffers, order, max(loads)) for order in (by_size, by_time, plain))
     if best >= size:
         return None
     found = iter(begins)
@@ -243,6 +247,18 @@ def _place(buffers: Sequence[Buffer], order: Sequence[int]) -> tuple[int, list[i
             else:
                 placed[step] = [entry]
     return total, begins
+
+
+def _lowered(buffers: Sequence[Buffer], order: list[int], least: int) -> tuple[int, list[int]]:
+    """Place buffers in an order, and while that takes more than `least`, in others, some times: with the one first that
+    ends the arena. Return what `_place` does of the best."""
+    found = [_place(buffers, order)]
+    while found[-1][0] > least and len(found) < _MOST_ORDERS:
+        begins = found[-1][1]
+        last = max(order, key=lambda number: begins[number] + buffers[number].size)
+        order = [last, *(number for number in order if number != last)]
+        found.append(_place(buffers, order))
+    return min(found)
 
 
 def _first_gap(size: int, taken: Iterable[tuple[int, int, int]]) -> int:
