@@ -26,13 +26,13 @@ def read_shapes(given: Any) -> dict[str, InputShape]:
     parts: list[Any] = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [()]
     if any(isinstance(part, Iterable) and not isinstance(part, str) for part in parts):
         raise InputError(f"the shapes of inputs are a dict from names to shapes, not {given!r}")
-    if not all(isinstance(part, str) and ("=" in part or "," in part) for part in parts):
+    if not all(isinstance(part, str) for part in parts) or (parts and all(map(_is_size, parts))):
         return {ONLY: _shape(parts)}
     shapes: dict[str, InputShape] = {}
     for part in parts:
         # A name may hold an equals sign; a scalar's shape is empty.
         name, equals, text = part.rpartition("=")
-        if equals and not name:
+        if (equals and not name) or not part:
             raise _no_shape(part)
         if name in shapes:
             raise InputError(f"--input-shape gives {name or 'the only input'} twice")
@@ -59,6 +59,10 @@ def _shape(shape: Any, name: str = ONLY) -> InputShape:
     if not isinstance(shape, Iterable):
         raise InputError(f"the shape {shape!r} of {name or 'the input'} is no list of sizes")
     return tuple(_size(size) for size in shape)
+
+
+def _is_size(text: str) -> bool:
+    return text in _OPEN or text.isdecimal()
 
 
 def _size(size: Any) -> int | None:

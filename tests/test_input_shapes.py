@@ -40,7 +40,8 @@ def test_forms(given: Any, shapes: dict) -> None:
         ({"x": 5}, "the shape 5 of x is no list of sizes"),
         ([1.5], "the size 1.5 is no whole number"),
         ([True], "the size True is no whole number"),
-        ([""], "no whole number"),
+        ([""], "is no shape"),
+        ("x", "--input-shape x is no shape"),
         (7, "a dict from names to shapes, not 7"),
     ],
 )
