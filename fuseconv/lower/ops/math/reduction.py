@@ -27,7 +27,7 @@ def Sum(tfl, x, axis, *, keep_dims=False):
 @lowers
 def Mean(tfl, x, axis, *, keep_dims=False):
     """MEAN; NaN of an empty tensor."""
-    require(x.dtype.is_float or 0 not in (x.shape or ()), "the mean of no integers at all is not defined")
+    require(x.dtype.is_float or 0 not in (x.shape or ()), "the mean of an empty tensor of integers is not defined")
     return reduced(tfl, "MEAN", x, axis, keep_dims, np.nan)
 
 

@@ -165,7 +165,7 @@ def test_what_the_gradient_takes(training):
     check(layer, spec(None, 6, 7, 5))
     check_refused(
         lambda x: tf.raw_ops.FusedBatchNormV3(x=x, scale=scale, offset=offset, mean=mean, variance=variance)[5],
-        spec(None, 6, 7, 5), match="a result without a meaning",
+        spec(None, 6, 7, 5), match="reads a reserved result",
     )  # fmt: skip
 
 
