@@ -24,7 +24,7 @@ from fuseconv.tfl.type_inference import broadcast
 # What computes the parts of complex numbers apart.
 _LINEAR = MOVES | {
     "ADD", "SUB", "NEG", "SUM", "MEAN", "UNSORTED_SEGMENT_SUM", "SCATTER_ND", "PAD", "PADV2", "MIRROR_PAD",
-    "MATRIX_DIAG", "MATRIX_SET_DIAG", "FILL",
+    "MATRIX_DIAG", "MATRIX_SET_DIAG", "FILL", "CUMSUM",
 }  # fmt: skip
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import math
 
+import numpy as np
+
 from fuseconv.ir import types
 from fuseconv.ir.graph import Value
-from fuseconv.lower.ops.math.complex import quotient
+from fuseconv.lower.ops.math.complex import is_zero, power, quotient
 from fuseconv.lower.rules import Lowering, lowers, require
 from fuseconv.lower.support.dynamic_shapes import shape_of
 from fuseconv.lower.support.legalize_operands import build_legalized, elementwise, scalar, select
@@ -47,17 +49,16 @@ def AddN(tfl, *inputs):
 @lowers
 def MulNoNan(tfl, x, y):
     """x * y, and 0 where y is 0 whatever x is."""
-    zero = elementwise(tfl, "EQUAL", y, 0)
-    return select(tfl, zero, 0, elementwise(tfl, "MUL", x, y))
+    return select(tfl, is_zero(tfl, y), 0, elementwise(tfl, "MUL", x, y))
 
 
 @lowers
 def DivNoNan(tfl, x, y):
     """x / y, and 0 where y is 0."""
+    divided = quotient(tfl, x, y) if x.dtype is types.COMPLEX64 else elementwise(tfl, "DIV", x, y)
     if y.data is not None and y.data.all():
-        return elementwise(tfl, "DIV", x, y)
-    zero = elementwise(tfl, "EQUAL", y, 0)
-    return select(tfl, zero, 0, elementwise(tfl, "DIV", x, y))
+        return divided
+    return select(tfl, is_zero(tfl, y), 0, divided)
 
 
 @lowers
@@ -130,10 +131,12 @@ def ClipByValue(tfl, x, low, high):
 def Pow(tfl, x, y):
     """POW; products, SQRT, RSQRT or DIV where the exponent is a small constant. Integers, which wrap around in
     TensorFlow, are multiplied and squared: in a WHILE if the exponents are no constant."""
-    plain = y.is_const and y.rank == 0 and not y.dtype.is_complex
-    exponent = float(y.data.reshape(())) if plain else None
+    plain = y.is_const and y.rank == 0 and not np.imag(y.data)
+    exponent = float(np.real(y.data.reshape(()))) if plain else None
     if exponent in (1.0, 2.0, 3.0):
         return functools.reduce(lambda a, b: elementwise(tfl, "MUL", a, b), [x] * int(exponent))
+    if x.dtype is types.COMPLEX64:
+        return power(tfl, x, y)
     if x.dtype.is_integer:
         x, y = (promote(tfl, v, (types.INT32, types.INT64)) for v in (x, y))
         return cast(tfl, _integer_power(tfl, x, y), tfl.dtype)

@@ -94,6 +94,7 @@ def Cumsum(tfl, x, axis, *, exclusive=False, reverse=False):
 def Cumprod(tfl, x, axis, *, exclusive=False, reverse=False):
     """MUL with itself moved by 1, 2, 4, ... elements, as often as the size of the dimension asks for; in a WHILE if
     that is not known."""
+    require(not x.dtype.is_complex, f"running products of {x.dtype} are not composed")
 
     def combined(tfl: Lowering, total: Value, other: Value) -> Value:
         return elementwise(tfl, "MUL", total, other)

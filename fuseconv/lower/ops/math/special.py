@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from fuseconv.ir.graph import Value
+from fuseconv.lower.ops.math.complex import cosh, hyperbolic_cosine, hyperbolic_sine, on_complex_numbers, sinh
 from fuseconv.lower.rules import Lowering, lowers
 from fuseconv.lower.support.legalize_operands import elementwise, filled, scalar, select
 from fuseconv.lower.support.type_promotion import in_float32
@@ -103,17 +104,19 @@ def Atan(tfl, x):
 
 
 @lowers
+@on_complex_numbers(hyperbolic_sine)
 @in_float32
 def Sinh(tfl, x):
     """tanh(x) * cosh(x)."""
-    return tfl.mul(tfl.tanh(x), _cosh(tfl, x))
+    return sinh(tfl, x)
 
 
 @lowers
+@on_complex_numbers(hyperbolic_cosine)
 @in_float32
 def Cosh(tfl, x):
     """(exp(x) + exp(-x)) / 2."""
-    return _cosh(tfl, x)
+    return cosh(tfl, x)
 
 
 def erfinv(tfl: Lowering, x: Value) -> Value:
@@ -144,10 +147,3 @@ def _to_ends(tfl: Lowering, x: Value, w: Value, inverse: Value) -> Value:
 
 def _cosine(tfl: Lowering, sine: Value) -> Value:
     return tfl.sqrt(tfl.mul(tfl.sub(_ONE, sine), tfl.add(sine, 1.0)))
-
-
-def _cosh(tfl: Lowering, x: Value) -> Value:
-    # The halves of the exponents: exp(x) overflows where cosh(x) does not yet.
-    half = tfl.mul(x, 0.5)
-    up, down = tfl.exp(half), tfl.exp(tfl.neg(half))
-    return tfl.add(tfl.mul(tfl.mul(up, 0.5), up), tfl.mul(tfl.mul(down, 0.5), down))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 from fuseconv.ir import types
+from fuseconv.lower.ops.math import complex as numbers
 from fuseconv.lower.ops.math.arithmetic import reciprocal, reciprocal_root
-from fuseconv.lower.ops.math.complex import exponential
 from fuseconv.lower.rules import lowers
 from fuseconv.lower.support.legalize_operands import elementwise, filled
 from fuseconv.lower.support.type_promotion import cast, in_float32
@@ -47,12 +47,14 @@ def Square(tfl, x):
 
 
 @lowers
+@numbers.on_complex_numbers(numbers.root)
 def Sqrt(tfl, x):
     """Lower Sqrt(x) -> SQRT(x)."""
     return elementwise(tfl, "SQRT", x)
 
 
 @lowers
+@numbers.on_complex_numbers(numbers.reciprocal_of_root)
 def Rsqrt(tfl, x):
     """RSQRT; infinity where x is 0, unless the model has seen to it that it is not."""
     return reciprocal_root(tfl, x)
@@ -65,30 +67,35 @@ def Reciprocal(tfl, x):
 
 
 @lowers
+@numbers.on_complex_numbers(numbers.exponential)
 def Exp(tfl, x):
     """EXP; of complex numbers that of the real part, turned by COS and SIN of the other."""
-    return exponential(tfl, x) if x.dtype is types.COMPLEX64 else elementwise(tfl, "EXP", x)
+    return elementwise(tfl, "EXP", x)
 
 
 @lowers
+@numbers.on_complex_numbers(numbers.logarithm)
 def Log(tfl, x):
     """Lower Log(x) -> LOG(x)."""
     return elementwise(tfl, "LOG", x)
 
 
 @lowers
+@numbers.on_complex_numbers(numbers.sine)
 def Sin(tfl, x):
     """Lower Sin(x) -> SIN(x)."""
     return elementwise(tfl, "SIN", x)
 
 
 @lowers
+@numbers.on_complex_numbers(numbers.cosine)
 def Cos(tfl, x):
     """Lower Cos(x) -> COS(x)."""
     return elementwise(tfl, "COS", x)
 
 
 @lowers
+@numbers.on_complex_numbers(numbers.tangent)
 @in_float32
 def Tan(tfl, x):
     """SIN over COS."""
@@ -96,12 +103,14 @@ def Tan(tfl, x):
 
 
 @lowers
+@numbers.on_complex_numbers(numbers.hyperbolic_tangent)
 def Tanh(tfl, x):
     """Lower Tanh(x) -> TANH(x)."""
     return elementwise(tfl, "TANH", x)
 
 
 @lowers
+@numbers.on_complex_numbers(numbers.logistic)
 def Sigmoid(tfl, x):
     """Lower Sigmoid(x) -> LOGISTIC(x)."""
     return elementwise(tfl, "LOGISTIC", x)

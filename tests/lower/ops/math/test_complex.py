@@ -29,6 +29,48 @@ def test_functions(op):
     check(op, spec(None, 3, dtype=tf.complex64))
 
 
+FUNCTIONS = [
+    tf.sqrt, tf.math.rsqrt, tf.math.log, tf.sin, tf.cos, tf.tan, tf.sinh, tf.cosh, tf.tanh, tf.sigmoid, tf.sign,
+    tf.norm,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op", FUNCTIONS, ids=lambda op: op.__name__)
+def test_composed_functions(op):
+    check(op, spec(None, 3, dtype=tf.complex64))
+
+
+def test_sums_from_the_first():
+    check(lambda x: tf.cumsum(x, 1, exclusive=True), spec(None, 3, dtype=tf.complex64))
+
+
+@pytest.mark.parametrize("exponent", [2, -1, 0.5, 2.5, 1 - 2j])
+def test_constant_powers(exponent):
+    check(lambda x: x**exponent, spec(None, 3, dtype=tf.complex64))
+
+
+def test_powers():
+    x, y = (np.array(each, np.complex64) for each in ([0, 0, 1 + 1j, -2, 1j], [2, 1 + 3j, 2 - 1j, 0.5, -1.5]))
+    check(tf.pow, spec(5, dtype=tf.complex64), spec(5, dtype=tf.complex64), inputs=[x, y])
+
+
+def test_roots_and_logarithms_know_the_sign_of_zero():
+    x = np.array([-1, complex(-1, -0.0), 0, 4, -4j, 1e-30, -1e37j, -1e30], np.complex64)
+    check(lambda x: [tf.sqrt(x), tf.math.log(x[:2])], spec(8, dtype=tf.complex64), inputs=[x])
+
+
+def test_functions_far_from_zero():
+    x = np.array([50 + 1j, -90 + 2j, 60j, 1e-3, -1e-3j, 0, 1 - 100j], np.complex64)
+    check(lambda x: [tf.tanh(x), tf.tan(x), tf.sigmoid(x)], spec(7, dtype=tf.complex64), inputs=[x])
+
+
+def test_quotients_where_the_divisor_may_be_zero():
+    x = np.array([1 + 1j, 0, 2j], np.complex64)
+    two = [spec(3, dtype=tf.complex64)] * 2
+    check(lambda x, y: [tf.math.divide_no_nan(x, y), tf.math.multiply_no_nan(x, y)], *two, inputs=[x, x])
+    check(lambda x, y: tf.math.divide_no_nan(x, tf.constant([1j, 2, 1 + 1j], tf.complex64)), *two, inputs=[x, x])
+
+
 @pytest.mark.parametrize("op", [tf.equal, tf.not_equal])
 def test_comparison(op):
     def few(rng, shape, dtype):
@@ -75,7 +117,8 @@ def test_transposing_conjugates():
 
 def test_complex128_is_refused():
     check_refused(tf.exp, spec(3, dtype=tf.complex128), match="Exp.*complex128")
-    check_refused(tf.sigmoid, spec(3, dtype=tf.complex64), match="Sigmoid.*complex64")
+    check_refused(tf.math.asin, spec(3, dtype=tf.complex64), match="Asin.*complex64")
+    check_refused(lambda x: tf.math.cumprod(x, 1), spec(2, 3, dtype=tf.complex64), match="Cumprod.*complex64")
 
 
 def _by_parts(x):
