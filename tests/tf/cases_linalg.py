@@ -74,6 +74,12 @@ row("MatrixTriangularSolve", lambda b: [np.broadcast_to(_WELL, (b, 4, 4)), f(b, 
 row("TridiagonalMatMul", lambda b: [f(b, 1, 4), f(b, 1, 4), f(b, 1, 4), f(b, 4, 3)])
 for _full in (False, True):
     row("Qr", lambda b: [f(b, 4, 3)], full_matrices=_full, name=str(_full))
+    row("Svd", lambda b: [f(b, 4, 3)], full_matrices=_full, name=str(_full))
+row("Svd", lambda b: [f(b, 4, 3)], compute_uv=False, name="values")
+for _with in (False, True):
+    row("SelfAdjointEigV2", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))], compute_v=_with, name=str(_with))
+row("Lu", lambda b: [np.broadcast_to(_WELL, (b, 4, 4))])
+row("TridiagonalSolve", lambda b: [p(b, 3, 4), f(b, 4, 2)])
 row("Cross", lambda b: [f(b, 3), p(b, 3)])
 for _op in ("FFT", "IFFT", "FFT2D", "IFFT2D"):
     row(_op, lambda b: [f(b, 4, 6).astype(np.complex64)])

@@ -44,9 +44,9 @@ _FAMILIES = {
         BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 Betainc Dawsn Expint FresnelCos
         FresnelSin Igamma IgammaGradA Igammac NextAfter Polygamma RandomGammaGrad Spence Zeta""",
     _LINEAR: """
-        BandedTriangularSolve BatchMatrixSolveLs CholeskyGrad Lu MatrixExponential MatrixLogarithm MatrixSolveLs
-        MatrixSquareRoot TridiagonalSolve""",
-    _SPECTRAL: "BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd Eig SelfAdjointEig SelfAdjointEigV2 Svd",
+        BandedTriangularSolve BatchMatrixSolveLs CholeskyGrad MatrixExponential MatrixLogarithm MatrixSolveLs
+        MatrixSquareRoot""",
+    _SPECTRAL: "BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd Eig SelfAdjointEig",
     _STRINGS: """
         AsString DecodeBase64 DecodeCompressed DecodeRaw DecodePaddedRaw EncodeBase64 Fingerprint ReduceJoin
         RegexFullMatch RegexReplace StaticRegexFullMatch StaticRegexReplace StringFormat StringJoin StringLength

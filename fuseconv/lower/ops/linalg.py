@@ -60,6 +60,32 @@ def LogMatrixDeterminant(tfl, matrix):
     return [reshape(tfl, x, shape_of(matrix)[:-2], matrix) for x in (sign, size)]
 
 
+@lowers
+@in_float32
+def Lu(tfl, x, *, output_idx_type=None):
+    """Elimination below the diagonal with the largest pivots; the factors stay where they leave zeros."""
+
+    def once(tfl: Builder, step: Value, whole: Value, order: Value) -> list[Value]:
+        every = _rows(tfl, whole)
+        rows = tfl.expand_dims(every, 0)
+        best = _largest_from(tfl, tfl.gather(whole, step, axis=2), rows, step)
+        chosen = tfl.gather(whole, best, axis=1, batch_dims=1)
+        whole, order = (_exchanged(tfl, each, rows, step, best) for each in (whole, order))
+        follows = tfl.greater(rows, step)
+        factor = tfl.div(tfl.gather(whole, step, axis=2), tfl.gather(chosen, step, axis=2))
+        factor = tfl.expand_dims(tfl.select_v2(follows, factor, _number(tfl, 0)), 2)
+        rest = tfl.sub(whole, tfl.mul(factor, tfl.select_v2(tfl.greater(every, step), chosen, _number(tfl, 0))))
+        kept = tfl.logical_and(tfl.expand_dims(follows, 2), tfl.equal(every, step))
+        return [tfl.select_v2(kept, factor, rest), order]
+
+    matrix = _flat(tfl, x)
+    none = tfl.sum_(_zeros(tfl, matrix), [2])
+    order = tfl.add(cast(tfl, none, types.INT32), tfl.expand_dims(_rows(tfl, matrix), 0))
+    whole, order = tfl.repeat(_size(tfl, matrix), once, [matrix, order])
+    order = cast(tfl, order, tfl.source.results[1].dtype)
+    return [reshape(tfl, whole, shape_of(x), x), reshape(tfl, order, shape_of(x)[:-1], x)]
+
+
 @lowers("Cholesky", "BatchCholesky")
 @in_float32
 def Cholesky(tfl, x):
@@ -135,6 +161,20 @@ def Qr(tfl, x, *, full_matrices=False):
 
 @lowers
 @in_float32
+def TridiagonalSolve(tfl, diagonals, rhs, *, partial_pivoting=True):
+    """Elimination of the whole matrix, with the largest pivots."""
+    x, beside = _flat(tfl, diagonals), _flat(tfl, rhs)
+    every = _rows(tfl, beside)
+    distance = tfl.sub(tfl.expand_dims(every, 0), tfl.expand_dims(every, 1))
+    matrix = _number(tfl, 0)
+    for row, offset in enumerate((1, 0, -1)):
+        diagonal = tfl.expand_dims(tfl.gather(x, tfl.const(row, types.INT32), axis=1), 2)
+        matrix = tfl.select_v2(tfl.equal(distance, offset), diagonal, matrix)
+    return reshape(tfl, _gauss_jordan(tfl, matrix, beside)[0], shape_of(rhs), rhs)
+
+
+@lowers
+@in_float32
 def TridiagonalMatMul(tfl, superdiag, maindiag, subdiag, rhs):
     """MUL of the rows with the main diagonal, and of the rows behind and before them with the others, added."""
 
@@ -184,9 +224,7 @@ def _gauss_jordan(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value,
 
     def once(tfl: Builder, step: Value, whole: Value, pivots: Value) -> list[Value]:
         rows = tfl.expand_dims(_rows(tfl, whole), 0)
-        column = tfl.gather(whole, step, axis=2)
-        sizes = tfl.select_v2(tfl.less(rows, step), _number(tfl, -1), tfl.abs_(column))
-        best = tfl.expand_dims(tfl.arg_max(sizes, tfl.const(1, types.INT32), output_type="INT32"), 1)
+        best = _largest_from(tfl, tfl.gather(whole, step, axis=2), rows, step)
         chosen = tfl.gather(whole, best, axis=1, batch_dims=1)
         first = tfl.gather(whole, tfl.reshape(step, [1]), axis=1)
         pivot = tfl.gather(chosen, step, axis=2)
@@ -206,6 +244,22 @@ def _gauss_jordan(tfl: Lowering, x: Value, beside: Value | None) -> tuple[Value,
         start = tfl.concatenation(tfl.ints([0, 0]), tfl.reshape(_size(tfl, x), [1]), axis=0)
         whole = tfl.slice_(whole, start, [-1, -1, -1])
     return whole, pivots
+
+
+def _largest_from(tfl: Builder, column: Value, rows: Value, step: Value) -> Value:
+    """Return the rows [batch, 1], from row `step` on, of the largest sizes in columns [batch, n]."""
+    sizes = tfl.select_v2(tfl.less(rows, step), _number(tfl, -1), tfl.abs_(column))
+    return tfl.expand_dims(tfl.arg_max(sizes, tfl.const(1, types.INT32), output_type="INT32"), 1)
+
+
+def _exchanged(tfl: Builder, x: Value, rows: Value, step: Value, other: Value) -> Value:
+    """Return x [batch, n, ...] with the rows `step` and `other` [batch, 1] in each other's places."""
+    mine = tfl.gather(x, tfl.reshape(step, [1]), axis=1)
+    its = tfl.gather(x, other, axis=1, batch_dims=1)
+    here, there = tfl.equal(rows, step), tfl.equal(rows, other)
+    if len(shape_of(x)) > 2:
+        here, there = tfl.expand_dims(here, 2), tfl.expand_dims(there, 2)
+    return tfl.select_v2(here, its, tfl.select_v2(there, mine, x))
 
 
 def _flat(tfl: Lowering, x: Value) -> Value:

@@ -155,6 +155,30 @@ def qr(op: Op, x: Value, *, full_matrices: bool = False) -> Shapes:
     return [(*outer, rows, kept), (*outer, kept, columns)]
 
 
+@infers("Svd")
+def svd(op: Op, x: Value, *, compute_uv: bool = True, full_matrices: bool = False) -> Shapes:
+    shape = shape_of(x)
+    if len(shape) < 2 or not all(isinstance(dim, int) for dim in shape[-2:]):
+        raise UnknownShape
+    *outer, rows, columns = shape
+    fewer = min(rows, columns)  # type: ignore[type-var]
+    if not compute_uv:
+        return [(*outer, fewer), (), ()]
+    across, down = (rows, columns) if full_matrices else (fewer, fewer)
+    return [(*outer, fewer), (*outer, rows, across), (*outer, columns, down)]
+
+
+@infers("SelfAdjointEigV2")
+def self_adjoint_eig(op: Op, x: Value, *, compute_v: bool = True) -> Shapes:
+    shape = shape_of(x)
+    return [shape[:-1], shape if compute_v else ()]
+
+
+@infers("Lu")
+def lu(op: Op, x: Value) -> Shapes:
+    return [x.shape, shape_of(x)[:-1]]
+
+
 @infers("MatrixInverse", "BatchMatrixInverse", "Cholesky", "BatchCholesky", "MatrixSquareRoot")
 def square_matrix(op: Op, x: Value) -> Shapes:
     return x.shape
@@ -174,6 +198,11 @@ def log_determinant(op: Op, x: Value) -> Shapes:
 def solve(op: Op, matrix: Value, rhs: Value) -> Shapes:
     left, right = shape_of(matrix), shape_of(rhs)
     return (*broadcast(left[:-2], right[:-2]), left[-1], right[-1])
+
+
+@infers("TridiagonalSolve")
+def tridiagonal_solve(op: Op, diagonals: Value, rhs: Value) -> Shapes:
+    return rhs.shape
 
 
 @infers("TridiagonalMatMul")

@@ -146,3 +146,27 @@ def test_elements_of_diagonals_that_have_no_row_do_not_count():
         lambda *given: tf.raw_ops.TridiagonalMatMul(**dict(zip(("superdiag", "maindiag", "subdiag", "rhs"), given))),
         *[tf.TensorSpec([1, 3])] * 3, tf.TensorSpec([3, 1]), inputs=[above, main, below, x.T],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+def test_lower_and_upper_triangle(shape, dtype):
+    batches = (4,) if shape.count(None) > 1 else (2, 3)
+    draw = fixed(shape) if shape.count(None) > 1 else regular
+    check(lambda x: linalg.lu(x, dtype), tf.TensorSpec(shape), inputs=draw, batches=batches, static=False)
+
+
+def test_rows_that_change_places():
+    x = np.array([[[0, 2, 1], [-4, 1, 0], [2, 3, 5]], [[1, 0, 0], [0, 0, 3], [0, 2, 0]]], np.float32)
+    check(linalg.lu, tf.TensorSpec(x.shape), inputs=[x])
+    check(lambda x: linalg.lu_reconstruct(*linalg.lu(x)), tf.TensorSpec([3, 3]), inputs=[x[0]])
+
+
+@pytest.mark.parametrize("shape", [(None, 3, 4), (3, 5), (2, None, 3, 1)], ids=str)
+@pytest.mark.parametrize("pivoting", [False, True])
+def test_systems_of_three_diagonals(shape, pivoting):
+    def solved(x, rhs):
+        x = x + tf.constant([[0.0], [4.0], [0.0]])
+        return linalg.tridiagonal_solve(x, rhs, "compact", partial_pivoting=pivoting)
+
+    check(solved, tf.TensorSpec(shape), tf.TensorSpec([*shape[:-2], shape[-1], 2]), static=False)
