@@ -7,12 +7,14 @@ import math
 import numpy as np
 
 from fuseconv.ir import budget, types
+from fuseconv.ir.dims import is_static
+from fuseconv.ir.graph import Value
 from fuseconv.lower.ops.math.reduction import reduced
 from fuseconv.lower.ops.segment import unsorted
-from fuseconv.lower.rules import constant_of, lowers
+from fuseconv.lower.rules import Lowering, constant_of, lowers, require
 from fuseconv.lower.support.data_format import is_channels_first
 from fuseconv.lower.support.dynamic_shapes import dim_scalar, reshape, shape_of, static_dims
-from fuseconv.lower.support.legalize_operands import elementwise, scalar, select
+from fuseconv.lower.support.legalize_operands import check_rank, elementwise, scalar, select
 from fuseconv.lower.support.type_promotion import cast, in_float32
 
 _ONE = np.ones((), np.float32)
@@ -143,8 +145,15 @@ def ConcatOffset(tfl, concat_dim, *shapes, shape_type=None):
 
 @lowers
 def MirrorPadGrad(tfl, dy, paddings, *, mode):
-    """UNSORTED_SEGMENT_SUM by the place that was mirrored."""
+    """UNSORTED_SEGMENT_SUM by the place that was mirrored; where sizes are not known, the ends in REVERSE_V2, ADDed to
+    where they come from, along one dimension after another."""
     before_after = constant_of(paddings, "the paddings")
+    if not is_static(shape_of(dy)):
+        require(dy.dtype is types.FLOAT32, f"the shape must be known for gradients of {dy.dtype}")
+        check_rank("PAD", dy)
+        for axis in np.flatnonzero(before_after.any(axis=1)):
+            dy = _folded(tfl, dy, int(axis), *before_after[axis].tolist(), mode == "REFLECT")
+        return dy
     dims = static_dims(shape_of(dy), "the shape")
     budget.require_room(math.prod(dims), 4, tfl.name)
     inner = [size - int(pair.sum()) for size, pair in zip(dims, before_after)]
@@ -153,3 +162,23 @@ def MirrorPadGrad(tfl, dy, paddings, *, mode):
     flat = reshape(tfl, dy, (int(np.prod(dims)),))
     count = scalar(places.size, types.INT32)
     return reshape(tfl, unsorted(tfl, "UNSORTED_SEGMENT_SUM", flat, tfl.const(ids), count), inner)
+
+
+def _folded(tfl: Lowering, x: Value, axis: int, before: int, after: int, reflects: bool) -> Value:
+    """Return x without its ends along an axis, which are added to what they mirror. reflects: all but the edges."""
+    (size,) = static_dims([shape_of(x)[axis]], "the size of a dimension that is padded")
+    inner = size - before - after
+
+    def part(begin: int, count: int) -> Value:
+        starts, counts = [0] * len(shape_of(x)), [-1] * len(shape_of(x))
+        starts[axis], counts[axis] = begin, count
+        return tfl.slice_(x, starts, counts)
+
+    total = part(before, inner)
+    for begin, count, place in ((0, before, reflects), (before + inner, after, inner - after - reflects)):
+        if count:
+            around = np.zeros((len(shape_of(x)), 2), np.int32)
+            around[axis] = place, inner - place - count
+            turned = tfl.reverse_v2(part(begin, count), [axis])
+            total = elementwise(tfl, "ADD", total, tfl.pad(turned, around))
+    return total

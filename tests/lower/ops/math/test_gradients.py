@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from fuseconv.testing import check
+from fuseconv.testing import check, check_refused
 
 raw = tf.raw_ops
 
@@ -89,6 +89,8 @@ def test_mirror_pad(mode):
         return tape.gradient(y, x)
 
     check(gradient, spec(2, 4, 3))
+    check(gradient, spec(None, 3, 2), static=False)
+    check_refused(gradient, spec(2, None, 3), match="MirrorPadGrad.*dimension that is padded")
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
