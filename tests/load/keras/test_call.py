@@ -91,3 +91,9 @@ def test_arrays_among_operands_are_constants() -> None:
     assert call("ops>Add", x, np.ones(4, np.float32)).shape == (3, 4)
     with pytest.raises(UnknownLayer, match="its operand"):
         call("Concatenate", [x, np.array([["a"]])])
+
+
+@pytest.mark.parametrize("name", ["CustomScaleLayer", "Custom>CustomScaleLayer"])
+def test_a_layer_of_an_application_is_known_by_each_of_its_names(name: str) -> None:
+    x = Value(types.FLOAT32, (2, 3), "x")
+    assert call(name, [x, x], scale=0.5).op.kind == "tf.AddV2"

@@ -75,7 +75,7 @@ def layer_scale(k: Call, x: Value, *, projection_dim: int, init_values: Any = No
     return k.tf.Mul(x, k.weight(UNNAMED if k.model.keras3 else "gamma", [projection_dim]))
 
 
-@builtin("CustomScaleLayer", "keras.src.applications.inception_resnet_v2>CustomScaleLayer")
+@builtin("CustomScaleLayer", "Custom>CustomScaleLayer", "keras.src.applications.inception_resnet_v2>CustomScaleLayer")
 def custom_scale(k: Call, inputs: Any, *, scale: float) -> Value:
     first, second = inputs
     return k.tf.AddV2(first, k.tf.Mul(second, k.tf.number(scale, second.dtype)))
