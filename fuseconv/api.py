@@ -414,7 +414,8 @@ def _write(module: Module, report: Report, file: Path | None, progress: Callable
     try:
         with nullcontext(buffer) if file is None else atomic_write(file) as stream:
             told = (lambda part: progress(f"write {part:.0%}")) if progress else None
-            contents = write(module, stream, not report.strips_names, report.plans_arena, progress=told)
+            names = not report.strips_names
+            contents = write(module, stream, names=names, plans_arena=report.plans_arena, progress=told)
             report.bytes_of_names = contents.saved
             if module.files:
                 from fuseconv.write.model_metadata import append_files

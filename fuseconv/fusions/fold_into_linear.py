@@ -57,7 +57,8 @@ def _rewrite_behind_relu(tfl: Builder, m: Match, found: Linear) -> Value:
     factors = _factors(m, found)
     sizes: np.ndarray = np.abs(factors)
     signs = np.where(factors < 0, np.float32(-1), np.float32(1))
-    m.require(bool((factors >= 0).all() or (sizes != 1).any()), BEHIND_ACTIVATION)
+    # One factor of all is as good in the weights behind, or is the step of what rounds.
+    m.require(sizes.min() != sizes.max(), BEHIND_ACTIVATION)
     weights, bias = _folded(m, found, sizes)
     made = rebuilt(tfl, found, weights, bias, "RELU")
     return made if (factors >= 0).all() else tfl.mul(made, signs)

@@ -130,11 +130,11 @@ def _weights_of(op: Op) -> tuple[tuple[int, ...], int | None, int | None]:
 def _is_unpacked(op: Op) -> bool:
     """Return whether weights are dequantized in front of an op that XNNPACK has no hybrid kernel for: it unpacks them
     once and computes in floats, faster than LiteRT's own hybrid kernel does, and more exactly."""
-    if op.type == "TRANSPOSE_CONV":
-        return True
+    if op.type != "DEPTHWISE_CONV_2D":
+        return op.type == "TRANSPOSE_CONV"
     weights = op.operands[1]
-    assert weights is not None and weights.shape is not None
-    return op.type == "DEPTHWISE_CONV_2D" and math.prod(weights.shape[1:3]) <= _MOST_UNPACKED  # type: ignore[arg-type, operator]
+    assert weights is not None and weights.data is not None
+    return math.prod(weights.data.shape[1:3]) <= _MOST_UNPACKED
 
 
 def _data(op: Op) -> int:

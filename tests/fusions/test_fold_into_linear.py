@@ -72,6 +72,12 @@ def test_factors_behind_other_activations_stay():
     check(lambda x: np.abs(SHIFT) - tf.nn.relu(conv(x)), IMAGE, ops=["CONV_2D", "SUB"], static=False)
 
 
+def test_one_factor_behind_relu_stays():
+    """It may be the step that the result is rounded to."""
+    conv = LAYERS["CONV_2D"][0]
+    check(lambda x: tf.floor(tf.nn.relu(conv(x)) * 4), IMAGE, ops=["CONV_2D", "MUL", "FLOOR"], static=False)
+
+
 def test_fused_batch_norm():
     def fn(x):
         statistics = {"mean": tf.constant(draw(6)), "variance": tf.constant(draw(6) ** 2), "is_training": False}

@@ -7,6 +7,10 @@ import tensorflow as tf
 from fuseconv.testing import check
 
 
+def test_what_is_left_of_no_elements() -> None:
+    check(lambda x: tf.reshape(x, [2, 0, -1]), tf.TensorSpec([1, 4, 0]))
+
+
 def test_a_table_of_positions_is_made_once() -> None:
     def table(x: tf.Tensor) -> tf.Tensor:
         angles = tf.range(0.0, tf.cast(tf.shape(x)[1], tf.float32), 1.0)[:, tf.newaxis] * tf.constant([1.0, 0.1, 0.01])
