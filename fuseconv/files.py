@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from fuseconv.errors import InputError, suggestion
+from fuseconv.errors import InputError
 
 # What a SavedModel's directory consists of. Others may lie beside it, such as the converted file.
 PARTS = frozenset({
@@ -24,9 +24,9 @@ PARTS = frozenset({
 # Protobuf counts the bytes of a message in 31 bits, and so does TFLite those of a string tensor.
 MOST_BYTES = (1 << 31) - 1
 _MOST_FILES = 100_000
-# What a model's file ends in, and how many neighbors of one that is not there are looked at.
+# What a model's file ends in, and how many entries of a directory that is no model are looked at.
 _MODELS = (".keras", ".h5", ".hdf5", ".pb", ".mlirbc", ".mlir", ".tflite")
-_NEIGHBORS = 1000
+_MOST_LISTED = 1000
 # A pipe that nobody writes to is opened at once, and a terminal does not become this process's own.
 _FLAGS = ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 _KINDS = {
@@ -52,13 +52,11 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 
 def missing(path: Path) -> InputError:
     """Return what to raise where there is no model at a path: it names one beside it that was surely meant."""
-    folder = path.parent
-    there = _models_in(folder)
-    same = [model for model in there if model.stem.lower() in (path.name.lower(), path.stem.lower())]
-    if len(same) == 1:
-        return InputError(f"{path} does not exist; did you mean {folder / same[0].name}?")
-    alike = {str(folder / model.name): None for model in there}
-    return InputError(f"{path} does not exist{suggestion(str(path), alike, 0.8)}")
+    # Names are tried: what else lies beside a model is not to be listed.
+    stems = dict.fromkeys((path.name, path.stem))
+    alike = [path.parent / (stem + suffix) for stem in stems for suffix in ("", *_MODELS)]
+    there = [neighbor for neighbor in alike if os.path.exists(neighbor)]
+    return InputError(f"{path} does not exist" + (f"; did you mean {there[0]}?" if len(there) == 1 else ""))
 
 
 def model_within(folder: Path) -> str:
@@ -70,7 +68,7 @@ def model_within(folder: Path) -> str:
 def _models_in(folder: Path) -> list[Path]:
     """Return the models in a directory, by their names."""
     try:
-        found = list(islice(folder.iterdir(), _NEIGHBORS))
+        found = list(islice(folder.iterdir(), _MOST_LISTED))
         return sorted(path for path in found if path.suffix.lower() in _MODELS or (path / "saved_model.pb").is_file())
     except OSError:
         return []  # the path is wrong, or nobody may look

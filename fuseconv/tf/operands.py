@@ -117,11 +117,12 @@ def ints(value: Value) -> list[int]:
 
 
 def scalar(value: Value, hint: str = "u") -> Dim:
-    """Return the single element of an operand that is a size, else an unknown."""
+    """Return the single element of an operand that is a size, or an unknown. Raises Contradiction if it has several."""
     content = content_of(value)
-    if content is None or content.size != 1:
-        return dims.fresh(hint)
-    return content.reshape(-1)[0]
+    shape = value.shape if content is None else content.shape
+    count = 1 if shape is None else dims.product(shape)
+    agree(isinstance(count, Sym) or count == 1, f"it takes one number for a size, and is given {count}")
+    return dims.fresh(hint) if content is None else content.reshape(-1)[0]
 
 
 def sizes(value: Value, hint: str = "u") -> list[Dim]:

@@ -18,7 +18,7 @@ TESTDATA = Path(__file__).parents[2] / "testdata"
 
 @pytest.mark.parametrize(
     ("path", "meant"),
-    [("digits", "digits.keras"), ("digits.h5", "digits.keras"), ("digist.keras", "digits.keras"), ("no/where", "")],
+    [("digits", "digits.keras"), ("digits.h5", "digits.keras"), ("digist.keras", ""), ("no/where", "")],
 )
 def test_a_neighbor_that_was_meant(path: str, meant: str, tmp_path: Path) -> None:
     (tmp_path / "digits.keras").touch()

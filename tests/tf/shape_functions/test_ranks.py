@@ -42,6 +42,10 @@ def axis_of_a_scalar(graph: Frozen) -> None:
     graph.node("y", "Cumsum", "s", ints(graph, 0), Tidx={"type": INT32}, **T)
 
 
+def two_counts(graph: Frozen) -> None:
+    graph.node("y", "TopKV2", "x", ints(graph, [3, 3]), Tk={"type": INT32}, **T)
+
+
 def broadcast(graph: Frozen) -> None:
     graph.node("y", "AddV2", "x", graph.constant("c", np.ones(5, np.float32)), **T)
 
@@ -100,6 +104,7 @@ def window(graph: Frozen) -> None:
         (transpose, r"its perm is \[0, 1, 1, 2\]"),
         (reshape, "another number of elements"),
         (axis_of_a_scalar, "axis 0 of 0 dimensions"),
+        (two_counts, "takes one number for a size, and is given 2"),
         (broadcast, "dimensions 3 and 5 do not broadcast"),
         (rank, r"its operand 0 has the shape \[1,4,4,3\], which the op does not take"),
         (length, r"its operand 1 has the shape \[3\], which the op does not take"),
