@@ -61,17 +61,17 @@ class Encoder:
 
     def _write(self, place: int, value: Any) -> None:
         """Write a string, vector or table, and at `place` how far behind that it is."""
-        if isinstance(value, Table):
+        kind = type(value)
+        if kind is Table:
             position = self._table(value)
-        elif isinstance(value, list) and value and isinstance(value[0], Table):
+        elif kind is list and value and type(value[0]) is Table:
             position = self._tables(value)
-        elif isinstance(value, np.ndarray):
-            self._arrays.setdefault(_vector(value), []).append(place)
+        elif kind is np.ndarray:
+            self._arrays.setdefault(_array(value), []).append(place)
             return
         else:
-            vector, align = _vector(value)
-            position = self._pad(align, ahead=4)
-            self.data += vector
+            position = self._pad(4)
+            self.data += _vector(value)
         _U32.pack_into(self.data, place, position - place)
 
     def _pad(self, align: int, ahead: int = 0) -> int:
@@ -100,7 +100,7 @@ class Encoder:
             self.data += layout.vtable
         layout, vtable = known
         position = self._pad(layout.align)
-        self.data += layout.pack.pack(position - vtable, *[fields[name] for name in layout.scalars])
+        self.data += layout.pack.pack(position - vtable, *map(fields.__getitem__, layout.scalars))
         for name, offset in layout.children:
             value = fields[name]
             if isinstance(value, Deferred):
@@ -110,18 +110,21 @@ class Encoder:
         return position
 
 
-def _vector(value: str | bytes | list[int] | np.ndarray) -> tuple[bytes, int]:
-    """Return the bytes of a string or vector with its count ahead, and the alignment of its items. The count is aligned
-    to 4, as it is whenever the items behind it are aligned to more."""
+def _vector(value: str | bytes | list[int]) -> bytes:
+    """Return the bytes of a string or vector, with its count ahead."""
     if isinstance(value, list):
-        return _int_vector(len(value)).pack(len(value), *value), 4
+        return _int_vector(len(value)).pack(len(value), *value)
     if isinstance(value, str):
-        content = value.encode()
-        return _U32.pack(len(content)) + content + b"\0", 4
-    if isinstance(value, np.ndarray):
-        content = value.astype(value.dtype.newbyteorder("<")).tobytes()
-        return _U32.pack(value.size) + content, max(4, value.itemsize)
-    return _U32.pack(len(value)) + value, 4
+        value = value.encode()
+        return _U32.pack(len(value)) + value + b"\0"
+    return _U32.pack(len(value)) + value
+
+
+def _array(value: np.ndarray) -> tuple[bytes, int]:
+    """Return the bytes of an array with its count ahead, and the alignment of its items. The count is aligned to 4, as
+    it is whenever the items behind it are aligned to more."""
+    content = value.astype(value.dtype.newbyteorder("<")).tobytes()
+    return _U32.pack(value.size) + content, max(4, value.itemsize)
 
 
 @functools.lru_cache(maxsize=256)
