@@ -51,8 +51,6 @@ class NodeMatcher:
         node, count = self.node, len(op.operands)
         if op.kind not in node.kinds or self.count > count or (self.count < count and not node.rest):
             return False
-        if _holds_state_or_is_quantized(op):
-            return False
         wrong = _wrong_attr(node, op)
         if wrong is None:
             return self._match_parts(op, bound)
@@ -213,11 +211,13 @@ def _wrong_attr(node: Node, op: Op) -> str | None:
     return None
 
 
-def _holds_state_or_is_quantized(op: Op) -> bool:
-    """Return True for ops that no pattern matches: writes of variable tensors, and arithmetic on quantized values."""
-    for value in (*op.results, *op.operands):
-        if value is not None and (value.variable or value.quantization is not None):
-            return True
+def holds_state_or_is_quantized(bound: Bindings) -> bool:
+    """Return True for a match with ops that no pattern matches: writes of variable tensors, and arithmetic on quantized
+    values."""
+    for op in bound.matched:
+        for value in (*op.results, *op.operands):
+            if value is not None and (value.variable or value.quantization is not None):
+                return True
     return False
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from fuseconv.fuse.matcher import NodeMatcher, outside_readers
+from fuseconv.fuse.matcher import NodeMatcher, holds_state_or_is_quantized, outside_readers
 from fuseconv.fuse.pattern_terms import (
     Bindings,
     Constant,
@@ -88,7 +88,7 @@ class Pattern:
         """Hand the ways to match with `op` as the last op of the pattern to `accept`, until it returns True; return
         whether it did. The bindings hold until it returns."""
 
-        bound = Bindings(lambda bound: not any(outside_readers(bound)) and accept(bound))
+        bound = Bindings(lambda bound: _may_be_replaced(bound) and accept(bound))
         return any(matcher.match(op, bound) for matcher in self._matchers)
 
     def nearest_miss(self, op: Op) -> NearMiss | None:
@@ -99,6 +99,8 @@ class Pattern:
 
         def judge(bound: Bindings) -> bool:
             nonlocal best
+            if holds_state_or_is_quantized(bound):
+                return False
             miss, outside = bound.miss, list(outside_readers(bound))
             if miss is None and not outside:
                 return True
@@ -125,6 +127,10 @@ class Pattern:
     @cached_property
     def _roots(self) -> tuple[Node, ...]:
         return tuple(term for term in alternatives(self.root) if isinstance(term, Node))
+
+
+def _may_be_replaced(bound: Bindings) -> bool:
+    return not any(outside_readers(bound)) and not holds_state_or_is_quantized(bound)
 
 
 class Dialect:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache, partial
+from itertools import chain
 
 from fuseconv.errors import module_error
 from fuseconv.facts import TFL_ONLY
@@ -212,7 +213,7 @@ class _PatternRewriter:
             results={f"result{index or ''}": result for index, result in enumerate(op.results)},
             constants=self.constants,
         )
-        sources = tuple(dict.fromkeys(name for part in bound.matched[::-1] for name in part.sources))
+        sources = tuple(dict.fromkeys(chain.from_iterable([part.sources for part in bound.matched[::-1]])))
         tfl = Builder(built, op.name, sources, self.module.functions)
         try:
             made, why = self.build(fusion, match, tfl, bound.matched)

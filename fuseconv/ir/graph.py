@@ -243,7 +243,10 @@ def replace_uses(old: Value, new: Value) -> None:
 def detach(op: Op) -> None:
     """Take an op out of the use lists of its operands, and its results off it: so it needs no search for garbage. The
     caller takes it out of the graph's list."""
-    op.set_operands(())
+    global _edits
+    operands, op.operands = op.operands, []
+    _edits += bool(operands)
+    _drop_uses(op, operands)
     for value in op.results:
         value.op = None
 
@@ -287,11 +290,11 @@ class Graph:
 
     def constants(self) -> Iterator[Value]:
         """Yield each constant that is read, once, in the order of first use."""
-        seen: set[int] = set()
+        seen: set[Value] = set()
         for op in (*self.ops, self.terminator):
             for value in op.operands:
-                if value is not None and value.is_const and id(value) not in seen:
-                    seen.add(id(value))
+                if value is not None and value.op is None and value.is_const and value not in seen:
+                    seen.add(value)
                     yield value
                     if value.quantization is not None and value.quantization.blocks is not None:
                         yield value.quantization.blocks

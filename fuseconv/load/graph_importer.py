@@ -269,10 +269,12 @@ class _Builder:
         order: dict[str, None] = {}
         entered: set[str] = set()
         for root in self.nodes.by_name:
-            stack = [root] if root in reached and root not in order else []
-            if stack and not [before for before in reached[root] if before not in order]:  # as in most files
+            if root not in reached or root in order:
+                continue
+            if all(map(order.__contains__, reached[root])):  # as in most files
                 order[root] = None
                 continue
+            stack = [root]
             while stack:
                 name = stack[-1]
                 missing = [before for before in reached[name] if before not in order]
@@ -324,7 +326,9 @@ class _Builder:
         defaults = op_def.defaults
         held = node.attr
         # Most attributes are left out; what they hold is not looked at.
-        for key in sorted([key for key in held if key not in left_out and (key[:1] != "_" or key == _ANNOTATION)]):
+        for key in sorted(set(held).difference(left_out)):
+            if key[:1] == "_" and key != _ANNOTATION:
+                continue
             attr_type = op_def.attr_types.get(key, "")
             decoded = attrs.attr(held[key], attr_type)
             if attr_type and not attrs.is_a(decoded, attr_type):

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from fuseconv.ir.dims import Shape
@@ -242,8 +242,8 @@ class Report:
         yield
         told = set(map(id, recorded))
         said = {name for record in self.records if id(record) not in told for name in record.sources}
-        kept = _sources(module).keys() | said
-        gone = [name for name in self.sources if name not in kept and (name in before or name not in known)]
+        missing = self.sources.keys() - _sources(module).keys() - said
+        gone = [name for name in self.sources if name in missing and (name in before or name not in known)]
         if gone:
             self.record("removed", rule, gone, why=why)
 
@@ -334,4 +334,4 @@ def _sizes(shape: Shape | None) -> tuple[int, ...] | None:
 
 def _sources(module: Module) -> dict[str, None]:
     """Return the nodes of the model from which the ops of the module were built, in order."""
-    return {name: None for graph in module.graphs() for op in graph.ops for name in op.sources}
+    return dict.fromkeys(chain.from_iterable([op.sources for graph in module.graphs() for op in graph.ops]))
