@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fuseconv.tfl.arena import Buffer, Subgraph, aligned, planned_size
+from fuseconv.tfl.arena import Buffer, Node, Subgraph, aligned, planned_size
 
 # Units before and after the peak that are put in order, how many sets of them go on, and how often.
 _REACH = 32
@@ -26,16 +26,60 @@ def lighter_order(subgraph: Subgraph, pinned: Sequence[int] = (), inside: Sequen
 
     pinned: nodes that keep their order, by numbers. inside: bytes that each node needs for the subgraphs
     that it runs."""
+    begin, end, part = _around_peak(subgraph, inside)
+    if 2 * len(part.nodes) < len(subgraph.nodes):
+        # As much as is needed for the part at the peak is needed for the whole.
+        inner = _Flow(part, [number - begin for number in pinned if begin <= number < end], inside[begin:end])
+        if not any(_lighter(inner, inner.peak(range(end - begin)))):
+            return None
     flow = _Flow(subgraph, pinned, inside)
     order = list(range(len(subgraph.nodes)))
-    loads = flow.loads(order)
-    peak = max(loads, default=0)
-    if not peak or peak <= flow.needed_at(loads.index(peak)):
-        return None
-    found = list(_lighter(flow, peak))
-    if not found:
-        return None
+    peak = flow.peak(order)
+    found = list(_lighter(flow, peak)) if peak else []
     return next((lighter for lighter in reversed(found) if _is_smaller(flow, lighter, order, peak)), None)
+
+
+def _around_peak(subgraph: Subgraph, inside: Sequence[int]) -> tuple[int, int, Subgraph]:
+    """Return the nodes at the peak between two places where a single tensor is handed on: the first one, the one behind
+    the last, and them alone. No order mixes these with others, but for nodes that read nothing."""
+    nodes, half = subgraph.nodes, len(subgraph.nodes) // 2
+    last = {tensor: number for number, node in enumerate(nodes) for tensor in node.operands}
+    last |= dict.fromkeys(subgraph.outputs, len(nodes))
+    if any([last.get(tensor, 0) - number > half for number, node in enumerate(nodes) for tensor in node.results]):
+        return 0, len(nodes), subgraph  # such as a mask that each layer reads
+    sizes = [aligned(size) for size in subgraph.sizes]
+    alive = {tensor for tensor in subgraph.inputs if tensor in last}
+    now = sum([sizes[tensor] for tensor in alive])
+    peak, begin, end = -1, 0, len(nodes)
+    waist, inputs, given, outputs = 0, subgraph.inputs, subgraph.inputs, subgraph.outputs
+    for number, node in enumerate(nodes):
+        alive.update(node.results)
+        now += sum([sizes[tensor] for tensor in node.results])
+        need = now + inside[number] if inside else now
+        if need > peak:
+            peak, begin, end, inputs, outputs = need, waist, len(nodes), given, subgraph.outputs
+        gone = {tensor for tensor in (*node.operands, *node.results) if tensor >= 0 and last.get(tensor, -1) <= number}
+        alive -= gone
+        now -= sum([sizes[tensor] for tensor in gone])
+        if len(alive) == 1:
+            waist, given = number + 1, [*alive]
+            if end == len(nodes):
+                end, outputs = waist, given
+    return begin, end, _renumbered(Subgraph(inputs, outputs, nodes[begin:end], subgraph.sizes))
+
+
+def _renumbered(part: Subgraph) -> Subgraph:
+    """Return a part of a subgraph with its own tensors alone."""
+    numbers = {-1: -1}
+    for tensor in itertools.chain(part.inputs, *[(*node.operands, *node.results) for node in part.nodes], part.outputs):
+        numbers.setdefault(tensor, len(numbers) - 1)
+
+    def renumbered(tensors: Sequence[int]) -> list[int]:
+        return [numbers[tensor] for tensor in tensors]
+
+    nodes = [Node(renumbered(node.operands), renumbered(node.results)) for node in part.nodes]
+    sizes = [part.sizes[tensor] for tensor in numbers if tensor >= 0]
+    return Subgraph(renumbered(part.inputs), renumbered(part.outputs), nodes, sizes)
 
 
 def _is_smaller(flow: _Flow, lighter: Sequence[int], order: Sequence[int], peak: int) -> bool:
