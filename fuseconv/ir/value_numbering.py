@@ -19,7 +19,7 @@ def value_key(value: Value | None, small: int = SMALL_BYTES) -> Any:
     if value is None or isinstance(value, Product) or value.data is None or value.data.nbytes > small:
         return id(value)
     data = tuple(value.data.flat) if value.data.dtype == object else value.data.tobytes()
-    return value.dtype.name, value.data.shape, data
+    return value.dtype.name, value.data.shape, data, value.quantization
 
 
 def attrs_key(attrs: Mapping[str, Any]) -> str:

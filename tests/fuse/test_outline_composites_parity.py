@@ -85,3 +85,14 @@ def test_a_file_with_composites_is_quantized(form: str, tmp_path: Path) -> None:
     assert data is not None
     (body,) = module_of_bytes(data, "").functions.values()
     assert all(value.dtype.name == "float32" for value in (*body.inputs, *body.outputs))
+
+
+def test_rows_that_differ_in_their_scale_alone_stay_two() -> None:
+    """The steps are part of a tensor: in integers, the tables are equal."""
+    rows = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
+
+    def tables(x: Any) -> list[Any]:
+        where = tf.cast(x[:, 0] > 0, tf.int32)
+        return [rms(x), tf.gather(rows, where), tf.gather(2 * rows, where)]
+
+    check(tables, SPEC, composites=["odml.*"], quantize="dynamic", atol=0.02)

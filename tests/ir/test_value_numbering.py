@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuseconv.ir import types
-from fuseconv.ir.graph import FuncRef, Value, constant
+from fuseconv.ir.graph import FuncRef, Quantization, Value, constant
 from fuseconv.ir.value_numbering import SMALL_BYTES, attrs_key, value_key
 
 
@@ -26,6 +26,9 @@ def test_small_constants_go_by_their_contents() -> None:
     assert value_key(constant(few)) == value_key(constant(few.copy()))
     for near in (few.reshape(2, 2), few.astype(np.int64), few + 1):
         assert value_key(constant(few)) != value_key(constant(near))
+    coarse, fine = constant(few), constant(few)
+    coarse.quantization, fine.quantization = Quantization((0.5,), (0,)), Quantization((0.1,), (0,))
+    assert value_key(coarse) != value_key(fine)
     words = np.array([b"a", b"b"], object)
     assert value_key(constant(words, types.STRING)) == value_key(constant(words.copy(), types.STRING))
 

@@ -46,8 +46,8 @@ class CommonSubexpressions:
 
     def key(self, op: Op) -> Any:
         """Return what ops that make the same have in common."""
-        # Type attributes are left out of attrs: what a Cast makes, only its result tells.
-        made = tuple([result.dtype for result in op.results])
+        # Type attributes are left out of attrs: what a Cast makes, only its result tells; so do those of QUANTIZE.
+        made = tuple([(result.dtype, result.quantization) for result in op.results])
         operands = tuple([value_key(self.representative(v) if op.dialect == "tfl" else v) for v in op.operands])
         return (op.kind, made, operands, attrs_key(op.attrs), op.rejection)
 
@@ -57,7 +57,7 @@ class CommonSubexpressions:
         if value is None or data is None or not SMALL_BYTES < data.nbytes <= _COMPARED_BYTES or data.dtype == object:
             return value
         ends = data.flat[0].tobytes() + data.flat[-1].tobytes()
-        alike = self.constants.setdefault((value.dtype.name, data.shape, ends), [])
+        alike = self.constants.setdefault((value.dtype.name, data.shape, ends, value.quantization), [])
         for other in alike:
             if other is value or other.data.tobytes() == data.tobytes():  # type: ignore[union-attr]
                 return other

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuseconv.ir.graph import Op, Rejection, Value, constant
-from fuseconv.ir.types import FLOAT32, INT32
+from fuseconv.ir.graph import Op, Quantization, Rejection, Value, constant
+from fuseconv.ir.types import FLOAT32, INT8, INT32
 from fuseconv.transforms.tf.common_subexpression_elimination import CommonSubexpressions
 
 X = Value(FLOAT32, (2,), "x")
@@ -48,3 +48,13 @@ def test_a_rejected_op_is_equal_to_none_that_is_not() -> None:
     rejected = _op("tf.Neg", X)
     rejected.rejection = Rejection("it is lost")
     assert not _equal(_op("tf.Neg", X), rejected)
+
+
+def test_steps_tell_quantized_tensors_apart() -> None:
+    def in_steps_of(scale: float) -> tuple[Op, Op]:
+        made, read = _op("tfl.QUANTIZE", X), _op("tfl.DEQUANTIZE", constant(np.arange(300), INT8))
+        made.result.quantization = read.operands[0].quantization = Quantization((scale,), (0,))  # type: ignore[union-attr]
+        return made, read
+
+    for coarse, same, fine in zip(in_steps_of(0.5), in_steps_of(0.5), in_steps_of(0.1)):
+        assert _equal(coarse, same) and not _equal(coarse, fine)
