@@ -23,9 +23,12 @@ def known_sizes(module: Module) -> bool:
 
     Sizes of inputs stay as they are declared."""
     graphs = list(module.graphs())
-    sizes = {name: size for graph in graphs for name, size in _told(graph)}
-    dims = (dim for graph in graphs for value in graph.inputs for dim in value.shape or () if isinstance(dim, Sym))
-    for name in sorted(set().union(*(dim.symbols() for dim in dims)) & sizes.keys()):
+    sizes: dict[str, int] = {}
+    others = {name for graph in graphs for value in graph.inputs for name in _names(value)}
+    for name, size in (told for graph in graphs for told in _told(graph)):
+        if sizes.setdefault(name, size) != size:
+            others.add(name)  # copies of a function keep the names of its sizes
+    for name in others & sizes.keys():
         del sizes[name]
     if not sizes:
         return False
@@ -34,6 +37,13 @@ def known_sizes(module: Module) -> bool:
             if value.shape is not None and not value.is_static:
                 value.shape = tuple(substitute_dim(dim, sizes) for dim in value.shape)
     return True
+
+
+def _names(value: Value) -> Iterator[str]:
+    """Yield the unknown sizes of a tensor."""
+    for dim in value.shape or ():
+        if isinstance(dim, Sym):
+            yield from dim.symbols()
 
 
 def _told(graph: Graph) -> Iterator[tuple[str, int]]:

@@ -30,3 +30,15 @@ def test_a_size_that_is_left_open_stays() -> None:
       return %y
     }
     """)
+
+
+def test_a_size_that_means_two_things_stays() -> None:
+    """Copies of a function keep the names of its sizes."""
+    check_pass("known-sizes", """
+    main {
+      input %x: float32[4]
+      %y: float32[n,8] = tfl.FILL(int32[2] [1, 8], float32[] 0.0)
+      %z: float32[n,8] = tfl.FILL(int32[2] [2, 8], float32[] 0.0)
+      return %x, %y, %z
+    }
+    """)
