@@ -369,7 +369,7 @@ def _pass_options(
     fusions, outlined = choose_composites(fusions, options.composites, target)
     return {
         "inputs": options.inputs, "outputs": options.outputs, "rename": options.rename or {},
-        "input_shapes": read_shapes(options.input_shapes or {}), "batch_size": options.batch_size,
+        "input_shapes": read_shapes(options.input_shapes), "batch_size": options.batch_size,
         "downcasts": options.downcast_float64, "fusions": fusions, "rules": registry.rules,
         "body_check": BodyCheck(checks), "pattern_check": PatternCheck(checks),
         "explain": options.explain, "rnn": options.rnn, "rnn_state": options.rnn_state,

@@ -21,6 +21,8 @@ def read_shapes(given: Any) -> dict[str, InputShape]:
     """Return shapes by the names of inputs, `ONLY` for one without a name; None is a size that stays dynamic.
 
     Raises InputError for what is no shape, and for an input that has two."""
+    if given is None:
+        return {}
     if isinstance(given, Mapping):
         return {name: _shape(shape, name) for name, shape in given.items()}
     parts: list[Any] = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [()]

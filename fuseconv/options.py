@@ -56,7 +56,7 @@ def named_arguments(function: _Function) -> _Function:
             if own in named:
                 raise InputError(f"{function.__name__} gets {own} twice, by that name and another")
             is_one = own != name and own in _LISTS and isinstance(value, (str, os.PathLike))
-            named[own] = [value] if is_one else value
+            named[own] = [value] if is_one else () if value is None and own in _LISTS else value
         return function(*args, **named)
 
     return called  # type: ignore[return-value]
@@ -129,6 +129,8 @@ class QuantizeOptions:
             value = getattr(self, name, ())
             if isinstance(value, (str, bytes, os.PathLike)):
                 raise InputError(f"{name} takes a list: write [{os.fspath(value)!r}]")
+            if not isinstance(value, Iterable):
+                raise InputError(f"{name} takes a list, not {value!r}")
         for name, choices in _CHOICES.items():
             if getattr(self, name, choices[0]) not in choices:
                 raise InputError(f"{name} is one of {', '.join(map(str, choices))}, not {getattr(self, name)!r}")

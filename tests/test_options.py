@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fuseconv
@@ -14,6 +15,7 @@ from fuseconv.errors import InputError
     ("options", "sentence"),
     [
         ({"fuse": "lstm"}, r"fuse takes a list: write \['lstm'\]"),
+        ({"fuse": 5}, "fuse takes a list, not 5"),
         ({"rnn": "both"}, "rnn is one of fused, loop, unroll, auto, not 'both'"),
         ({"rnn_state": 1}, "rnn_state is one of written, variable, not 1"),
         ({"quantize": "int2"}, "quantize is one of None, float16, dynamic, int4, int8, int16x8, not 'int2'"),
@@ -45,9 +47,9 @@ def test_names_of_arguments_that_are_none(given: dict, sentence: str) -> None:
     assert sentence in str(error.value)
 
 
-@pytest.mark.parametrize("shape", ["sequence=2,10,6", [2, 10, 6], {"sequence": ("2", 10, None)}])
+@pytest.mark.parametrize("shape", ["sequence=2,10,6", np.array([2, 10, 6]), {"sequence": ("2", 10, None)}])
 def test_arguments_by_the_names_of_the_command_line(shape: object) -> None:
-    given: dict = {"input_shape": shape, "signature": "serving_default"}
+    given: dict = {"input_shape": shape, "signature": "serving_default", "fuse": None}
     report = fuseconv.convert(Path(__file__).parents[1] / "testdata" / "keras2_lstm", **given).report
     assert report.signatures[0].inputs[0].shape == (2, 10, 6)
     assert report.signatures[0].names == ("serving_default",)

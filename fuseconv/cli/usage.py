@@ -133,4 +133,6 @@ def _converted(option: click.Option, value: Any, path: str | None) -> Any:
         return value
     if isinstance(option.type, (types.IntParamType, types.FloatParamType)) and isinstance(value, str):
         raise InputError(f"{name} is a number, not {value!r}")
+    if isinstance(option.type, types.IntParamType) and isinstance(value, float):
+        raise InputError(f"{name} is a whole number, not {value!r}")
     return [value] if option.multiple else value

@@ -91,7 +91,11 @@ def _told(samples: Iterable[Sample]) -> Iterator[Sample]:
     except FuseconvError:
         raise
     except Exception as error:
-        raise InputError(f"the calibration data cannot be read: {type(error).__name__}: {error}") from error
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> InputError:
+    return InputError(f"the calibration data cannot be read: {type(error).__name__}: {error}")
 
 
 def reader(data: str | os.PathLike | Iterable[Sample] | Mapping[str, Any], pixels: Pixels) -> Reader:
@@ -120,7 +124,12 @@ def reader(data: str | os.PathLike | Iterable[Sample] | Mapping[str, Any], pixel
 def _of_python(data: Any) -> Reader:
     if isinstance(data, Mapping):
         return partial(_of_arrays, "the calibration data", {name: np.asarray(each) for name, each in data.items()})
-    made = data() if callable(data) and not isinstance(data, Iterable) else data
+    made = data
+    if callable(data) and not isinstance(data, Iterable):
+        try:
+            made = data()
+        except Exception as error:
+            raise _unreadable(error) from error
     if not isinstance(made, Iterable):
         raise InputError(f"calibration_data is {FORMS}, or yields dicts of arrays; {type(data).__name__} is neither")
     return lambda signatures: made

@@ -58,6 +58,7 @@ def test_a_pyproject_that_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("line", "why"), [
     ('batch-size = "two"', "batch-size is a number, not 'two'"),
     ('verify = "yes"', "verify is true or false: not 'yes'"),
+    ("batch-size = 2.5", "batch-size is a whole number, not 2.5"),
     ("batch-size = true", "batch-size is no flag: not True"),
     ('rnn = ["loop"]', "rnn takes one value, not a list"),
     ('image-mean = "a"', "a is no list of numbers"),

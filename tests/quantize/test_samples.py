@@ -104,6 +104,8 @@ def test_what_the_callers_code_raises() -> None:
 
     with pytest.raises(InputError, match="the calibration data cannot be read: KeyError: 'gone'"):
         list(_bound(samples()))
+    with pytest.raises(InputError, match="the calibration data cannot be read: ZeroDivisionError"):
+        Samples(lambda: 1 / 0)  # type: ignore[arg-type, return-value]
     with pytest.raises(InputError, match="or yields dicts of arrays; int is neither"):
         Samples(3)  # type: ignore[arg-type]
 
