@@ -26,6 +26,8 @@ from fuseconv.tfl.linear import LAYOUTS
 _LARGEST_BIAS = {types.INT32: 1 << 30, types.INT64: 1 << 40}
 # Their kernels take any scales of int16 only if an option says so.
 _POWERS_OF_TWO = ("ADD", "SUB")
+# LiteRT's kernel of ADD ends the process where its result has steps finer than those of an operand by 1 << 19.
+_MOST_FINER = 1 << 18
 
 
 def rewrite(
@@ -139,12 +141,11 @@ class _Rewriting:
         if value.quantization == self.recipe.scales[op.result]:
             replace_op(op, [value])
             return
+        op.set_kind("tfl.QUANTIZE")
+        op.attrs = {}
+        self._narrow(op.results, [self.recipe.scales[op.result]])
         if value.dtype is types.INT8:
             _become_sum(op, value)
-        else:
-            op.set_kind("tfl.QUANTIZE")
-            op.attrs = {}
-        self._narrow(op.results, [self.recipe.scales[op.result]])
         self.out.append(op)
 
     def _write_state(self, op: Op) -> None:
@@ -274,9 +275,11 @@ class _Rewriting:
 
 
 def _become_sum(op: Op, value: Value) -> None:
-    """Let an op hand on a tensor of int8 in another scale as QUANTIZE does, but for its rounding: ADD(x, 0)."""
-    how = value.quantization
-    assert how is not None
+    """Let a QUANTIZE hand on a tensor of int8 in another scale as it does, but for its rounding: ADD(x, 0)."""
+    how, made = value.quantization, op.result.quantization
+    assert how is not None and made is not None
+    if how.scale[0] >= _MOST_FINER * made.scale[0]:
+        return  # every number but 0 is at an end
     zero = constant(np.array(how.zero_point[0], np.int8), types.INT8, f"{value.name}/zero")
     zero.quantization = how
     op.set_kind("tfl.ADD")
