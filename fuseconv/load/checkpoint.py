@@ -286,13 +286,13 @@ def masked_crc32c(data: bytes) -> int:
 
 def _followed_by_zeros(remainders: np.ndarray, level: int) -> np.ndarray:
     """Return the CRC remainders after 1 << level further zero words."""
-    first, second, third, fourth = _crc32c_tables(level)
-    return (
-        first[remainders & 0xFF]
-        ^ second[remainders >> 8 & 0xFF]
-        ^ third[remainders >> 16 & 0xFF]
-        ^ fourth[remainders >> 24]
-    )
+    each = np.ascontiguousarray(remainders, "<u4").view(np.uint8).reshape(-1, 4)
+    # One look-up for all bytes: a short block takes few calls, which is what it costs.
+    return np.bitwise_xor.reduce(_crc32c_tables(level).take(each + _PLACES), axis=1)
+
+
+# Where the table of each byte of a remainder begins.
+_PLACES = np.array([0, 256, 512, 768])
 
 
 @functools.cache

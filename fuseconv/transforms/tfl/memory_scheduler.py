@@ -45,7 +45,7 @@ def _around_peak(subgraph: Subgraph, inside: Sequence[int]) -> tuple[int, int, S
     nodes, half = subgraph.nodes, len(subgraph.nodes) // 2
     last = {tensor: number for number, node in enumerate(nodes) for tensor in node.operands}
     last |= dict.fromkeys(subgraph.outputs, len(nodes))
-    if any([last.get(tensor, 0) - number > half for number, node in enumerate(nodes) for tensor in node.results]):
+    if any(last.get(tensor, 0) - number > half for number, node in enumerate(nodes) for tensor in node.results):
         return 0, len(nodes), subgraph  # such as a mask that each layer reads
     sizes = [aligned(size) for size in subgraph.sizes]
     alive = {tensor for tensor in subgraph.inputs if tensor in last}
