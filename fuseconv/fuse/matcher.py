@@ -51,7 +51,7 @@ class NodeMatcher:
         node, count = self.node, len(op.operands)
         if op.kind not in node.kinds or self.count > count or (self.count < count and not node.rest):
             return False
-        wrong = _wrong_attr(node, op)
+        wrong = _wrong_attr(node, op) if node.attrs or op.attrs else None
         if wrong is None:
             return self._match_parts(op, bound)
         if not bound.lenient:

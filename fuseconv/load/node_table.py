@@ -69,8 +69,9 @@ def graph_ref(text: str) -> Ref:
 
 def function_ref(text: str) -> Ref:
     """Parse a reference of a FunctionDef: "node:output:index", or the name of an argument."""
-    node, *rest = text.split(":", 2)
-    return node, rest[0] if rest else "", _index(rest[1], text) if len(rest) == 2 else 0
+    node, _, place = text.partition(":")
+    output, _, index = place.partition(":")
+    return node, output, _index(index, text)
 
 
 def _index(digits: str, text: str) -> int:

@@ -105,7 +105,8 @@ def write(
     buffers = _Buffers(module)
     weights = buffers.weights
     model = _Model(module, buffers, plans_arena)
-    inline = sum(size(weight) + ALIGNMENT for weight in weights) < inline_limit
+    sizes = [size(weight) for weight in weights]
+    inline = sum(sizes) + ALIGNMENT * len(weights) < inline_limit
     places = [Deferred() for _ in weights]
     root = model.root([_buffer(weight, place, inline) for weight, place in zip(weights, places, strict=True)])
     saved = 0 if names else leave_out_names(root)
@@ -115,7 +116,7 @@ def write(
     ahead = 4 if inline else 0
     end = len(data)
     starts = []
-    for weight, place in zip(weights, places, strict=True):
+    for length, place in zip(sizes, places, strict=True):
         start = end + ahead
         start += -start % ALIGNMENT
         if inline:
@@ -123,17 +124,17 @@ def write(
         else:
             data[place.position : place.position + 8] = start.to_bytes(8, "little")
         starts.append(start)
-        end = start + size(weight)
+        end = start + length
     _reserve(out, end)
     out.write(data)
     whole, end = end, len(data)
-    for weight, start in zip(weights, starts, strict=True):
+    for weight, length, start in zip(weights, sizes, starts, strict=True):
         out.write(bytes(start - ahead - end))
         if inline:
-            out.write(size(weight).to_bytes(4, "little"))
+            out.write(length.to_bytes(4, "little"))
         for piece in chunks(weight):
             out.write(piece)
-        end = start + size(weight)
+        end = start + length
         if progress:
             progress(end / whole)
     return Contents(buffers.graphs, buffers.places, model.names.values, saved)

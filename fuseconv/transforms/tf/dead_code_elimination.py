@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from fuseconv.ir.graph import Graph, Module, Op, detach
 from fuseconv.report.records import Report
 from fuseconv.tf.side_effects import bodies, has_effect, is_idle
+
+_USES = attrgetter("uses")
 
 
 def remove_dead_code(module: Module, report: Report) -> None:
@@ -13,7 +17,7 @@ def remove_dead_code(module: Module, report: Report) -> None:
     for graph in module.graphs():
         kept: list[Op] = []
         for op in reversed(graph.ops):
-            if [result for result in op.results if result.uses]:
+            if any(map(_USES, op.results)):
                 kept.append(op)
             elif is_idle(op):
                 _drop(op, report, "it only checks, logs or orders")
