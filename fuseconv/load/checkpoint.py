@@ -27,6 +27,7 @@ _FOOTER_BYTES = 48
 _MAGIC = 0xDB4775248B80FB57
 _TRAILER_BYTES = 5  # of a block: the kind of compression, and a checksum
 _CASTAGNOLI = 0x82F63B78  # CRC-32C's polynomial, lowest power first
+_BYTE_TABLES = np.array([0, 256, 512, 768])  # where the tables of `_crc32c_tables` begin
 _RESTART_INTERVAL = 16
 # An entry has some 100 bytes; a model with a million variables has an index of a tenth of this.
 _MOST_INDEX_BYTES = 1 << 30
@@ -288,22 +289,19 @@ def _followed_by_zeros(remainders: np.ndarray, level: int) -> np.ndarray:
     """Return the CRC remainders after 1 << level further zero words."""
     each = np.ascontiguousarray(remainders, "<u4").view(np.uint8).reshape(-1, 4)
     # One look-up for all bytes: a short block takes few calls, which is what it costs.
-    return np.bitwise_xor.reduce(_crc32c_tables(level).take(each + _PLACES), axis=1)
-
-
-# Where the table of each byte of a remainder begins.
-_PLACES = np.array([0, 256, 512, 768])
+    return np.bitwise_xor.reduce(_crc32c_tables(level).take(each + _BYTE_TABLES), axis=1)
 
 
 @functools.cache
 def _crc32c_tables(level: int) -> np.ndarray:
-    """Return for each byte position of a remainder what each byte there becomes in `_followed_by_zeros`."""
+    """Return for each byte position of a remainder what each byte there becomes in `_followed_by_zeros`, one table behind
+    the other."""
     if level:
         return _followed_by_zeros(_crc32c_tables(level - 1), level - 1)
     table = np.arange(256, dtype="<u4") << np.array([[0], [8], [16], [24]], "<u4")
     for _ in range(32):
         table = table >> 1 ^ _CASTAGNOLI * (table & 1)
-    return table
+    return table.reshape(-1)
 
 
 def _strings(data: memoryview, count: int, shape: tuple[int, ...], name: str) -> np.ndarray:

@@ -66,7 +66,7 @@ class Encoder:
             position = self._table(value)
         elif kind is list and value and type(value[0]) is Table:
             position = self._tables(value)
-        elif kind is np.ndarray:
+        elif isinstance(value, np.ndarray):
             self._arrays.setdefault(_array(value), []).append(place)
             return
         else:
