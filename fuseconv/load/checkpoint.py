@@ -294,8 +294,8 @@ def _followed_by_zeros(remainders: np.ndarray, level: int) -> np.ndarray:
 
 @functools.cache
 def _crc32c_tables(level: int) -> np.ndarray:
-    """Return for each byte position of a remainder what each byte there becomes in `_followed_by_zeros`, one table behind
-    the other."""
+    """Return for each byte position of a remainder what each byte there becomes in `_followed_by_zeros`, one table
+    behind the other."""
     if level:
         return _followed_by_zeros(_crc32c_tables(level - 1), level - 1)
     table = np.arange(256, dtype="<u4") << np.array([[0], [8], [16], [24]], "<u4")

@@ -18,7 +18,7 @@ from fuseconv.load import attrs, graph_validation
 from fuseconv.load.annotation import KEYS, annotation
 from fuseconv.load.function_library import FunctionLibrary
 from fuseconv.load.node_table import Nodes, Ref, function_ref, graph_ref
-from fuseconv.load.op_defs import Arg, OpDef, OpDefs, is_custom
+from fuseconv.load.op_defs import Arg, OpDef, OpDefs, Outputs, is_custom
 
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _MERGES = frozenset({"Merge", "RefMerge"})
@@ -31,7 +31,6 @@ _PLACEMENT = {
 }
 _ANNOTATION = "_implements"
 _DAMAGED = graph_validation.DAMAGED
-_Outputs = list[tuple[str, list[DType]]]
 # What an op that nobody knows may say about its results, in the order of trust.
 _RESULT_TYPES = ("_output_types", "Tout", "T", "dtype")
 
@@ -46,7 +45,6 @@ class Importer:
         self.op_defs = op_defs
         self.library = FunctionLibrary(library)
         self.functions: dict[str, Graph] = {}
-        self._types: dict[Any, tuple[list[DType], _Outputs]] = {}
         self._callees: dict[str, graph_validation.Callee] = {}
         self._wanted: list[str] = []
 
@@ -69,7 +67,7 @@ class Importer:
         _Builder(self, nodes, graph, dict(inputs), graph_ref).build(outputs, run)
         return graph
 
-    def types(self, node: Any) -> tuple[list[DType], _Outputs] | None:
+    def types(self, node: Any) -> tuple[list[DType], Outputs] | None:
         """Return the types of a node's operands, and its outputs by name, each with the types of its tensors, by its
         op's definition and its attributes. None if nobody knows the op.
 
@@ -83,13 +81,14 @@ class Importer:
         if op_def is None:
             return None
         held = node.attr
-        key = (kind, *[graph_validation.raw(held, name, attr_type) for name, attr_type in op_def.typing])
-        found = self._types.get(key)
+        key = tuple([graph_validation.raw(held, name, attr_type) for name, attr_type in op_def.typing])
+        found = op_def.known_types.get(key)
         if found is None:
             for name, attr_type in op_def.typing:
                 graph_validation.attribute(_stated(name, attr_type, node, op_def), name, node, op_def)
             takes = [dtype for arg in op_def.inputs for dtype in _arg_types(arg, node, op_def)]
-            found = self._types[key] = takes, [(arg.name, _arg_types(arg, node, op_def)) for arg in op_def.outputs]
+            found = takes, [(arg.name, _arg_types(arg, node, op_def)) for arg in op_def.outputs]
+            op_def.remember_types(key, found)
         return found
 
     def callee(self, name: str) -> graph_validation.Callee:
@@ -103,7 +102,7 @@ class Importer:
             found = self._callees[name] = graph_validation.Callee(takes, returns)
         return found
 
-    def output_types(self, node: Any) -> _Outputs | None:
+    def output_types(self, node: Any) -> Outputs | None:
         """Return the outputs of a node by name, each with the types of its tensors; None if the op has no known
         definition."""
         found = self.types(node)

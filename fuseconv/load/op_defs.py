@@ -27,6 +27,11 @@ from fuseconv.ir.graph import FuncRef, Op
 from fuseconv.ir.types import DType
 from fuseconv.load import attrs, protos
 
+# The results of an op by their names, each with the types of its tensors.
+Outputs = list[tuple[str, list[DType]]]
+# What is known of an op serves all models; hostile ones may have any number of types.
+_MOST_KNOWN = 64
+_MOST_TYPES = 32
 _TABLE = Path(__file__).with_name("op_defs.txt")
 
 
@@ -80,6 +85,18 @@ class OpDef:
         for arg in (*self.inputs, *self.outputs):
             kinds |= {arg.type_attr: "type", arg.number_attr: "int", arg.list_attr: "list(type)"}
         return tuple((name, kind) for name, kind in kinds.items() if name)
+
+    @functools.cached_property
+    def known_types(self) -> dict[Any, tuple[list[DType], Outputs]]:
+        """Return the types of operands and the outputs, by what the attributes of `typing` hold, for nodes that were
+        read before."""
+        return {}
+
+    def remember_types(self, key: Any, found: tuple[list[DType], Outputs]) -> None:
+        """Keep the types of operands and the outputs of nodes whose attributes of `typing` hold this."""
+        count = len(found[0]) + sum(len(dtypes) for _, dtypes in found[1])
+        if count <= _MOST_TYPES and len(self.known_types) < _MOST_KNOWN:
+            self.known_types[key] = found
 
     def told(self, op: Op) -> dict[str, Any]:
         """Return the structural attributes of an op with this signature, as its operands and results tell them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,3 +92,13 @@ def test_a_default_of_another_type() -> None:
     stripped.op.add(name="Mine").attr.add(name="n", type="int", default_value=AttrValue(s=b"4"))
     with pytest.raises(InputError, match="default of 'n' of the model's op 'Mine' is no int"):
         OpDefs(stripped).get("Mine")
+
+
+def test_types_of_nodes_are_kept_for_all_models_unless_they_are_many() -> None:
+    op_def = replace(OpDefs().get("AddN"))  # type: ignore[type-var]
+    op_def.remember_types((3, 1), ([types.FLOAT32] * 3, [("sum", [types.FLOAT32])]))
+    assert op_def.known_types == {(3, 1): ([types.FLOAT32] * 3, [("sum", [types.FLOAT32])])}
+    op_def.remember_types((1000, 1), ([types.FLOAT32] * 1000, [("sum", [types.FLOAT32])]))
+    for count in range(200):
+        op_def.remember_types((1, count), ([types.FLOAT32], [("sum", [types.FLOAT32])]))
+    assert (1000, 1) not in op_def.known_types and len(op_def.known_types) == 64
