@@ -95,7 +95,9 @@ def test_a_default_of_another_type() -> None:
 
 
 def test_types_of_nodes_are_kept_for_all_models_unless_they_are_many() -> None:
-    op_def = replace(OpDefs().get("AddN"))  # type: ignore[type-var]
+    known = OpDefs().get("AddN")
+    assert known is not None
+    op_def = replace(known)
     op_def.remember_types((3, 1), ([types.FLOAT32] * 3, [("sum", [types.FLOAT32])]))
     assert op_def.known_types == {(3, 1): ([types.FLOAT32] * 3, [("sum", [types.FLOAT32])])}
     op_def.remember_types((1000, 1), ([types.FLOAT32] * 1000, [("sum", [types.FLOAT32])]))
