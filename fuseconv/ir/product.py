@@ -48,9 +48,13 @@ class Product(Value):
         self._whole = array
 
     def first(self, count: int) -> np.ndarray:
-        """Return the first elements, in row-major order."""
-        rows = slice(-(-count * len(self.base) // max(self.base.size, 1)))
-        return self.multiplied(self.base[rows].copy(), rows).reshape(-1)[:count]
+        """Return the first elements, in row-major order.
+
+        Only these are read: neighbors of a transposed array lie on as many pages of a mapped file."""
+        part = self.base.flat[:count]
+        for factors in self.factors:
+            np.multiply(part, np.broadcast_to(factors, self.base.shape).flat[:count], out=part)
+        return part
 
     def multiplied(self, part: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
         """Multiply `part`, a copy of these rows of `base`, into those of the product."""
