@@ -48,6 +48,11 @@ def affine(tfl: Any, x: Any, a: Constant, b: Constant, shape: Any, weights: Any)
 
 
 @pattern
+def affine_read_once(tfl: Any, x: Any, a: Constant, b: Constant, shape: Any, weights: Any) -> Term:
+    return _reads(tfl, tfl.ADD(tfl.MUL(x, a), b, name="inner"), shape, weights)
+
+
+@pattern
 def gated(tfl: Any, x: Any, gate: Any, a: Constant, shape: Any, weights: Any) -> Term:
     return _reads(tfl, tfl.MUL(x, tfl.MUL(gate, a, name="factor"), name="inner"), shape, weights)
 
@@ -81,7 +86,6 @@ def _require_elementwise(m: Match) -> None:
 
 def check_factored(m: Match) -> None:
     found, a = linear_of(m), finite_array(m.a)
-    m.require(len(m.inner.result.uses) == 1, _OTHER_READER)
     _require_elementwise(m)
     m.require(_channels(found, m.a) and finite_array(m.b) is not None, _NOT_PER_CHANNEL)
     m.require(reciprocal(a) is not None and scaled(m.b.data, reciprocal(a)) is not None, _INEXACT)  # type: ignore[arg-type]
@@ -176,6 +180,6 @@ def _folded(m: Match, found: Linear, b: Value | None) -> tuple[Value, np.ndarray
 
 FUSIONS = [
     Fusion("constants_into_next_weights", "CONV_2D", (affine, scale, shift), rewrite, check),
-    Fusion("factor_into_next_weights", "CONV_2D", affine, rewrite_factored, check_factored),
+    Fusion("factor_into_next_weights", "CONV_2D", affine_read_once, rewrite_factored, check_factored),
     Fusion("gate_factor_into_next_weights", "CONV_2D", gated, rewrite_gated, check_gated),
 ]
